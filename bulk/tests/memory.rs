@@ -15,7 +15,7 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
-/// What doesn't grow.
+/// The maximum heap size, regardless of the size of the input.
 const MAX_HEAP: usize = 8 << 20;
 
 /// Returns the number of rows of the input, which is appended to once: a million with `IDEMPOST_EXHAUSTIVE`.

@@ -1,4 +1,4 @@
-//! What the commands share: mutations, lists, waits and confirmations.
+//! Code shared by the commands: mutations, lists, waits and confirmations.
 
 pub(crate) mod attachments;
 pub(crate) mod browser;

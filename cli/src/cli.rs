@@ -214,7 +214,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&matches)
 }
 
-/// Replaces an alias by its command line. A command of the program is never replaced, and the result isn't searched for an alias again. Also
+/// Replaces an alias with its command line. A command of the program is never replaced, and the result isn't searched for an alias again. Also
 /// returns a note if the alias selects the account.
 pub(crate) fn expand_alias(
     arguments: Vec<OsString>,
@@ -333,7 +333,7 @@ fn tree_with(noun: impl FnMut(clap::Command) -> clap::Command) -> clap::Command 
     let root = Cli::command().mut_args(|arg| arg.hide_short_help(true).hide_long_help(true));
     let mut root = root.mut_subcommands(noun);
     root.build();
-    // Leaves out `help`, since the overview must fit a screen.
+    // Leaves out `help`, since the overview must fit on one screen.
     for flag in ["help", "version"] {
         root = root.mut_arg(flag, |arg| arg.hide_short_help(true));
     }

@@ -96,7 +96,7 @@ impl Context {
         })
     }
 
-    /// Warns about unknown settings in the configuration file, with their place.
+    /// Warns about unknown settings in the configuration file, with their positions.
     pub(crate) fn warn_about_settings(&self) {
         let Ok(settings) = &self.settings else { return };
         for found in settings.warnings.iter().filter(|_| !self.out.is_quiet()) {
@@ -108,7 +108,7 @@ impl Context {
         }
     }
 
-    /// Uses this service, whatever the settings are.
+    /// Uses this service, regardless of the settings.
     #[cfg(feature = "sandbox")]
     pub(crate) fn use_service(&mut self, service: Service) {
         self.embedded = Some(service);
@@ -220,7 +220,7 @@ impl Context {
         })
     }
 
-    /// Who this command acts as.
+    /// The identity that this command uses.
     pub(crate) fn identity(&self) -> Result<Identity, Fail> {
         let settings = self.settings()?;
         if self.embedded.is_some() {

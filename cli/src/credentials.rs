@@ -14,7 +14,7 @@
 //! | `helper` | the process that refreshes tokens, so that killing a command doesn't interrupt it |
 //! | `failpoint` | points at which tests kill the program |
 //!
-//! All files of a login, including the lock, are in `credentials/` beside `config.toml`: processes that share the login share its lock, even if
+//! All files of a login, including the lock, are in `credentials/` next to `config.toml`: processes that share the login share its lock, even if
 //! their other folders differ.
 
 mod failpoint;

@@ -176,8 +176,7 @@ fn target(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Renames or removes a file; if another program has it open, such as a virus scanner, tries again for a second. Elsewhere than on Windows
-/// that is no obstacle.
+/// Renames or removes a file; if another program has it open, such as a virus scanner, tries again for a second. Only on Windows is that an obstacle.
 pub(crate) fn retry_while_busy<T>(operation: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     // ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION, ERROR_LOCK_VIOLATION
     let in_use = |error: &io::Error| cfg!(windows) && matches!(error.raw_os_error(), Some(5 | 32 | 33));

@@ -79,7 +79,7 @@ pub fn config(data: &[u8]) {
         let read = |file: &ConfigFile| {
             if key == "default_profile" { file.default_profile() } else { file.get(profile, key) }
         };
-        // A file whose `defaults` or `profiles` isn't a table stays as it is.
+        // A file whose `defaults` or `profiles` isn't a table stays unchanged.
         if let Some(entry) = read(&after) {
             assert!(entry.text == value || changed == text, "{key} is {entry:?} in {changed:?}");
         }
@@ -180,7 +180,7 @@ fn pointers(value: &Value, here: String, found: &mut Vec<String>) {
     found.push(here);
 }
 
-/// Texts of third parties at the terminal, and names of their files.
+/// Untrusted text at the terminal, and untrusted file names.
 pub fn shown(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     assert!(!safe(&text).chars().any(is_hostile));

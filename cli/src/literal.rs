@@ -1,6 +1,6 @@
-//! Literal values: in a tool's call, no value of the command line names a file, standard input or a command.
+//! Literal values: in a tool's call, no value on the command line names a file, standard input or a command.
 //!
-//! A model chooses these values, and mail may have tricked it. So this is a property of the process, not a list of flags: code calls
+//! A model chooses these values, and untrusted mail may have influenced it. So this is a property of the process, not a list of flags: code calls
 //! [`permit_local`] before it uses a file or command from the command line.
 
 use std::io;

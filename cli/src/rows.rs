@@ -1,7 +1,7 @@
 //! Commands as rows: arguments and operation of a plain command, stated once.
 //!
-//! A noun is a table of [`Verb`]s in `commands/<noun>.rs`. From a row, this module makes the arguments of the parser, and with them help,
-//! manual, completions, `help --json` and the tools of `mcp`. At run time the flags become a JSON object; the input's declaration in the SDK
+//! A noun is a table of [`Verb`]s in `commands/<noun>.rs`. From a row, this module generates the arguments of the parser, and thus help, manual,
+//! completions, `help --json` and the tools of `mcp`. At run time the flags become a JSON object; the input's declaration in the SDK
 //! ([`Input`](idempost::types::fields::Input)) reads and checks it, and each problem is shown at its flag.
 
 pub(crate) mod field;
@@ -29,7 +29,7 @@ use operation::{Done, Operation, Takes};
 pub(crate) trait Noun: 'static {
     /// Its description.
     const ABOUT: &'static str;
-    /// More about it, for its own page.
+    /// Further description, for its own help page.
     const DETAIL: &'static str = "";
     /// Its commands, in the order of the help.
     const VERBS: &'static [Verb];
@@ -42,7 +42,7 @@ pub(crate) struct Verb {
     alias: Option<&'static str>,
     about: &'static str,
     detail: &'static str,
-    /// The arguments that name what the command is about; they fill the path of the request.
+    /// The arguments that identify the command's subject; they fill the path of the request.
     ids: &'static [Field],
     fields: &'static [Field],
     /// Flags after `--clear`, which the row reads by hand.
@@ -161,7 +161,7 @@ impl Verb {
         self
     }
 
-    /// The arguments that name what the command is about.
+    /// The arguments that identify the command's subject.
     pub(crate) const fn ids(mut self, ids: &'static [Field]) -> Self {
         self.ids = ids;
         self

@@ -1,4 +1,4 @@
-//! From arguments to exit code: parses, runs one command, reports its failure. The only place that turns a failure into a number.
+//! From arguments to exit code: parses, runs one command, reports its failure. The only place that turns a failure into an exit code.
 
 use std::ffi::OsString;
 use std::io;
@@ -331,7 +331,7 @@ fn with_equals_sign(argument: &str, arguments: &[OsString]) -> Option<String> {
     takes_value.then(|| format!("{flag}={argument}"))
 }
 
-/// The rule that a value breaks, without the words of the parser's library.
+/// The rule that a value breaks, without the parser library's wording.
 fn value_rule(error: &clap::Error) -> String {
     if let Some(ContextValue::Strings(allowed)) = error.get(ContextKind::ValidValue)
         && !allowed.is_empty()

@@ -81,7 +81,7 @@ impl Flood {
         self.check(what);
     }
 
-    /// Checks the most memory taken at once since the last check.
+    /// Checks the peak memory use since the last check.
     fn check(&self, what: &str) {
         let taken = HEAP.peak_usage().saturating_sub(self.before);
         let allowed = self.max_memory + OVERHEAD;
@@ -326,7 +326,7 @@ impl Served {
         Self { service, address, smtp: smtp_address, max_memory, before }
     }
 
-    /// The most memory taken so far, without that of the test.
+    /// The peak memory use so far, excluding the test's own.
     fn peak(&self) -> usize {
         HEAP.peak_usage().saturating_sub(self.before)
     }

@@ -68,7 +68,7 @@ async fn the_replicas_of_a_queue_are_raised_where_the_servers_allow_it() {
         config.num_replicas = 1;
         context.update_stream(config).await.expect("lowered");
     }
-    // The default keeps what there is.
+    // The default of one replica keeps the existing number.
     cluster.job("job", 1).await.restore("a1").await.expect("restored");
     assert_eq!(replicas(&context).await, [1; 4]);
     cluster.job("job", 3).await.restore("a1").await.expect("restored");

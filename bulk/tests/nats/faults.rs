@@ -1,4 +1,4 @@
-//! Jobs whose workers, queue or rows have faults: workers stay, and what they state is true.
+//! Jobs whose workers, queue or rows have faults: workers keep running, and their reports are true.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ async fn a_queue_clock_set_back_stops_the_workers_until_it_is_right() {
     until(|| service.delivered() >= 20).await;
     faults.set_clock(-3_600);
     until_reported(&mut first, "was set back by 60 min").await;
-    // Batches that a worker has leased end.
+    // Batches that a worker has leased are completed.
     sleep(Duration::from_secs(1)).await;
     let before = service.requests();
     let mut second = start(backend(&server, &job).await, "second");

@@ -15,7 +15,7 @@ use idempost_bulk::queue::{
     QueueStats, Result, Storage, StoredIntent,
 };
 
-/// What is wrong with a queue.
+/// The faults of a queue.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Faults {
     /// The seconds by which its clock was set.

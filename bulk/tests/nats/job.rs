@@ -49,7 +49,7 @@ async fn plan_for(folder: &Path, client: &Client, name: &str, rows: usize, messa
     Bulk::new(Input::csv(path), message).plan(client, folder.join("jobs")).await.expect("a plan")
 }
 
-/// Starts workers with a connection, a client and a cache of their own.
+/// Starts workers, each with its own connection, client and cache.
 pub(crate) async fn workers(
     server: &Server,
     service: &Service,

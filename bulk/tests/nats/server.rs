@@ -1,4 +1,4 @@
-//! A real NATS server with a store of its own.
+//! A real NATS server with its own store.
 
 use std::{
     env, fs,
@@ -31,7 +31,7 @@ impl Server {
 
     /// Starts a server with these settings in the `jetstream` section and at the top level.
     pub(crate) fn start_with(jetstream: &str, settings: &str) -> Self {
-        // Another process can take a port between the look for a free one and the start.
+        // Another process can take a port between the search for a free one and the start.
         (0..5).find_map(|_| Self::try_start(jetstream, settings)).expect("the server starts")
     }
 
@@ -96,7 +96,7 @@ impl Drop for Server {
     }
 }
 
-/// Starts a server. `None` if it ends at once.
+/// Starts a server. `None` if it exits immediately.
 fn spawn(config: &Path, port: u16) -> Option<Child> {
     let program = env::var_os("NATS_SERVER").unwrap_or_else(|| "nats-server".into());
     let mut child = Command::new(program)

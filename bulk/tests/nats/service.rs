@@ -17,7 +17,7 @@ use idempost::{
 };
 use serde_json::{Value, json};
 
-/// What happens to a request.
+/// The service's reaction to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// It is executed after this time.
@@ -38,7 +38,7 @@ pub(crate) enum Action {
     Panic,
 }
 
-/// Decides what happens to the nth request, by its first recipient.
+/// Selects the reaction to the nth request, by its first recipient.
 type Script = Box<dyn FnMut(u64, &str) -> Action + Send>;
 
 /// A simulated service.
@@ -77,7 +77,7 @@ impl Service {
         *self.0.script.lock().expect("no panic") = Box::new(script);
     }
 
-    /// A client of its own, as each worker has one.
+    /// A new client: each worker has its own.
     pub(crate) fn client(&self) -> Client {
         self.client_with("re_test")
     }

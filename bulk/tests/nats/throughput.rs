@@ -1,4 +1,4 @@
-//! A measurement: batches per second with three workers, a service that responds at once, and a server that syncs each record.
+//! A measurement: batches per second with three workers, a service that responds immediately, and a server that syncs each record.
 //!
 //! `cargo test -p idempost-bulk --features nats --test nats throughput -- --ignored --nocapture`
 

@@ -39,7 +39,7 @@ pub(crate) struct SendFlags {
     dry_run: DryRunFlag,
 }
 
-/// Builds a call whose response is printed as it is.
+/// Builds a call whose response is printed unchanged.
 pub(crate) type Make<'a> = dyn Fn(&Client) -> Call<WithResponse<()>> + 'a;
 
 /// A change: a call, and the message for an unknown outcome.

@@ -19,7 +19,7 @@ pub(crate) struct Outage {
 }
 
 impl Outage {
-    /// The service has responded.
+    /// Ends an outage: the service has responded.
     pub(crate) fn is_over(&mut self, context: &Context) {
         if self.pause.take().is_some() {
             context.out.note("the service responds again");

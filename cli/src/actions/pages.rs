@@ -30,7 +30,7 @@ pub(crate) struct Args {
     before: Option<String>,
 }
 
-// The paging flags of a list that only pages towards older items.
+// The paging flags of a list that only pages toward older items.
 #[derive(Debug, Clone, clap::Args)]
 #[group(skip)]
 pub(crate) struct OlderArgs {
@@ -213,7 +213,7 @@ async fn walk(
         let mut has_more = page.has_more;
         let mut rows = page.data;
         if newer {
-            // Reads towards newer items, so the oldest of a page come first.
+            // Reads toward newer items, so the oldest of a page come first.
             rows.reverse();
         }
         let mut cut = false;

@@ -1,4 +1,4 @@
-//! Follows a list: prints the items that are new since the last look, oldest first, until a signal ends the command.
+//! Follows a list: prints the items that are new since the last poll, oldest first, until a signal ends the command.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::input::flags::Flags;
 use crate::output::table::{Columns, at};
 use crate::settings::keys;
 
-/// The time between two requests.
+/// The default polling interval.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Reads `--interval`.

@@ -38,7 +38,7 @@ pub(crate) struct Messages {
     pub(crate) interrupted: String,
     /// After a timeout: `the email isn't delivered`.
     pub(crate) timed_out: String,
-    /// What continues then: `delivery continues in the background`.
+    /// The work that continues: `delivery continues in the background`.
     pub(crate) continues: String,
     /// A failure: `the email was accepted, but delivery failed`.
     pub(crate) failed: String,
@@ -46,7 +46,7 @@ pub(crate) struct Messages {
     pub(crate) check: String,
 }
 
-/// A terminal state, in the service's word.
+/// A terminal state, as named by the service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum End {
     /// The state waited for.

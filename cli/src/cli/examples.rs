@@ -1,6 +1,6 @@
 //! Examples in help texts, folded at 80 columns, since a wrapped line can't be pasted.
 
-/// The columns of the narrowest usual terminal.
+/// The width of the narrowest common terminal, in columns.
 const WIDTH: usize = 80;
 /// Starts a continued line.
 const INDENT: &str = "      ";

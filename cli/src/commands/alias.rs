@@ -106,7 +106,7 @@ fn set(name: &str, command: &str, root: &clap::Command, context: &Context) -> Re
     Ok(())
 }
 
-/// Returns the command that a command line names, and the naming words; or the rule that the line violates.
+/// Returns the command that a command line names and the words that name it, or the rule that the line violates.
 pub(crate) fn target<'a>(
     line: &str,
     root: &'a clap::Command,

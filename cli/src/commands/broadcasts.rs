@@ -196,7 +196,7 @@ const LINKS: Table = Table {
     nothing: "no clicked links",
 };
 
-/// The flags that need `--send`.
+/// Maps the bodies to their flags, and rejects `--wait` without `--send`.
 fn fill(given: &Given<'_>, body: &mut Body) {
     body.flags.field("", "--html or --text", None);
     if let (Some(state), false) = (given.text("wait"), body.get("send") == Some(&true.into())) {

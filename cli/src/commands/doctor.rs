@@ -254,7 +254,7 @@ fn no_proxy(context: &Context) -> String {
     format!("none for the base URL; {} set (not used for loopback addresses)", set.join(", "))
 }
 
-/// Whether a request without a credential gets through the proxy. A response or certificate from behind it shows that it does.
+/// Whether a request without a credential gets through the proxy. A response or certificate from beyond the proxy shows that it does.
 async fn connects(url: &Url, context: &Context) -> Result<(), String> {
     let transport = context.transport().map_err(|fail| report::message(&fail))?;
     let request = TransportRequest::new(Method::HEAD, url.clone());

@@ -127,7 +127,7 @@ const TABLE: Table = Table {
     nothing: "no events defined",
 };
 
-/// Reads the new schema, or that it is cleared.
+/// Reads the new schema, or the request to clear it.
 fn update(given: &Given<'_>, body: &mut Body) {
     let schema = schema(given, &mut body.flags);
     let fields = !given.texts("field").is_empty();

@@ -6,7 +6,7 @@
 //! | `catalog` | which tools are listed, and which are found on demand |
 //! | `call` | a call: its arguments as a command line, and the command's result |
 //! | `question` | the question before a change |
-//! | `fence` | marks what others wrote in results |
+//! | `fence` | marks untrusted data in results |
 //! | `server` | the protocol: lists tools, confirms changes with the user, runs calls |
 //! | `http` | the protocol over HTTP |
 
@@ -84,7 +84,7 @@ enum Confirm {
 /// Serves until the application closes standard input, or over HTTP until a signal.
 pub(crate) async fn run(args: Args, tree: &clap::Command, context: &Context) -> Result<(), Fail> {
     if context.settings().is_ok() {
-        // The calls are quiet.
+        // Reports problems with the credential here, since the calls are quiet.
         context.credential()?;
     }
     let tools = tools::all(tree, args.allow.unwrap_or(Access::Read));

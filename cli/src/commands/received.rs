@@ -1,4 +1,4 @@
-//! `received`: lists, watches, forwards and answers received emails.
+//! `received`: lists, watches, forwards and replies to received emails.
 
 mod answer;
 pub(crate) mod attachments;

@@ -246,7 +246,7 @@ fn client(context: &Context) -> Result<Client, Fail> {
     connect(context, context.builder()?, key(context)?)
 }
 
-/// The same for what concerns all accounts: at [`REMOTE`] this needs the password itself.
+/// Like [`client`], for requests that affect all accounts: at [`REMOTE`], they need the password itself.
 fn control_client(context: &Context) -> Result<Client, Fail> {
     let key = match remote_password(context) {
         Some(password) => format!("sb_{password}"),
@@ -260,7 +260,7 @@ fn remote_password(context: &Context) -> Option<&str> {
     context.env.get(REMOTE).and_then(|_| context.env.get(PASSWORD))
 }
 
-/// The configured API key if it is a sandbox key, otherwise the default one: a live key must not spread. At [`REMOTE`] it must contain the
+/// The configured API key if it is a sandbox key, otherwise the default one: a live key must not leak. At [`REMOTE`] it must contain the
 /// password, if any, and the default key is the first account's.
 fn key(context: &Context) -> Result<String, Fail> {
     let configured = match context.credential()?.map(|credential| &credential.value) {

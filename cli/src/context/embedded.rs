@@ -22,7 +22,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Maximum number of emails shown: a bulk job can send any number.
 const MAX_SHOWN: usize = 100;
 
-/// Logs have space for whole subjects.
+/// The table width in a log, which has space for whole subjects.
 const WIDE: usize = 1000;
 
 /// The sandbox of one command. Its key is random.
@@ -43,7 +43,7 @@ struct Captured {
 }
 
 impl Embedded {
-    /// Starts it on a free port of this machine.
+    /// Starts a sandbox on a free port of this machine.
     pub(crate) async fn start() -> Result<Self, Fail> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await;
         let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));

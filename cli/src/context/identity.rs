@@ -32,7 +32,7 @@ impl Identity {
         Self { profile: None, base_url, credential: None }
     }
 
-    /// The base URL, without a slash at its end.
+    /// The base URL, without a trailing slash.
     pub(crate) fn base_url(&self) -> Option<&str> {
         self.base_url.as_deref()
     }

@@ -32,7 +32,7 @@ pub(super) struct Sealed {
 }
 
 impl Sealed {
-    /// What the encryption binds the record to.
+    /// The label that the encryption binds the record to.
     fn label(&self) -> Vec<u8> {
         serde_json::json!([self.form, self.login, self.metadata]).to_string().into_bytes()
     }

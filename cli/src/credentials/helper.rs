@@ -29,7 +29,7 @@ const COMMAND: &str = "__refresh";
 pub(crate) enum Report {
     /// Traced messages.
     Trace(String),
-    /// It waits, and why.
+    /// The helper is waiting, for this reason.
     Waiting(String),
     /// A noteworthy event.
     Warning(String),

@@ -54,7 +54,7 @@ impl Key {
         Ok(STANDARD.encode([&nonce[..], &text].concat()))
     }
 
-    /// Decrypts the output of [`seal`](Self::seal); `None` if it has another key or label, or is damaged.
+    /// Decrypts the output of [`seal`](Self::seal); `None` if it was sealed with another key or label, or is damaged.
     pub(super) fn open(&self, label: &[u8], sealed: &str) -> Option<Zeroizing<Vec<u8>>> {
         let sealed = STANDARD.decode(sealed).ok()?;
         let (nonce, text) = sealed.split_first_chunk::<NONCE_LEN>()?;

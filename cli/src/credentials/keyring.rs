@@ -142,7 +142,7 @@ fn classify(error: &keyring::Error) -> SecretBackendError {
         Error::NoStorageAccess(cause) if cause.to_string().contains("no result") => {
             SecretBackendError::None("it has no default collection".to_owned())
         }
-        // Windows: a network logon, such as that of an SSH key, has no credentials. macOS: there is no default keychain.
+        // Windows: a network logon, such as one with an SSH key, has no credentials. macOS: there is no default keychain.
         Error::NoStorageAccess(cause) if has_none(&cause.to_string()) => {
             SecretBackendError::None(cause.to_string())
         }

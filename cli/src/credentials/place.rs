@@ -14,7 +14,7 @@ use crate::settings::profiles::{self, CREDENTIALS, DEFAULT};
 /// A file name length that is safe everywhere, in bytes.
 const MAX_NAME_BYTES: usize = 200;
 
-/// The files of one profile's login: all in one folder beside the configuration, so that processes that share the login share its lock.
+/// The files of one profile's login: all in one folder next to the configuration, so that processes that share the login share its lock.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     folder: PathBuf,
@@ -83,7 +83,7 @@ impl Place {
 
     /// The ID that distinguishes this folder from others that share its keyring.
     ///
-    /// Derived from the real path, so links lead to the same store, and a copied folder is a different one.
+    /// Derived from the real path, so symbolic links refer to the same store, and a copied folder is a different one.
     pub(super) fn store_id(&self) -> String {
         let path = self.folder.canonicalize().unwrap_or_else(|_| self.folder.clone());
         short_hash(&["idempost store", &path.to_string_lossy()])

@@ -117,7 +117,7 @@ pub(super) struct LockedProfile {
     staged: Option<StagedFile>,
     /// Signals wait from the pending mark to the unlock.
     held: Option<CriticalSection>,
-    // Dropped last but one: delayed signals are delivered once the lock is released.
+    // Dropped second to last: delayed signals are delivered once the lock is released.
     lock: FileLock,
 }
 

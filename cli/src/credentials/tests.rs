@@ -105,7 +105,7 @@ impl Fixture {
         work(&mut now(self.store.lock(Duration::ZERO)).unwrap())
     }
 
-    /// What the next process finds under the lock.
+    /// The credential that the next process finds under the lock.
     fn found(&self) -> Result<Option<TokenRecord>, StoreError> {
         self.locked(read)
     }
@@ -187,7 +187,7 @@ fn a_pending_refresh_is_visible_to_all_readers_until_it_is_cleared() {
         });
         let seen = now(fixture.store.read()).unwrap().unwrap();
         assert_eq!(seen.pending, pending_login(1).pending);
-        // A process after one that died finds the pending refresh, and unused reserved space.
+        // The process after a dead one finds the pending refresh, and unused reserved space.
         assert_eq!(fixture.found().unwrap().unwrap().pending, pending_login(1).pending);
         assert!(!fixture.file(FileKind::Next).exists());
         fixture.locked(|store| {

@@ -49,9 +49,9 @@ pub(crate) struct Row {
     pub(crate) code: u8,
     /// The name in JSON output.
     pub(crate) name: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub(crate) meaning: &'static str,
-    /// What a script should do.
+    /// The recommended action for scripts.
     pub(crate) advice: &'static str,
 }
 
@@ -238,7 +238,7 @@ impl Fail {
         }
     }
 
-    /// The message of a failure of the program's own, and what to do next.
+    /// The message and the hint of one of the program's own failures.
     pub(crate) fn message_and_hint(&self) -> Option<(&str, Option<&str>)> {
         match self {
             Self::Local { message, hint, .. }
@@ -304,7 +304,7 @@ impl Fail {
         if all { Self::Rejected { message, hint: None } } else { Self::Partial { message, hint: None } }
     }
 
-    /// Sets what to do next.
+    /// Sets the hint about the next step.
     pub(crate) fn hint(mut self, text: impl Into<String>) -> Self {
         match &mut self {
             Self::Usage(Diagnostics { help: hint, .. })

@@ -21,7 +21,7 @@ pub(crate) struct Operation {
     pub(crate) idempotency_key: Option<String>,
 }
 
-/// A command to continue with.
+/// A command that continues the operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NextStep {
     /// The command, quoted for the shell.

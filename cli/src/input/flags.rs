@@ -240,7 +240,7 @@ impl Flags {
             let exact = self.fields.iter().find(|(pointer, ..)| *pointer == problem.path);
             match (exact, self.origin(&problem)) {
                 (Some((_, flag, None)), None) if problem.code == "required" => {
-                    // Two fields can have one flag.
+                    // Two fields can share a flag.
                     if !self.report.missing.iter().any(|missing| missing.what == *flag) {
                         self.report.missing.push(Missing::new(problem.path, flag.as_ref()));
                     }

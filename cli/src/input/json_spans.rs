@@ -69,7 +69,7 @@ impl<'a> Finder<'_, 'a> {
         for step in pointer.split('/').skip(1) {
             let step = step.replace("~1", "/").replace("~0", "~");
             let next = match value {
-                // The last of repeated keys, which parsers use; it is also the repetition.
+                // Of repeated keys, the last one: parsers use it, and it is also the repetition to report.
                 Value::Object(object) => {
                     let keys = self.keys.entry(object.range().start).or_insert_with(|| {
                         object.properties.iter().map(|prop| (prop.name.as_str(), prop)).collect()

@@ -14,7 +14,7 @@ pub(crate) fn flag_span(flag: &str, n: usize, value: &str, span: Range<usize>) -
     Origin::Flag { name: flag.to_owned(), n, value: value.to_owned(), span: Some(span) }
 }
 
-/// Whether the pointer is that of a value, or of a part of it.
+/// Whether the pointer refers to a value or to a part of it.
 pub(super) fn is_within(pointer: &str, outer: &str) -> bool {
     pointer.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -39,7 +39,7 @@ pub(crate) struct JobProgress {
 }
 
 impl JobProgress {
-    /// Starts showing progress. A job takes long, so a log gets lines too unless they are turned off.
+    /// Starts showing progress. A job takes a long time, so logs get lines too, unless progress is turned off.
     pub(crate) fn new(style: ProgressStyle, out: &Out, total: u64) -> Self {
         let bar = || bar("{bar:20} {msg}", Some(total), ProgressDrawTarget::stderr());
         Self { shown: Shown::new(style, out, true, bar), total }

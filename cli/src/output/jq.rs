@@ -152,7 +152,7 @@ fn loading(expression: &str, errors: jaq_core::load::Errors<&str, ()>) -> Vec<In
                 let unclosed = matches!(expected, lex::Expect::Delim(_));
                 Invalid {
                     message: format!("expected {}", expected.as_str()),
-                    // An unclosed bracket is due at the end at the latest, so the caret points there.
+                    // An unclosed bracket must be closed by the end at the latest, so the caret points there.
                     span: if unclosed { expression.len()..expression.len() } else { start..end },
                 }
             })),
@@ -165,7 +165,7 @@ fn loading(expression: &str, errors: jaq_core::load::Errors<&str, ()>) -> Vec<In
     found
 }
 
-/// The position of a part of the expression; its end for text from elsewhere.
+/// The position of a part of the expression; its end if the part isn't from the expression.
 fn span_in(expression: &str, part: &str) -> Range<usize> {
     let whole = expression.as_bytes().as_ptr_range();
     if whole.contains(&part.as_ptr()) || part.as_ptr() == whole.end {
@@ -181,7 +181,7 @@ mod tests {
 
     use super::*;
 
-    /// In this process; the program's own tests run filters in a separate one.
+    /// Runs in this process; the program's own tests run filters in a separate one.
     fn run(expression: &str, document: &Value) -> Vec<String> {
         Jq::compile(expression).unwrap().here(document, false).unwrap()
     }

@@ -165,7 +165,7 @@ fn title(report: &Diagnostics) -> String {
     report.summary.clone().unwrap_or_else(|| format!("{}; nothing was sent", headline(report)))
 }
 
-/// What failed: the only problem, all missing input, or the number of problems.
+/// The headline: the only problem, all missing input, or the number of problems.
 pub(crate) fn headline(report: &Diagnostics) -> String {
     match (&report.found[..], &report.missing[..]) {
         ([found], []) if report.omitted == 0 => snippet::headline(found),
@@ -229,7 +229,7 @@ pub(crate) fn transport_reason(lost: &idempost::error::TransportFailure) -> Stri
     format!("{}{deepest}{attempts}", lost.transport)
 }
 
-/// The innermost cause, in the words of a library or the system.
+/// The innermost cause, as worded by a library or the system.
 fn deepest(lost: &idempost::error::TransportFailure) -> Option<String> {
     let mut deepest = lost.transport.source()?;
     while let Some(deeper) = deepest.source() {

@@ -72,7 +72,7 @@ impl Terminal {
     }
 }
 
-/// Makes standard output and standard error interpret colors, and returns whether they do. A Windows console doesn't by itself.
+/// Makes standard output and standard error interpret colors, and returns whether they do. A Windows console doesn't by default.
 #[cfg(windows)]
 fn interpret_colors() -> [bool; 2] {
     use winapi_util::console::Console;

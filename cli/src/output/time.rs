@@ -12,7 +12,7 @@ pub(crate) fn rfc3339(text: &str) -> String {
     read(text).map_or_else(|| text.to_owned(), |at| at.to_string())
 }
 
-/// For people: `4s ago`, `2m ago`, `in 3h`; after 30 days the date. Any other text is returned unchanged.
+/// Human-readable: `4s ago`, `2m ago`, `in 3h`; after 30 days the date. Any other text is returned unchanged.
 pub(crate) fn relative(text: &str, now: Timestamp) -> String {
     let Some(at) = read(text) else { return text.to_owned() };
     let seconds = now.as_second() - at.as_second();

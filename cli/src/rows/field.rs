@@ -63,7 +63,7 @@ pub(super) enum Form {
 
 pub(crate) const ID: &[Field] = &[Field::place("id", "ID", "ID of the resource")];
 
-/// The time between two requests of a list that is followed.
+/// The polling interval of a followed list.
 pub(crate) const INTERVAL: Field = Field::new("interval", "DURATION", "Polling interval [default: 2s]");
 
 /// HTML and text bodies, given as text, in a file or by a command.
@@ -112,7 +112,7 @@ impl Field {
         Self { form: Form::PlaceOrFlag, ..Self::new(name, value, help) }
     }
 
-    /// The flag's name, and that of the argument, if it isn't the field's.
+    /// The name of the flag and of the argument, if it isn't the field's.
     pub(crate) const fn flag(mut self, flag: &'static str) -> Self {
         self.flag = Some(flag);
         self.id = flag;

@@ -25,7 +25,7 @@ use crate::input::source::StdinReaders;
 pub(crate) struct Given<'a> {
     pub(super) verb: &'static Verb,
     pub(super) matches: &'a ArgMatches,
-    /// The arguments that name what the command is about.
+    /// The arguments that identify the command's subject.
     pub(crate) ids: Ids<'a>,
 }
 
@@ -381,7 +381,7 @@ impl Field {
         }
     }
 
-    /// The field's mark in a message, if it has one: `{email}`.
+    /// The field's placeholder in a message, if it has one: `{email}`.
     fn name_in(&self, message: &str) -> Option<String> {
         let mark = format!("{{{}}}", self.id());
         message.contains(&mark).then_some(mark)

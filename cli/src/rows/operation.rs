@@ -68,7 +68,7 @@ pub(crate) enum Paging {
     Usual,
     /// All items without a limit.
     Complete,
-    /// Only towards older items.
+    /// Only toward older items.
     Older,
 }
 
@@ -183,7 +183,7 @@ pub(crate) trait Response: DeserializeOwned + Send + 'static {}
 
 impl<T: DeserializeOwned + Send + 'static> Response for T {}
 
-/// Implements an operation: the fields of its request, the arguments that follow from what it does, and what it does.
+/// Implements an operation: the fields of its request, the arguments that its effect implies, and the effect.
 macro_rules! operation {
     (
         [$($generics:tt)*] $name:ty, $fields:expr, $takes:expr,
@@ -215,7 +215,7 @@ operation!([T: Response] ShowAs<T>, &[], |_| Takes::Nothing, |operation, given, 
     show(&given, &|client| operation.0(client, &given.ids).response(), operation.1, context).await
 });
 
-/// Prints a list, of which a filter selects items.
+/// Prints a list, with the items that a filter selects.
 async fn list(
     paging: Paging,
     make: &dyn Fn(&Client, &Given<'_>) -> List<Value>,

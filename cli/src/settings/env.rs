@@ -42,7 +42,7 @@ impl Env {
     }
 }
 
-/// Parses a boolean: `1 true yes on` and their opposites, in any case.
+/// Parses a boolean: `1 true yes on` and their opposites, ignoring case.
 pub(crate) fn switch(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "1" | "true" | "yes" | "on" => Some(true),

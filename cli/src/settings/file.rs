@@ -160,8 +160,7 @@ impl ConfigFile {
     }
 }
 
-/// The tables that are of another type, and the aliases that aren't text, each with its rule. What is in them would be ignored, the guard's
-/// settings too.
+/// Tables of the wrong type and aliases that aren't text, each with the violated rule. Their contents would be ignored, even the guard's settings.
 fn wrong_shapes(document: &Table) -> Vec<(Range<usize>, String)> {
     let mut found = Vec::new();
     let mut check = |item: &Item, fits: bool, rule: String| {
@@ -253,7 +252,7 @@ pub(crate) fn with_alias(
     Ok(Some(document.to_string()))
 }
 
-/// The text of the file with a profile renamed, in the same place.
+/// The text of the file with a profile renamed, at the same position.
 pub(crate) fn rename_profile(text: &str, old: &str, new: &str) -> Result<String, toml_edit::TomlError> {
     let mut document: DocumentMut = text.parse()?;
     if let Some(profiles) = document.get_mut("profiles").and_then(Item::as_table_like_mut) {

@@ -1,7 +1,7 @@
 //! Resolves every setting with its source: flag > environment > profile > `[defaults]` > built-in.
 //!
-//! A profile named by `--profile` is a flag: its own base URL and its account win over those of the environment. A credential in the environment
-//! belongs to the base URL there, so it is never sent to the account of a profile that is named explicitly.
+//! A profile named by `--profile` is a flag: its own base URL and its account take precedence over those in the environment. A credential in the
+//! environment belongs to the base URL in the environment, so it is never sent to the account of a profile that is named explicitly.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -278,7 +278,7 @@ impl<'a> Layers<'a> {
         self.text(key).map(|(setting, _)| setting).into_iter().collect()
     }
 
-    /// Whether the profile that `--profile` names has a base URL, which wins over the environment's.
+    /// Whether the profile that `--profile` names has a base URL, which takes precedence over the environment's.
     fn has_own_base_url(&self) -> bool {
         let (Some(file), Some(Setting { value, source: Source::Flag(_) })) = (&self.file, &self.profile)
         else {

@@ -10,10 +10,10 @@ use super::paths;
 
 /// The active profile if none is named. It always exists.
 pub(crate) const DEFAULT: &str = "default";
-/// The folder of all credentials, beside `config.toml`.
+/// The folder of all credentials, next to `config.toml`.
 pub(crate) const CREDENTIALS: &str = "credentials";
 
-/// Their names: first those of the file in order, then the others by name.
+/// Their names: first the file's, in order, then the others, sorted.
 pub(crate) fn existing(file: Option<&ConfigFile>, env: &Env) -> Vec<String> {
     let mut names: Vec<String> = file.iter().flat_map(|file| file.profiles()).map(str::to_owned).collect();
     let folder = paths::config_dir(env).ok().flatten().map(|config| config.join(CREDENTIALS));

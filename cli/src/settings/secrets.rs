@@ -16,8 +16,8 @@ fn is_secret(name: &str) -> bool {
 
 /// The keys of secrets, and the text with their values masked byte for byte, so that all positions stay valid.
 ///
-/// A value extends to the end of its line, or of the line that closes its brackets; that of a table, to the next table. So in a broken file, too
-/// much is masked rather than too little. User information in URLs is also masked.
+/// A value extends to the end of its line, or of the line that closes its brackets; the value of a table extends to the next table. So in a broken
+/// file, too much is masked rather than too little. User information in URLs is also masked.
 pub(super) fn mask(text: &Arc<str>) -> (Vec<Range<usize>>, Arc<str>) {
     let source = Source::new(text);
     let (mut keys, mut values) = (Vec::new(), Vec::new());

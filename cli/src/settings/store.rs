@@ -70,7 +70,7 @@ impl ConfigStore {
         &self.path
     }
 
-    /// Replaces the file by the result of `change`; `None` changes nothing.
+    /// Replaces the file with the result of `change`; `None` changes nothing.
     pub(crate) fn update(
         &self,
         change: impl FnOnce(&str) -> Result<Option<String>, toml_edit::TomlError>,

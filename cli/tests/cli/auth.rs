@@ -407,7 +407,7 @@ fn a_registered_client_belongs_to_the_login_at_its_server() {
     again.decided(&Person::of("sb_test"), true).ok();
     assert_eq!((registered(&service), asked_for(&service, "/oauth/authorize")), (1, 2), "only the browser's");
 
-    // Another server, and a profile of its own for it.
+    // Another server, and a separate profile for it.
     let other = unregistered();
     let elsewhere = ["--profile", "other", "--base-url", &other.base_url()];
     let login = Login::begin(&idempost, &elsewhere);

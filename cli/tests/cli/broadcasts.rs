@@ -148,7 +148,7 @@ fn sending_asks_for_confirmation_and_without_a_terminal_needs_yes() {
     for arguments in [vec!["broadcasts", "send", &id], stage.create(&["--send"])] {
         let stderr = stage.service.idempost().run(&arguments).fails(2);
         assert!(stderr.contains("isn't interactive") && stderr.contains("--yes"), "{stderr}");
-        // Without a terminal, what would be sent is shown too.
+        // Without a terminal, the summary is shown too.
         assert!(
             stderr.contains("Send \"Your week\" from news@acme.test to 1 contact of segment"),
             "{stderr}"

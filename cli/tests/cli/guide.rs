@@ -20,7 +20,7 @@ const CRATES: [&str; 5] = ["cli", "sdk", "bulk", "sandbox", "tests/reference-ser
 /// The packages for tests in other languages, whose READMEs are pages of the guide.
 const PACKAGES: [&str; 2] = ["sandbox/clients/node", "sandbox/clients/python"];
 
-/// What `idempost skill` prints.
+/// The skill, as `idempost skill` prints it.
 const SKILL: &str = "cli/src/commands/skill/SKILL.md";
 
 /// The families of clauses, each with its heading and the sections of the specification that state it.
@@ -430,7 +430,7 @@ fn the_retry_loop_of_the_guide_sends_one_email() {
     let service = crate::service::Service::start();
     let outage = Rule::new(Action::error(503, "internal_server_error", "An outage."));
     service.core().faults().add(outage.on_path("/emails").times(6));
-    // The program's own delays are as short as possible, and those of the loop take no time.
+    // The program's own delays are as short as possible, and the loop's take no time.
     let shortened = format!(
         "sleep() {{ :; }}\nidempost() {{ {} --retries 1 \"$@\"; }}\n{script}",
         env!("CARGO_BIN_EXE_idempost")

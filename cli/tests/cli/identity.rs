@@ -1,4 +1,4 @@
-//! Who a command acts as: `whoami`, the names in plans and prompts, and the account that each kind of command uses.
+//! The identity that a command uses: `whoami`, the names in plans and prompts, and the account that each kind of command uses.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};

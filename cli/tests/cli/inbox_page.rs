@@ -25,7 +25,7 @@ use tokio::time::sleep;
 
 const KEY: &str = "sb_local";
 
-/// Records failures on every page: exceptions, unhandled promise rejections, and violations of its own content security policy.
+/// Records failures on every page: exceptions, unhandled promise rejections, and violations of the page's content security policy.
 const WATCH: &str = "
     window.wrong = [];
     addEventListener('error', (event) => wrong.push(`error: ${event.message}`));

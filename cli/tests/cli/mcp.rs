@@ -1,4 +1,4 @@
-//! `idempost mcp`: the tools, what they may do, and the confirmation before a change, as an application sees them.
+//! `idempost mcp`: the tools, their permissions, and the confirmation before a change, as an application sees them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -99,7 +99,7 @@ impl Application {
         self.request("tools/list", &json!({}))["result"]["tools"].as_array().unwrap().clone()
     }
 
-    /// Closes its end, upon which the program exits.
+    /// Closes the application's end of the pipe, after which the program exits.
     pub(crate) fn finish(mut self) {
         self.input = None;
         assert!(exit_code(&mut self.process) == Some(0));
@@ -577,7 +577,7 @@ async fn values_of_a_tool_are_literal() {
     application.finish();
 }
 
-/// Whether a text contains the content of the file, as it is or encoded.
+/// Whether a text contains the content of the file, unchanged or encoded.
 fn leaks(text: &str) -> bool {
     text.contains(CONTENT) || text.contains(&STANDARD.encode(CONTENT))
 }

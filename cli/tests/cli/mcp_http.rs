@@ -85,7 +85,7 @@ impl Drop for Endpoint {
     }
 }
 
-/// The application's side: what its user answers, and what the user was asked.
+/// The application's side: the user's answers, and the questions that the user was asked.
 #[derive(Clone)]
 struct User {
     answer: Option<ElicitationAction>,

@@ -257,7 +257,7 @@ fn a_page_instead_of_an_error_is_not_a_reason_to_log_in() {
     }
 }
 
-/// A command in the table below, and what happens when it is rerun.
+/// A command in the table below, and the effect of rerunning it.
 #[derive(Clone, Copy, PartialEq)]
 enum Repeated {
     /// It acts twice: it isn't idempotent, or its key is random.

@@ -32,7 +32,7 @@ impl Sandbox {
         Self::start_by(idempost, command, flags)
     }
 
-    /// Starts it with this command, which is the program or replaces itself by it.
+    /// Starts it with this command, which is the program or execs it.
     pub(crate) fn start_by(idempost: Idempost, mut command: Command, flags: &[&str]) -> Self {
         let mut child = command.args(["sandbox", "serve", "--port", "0"]).args(flags).spawn().unwrap();
         let stderr = BufReader::new(Limited(child.stderr.take().unwrap()));

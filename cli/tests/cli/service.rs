@@ -36,7 +36,7 @@ impl Service {
         Self { server, _runtime: runtime, judges: true }
     }
 
-    /// For a test that deliberately sends what the contract doesn't allow.
+    /// For a test that deliberately violates the contract.
     pub(crate) fn unjudged(mut self) -> Self {
         self.judges = false;
         self

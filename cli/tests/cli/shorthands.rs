@@ -176,7 +176,7 @@ fn html_is_read_from_a_command_whose_failure_sends_nothing() {
     assert_eq!(exit_code(&mut child), Some(130));
 }
 
-/// Nouns with the flag of their main field, a value, and what else `create` requires.
+/// Nouns with the flag of their main field, a value, and the other arguments that `create` requires.
 const CREATE: [(&str, &str, &str, &[&str]); 10] = [
     ("api-keys", "--name", "Build", &[]),
     ("automations", "--name", "Welcome", &["--definition", "series.json"]),

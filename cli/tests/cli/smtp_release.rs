@@ -90,7 +90,7 @@ impl Sink {
         format!("smtp://{}", self.address)
     }
 
-    /// What arrived since the last call, with the recipients sorted.
+    /// The recipients, sorted, and the messages that arrived since the last call.
     fn take(&self) -> (Vec<String>, Vec<String>) {
         let mut seen = self.seen.lock().unwrap();
         assert_eq!(seen.others, [""; 0]);

@@ -151,7 +151,7 @@ impl Front {
         Idempost::new().env("IDEMPOST_BASE_URL", &self.address).env("IDEMPOST_API_KEY", "sb_test")
     }
 
-    /// The program rejects the certificate with this reason after one attempt, and nothing reaches the service.
+    /// Asserts that the program rejects the certificate with this reason after one attempt, and that nothing reaches the service.
     #[track_caller]
     fn is_refused(&self, reason: &str) {
         let stderr = self.send().fails(4);

@@ -452,7 +452,7 @@ fn a_webhook_that_cannot_be_deleted_is_reported() {
     listener.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     assert!(stderr.contains(&format!("idempost webhooks delete {id}")), "{stderr}");
 
-    // It was deleted by someone else in the meantime, which is fine too.
+    // Something else deleted it in the meantime, which is fine too.
     service.core().faults().clear();
     idempost.run(&["webhooks", "delete", &id]).ok();
     let mut listener = Listener::start(&idempost, &[]);

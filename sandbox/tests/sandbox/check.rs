@@ -30,7 +30,7 @@ fn check_html(html: &str) -> Report {
     check::message(mime("Subject: Hello\r\n", Some(html), Some("Hello")).as_bytes())
 }
 
-/// The codes, except those of features and of what a fragment of HTML lacks.
+/// The codes, except for features and for the language that a fragment of HTML doesn't declare.
 fn codes(report: &Report) -> Vec<&'static str> {
     let codes = report.findings.iter().filter(|one| one.feature.is_none()).map(|one| one.code);
     codes.filter(|code| *code != "language_missing").collect()
@@ -184,7 +184,7 @@ fn places_are_lines_and_columns_of_the_source() {
     let places: Vec<_> =
         of("placeholder").places.iter().map(|one| (one.line, one.column, one.excerpt.as_str())).collect();
     let line = |line, column| (Some(line), Some(column));
-    // The last two are in a text with a character reference, whose beginning is the place.
+    // The last two are in a text with a character reference, whose start is the position.
     let all = [(line(1, 6), "{{a}}"), (line(3, 11), "{{b}}"), (line(3, 11), "{{c}}")];
     assert_eq!(places, all.map(|((line, column), excerpt)| (line, column, excerpt)));
     let gap = &of("feature_unsupported").places[0];
@@ -276,12 +276,12 @@ fn documentation_lists_every_code() {
 /// HTML, and the features found by both, only here, and only by Mailpit.
 type Compared = (&'static str, &'static [&'static str], &'static [&'static str], &'static [&'static str]);
 
-/// What Mailpit's HTML check (version 1.30) reports for the same HTML, by its tests and its source. Only features count here.
+/// The findings of Mailpit's HTML check (version 1.30) for the same HTML, according to its tests and its source. Only features count here.
 ///
 /// - It merges style sheets into elements, so a rule that matches no element is missing there, and one in `@media` always; here the source counts.
 /// - Its elements `image` and `submit` don't exist in HTML, so it doesn't find `<input type=submit>`; `checkbox` and `radio` are such elements too.
-/// - It takes the attributes `width`, `height`, `bgcolor`, `background`, `border` and `padding` for the CSS properties; Can I email has features
-///   of their own for the first two and `background`.
+/// - It takes the attributes `width`, `height`, `bgcolor`, `background`, `border` and `padding` for the CSS properties; Can I email has separate
+///   features for the first two and for `background`.
 /// - It has expressions for a part of the features; the data has 307.
 /// - Expressions also match inside strings and comments.
 /// - It counts every tested version of a client, and lists features that all clients support; here the newest version counts, and features that

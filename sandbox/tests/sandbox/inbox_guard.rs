@@ -1,4 +1,4 @@
-//! Requests under a foreign host name (DNS rebinding) and from other origins are refused.
+//! Requests under an unknown host name (DNS rebinding) and from other origins are rejected.
 
 use http::{Method, StatusCode};
 use idempost_sandbox::Settings;

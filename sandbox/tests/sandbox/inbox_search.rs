@@ -158,10 +158,10 @@ fn searches() -> impl Strategy<Value = Vec<Search>> {
     prop::collection::vec((terms, prop::collection::vec(any::<bool>(), 4)), 1..16)
 }
 
-/// What an independent evaluation knows about an email.
+/// The properties of an email for the independent evaluation.
 struct Known {
     mail: Mail,
-    /// In the list.
+    /// The ID in the list.
     id: String,
     email_id: String,
     message_id: String,
@@ -297,7 +297,7 @@ impl Wanted {
         }
     }
 
-    /// In the language; in quotes if that is necessary or wanted.
+    /// Formats the condition in the query language, quoted if necessary or wanted.
     fn written(&self, negated: bool, quotes: bool, all: &[Known]) -> String {
         let value = |text: &str, is_bare: bool| {
             let must = text.contains(char::is_whitespace) || text.starts_with(['"', '-']) && is_bare;
@@ -372,7 +372,7 @@ proptest! {
     }
 }
 
-/// What the visible text of HTML may contain; none of it may be found elsewhere.
+/// Markup that may surround the visible text of HTML; no search may find its content.
 const INVISIBLE: [&str; 9] = [
     "<b>",
     "</i >",
@@ -432,7 +432,7 @@ fn html_and_words() -> impl Strategy<Value = (String, String)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// One search, since the list of what it finds derives the text, which has the URLs of links too.
+    /// Searches once, since listing the results derives the text, which also contains the URLs of links.
     #[test]
     fn html_is_searched_by_its_visible_text_before_it_is_derived(
         mails in prop::collection::vec((html_and_words(), any::<bool>()), 1..8),

@@ -88,7 +88,7 @@ fn unsent_emails_are_searched_and_paged_like_mails() {
     assert_eq!(ids(&page("query=WORD3")), all[1..2]);
     assert_eq!(ids(&page("subject=number%200")), all[4..]);
     assert!(ids(&page("to=nobody")).is_empty());
-    // An email sent meanwhile is still a valid cursor.
+    // An email sent in the meantime is still a valid cursor.
     sandbox.advance(3_600);
     assert!(ids(&page(&format!("after={}", all[2]))).is_empty());
     assert_eq!(

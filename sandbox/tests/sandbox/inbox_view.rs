@@ -1,4 +1,4 @@
-//! What the inbox page shows: its files, the views of a mail, requests and templates.
+//! The contents of the inbox page: its files, the views of a mail, requests and templates.
 
 use std::time::Instant;
 

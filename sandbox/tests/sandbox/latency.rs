@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use crate::support::{KEY, email, http_client};
 
 const CONTACTS: usize = 5_000;
-/// How many times as long as nearly all requests the work beside them takes: both are as slow as the machine is busy.
+/// The minimum ratio between the duration of the concurrent work and the 99th percentile of requests: a busy machine slows both down.
 const RATIO: u32 = 4;
 
 /// A newsletter of about `bytes` bytes of HTML, with a contact placeholder.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::restarts::{close, open, open_with};
 use crate::support::{KEY, Sandbox, email, email_with, http_client};
 
-/// Opens the service persisted in this folder, with a frozen clock.
+/// Creates a record and returns its ID.
 fn created(sandbox: &Sandbox, path: &str, body: &Value) -> String {
     let answer = sandbox.post(path, body);
     assert!(answer.status.is_success(), "{path}: {}", answer.text());
@@ -525,7 +525,7 @@ fn the_file_stays_small_while_old_emails_make_room_for_new_ones() {
     assert!(bytes < 24_000_000, "{bytes}");
 }
 
-/// A service over HTTP on one thread of its own, whose responses to one path are held back.
+/// A service over HTTP on its own thread, whose responses to one path are held back.
 struct Held {
     server: ReferenceServer,
     runtime: tokio::runtime::Runtime,
@@ -560,7 +560,7 @@ impl Held {
         tokio::spawn(async move { request.send().await.unwrap().status().as_u16() })
     }
 
-    /// Requests of another account, which must be answered meanwhile.
+    /// Requests of another account, which must be answered in the meantime.
     async fn reads_are_answered(&self) {
         for path in ["/healthz", "/emails?limit=1", "/_/messages", "/usage"].repeat(10) {
             let read = self.ask(Method::GET, path, "sb_other", &json!({}));

@@ -210,7 +210,7 @@ fn records_over_their_memory_share_are_rejected_until_some_are_deleted() {
     let change =
         |html: usize| sandbox.ask(Method::PATCH, &first).json(&json!({"html": "x".repeat(html)})).status;
     assert_eq!([change(90_000), change(100), change(40_000)], [403, 200, 200]);
-    // Tenants share the memory for records; emails have a share of their own.
+    // Tenants share the memory for records; emails have a separate share.
     let other = || sandbox.ask(Method::POST, "/templates").key("sb_other").json(&template).status;
     assert_eq!(other(), 403);
     sandbox.sent(&email());

@@ -302,7 +302,7 @@ fn connector(tls: &Tls) -> TlsConnector {
     TlsConnector::from(Arc::new(config))
 }
 
-/// Writes all commands at once and reads until the connection closes; returns the reply codes.
+/// Writes all commands together and reads until the connection closes; returns the reply codes.
 async fn pipelined(mut stream: impl AsyncBufRead + AsyncWrite + Unpin, words: &str) -> Vec<String> {
     stream.write_all(words.as_bytes()).await.unwrap();
     let mut answers = String::new();

@@ -40,7 +40,7 @@ fn server() -> (Runtime, ReferenceServer) {
 
 #[test]
 fn a_client_can_be_used_from_several_runtimes() {
-    // The connections of the first runtime stand still after `block_on` has returned.
+    // The connections of the first runtime stall after `block_on` has returned.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (_serving, server) = server();
     let client = Client::builder()
@@ -202,7 +202,7 @@ fn a_blocking_call_returns_once_the_refresh_that_it_started_is_saved() {
     // D-14
     let (runtime, server, store, session) = refreshing();
     let client = Client::builder().base_url(server.base_url()).session(session).build().unwrap();
-    // The call itself has ended long before.
+    // The call itself ended long ago.
     let _ = client.emails().list().timeout(Duration::from_millis(100)).blocking();
     assert_eq!(runtime.block_on(store.read()).unwrap().unwrap().generation, 2);
 }

@@ -1,4 +1,4 @@
-//! What each response of a token endpoint means for a login: logins and refreshes, at servers that replace refresh tokens, keep them or issue
+//! The effect of each response of a token endpoint on a login: logins and refreshes, at servers that replace refresh tokens, keep them or issue
 //! none, with clocks that differ by an hour. `docs/oauth.md` contains the table; `SNAPSHOTS=overwrite` updates it.
 
 use std::{
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use url::form_urlencoded;
 
-/// What the server does with refresh tokens.
+/// How the server issues refresh tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Issues {
     Replaced,
@@ -243,7 +243,7 @@ async fn send(client: &Client) -> idempost::Result<()> {
     client.emails().send(&email).timeout(Duration::from_secs(600)).await.map(drop)
 }
 
-/// The name of an error: that of its variant.
+/// The name of an error's variant.
 fn name<T>(result: &idempost::Result<T>) -> String {
     let Err(error) = result else { return "ok".to_owned() };
     let Error::Auth(error) = error else { panic!("{error:?}") };
@@ -371,7 +371,7 @@ async fn a_clock_that_is_wrong_or_corrected_causes_no_further_refreshes() {
             let requests = world.script.take_requests();
             let sends = requests.iter().filter(|request| request.path() == "/emails").count();
             assert_eq!(sends, 60, "{ahead} {is_corrected}: each token was valid");
-            // Each lasts between 12 and 15 minutes; one that a clock an hour behind obtained seems to be older.
+            // Each lasts between 12 and 15 minutes; a token obtained by a clock an hour behind seems to be older.
             let allowed = 4..=5 + usize::from(is_corrected && ahead < 0);
             assert!(allowed.contains(&world.requests()), "{ahead} {is_corrected}: {}", world.requests());
         }

@@ -69,7 +69,7 @@ fn expected(newer: bool) -> Vec<&'static str> {
     if newer { OLDEST_FIRST[1..].to_vec() } else { OLDEST_FIRST.into_iter().rev().collect() }
 }
 
-/// What another process reads of a stored position.
+/// The position that another process reads back from storage.
 fn stored(position: Option<&ListPosition>) -> Option<ListPosition> {
     serde_json::from_str(&serde_json::to_string(&position).unwrap()).unwrap()
 }

@@ -15,7 +15,7 @@ PROGRAM, WORK = sys.argv[1], pathlib.Path(sys.argv[2])
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 GUIDE = (ROOT / "docs/generators.md").read_text(encoding="utf-8")
 COLUMNS = ["errors", "warnings", "compiles", "names", "send", "list", "422", "webhook"]
-# What a generator warns of in every document of OpenAPI 3.1, or in any that uses the keyword; neither changes what it makes.
+# Warnings that a generator prints for every OpenAPI 3.1 document, or for any that uses the keyword; neither affects its output.
 HARMLESS = re.compile(
     r"OpenAPI 3.1 support is still in beta"
     r"|Failed to get the schema name: null"  # `type: 'null'` in a union
@@ -45,7 +45,7 @@ def source(name):
     return (WORK / name).read_text(encoding="utf-8")
 
 
-# Each with its name, how it generates, the program, how that is compiled, how it runs, and where the names of types are.
+# Each generator: its name, its command, the program, the commands that compile and run it, and the location of the type names.
 TYPES = r"^export (?:type|interface|enum|class) (\w+)"
 CLASSES = r"^class (\w+)"
 GENERATORS = {

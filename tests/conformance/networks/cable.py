@@ -22,7 +22,7 @@ import time
 
 STAGES = ("accept", "head", "body", "request", "executed", "response-head", "response-body")
 ALWAYS = 1 << 30
-# How long a broken or held connection is kept at most, in seconds.
+# The maximum time for which a broken or held connection stays open, in seconds.
 HELD = 30
 
 
@@ -105,7 +105,7 @@ class Cable:
     def unplug(self):
         """Closes all connections, and refuses others until it is mended."""
         listener, self.listener = self.listener, None
-        # A thread that accepts keeps the socket open otherwise.
+        # Otherwise, a thread blocked in `accept` keeps the socket open.
         with contextlib.suppress(OSError):
             listener.shutdown(socket.SHUT_RDWR)
         listener.close()

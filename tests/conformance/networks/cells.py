@@ -23,7 +23,7 @@ class Cell:
     settings: dict = field(default_factory=dict)
     # Many commands and rows, since something happens while they run.
     many: bool = False
-    # How long each response of the service takes, in seconds.
+    # The delay of each response of the service, in seconds.
     delay: float = 0.0
     timeout: str = "20s"
     # The size of each text, and of an attachment.
@@ -33,7 +33,7 @@ class Cell:
     path: str = ""
     # The user and password of the proxy.
     user: str = ""
-    # The cause is never over, so repeating a command doesn't help.
+    # The cause is permanent, so repeating a command doesn't help.
     permanent: bool = False
     # Why an email may be captured twice here.
     excused: str = ""
@@ -47,7 +47,7 @@ def codes(send, bulk=None, keyed=None):
 
 
 ALL_OK = codes(OK, bulk=OK)
-# The outcome of an email is unknown, and a job waits until it can be known.
+# The outcome of an email is unknown, and a job waits until it can be determined.
 ALL_UNKNOWN = codes(UNKNOWN, bulk=RETRY)
 # haproxy resets the connection after its response, which can hide it.
 RESET = REJECTED | UNKNOWN
@@ -133,7 +133,7 @@ SQUID = [
     Cell("squid", "kill", DISTURBED, KILL, many=True, delay=0.1),
 ]
 
-# Reads what it forwards, with certificates of its own.
+# Reads the traffic that it forwards, using its own certificates.
 MITMPROXY = [
     Cell("mitmproxy", "authority trusted", ALL_OK),
     Cell("mitmproxy", "authority trusted, large", ALL_OK, bytes=40_000),
@@ -150,7 +150,7 @@ def always(stage):
     if stage == "accept":
         # Depends on whether the program notices before it sends.
         return codes(RETRY | UNKNOWN, bulk=RETRY)
-    # The email was accepted, and the key makes it safe to ask again.
+    # The email was accepted, and the key makes it safe to retry.
     return codes(UNKNOWN, bulk=RETRY, keyed=UNKNOWN if stage == "response-body" else None)
 
 

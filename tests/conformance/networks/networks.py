@@ -11,7 +11,7 @@ from cells import CELLS
 from operations import OPERATIONS, Result
 from parts import Network, certificates
 
-# Most of a cell's time is waiting.
+# A cell spends most of its time waiting.
 AT_ONCE = 4
 COLUMNS = "{:<10}{:<32}{:<8}{:>6}{:>7}{:>7}{:>8}{:>9}{:>7}  {}"
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 BATCH = 20
 ROWS, MANY_ROWS = 250, 3000
 MANY = 12
-# No command takes longer, in seconds.
+# The maximum duration of a command, in seconds.
 LONGEST = 90
-# A job that stopped states how many rows are left to send.
+# A stopped job reports the number of rows left to send.
 LEFT = "left to send"
 UNSENT = ("not_sent", "rejected")
 
@@ -28,7 +28,7 @@ class Result:
     total: int = 0
     once: int = 0
     twice: int = 0
-    # Not captured, as stated or without a statement.
+    # Not captured: reported as such, or not reported.
     stated: int = 0
     missing: int = 0
     false: int = 0

@@ -17,7 +17,7 @@ from cable import Cable
 
 HERE = Path(__file__).resolve().parent
 KEY = "sb_networks"
-# What the configurations fill in, unless a cell changes it.
+# The default values for the configurations; a cell can override them.
 DEFAULTS = {
     "nginx": {
         "keepalive": "60s",
@@ -40,7 +40,7 @@ DEFAULTS = {
     "mitmproxy": {"authority": "authority"},
 }
 FILES = {"nginx": "nginx.conf", "haproxy": "haproxy.cfg", "squid": "squid.conf", "stunnel": "stunnel.conf", "mitmproxy": "mitmproxy.py"}
-# What the program's environment names as its proxy; the others stand before the service.
+# The parts that the program's environment names as its proxy; the others are in front of the service.
 FORWARD = ("squid", "mitmproxy")
 
 _ports = itertools.count(20000 + os.getpid() % 8000)
@@ -108,7 +108,7 @@ class Network:
             front = self.to(self.proxy(kind, front))
         scheme = "https" if tls or kind == "stunnel" else "http"
         if kind in FORWARD:
-            # The service is behind TLS, as every remote one.
+            # The service is behind TLS, like every remote service.
             service = self.proxy("stunnel", front)
             self.front = self.to(self.proxy(kind, None))
             self.set_proxy(self.cell.user)
@@ -182,7 +182,7 @@ class Network:
         """Signals a process and its children."""
         os.killpg(self.processes[name][0].pid, number)
 
-    # What happens to the parts, by the names that the cells use.
+    # Actions on the parts, by the names that the cells use.
 
     def flag(self, name):
         (self.folder / name).touch()
@@ -219,7 +219,7 @@ class Network:
             control.sendall(f"set server sandbox/one state {state}\n".encode())
             control.recv(1024)
 
-    # What the sandbox has captured: the truth.
+    # The emails that the sandbox has captured: the ground truth.
 
     def captured(self):
         """The number of captured emails by recipient."""

@@ -122,7 +122,7 @@ impl Contract {
         self.operation(method, path).map(|operation| operation.id.as_str())
     }
 
-    // A literal path takes precedence over a parameter, whatever the methods: `GET /emails/batch` gets no email.
+    // A literal path takes precedence over a parameter, regardless of the methods: `GET /emails/batch` gets no email.
     fn operation(&self, method: &Method, path: &str) -> Option<&Operation> {
         let fitting = || self.operations.iter().filter(|operation| operation.takes(path));
         let fewest = fitting().map(Operation::parameters_in_path).min()?;

@@ -7,7 +7,7 @@ use std::{
 };
 
 /// Checks every file under `root`, a crate's `src`, against its layers, bottom to top, and that there are no import cycles;
-/// files in `exempt` may import everything. A file and those of its folder are one module: they may use the names of the folder's own file.
+/// files in `exempt` may import everything. A file and the files of its folder are one module: they may use the names of the folder's own file.
 ///
 /// Only code counts, without comments, test modules and files declared for tests only. A name at the crate's root counts
 /// as part of the highest layer.
@@ -47,7 +47,7 @@ pub fn check(root: &Path, layers: &[&str], exempt: &[&str], least: usize) {
     assert!(circle.is_empty(), "these files form an import cycle:\n{}", circle.join("\n"));
 }
 
-/// What each file under `root` imports of its own crate, without files for tests only. `a/b.rs` is `["a", "b"]`.
+/// The imports of each file under `root` from its own crate, without files that are only for tests. `a/b.rs` is `["a", "b"]`.
 ///
 /// # Panics
 /// If a file can't be read.

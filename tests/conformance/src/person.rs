@@ -1,4 +1,4 @@
-//! A user with as much of a browser as consent pages need: follows redirects, submits the form, and stops at the redirect to the program.
+//! A user with just enough of a browser for consent pages: follows redirects, submits the form, and stops at the redirect to the program.
 
 use std::collections::BTreeMap;
 

@@ -32,7 +32,7 @@ pub fn name(state: &State, request: &Request<Bytes>) -> Result<String, Problem> 
     }
 }
 
-/// The name of the account whose key or ID the query contains, or whose credential or ID the header does.
+/// The name of the account selected by a key or ID in the query, or by a credential or ID in the header.
 pub fn name_or_query(state: &State, request: &Request<Bytes>) -> Result<String, Problem> {
     match query_key(request) {
         Some(token) => name_of_key(state, &token),
@@ -56,8 +56,8 @@ pub fn full(state: &State, credential: Credential<'_>) -> Result<String, Problem
     Ok(credential.tenant.into_owned())
 }
 
-/// The account named by a request, if any: as above, or by Basic authentication with a key as user or password, which clients of other mail
-/// tools support.
+/// The account named by a request, if any: as in [`name_or_query`], or by Basic authentication with a key as user or password, which clients of other
+/// mail tools support.
 pub fn name_or_basic(state: &State, request: &Request<Bytes>) -> Option<Result<String, Problem>> {
     if query_key(request).is_some() || account::bearer(request.headers()).is_some() {
         return Some(name_or_query(state, request));
@@ -70,12 +70,12 @@ pub fn name_or_basic(state: &State, request: &Request<Bytes>) -> Option<Result<S
     find(&user).or_else(|| find(&password))
 }
 
-/// The same, of which the default account is that of a request without a credential or with the password.
+/// Like [`name_or_basic`]; a request without a credential, or with only the password, selects the default account.
 pub fn name_or_default(state: &State, request: &Request<Bytes>) -> Result<String, Problem> {
     name_or_basic(state, request).unwrap_or_else(|| Ok(state.default_account()))
 }
 
-/// Checks that a request names an account that it may use. `anonymous` is that of its [table](crate::route::Table).
+/// Checks that a request names an account that it may use. `anonymous` is the setting of its [table](crate::route::Table).
 pub fn check(state: &State, request: &Request<Bytes>, anonymous: bool) -> Result<(), Problem> {
     if anonymous && let Some(named) = name_or_basic(state, request) {
         return named.map(drop);

@@ -1,7 +1,7 @@
 //! A clock that tests can move.
 //!
 //! The service never sleeps. Future work is put on a `Scheduler` with its due time, and runs when the clock has passed it: whenever a test moves
-//! the clock, on the tick of a long-running mount, and, for little work, at the start of every request. So a test can skip a day without
+//! the clock, on the tick of a long-running mount, and, if little is due, at the start of every request. So a test can skip a day without
 //! waiting, and a sandbox on the real clock is on time.
 
 use std::collections::BTreeMap;
@@ -15,8 +15,8 @@ use crate::lock::lock;
 
 /// The clock of a service, or of one of its accounts. It follows the system's time until it is moved, stopped or accelerated.
 ///
-/// An account follows the clock of the service until its own is changed. From then on, it has a clock of its own, which changes of the service's
-/// change in the same way.
+/// An account follows the service's clock until its own is changed. From then on, the account has a separate clock, to which changes of the service's
+/// clock also apply.
 #[derive(Clone)]
 pub struct Clock {
     shared: Arc<Shared>,
@@ -34,7 +34,7 @@ type OnMove = dyn Fn(Option<&str>) + Send + Sync;
 
 struct Readings {
     service: Reading,
-    /// Of the accounts with a clock of their own.
+    /// The clocks of accounts that no longer follow the service's.
     own: BTreeMap<String, Reading>,
 }
 
@@ -45,12 +45,12 @@ pub(crate) struct Reading {
     shown: Timestamp,
     /// The system's time at the last change.
     changed_at: Timestamp,
-    /// Seconds on this clock per second of the system's, while it runs.
+    /// Seconds on this clock per second of system time, while it runs.
     scale: f64,
     frozen: bool,
 }
 
-/// A service's clock and those of its accounts, as persisted. Without an instant, the service's follows the system's time.
+/// The persisted clocks of a service and its accounts. Without an instant, the service's clock follows the system's time.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredClock {
     shown: Option<Timestamp>,
@@ -96,7 +96,7 @@ impl Reading {
         self.scale.total_cmp(&1.0).is_eq()
     }
 
-    /// The time that it shows at a time of the system.
+    /// The time shown at a given system time.
     fn at_system(self, system: Timestamp) -> Timestamp {
         if self.frozen {
             return self.shown;
@@ -107,7 +107,7 @@ impl Reading {
         saturating_add(self.shown, scaled(system.duration_since(self.changed_at), self.scale))
     }
 
-    /// The system's time when it shows this instant; the last one if it never does.
+    /// The system time at which the clock shows this instant; the latest timestamp if it never does.
     fn system_at(self, instant: Timestamp) -> Timestamp {
         if instant <= self.shown {
             return self.changed_at;
@@ -149,7 +149,7 @@ impl Clock {
         Self { shared: Arc::clone(&self.shared), account: Some(account.into()) }
     }
 
-    /// Sets the callback of each move.
+    /// Sets the callback to run after each move.
     pub(crate) fn on_move(&self, work: impl Fn(Option<&str>) + Send + Sync + 'static) {
         // The service sets this once, when it is created.
         let _ = self.shared.moved.set(Box::new(work));
@@ -165,7 +165,7 @@ impl Clock {
         self.reading().frozen
     }
 
-    /// Seconds on this clock per second of the system's, while it runs.
+    /// Seconds on this clock per second of system time, while it runs.
     pub fn scale(&self) -> f64 {
         self.reading().scale
     }
@@ -175,7 +175,7 @@ impl Clock {
         self.account.as_deref()
     }
 
-    /// Whether this is the clock of an account that has changed it.
+    /// Whether this is an account's clock that no longer follows the service's.
     pub fn is_own(&self) -> bool {
         let own = &lock(&self.shared.readings).own;
         self.account.as_ref().is_some_and(|account| own.contains_key(&**account))
@@ -212,36 +212,36 @@ impl Clock {
         self.change(|reading| Reading { scale, ..reading.showing(reading.now()) });
     }
 
-    /// The current time of the service's clock and of the system's, until which jobs are due.
+    /// The current times of the service's clock and of the system, up to which jobs are due.
     pub(crate) fn due(&self) -> Now {
         let system = Timestamp::now();
         Now { service: lock(&self.shared.readings).service.at_system(system), system }
     }
 
-    /// Whether any account has a clock of its own.
+    /// Whether any account's clock is separate from the service's.
     pub(crate) fn has_own(&self) -> bool {
         !lock(&self.shared.readings).own.is_empty()
     }
 
-    /// The system's time when this account's own clock shows an instant; `None` if it follows the service's.
+    /// The system time at which this account's separate clock shows an instant; `None` if it follows the service's.
     pub(crate) fn system_at(&self, instant: Timestamp) -> Option<Timestamp> {
         let readings = lock(&self.shared.readings);
         Some(readings.own.get(self.account.as_deref()?)?.system_at(instant))
     }
 
-    /// Lets the account follow the service's clock again.
+    /// Makes the account follow the service's clock again.
     pub(crate) fn forget(&self) {
         if let Some(account) = &self.account {
             lock(&self.shared.readings).own.remove(&**account);
         }
     }
 
-    /// Lets all accounts follow the service's clock again.
+    /// Makes all accounts follow the service's clock again.
     pub(crate) fn forget_all(&self) {
         lock(&self.shared.readings).own.clear();
     }
 
-    /// The clocks relative to the system's, for persistence.
+    /// The clocks relative to system time, for persistence.
     #[doc(hidden)]
     pub fn stored(&self) -> StoredClock {
         let readings = lock(&self.shared.readings);
@@ -255,7 +255,7 @@ impl Clock {
         }
     }
 
-    /// Restores persisted clocks; those that run have advanced meanwhile.
+    /// Restores persisted clocks; running ones have advanced in the meantime.
     #[doc(hidden)]
     pub fn restore(&self, stored: StoredClock) {
         let StoredClock { shown, changed_at, scale, frozen, own } = stored;

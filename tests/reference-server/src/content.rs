@@ -1,5 +1,5 @@
-//! The content of emails: placeholders of templates, inline images, HTML as text, laid out or only its words, the one-time codes and links in a
-//! text, and previews for lists.
+//! The content of emails: template placeholders, inline images, HTML converted to text (with layout, or only its words), one-time codes and links,
+//! and previews for lists.
 
 pub mod codes;
 pub mod html;

@@ -82,7 +82,7 @@ impl<'a> Context<'a> {
         table.get(self.id_at(index, T::NOUN)?).ok_or_else(T::not_found)
     }
 
-    /// Finds the record of a path parameter by its index, an ID or a key.
+    /// Finds the record that a path parameter, given by its index, names by ID or key.
     pub fn named<T: Record>(&self, index: usize, table: &Table<T>) -> Result<Arc<T>, Problem> {
         table.find(&self.parameter(index)).ok_or_else(T::not_found)
     }
@@ -127,12 +127,12 @@ impl<'a> Context<'a> {
         Parameters::of(self.request.uri().query())
     }
 
-    /// A query parameter with one of these words.
+    /// A query parameter whose value must be one of these words.
     pub fn one_of<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<Option<T>, Problem> {
         self.parameters().one_of(name, words)
     }
 
-    /// A query parameter; of repeated ones the last counts.
+    /// A query parameter; the last one if it is repeated.
     pub fn query(&self, name: &str) -> Option<String> {
         self.parameters().text(name).map(str::to_owned)
     }

@@ -23,8 +23,8 @@ use crate::state::event_bus::BusEventKind;
 use crate::wire::answers::Answer;
 use crate::wire::problem;
 
-/// Protects a response of the sandbox's own routes: no page of another origin can use it, not even as an image, and no browser sniffs its type.
-/// Applies to every response, errors included.
+/// Protects a response of the sandbox's own routes: no page from another origin can use it, even as an image, and no browser sniffs its type. Applies
+/// to every response, including errors.
 pub fn protect(headers: &mut HeaderMap) {
     const POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
     headers.insert(POLICY, HeaderValue::from_static("same-origin"));
@@ -48,7 +48,7 @@ struct Ready {
     keeps: bool,
 }
 
-/// `POST /_/reset`: deletes everything of the tenant.
+/// `POST /_/reset`: deletes all data of the tenant.
 pub fn reset(call: &Call<'_>) -> Answer {
     let state = call.state;
     let name = access::name(state, call.request)?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Returns the CPU time that this thread has spent on `work`. Outside of Unix, it is elapsed time.
+/// Returns the CPU time that this thread has spent on `work`. On systems other than Unix, it is elapsed time.
 pub(crate) fn cpu_time<T>(work: impl FnOnce() -> T) -> Duration {
     let start = now();
     work();

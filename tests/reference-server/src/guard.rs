@@ -1,16 +1,16 @@
 //! Access control against web pages: the sandbox serves programs and its own page, never pages from other origins.
 //!
-//! Every browser of the user can reach a sandbox, and a tenant's key can be guessed. So two kinds of requests are rejected that only a page
-//! from elsewhere sends:
+//! Every browser of the user can reach a sandbox, and a tenant's key can be guessed. So the sandbox rejects two kinds of requests that only another
+//! site's page sends:
 //!
-//! - requests under a **foreign host name** (`Host`). With DNS rebinding, a page's own name resolves to 127.0.0.1, so its browser treats
+//! - requests under a **unknown host name** (`Host`). With DNS rebinding, a page's own name resolves to 127.0.0.1, so its browser treats
 //!   the sandbox as the same origin, but the page can't hide the name. This applies to every route.
 //! - requests **from another origin** under `/_/`, and a `POST` to a route that needs no key (`Sec-Fetch-Site`, or `Origin` from browsers
 //!   that send only that; programs send neither). Other routes don't need this: they take the key in a header, for which a browser first
 //!   sends a CORS preflight, and no response here ever allows it.
 //!
-//! Where JSON is required, forms and text are rejected too: browsers send those without a preflight. Both rules apply before anything of a
-//! body is read or counted.
+//! Where JSON is required, forms and text are rejected too: browsers send those without a preflight. Both rules apply before any part of a body is
+//! read or counted.
 //!
 //! A sandbox that other machines can reach may also have a password ([`password`]).
 //!
@@ -102,7 +102,7 @@ fn unknown_name(host: &str) -> Problem {
     )
 }
 
-/// Whether the request comes from a page of another origin, and isn't a person's navigation to a page of the sandbox.
+/// Whether the request comes from a page of another origin, and isn't a user's navigation to a page of the sandbox.
 fn is_foreign(state: &State, request: &Request<Bytes>) -> bool {
     let headers = request.headers();
     let site = headers.get(SEC_FETCH_SITE).map(HeaderValue::as_bytes);
@@ -121,8 +121,7 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
-/// Whether an origin is that of the request's host, or that of the service's public address. (`null`, the origin of a sandboxed frame, is
-/// neither.)
+/// Whether an origin matches the request's host or the service's public address. (`null`, the origin of a sandboxed frame, matches neither.)
 fn is_own(state: &State, origin: &HeaderValue, headers: &HeaderMap) -> bool {
     let Some((origin, authority)) =
         origin.to_str().ok().and_then(|origin| Some((origin, origin.split_once("://")?.1)))

@@ -1,7 +1,7 @@
 //! The reference server of idempost: the Email Delivery Service of the specification, in memory.
 //!
-//! Tests start it in their own process and inspect what it captured. It never delivers mail: an accepted email is rendered as the message that
-//! would have been sent, and stored. The crate `idempost-sandbox` is the same service as a workbench: with a page of the captured mails, SMTP, and
+//! Tests start it in their own process and inspect what it captured. It never delivers mail: an accepted email is rendered as the message that would
+//! have been sent, and stored. The crate `idempost-sandbox` runs the same service as a development tool, with a web page for captured mail, SMTP, and
 //! state that survives a restart. It builds on the modules of this crate, which are hidden from its documentation: they may change with every
 //! version.
 //!
@@ -19,8 +19,8 @@
 //! | module, bottom to top | contents |
 //! |---|---|
 //! | `wire` | request bodies, list parameters, responses and errors |
-//! | `store` | tables with indexes, ordered lists, and the accounting of memory |
-//! | `clock`, `scheduler` | a clock that tests can move, and jobs that run at a time of it |
+//! | `store` | tables with indexes, ordered lists, and memory accounting |
+//! | `clock`, `scheduler` | a clock that tests can move, and jobs scheduled on it |
 //! | `mime`, `content` | bounded MIME parsing; placeholders, HTML as text, codes and links |
 //! | `model` | the records, one module per resource |
 //! | `state` | the state of one service: tenants, logins, [`faults`] and queues |

@@ -1,6 +1,6 @@
 //! Locks that survive a panic.
 //!
-//! A panic inside a handler is answered with status 500 and the service continues, so a poisoned lock is no reason to stop: the guarded
+//! A panic inside a handler is answered with status 500 and the service continues, so a poisoned lock isn't a reason to stop: the guarded
 //! values are consistent after every single statement.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -19,7 +19,7 @@ pub fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A locked part of a record. A clone has a lock and a copy of its own.
+/// A locked part of a record. A clone has a separate lock and copy.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Locked<T>(Mutex<T>);
 

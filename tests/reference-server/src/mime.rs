@@ -1,8 +1,8 @@
 //! Bounded MIME parsing: the only entry to the parser.
 //!
-//! The parser builds a tree of messages that is copied and dropped recursively, and it reads and copies some bytes once per part. So every
-//! message first passes [`structure`], which walks through its parts without building a tree, within the limits below. They are those of
-//! Dovecot's parser, whose depth is also Postfix' `mime_nesting_limit`.
+//! The parser builds a tree of messages that is copied and dropped recursively, and it reads and copies some bytes once per part. So every message
+//! first passes [`structure`], which walks through its parts without building a tree, within the limits below. They match Dovecot's parser, whose
+//! depth limit equals Postfix's `mime_nesting_limit`.
 
 mod headers;
 pub mod limits;
@@ -19,7 +19,7 @@ use mail_parser::{Encoding, Message, MessageParser, MessagePart};
 pub const MAX_LEVELS: usize = 100;
 /// The maximum number of parts of a message.
 pub const MAX_PARTS: usize = 10_000;
-/// The maximum number of bytes that are read or copied repeatedly: behind each part whose boundary is missing, and in each message inside
+/// The maximum number of bytes that are read or copied repeatedly: after each part whose boundary is missing, and in each message inside
 /// an encoded one.
 const MAX_REREAD: usize = 128 << 20;
 

@@ -13,8 +13,8 @@ use crate::state::State;
 use crate::state::faults::Wire;
 use crate::wire::problem::Problem;
 
-/// What a mount does. Each variant has the response as far as it is known: of [`Wait`](Self::Wait) and [`Perform`](Self::Perform), the one
-/// of mounts that can't wait.
+/// The action of a mount. Each variant contains the response as far as it is known; for [`Wait`](Self::Wait) and [`Perform`](Self::Perform), it is
+/// the response of mounts that can't wait.
 pub enum Reply {
     /// Sends the response.
     Now(Response<Bytes>),
@@ -37,7 +37,7 @@ type RunTask = dyn FnOnce(Arc<State>) -> Future<Response<Bytes>> + Send;
 type StartStream = dyn FnOnce(Arc<State>, Stopped) -> Parts + Send;
 type ServeProtocol = dyn FnOnce(Arc<State>, OnUpgrade, Stopped) -> Future<()> + Send;
 
-/// Whether the mount stops.
+/// Whether the mount is stopping.
 type Stopped = watch::Receiver<bool>;
 
 /// The parts of a stream.
@@ -47,13 +47,13 @@ pub type Parts = mpsc::Receiver<Result<Bytes, Aborted>>;
 #[derive(Debug)]
 pub struct Aborted;
 
-/// A response that takes its time.
+/// A task that computes a response.
 pub struct Task(Box<RunTask>);
 
-/// The parts of a body, until the client disconnects or the mount stops.
+/// A stream of the parts of a body, until the client disconnects or the mount stops.
 pub struct Stream(Box<StartStream>);
 
-/// The other protocol, until the client disconnects or the mount stops.
+/// A connection with another protocol, until the client disconnects or the mount stops.
 pub struct Upgrade(Box<ServeProtocol>);
 
 impl Reply {

@@ -1,4 +1,4 @@
-//! A route as data: its requirements, effect and cost, declared once for the lookup, the guard, the mounts and the documents of the routes.
+//! A route as data: its requirements, effect and cost, declared once for the lookup, the guard, the mounts and the route documentation.
 
 pub mod columns;
 pub mod lookup;
@@ -28,11 +28,11 @@ pub use crate::route::lookup::{Found, Routes};
 /// Routes with the same form of errors.
 pub struct Table {
     pub area: Area,
-    /// The beginnings of paths: an unknown path with one of them belongs to this table.
+    /// Path prefixes: an unknown path with one of them belongs to this table.
     pub prefixes: &'static [&'static str],
     /// The form of its errors.
     pub errors: fn(Problem) -> Response<Bytes>,
-    /// Whether a request without a credential is for the default account. Such a table's credential may also be one of Basic authentication.
+    /// Whether a request without a credential is for the default account. Such a table also accepts a credential sent with Basic authentication.
     pub anonymous: bool,
     pub routes: &'static [Route],
 }
@@ -58,7 +58,7 @@ pub struct Route {
     pub cost: Cost,
     pub body: Body,
     pub stage: Stage,
-    /// The description, for the document of the sandbox's own routes. `openapi.yaml` describes the others.
+    /// The description, for the documentation of the sandbox's own routes. `openapi.yaml` describes the others.
     pub about: &'static str,
     pub handler: Handler,
 }
@@ -82,12 +82,12 @@ pub enum Access {
 /// The effect of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Changes nothing of an account.
+    /// Changes no data of an account.
     Reads,
     Changes,
-    /// Changes, and supports `Idempotency-Key`.
+    /// Changes data, and supports `Idempotency-Key`.
     Sends,
-    /// Runs all jobs that become due, which may take long.
+    /// Runs all jobs that become due, which may take a long time.
     MovesClock,
 }
 
@@ -118,7 +118,7 @@ pub enum Stage {
     Beta,
 }
 
-/// The handler of a request, by what it receives.
+/// The handler of a request, by its argument.
 #[derive(Clone, Copy)]
 pub enum Handler {
     /// An operation of the service, with the account of the credential.
@@ -138,7 +138,7 @@ pub enum Handler {
 /// The maximum size of a request body, in bytes, where no credential is needed.
 const MAX_OPEN_BODY: usize = 1 << 20;
 
-/// The columns of a table, in order.
+/// Creates a route from the columns of a table, in order.
 #[rustfmt::skip]
 #[expect(clippy::too_many_arguments, reason = "a row names every column")]
 pub const fn route(
@@ -147,7 +147,7 @@ pub const fn route(
     Route { method, path, access, effect, cost, body, stage, about: "", handler }
 }
 
-/// The columns of a table of the sandbox's own routes, in order.
+/// Creates a route of the sandbox's own from the columns of a table, in order.
 #[rustfmt::skip]
 #[expect(clippy::too_many_arguments, reason = "a row names every column")]
 pub const fn own(
@@ -162,7 +162,7 @@ impl Route {
         if self.path.contains('{') { request.uri().path() } else { self.path }
     }
 
-    /// 404: the operation is in beta, and the service doesn't serve those.
+    /// 404: the operation is in beta, and the service doesn't serve beta operations.
     pub fn beta_disabled(&self) -> Problem {
         let message = format!(
             "{} {} is in beta, and this sandbox serves no beta operations. Start it with `--beta` (`Settings::beta`) to enable them.",
@@ -215,7 +215,7 @@ impl<'a> Call<'a> {
         AccountCall { call: self, tenant }
     }
 
-    /// A path parameter by its index, as it is in the URL; empty if there are fewer.
+    /// A path parameter by its index, as in the URL; empty if there are fewer.
     pub fn parameter(&self, index: usize) -> &'a str {
         let parameters = segments(self.pattern)
             .zip(segments(self.request.uri().path().trim_start_matches('/')))

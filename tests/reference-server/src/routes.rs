@@ -19,7 +19,7 @@ pub static ROUTES: LazyLock<Routes> = LazyLock::new(|| Routes::new(TABLES));
 
 const TABLES: &[Table] = &[SERVICE, OAUTH, CONTROL];
 
-/// The service's API. Paths without a known beginning belong to this table.
+/// The service's API. Paths without a known prefix belong to this table.
 pub const SERVICE: Table = Table {
     area: Area::Service,
     prefixes: &[],
@@ -37,7 +37,7 @@ pub const OAUTH: Table = Table {
     routes: ENDPOINTS,
 };
 
-#[rustfmt::skip] // A line a route.
+#[rustfmt::skip] // One line per route.
 const ENDPOINTS: &[Route] = &[
     route(GET, authorize::PATH, PASSWORD, READS, QUICK, JSON, STABLE, OAuth(authorize::begin)),
     route(POST, "/oauth/token", OPEN, CHANGES, QUICK, ANY, STABLE, OAuth(token::exchange)),
@@ -48,7 +48,7 @@ const ENDPOINTS: &[Route] = &[
     route(GET, "/.well-known/jwks.json", OPEN, READS, QUICK, JSON, STABLE, OAuth(metadata::keys)),
 ];
 
-#[rustfmt::skip] // A line a route.
+#[rustfmt::skip] // One line per route.
 const OPERATIONS: &[Route] = &[
     route(POST, "/emails", SEND, SENDS, QUICK, JSON, STABLE, Service(emails::send)),
     route(POST, "/email", SEND, SENDS, QUICK, JSON, STABLE, Service(emails::send)),
@@ -231,7 +231,7 @@ pub const CONTROL: Table = Table {
     routes: CONTROLS,
 };
 
-#[rustfmt::skip] // A line a route.
+#[rustfmt::skip] // One line per route.
 const CONTROLS: &[Route] = &[
     own(GET, "/healthz", HEALTH, READS, QUICK, JSON, "Whether the sandbox serves", Open(|_| Ok(control::health()))),
     own(GET, "/_/ready", OPEN, READS, QUICK, JSON, "Whether the sandbox serves, and whether its state survives a restart", Open(|call| Ok(control::ready(call.state)))),

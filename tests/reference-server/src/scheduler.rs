@@ -1,4 +1,4 @@
-//! Jobs that run at a time of the clock.
+//! Jobs scheduled on the clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -24,10 +24,10 @@ pub struct Scheduler<W> {
 /// The due time of a job, and its sequence number.
 pub type JobKey = (Timestamp, u64);
 
-/// A job's position: first those of accounts that follow the service's clock, by due time; then the others, by the system's time.
+/// A job's position: first the jobs of accounts that follow the service's clock, by due time; then the others, by the system's time.
 type Position = (Option<Timestamp>, JobKey);
 
-/// Before all jobs, and before those of accounts with a clock of their own.
+/// The positions before all jobs, and before the jobs of accounts with a separate clock.
 const FIRST: Position = (None, (Timestamp::MIN, 0));
 const FIRST_OWN: Position = (Some(Timestamp::MIN), (Timestamp::MIN, 0));
 /// The number of jobs that are checked whenever one is scheduled.
@@ -87,7 +87,7 @@ impl<W> Scheduler<W> {
         lock(&self.waiting).next_due(now).is_some()
     }
 
-    /// Reorders the jobs of an account after its own clock was changed, or without one those of all accounts with a clock of their own.
+    /// Reorders the jobs of an account after its own clock was changed, or, without an account, the jobs of all accounts with a separate clock.
     pub fn reorder(&self, account: Option<usize>) {
         let mut waiting = lock(&self.waiting);
         let positions: Vec<_> = match account {
@@ -145,7 +145,7 @@ impl<W> Scheduler<W> {
         waiting.by_account.clear();
     }
 
-    /// Reports the additions and removals since the last call: a key, and the job if it still waits; of several reports of a key the last counts.
+    /// Reports the additions and removals since the last call: a key, and the job if it still waits; the last report of a key counts.
     /// The first call reports everything.
     pub fn changes(&self, mut show: impl FnMut(JobKey, Option<&W>)) {
         let mut waiting = lock(&self.waiting);

@@ -31,8 +31,8 @@ impl ReferenceServer {
         Self::with(Settings { seed: Some(0), ..Settings::default() }).await
     }
 
-    /// Starts with these settings, behind `wiremock`: requests are handled one at a time. What happens as time passes, such as deliveries and webhooks, happens
-    /// when a request arrives or the clock is moved; [`over_http`](Self::over_http) doesn't wait for that.
+    /// Starts with these settings, behind `wiremock`: requests are handled one at a time. Scheduled work, such as deliveries and webhooks, runs when
+    /// a request arrives or the clock is moved; [`over_http`](Self::over_http) doesn't wait for that.
     #[cfg(feature = "wiremock")]
     pub async fn with(settings: Settings) -> Self {
         Self::over_wiremock(Service::new(settings)).await
@@ -67,7 +67,7 @@ impl ReferenceServer {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a socket on 127.0.0.1");
         let address = listener.local_addr().expect("the address of a bound socket");
         let base_url = format!("http://{address}");
-        // Before the task of the listener runs: links in the first responses already have the address.
+        // Before the task of the listener runs, so that links in the first responses already contain the address.
         service.listens_at(&base_url);
         let (stop, stopped) = oneshot::channel();
         let serving = Arc::clone(&service);

@@ -124,7 +124,7 @@ impl Service {
         self.reply(request).into_response()
     }
 
-    /// Looks up a route. The path may be that of a metadata document with the service's base path after it (RFC 8414, section 3.1).
+    /// Looks up a route. The path may belong to a metadata document with the service's base path after it (RFC 8414, section 3.1).
     pub(crate) fn find(&self, method: &Method, path: &str) -> Found {
         self.routes.find(method, self.state.links.without_base_path(path))
     }
@@ -137,14 +137,14 @@ impl Service {
         self.reply_found(&request, &found)
     }
 
-    /// The same once the route was found.
+    /// Like [`reply`](Self::reply), once the route was found.
     pub(crate) fn reply_found(&self, request: &Request<Bytes>, found: &Found) -> Reply {
         let started = Instant::now();
         let _guard = is_change(found).then(|| self.state.snapshot_lock.enter());
         self.reply_to(request, found, started)
     }
 
-    /// The same, unless the request would have to wait.
+    /// Like [`reply_found`](Self::reply_found), but returns `None` if the request would have to wait.
     pub(crate) fn try_reply(&self, request: &Request<Bytes>, found: &Found) -> Option<Reply> {
         let started = Instant::now();
         let lock = &self.state.snapshot_lock;
@@ -197,8 +197,8 @@ impl Service {
         }
     }
 
-    /// Responds to a request whose body was not read completely. `GET /logs` lists it; [`requests`](Self::requests), which has complete
-    /// exchanges only, doesn't.
+    /// Responds to a request whose body was not read completely. `GET /logs` lists it; [`requests`](Self::requests), which contains only complete
+    /// exchanges, doesn't.
     pub(crate) fn refuse_unread(&self, head: &Request<Bytes>, problem: Problem) -> Response<Bytes> {
         let mut response = problem.into_response();
         let clock = self.clock_reading(head);
@@ -239,7 +239,7 @@ impl Service {
         };
         let unserved = |response| self.unserved(Reply::Now(response));
         let (reply, allowance) = match fault {
-            // `Faults` returns a delay separately, never as the fault itself, and a reply is SMTP's.
+            // `Faults` returns a delay separately, never as the fault itself, and a reply is for SMTP only.
             None | Some(Action::Delay(_) | Action::Reply { .. }) => served(),
             Some(Action::DropBefore) => {
                 wire.cut = Some(None);
@@ -604,7 +604,7 @@ impl Service {
         write(&self.request_listeners).push(Arc::new(listener));
     }
 
-    /// Registers a callback for every tenant that is evicted, with all its data, since there are more than [`Settings::keep_tenants`]. It
+    /// Registers a callback for every tenant that is evicted, with all its data, because there are more than [`Settings::keep_tenants`]. It
     /// receives the beginning of the tenant's name. Those evicted while the state was restored are reported immediately.
     pub fn on_evicted(&self, listener: impl Fn(&str) + Send + Sync + 'static) {
         write(&self.eviction_listeners).push(Arc::new(listener));
@@ -669,7 +669,7 @@ fn is_change(found: &Found) -> bool {
     found.route.as_ref().is_ok_and(|route| matches!(route.effect, Effect::Changes | Effect::Sends))
 }
 
-/// Calls a handler. One that is declared to read must not change what is persisted, since it isn't inside the snapshot lock.
+/// Calls a handler. A handler that is declared to read must not change persisted state, since it isn't inside the snapshot lock.
 fn as_declared<T>(route: &Route, handle: impl FnOnce() -> T) -> T {
     let before = changes::bytes();
     let answer = handle();
@@ -695,7 +695,7 @@ fn permit(credential: &Credential<'_>, route: &Route) -> Result<(), Problem> {
     }
 }
 
-/// Removes further slashes at the beginning of a path: clients put a base URL that ends with one before a path that begins with one.
+/// Removes extra slashes at the beginning of a path: some clients join a base URL that ends with a slash and a path that begins with one.
 pub(crate) fn without_doubled_slashes(uri: &mut Uri) {
     let target = uri.path_and_query().map_or("", PathAndQuery::as_str);
     if target.starts_with("//") {

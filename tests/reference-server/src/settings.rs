@@ -17,7 +17,7 @@ pub enum Compat {
     #[default]
     Specification,
     /// Resend's: emails of a batch can have `scheduled_at`. An empty `scheduled_at` or `topic_id`, and an empty `from`, `subject`, `html` or
-    /// `text` beside a template, count as absent, and `[]` counts as an object without fields: some clients write them for what isn't set. The
+    /// `text` alongside a template, count as absent, and `[]` counts as an object without fields: some clients send them for unset fields. The
     /// response's header `x-sandbox-ignored-fields` names these fields.
     Live,
 }
@@ -47,16 +47,17 @@ pub struct Settings {
     pub compat: Compat,
     /// Rejects senders whose domain the tenant hasn't verified. If false, any domain may send.
     pub strict_domains: bool,
-    /// The maximum memory of the service's state, in bytes. Each kind has its share: emails, sent and received, 4/16; records of tables
-    /// (contacts, templates, …) 4/16; webhook events 2/16; and 1/16 each for emails that wait for their hosted attachments, loaded remote
-    /// images, recorded requests, the log, idempotency keys and OAuth state. A request body may use 1/8 of the total. Emails, events, requests and the log
-    /// evict their oldest entries, except for requests those of the tenant that has the most; new records are rejected with 403 when their share is used up. Request bodies, responses that clients
-    /// haven't read yet, messages of SMTP sessions, and attachments that are being fetched have another 3/16 together: bodies wait for it, and what can't wait is rejected with 503.
-    /// The program itself and its connections come on top.
+    /// The maximum memory of the service's state, in bytes. Each kind of data has a share: emails, sent and received, 4/16; records of tables
+    /// (contacts, templates, …) 4/16; webhook events 2/16; and 1/16 each for emails that wait for their hosted attachments, loaded remote images,
+    /// recorded requests, the log, idempotency keys and OAuth state. A request body may use 1/8 of the total. Emails, events, requests and the log
+    /// evict their oldest entries (except for requests, from the tenant that has the most); new records are rejected with 403 when their share is
+    /// used up. Request bodies, responses that clients haven't read yet, messages of SMTP sessions, and attachments that are being fetched share
+    /// another 3/16: bodies wait for it, and requests that can't wait are rejected with 503. The program itself and its connections need additional
+    /// memory.
     pub max_memory: usize,
-    /// The maximum number of emails over all tenants; the oldest of the tenant that has the most are evicted.
+    /// The maximum number of emails over all tenants; beyond it, the oldest emails of the tenant with the most emails are evicted.
     pub keep_mails: usize,
-    /// The maximum number of bytes of email over all tenants; the oldest of the tenant that has the most bytes are evicted.
+    /// The maximum number of bytes of email over all tenants; beyond it, the oldest emails of the tenant with the most bytes are evicted.
     pub keep_mail_bytes: usize,
     /// The maximum age of captured and received mails by the service's clock; older ones are deleted. `None`: no maximum age.
     pub keep_for: Option<Duration>,
@@ -67,15 +68,15 @@ pub struct Settings {
     /// The maximum number of bytes of recorded requests and responses, headers and URLs included. A larger single exchange is recorded
     /// without its bodies, and without its headers if they are too large as well.
     pub keep_request_bytes: usize,
-    /// The maximum number of webhook events per tenant; the oldest are evicted, and not delivered any more.
+    /// The maximum number of webhook events per tenant; the oldest are evicted, and no longer delivered.
     pub keep_webhook_events: usize,
     /// The response timeout of webhook endpoints: 15 seconds.
     pub webhook_patience: Duration,
     /// The maximum number of tenants. Beyond it, one without data is evicted, or the least recently used one with all its data
     /// ([`Service::on_evicted`](crate::Service::on_evicted)). Requests that only read create no tenant.
     pub keep_tenants: usize,
-    /// The maximum size of a request body in bytes. Larger ones are rejected with 413. That of a contact import may have 200 MB and the size
-    /// of its other parts, but no more than all records.
+    /// The maximum size of a request body in bytes. Larger ones are rejected with 413. The body of a contact import may have 200 MB plus the size of
+    /// its other parts, but no more than the share of records.
     pub body_limit: usize,
     /// The timeout for the complete head of an HTTP request.
     pub header_timeout: Duration,
@@ -86,15 +87,15 @@ pub struct Settings {
     pub max_connections: usize,
     /// Fetches attachments given by `path`. If false, they are rejected.
     pub fetch_attachments: bool,
-    /// Permits webhooks and hosted attachments at private addresses, this machine's included, even if the service listens beyond loopback
-    /// addresses. A service that doesn't always permits them. Link-local addresses and metadata services are never requested.
+    /// Permits webhooks and hosted attachments at private addresses, this machine's included, even if the service listens beyond loopback addresses.
+    /// A service that listens only on loopback addresses always permits them. Link-local addresses and metadata services are never requested.
     pub allow_private_addresses: bool,
     /// Loads the remote images of an email and requests its links when a user requests it, at public addresses. If false, this is rejected.
     pub fetch_remote: bool,
     /// The timeout of one remote image or link. The limit for an email is three times as long.
     pub remote_timeout: Duration,
-    /// Servers besides those at public addresses that may be requested for remote images and links, by exact IP address and port: for tests,
-    /// which have servers on this machine. The program has no flag for it.
+    /// Servers at non-public addresses that may be requested for remote images and links, by exact IP address and port: for tests, whose
+    /// servers run on this machine. The program has no flag for it.
     pub remote_servers: Vec<SocketAddr>,
     /// The password of every request, for a sandbox that other machines can reach. API keys must then be `sb_` or `re_` and the password,
     /// optionally followed by `_` and a name, such as `sb_PASSWORD_worker1`; created keys and access tokens stay valid. The inbox page and the
@@ -104,7 +105,7 @@ pub struct Settings {
     pub allowed_hosts: Vec<String>,
     /// The public base URL, for links. `None`: the address of the first mount.
     pub public_url: Option<String>,
-    /// OAuth clients, besides those that register.
+    /// OAuth clients, in addition to those that register.
     pub oauth_clients: Vec<OAuthClient>,
     /// Serves the operations that are in beta (inboxes). If false, they respond 404.
     pub beta: bool,

@@ -136,7 +136,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let metadata = if args.with_token {
         store_key(&plan, &credentials, store, context).await?
     } else {
-        // Without a terminal, nobody can paste the redirect's URL.
+        // Without a terminal, the user can't paste the redirect's URL.
         let alone = !args.device && args.port.is_none() && !context.out.terminal.stdin;
         if alone && browser::reason_not_to_open(args.no_browser, context).is_some() {
             return unfinished::begin(&plan, store, &credentials, context).await;
@@ -423,7 +423,7 @@ fn show(authorization: &AuthorizationRequest, plan: &Plan, context: &Context) {
     });
 }
 
-/// Waits for the redirect or the pasted URL, whichever is first.
+/// Waits for the redirect or the pasted URL, whichever comes first.
 async fn wait_for_code(
     receiver: Option<RedirectListener>,
     paste: Option<paste::Paste>,

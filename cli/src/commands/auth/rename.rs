@@ -35,7 +35,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     if new.trim().is_empty() {
         flags.reject("empty", "a profile name must not be empty", "NEW", new);
     }
-    // CriticalSection until the end: no other rename can start, and no login can configure the new name.
+    // Locked until the end: no other rename can start, and no login can configure the new name.
     let config = ConfigStore::lock(&context.env)?;
     let profiles = profiles::existing(config.read()?.as_ref(), &context.env);
     if profiles.contains(new) {

@@ -1,4 +1,4 @@
-//! `auth status` and `whoami`: the identity of commands, and the state of its login.
+//! `auth status` and `whoami`: the identity that commands use, and the state of its login.
 
 use std::time::SystemTime;
 
@@ -114,7 +114,7 @@ pub(super) fn state_of(overview: Result<&Overview, &StoreError>) -> &'static str
     }
 }
 
-/// The status for programs; contains no secrets.
+/// The status as JSON; contains no secrets.
 pub(super) fn describe(overview: &Overview) -> Value {
     let metadata = &overview.metadata;
     let login = metadata.kind == CredentialKind::Login;

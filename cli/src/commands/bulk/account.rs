@@ -28,7 +28,7 @@ pub(super) async fn of(same: bool, client: &Client, context: &Context) -> Result
     let mut account = Account::new().profile(profile);
     // A failure is reported when the job needs the account.
     if let Ok(None) = client.account_fingerprint(&[]).await {
-        // A login whose tokens have no subject counts as an account of its own.
+        // A login whose tokens have no subject counts as a separate account.
         let overview =
             context.credentials()?.overview().map_err(|error| credentials::store_failure(&error))?;
         account = overview.into_iter().fold(account, |account, overview| account.id(overview.login));

@@ -62,7 +62,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         });
         return Ok(());
     };
-    // First the connection: without it, the workers would continue with a job that is marked as canceled.
+    // Connects first: otherwise, the workers would continue with a job that is marked as canceled.
     let connection = Box::pin(queue::connect(options, context)).await?;
     let backend = queue::job(&connection, id)?;
     job.cancel().await.map_err(failure::of)?;
@@ -75,7 +75,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     Ok(())
 }
 
-/// The client of this command, whose account must be the job's. Without a credential, a job can be canceled too.
+/// The client of this command, whose account must be the job's. A job can be canceled even without a credential.
 async fn client(job: &Job, same: bool, context: &Context) -> Result<Client, Fail> {
     if context.settings()?.base_url.is_none() {
         return context.client_for_preview();
@@ -92,7 +92,7 @@ async fn client(job: &Job, same: bool, context: &Context) -> Result<Client, Fail
     }
 }
 
-/// What becomes of the remaining rows of a canceled job.
+/// Describes the remaining rows of a canceled job.
 fn canceled(job: &Job, status: &Status) -> String {
     let uncertain = match status.in_flight {
         0 => String::new(),

@@ -44,7 +44,7 @@ pub(super) fn of(error: BulkError) -> Fail {
     }
 }
 
-/// The failure of a run, with the command that continues the job where that can help.
+/// The failure of a run, with the command that continues the job if that can help.
 pub(super) fn of_run(error: BulkError, resume: Option<&str>) -> Fail {
     let full = |source: &std::io::Error| {
         matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::FileTooLarge | ErrorKind::QuotaExceeded)
@@ -62,7 +62,7 @@ pub(super) fn of_run(error: BulkError, resume: Option<&str>) -> Fail {
     }
 }
 
-/// The failure of planning, whose problems may be those of flags and of the input's name.
+/// The failure of planning; its problems may concern flags or the input's name.
 pub(super) fn of_planning(error: BulkError, file: &str, mut flags: Flags) -> Fail {
     match error {
         BulkError::Input(problems) => {
@@ -85,7 +85,7 @@ pub(super) fn of_planning(error: BulkError, file: &str, mut flags: Flags) -> Fai
     }
 }
 
-/// A job of the same name that has other rows or another message: what differs, and the choices.
+/// The failure for a job of the same name with other rows or another message: the differences, and the options.
 fn of_differences(differences: &Differences) -> Fail {
     let Differences { name, job, remaining, fields, known, new, changed, first_changed, missing, .. } =
         differences;
@@ -134,7 +134,7 @@ fn of_differences(differences: &Differences) -> Fail {
     })
 }
 
-/// Invalid rows: the first problems, and where the others are if the folder of the job is kept.
+/// The failure for invalid rows: the first problems, and the location of the others if the job's folder is kept.
 pub(super) fn of_rows(plan: &Plan, is_kept: bool) -> Fail {
     let counts = plan.counts();
     let found = plan.problems().iter().map(diagnostic).collect::<Vec<_>>();
@@ -155,7 +155,7 @@ pub(super) fn of_rows(plan: &Plan, is_kept: bool) -> Fail {
     })
 }
 
-/// A problem of a row, with its place in the message.
+/// A problem of a row, with its position in the message.
 fn diagnostic(problem: &RowProblem) -> Diagnostic {
     let RowProblem { row, line, column, message, found, .. } = problem;
     let place = column.as_deref().map(|column| format!(", {column}")).unwrap_or_default();

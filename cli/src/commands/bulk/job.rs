@@ -22,10 +22,10 @@ pub(super) struct JobArg {
     pub(super) job: Option<String>,
 }
 
-/// The folder that has a folder per job.
+/// The folder that contains a folder per job.
 pub(super) enum Jobs {
     Kept(PathBuf),
-    /// Of a job whose service ends with the command.
+    /// For a job whose service ends with the command.
     Temporary(TempDir),
 }
 
@@ -62,7 +62,7 @@ pub(super) fn folder(context: &Context) -> Result<PathBuf, Fail> {
     })
 }
 
-/// When a job last changed: its journal, or else its plan.
+/// The time of a job's last change: of its journal, or else of its plan.
 pub(super) fn changed(folder: &Path) -> Timestamp {
     let modified = |name| folder.join(name).metadata().and_then(|file| file.modified()).ok();
     modified("journal").or_else(|| modified("job.json")).and_then(|at| at.try_into().ok()).unwrap_or_default()
@@ -119,13 +119,13 @@ pub(super) fn find(job: Option<&str>, context: &Context) -> Result<PathBuf, Fail
     Err(Fail::Usage(Diagnostics::one(Problem::new("", "ambiguous", rule), Some(flag_origin("JOB", 1, job)))))
 }
 
-/// Opens the named job, or the latest one, to look at it. Its input may have changed.
+/// Opens the named job, or the latest one, for inspection. Its input may have changed.
 pub(super) async fn inspect(job: Option<&str>, context: &Context) -> Result<Job, Fail> {
     Job::inspect(find(job, context)?).await.map_err(failure::of)
 }
 
-/// The latest part that was started of the job that a folder is a part of. A run first sends the rest of the earlier parts, so if it is interrupted,
-/// the journal of one of them can be the last that changed.
+/// Returns the latest started part of the job that a folder is a part of. A run first sends the rest of the earlier parts, so after an interruption,
+/// the most recently changed journal can be in one of those.
 fn latest_part(part: &Path, all: &[PathBuf]) -> PathBuf {
     let id = name(part);
     let place = |folder: &Path| {

@@ -1,4 +1,4 @@
-//! `--metrics-address`: the figures of a running job, as Prometheus reads them.
+//! `--metrics-address`: the metrics of a running job, in the format of Prometheus.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -24,12 +24,12 @@ use crate::output::job_progress::Figures;
 const PATH: &str = "/metrics";
 /// The maximum number of open connections; others wait.
 const MAX_CONNECTIONS: usize = 16;
-/// The time for a request.
+/// The timeout of a request.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The media type of the text format of Prometheus.
 const TEXT_FORMAT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
-/// The figures of one job, which are served until this is dropped.
+/// The metrics of one job, which are served until this is dropped.
 pub(super) struct Metrics {
     job: String,
     text: Arc<Mutex<String>>,
@@ -37,7 +37,7 @@ pub(super) struct Metrics {
 }
 
 impl Metrics {
-    /// Starts to serve the figures of a job.
+    /// Starts serving the metrics of a job.
     pub(super) async fn serve(address: SocketAddr, job: &str, context: &Context) -> Result<Self, Fail> {
         let failed = |error| Fail::local(format!("couldn't listen on {address}"), error);
         let listener = TcpListener::bind(address).await.map_err(failed)?;

@@ -1,4 +1,4 @@
-//! What a plan sends, before it is sent.
+//! A preview of the emails that a plan sends.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ impl<'a> Overview<'a> {
         )
     }
 
-    /// What may not be intended.
+    /// Warnings about probable mistakes.
     pub(super) fn warnings(&self) -> Vec<String> {
         let counts = self.plan.counts();
         let mut warnings = Vec::new();
@@ -85,7 +85,7 @@ impl<'a> Overview<'a> {
         counts.bytes.checked_div(counts.valid).unwrap_or_default()
     }
 
-    /// The lines for people.
+    /// The human-readable lines.
     pub(super) fn lines(&self) -> Vec<String> {
         let counts = self.plan.counts();
         let mut rows = format!("{} valid, {} invalid", number(counts.valid), number(counts.invalid));
@@ -147,7 +147,7 @@ impl<'a> Overview<'a> {
         lines
     }
 
-    /// The object for programs.
+    /// The JSON object.
     pub(super) fn document(&self) -> Value {
         let emails = self.emails.iter().map(|preview| {
             json!({ "row": preview.row, "email": preview.email, "attachments": preview.attachments })

@@ -107,7 +107,8 @@ impl QueueArgs {
         Some(options)
     }
 
-    /// The queue whose workers send a job although no process collects their results; `None` if there are none to stop. The flags have to name it.
+    /// The queue of workers that still send a job although no process collects their results; `None` if there are none to stop. The flags must name
+    /// it.
     pub(super) fn of_workers(
         &self,
         job: &Job,
@@ -139,7 +140,7 @@ pub(super) async fn connect(options: QueueOptions, context: &Context) -> Result<
     Ok(queue)
 }
 
-/// The failure of a call to the queue. One that doesn't respond is a service that is unavailable.
+/// The failure of a call to the queue. A queue that doesn't respond counts as an unavailable service.
 pub(super) fn failed(error: QueueError) -> Fail {
     let hint = Some("the job can be resumed, and workers can be started again, at any time".to_owned());
     match error {

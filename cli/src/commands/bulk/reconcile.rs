@@ -1,4 +1,4 @@
-//! `bulk reconcile`: looks for unknown rows among the emails that the service has.
+//! `bulk reconcile`: looks for rows of unknown outcome among the service's emails.
 
 use serde_json::json;
 

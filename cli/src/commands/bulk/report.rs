@@ -1,4 +1,4 @@
-//! `bulk report`: what became of the rows of a job.
+//! `bulk report`: the outcomes of a job's rows.
 
 use idempost_bulk::{BulkError, Job, LastEvents, Outcome, Report, RowOutcome};
 use jiff::Timestamp;
@@ -15,7 +15,7 @@ use crate::diagnostics::Fail;
 use crate::output::record;
 use crate::output::table::{Column, Kind};
 
-/// The number of rows that wait to be printed.
+/// The maximum number of rows waiting to be printed.
 const QUEUE: usize = 1_024;
 
 /// Show the outcomes of a job's rows
@@ -72,7 +72,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     };
     if !args.rows && !args.outcomes {
         let status = job.status().await.map_err(failure::of)?;
-        // A run that crashed has left no report, and perhaps that of an earlier one.
+        // A run that crashed left no report, but there may be one from an earlier run.
         let report = job.report().await.map_err(failure::of)?;
         if let Some(report) = report.filter(|report| report.counts == status.counts) {
             return print(&job, &report, None, context);
@@ -135,7 +135,7 @@ fn time(unix_ms: u64) -> Option<String> {
     jiff::Timestamp::from_millisecond(unix_ms.cast_signed()).ok().map(|time| time.to_string())
 }
 
-/// The object for programs.
+/// The JSON object.
 pub(super) fn document(job: &Job, report: &Report) -> Value {
     let mut document = json!({ "object": "bulk_report", "folder": job.plan().dir() });
     if let (Some(document), Ok(Value::Object(fields))) =

@@ -1,4 +1,4 @@
-//! `bulk retry`: another part of a job, of its rows that were rejected or whose outcome is unknown.
+//! `bulk retry`: adds a part to a job, with its rows that were rejected or whose outcome is unknown.
 
 use idempost_bulk::{JobState, Retry};
 

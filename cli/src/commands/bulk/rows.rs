@@ -17,14 +17,14 @@ use crate::input::flags::Flags;
 use crate::input::source::Source;
 use crate::literal::permit_local;
 
-/// The maximum size of a command's output, in bytes: that of an input.
+/// The maximum size of a command's output, in bytes, as for an input.
 const MAX_OUTPUT: u64 = 1 << 30;
 /// The column of `invalid.csv` with the number of the row in the earlier input.
 const ROW: &str = "_row";
 /// The column of `invalid.csv` with a row of JSON Lines.
 const JSON: &str = "_json";
 
-/// The input that a name stands for.
+/// The input that a name refers to.
 pub(super) fn input(source: &Source, format: Option<Format>) -> Input {
     let input = match source {
         Source::Stdin => Input::stdin(),
@@ -47,7 +47,7 @@ pub(super) async fn output(command: &str, max_size: Option<u64>) -> Result<Named
     Ok(file)
 }
 
-/// The input that the output of a command is.
+/// Converts the output of a command to an input.
 pub(super) fn spooled(output: &NamedTempFile, format: Option<Format>) -> Result<Input, Fail> {
     let file = output.reopen().map_err(|error| Fail::local("couldn't use a temporary file", error))?;
     Ok(format.into_iter().fold(Input::reader("the command's output", file), Input::format))
@@ -78,7 +78,7 @@ pub(super) fn corrected(file: &Path, invalid: Option<&Path>) -> Result<Input, Fa
         Some(list) if !same(list, file) => Some(numbers(list)?),
         _ => None,
     };
-    // Rows of JSON Lines are in a column of their own.
+    // Rows of JSON Lines are in a separate column.
     let failed = |error| Fail::local("couldn't use a temporary file", error);
     let mut lines = match json_at {
         Some(at) => Some((at, tempfile::tempfile().map_err(failed)?)),

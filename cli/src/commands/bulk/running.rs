@@ -99,7 +99,7 @@ impl RunArgs {
             flags.reject("type", format!("--max-outage {rule}"), "--max-outage", &self.max_outage);
             Duration::ZERO
         });
-        // A job with invalid rows was refused before, or it is continued.
+        // Invalid rows were rejected earlier, or the job is being continued.
         let mut run = RunOptions::default().skip_invalid().max_outage(max_outage);
         run = max_rps.into_iter().fold(run, RunOptions::max_rps);
         run = run.concurrency(concurrency);
@@ -186,7 +186,7 @@ pub(super) fn max_rps(given: Option<&str>, flags: &mut Flags) -> Option<f64> {
     rate
 }
 
-/// Moves the job's clock by the seconds in `IDEMPOST_BULK_CLOCK_OFFSET`, in tests. Release builds don't.
+/// Moves the job's clock by the seconds in `IDEMPOST_BULK_CLOCK_OFFSET`, in tests. Release builds ignore it.
 #[cfg(debug_assertions)]
 fn moved_clock(options: RunOptions) -> RunOptions {
     let offset = std::env::var("IDEMPOST_BULK_CLOCK_OFFSET").ok().and_then(|seconds| seconds.parse().ok());
@@ -250,7 +250,7 @@ pub(super) async fn run(
         tokio::select! {
             event = run.next() => match event {
                 Some(Event::Progress(now)) => {
-                    // An outcome after a pause shows that it is over; a request can be a trial.
+                    // An outcome after a pause shows that the pause is over; a mere request may be a probe.
                     if stopped_by.is_none() && now.counts.remaining < left {
                         "running".clone_into(&mut state);
                     }
@@ -291,7 +291,7 @@ pub(super) async fn run(
     let (ended, document) = match run.finish().await {
         Ok(report) => {
             let ended = match report::print(job, &report, complete_since, context) {
-                // The result stands, and the exit code tells it.
+                // The result stands, and the exit code reports it.
                 Err(Fail::BrokenPipe) | Ok(()) => end(job, &report, stopped_by, resume.as_deref()).await,
                 failed => failed,
             };

@@ -1,4 +1,4 @@
-//! When a job sends: caps per day, and a window of the day.
+//! The schedule of a job: daily caps, and a time window.
 
 use idempost_bulk::Schedule;
 
@@ -29,7 +29,7 @@ pub(super) struct ScheduleArgs {
 }
 
 impl ScheduleArgs {
-    /// Validates the flags; problems are added to the others of the command line. `None` leaves the job its schedule.
+    /// Validates the flags; problems are added to the others of the command line. `None` leaves the job's schedule unchanged.
     pub(super) fn read(&self, is_distributed: bool, flags: &mut Flags) -> Option<Schedule> {
         let given = [("--daily", &self.daily), ("--window", &self.window), ("--time-zone", &self.time_zone)];
         let given = given.into_iter().filter_map(|(flag, value)| Some((flag, value.as_deref()?)));
@@ -40,7 +40,7 @@ impl ScheduleArgs {
             }
             let before = schedule.unwrap_or_default();
             let read = match flag {
-                // What isn't a number is no cap.
+                // A value that isn't a number is an invalid cap.
                 "--daily" => {
                     before.clone().daily(value.split(',').map(|cap| cap.trim().parse().unwrap_or(0)))
                 }

@@ -31,7 +31,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     context.out.result(&record::lines(&document), &document)
 }
 
-/// The object for programs.
+/// The JSON object.
 pub(super) fn document(job: &Job, status: &Status) -> Value {
     let plan = job.plan();
     let (counts, planned) = (&status.counts, plan.counts());

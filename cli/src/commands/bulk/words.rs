@@ -1,4 +1,4 @@
-//! Numbers and times for people.
+//! Human-readable numbers and times.
 
 use std::time::Duration;
 

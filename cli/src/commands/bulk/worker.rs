@@ -21,11 +21,11 @@ use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 use crate::signals::Signals;
 
-/// The time between two looks for jobs.
+/// The polling interval for jobs.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
-/// How long a job may have nothing to send before it no longer keeps the worker from jobs of a lower priority.
+/// The time after which a job with nothing to send no longer keeps the worker from jobs of a lower priority.
 const IDLE: Duration = Duration::from_secs(10);
-/// How long a job that can't be served is passed over.
+/// The time for which a job that can't be served is skipped.
 const PASS_OVER: Duration = Duration::from_mins(1);
 /// The number of jobs that are served at the same time.
 const MAX_JOBS: usize = 16;
@@ -117,7 +117,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     }
 }
 
-/// Stops workers: after their requests in flight at the first signal, at once at the second.
+/// Stops workers: after their requests in flight at the first signal, immediately at the second.
 fn stop<'a>(workers: impl IntoIterator<Item = &'a Worker>, signals_before: u32, context: &Context) {
     if signals_before == 0 {
         context.out.note("stopping after the requests in flight; interrupt again to stop at once");
@@ -136,7 +136,7 @@ struct Jobs<'a> {
     context: &'a Context,
     served: Vec<(RunningJob, Worker)>,
     announced: HashSet<String>,
-    /// Why and until when jobs are passed over.
+    /// The skipped jobs, each with the reason and the end of the pause.
     passed_over: HashMap<String, (String, Instant)>,
     /// The jobs that had nothing to send.
     quiet: HashSet<String>,
@@ -146,7 +146,7 @@ struct Jobs<'a> {
 }
 
 impl Jobs<'_> {
-    /// Serves jobs until a signal stops it. Nothing else does: a queue or a job that fails can recover.
+    /// Serves jobs until a signal stops the worker. Nothing else stops it: a queue or a job that fails can recover.
     async fn serve(&mut self, signals: &mut Signals) {
         let (mut look_at, mut available, mut waiting) = (Instant::now(), true, false);
         while self.stopping == 0 || !self.served.is_empty() {
@@ -183,9 +183,9 @@ impl Jobs<'_> {
         }
     }
 
-    /// Starts to serve those of the running jobs that have the highest priority, and stops serving those below.
+    /// Starts serving the running jobs with the highest priority, and stops serving jobs with a lower one.
     fn choose(&mut self, running: &[RunningJob]) {
-        // What is known of jobs that have ended is of no use.
+        // Forgets jobs that have ended.
         let ids: HashSet<&str> = running.iter().map(|job| job.id.as_str()).collect();
         self.announced.retain(|id| ids.contains(id.as_str()));
         self.quiet.retain(|id| ids.contains(id.as_str()));
@@ -202,7 +202,7 @@ impl Jobs<'_> {
         }
         let is_served = |id: &str| self.served.iter().any(|(job, _)| job.id == id);
         let free = MAX_JOBS.saturating_sub(self.served.len());
-        // Those that had nothing to send come last.
+        // Jobs that had nothing to send come last.
         let (quiet, busy): (Vec<_>, Vec<_>) = jobs
             .into_iter()
             .filter(|job| job.priority >= least && !is_served(&job.id))
@@ -227,7 +227,7 @@ impl Jobs<'_> {
         tell(event, self.context);
     }
 
-    /// Ends to serve a job whose worker has stopped.
+    /// Stops serving a job whose worker has stopped.
     async fn end(&mut self, index: usize) {
         let (job, worker) = self.served.swap_remove(index);
         let problem = match worker.finish().await {
@@ -256,7 +256,7 @@ impl Jobs<'_> {
     }
 }
 
-/// Returns the next event of any worker, with its index; it waits for ever if there are none.
+/// Returns the next event of any worker, with its index; waits forever if there are none.
 async fn next_event(served: &mut [(RunningJob, Worker)]) -> (usize, Option<WorkerEvent>) {
     if served.is_empty() {
         return std::future::pending().await;

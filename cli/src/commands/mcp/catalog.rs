@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::Access;
 use super::tools::Tool;
 
-/// The groups listed by default: what most senders need.
+/// The groups listed by default, which most senders need.
 const SENDER: [&str; 5] = ["emails", "received", "domains", "templates", "doctor"];
 /// The tool that describes further commands.
 pub(super) const COMMANDS: &str = "commands";
@@ -25,7 +25,7 @@ type Found<'a> = (&'a Tool, Map<String, Value>);
 /// All tools that an application may call.
 pub(super) struct Catalog {
     listed: BTreeMap<String, Tool>,
-    /// Those that `commands` describes.
+    /// The tools that `commands` describes.
     further: BTreeMap<String, Tool>,
 }
 

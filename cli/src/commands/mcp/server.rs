@@ -23,7 +23,7 @@ use crate::diagnostics::Fail;
 
 /// The name of the question and of its field.
 const CONFIRM: &str = "confirm";
-/// The maximum number of unanswered questions. Beyond this, all are forgotten, and their questions asked again.
+/// The maximum number of unanswered questions. Beyond it, all are forgotten and asked again.
 const MAX_PENDING: usize = 100;
 
 /// The state that sessions share.

@@ -54,7 +54,7 @@ const SENDING: [&str; 8] = [
     "received",
 ];
 
-/// Value names of arguments that name local files or run commands; those of rows are marked with [`Local`]. A tool's values can't
+/// Value names of arguments that name local files or run commands; arguments of rows are marked with [`Local`]. A tool's values can't
 /// ([`crate::literal`]), so they are omitted.
 const LOCAL: [&str; 5] = ["COMMAND", "DEST", "DIR", "FILE", "PATH"];
 

@@ -1,4 +1,4 @@
-//! `received reply`: answers a received email.
+//! `received reply`: replies to a received email.
 
 use super::answer::{self, Plan};
 use crate::actions::trace;

@@ -46,7 +46,7 @@ pub(super) struct Target {
     transport: AsyncSmtpTransport<Tokio1Executor>,
     /// Its URL, without credentials.
     name: String,
-    /// The password would be sent unencrypted.
+    /// Whether the password would be sent unencrypted.
     pub(super) readable: bool,
     /// Whether every captured mail is forwarded.
     pub(super) forwards: bool,

@@ -63,7 +63,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         .args(arguments)
         .env("IDEMPOST_BASE_URL", &base_url)
         .env("IDEMPOST_API_KEY", KEY)
-        // A profile beside the key would be ambiguous.
+        // A profile in addition to the key would be ambiguous.
         .env_remove("IDEMPOST_PROFILE")
         .env_remove("IDEMPOST_ACCESS_TOKEN")
         .env_remove(REMOTE)

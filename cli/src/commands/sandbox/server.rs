@@ -35,7 +35,7 @@ pub(super) struct SandboxServer {
     smtps: Option<(TcpListener, SocketAddr)>,
     /// The certificate of both SMTP listeners.
     tls: Option<Tls>,
-    /// Whether the listener without implicit TLS offers it.
+    /// Whether the listener without implicit TLS offers STARTTLS.
     starttls: bool,
     forward: Option<Forward>,
     relay: Option<(&'static str, String)>,
@@ -143,7 +143,7 @@ impl SandboxServer {
         self.tls.as_ref()?.self_signed_pem()
     }
 
-    /// The SHA-256 fingerprint of their certificate.
+    /// The SHA-256 fingerprint of the SMTP listeners' certificate.
     pub(super) fn fingerprint(&self) -> Option<String> {
         self.tls.as_ref().map(Tls::fingerprint)
     }

@@ -67,7 +67,7 @@ pub(super) fn deadline(limit: Duration) -> Instant {
     now.checked_add(limit).unwrap_or(now + Duration::from_hours(365 * 24))
 }
 
-/// Formats a duration for people.
+/// Formats a human-readable duration.
 pub(super) fn format_limit(limit: Duration) -> String {
     if limit.subsec_millis() == 0 {
         format!("{} s", limit.as_secs())

@@ -11,7 +11,7 @@ use crate::rows::given::Given;
 pub(super) async fn run(given: Given<'_>, context: &Context) -> Result<(), Fail> {
     let email = given.text("email").unwrap_or_default();
     let mut flags = given.flags(context).await;
-    // An ID would be a valid path, and a misspelled address never be found.
+    // An ID would be a valid path, and a misspelled address would never be found.
     if let Err(Error::Invalid(problems)) = context.client_for_preview()?.suppressions().add(email).preview() {
         flags.add_problems(Err(problems));
     }

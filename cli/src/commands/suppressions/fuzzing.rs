@@ -7,7 +7,7 @@ use crate::input::addresses::{Addresses, MAX_PROBLEMS};
 use crate::input::source::Source;
 use crate::output::fuzzing::check_shown;
 
-/// Every address is a part of the file, and so is the place of every problem.
+/// Every address is a part of the file, and so is the position of every problem.
 pub(crate) fn addresses(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match Addresses::read(Source::Stdin, &Arc::from(text)) {

@@ -26,7 +26,7 @@ impl Session {
         Self::of(idempost, command)
     }
 
-    /// The same through a shell, at a terminal with echo; afterwards prints whether the echo is still on.
+    /// Starts the same login through a shell, at a terminal with echo, which afterwards prints whether the echo is still on.
     fn by_a_shell(service: &Service) -> Self {
         let idempost = without_credentials(service).env("TERM", "xterm");
         let mut command = idempost.command();

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::*;
 
-/// The parts of a request that these servers look at.
+/// The parts of a request that these servers examine.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
     pub(super) path: String,
@@ -18,7 +18,7 @@ pub(super) struct Request {
 /// A response: status, further headers, body. The status 0 closes the connection instead.
 pub(super) type Answer = (u16, String, String);
 
-/// A server on a port of its own. Its thread ends with the tests.
+/// A server on its own port. Its thread ends with the tests.
 pub(super) struct Scripted {
     pub(super) url: String,
     requests: Arc<Mutex<Vec<Request>>>,

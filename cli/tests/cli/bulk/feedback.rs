@@ -1,8 +1,8 @@
-//! What happens to emails after the service has accepted them.
+//! The delivery outcomes of emails that the service has accepted.
 
 use super::{Bench, schedule::wait_for_schedule};
 
-/// People, of whom every tenth has an address that bounces.
+/// Recipients, every tenth of whom has an address that bounces.
 fn csv(people: usize) -> String {
     let row = |n| {
         let name = if n % 10 == 0 { "bounced" } else { "ada" };

@@ -1,4 +1,4 @@
-//! A process that is killed at any step of a token refresh: what is left, and how the next process recovers.
+//! A process that is killed at any step of a token refresh: what it leaves behind, and how the next process recovers.
 
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::Command;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{CALL, Setup, assert_private};
 use crate::support::Finish as _;
 
-/// The call is rejected before anything is sent, with these words.
+/// Asserts that the call is rejected before anything is sent, with these words in the message.
 #[track_caller]
 fn refused(setup: &Setup, words: &str) {
     let ran = setup.idempost.run(&CALL);

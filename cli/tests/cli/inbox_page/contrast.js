@@ -1,4 +1,4 @@
-// The texts that stand out from what is behind them by less than 4.5 to 1 (WCAG 2, AA).
+// The texts whose contrast with their background is less than 4.5 to 1 (WCAG 2, AA).
 const brightness = (colour) => {
   const [red, green, blue] = colour.map((part) => (part / 255 <= 0.03928 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4));
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;

@@ -254,7 +254,7 @@ async fn faults_the_clock_templates_and_requests_are_accessible() {
     page.send(&later);
     page.look().await;
 
-    // The next send fails; the one after it doesn't. What its client will receive is stated in advance.
+    // The next send fails; the one after it doesn't. The page states in advance what the client will receive.
     page.click("#open-faults").await;
     page.click("#faults .first").await;
     page.says("#fault-count", "1").await;

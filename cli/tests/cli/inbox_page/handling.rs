@@ -214,7 +214,7 @@ async fn a_deletion_is_undone_or_final_after_ten_seconds() {
     page.says(".mail h1", "three").await;
     page.says(".tray[data-tray=sent] .count", "3").await;
 
-    // All of them, using the key. An email that arrives meanwhile isn't included.
+    // All of them, using the key. An email that arrives in the meantime isn't included.
     page.says("[data-bulk=delete]", "Delete all…").await;
     page.click("[data-bulk=delete]").await;
     page.confirm("Delete all sent mails?").await;

@@ -1,4 +1,4 @@
-// The texts of the page that break where they must not: words of its own text, and labels of controls, which stand on one line.
+// The texts of the page that break where they must not: inside words of its own text, and inside labels of controls, which stay on one line.
 const LABELS = ".bar nav a, .brand span, .tools button, .tray, .tray *, button, .button, .tab, .tab *, .event, .panelbar *, label, select";
 const lines = (range) => new Set([...range.getClientRects()].filter((box) => box.width > 0.5).map((box) => Math.round(box.bottom / 4))).size;
 const broken = new Set();

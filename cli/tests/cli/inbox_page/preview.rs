@@ -252,7 +252,7 @@ async fn width_and_colors_are_those_of_the_mail_and_kept_for_the_next_one() {
     page.holds("document.querySelector('.viewport iframe').clientWidth < 450").await;
     page.click("[data-width='375']").await;
 
-    // The email's own dark styles, whatever the page's theme.
+    // The email's own dark styles, regardless of the page's theme.
     page.click("[data-colors=dark]").await;
     page.holds_in_frame(&format!(
         "{dark} && getComputedStyle(document.getElementById('p')).color === 'rgb(171, 205, 239)'"

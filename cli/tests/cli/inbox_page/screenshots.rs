@@ -1,5 +1,5 @@
-//! The screenshots of the inbox in the documentation, and others to look at. Regenerate them with
-//! `cargo test -p idempost-cli --test cli -- --ignored regenerated`; the others are made by `--ignored inbox_page::screenshots`.
+//! The screenshots of the inbox in the documentation, and others for inspection. Regenerate them with `cargo test -p idempost-cli --test cli --
+//! --ignored regenerated`; the others are made by `--ignored inbox_page::screenshots`.
 
 use std::path::Path;
 

@@ -194,7 +194,7 @@ async fn no_logout_is_undone_by_concurrent_calls_and_refreshes() {
         fixture.builder().start(fixture.store.clone(), &fixture.grant()).await.unwrap();
         let session = fixture.session();
         session.access_token().await.unwrap();
-        // Soft, hard, expired.
+        // Due for a refresh, about to expire, and expired.
         fixture.pass([800, 895, 901][round % 3]);
         let calls: Vec<_> = (0..4)
             .map(|_| {

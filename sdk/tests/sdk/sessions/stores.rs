@@ -17,7 +17,7 @@ struct Brittle {
     inner: MemoryStore,
     reads: Arc<AtomicUsize>,
     locks: Arc<AtomicUsize>,
-    /// The number of writes that succeed first, and of those that then fail.
+    /// The number of writes that succeed first, and the number that then fail.
     fails: Arc<(AtomicU32, AtomicU32)>,
 }
 
@@ -229,7 +229,7 @@ async fn held_refresh(fixture: &Fixture) -> (Arc<Semaphore>, tokio::task::JoinHa
     let entering = Arc::clone(&entered);
     let store = fixture.store.clone();
     let service = Arc::clone(fixture.server.service());
-    // The lock is held meanwhile, as by a process with a slow token endpoint.
+    // The lock is held during this, as by a process with a slow token endpoint.
     let refresh = tokio::spawn(async move {
         let mut locked = store.lock(Duration::ZERO).await.unwrap();
         entering.add_permits(1);

@@ -1,5 +1,5 @@
-// The official program, `resend-cli`, run as in a script: with JSON output and, but for the commands about its credentials, with a key in
-// the environment. Every command is run, or has a reason here.
+// The official program, `resend-cli`, run as in a script: with JSON output and, except for the commands about its credentials, with a key in
+// the environment. Every command is run, or listed here with a reason.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -43,7 +43,7 @@ function printed(env, command, args) {
 const run = (command, ...args) => JSON.parse(printed(env, command, args));
 // With the program's own credentials, without a key in the environment.
 const stored = (command, ...args) => JSON.parse(printed(alone, command, args));
-// A command that runs until it is interrupted: starts it, acts until its output has what is expected, and interrupts it.
+// A command that runs until it is interrupted: starts it, acts until its output contains the expected text, and interrupts it.
 async function listen(command, args, act, expected) {
   const child = spawn(process.execPath, [program, '--json', ...command.split(' '), ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
@@ -58,7 +58,7 @@ async function listen(command, args, act, expected) {
   assert.ok(output.includes(expected), `${command}: ${output}`);
   ok.add(command);
 }
-// Asks until a command's answer has what is expected.
+// Repeats a command until its output contains the expected text.
 async function eventually(command, args, settled) {
   for (let left = 30; left > 0; left -= 1) {
     const answer = run(command, ...args);
@@ -67,9 +67,9 @@ async function eventually(command, args, settled) {
   }
   return assert.fail(`${command}: it did not come about`);
 }
-// While a command runs, this process doesn't notice that the sandbox closes a connection; it does before the next request.
+// While a command runs, this process doesn't notice that the sandbox closes a connection, but it does before the next request.
 const idle = () => delay(10);
-// A request beside the program, for what only the sandbox or another account can do.
+// A request made without the program, for actions that only the sandbox or another account can perform.
 async function ask(key, path, body) {
   await idle();
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };

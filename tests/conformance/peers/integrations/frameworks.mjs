@@ -79,7 +79,7 @@ const peers = {
     await assert.rejects(wrong.sendMail(email), { responseCode: 535 });
     await nodemailer.createTransport({ ...connection, auth }).sendMail({ ...email, subject: 'Before the faults' });
     assert.equal((await sent(apiKey))[0].subject, 'Before the faults');
-    // Each scripted fault is seen once, with its code, and the next mail is sent.
+    // Each scripted fault is reported once, with its code, and the next mail is sent.
     for (const smtp of ['CONNECT', 'EHLO', 'AUTH', 'MAIL', 'RCPT', 'DATA', 'END-OF-DATA']) {
       for (const code of [450, 451, 550, 554]) {
         // It tries HELO after a rejected EHLO.

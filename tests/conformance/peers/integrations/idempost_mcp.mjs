@@ -1,4 +1,4 @@
-// `idempost mcp` with the official client: it validates every answer, asks the user before a change, and sends.
+// `idempost mcp` with the official client: it validates every response, asks the user before a change, and sends.
 import assert from 'node:assert/strict';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';

@@ -1,4 +1,4 @@
-// The official MCP server, `resend-mcp`: every tool, called as an assistant calls it, or a reason here.
+// The official MCP server, `resend-mcp`: every tool is called as an assistant calls it, or listed here with a reason.
 import assert from 'node:assert/strict';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';

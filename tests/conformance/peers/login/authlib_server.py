@@ -138,7 +138,7 @@ class Devices(DeviceCodeGrant):
         return decided.get(user_code)
 
     def should_slow_down(self, credential):
-        # Once, so that the client is seen to obey.
+        # Once, to show that the client obeys.
         return not credential.setdefault("slowed", False) and not credential.update(slowed=True)
 
 

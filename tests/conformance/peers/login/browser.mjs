@@ -1,10 +1,10 @@
-// A user with a browser: opens a URL, submits every form on the way with its default values (or a name) by its first button, and
+// A user with a browser: opens a URL, submits every form on the way with its default values (or a name) using its first button, and
 // follows the redirects to the end, which is the page of the program. `visit` is for scripts; as a program it takes
 // the URL, and optionally the start of the one to stop at and print.
 import { request } from 'node:http';
 import { pathToFileURL } from 'node:url';
 
-// A request like that of a browser navigation. (`fetch` marks itself as a script, which a careful receiver rejects.)
+// A request like a browser navigation. (`fetch` identifies itself as a script, which a strict server rejects.)
 function ask(url, headers, body) {
   const kind = body === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' };
   const options = { method: body === undefined ? 'GET' : 'POST', headers: { ...headers, ...kind } };
@@ -33,7 +33,7 @@ class Browser {
     return this.jars.get(host);
   }
 
-  // Opens a URL and follows it; `stop` is where it ends without a request.
+  // Opens a URL and follows it; it stops at `stop` without requesting it.
   async go(url, form, stop) {
     if (stop?.(String(url))) return { url: String(url) };
     const jar = this.jar(url);

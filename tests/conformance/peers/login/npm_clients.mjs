@@ -1,4 +1,4 @@
-// Three npm clients for OAuth, each by its documentation: `oauth4webapi` as a client with a secret that registers itself, under the name
+// Three npm clients for OAuth, each used as in its documentation: `oauth4webapi` as a client with a secret that registers itself, under the name
 // `localhost`; `simple-oauth2`, which always authenticates with HTTP Basic; and `@badgateway/oauth2-client`, which discovers everything.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
@@ -26,7 +26,7 @@ const status = async (token, at = base) => (await fetch(`${at}/emails`, { header
     client_id: client.client_id, response_type: 'code', redirect_uri: redirect, scope: 'full_access', state,
     code_challenge: await oauth.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256',
   })) address.searchParams.set(name, value);
-  // Checks the issuer in the response too (RFC 9207).
+  // Also checks the issuer in the response (RFC 9207).
   const parameters = oauth.validateAuthResponse(server, client, new URL(await back(address)), state);
   const exchanged = await oauth.authorizationCodeGrantRequest(server, client, authentication, parameters, redirect, verifier, insecure);
   const tokens = await oauth.processAuthorizationCodeResponse(server, client, exchanged);

@@ -22,7 +22,7 @@ session = OAuth2Session(
     token_updater=saved.append,
 )
 address, _ = session.authorization_url(metadata["authorization_endpoint"])
-# Without a secret it authenticates with HTTP Basic, by its client ID and an empty password.
+# Without a secret, it authenticates with HTTP Basic, using its client ID and an empty password.
 session.fetch_token(metadata["token_endpoint"], authorization_response=allow(address))
 assert session.get(f"{base}/emails").status_code == 200
 before = session.token["refresh_token"]

@@ -17,7 +17,7 @@ work = here / "resend-cli-home"
 work.mkdir()
 program = here / "node_modules/.bin/resend"
 
-# The command that it opens the browser with.
+# The command with which it opens the browser.
 opener = work / "bin/xdg-open"
 opener.parent.mkdir()
 opener.write_text(f'#!/bin/sh\nexec node "{here}/browser.mjs" "$1"\n')
@@ -78,7 +78,7 @@ def send(subject):
 on_a_terminal(["login"], [(b"How would you like to authenticate?", b"\r")])
 assert send("by its own login")["id"]
 
-# Its file has the expiry of the token; once that is in the past, the token is refreshed before the next call.
+# Its file contains the token's expiry; once that is in the past, the token is refreshed before the next call.
 stored = next(path for path in work.rglob("*.json") if "access_token_expires_at" in path.read_text())
 text = json.loads(stored.read_text())
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 here = Path(__file__).resolve().parent
 idempost = sys.argv[1]
-# With whether the server offers the device flow.
+# Each with whether the server offers the device flow.
 servers = {
     "npm oidc-provider": (["node", here / "provider.mjs"], True),
     "npm oauth2-mock-server": (["node", here / "mock_server.mjs"], False),
@@ -44,7 +44,7 @@ def check(name, base, has_device_flow, home):
     for _ in range(4):
         send()
     assert run("auth", "token") not in ("", first)
-    # The first request has the token of the login, each further one follows a 401 and a refresh; no refresh token was reused.
+    # The first request sends the token of the login; each further one follows a 401 and a refresh. No refresh token was reused.
     assert counted() == {"refreshed": 3, "sent": 4}, (name, counted())
     run("auth", "logout")
     run("auth", "status", code=4)

@@ -75,7 +75,7 @@ def with_ruby(to):
 
 def with_mutt(to):
     rc = FOLDER / "muttrc"
-    # It requires TLS unless told otherwise.
+    # It requires TLS by default.
     rc.write_text(f'set ssl_force_tls=no\nset from="{FROM}"\nset smtp_url="smtp://{USER}@{HOST}:{PORT}/"\nset smtp_pass="{KEY}"\nset copy=no\nset send_charset="utf-8"\n')
     run("mutt", "-n", "-F", str(rc), "-s", SUBJECT, "-a", FILE, "--", to, text=TEXT)
 
@@ -88,7 +88,7 @@ def with_msmtp(to):
 
 
 def with_curl(to):
-    # It sends lines as they are, unless told to end them with CRLF as SMTP demands.
+    # By default, it sends lines unchanged, instead of ending them with CRLF as SMTP requires.
     run(
         "curl", "--silent", "--show-error", "--ssl", "--crlf", "--url", f"smtp://{HOST}:{PORT}", "--user", f"{USER}:{KEY}", "--mail-from", FROM, "--mail-rcpt", to,
         "--upload-file", "-", text=message(to).as_string(),

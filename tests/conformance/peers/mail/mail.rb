@@ -1,4 +1,4 @@
-# Sends the email of clients.py to the recipient that is the argument.
+# Sends the email of clients.py to the recipient given as the argument.
 require 'mail'
 
 Mail.defaults do

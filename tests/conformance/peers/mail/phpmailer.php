@@ -1,5 +1,5 @@
 <?php
-// Sends the email of clients.py to the recipient that is the argument.
+// Sends the email of clients.py to the recipient given as the argument.
 require 'libphp-phpmailer/autoload.php';
 
 $mail = new PHPMailer\PHPMailer\PHPMailer(true);

@@ -1,4 +1,4 @@
-// The commands of `cypress-mailpit`, run by a stand-in for Cypress' queue: Cypress itself is a browser of 200 MB, and the commands use of it
+// The commands of `cypress-mailpit`, run by a stand-in for Cypress' queue: Cypress itself is a 200 MB browser, and the commands use
 // only requests, values and pauses.
 import assert from 'node:assert/strict';
 import { summary } from './summary.mjs';

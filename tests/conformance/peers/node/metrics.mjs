@@ -1,4 +1,4 @@
-// What became of emails and broadcasts, and the account's usage.
+// Metrics of emails and broadcasts, and the account's usage.
 import assert from 'node:assert/strict';
 import { eventually, ids, nothing, refused, value } from './value.mjs';
 

@@ -1,5 +1,5 @@
 // The npm client `resend`, with only its base URL changed: a file per resource, each with its own API key and therefore its own sandbox
-// account. Every public method is called, or has a reason here.
+// account. Every public method is called, or listed here with a reason.
 import { readFileSync } from 'node:fs';
 import { Resend } from 'resend';
 import { summary } from './summary.mjs';

@@ -1,29 +1,29 @@
 // Shared helpers.
 import assert from 'node:assert/strict';
 
-/** The data of an answer that is no error. */
+/** The data of a response that isn't an error. */
 export const value = ({ data, error }) => {
   assert.equal(error, null, JSON.stringify(error));
   return data;
 };
 
-/** Checks that an answer is an error of this name. */
+/** Checks that a response is an error of this name. */
 export const refused = ({ data, error }, name) => {
   assert.equal(data, null, JSON.stringify(data));
   assert.equal(error.name, name, JSON.stringify(error));
 };
 
-/** An id that names nothing. */
+/** An ID of no record. */
 export const nothing = '4ef9a417-02e9-4d39-ad75-9611e0fcc33c';
 
-/** The ids of a page. */
+/** The IDs of a page. */
 export const ids = (page) => {
   assert.equal(page.object, 'list');
   assert.equal(typeof page.has_more, 'boolean');
   return page.data.map((item) => item.id);
 };
 
-/** Asks until `settled` holds of the answer. */
+/** Polls until `settled` holds for the response. */
 export const eventually = async (ask, settled) => {
   for (let left = 200; left > 0; left -= 1) {
     const answer = value(await ask());

@@ -1,4 +1,4 @@
-/** Prints what was called and the reasons for the rest; fails if anything is neither called nor has a reason, or has a stale reason. */
+/** Prints the calls, and the reasons for the rest; fails if anything is neither called nor has a reason, or has a stale reason. */
 export function summary(client, noun, known, called, reasons) {
   const all = new Set(known);
   console.log(`${client}: ${called.size} of ${all.size} ${noun} called, all ok`);

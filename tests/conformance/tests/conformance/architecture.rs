@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-/// The folders of the crates: those that depend on no other crate are at the bottom, and those of the same level are side by side.
+/// The folders of the crates: those that depend on no other crate are at the bottom, and crates on the same level are side by side.
 const CRATES: [&str; 5] = ["cli", "bulk", "sandbox", "sdk", "tests/reference-server"];
 /// Files that may import everything, or contain only documentation or macros.
 const LEFT_OUT: [&str; 5] = ["lib", "main", "guide", "fuzzing", "macros"];

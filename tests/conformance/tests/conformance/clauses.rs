@@ -24,7 +24,7 @@ struct Clauses {
 struct Clause {
     id: String,
     says: String,
-    /// What the tests don't prove.
+    /// The part that the tests don't prove.
     missing: Option<String>,
     /// Why there is no test.
     none: Option<String>,

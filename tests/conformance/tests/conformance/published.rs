@@ -1,4 +1,4 @@
-//! The published contract: `openapi.yaml` without `x-source`, which says where a rule comes from. A sandbox serves it, and a release contains it.
+//! The published contract: `openapi.yaml` without `x-source`, which states the origin of a rule. A sandbox serves it, and a release contains it.
 
 use std::{fmt::Write as _, fs};
 

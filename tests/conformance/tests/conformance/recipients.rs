@@ -53,13 +53,13 @@ fn redirection() -> RecipientGuard {
     RecipientGuard::new().redirect_to(["qa@acme.test"]).unwrap()
 }
 
-/// A service with everything that can send, and a client with a guard.
+/// A service with every kind of record that can be sent, and a client with a guard.
 struct World {
     server: ReferenceServer,
     client: Client,
-    /// One with allowed contacts, one with a contact that isn't allowed.
+    /// A segment with allowed contacts, and one with a contact that isn't allowed.
     segments: [SegmentId; 2],
-    /// Of both segments.
+    /// A draft for each segment.
     drafts: Vec<BroadcastId>,
     /// Scheduled by a client without a guard, to an allowed recipient and to another.
     scheduled: Vec<EmailId>,

@@ -23,12 +23,12 @@ const LABEL_LENGTH: usize = 6;
 /// The number of characters of an account's name after the password, in its label.
 const NAME_LENGTH: usize = 24;
 
-/// The ID of a tenant's account, constant as long as the sandbox's state.
+/// The ID of a tenant's account, stable for the lifetime of the sandbox's state.
 pub fn id(state: &State, tenant: &str) -> String {
     format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(state.links.tag(TagPurpose::Account, tenant)))
 }
 
-/// The beginning of a tenant's key, or of its part after the password. The sandbox's default key is no secret and is shown completely.
+/// The beginning of a tenant's key, or of its part after the password. The sandbox's default key isn't secret and is shown in full.
 pub fn label(state: &State, tenant: &str) -> String {
     if tenant == DEFAULT_KEY {
         return tenant.to_owned();
@@ -41,12 +41,12 @@ pub fn label(state: &State, tenant: &str) -> String {
     format!("{prefix}…{}", name.chars().take(NAME_LENGTH).collect::<String>())
 }
 
-/// Finds the account with this ID. `None` if the text isn't an ID, but possibly a key.
+/// Finds the account with this ID. `None` if the text isn't an ID; it may be a key.
 pub fn named(state: &State, text: &str) -> Option<Result<Arc<Tenant>, Problem>> {
     let encoded = text.strip_prefix(PREFIX)?;
     let tag: Option<Tag> = URL_SAFE_NO_PAD.decode(encoded).ok().and_then(|tag| tag.try_into().ok());
     let tenant = tag.and_then(|tag| state.tenants.by_tag(TagPurpose::Account, tag));
-    // The page leads to the default account before it exists.
+    // The page links to the default account before it exists.
     let default = || {
         let name = state.default_account();
         (tag? == state.links.tag(TagPurpose::Account, &name)).then(|| state.tenants.find_or_empty(&name))

@@ -1,13 +1,13 @@
 //! One-time codes in an email: what the reader types to sign in, to confirm, or to open a door or a locker.
 //!
 //! Codes are 4 to 10 digits, or letters and digits, listed without separators and without the sender's prefix (`G-` in `G-123456`), since forms
-//! accept them so. Verification codes, one-time passwords, TANs, recovery codes and PINs are codes, also those for pickups, doors, pairing,
-//! support sessions and Wi-Fi vouchers. The passcodes of meetings, the PINs and numbers of gift cards, license keys, booking locators,
+//! accept them that way. Verification codes, one-time passwords, TANs, recovery codes and PINs are codes, including those for pickups, doors,
+//! pairing, support sessions and Wi-Fi vouchers. The passcodes of meetings, the PINs and numbers of gift cards, license keys, booking locators,
 //! confirmation numbers of orders, and discount, referral and claim codes are not.
 //!
-//! A number is a code because of its context. `words` has the words in many languages; `labels` finds them in one pass, and composes those that
-//! are adjacent ("zip" and "code"); `numbers` finds candidates, and excludes those whose form shows that they are something else; `layout` finds
-//! sentences and the columns of tables. Here each number gets a score: how clearly the words name it, its form, and its prominence.
+//! A number is a code because of its context. `words` contains the words in many languages; `labels` finds them in one pass, and combines adjacent
+//! ones ("zip" and "code"); `numbers` finds candidates, and excludes those whose form shows that they are something else; `layout` finds sentences
+//! and the columns of tables. This module scores each number by how clearly the words name it, by its form, and by its prominence.
 
 pub mod labels;
 pub mod layout;
@@ -38,15 +38,15 @@ const NAMED: i32 = 4;
 const MENTIONED: i32 = 3;
 /// The score of a number before the text that calls it a code.
 const BELOW: i32 = 2;
-/// The score of a number with a code somewhere before it.
+/// The score of a number with the name of a code somewhere before it.
 const SOMEWHERE: i32 = 1;
 /// The score for prominence.
 const PROMINENT: i32 = 2;
-/// The maximum distance in characters between a number and a label that surely belong together.
+/// The maximum distance in characters between a number and a label that certainly belong together.
 const NEAR: usize = 28;
 /// The maximum distance in characters between a number and a label in the same sentence.
 const FAR: usize = 90;
-/// The maximum length in bytes of the text before or after a number on a line of its own that may be about it.
+/// The maximum length in bytes of the text before or after a number alone on its line that may describe it.
 const MAX_CONTEXT: usize = 260;
 
 /// The one-time codes of an email, the best candidate first, and its links.
@@ -56,8 +56,8 @@ pub struct Extracted {
     pub links: Vec<Link>,
 }
 
-/// Extracts codes and links, in time and memory linear in the size of the email. It reads the first MiB of each body, and returns at most 10
-/// codes and 1,000 links. `text` is the given text body, not one derived from the HTML.
+/// Extracts codes and links, in time and memory linear in the size of the email. It reads the first MiB of each body, and returns at most 10 codes
+/// and 1,000 links. `text` is the original text body, not one derived from the HTML.
 pub fn extract(subject: &str, html: Option<&str>, text: Option<&str>) -> Extracted {
     let html = html.map(|html| Visible::of(beginning(html)));
     let text = text.map(beginning);
@@ -96,7 +96,7 @@ fn codes(subject: &str, body: &Visible) -> Vec<String> {
         // A number that occurs twice, such as in the subject and in the body, is probably a code.
         one.score = one.score.max(score) + i32::from(one.place != place);
     }
-    // An order number also occurs without its name.
+    // Drops numbers that are something else where they are named, such as an order number that is repeated without its name.
     let mut found: Vec<_> =
         found.into_iter().filter(|(code, one)| one.score > NAMED || !others.contains(code)).collect();
     found.sort_by_key(|(_, one)| (-one.score, one.place));
@@ -231,7 +231,7 @@ impl Text {
         let Some(mut last) = own.pop() else { return Context::None };
         let mut gap = &self.lower[last.end..start];
         if !last.kind.is_code() {
-            // "Order 482913", even if the sentence has other words; "The code for your order: 482913".
+            // "Order 482913", even if the sentence contains other words; "The code for your order: 482913".
             let code = own.iter().rfind(|label| label.kind.is_code()).filter(|code| {
                 gap.trim_end().ends_with([':', '：'])
                     && !self.lower[code.end..start].contains(['\n', '\t', ','])

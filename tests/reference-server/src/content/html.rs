@@ -45,7 +45,7 @@ pub struct Attribute {
 }
 
 impl Tag<'_> {
-    /// The first attribute with this name, as browsers use it.
+    /// The first attribute with this name, as in browsers.
     pub fn attribute(&self, name: &str) -> Option<&Attribute> {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
@@ -55,7 +55,7 @@ impl Tag<'_> {
         self.attribute(name).map(|attribute| &*attribute.value)
     }
 
-    /// Whether an attribute has this value, in any case.
+    /// Whether an attribute has this value, ignoring case.
     pub fn is(&self, name: &str, value: &str) -> bool {
         self.get(name).is_some_and(|found| found.trim().eq_ignore_ascii_case(value))
     }

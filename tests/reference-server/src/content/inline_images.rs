@@ -11,7 +11,7 @@ use percent_encoding::percent_decode_str;
 /// The images of an email by content ID: media type and content.
 pub type Pictures = HashMap<String, (String, Bytes)>;
 
-/// The images of an email as `data:` URIs, up to a size limit in total.
+/// The images of an email as `data:` URIs, up to a total size.
 pub struct Embedded<F> {
     source: Option<F>,
     pictures: Pictures,

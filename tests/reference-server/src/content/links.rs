@@ -1,4 +1,4 @@
-//! The links of an email: first the HTML's with their visible text, then those that are only text.
+//! The links of an email: first those in the HTML with their visible text, then URLs that occur only as text.
 
 use std::collections::HashSet;
 
@@ -55,7 +55,7 @@ impl Links {
     }
 }
 
-/// The target of a link, as a browser reads it: without white space around it, tabs and line breaks. `None` if it isn't on the web.
+/// The target of a link, as a browser reads it: without surrounding white space, tabs and line breaks. `None` if it isn't a web address.
 fn target(href: &str) -> Option<String> {
     let url: String = href.trim_matches(|char: char| char <= ' ').replace(['\t', '\r', '\n'], "");
     is_web(&url).then_some(url)

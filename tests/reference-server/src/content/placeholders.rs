@@ -13,7 +13,7 @@ const CLOSE: &str = "}}}";
 pub struct Placeholder<'a> {
     /// ASCII letters, digits, underscores and dots: `NAME`, `contact.first_name`.
     pub name: &'a str,
-    /// The text behind a `|`, without surrounding white space.
+    /// The text after a `|`, without surrounding white space.
     pub fallback: Option<&'a str>,
 }
 
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(line("Hi Ada\r\nBcc: eve@x.test\u{85}!"), "Hi Ada  Bcc: eve@x.test !");
     }
 
-    /// Texts of placeholder syntax, to cover nearly every malformed variant.
+    /// Texts built from placeholder syntax, covering nearly every malformed variant.
     fn hostile() -> impl Strategy<Value = String> {
         let token = prop::sample::select(vec![
             "{",

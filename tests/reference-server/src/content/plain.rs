@@ -1,4 +1,4 @@
-//! The text of HTML for searches: one pass without layout that copies runs of text, many times faster than deriving a text.
+//! The text of HTML for searches: one pass without layout that copies runs of text, many times faster than deriving the text body.
 
 use mail_parser::decoders::html::add_html_token;
 use memchr::{memchr_iter, memchr2, memchr3, memmem};
@@ -9,11 +9,11 @@ const HIDDEN: [&str; 4] = ["head", "style", "script", "template"];
 const MAX_REFERENCE: usize = 40;
 
 /// The beginning of the text of HTML, at most `max` bytes: without tags, comments and hidden elements, and with character references decoded. White
-/// space separates the same words as in the source; besides, `br` and the end of a paragraph are line breaks.
+/// space separates the same words as in the source; `br` and the end of a paragraph become line breaks.
 pub fn text(html: &str, max: usize) -> String {
     let mut text = String::with_capacity(html.len().min(max));
     let mut rest = html;
-    // HTML with more tags than fit a text of this size is only read in part.
+    // HTML with more tags than fit in a text of this size is read only in part.
     for _ in 0..max.saturating_mul(2) {
         let left = &rest[..rest.floor_char_boundary(max - text.len())];
         let Some(at) = memchr3(b'<', b'&', b'\n', left.as_bytes()) else {
@@ -25,7 +25,7 @@ pub fn text(html: &str, max: usize) -> String {
             b'<' => after_tag(&rest[at..], &mut text),
             b'&' => after_reference(&rest[at..], &mut text),
             _ => {
-                // With the indentation.
+                // Also skips the indentation of the next line.
                 end_line(&mut text);
                 rest[at..].trim_ascii_start()
             }

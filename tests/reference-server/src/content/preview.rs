@@ -13,7 +13,7 @@ const MAX_LENGTH: usize = 160;
 /// The first words and the code of an email.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Preview {
-    /// In one line; empty if the email has no text.
+    /// On one line; empty if the email has no text.
     pub preview: String,
     /// The best candidate.
     pub code: Option<String>,

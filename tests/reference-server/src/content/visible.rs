@@ -1,4 +1,4 @@
-//! The visible text of an HTML body, line by line, with table cells, prominent text and links. And a text body derived from HTML: the same text
+//! The visible text of an HTML body, line by line, with table cells, prominent text and links. It also derives a text body from HTML: the same text
 //! with its layout. Both take time and memory linear in the size of the HTML.
 
 use std::ops::Range;
@@ -11,7 +11,7 @@ use crate::content::html::{Event, Tag, walk};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub struct Link {
-    /// The visible text, or the alternative text of its images; the URL itself if it isn't the target of a text.
+    /// The visible text, or the alternative text of its images; the URL itself if the link has no text.
     pub text: String,
     /// The target, an unchanged `http` or `https` URL.
     pub url: String,
@@ -33,7 +33,7 @@ pub struct Visible {
     pub text: String,
     /// The prominent parts of the text, in order: large, bold, spaced or monospaced.
     pub prominent: Vec<Range<usize>>,
-    /// Every link with a target, in order, with its text or that of its images.
+    /// Every link with a target, in order, with its text or its images' alternative text.
     pub links: Vec<Link>,
     /// The parts of the text that are links, in order.
     pub linked: Vec<Range<usize>>,
@@ -109,8 +109,8 @@ impl Visible {
         Self::read(html, Reader::default())
     }
 
-    /// Lays out an HTML body as text, without hidden elements. Links have their URL after their text, list items and quotations their
-    /// marks, images their alternative text. Lines aren't wrapped. Without marks, the text is no longer than the HTML.
+    /// Lays out an HTML body as text, without hidden elements. Links are followed by their URL, list items and quotations get their marks, and images
+    /// become their alternative text. Lines aren't wrapped. Without marks, the text is no longer than the HTML.
     pub fn layout(html: &str, has_marks: bool) -> String {
         let layout = Layout { has_marks, ..Layout::default() };
         Self::read(html, Reader { layout: Some(layout), ..Reader::default() }).text
@@ -130,7 +130,7 @@ impl Visible {
     }
 }
 
-/// Soft hyphens and joiners, which fill the rest of a preview, and hidden separators.
+/// Soft hyphens and joiners, which pad previews, and hidden separators.
 fn is_invisible(char: char) -> bool {
     matches!(char, '\u{ad}' | '\u{34f}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
 }
@@ -245,7 +245,7 @@ impl Reader {
         for char in text.chars() {
             match char {
                 '\n' if self.preformatted > 0 => {
-                    // Two of them are an empty line.
+                    // Two of them make an empty line.
                     self.gap = if self.gap >= Gap::Line { Gap::Block } else { Gap::Line };
                 }
                 _ if self.layout.is_none() && is_invisible(char) => {}
@@ -256,7 +256,7 @@ impl Reader {
         }
     }
 
-    /// Writes characters as they are.
+    /// Writes characters unchanged.
     fn write(&mut self, text: &str) {
         text.chars().for_each(|char| self.push(char));
     }
@@ -311,7 +311,7 @@ impl Reader {
         self.visible.links.push(Link { text, url: link.url });
     }
 
-    /// Writes the URL of a link after its text, unless the text is the URL or it leads to a place in the email.
+    /// Writes the URL of a link after its text, unless the text is the URL or the link points within the email.
     fn write_url(&mut self, link: &OpenLink) {
         let url = link.url.trim();
         let is_target =

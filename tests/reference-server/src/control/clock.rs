@@ -1,8 +1,8 @@
 //! The clocks over HTTP: `GET /_/clock` reads the account's clock, `POST` moves, stops or accelerates it.
 //!
-//! An account's clock concerns that account only, so parallel tests with a key each don't disturb one another. With `all_accounts`, those of all
-//! accounts change; if the sandbox has a password, this needs it. The jobs that become due by a move have run, in order, when the response
-//! arrives.
+//! An account's clock concerns that account only, so parallel tests, each with its own key, don't interfere with each other. With `all_accounts`, the
+//! clocks of all accounts change; this requires the password, if the sandbox has one. Jobs that a move makes due run, in order, before the response
+//! is sent.
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -21,7 +21,7 @@ use crate::wire::problems::Checked;
 use crate::wire::timestamp::iso;
 
 const FIELDS: [&str; 6] = ["set", "advance", "scale", "freeze", "run", "all_accounts"];
-/// The fields of which a body has at least one.
+/// The fields of which a body must contain at least one.
 const CHANGES: &[&str] = FIELDS.split_at(5).0;
 /// The maximum speed: a day in less than a second.
 const MAX_SCALE: f64 = 100_000.0;
@@ -94,7 +94,7 @@ enum Target {
 }
 
 impl Change {
-    /// Reads the changes, or why the account has no clock.
+    /// Reads the changes, or the reason why the account has no clock.
     fn read(fields: &mut Fields<'_>, call: &Call<'_>) -> Checked<Result<Self, Problem>> {
         let clock = match clock(call, fields.flag("all_accounts")?) {
             Ok(clock) => clock,

@@ -1,7 +1,7 @@
 //! The fault script over HTTP: `GET /_/faults` lists it, `POST` adds a rule, `DELETE` removes all, and `/_/faults/{id}` is one rule.
 //!
-//! A rule belongs to the account that adds it, and applies to that account's requests only, so parallel tests with a key each don't disturb one
-//! another. A rule with `all_accounts` applies to every request, and a rule for requests without an account (the authorization server's, and
+//! A rule belongs to the account that adds it, and applies to that account's requests only, so parallel tests, each with its own key, don't interfere
+//! with each other. A rule with `all_accounts` applies to every request, and a rule for requests without an account (the authorization server's, and
 //! SMTP stages before `AUTH`) to all accounts. Both need the password, if the sandbox has one. The sandbox's own routes are exempt.
 
 pub mod client_gets;
@@ -35,7 +35,7 @@ const RULE_FIELDS: [&str; 9] =
     ["method", "path", "smtp", "all_accounts", "action", "times", "percent", "always", "after"];
 const ACTION_FIELDS: [&str; 8] =
     ["status", "code", "name", "message", "body", "retry_after", "bytes", "delay_ms"];
-/// The maximum length of the text of an SMTP reply; its line has at most 512 (RFC 5321, 4.5.3.1.5).
+/// The maximum length of the text of an SMTP reply; the line has at most 512 (RFC 5321, 4.5.3.1.5).
 const MAX_REPLY: usize = 400;
 
 /// The rules for the account: its own, and those for all accounts.
@@ -85,7 +85,7 @@ pub fn remove(call: &Call<'_>) -> Answer {
     ))
 }
 
-/// Removes the rules that the account added, or with `?all_accounts=true` the rules of all.
+/// Removes the rules that the account added, or with `?all_accounts=true` all rules.
 pub fn clear(call: &Call<'_>) -> Answer {
     let (name, faults) = (access::name_or_default(call.state, call.request)?, &call.state.faults);
     let deleted = if call.parameters().flag("all_accounts")? {
@@ -101,7 +101,7 @@ pub fn clear(call: &Call<'_>) -> Answer {
     Ok(problem::json(StatusCode::OK, &json!({"deleted": deleted})))
 }
 
-/// The rule that the path names, if the account meets it.
+/// The rule that the path names, if it applies to the account.
 fn find(call: &Call<'_>) -> Result<Scripted, Problem> {
     let (name, id) = (access::name_or_default(call.state, call.request)?, call.parameter(0));
     let found = call.state.faults.list_of(&name).into_iter().find(|one| one.id.to_string() == id);
@@ -288,7 +288,7 @@ fn action(stage: Option<SmtpStage>, fields: &mut Fields<'_>) -> Checked<Action> 
     action
 }
 
-/// A scripted SMTP reply. Missing fields get the usual values of servers.
+/// A scripted SMTP reply. Missing fields default to the values that servers usually send.
 fn reply(stage: SmtpStage, fields: &mut Fields<'_>) -> Checked<Action> {
     let code = fields.optional("code", |field| field.integer(400..=599));
     let text = fields.optional("message", |field| {
@@ -314,7 +314,7 @@ fn retry_after(fields: &mut Fields<'_>) -> Checked<Option<String>> {
     })
 }
 
-/// A scripted response. Missing fields have the service's own values.
+/// A scripted response. Missing fields default to the service's own values.
 fn answer(fields: &mut Fields<'_>) -> Checked<Action> {
     if fields.has("name") && fields.has("body") {
         fields.report().wrong("Only one of `name` and `body` may be given.");

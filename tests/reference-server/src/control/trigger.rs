@@ -36,7 +36,7 @@ pub fn types(state: &State) -> Response<Bytes> {
     problem::json(StatusCode::OK, &json!({ "object": "list", "data": kinds(state) }))
 }
 
-/// The event types, with those of inboxes only if beta operations are served.
+/// The event types, including those of inboxes only if beta operations are served.
 fn kinds(state: &State) -> Vec<&'static str> {
     let inboxes = if state.settings.beta { INBOX_EVENTS } else { &[] };
     EVENTS.iter().chain(inboxes).copied().collect()

@@ -1,8 +1,8 @@
 //! The unsubscribe page: `GET /_/unsubscribe/{word}` asks for confirmation, or for one of the email's addresses; `POST`
 //! unsubscribes.
 //!
-//! A GET must not unsubscribe: mail clients and scanners follow links. The POST is the one click of RFC 8058, or the page's own button. No
-//! key is needed; the signed link proves that it came with the email.
+//! A GET must not unsubscribe: mail clients and scanners follow links. The POST is the one-click request of RFC 8058, or comes from the page's
+//! button. No key is needed; the signed link proves that it came with the email.
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};

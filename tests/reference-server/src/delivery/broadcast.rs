@@ -47,7 +47,7 @@ pub fn send(
         state.scheduler.schedule(due, job);
         return Ok(());
     }
-    // The first step is part of the request.
+    // The first step runs within the request.
     let mut remaining = start(state, tenant, id, now);
     while let Some(job) = remaining {
         remaining = send_next(state, job, now);

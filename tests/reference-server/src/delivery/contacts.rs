@@ -1,4 +1,4 @@
-//! Changes of contacts, with the `contact.…` events of webhooks. Every change of a single contact is made here; deleting a segment or topic
+//! Changes to contacts, with the `contact.…` events of webhooks. Every change to a single contact is made here; deleting a segment or topic
 //! sends no events for its contacts.
 
 use std::cell::Cell;
@@ -21,7 +21,7 @@ pub struct ContactService<'a> {
     pub at: Timestamp,
 }
 
-/// The effect of an import's row.
+/// The effect of an import row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowEffect {
     Created,
@@ -70,7 +70,7 @@ impl ContactService<'_> {
             (id, blank(id, address.to_owned(), self.at))
         };
         self.tenant.contacts.put(address, new, |contact| {
-            // The contact may have been created since.
+            // The contact may have been created in the meantime.
             if created.get() || overwrites {
                 let known = contact.clone();
                 write(contact);

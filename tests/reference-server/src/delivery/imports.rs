@@ -88,7 +88,7 @@ pub fn apply_next(state: &State, mut job: Box<ImportJob>, at: Timestamp) -> Opti
     None
 }
 
-/// Fails the imports interrupted by a restart. The contacts of their first rows stay.
+/// Fails the imports interrupted by a restart. Contacts that were already imported remain.
 pub fn fail_unfinished(tenant: &Tenant, now: Timestamp) {
     for status in Status::UNFINISHED {
         tenant.contact_imports.change_all(

@@ -1,8 +1,8 @@
-//! Changes of inboxes, their threads and drafts, with the resulting webhook events.
+//! Changes to inboxes, their threads and drafts, with the resulting webhook events.
 //!
-//! A received mail joins the thread of an email that it refers to (`In-Reply-To`, `References`); without one, but with the subject of an
-//! answer (`Re: …`), the newest thread with this subject that its sender takes part in; else it starts a thread. Emails that were sent
-//! from an inbox join the thread that they answer. Every thread is found by an index.
+//! A received mail joins the thread of an email that it refers to (`In-Reply-To`, `References`); otherwise, if its subject marks it as a reply (`Re:
+//! …`), it joins the newest thread with this subject that its sender takes part in; otherwise it starts a thread. Emails sent from an inbox join the
+//! thread that they reply to. Every thread is found by an index.
 //!
 //! Two events never occur, since no operation assigns threads: `inbox.thread.assigned` and `inbox.thread.unassigned`.
 
@@ -27,7 +27,7 @@ use crate::state::job::Job;
 use crate::state::tenant::Tenant;
 use crate::wire::problem::Problem;
 
-/// The maximum number of Message-IDs by which a thread is looked up.
+/// The maximum number of Message-IDs used to look up a thread.
 const MAX_LOOKUPS: usize = 20;
 
 /// Changes the inboxes of a tenant and notifies its webhooks.
@@ -139,7 +139,7 @@ impl InboxService<'_> {
         self.notify("inbox.deleted", id, || json!({}));
     }
 
-    /// Adds a received mail. If the memory for records is used up, the mail remains a received email only.
+    /// Adds a received mail. If the memory for records is used up, the mail is stored only as a received email.
     fn add_received(self, inbox: &Inbox, received: &Received) {
         let mut email = InboxEmail::inbound(self.state.next_id(), inbox.id, received);
         let answered = self.thread_of(&email);
@@ -192,7 +192,7 @@ impl InboxService<'_> {
         by_reference.or_else(by_subject).map(|thread| thread.id)
     }
 
-    /// Adds an email to its thread, which becomes the newest of the list and is created if it doesn't exist.
+    /// Adds an email to its thread, which moves to the top of the list and is created if necessary.
     fn add_email(self, email: InboxEmail) -> Option<Arc<InboxEmail>> {
         let (tables, id) = (self.tables(), email.id);
         if tables.threads.is_full() || tables.emails.add(id, email).is_err() {

@@ -1,4 +1,4 @@
-//! Records where the real server of the sandbox sent an email, and where it didn't.
+//! Records which recipients an email was relayed to, and which were skipped.
 
 use uuid::Uuid;
 

@@ -1,5 +1,5 @@
-//! Unsubscribe links: of an email to one contact, and of an email with a template, whose link leads to a page that asks which of its
-//! addresses to unsubscribe.
+//! Unsubscribe links. The link in an email to one contact unsubscribes that contact; the link in a templated email leads to a page that asks which of
+//! its addresses to unsubscribe.
 //!
 //! A link contains the tenant, the contact, the topic and the email, and is signed, so that it can't be forged. It doesn't contain the
 //! tenant's API key, which recipients must not see.
@@ -33,11 +33,11 @@ pub struct UnsubscribeRequest {
     contact: Option<Uuid>,
     /// `None`: all broadcasts.
     topic: Option<Uuid>,
-    /// The email with the link; links of earlier versions don't have it.
+    /// The email with the link; links created by earlier versions don't contain it.
     email: Option<Uuid>,
 }
 
-/// Creates the link of an email to one contact: for the topic, or without one for all broadcasts.
+/// Creates the link for an email to one contact: for the topic, or for all broadcasts if there is none.
 pub fn link(state: &State, tenant: &Tenant, email: Uuid, contact: Uuid, topic: Option<Uuid>) -> String {
     let mut bytes = Vec::with_capacity(64);
     bytes.extend(state.links.tag(TagPurpose::UnsubscribeLink, &tenant.name));
@@ -48,7 +48,7 @@ pub fn link(state: &State, tenant: &Tenant, email: Uuid, contact: Uuid, topic: O
     format!("{}{PATH}{}", links.address(), links.seal(PURPOSE, &bytes))
 }
 
-/// Creates the link of an email to any addresses.
+/// Creates the link for an email to any addresses.
 pub fn link_of_email(state: &State, tenant: &Tenant, email: Uuid, topic: Option<Uuid>) -> String {
     link(state, tenant, email, Uuid::nil(), topic)
 }

@@ -63,7 +63,7 @@ pub fn notify(
     delivery.collect()
 }
 
-/// Makes the next scheduled attempt, unless a replay succeeded meanwhile.
+/// Makes the next scheduled attempt, unless a replay has succeeded in the meantime.
 pub fn retry(state: &State, tenant: &Weak<Tenant>, delivery: &Weak<WebhookDelivery>) {
     if let Some(delivery) = delivery.upgrade().filter(|delivery| delivery.is_pending()) {
         enqueue(state, PendingAttempt { tenant: Weak::clone(tenant), delivery, planned: true });

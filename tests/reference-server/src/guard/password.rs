@@ -1,8 +1,8 @@
 //! The password of a sandbox that other machines can reach ([`Settings::password`](crate::Settings::password)).
 //!
-//! Operations of the service check it as part of the key ([`ApiKeyIndex`](crate::state::keys::ApiKeyIndex)). The other routes need none otherwise:
-//! their tables declare which of them need a credential with full access to an account, and which the password itself ([`Access`]). It is given by HTTP Basic authentication (RFC 7617, with any user name), which
-//! browsers ask for, or as the API key that has nothing else.
+//! Operations of the service check it as part of the key ([`ApiKeyIndex`](crate::state::keys::ApiKeyIndex)). The other routes don't need a key
+//! otherwise; their tables declare which of them need a credential with full access to an account, and which the password itself ([`Access`]).
+//! Clients send the password with HTTP Basic authentication (RFC 7617, with any user name), which browsers ask for, or alone as the API key.
 
 use bytes::Bytes;
 use http::{Request, Response};

@@ -47,7 +47,7 @@ pub struct Message {
     pub topic: Option<Uuid>,
 }
 
-/// The fields of which a broadcast needs at least one.
+/// A broadcast needs at least one of these fields.
 pub const BODY: &str = "html` or `text";
 
 impl Message {
@@ -95,7 +95,7 @@ impl Broadcast {
         Ok(())
     }
 
-    /// Starts sending a broadcast whose schedule was due at `due`. Returns false if it was canceled or rescheduled.
+    /// Starts sending a broadcast that was scheduled for `due`. Returns false if it was canceled or rescheduled.
     pub fn start_sending(&mut self, due: Timestamp) -> bool {
         let goes = self.status == Status::Scheduled && self.scheduled_at == Some(due);
         if goes {

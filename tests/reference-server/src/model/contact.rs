@@ -15,7 +15,7 @@ use crate::wire::timestamp::database;
 use crate::wire::view::view;
 use crate::wire::words::words;
 
-/// A new contact with nothing but an address.
+/// A new contact with only an address.
 pub fn blank(id: Uuid, email: String, now: Timestamp) -> Contact {
     Contact {
         id,
@@ -40,14 +40,14 @@ pub struct Contact {
     pub email: String,
     pub first_name: Option<String>,
     pub last_name: Option<String>,
-    /// Receives no broadcasts at all.
+    /// Whether the contact receives no broadcasts at all.
     pub unsubscribed: bool,
     pub properties: BTreeMap<String, PropertyValue>,
     pub segments: Vec<Uuid>,
     /// Former segments, so that paging can continue after a former member.
     #[serde(default)]
     pub left_segments: BTreeSet<Uuid>,
-    /// The topics with a choice of the contact.
+    /// The topics that the contact has explicitly subscribed to or opted out of.
     pub topics: BTreeMap<Uuid, Subscription>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -64,7 +64,7 @@ pub enum Group {
     Unsubscribed,
     /// The unsubscribed members of a segment.
     UnsubscribedMember(Uuid),
-    /// The contacts with a choice for a topic.
+    /// The contacts with an explicit choice for a topic.
     Topic(Uuid),
     /// The contacts that have a value for the property with this key.
     Property(String),

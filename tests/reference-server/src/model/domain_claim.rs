@@ -26,7 +26,7 @@ pub struct DomainClaim {
     pub status: Status,
     /// Whether its DNS record is being checked.
     pub checking: bool,
-    /// The name of the tenant that has the domain.
+    /// The name of the tenant that owns the domain.
     pub owner: String,
     /// The content of the DNS record.
     pub proof: String,

@@ -347,7 +347,7 @@ view! {
 }
 
 view! {
-    /// The specification's list item has no topic, so it is left out without one.
+    /// The specification's list item has no topic, so the field is omitted for emails without one.
     pub Item of email: Email { ..Listing, topic_id?: email.topic, }
 }
 

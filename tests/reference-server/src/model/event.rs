@@ -13,7 +13,7 @@ use crate::wire::problem::Problem;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
-/// A prefix of the service's own events in the definitions of automations, which custom events can't have.
+/// A prefix for the service's own events in automation definitions, which custom events can't use.
 pub const RESERVED_PREFIX: &str = "resend:";
 
 /// An event definition.

@@ -220,7 +220,7 @@ impl Mail {
         self.draft.bodies.text()
     }
 
-    /// Its one-time codes and links; the HTML is this mail's.
+    /// Its one-time codes and links; `html` must be this mail's.
     pub fn extracted(&self, html: Option<&str>) -> Extracted {
         extract(self.subject(), html, self.draft.bodies.given_text().as_deref())
     }

@@ -50,7 +50,7 @@ impl Metric {
         )
     }
 
-    /// The counts whose ratio a rate is.
+    /// The two counts whose ratio is this rate.
     fn ratio(self) -> Option<(Self, Self)> {
         Some(match self {
             Self::DeliveryRate => (Self::Delivered, Self::Sent),
@@ -79,7 +79,7 @@ impl Counts {
         self.0.get(metric as usize).copied().unwrap_or_default()
     }
 
-    /// A count; or a rate in percent with one decimal, 0 without anything to relate to.
+    /// A count, or a rate in percent with one decimal; 0 if the denominator is 0.
     pub fn value(&self, metric: Metric) -> Value {
         let Some((part, whole)) = metric.ratio() else { return self.get(metric).into() };
         let (part, whole) = (self.get(part), self.get(whole));

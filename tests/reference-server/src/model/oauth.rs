@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// The scopes of the service (`docs/specification.md`, Authentication 3).
 pub const SCOPES: [&str; 2] = ["full_access", "emails:send"];
-/// The prefix of a refresh token, and of an authorization code. They look like API keys of the sandbox, but are none.
+/// The prefix of a refresh token, and of an authorization code. They look like API keys of the sandbox, but aren't.
 pub const REFRESH_TOKEN_PREFIX: &str = "sb_rt_";
 pub const CODE_PREFIX: &str = "sb_code_";
 /// The lifetime of an access token (`docs/specification.md`, Limits).

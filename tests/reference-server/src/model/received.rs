@@ -55,7 +55,7 @@ pub struct Received {
     pub relayed: RelayLog,
 }
 
-/// The results of sender authentication (RFC 7208, RFC 6376, RFC 7489). The sandbox doesn't authenticate senders, so the test states them.
+/// The results of sender authentication (RFC 7208, RFC 6376, RFC 7489). The sandbox doesn't authenticate senders, so the test provides them.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Authentication {
     pub spf: CheckResult,
@@ -64,7 +64,7 @@ pub struct Authentication {
 }
 
 impl Authentication {
-    /// Of an email that wasn't checked.
+    /// The results for an email that wasn't checked.
     pub const UNKNOWN: Self =
         Self { spf: CheckResult::Unknown, dkim: CheckResult::Unknown, dmarc: CheckResult::Unknown };
 }
@@ -140,7 +140,7 @@ impl Received {
         Ok(Some(Self { raw, ..received }))
     }
 
-    /// The sender with its display name, which only the header has.
+    /// The sender with its display name, which only the header contains.
     pub fn sender(&self) -> Cow<'_, str> {
         let Some(header) = self.headers.get("from") else { return Cow::Borrowed(&self.from) };
         if !header.contains("=?") {
@@ -188,7 +188,7 @@ pub fn contents(message: &Message<'_>) -> Vec<(Attachment, Bytes)> {
     files.map(|(file, part)| (file, content(part, message).into_owned().into())).collect()
 }
 
-/// The inline images of a message by content ID; of several with the same ID the first one counts. A message that can't be parsed has none.
+/// The inline images of a message by content ID; if several have the same ID, the first one counts. A message that can't be parsed has none.
 pub fn pictures(raw: &[u8]) -> Pictures {
     let mut pictures = Pictures::new();
     for (file, bytes) in read_contents(raw).unwrap_or_default() {

@@ -32,7 +32,7 @@ words! {
 pub struct Relayed {
     pub at: Timestamp,
     pub outcome: RelayOutcome,
-    /// The recipients that it was for.
+    /// The recipients of this attempt.
     pub to: Arc<[String]>,
     /// The server's reply, or why the email stays in the sandbox.
     pub reason: Arc<str>,

@@ -68,7 +68,7 @@ pub struct Webhook {
     pub enabled: bool,
     pub created_at: Timestamp,
     pub secret: String,
-    /// The replaced secrets, newest first, each with its end.
+    /// The replaced secrets, newest first, each with its expiry.
     #[serde(default)]
     pub replaced: Vec<(String, Timestamp)>,
 }
@@ -89,7 +89,7 @@ impl table::Record for Webhook {
     }
 }
 
-/// How long a replaced secret also signs.
+/// The time during which a replaced secret still signs.
 const RETIREMENT: SignedDuration = SignedDuration::from_hours(24);
 /// The maximum number of replaced secrets that still sign: the header of a delivery grows with each.
 const MAX_REPLACED: usize = 10;

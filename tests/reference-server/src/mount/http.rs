@@ -141,17 +141,17 @@ async fn reject(mut stream: TcpStream, response: Response<Bytes>) -> io::Result<
     tokio::io::copy(&mut stream, &mut tokio::io::sink()).await.map(drop)
 }
 
-/// What all requests of a connection share.
+/// The state that all requests of a connection share.
 struct Connection {
     service: Arc<Service>,
-    /// Whether the mount stops.
+    /// Whether the mount is stopping.
     stopped: watch::Receiver<bool>,
-    /// Counts towards [`max_connections`](crate::Settings::max_connections) until the connection ends, even as a websocket.
+    /// Counts toward [`max_connections`](crate::Settings::max_connections) until the connection ends, even as a websocket.
     _place: OwnedSemaphorePermit,
 }
 
-/// Not generic and not async, so that the connection and `hyper` are compiled with this crate and its optimization level, which isn't the one of
-/// a program that calls [`serve`].
+/// Not generic and not async, so that the connection and `hyper` are compiled with this crate and its optimization level, rather than those of the
+/// program that calls [`serve`].
 fn spawn_connection(stream: TcpStream, shared: Connection) {
     tokio::spawn(serve_connection(stream, shared));
 }
@@ -279,7 +279,7 @@ fn ending(
     })
 }
 
-/// A response with the status and body of a later one, and its own headers.
+/// Combines the status and body of a later response with the headers of the original one.
 fn replaced(mut response: Response<Bytes>, later: Response<Bytes>) -> Response<Bytes> {
     *response.status_mut() = later.status();
     *response.body_mut() = later.into_body();
@@ -361,14 +361,14 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Cut
 
 async fn handle(service: &Arc<Service>, mut request: Request<Bytes>, found: Found) -> Reply {
     let is_quick = found.route.as_ref().map_or(true, |route| route.cost == Cost::Quick);
-    // One that waits for the disk, or for a slow request, doesn't delay others.
+    // `try_reply` returns `None` for a request that would wait for the disk or for a slow request; it must not delay others.
     if is_quick
         && request.body().len() < LARGE
         && let Some(reply) = service.try_reply(&request, &found)
     {
         return reply;
     }
-    // It is never closed.
+    // The semaphore is never closed.
     let _slot = service.state().in_flight.slow.acquire().await;
     let service = Arc::clone(service);
     // This future is dropped with its connection, unlike the thread.

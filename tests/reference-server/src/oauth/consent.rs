@@ -1,9 +1,9 @@
 //! The consent page: `GET` and `POST /_/consent/{request}`.
 //!
-//! It works without scripts and loads nothing. Its form contains a token known only to this page, and a cookie that forms of other sites
-//! don't send, so that no other site can consent on a person's behalf. A request can be decided once.
+//! It works without scripts and loads nothing. Its form contains a token known only to this page, and a cookie that forms of other sites don't send,
+//! so that no other site can consent on a user's behalf. A request can be decided only once.
 //!
-//! The sandbox has no user accounts, only tenants by API key; so the page asks for the tenant. It suggests the sandbox's default key.
+//! The sandbox has no user accounts, only tenants identified by an API key, so the page asks for the tenant. It suggests the sandbox's default key.
 
 pub mod page;
 

@@ -1,4 +1,4 @@
-//! Metadata: as an authorization server (RFC 8414), as a protected resource (RFC 9728), and the keys (RFC 7517).
+//! Metadata of the authorization server (RFC 8414) and of the protected resource (RFC 9728), and the public keys (RFC 7517).
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header};

@@ -142,7 +142,7 @@ pub(super) fn target(state: &State, folder: Folder, token: &str) -> Result<Targe
     Ok(Target { tenant, email, attachment })
 }
 
-/// The error of a link to an email that was deleted.
+/// The error for a link to an email that was deleted.
 pub(super) fn gone() -> Problem {
     Problem::not_found("The email no longer exists.")
 }

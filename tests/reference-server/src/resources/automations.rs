@@ -50,8 +50,8 @@ pub fn create(context: &Context<'_>) -> Answer {
     add(context, name, enabled, Arc::new(definition))
 }
 
-/// `POST /automations/{id}/duplicate`, 201: a disabled copy of the definition, without runs. (The specification doesn't define its name: it
-/// stays the same.)
+/// `POST /automations/{id}/duplicate`, 201: a disabled copy of the definition, without runs. (The specification doesn't define the copy's name; it is
+/// the original's.)
 pub fn duplicate(context: &Context<'_>) -> Answer {
     let automation = context.find(&context.tenant.automations)?;
     add(context, automation.name.clone(), false, Arc::clone(&automation.definition))

@@ -1,10 +1,9 @@
 //! Contact imports: a CSV file in one request, whose rows become contacts in the background.
 //!
-//! The specification doesn't define them; these are Resend's shapes, which publishes no errors. Here the file, its columns and
-//! the other parts are checked before the response; a row that is invalid counts as `failed`. With a `column_map`, only its fields are imported,
-//! and the address, by default from the column `email`. An empty cell leaves the value of a contact unchanged. Of rows with the same address,
-//! later ones update or skip the contact of the first. Properties must exist. Skipped contacts join no segments. No `contact.…` events are
-//! sent.
+//! The specification doesn't define them; the shapes follow Resend, which documents no errors. Here the file, its columns and the other parts are
+//! checked before the response; an invalid row counts as `failed`. With a `column_map`, only its fields are imported, and the address, by default
+//! from the column `email`. An empty cell leaves the value of a contact unchanged. If several rows have the same address, later ones update or skip
+//! the contact created by the first. Properties must exist. Skipped contacts join no segments. No `contact.…` events are sent.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -39,7 +38,7 @@ const TYPES: [(&str, &str); 3] = [("string", "string"), ("number", "number"), ("
 /// `POST /contacts/imports`.
 pub fn create(context: &Context<'_>) -> Answer {
     let mut parts = multipart::parts(context.request.headers(), context.request.body())?;
-    // Of repeated parts the last counts.
+    // If a part is repeated, the last one counts.
     let file = parts.iter().rfind(|part| part.name == FILE).map(|part| part.content.clone());
     if file.as_ref().is_some_and(|file| file.len() > MAX_FILE) {
         return Err(Problem::too_large(MAX_FILE));
@@ -100,7 +99,7 @@ pub fn show(context: &Context<'_>) -> Answer {
     context.show(&context.tenant.contact_imports)
 }
 
-/// The name and the JSON of a part. Text is a string.
+/// The name of a part and its content as JSON; plain text becomes a string.
 fn json(part: &Part) -> Result<(&str, Box<RawValue>), Problem> {
     let name = part.name.as_str();
     let wrong = |rule: String| Problem::validation(format!("`{}` {rule}.", quoted(name).trim_matches('"')));
@@ -113,7 +112,7 @@ fn json(part: &Part) -> Result<(&str, Box<RawValue>), Problem> {
     Ok((name, value.map_err(|error| wrong(format!("must be JSON; found {error}")))?))
 }
 
-/// Reads `column_map`. Unless there is one (`mapped`), fields have the columns with their names.
+/// Reads `column_map`. Without one (`mapped` is false), each field is read from the column of the same name.
 fn columns(map: &mut Fields<'_>, mapped: bool, rows: &Rows, tenant: &Tenant) -> Checked<Columns> {
     let known = rows.columns();
     let named = |field: &Field<'_>| {

@@ -22,7 +22,7 @@ pub fn check_value(tenant: &Tenant, key: &str, value: Option<&PropertyValue>) ->
         return Err(format!("is no contact property; there is none with the key {}", quoted(key)));
     };
     match value {
-        // Booleans have no property type of their own, and are stored as given.
+        // Booleans have no property type, and are stored as given.
         Some(PropertyValue::Boolean(_)) => Ok(()),
         Some(value) if !property.r#type.fits(value) => {
             Err(format!("must be a {}; found a {}", property.r#type.as_str(), value.kind()))

@@ -1,6 +1,6 @@
 //! Contacts. A path names one by its ID or its address.
 //!
-//! The specification doesn't define the record nor the routes beyond the two lists; shapes are Resend's. Creating a
+//! The specification defines neither the record nor the routes beyond the two lists; the shapes are Resend's. Creating a
 //! known address isn't rejected: it updates the existing contact, so that an import can be repeated.
 
 pub mod audience;
@@ -59,7 +59,7 @@ impl ContactInput {
         context.body(|fields| Self::read(fields, &context.tenant, creates))
     }
 
-    /// Reads an update from elsewhere than a request.
+    /// Reads an update that doesn't come from a request.
     pub fn patch(patch: &Value, tenant: &Tenant) -> Result<Self, Problem> {
         let (json, ignored) = (patch.to_string(), RefCell::default());
         Ok(fields::read(Body::parse(json.as_bytes())?, &ignored, |fields| Self::read(fields, tenant, false))?)

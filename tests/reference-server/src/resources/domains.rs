@@ -217,7 +217,7 @@ fn read_named(fields: &mut Fields<'_>) -> Checked<Setup> {
 fn read_update(known: &Setup, fields: &mut Fields<'_>) -> Checked<Setup> {
     let mut setup = known.clone();
     let input = SetupInput::read(fields);
-    // The specification doesn't define removing the subdomain; `null` does it, as `null` is its value in responses.
+    // The specification doesn't define removing the subdomain; here `null` removes it, as `null` is its value in responses.
     let tracking_subdomain = fields.patch("tracking_subdomain", read_label);
     input?.apply(&mut setup);
     tracking_subdomain?.apply(&mut setup.tracking_subdomain);

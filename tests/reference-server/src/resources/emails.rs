@@ -51,7 +51,7 @@ pub fn index(context: &Context<'_>) -> Answer {
     Ok(list(&page.show(email::Item)))
 }
 
-/// `GET /emails/{id}`. The specification doesn't define the full record; it has the list item's fields, and the bodies.
+/// `GET /emails/{id}`. The specification doesn't define the full record; it contains the list item's fields and the bodies.
 pub fn show(context: &Context<'_>) -> Answer {
     let email = find(context)?;
     let files = attachments::stored(&context.tenant, &email);
@@ -66,7 +66,7 @@ fn find(context: &Context<'_>) -> Result<Arc<Email>, Problem> {
     email.ok_or_else(|| Problem::not_found("Email not found."))
 }
 
-/// The attachments are those of [`attachments::index`], without their download URLs.
+/// The attachments are the same as in [`attachments::index`], without their download URLs.
 #[derive(Serialize)]
 struct Record<'a> {
     #[serde(flatten)]

@@ -70,7 +70,7 @@ pub fn update(context: &Context<'_>) -> Answer {
     Ok(answers::reference("event", id))
 }
 
-/// `DELETE /events/{id_or_name}`. Keeps the triggered automations: an event needn't be defined.
+/// `DELETE /events/{id_or_name}`. The automations that it triggers remain: an event needn't be defined.
 pub fn delete(context: &Context<'_>) -> Answer {
     let id = find(context)?.id;
     context.tenant.events.remove(id).ok_or_else(Event::not_found)?;

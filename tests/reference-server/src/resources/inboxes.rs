@@ -1,7 +1,7 @@
 //! Inboxes, in beta: the mail of an address in threads, with drafts and labels.
 //!
-//! The specification doesn't define them; these are Resend's shapes, whose operations are in private beta and still
-//! change. A path names an inbox by its ID or its address. Emails that are sent with `POST /emails` don't appear in an inbox.
+//! The specification doesn't define them; the shapes are Resend's, whose operations are in private beta and may still change. A path names an inbox
+//! by its ID or its address. Emails that are sent with `POST /emails` don't appear in an inbox.
 
 pub mod agent;
 pub mod drafts;
@@ -91,7 +91,7 @@ input! {
     }
 }
 
-/// `PATCH /inboxes/{inbox}`: name and sender's name. `null` or an empty text removes the latter.
+/// `PATCH /inboxes/{inbox}`: name and sender's name. `null` or an empty string removes the latter.
 pub fn update(context: &Context<'_>) -> Answer {
     let id = inbox(context)?.id;
     let InboxPatch { name, from_name } = context.body(|fields| {

@@ -108,7 +108,7 @@ words! {
     enum HtmlFormat {
         /// The images are part of the HTML.
         DataUri = "data_uri",
-        /// By their content IDs.
+        /// The images are referenced by content ID.
         Cid = "cid",
     }
 }
@@ -166,7 +166,7 @@ struct Record<'a> {
     raw: Raw,
 }
 
-/// A download link of the raw message.
+/// A download link to the raw message.
 #[derive(Serialize)]
 struct Raw {
     download_url: String,

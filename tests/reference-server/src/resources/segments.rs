@@ -33,7 +33,7 @@ pub fn index(context: &Context<'_>) -> Answer {
     Ok(items(&context.tenant.segments.page(&window)?))
 }
 
-/// The response of a list of segments.
+/// The response to a request for a list of segments.
 pub fn items(page: &Page<Arc<Segment>>) -> Response<Bytes> {
     list(&page.show(segment::Item))
 }

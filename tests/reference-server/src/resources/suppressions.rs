@@ -39,7 +39,7 @@ pub fn show(context: &Context<'_>) -> Answer {
     Ok(json(StatusCode::OK, &suppression::Detail(&*named(context)?)))
 }
 
-/// `DELETE /suppressions/{id_or_email}`, whatever its origin. Another bounce or complaint adds the address again.
+/// `DELETE /suppressions/{id_or_email}`, regardless of its origin. Another bounce or complaint adds the address again.
 pub fn delete(context: &Context<'_>) -> Answer {
     let id = named(context)?.id;
     service(context).remove(id);
@@ -54,7 +54,7 @@ fn named(context: &Context<'_>) -> Result<Arc<Suppression>, Problem> {
     context.named(0, &context.tenant.suppressions)
 }
 
-/// The entries of a batch, as they are created or deleted.
+/// The created or deleted entries of a batch.
 #[derive(Serialize)]
 struct Entries<T> {
     data: Vec<T>,

@@ -1,7 +1,7 @@
 //! `GET /usage`: the account's usage and quotas.
 //!
-//! The specification doesn't define it; the shape is Resend's, where some limits are never null. Here these are the sandbox's own
-//! limit of records, or `UNLIMITED`.
+//! The specification doesn't define it; the shape is Resend's, where some limits are never null. Here these are the sandbox's record limit, or
+//! `UNLIMITED`.
 
 use http::StatusCode;
 use serde::Serialize;
@@ -13,7 +13,7 @@ use crate::wire::answers::Answer;
 use crate::wire::problem::json;
 use crate::wire::timestamp::iso;
 
-/// The announced limit where a number is required but there is none.
+/// The limit returned where a number is required but no limit exists.
 const UNLIMITED: u64 = 1_000_000_000;
 
 /// `GET /usage`, for every credential.

@@ -33,7 +33,7 @@ pub struct Found {
     pub route: Result<&'static Route, NoRoute>,
 }
 
-/// Why there is no route.
+/// The reason why there is no route.
 #[derive(Clone)]
 pub enum NoRoute {
     /// The path is known with other methods. An ID that can't be one, as in `POST /emails/report`, makes it unknown.
@@ -43,7 +43,7 @@ pub enum NoRoute {
 
 impl Routes {
     /// # Panics
-    /// If two patterns conflict, or a table is missing: the first is the one of paths without a known beginning.
+    /// If two patterns conflict, or a table is missing: the first one is for paths without a known prefix.
     pub fn new(tables: &'static [Table]) -> Self {
         let mut grouped = BTreeMap::<_, Path>::new();
         for table in tables {
@@ -149,7 +149,7 @@ impl NoRoute {
     }
 }
 
-/// Whether all segments that are IDs only can be IDs; the others, such as `{id_or_email}`, can be any text.
+/// Whether every segment that must be an ID can be one; other segments, such as `{id_or_email}`, can be any text.
 fn has_ids(pattern: &str, path: &str) -> bool {
     segments(pattern)
         .zip(segments(path))
@@ -172,7 +172,7 @@ mod tests {
         ROUTES.at(path).map(|found| found.routes[0].path)
     }
 
-    /// The pattern that matches a path: of several, the one whose first differing segment is literal.
+    /// The pattern that matches a path: if several match, the one whose first differing segment is literal.
     fn expected(path: &str) -> Option<&'static str> {
         let is_folder = |pattern: &&str| {
             !pattern.contains("{folder}")

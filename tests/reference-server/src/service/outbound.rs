@@ -17,7 +17,7 @@ impl Service {
         self.state.fetches.pop()
     }
 
-    /// Completes a fetch with its files, or with the reason of its failure.
+    /// Completes a fetch with its files, or with the reason for its failure.
     pub fn finish_fetch(&self, job: FetchJob, outcome: Result<Vec<Fetched>, FetchError>) {
         let _guard = self.state.snapshot_lock.enter();
         delivery::resume(&self.state, job, outcome);

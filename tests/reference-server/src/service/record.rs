@@ -54,7 +54,7 @@ impl Service {
         if let Ok(id) = HeaderValue::from_str(id) {
             headers.entry(X_REQUEST_ID).or_insert(id);
         }
-        // Of a clock that shows the system's time, the mount adds it.
+        // If the clock shows the system's time, the mount adds the header.
         if !clock.shows_system_time()
             && let Ok(date) =
                 HeaderValue::try_from(clock.now().strftime("%a, %d %b %Y %H:%M:%S GMT").to_string())

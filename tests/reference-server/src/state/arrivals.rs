@@ -1,7 +1,7 @@
 //! Wakes tasks that wait for a captured email.
 //!
-//! Unlike the [event bus](super::event_bus), it wakes only the waiters of one tenant, tells them nothing but to look, and loses nothing: many
-//! emails that are captured before a waiter looks wake it once.
+//! Unlike the [event bus](super::event_bus), it wakes only the waiters of one tenant, carries no data, and loses nothing: however many emails are
+//! captured before a waiter looks, they wake it once.
 
 use std::sync::{Arc, Mutex, Weak};
 
@@ -21,7 +21,7 @@ const CHUNK: usize = 64;
 #[derive(Debug)]
 pub struct Arrivals {
     waiting: Mutex<HashMap<Arc<str>, watch::Sender<()>>>,
-    /// The permits to look.
+    /// The permits for concurrent checks.
     pub looking: Arc<Semaphore>,
 }
 
@@ -71,7 +71,7 @@ impl Drop for Subscription<'_> {
     }
 }
 
-/// The emails of a tenant that were compared.
+/// The emails of a tenant that were already compared.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// A reset replaces the tenant, and positions start again.

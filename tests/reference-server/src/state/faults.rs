@@ -52,7 +52,7 @@ pub enum Action {
     Answer {
         /// The status code.
         status: StatusCode,
-        /// Headers besides those of every response; they take precedence.
+        /// Headers in addition to the standard ones, over which they take precedence.
         headers: HeaderMap,
         /// The body, sent unchanged.
         body: Bytes,
@@ -273,7 +273,7 @@ impl Scripted {
     }
 }
 
-/// The fault script of one service. Rules are tried in the order of their addition; the first match applies.
+/// The fault script of one service. Rules are tried in the order in which they were added; the first match applies.
 #[derive(Debug)]
 pub struct Faults {
     script: Mutex<Script>,
@@ -311,7 +311,7 @@ impl Faults {
         self.add(Rule::new(action));
     }
 
-    /// Lists the rules that aren't used up, in the order of their addition.
+    /// Lists the rules that aren't used up, in the order in which they were added.
     pub fn list(&self) -> Vec<Scripted> {
         lock(&self.script).rules.clone()
     }
@@ -372,7 +372,7 @@ impl Faults {
         account: impl FnOnce() -> Option<Cow<'a, str>>,
         matches: impl Fn(&Rule) -> bool,
     ) -> (Option<Action>, Duration) {
-        // Nearly always. The account of a request takes other locks.
+        // The usual case. Finding the account of a request takes other locks.
         if self.pending() == 0 {
             return (None, Duration::ZERO);
         }

@@ -71,7 +71,7 @@ pub enum FetchError {
     /// A file was unreachable: its address and the reason.
     #[error("{0}")]
     Unreachable(String),
-    /// The files exceed what the email's attachments may have in total. No more than that was read.
+    /// The files exceed the total size limit of the email's attachments. No more than the limit was read.
     #[error("the attachments have more than {MAX_BASE64} characters of Base64 in all")]
     TooLarge,
     /// A file is at an address that this service doesn't request.

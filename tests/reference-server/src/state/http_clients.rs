@@ -58,7 +58,7 @@ impl HttpClients {
         }
         #[cfg(feature = "https")]
         if rustls::crypto::CryptoProvider::get_default().is_none() {
-            // Fails only if another thread was faster, which is as good.
+            // Fails only if another thread has already installed it.
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
         let client = reqwest::Client::builder()
@@ -72,7 +72,7 @@ impl HttpClients {
     }
 }
 
-/// An error with its causes, without the address, which the caller has already.
+/// An error with its causes, without the address, which the caller already knows.
 pub fn reasons(error: &(dyn std::error::Error + 'static)) -> String {
     let mut reasons = Vec::new();
     let mut cause = error.source().or(Some(error));

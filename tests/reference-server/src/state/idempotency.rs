@@ -151,7 +151,7 @@ impl Keys {
     }
 }
 
-/// A key with its response, as it is persisted.
+/// A key with its response, as persisted.
 #[derive(Deserialize, Serialize)]
 pub struct StoredKey {
     name: Name,

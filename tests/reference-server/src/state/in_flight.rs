@@ -16,7 +16,7 @@ use crate::lock::lock;
 const UNIT: usize = 1 << 10;
 /// The minimum counted size: a connection itself needs as much.
 pub const UNCOUNTED: usize = 16 << 10;
-/// The number of slow requests that are handled at the same time: their responses count only once they exist, so that a smaller budget permits fewer.
+/// The number of slow requests that are handled at the same time: their responses count only once they exist, so a smaller budget permits fewer.
 const SLOW: std::ops::RangeInclusive<usize> = 4..=16;
 /// The size of a response that all of them may have at the same time.
 const LARGE_RESPONSE: usize = 8 << 20;

@@ -50,7 +50,7 @@ impl Job {
         job.tenant().upgrade()?.clock.system_at(due)
     }
 
-    /// A number that only the jobs of one account have: an account keeps its address as long as a job refers to it.
+    /// A number unique to the jobs of one account: an account keeps its address as long as a job refers to it.
     pub fn account(job: &Self) -> usize {
         job.tenant().as_ptr().addr()
     }

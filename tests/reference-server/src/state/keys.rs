@@ -1,6 +1,6 @@
 //! API keys: their tenants and permissions.
 //!
-//! Every key that starts with `sb_` or `re_` is accepted and has a tenant of its own, so parallel tests are isolated. A key that ends in
+//! Every key that starts with `sb_` or `re_` is accepted and has its own tenant, so parallel tests are isolated. A key that ends in
 //! `_sending` has sending access only; its tenant is the one named without that suffix. Keys created by `POST /api-keys` start with
 //! [`CREATED_PREFIX`]: they belong to the tenant that created them and are rejected once deleted. If the service has a password, other keys
 //! must contain it.
@@ -19,7 +19,7 @@ use crate::model::oauth::{CODE_PREFIX, REFRESH_TOKEN_PREFIX, jwt};
 use crate::state::oauth::OAuthStore;
 use crate::wire::problem::Problem;
 
-/// The prefix of keys that `POST /api-keys` creates. Without it a deleted key would name a tenant of its own.
+/// The prefix of keys that `POST /api-keys` creates. Without it a deleted key would name its own tenant.
 pub const CREATED_PREFIX: &str = "sb_key_";
 /// The suggested key, whose tenant the page shows by default.
 pub const DEFAULT_KEY: &str = "sb_local";
@@ -53,7 +53,7 @@ pub fn credential<'a>(key: &'a str, index: &ApiKeyIndex) -> Option<Credential<'a
     if key.starts_with(CREATED_PREFIX) {
         return index.find(key);
     }
-    // Longer than any issued key; the key is stored as the tenant's name.
+    // No issued key is longer than 256 bytes, and the key is stored as the tenant's name.
     let name = key.strip_prefix("sb_").or_else(|| key.strip_prefix("re_"))?;
     if key.len() > 256 || is_of_a_login(key) || !index.accepts(name) {
         return None;

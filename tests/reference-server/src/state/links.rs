@@ -35,13 +35,11 @@ pub type Tag = [u8; 16];
 
 /// The service's base URL, and the key that signs its links.
 ///
-///
-/// The key is random, or derived from the seed. It is part of the state: links of an earlier run are invalid unless that run's state was
-/// persisted.
+/// The key is random, or derived from the seed. It is part of the state: links from an earlier run are invalid unless that run's state was persisted.
 pub struct Links {
     address: Mutex<Option<String>>,
     names: Mutex<Arc<Names>>,
-    /// Whether clients reach the service under `address` only.
+    /// Whether clients reach the service only at `address`.
     is_published: bool,
     key: [u8; 64],
 }
@@ -56,7 +54,7 @@ impl Links {
         Self { address: Mutex::new(None), names: Mutex::default(), is_published: false, key }
     }
 
-    /// Uses the key of an earlier run, so that its links stay valid.
+    /// Uses the key from an earlier run, so that its links stay valid.
     #[must_use]
     pub fn with_key(mut self, key: [u8; 64]) -> Self {
         self.key = key;
@@ -73,7 +71,7 @@ impl Links {
         Arc::make_mut(&mut *lock(&self.names)).add(address);
     }
 
-    /// Sets the public URL, which precedes every other address.
+    /// Sets the public URL, which takes precedence over every other address.
     #[must_use]
     pub fn published_at(mut self, address: &str) -> Self {
         self.listens_at(address);
@@ -101,7 +99,7 @@ impl Links {
         lock(&self.address).clone().unwrap_or_else(|| UNREACHABLE.to_owned())
     }
 
-    /// The base URL under which the client of this request reaches the service, which is its issuer as an authorization server: the public
+    /// The base URL at which the client of this request reaches the service, which is its issuer as an authorization server: the public
     /// URL, else the host of the request, which [`guard`](crate::guard) has checked.
     pub fn issuer<T>(&self, request: &Request<T>) -> String {
         let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());

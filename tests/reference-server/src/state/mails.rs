@@ -1,6 +1,6 @@
-//! Captured and received mails as the inbox page handles them: unread or read, deleted, and deleted by age.
+//! Captured and received mails as the inbox page handles them: marked as read or unread, deleted, and expired.
 //!
-//! A deleted captured mail leaves its email, which clients can still request; a deleted received mail is the received email itself.
+//! Deleting a captured mail keeps its email, which clients can still request; deleting a received mail deletes the received email itself.
 
 use std::sync::{Arc, Mutex};
 
@@ -92,8 +92,8 @@ fn report(state: &State, tenant: &Tenant, changed: &[Uuid], kind: impl Fn(Uuid) 
     }
 }
 
-/// Schedules the deletion of the tenant's oldest mail, if mails have a maximum age. At most one job per tenant is needed: one that comes too
-/// late is replaced.
+/// Schedules the deletion of the tenant's oldest mail, if mails have a maximum age. At most one job per tenant is needed: one that is due too late is
+/// replaced.
 pub fn schedule_expiry(state: &State, tenant: &Arc<Tenant>, oldest: Timestamp) {
     let Some(age) = state.settings.max_age() else { return };
     // A mail that would be deleted after the last timestamp stays.

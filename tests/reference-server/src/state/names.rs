@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use crate::store::table::lower_case;
 
-/// The accepted host names, besides those of this machine.
+/// The accepted host names, in addition to this machine's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
     known: Vec<String>,

@@ -28,7 +28,7 @@ use crate::wire::refusal::Refusal;
 const MAX_EVENTS: usize = 100_000;
 /// The size of an event, in bytes.
 const EVENT_BYTES: usize = size_of::<TokenEvent>() + 36;
-/// The maximum number of registrations per hour. Resend counts by IP address, which this one doesn't see.
+/// The maximum number of registrations per hour. Resend counts by IP address, which this service doesn't see.
 const MAX_REGISTRATIONS: usize = 20;
 /// The maximum number of refresh tokens per grant, whose reuse revokes the grant (`TOK-26`). A client that refreshes whenever its access token
 /// expires uses 5,760 within the lifetime of a refresh token; older ones are rejected as unknown.
@@ -181,7 +181,7 @@ impl Inner {
 pub struct Refreshed {
     pub grant: Grant,
     pub scope: String,
-    /// None for a client that may not refresh.
+    /// `None` for a client that may not refresh.
     pub refresh_token: Option<String>,
 }
 
@@ -330,7 +330,7 @@ impl OAuthStore {
         let stored = Code { request, tenant, until, redeemed: None };
         let size = Expiring::size(code, &stored);
         if inner.bytes() + size > self.max_bytes {
-            // Those of an account whose clock was set back can precede expired ones of others.
+            // Codes of an account whose clock was set back can precede expired codes of other accounts.
             inner.codes.retain(|code| !is_expired(code));
         }
         if inner.bytes() + size > self.max_bytes {
@@ -458,7 +458,7 @@ impl OAuthStore {
         })
     }
 
-    /// Revokes the grant of a client's refresh token; an unknown token is no error.
+    /// Revokes the grant of a client's refresh token; an unknown token isn't an error.
     pub fn revoke_token(&self, token: &str, client_id: &str, clock: &Clock) {
         let mut inner = lock(&self.inner);
         let Some(&(id, _)) = inner.tokens.get(token) else { return };

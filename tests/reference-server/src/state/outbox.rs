@@ -15,12 +15,12 @@ use crate::state::tenant::Tenant;
 
 /// The maximum number of attempts in flight per webhook.
 const MAX_PER_WEBHOOK: usize = 8;
-/// The number of attempts in flight from which each webhook may have only one.
+/// The number of attempts in flight above which each webhook may have only one.
 const MAX_SHARED: usize = 64;
-/// The maximum number of attempts in flight, of as many webhooks.
+/// The maximum number of attempts in flight.
 const MAX_IN_FLIGHT: usize = 1_024;
 
-/// The number of waiting attempts that are checked for whether their event still exists, whenever one is added.
+/// The number of waiting attempts that are checked for evicted events whenever one is added.
 const CHECKS: usize = 4;
 
 /// A delivery attempt to make.
@@ -68,11 +68,11 @@ type Place = (Uuid, u64);
 
 #[derive(Default)]
 struct Queues {
-    /// Of each webhook, in the order of their arrival.
+    /// By webhook, in order of arrival.
     waiting: BTreeMap<Place, Waiting>,
     /// The number of the next attempt.
     next: u64,
-    /// The last attempt that was checked for whether its event still exists.
+    /// The last attempt that was checked for an evicted event.
     checked: Place,
     by_webhook: HashMap<Uuid, Queue>,
     /// The listed webhooks, the next one first: those with waiting attempts, and some whose attempts were dropped.
@@ -157,7 +157,7 @@ impl Outbox {
         queues.forget_idle(webhook);
     }
 
-    /// Drops all waiting attempts. Those in flight end by themselves.
+    /// Drops all waiting attempts. Those in flight still complete.
     pub fn clear(&self) {
         let mut queues = lock(&self.queues);
         queues.ready.clear();

@@ -57,7 +57,7 @@ impl Allowance {
     }
 }
 
-/// Most responses have the constant for no limit, which needs no formatting.
+/// Most responses contain the constant for no limit, which needs no formatting.
 fn number(number: u32) -> HeaderValue {
     if number == UNLIMITED { HeaderValue::from_static("1000000") } else { HeaderValue::from(number) }
 }

@@ -60,8 +60,8 @@ pub struct NotAdmitted {
 }
 
 impl Relay {
-    /// A server of this name, which must not contain credentials. `send` returns the server's reply; it fails if the server doesn't accept the
-    /// mail for all of its recipients. With `forwards`, every captured mail is sent, otherwise only released ones.
+    /// Creates a server with this name, which must not contain credentials. `send` returns the server's reply; it fails if the server doesn't accept
+    /// the mail for all of its recipients. With `forwards`, every captured mail is sent, otherwise only released ones.
     pub fn new<F>(
         server: impl Into<String>,
         forwards: bool,

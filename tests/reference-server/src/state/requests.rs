@@ -45,7 +45,7 @@ pub struct RecordedRequest<Headers = HeaderMap> {
     pub bodies_dropped: bool,
 }
 
-/// A request as it is kept, which takes a third of the memory of its header maps.
+/// A stored request, whose headers take a third of the memory of header maps.
 pub type KeptRequest = RecordedRequest<PackedHeaders>;
 
 impl KeptRequest {
@@ -73,7 +73,7 @@ impl KeptRequest {
         }
     }
 
-    /// Drops what exceeds `max_bytes`: the bodies, then the headers, then the path and query. Returns the size in bytes.
+    /// Drops the bodies, then the headers, then the path and query, until the request fits into `max_bytes`. Returns the size in bytes.
     fn shorten(&mut self, max_bytes: usize) -> usize {
         let mut size = self.size();
         if size > max_bytes {

@@ -14,7 +14,7 @@ use foldhash::HashMap;
 pub struct Retention<K, V> {
     entries: HashMap<K, Entry<V>>,
     groups: HashMap<usize, Group<K>>,
-    /// The groups by size, the largest last; of equal ones the oldest.
+    /// The groups by size, the largest last; among equal ones, the oldest last.
     by_count: BTreeSet<Ranked>,
     by_bytes: BTreeSet<Ranked>,
     /// The number of the next group.
@@ -57,7 +57,7 @@ impl<K: Copy + Eq + Hash, V> Retention<K, V> {
         }
     }
 
-    /// Adds an entry of a group and returns those to evict. The newest always stays, whatever its size.
+    /// Adds an entry of a group and returns those to evict. The newest always stays, regardless of its size.
     pub fn insert(&mut self, key: K, bytes: usize, group: usize, value: V) -> Vec<(K, V)> {
         self.entries.insert(key, Entry { bytes, group, value });
         self.change(group, 1, bytes, 0);

@@ -153,7 +153,7 @@ impl Tenant {
         Some(email)
     }
 
-    /// The emails of a broadcast to which this happened, oldest first, read a part at a time, so that no request waits for all of them.
+    /// The emails of a broadcast with this event, oldest first, read a part at a time, so that no request waits for all of them.
     pub fn emails_of_broadcast(&self, broadcast: Uuid, metric: Metric) -> Vec<Arc<Email>> {
         let (mut found, mut start) = (Vec::new(), 0);
         loop {
@@ -226,7 +226,7 @@ impl Tenant {
             && self.webhooks.is_empty()
     }
 
-    /// Whether it has neither data nor a clock of its own.
+    /// Whether it has neither data nor a separate clock.
     pub fn is_unused(&self) -> bool {
         self.is_empty() && !self.clock.is_own()
     }

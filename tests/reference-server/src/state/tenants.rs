@@ -29,7 +29,7 @@ pub struct Tenants {
     uses: Mutex<Uses<Tenant>>,
     /// The names of evicted tenants that had data, for the listeners.
     evicted: Mutex<VecDeque<String>>,
-    /// Of keys without a tenant.
+    /// The rate limit meters of keys without a tenant.
     meters: Mutex<HashMap<String, Meter>>,
     tenant_limit: usize,
     record_limit: usize,
@@ -210,7 +210,7 @@ impl Tenants {
         Arc::new(Tenant::new(name, self.clock.of(name), records, events, &self.budget, &self.answers))
     }
 
-    /// Deletes everything of one tenant.
+    /// Deletes all data of one tenant.
     pub fn reset_tenant(&self, name: &str) {
         let tenant = write(&self.index).remove(name, &self.links);
         if let Some(tenant) = tenant {
@@ -221,7 +221,7 @@ impl Tenants {
     /// Deletes everything.
     pub fn reset(&self) {
         *write(&self.index) = Index::default();
-        // Each entry keeps the memory of its tenant.
+        // Each entry keeps the memory of its tenant alive.
         *lock(&self.uses) = Uses::default();
         lock(&self.meters).clear();
         lock(&self.mails).clear();
@@ -302,7 +302,7 @@ impl Tenants {
         }
     }
 
-    /// Adds an entry to a tenant's log. One that isn't stored has none.
+    /// Adds an entry to a tenant's log. A tenant that isn't stored has no log.
     pub fn log(&self, tenant: &Arc<Tenant>, entry: Entry) {
         if !self.has(tenant) {
             return;
@@ -318,7 +318,7 @@ impl Tenants {
     }
 }
 
-/// The group of a tenant's entries. Each entry holds a link to the tenant, so no other one gets its address meanwhile.
+/// The group of a tenant's entries. Each entry holds a link to the tenant, so no other tenant gets its address in the meantime.
 fn group(tenant: &Arc<Tenant>) -> usize {
     Arc::as_ptr(tenant).addr()
 }

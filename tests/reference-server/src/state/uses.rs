@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-/// The number of outdated uses that are kept at least.
+/// The minimum number of outdated uses that are kept.
 const MIN_USES: usize = 1_024;
 
-/// What has a number of its last use.
+/// A value with the number of its last use.
 pub trait Used {
     fn last_used(&self) -> &AtomicU64;
 }
@@ -21,7 +21,7 @@ pub struct Uses<T> {
     order: VecDeque<(u64, Weak<T>)>,
     /// The uses of tenants that had data when one without was searched for. A tenant whose data is deleted is used again.
     filled: BTreeMap<u64, Weak<T>>,
-    /// The number of entries upon which all but the newest of each tenant are removed.
+    /// The number of entries at which all but the newest of each tenant are removed.
     compact_at: usize,
 }
 

@@ -139,7 +139,7 @@ mod tests {
     use crate::store::changes;
     use crate::store::snapshot_lock::SnapshotLock;
 
-    /// With a writer before its first write.
+    /// A backlog whose writer hasn't written yet.
     fn unwritten() -> Unwritten {
         Unwritten { is_written: true, ..Unwritten::default() }
     }

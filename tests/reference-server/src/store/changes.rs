@@ -4,14 +4,14 @@
 
 use std::cell::Cell;
 
-/// The overhead of a change besides the bytes of its record, in bytes.
+/// The overhead of a change in addition to the bytes of its record, in bytes.
 const ROW: usize = 512;
 
 thread_local! {
     static BYTES: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Counts a changed record and those of its bytes that the caller knows.
+/// Counts a changed record, with as many of its bytes as the caller knows.
 pub fn count(bytes: usize) {
     BYTES.set(BYTES.get().wrapping_add(ROW + bytes));
 }

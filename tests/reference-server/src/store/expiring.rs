@@ -49,7 +49,7 @@ impl<V: Expires + Serialize> Expiring<V> {
         self.evict_first_while(|value| value.expires_at() <= now);
     }
 
-    /// Removes the value that expires first, as long as this holds for it.
+    /// Removes the value that expires first if `is_expired` holds, and repeats until it doesn't.
     pub fn evict_first_while(&mut self, is_expired: impl Fn(&V) -> bool) {
         while self.order.first().and_then(|(_, name)| self.values.get(name)).is_some_and(&is_expired) {
             self.evict_first();

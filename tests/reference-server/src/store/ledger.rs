@@ -15,7 +15,7 @@ use super::changes;
 pub trait Ordered {
     type Item: Clone;
 
-    /// The position of the item with this ID, also of one that is no longer in the list.
+    /// The position of the item with this ID, even if it is no longer in the list.
     fn position(&self, id: Uuid) -> Option<u64>;
 
     fn newest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &Self::Item>;
@@ -39,7 +39,7 @@ pub trait Persist<T> {
 
 /// A store that finds an item by its ID, and its neighbors from there.
 ///
-/// The cost of a page depends on the page's size, not the store's: the ID leads to a position, where the walk starts.
+/// The cost of a page depends on the page's size, not the store's: the ID yields a position, where the walk starts.
 #[derive(Clone, Debug)]
 pub struct Ledger<T> {
     items: BTreeMap<u64, (Uuid, T)>,

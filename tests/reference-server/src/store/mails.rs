@@ -17,7 +17,7 @@ pub trait StoredMail {
     /// The time of its capture or reception.
     fn stored_at(&self) -> Timestamp;
 
-    /// Changed through [`Mails::mark`] only, which counts.
+    /// Changed only through [`Mails::mark`], which counts unread mails.
     fn unread(&self) -> &AtomicBool;
 
     fn is_unread(&self) -> bool {
@@ -25,7 +25,7 @@ pub trait StoredMail {
     }
 }
 
-/// Mails in insertion order. To read, it is a [`Ledger`]. Counting the unread ones and finding the oldest takes no walk.
+/// Mails in insertion order. It dereferences to a [`Ledger`] for reading. Counting unread mails and finding the oldest one needs no scan.
 #[derive(Debug)]
 pub struct Mails<T> {
     ledger: Ledger<Arc<T>>,

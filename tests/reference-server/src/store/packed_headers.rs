@@ -10,7 +10,7 @@ pub struct PackedHeaders {
     bytes: Box<[u8]>,
 }
 
-/// The bytes of a header besides its name and value.
+/// The bytes of a header in addition to its name and value.
 const HEAD: usize = 6;
 
 impl PackedHeaders {

@@ -36,7 +36,7 @@ impl Window {
             Some(Cursor::Before(id)) => {
                 let newer = list.oldest_first_of(position("before", id)? + 1..u64::MAX);
                 let mut page = self.take(newer.filter(wanted));
-                // Collected towards newer items, but shown newest first like every page.
+                // Collected toward newer items, but shown newest first like every page.
                 page.items.reverse();
                 page
             }

@@ -15,9 +15,9 @@ use serde_json::Value;
 
 /// The cost of a row in the ledgers, indexes and retention lists that contain its ID, in bytes.
 const ROW: usize = 256;
-/// The cost of a [`HeaderMap`] entry besides its text, in bytes.
+/// The cost of a [`HeaderMap`] entry in addition to its text, in bytes.
 const HEADER: usize = size_of::<HeaderName>() + size_of::<HeaderValue>() + 40;
-/// The cost of a map entry besides its key and value, in bytes: its hash, and its position in the table, which is at least half full.
+/// The cost of a map entry in addition to its key and value, in bytes: its hash, and its position in the table, which is at least half full.
 const MAP_ENTRY: usize = 4 * size_of::<usize>();
 /// The size of an ID, which is serialized as bytes without being on the heap.
 const ID: usize = 16;
@@ -35,7 +35,7 @@ pub const fn row<T>(heap: usize) -> usize {
 /// The bytes that a value owns on the heap. Shared values count for each owner.
 pub fn heap<T: Serialize + ?Sized>(value: &T) -> usize {
     let mut counter = Counter { heap: 0 };
-    // Only a poisoned lock fails; what was counted before counts.
+    // Only a poisoned lock fails; bytes counted before it remain counted.
     let _ = counter.size_of_val(value);
     counter.heap
 }
@@ -46,7 +46,7 @@ pub fn headers(headers: &HeaderMap) -> usize {
     headers.capacity().max(headers.len()) * HEADER + texts.sum::<usize>()
 }
 
-/// Adds up the bytes on the heap. The result for each value is the size of its fields, which shows what is behind a pointer.
+/// Adds up the bytes on the heap. The result for each value is the size of its fields, which reveals data behind a pointer.
 struct Counter {
     heap: usize,
 }

@@ -35,7 +35,7 @@ thread_local! {
     static HELD: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// While it exists, its thread may change things.
+/// While this exists, its thread may make changes.
 #[derive(Debug)]
 pub struct Entered<'a> {
     lock: &'a SnapshotLock,
@@ -43,7 +43,7 @@ pub struct Entered<'a> {
     before: Option<usize>,
 }
 
-/// While it exists, no thread is inside.
+/// While this exists, no thread is inside.
 #[derive(Debug)]
 pub struct Closed<'a>(&'a SnapshotLock);
 
@@ -114,7 +114,7 @@ impl SnapshotLock {
         lock(&self.inside).threads > 0 || self.changed.load(Ordering::Acquire)
     }
 
-    /// Waits until no thread is inside, and blocks others from entering. What changes from now on is part of the next snapshot.
+    /// Waits until no thread is inside, and blocks others from entering. Changes from now on are part of the next snapshot.
     pub fn close(&self) -> Closed<'_> {
         let mut inside = lock(&self.inside);
         inside.is_closed = true;

@@ -33,7 +33,7 @@ pub trait Record: Serialize {
     /// A set of records that is looked up or shown page by page; [`NoGroup`] if there is none.
     type Group: Clone + Debug + Ord + Serialize;
 
-    /// The unique key of this record, besides its ID.
+    /// The unique key of this record, apart from its ID.
     fn key(&self) -> Option<&str> {
         None
     }
@@ -92,8 +92,8 @@ pub enum NoGroup {}
 
 /// Records in the order of their creation, limited in number and bytes by the settings.
 ///
-/// Every lookup costs O(log n) in the number of records, and every page the cost of the page itself. Records are shared with readers, so
-/// that responses are serialized without the lock, and copied when they change meanwhile.
+/// Every lookup costs O(log n) in the number of records, and every page the cost of the page itself. Records are shared with readers, so that
+/// responses are serialized without the lock, and copied when they change in the meantime.
 #[derive(Debug)]
 pub struct Table<T: Record> {
     max: usize,
@@ -305,7 +305,7 @@ impl<T: Record + Clone> Table<T> {
         self.lock().change(id, change)
     }
 
-    /// Changes a record, unless the result conflicts with another record's key or exceeds the budget; nothing is changed then.
+    /// Changes a record, unless the result conflicts with another record's key or exceeds the budget, in which case nothing changes.
     ///
     /// # Errors
     /// Also fails if no record has this ID.

@@ -55,7 +55,7 @@ pub fn read<T>(
     report.finish(input)
 }
 
-/// Reads a body of the sandbox's own routes, which has no other fields than the known ones.
+/// Reads a body of the sandbox's own routes, which may contain only known fields.
 pub fn read_strict<T>(
     body: &[u8],
     known: &[&str],
@@ -116,7 +116,7 @@ impl<'a> Fields<'a> {
                 Some(indexes) => *indexes.entry(name.clone()).or_insert(index),
                 None => position(&entries[..index], name).unwrap_or(index),
             };
-            // Of repeated keys the last counts.
+            // If a key is repeated, the last one counts.
             if first < index {
                 entries[first] = entries[index].take();
             }
@@ -406,7 +406,7 @@ impl<'a> Field<'a> {
         Fields::read(entries, self.location, self.report, read)
     }
 
-    /// Whether this is an empty array that counts as an empty object, which PHP writes so. It is reported as ignored.
+    /// Whether this is an empty array that counts as an empty object, which PHP serializes this way. It is reported as ignored.
     pub fn is_empty_object(&self) -> bool {
         let empty = self.report.accepts_empty() && serde_json::from_str::<[(); 0]>(self.json).is_ok();
         if empty {

@@ -42,7 +42,7 @@ pub fn text(json: &str) -> Option<Cow<'_, str>> {
     }
     // Avoids the cost of formatting the parser's error for other types.
     let inner = json.trim_ascii().strip_prefix('"')?;
-    // The usual string is between its quotes as it is.
+    // The usual string has no escapes, so it is the text between its quotes.
     if let Some(inner) =
         inner.strip_suffix('"').filter(|inner| memchr2(b'"', b'\\', inner.as_bytes()).is_none())
     {
@@ -78,7 +78,7 @@ pub enum Body<'a> {
 impl<'a> Body<'a> {
     /// Parses it once if it is an object, the usual case.
     pub fn parse(body: &'a [u8]) -> Result<Self, Problem> {
-        // As text, so that not each name and value is checked for UTF-8.
+        // As text, so that UTF-8 isn't checked again for each name and value.
         match std::str::from_utf8(body).ok().and_then(|text| serde_json::from_str(text).ok()) {
             Some(object) => Ok(Self::Object(object)),
             None => well_formed(body).map(Self::Other),

@@ -1,4 +1,4 @@
-//! `multipart/form-data` (RFC 7578): the parts of a form in one buffer, of which they are slices.
+//! `multipart/form-data` (RFC 7578): the parts of a form, as slices of one buffer.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};

@@ -1,6 +1,6 @@
 //! The list parameters `limit`, `after` and `before`, and the pages of lists.
 //!
-//! Lists are newest first. `after` pages towards older items, `before` towards newer ones; the cursor's own item is never part of the page,
+//! Lists are newest first. `after` pages toward older items, `before` toward newer ones; the cursor's own item is never part of the page,
 //! and `has_more` refers to the requested direction. The specification defines neither the order nor unknown cursors; the latter are
 //! rejected like every other invalid parameter.
 

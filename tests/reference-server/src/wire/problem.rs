@@ -64,7 +64,7 @@ impl Problem {
         )
     }
 
-    /// 401: the specification doesn't define invalid access tokens; the name is this service's, the header is that of RFC 6750.
+    /// 401: the specification doesn't define invalid access tokens; the name is this service's, the header is from RFC 6750.
     pub fn invalid_access_token() -> Self {
         Self::new(
             StatusCode::UNAUTHORIZED,

@@ -18,7 +18,7 @@ pub type Checked<T> = Result<T, Reported>;
 /// The maximum number of problems that the sandbox's own routes report in words.
 const MAX_SENTENCES: usize = 20;
 
-/// All problems of an input, in the order of their detection: the first in words, the others as a count.
+/// All problems of an input, in the order of their detection: the first ones in words, the rest as a count.
 #[derive(Debug)]
 pub struct Problems {
     name: &'static str,
@@ -51,7 +51,7 @@ impl<'a> Report<'a> {
         Self { problems: RefCell::default(), ignored, known: None }
     }
 
-    /// For a body of the sandbox's own routes: no client is newer than this sandbox, so other fields than the known ones are problems. Messages
+    /// For a body of the sandbox's own routes: no client is newer than this sandbox, so unknown fields are problems. Messages
     /// contain all problems and the invalid values.
     pub fn strict(ignored: &'a RefCell<Ignored>, known: &'a [&'a str]) -> Self {
         Self { known: Some(known), ..Self::new(ignored) }

@@ -20,7 +20,7 @@ impl<'a> Parameters<'a> {
         Self(form_urlencoded::parse(query.unwrap_or_default().as_bytes()).collect())
     }
 
-    /// A parameter; of repeated ones the last counts.
+    /// A parameter; the last one if it is repeated.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.0.iter().rev().find(|(found, _)| found == name).map(|(_, value)| &**value)
     }
@@ -40,7 +40,7 @@ impl<'a> Parameters<'a> {
         self.text(name).map(|text| word(name, text, words)).transpose()
     }
 
-    /// The different items of a list.
+    /// The distinct items of a list.
     fn list(&self, name: &str) -> Option<Vec<&str>> {
         let items = self.all(name).flat_map(|value| value.split(',')).map(str::trim);
         let mut seen = HashSet::new();

@@ -41,7 +41,7 @@ fn iso_8601(text: &str) -> Option<Timestamp> {
     Some(local.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
-/// Words without a meaning of their own.
+/// Words that carry no meaning.
 const FILLERS: [&str; 9] = ["in", "at", "on", "from", "now", "the", "of", "and", "this"];
 
 /// The meaning of the words.
@@ -90,7 +90,7 @@ fn words(text: &str, now: Timestamp) -> Option<Timestamp> {
 }
 
 impl Phrase {
-    /// Reads the first words, and returns the others. `None` if they are unknown or contradictory.
+    /// Reads the first words, and returns the rest. `None` if they are unknown or contradictory.
     fn read<'a, 'w>(&mut self, words: &'a [&'w str]) -> Option<&'a [&'w str]> {
         let joined = words.get(..2).map(<[&str]>::concat);
         let is_half = words.get(1).is_some_and(|half| matches!(*half, "am" | "pm"));

@@ -32,7 +32,7 @@ impl Target {
         })
     }
 
-    /// The server, with the endpoints of its metadata; without metadata and issuer, those of the specification.
+    /// The server, with the endpoints of its metadata; without metadata and an issuer, the specification's endpoints.
     pub(super) async fn discover(&self, context: &Context) -> Result<AuthorizationServer, Fail> {
         let transport = context.login_transport()?;
         let mut discovery = AuthorizationServer::discovery().transport(transport.clone());

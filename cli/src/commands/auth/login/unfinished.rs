@@ -1,6 +1,6 @@
 //! A login in two commands, for sessions without a terminal: the first prints the consent page's URL, the second takes the redirect's URL.
 //!
-//! In between, a private file contains `state` and PKCE verifier, as long as the service accepts the code.
+//! In between, a private file contains `state` and the PKCE verifier, for as long as the service accepts the code.
 
 use std::io::Read as _;
 
@@ -17,7 +17,7 @@ use crate::credentials::{Credentials, StoreKind};
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 
-/// How long a login can be finished.
+/// The time within which a login can be finished.
 const LIFETIME: SignedDuration = SignedDuration::from_mins(10);
 /// Longer than any redirect URL.
 const MAX_BYTES: u64 = 16 * 1024;

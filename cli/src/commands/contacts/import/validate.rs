@@ -16,8 +16,8 @@ const MAX_PROBLEMS: usize = 50;
 
 /// Validates every row and returns their number.
 ///
-/// Addresses are compared by hashes of eight bytes, so that memory stays a small part of the file's size. Only if a hash repeats or a row is invalid, the
-/// file is read again to report it.
+/// Addresses are compared by hashes of eight bytes, so that memory stays a small part of the file's size. The file is read again, for the report,
+/// only if a hash repeats or a row is invalid.
 ///
 /// # Errors
 /// All problems, with line and column.
@@ -97,7 +97,7 @@ fn place(wrong: &CellProblem) -> String {
     }
 }
 
-/// Two addresses rarely have the same hash; those of the same contact always do.
+/// Different addresses rarely have the same hash; addresses of the same contact always do.
 fn hash(email: &str) -> u64 {
     let digest = Sha256::digest(email.to_ascii_lowercase());
     digest[..8].iter().fold(0, |hash, byte| hash << 8 | u64::from(*byte))

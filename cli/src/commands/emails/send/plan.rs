@@ -166,7 +166,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let message = match edited {
         Some((field, draft)) => {
             if dry_run.is_none() {
-                // Reports other problems before the user writes.
+                // Reports other problems before the user starts writing.
                 context.client()?;
             }
             let suffix = if field == "html" { ".html" } else { ".txt" };

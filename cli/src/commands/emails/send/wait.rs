@@ -24,7 +24,7 @@ fn end(email: &SentEmail) -> End {
     }
 }
 
-/// Waits until the email is delivered. `seen` gets its final state.
+/// Waits until the email is delivered. Sets `seen` to its final state.
 pub(super) async fn wait_until_final(
     timeout: Duration,
     client: &Client,
@@ -46,7 +46,7 @@ pub(super) async fn wait_until_final(
     wait::until(client.emails().wait(id), timeout, &words, context, end).await.map(drop)
 }
 
-/// The same, and then prints the response with the final state, as one document.
+/// Like [`wait_until_final`], and then prints the response with the final state, as one document.
 pub(super) async fn and_print(
     timeout: Duration,
     client: &Client,

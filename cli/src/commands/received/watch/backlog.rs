@@ -1,6 +1,6 @@
 //! The emails received since the cursor, oldest first, one page in memory at a time.
 //!
-//! The list is read from the last printed email towards newer ones, so that new emails don't shift pages. If the service no longer has that
+//! The list is read from the last printed email toward newer ones, so that new emails don't shift pages. If the service no longer has that
 //! email, the list is searched from the newest end, up to a printed email or one older than the last printed one. So no email is lost, and no
 //! remembered email is printed twice.
 
@@ -54,7 +54,7 @@ pub(super) async fn walk(watch: &mut Watch<'_>, cursor: &mut Cursor) -> Result<(
     from(boundary, watch, cursor).await
 }
 
-/// Reads from the newest email towards older ones until the callback stops; returns the last email before that.
+/// Reads from the newest email toward older ones until the callback stops; returns the last email before that.
 async fn oldest_after_cursor(
     watch: &Watch<'_>,
     mut goes_on: impl FnMut(&Value) -> ControlFlow<()>,

@@ -10,7 +10,7 @@ const LOGGED_PARAMETERS: [&str; 4] = ["grant_type", "response_type", "client_id"
 /// Maximum characters of a value.
 const MAX_VALUE_CHARS: usize = 64;
 
-/// Formats a request and its response: the size is that of the request body, the time is the service's; an injected delay is appended.
+/// Formats a request and its response, with the size of the request body, the service's time, and an injected delay, if any.
 pub(super) fn line(request: &RecordedRequest) -> String {
     let (status, bytes) = (request.status.as_u16(), request.body.len());
     let (asked, ended) = if is_oauth(&request.path) {

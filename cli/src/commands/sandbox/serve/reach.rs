@@ -37,7 +37,7 @@ pub(in crate::commands::sandbox) struct Reach {
     pub(in crate::commands::sandbox) allow_private_addresses: bool,
 }
 
-/// For `run`: only the command reaches its sandbox.
+/// For `run`: only the command can reach its sandbox.
 impl Default for Reach {
     fn default() -> Self {
         Self {

@@ -22,7 +22,7 @@ pub(super) struct DeliveryRecord {
     pub(super) status: StatusCode,
     /// Why it was rejected or couldn't be forwarded.
     pub(super) why: Option<String>,
-    /// How long the application took to respond.
+    /// The response time of the application.
     pub(super) took: Option<Duration>,
     /// The body, if it is JSON.
     pub(super) payload: Value,
@@ -42,7 +42,7 @@ impl DeliveryRecord {
         }
     }
 
-    /// Formats it: `12:00:04  email.delivered  ada@example.com  200 in 12 ms  msg_27UH4WbU6Z5A5EzD8u03UvzRbpk`.
+    /// Formats the record: `12:00:04 email.delivered ada@example.com 200 in 12 ms msg_27UH4WbU6Z5A5EzD8u03UvzRbpk`.
     pub(super) fn line(&self, zone: &TimeZone) -> String {
         let mut parts = vec![self.at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()];
         if self.id.is_some() {

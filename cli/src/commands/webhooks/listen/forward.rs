@@ -10,11 +10,11 @@ use url::Url;
 
 use crate::diagnostics::Fail;
 
-/// The application's timeout, shorter than the service's of 15 seconds, so that the service gets a response.
+/// The application's timeout, shorter than the service's 15 seconds, so that the service gets a response.
 const TIMEOUT: Duration = Duration::from_secs(14);
 /// Maximum bytes of a response that are returned: the service stores fewer.
 const MAX_RESPONSE_BYTES: usize = 64 * 1024;
-/// Headers of a single connection (RFC 9110, 7.6.1), or regenerated.
+/// Headers that apply to a single connection (RFC 9110, 7.6.1), or that are regenerated.
 const NOT_PASSED: [HeaderName; 10] = [
     header::CONNECTION,
     header::CONTENT_LENGTH,
@@ -133,7 +133,7 @@ mod tests {
             let (mut stream, _) = listener.accept().await.unwrap();
             let _ = stream.read(&mut [0; 4096]).await;
             let _ = stream.write_all(&written).await;
-            // CriticalSection open until the client closes the connection.
+            // Held open until the client closes the connection.
             std::future::pending::<()>().await;
         });
         let forward = Forward::with_timeout(url, Duration::from_millis(timeout)).unwrap();

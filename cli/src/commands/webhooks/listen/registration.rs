@@ -20,7 +20,7 @@ use crate::signals::Signals;
 
 /// The timeout for the response to the creation after a signal.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The limit for deleting it, with all retries.
+/// The timeout for deleting the webhook, including all retries.
 const REMOVAL: Duration = Duration::from_secs(30);
 /// Prefixes of event types that not every description of the service lists.
 const DISPUTED: [&str; 3] = ["contact.topics.", "suppression.", "topic."];
@@ -39,7 +39,7 @@ pub(super) struct Registration {
     mark: Option<Mark>,
 }
 
-/// The event types by default: all of a sandbox, and those of the service that all its descriptions list.
+/// The default event types: for a sandbox, all; for the service, those that all its descriptions list.
 pub(super) fn default_types(public: bool) -> BTreeSet<String> {
     let agreed = |kind: &&str| !public || !DISPUTED.iter().any(|disputed| kind.starts_with(disputed));
     all_event_types().filter(agreed).map(str::to_owned).collect()
@@ -127,7 +127,7 @@ impl Registration {
         let removal = async {
             match self.client.webhooks().delete(&self.id).timeout(REMOVAL).await {
                 Ok(_) => Ok(()),
-                // Already deleted by someone else.
+                // Another process has already deleted it.
                 Err(idempost::Error::Api(error)) if error.status == http::StatusCode::NOT_FOUND => Ok(()),
                 Err(error) => Err(error),
             }

@@ -1,2 +1,2 @@
-// All that `@payloadcms/email-resend` takes from Payload, which is a whole server.
+// Everything that `@payloadcms/email-resend` uses of Payload, which is a complete server.
 export class APIError extends Error {}

@@ -31,7 +31,7 @@ fn record(method: &str) {
     CALLED.lock().expect("no story panicked").insert(method.to_owned());
 }
 
-/// A client with a key, and therefore an account, of its own.
+/// A client with its own key, and therefore its own account.
 fn client(account: &str) -> Resend {
     let base_url = std::env::var("PEER_BASE_URL").expect("PEER_BASE_URL is set");
     let base_url = base_url.parse().expect("PEER_BASE_URL is an address");

@@ -28,7 +28,7 @@ pub(super) enum Manners {
     Confused,
 }
 
-/// Fields that keep their type: identifiers, secrets, and those of the envelope.
+/// Fields that keep their type: identifiers, secrets, and the fields of the envelope.
 const KEPT: [&str; 10] = [
     "id",
     "contact",
@@ -267,7 +267,7 @@ fn text(schema: &Map<String, Value>) -> BoxedStrategy<String> {
     }
 }
 
-/// The generator creates whole strings, so anchors have no meaning. Digits and whitespace are those of ECMA 262.
+/// The generator creates whole strings, so anchors have no meaning. Digits and whitespace are as in ECMA 262.
 fn unanchored(pattern: &str) -> String {
     let pattern = pattern.strip_prefix('^').unwrap_or(pattern);
     pattern.strip_suffix('$').unwrap_or(pattern).replace(r"\d", "[0-9]").replace(r"\s", r"\s\x{feff}")

@@ -102,7 +102,7 @@ impl World {
         path
     }
 
-    /// The body with the IDs of this world's records in the place of others.
+    /// The body with the IDs of this world's records in place of others.
     pub(super) fn adapted(&self, body: &Value, field: &str) -> Value {
         match body {
             Value::Object(fields) => {
@@ -338,7 +338,7 @@ fn id_of(value: &Value) -> String {
     value["id"].as_str().unwrap_or_else(|| panic!("no ID: {value}")).to_owned()
 }
 
-/// Whether the status is that of a success.
+/// Whether the status means success.
 pub(super) fn succeeds(status: StatusCode) -> bool {
     status.is_success() || status.is_redirection()
 }

@@ -7,21 +7,21 @@ use aho_corasick::AhoCorasick;
 
 use super::words::{self, LINKS};
 
-/// The maximum length in bytes of the rest of a word whose beginning is listed.
+/// The maximum length in bytes of the unlisted rest of a word whose beginning is listed.
 const MAX_ENDING: usize = 24;
 
-/// The meaning of words for nearby numbers. Of two readings of a word, the first counts.
+/// The meaning of words for nearby numbers. If a word has two readings, the earlier variant applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Kind {
     /// Certainly a one-time code.
     OneTime,
     /// A code that doesn't number anything, such as a PIN.
     Secret,
-    /// A code, of whatever kind.
+    /// A code of any kind.
     Code,
     /// The purpose of a one-time code.
     Purpose,
-    /// A purpose that bookings' codes can also have.
+    /// A purpose that booking codes can share.
     Confirmation,
     /// A code for a confirmation, of an address or of a booking.
     ConfirmationCode,
@@ -29,7 +29,7 @@ pub(super) enum Kind {
     Password,
     /// An offer, whose code isn't a one-time code.
     Offer,
-    /// Another subject of the mail than a one-time code.
+    /// A subject of the mail other than a one-time code.
     Topic,
     /// Access to a network, or an offer.
     Voucher,
@@ -39,7 +39,7 @@ pub(super) enum Kind {
     Booking,
     /// Something else that has a number.
     Other,
-    /// A number, of whatever kind.
+    /// A number of any kind.
     Number,
     /// The reader's action with the following code.
     Enter,
@@ -155,7 +155,7 @@ pub(super) fn lower(char: char) -> char {
     }
 }
 
-/// Finds the labels of a text in lower case, and interprets each in the context of all.
+/// Finds the labels of a text in lower case, and interprets each in the context of the others.
 pub(super) fn find(lower: &str) -> Labels {
     let (verbs, mut names): (Vec<_>, Vec<_>) =
         phrases(lower).into_iter().partition(|label| matches!(label.kind, Kind::Enter | Kind::Entered));
@@ -183,7 +183,7 @@ pub(super) fn find(lower: &str) -> Labels {
     Labels { names, verbs, is_about_codes: has_one_time && !has_topic, has_code }
 }
 
-/// Finds all words and phrases, in order. Omits nested labels, and composes adjacent ones: a postal code isn't a code.
+/// Finds all words and phrases, in order. Omits nested labels, and combines adjacent ones: a postal code isn't a code.
 fn phrases(lower: &str) -> Vec<Label> {
     let mut words: Vec<Label> = ALL
         .automaton
@@ -231,7 +231,7 @@ fn is_link(gap: &str) -> bool {
     gap.is_empty() || LINKS.contains(gap)
 }
 
-/// The end of the word that continues at a place.
+/// The end of the word that continues at a position.
 fn end_of_word(lower: &str, at: usize) -> usize {
     let last = lower[..at].chars().next_back();
     let mut end = at;

@@ -11,8 +11,8 @@ pub(super) fn ends_cell(char: char) -> bool {
     matches!(char, '\n' | '\t')
 }
 
-/// For numbers in table columns, by their starts: whether the column's header names a code. A header is a row of cells without numbers, before
-/// rows with as many cells.
+/// Maps the start of each number in a table column to whether the column's header names a code. A header is a row of cells without numbers, followed
+/// by rows with as many cells.
 pub(super) fn columns(lower: &str, labels: &[Label], numbers: &[Number]) -> HashMap<usize, bool> {
     let mut found = HashMap::new();
     let (mut header, mut start): (Vec<Range<usize>>, usize) = (Vec::new(), 0);
@@ -47,8 +47,8 @@ pub(super) fn columns(lower: &str, labels: &[Label], numbers: &[Number]) -> Hash
     found
 }
 
-/// The beginnings of the sentences. Blocks are also sentences; an abbreviation ("Dr."), or a number or a small letter after the period ("No.
-/// 5"), continues one.
+/// The beginnings of the sentences. Every block starts a sentence. An abbreviation ("Dr.") doesn't end one, and neither does a period before a number
+/// or a lower-case letter ("No. 5").
 pub(super) fn sentences(text: &str) -> Vec<usize> {
     let mut found = vec![0];
     let mut chars = text.char_indices().peekable();

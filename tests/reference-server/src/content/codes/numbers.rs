@@ -59,7 +59,7 @@ impl Run {
             let last = groups.last().cloned().unwrap_or(start..start);
             let (one, other) = (&text[last.clone()], &text[next..word]);
             let numbers = || digits(next..word) && digits(last.clone());
-            // Spaces separate words, hyphens also parts of codes; single characters belong together everywhere.
+            // Spaces separate words; hyphens may also separate parts of a code; single characters always belong together.
             let joins = if is_single(one) && is_single(other) {
                 true
             } else if is_hyphen(glue) {
@@ -67,7 +67,7 @@ impl Run {
             } else if is_space(glue) {
                 numbers()
             } else {
-                // Cells and lines only separate single characters, or halves of a code.
+                // Across cells and lines, only single characters or the halves of a code belong together.
                 glue == "\t" && one.len() == 3 && other.len() == 3 && numbers()
             };
             if !joins {

@@ -34,7 +34,7 @@ pub(super) struct ClientGets {
 #[serde(rename_all = "snake_case")]
 enum End {
     Complete,
-    /// The connection closes within the body.
+    /// The connection closes in the middle of the body.
     Cut,
     /// The connection closes before the status line.
     Closed,

@@ -1,8 +1,8 @@
 //! One contact's email: the broadcast's message with the contact's values in place of the placeholders.
 //!
-//! Placeholders are `FIRST_NAME`, `LAST_NAME`, `EMAIL`, `SERVICE_UNSUBSCRIBE_URL` (also `RESEND_UNSUBSCRIBE_URL` and `UNSUBSCRIBE_URL`), and `contact.` with a property or one of the contact's
-//! own fields. A missing value is replaced by the text behind the `|`, else by the property's fallback value, else by nothing. Other names
-//! stay unchanged, so that a misspelling is visible; the specification doesn't define this.
+//! The placeholders are `FIRST_NAME`, `LAST_NAME`, `EMAIL`, `SERVICE_UNSUBSCRIBE_URL` (also `RESEND_UNSUBSCRIBE_URL` and `UNSUBSCRIBE_URL`), and
+//! `contact.` with a property or one of the contact's own fields. A missing value is replaced by the text after the `|`, else by the property's
+//! fallback value, else by nothing. Other names stay unchanged, so that a misspelling is visible; the specification doesn't define this.
 
 use std::collections::HashMap;
 use std::sync::Arc;

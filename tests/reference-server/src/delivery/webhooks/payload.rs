@@ -1,7 +1,6 @@
 //! The `data` of each event.
 //!
-//! The specification doesn't define it; these are Resend's shapes with this format. Times are ISO 8601 throughout, and
-//! `tags` is an object from name to value.
+//! The specification doesn't define it; the shapes are Resend's, with all times in ISO 8601 and `tags` as an object from name to value.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -124,7 +123,7 @@ pub(super) fn detail(kind: &str, at: &str) -> Option<(&'static str, Value)> {
     })
 }
 
-/// `email.received`. Without bodies, which receivers request.
+/// `email.received`. Excludes the bodies, which receivers request separately.
 pub fn received(email: &Received) -> Value {
     let attachments = email.attachments.iter().map(|file| {
         json!({
@@ -154,7 +153,7 @@ pub fn contact(contact: &Contact, audience: Uuid) -> Value {
     let segments: Vec<_> = contact.segments.iter().map(ToString::to_string).collect();
     let mut data = Map::new();
     data.insert("id".into(), contact.id.to_string().into());
-    // The deprecated name of the first segment; without one the account's default audience, since clients expect a string.
+    // The deprecated name of the first segment, or the account's default audience if there is none, since clients expect a string.
     data.insert(
         "audience_id".into(),
         segments.first().cloned().unwrap_or_else(|| audience.to_string()).into(),

@@ -1,6 +1,6 @@
 //! Signatures of deliveries: Standard Webhooks, HMAC-SHA256.
 //!
-//! The signed content is `<id>.<timestamp>.<body>`; the key is the Base64 behind `whsec_`. While two secrets are valid, each signs.
+//! The signed content is `<id>.<timestamp>.<body>`; the key is the Base64 text after `whsec_`. While two secrets are valid, both sign.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -46,8 +46,8 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// The value at `event.plan`, `contact.first_name` or `wait_events.order.paid.total`; a property of the contact is found with
-    /// `contact.properties.` before its key, and without it unless the contact has a field of that name.
+    /// The value at `event.plan`, `contact.first_name` or `wait_events.order.paid.total`. A property of the contact is found as
+    /// `contact.properties.KEY`, and also as `contact.KEY` unless the contact has a field of that name.
     pub fn find(&self, name: &str) -> Option<&'a Value> {
         if let Some(rest) = name.strip_prefix("event.") {
             return walk(self.event, rest);
@@ -59,7 +59,7 @@ impl<'a> Facts<'a> {
         walk(self.contact, rest).or_else(|| walk(self.contact.get("properties")?, rest))
     }
 
-    /// The field of an awaited event. Of several events of the same name the last one counts, and of several names that fit the longest.
+    /// The field of an awaited event. If several events have the same name, the last one counts; if several names match, the longest.
     fn find_awaited(&self, path: &str) -> Option<&'a Value> {
         let fits = |(name, payload): &(&'a str, &'a Value)| {
             Some((name.len(), *payload, path.strip_prefix(name)?.strip_prefix('.')?))
@@ -157,7 +157,7 @@ fn read_rules(fields: &mut Fields<'_>, depth: usize) -> Checked<Vec<Rule>> {
     })
 }
 
-/// The operators, with what they compare a field with.
+/// The operators, with the kind of value each compares a field with.
 const OPERATORS: [(&str, Operand); 11] = [
     ("eq", Operand::Scalar(Condition::Is)),
     ("neq", Operand::Scalar(Condition::IsNot)),

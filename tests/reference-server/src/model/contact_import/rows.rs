@@ -11,7 +11,7 @@ use crate::model::email::recipients::Mailbox;
 use crate::model::value::{PropertyValue, ValueType};
 use crate::wire::json::has_control;
 
-/// The maximum size of a row in bytes, so that none takes long.
+/// The maximum size of a row in bytes, which bounds the time to read one.
 const MAX_ROW: usize = 1 << 20;
 
 /// The rows of a file.
@@ -22,7 +22,7 @@ pub struct Rows {
     pub header: Vec<String>,
 }
 
-/// A partially read file.
+/// A reader that fails at a row that is too long.
 struct Bounded {
     content: Cursor<Bytes>,
     left: usize,
@@ -57,7 +57,7 @@ impl Rows {
         Ok(rows)
     }
 
-    /// The next row; `None` after the last one. A row that is too long is an error, after which there is no other.
+    /// The next row; `None` after the last one. A row that is too long is an error and ends the iteration.
     pub(crate) fn next(&mut self) -> Result<Option<&ByteRecord>, csv::Error> {
         self.reader.get_mut().left = MAX_ROW;
         Ok(self.reader.read_byte_record(&mut self.record)?.then_some(&self.record))
@@ -68,7 +68,7 @@ impl Rows {
         self.reader.position().byte()
     }
 
-    /// The indexes of the columns by name; of several with the same name the first one counts.
+    /// The indexes of the columns by name; if several have the same name, the first one counts.
     pub fn columns(&self) -> HashMap<&str, usize> {
         self.header.iter().enumerate().rev().map(|(index, name)| (name.as_str(), index)).collect()
     }

@@ -7,8 +7,8 @@
 //! - for names that begin with `partial.`: only those required for sending. The others stay `pending`, and the domain `partially_verified`,
 //!   until a minute after the start, when the check fails: `partially_failed`. A domain without other records is verified.
 //!
-//! `POST …/verify` starts a check whatever the status is. During a check another request joins it, so repeating one is harmless; after a
-//! change that added records a new check starts. A verified domain may send while it is checked again.
+//! `POST …/verify` starts a check regardless of the status. A request during a check joins it, so repeating a request is harmless; after a change
+//! that added records, a new check starts. A verified domain may send while it is checked again.
 
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};

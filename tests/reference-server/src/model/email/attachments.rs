@@ -225,8 +225,8 @@ fn content(item: &mut Fields<'_>, total: &Cell<usize>) -> Checked<Content> {
     }
 }
 
-/// A Base64 string, an array of bytes, or `{"type": "Buffer", "data": […]}`: the specification says "buffer or Base64 string", and clients
-/// serialize a buffer in both of the latter forms. Adds its length in Base64 to `total`.
+/// A Base64 string, an array of bytes, or `{"type": "Buffer", "data": […]}`: the specification says "buffer or Base64 string", and clients serialize
+/// a buffer in either of the latter two forms. Adds its length in Base64 to `total`.
 fn bytes(field: &Field<'_>, total: &Cell<usize>) -> Checked<Bytes> {
     #[derive(Deserialize)]
     struct Buffer {

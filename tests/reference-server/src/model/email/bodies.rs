@@ -1,7 +1,7 @@
 //! The bodies of an email, created on first access.
 //!
-//! Rendering HTML as text takes longer than everything else in a send, and the emails of a broadcast differ only in a few words. So a
-//! derived text is created for its first reader, and the bodies of a broadcast's email from the broadcast and its contact.
+//! Rendering HTML as text takes longer than everything else in a send, and the emails of a broadcast differ only in a few words. So a derived text is
+//! created when it is first read, and the bodies of a broadcast's email are created from the broadcast and its contact.
 
 use std::ops::Not;
 use std::sync::{Arc, OnceLock};
@@ -19,7 +19,7 @@ pub const REACT: &str = "exists only in client libraries, which render it; send 
 #[derive(Clone, Debug)]
 pub enum Bodies {
     HtmlAndText(Arc<HtmlAndText>),
-    /// Of an email of a broadcast.
+    /// The bodies of a broadcast's email.
     Personalized(Arc<Personalized>),
 }
 
@@ -57,7 +57,7 @@ impl Bodies {
         }
     }
 
-    /// The number of bytes in this email. A text that isn't derived yet counts like its HTML.
+    /// The number of bytes in this email. A text that isn't derived yet counts as much as its HTML.
     pub fn size(&self) -> usize {
         match self {
             Self::HtmlAndText(written) => written.size(),

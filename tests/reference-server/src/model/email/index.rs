@@ -1,6 +1,6 @@
 //! The emails of a tenant by the times of their events, and of a broadcast by event.
 //!
-//! The index is derived from the emails: it is filled again when they are restored, and an evicted email leaves it.
+//! The index is derived from the emails: it is rebuilt when they are restored, and evicted emails are removed from it.
 
 use std::collections::BTreeSet;
 use std::ops::{Bound, Range};
@@ -20,7 +20,7 @@ pub struct EmailIndex {
 }
 
 impl EmailIndex {
-    /// The index of these emails, each with its position. It takes less time and memory than adding one after the other.
+    /// Builds the index of these emails, each with its position, in less time and memory than adding them one by one.
     pub fn of<'a>(emails: impl Iterator<Item = (u64, &'a Email)>) -> Self {
         let (mut by_time, mut recipients) = (Vec::new(), Vec::new());
         for (position, email) in emails {

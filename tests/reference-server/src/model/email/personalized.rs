@@ -13,8 +13,8 @@ use crate::model::contact::Contact;
 use crate::model::email::html_and_text::{HtmlAndText, searched, searched_html};
 use crate::wire::escape::escaped;
 
-/// The specification's name of the unsubscribe link, and Resend's: templates from there work unchanged. The third is reserved as well, so no
-/// variable can have it.
+/// The specification's name of the unsubscribe link, and Resend's: templates from there work unchanged. The third is reserved as well, so no variable
+/// can use it.
 const UNSUBSCRIBE: [&str; 3] = ["SERVICE_UNSUBSCRIBE_URL", "RESEND_UNSUBSCRIBE_URL", "UNSUBSCRIBE_URL"];
 
 /// Whether a placeholder is the unsubscribe link.
@@ -22,7 +22,8 @@ pub fn is_unsubscribe(name: &str) -> bool {
     UNSUBSCRIBE.contains(&name)
 }
 
-/// Stands for the link in a text that all emails of a broadcast share: a word between private-use characters, which HTML has alone at most.
+/// Stands for the link in a text that all emails of a broadcast share: a word between private-use characters, which HTML contains only in isolation,
+/// if at all.
 const LINK_PLACEHOLDER: &str = "\u{e000}link\u{e000}";
 
 /// The content that all emails of a broadcast share.
@@ -103,7 +104,7 @@ pub struct Values {
 /// The values for the placeholders of one email.
 #[derive(Clone, Copy)]
 pub struct RecipientValues<'v, 'f> {
-    /// The address and the contact of the only recipient. Several recipients have none: they share the bodies.
+    /// The address and the contact of the only recipient. `None` for several recipients, since they share the bodies.
     pub address: Option<&'v str>,
     pub contact: Option<&'v Contact>,
     /// The unsubscribe link; `None` in a preview.
@@ -113,7 +114,7 @@ pub struct RecipientValues<'v, 'f> {
 }
 
 impl<'v> RecipientValues<'v, '_> {
-    /// The value, or else the text behind the `|`, the property's fallback value, or nothing. `None` for other placeholders.
+    /// The value, or else the text after the `|`, the property's fallback value, or nothing. `None` for other placeholders.
     pub fn of(&self, placeholder: Placeholder<'_>) -> Option<Cow<'v, str>> {
         let text = |text: Option<&'v String>| text.map(|text| Cow::Borrowed(text.as_str()));
         let mut property = None;

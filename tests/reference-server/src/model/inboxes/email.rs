@@ -15,7 +15,7 @@ use crate::wire::timestamp::iso;
 use crate::wire::view::view;
 use crate::wire::words::words;
 
-/// The maximum length of a Message-ID for threads and headers, in bytes: two of them fit into a line.
+/// The maximum length of a Message-ID for threads and headers, in bytes: two of them fit on a line.
 const MAX_MESSAGE_ID: usize = 250;
 /// The maximum number of Message-IDs in `References`; the newest are kept.
 const MAX_REFERENCES: usize = 20;
@@ -160,7 +160,7 @@ impl InboxEmail {
         }
     }
 
-    /// The headers of an answer to this email (RFC 5322, 3.6.4).
+    /// The headers of a reply to this email (RFC 5322, 3.6.4).
     pub fn answer_headers(&self) -> Vec<(String, String)> {
         let Some(id) = &self.message_id else { return Vec::new() };
         let skipped = (self.references.len() + 1).saturating_sub(MAX_REFERENCES);

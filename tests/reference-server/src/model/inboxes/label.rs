@@ -1,4 +1,4 @@
-//! Labels of an inbox, which its threads can have.
+//! Labels of an inbox, which can be added to its threads.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! The search in threads: words and quoted phrases; a `-` in front excludes them.
+//! Thread search: words and quoted phrases; a leading `-` excludes them.
 
 use jiff::Timestamp;
 
@@ -11,7 +11,7 @@ pub const MAX_WORDS: usize = 32;
 /// The number of bytes of a text that are searched.
 const MAX_SEARCHED: usize = 64 << 10;
 
-/// A parsed query. Words match anywhere in the text, ignoring case and the kind of white space.
+/// A parsed query. Words match anywhere in the text, ignoring case and differences in white space.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Query {
     wanted: Vec<String>,

@@ -39,12 +39,12 @@ words! {
     }
 }
 
-/// A thread. The addresses are the newest email's.
+/// A thread. The addresses are from the newest email.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Thread {
     pub id: Uuid,
     pub inbox: Uuid,
-    /// The first email's.
+    /// The subject of the first email.
     pub subject: Option<String>,
     pub from: String,
     pub to: Vec<String>,
@@ -191,7 +191,7 @@ pub fn detail(thread: &Thread, labels: &[Arc<Label>]) -> Value {
     })
 }
 
-/// Whether a subject is that of a reply or a forwarded mail, and the subject without those prefixes, for comparison.
+/// Whether a subject marks a reply or a forwarded mail, and the subject without those prefixes, for comparison.
 pub fn normalized(subject: &str) -> (bool, String) {
     const PREFIXES: [&str; 8] = ["re", "aw", "sv", "antw", "fw", "fwd", "wg", "tr"];
     let (mut rest, mut is_answer) = (subject.trim(), false);

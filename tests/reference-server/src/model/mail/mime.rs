@@ -112,7 +112,7 @@ impl Part<'_> {
         match self {
             Part::Text(kind, text) => {
                 output.extend_from_slice(fields.lines().as_bytes());
-                // It chooses the encoding and writes its header fields.
+                // `MimePart` chooses the encoding and writes its header fields.
                 let _ = MimePart::new(kind, BodyPart::Text(with_line_ends(text).into())).write_part(output);
             }
             Part::File(attachment, disposition) => {

@@ -74,7 +74,7 @@ pub fn outcome<'a>(recipients: impl Iterator<Item = &'a Mailbox>, enforced: bool
     if is_sent {
         events.push((IMMEDIATELY, Event::Sent));
     }
-    // At the same time, the more advanced event comes last; so an email with any recipient becomes `sent`.
+    // Of simultaneous events, the more advanced one comes last, so an email with any remaining recipient becomes `sent`.
     events.sort_unstable();
     SimulatedOutcome { is_sent, events }
 }

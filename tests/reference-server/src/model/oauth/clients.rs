@@ -85,7 +85,7 @@ impl OAuthClient {
         }
     }
 
-    /// The clients of every sandbox: this project's program, and Resend's command-line client.
+    /// The clients of every sandbox: this project's command-line client, and Resend's.
     pub fn usual() -> Vec<Self> {
         vec![
             Self::new("idempost-cli", "idempost", "http://127.0.0.1/callback").also("http://[::1]/callback"),
@@ -163,7 +163,7 @@ pub fn can_be_redirect(text: &str) -> Result<Url, &'static str> {
     }
     match url.scheme() {
         "http" if !is_loopback(&url) => Err("is http without a loopback host"),
-        // Schemes that browsers handle themselves, and of other protocols.
+        // Schemes that browsers handle themselves, and schemes of other protocols.
         "file" | "ftp" | "data" | "javascript" | "blob" | "about" | "vbscript" | "chrome" | "edge"
         | "filesystem" | "intent" | "jar" | "mailto" | "resource" | "view-source" | "ws" | "wss" => {
             Err("has a scheme that is not allowed")

@@ -1,4 +1,4 @@
-//! Authorization requests, the codes they lead to, and grants.
+//! Authorization requests, the resulting codes, and grants.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ pub struct Code {
     pub redeemed: Option<Uuid>,
 }
 
-/// A person's consent to one client.
+/// A user's consent to one client.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Grant {
     pub id: Uuid,
@@ -58,7 +58,7 @@ impl Expires for Request {
 }
 
 impl Expires for Code {
-    /// A redeemed code is stored for the same time again, so that a second redemption is detected.
+    /// A redeemed code is stored for the same duration again, so that a second redemption is detected.
     fn expires_at(&self) -> Timestamp {
         later(self.until, CODE)
     }

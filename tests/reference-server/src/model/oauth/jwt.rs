@@ -54,7 +54,7 @@ impl SigningKey {
         Self::of(pkcs8.as_ref().to_vec(), id).expect("a generated key")
     }
 
-    /// Restores a key of an earlier run; `None` if it is invalid.
+    /// Restores a key from an earlier run; `None` if it is invalid.
     pub fn of(pkcs8: Vec<u8>, id: String) -> Option<Self> {
         let pair =
             EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &pkcs8, &SystemRandom::new()).ok()?;

@@ -66,7 +66,7 @@ impl Version {
 
     /// Renders the subject and the bodies for these values and this recipient; `None` if one of them would exceed [`MAX_TEXT_BYTES`].
     ///
-    /// Every placeholder is replaced, so that none reaches a recipient: a name with a dot that isn't a contact's becomes its fallback, or
+    /// Every placeholder is replaced, so that none reaches a recipient: a name with a dot that isn't a contact's field becomes its fallback, or
     /// nothing. Without a recipient, as in a preview, those that refer to one stay unchanged.
     pub fn render(
         &self,

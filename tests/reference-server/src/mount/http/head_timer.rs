@@ -10,8 +10,8 @@ use tokio::time::sleep_until;
 
 use crate::lock::lock;
 
-/// The timer of a connection. `hyper` starts a timeout for each head and drops it soon after, so all of them share one timer of the runtime:
-/// it is set again when it ends too early, not for each request.
+/// The timer of a connection. `hyper` starts a timeout for each head and drops it soon after, so all of them share one timer of the runtime: it is
+/// reset only when it fires too early, not for each request.
 #[derive(Default)]
 pub(super) struct HeadTimer(Arc<Running>);
 

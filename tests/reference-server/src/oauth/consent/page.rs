@@ -114,7 +114,7 @@ fn page(status: StatusCode, title: &str, body: &str, redirect: Option<&str>) -> 
     let mut response = Response::new(Bytes::from(page));
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    // Browsers apply this directive also to the redirects after a form, so it contains every destination that the client may use. It lists
+    // Browsers also apply this directive to the redirects after a form, so it contains every destination that the client may use. It lists
     // schemes, not hosts: a client may redirect further, and the directive can't express IPv6 addresses.
     let target = redirect.and_then(|redirect| Url::parse(redirect).ok());
     let target = target.map(|url| format!(" {}:", url.scheme())).unwrap_or_default();

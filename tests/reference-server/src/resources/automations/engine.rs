@@ -103,7 +103,7 @@ pub fn email_event(
             contact: contact.id,
             payload: Arc::clone(payload),
         };
-        // At the limit, no run starts, without an error, since there is no request.
+        // At the limit, no run starts; there is no request whose response could report an error.
         let _ = handle_event(state, tenant, &event, at);
     }
 }
@@ -158,7 +158,7 @@ fn advance(
     }
 }
 
-/// Executes a step. The table of runs isn't locked meanwhile.
+/// Executes a step. The table of runs isn't locked during this.
 fn execute(state: &State, tenant: &Arc<Tenant>, run: &Run, index: usize, at: Timestamp) -> Outcome {
     let Some(step) = run.definition.steps.get(index) else {
         return Outcome::Failed("The step does not exist.".into());

@@ -1,7 +1,7 @@
 //! `GET /broadcasts/{id}/clicked-links`: the clicked links of a broadcast, the most clicked first.
 //!
-//! The specification doesn't define it; the shape is Resend's, where items have an opaque cursor as their `id`. A page continues after its link
-//! even if the order has changed.
+//! The specification doesn't define it; the shape is Resend's, where items have an opaque cursor as their `id`. Paging continues after the cursor's
+//! link even if the order has changed.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! `GET /broadcasts/{id}/recipients`: the recipients of a broadcast by what happened to them.
+//! `GET /broadcasts/{id}/recipients`: the recipients of a broadcast by event.
 //!
 //! The specification doesn't define it; parameters and shapes are Resend's, where items have an opaque cursor as their
 //! `id`. Recipients are listed newest first, each once, as long as the sandbox keeps their emails. A contact that was deleted, or whose
@@ -24,7 +24,7 @@ use crate::wire::paging::{Mode, list, opaque};
 use crate::wire::problem::Problem;
 use crate::wire::query;
 
-/// What can have happened to a recipient.
+/// The events that recipients can be selected by.
 const TYPES: [Metric; 8] = [
     Metric::Sent,
     Metric::Delivered,
@@ -53,12 +53,12 @@ pub fn index(context: &Context<'_>) -> Answer {
     Ok(list(&page.map(|email| filter.item(tenant, &email))))
 }
 
-/// The error for a cursor outside of the list.
+/// The error for a cursor that isn't in the list.
 pub(super) fn unknown_cursor() -> Problem {
     Problem::validation("`after` and `before` must be the id of an item of this list.")
 }
 
-/// The wanted recipients.
+/// Selects recipients.
 struct Filter {
     happened: Metric,
     /// A part of the address, in lower case.
@@ -157,13 +157,13 @@ struct Recipient {
     id: String,
     contact_id: Option<Uuid>,
     email: String,
-    /// Only of opens and clicks.
+    /// Only for opens and clicks.
     #[serde(skip_serializing_if = "Option::is_none")]
     count: Option<usize>,
-    /// Only of bounces.
+    /// Only for bounces.
     #[serde(skip_serializing_if = "Option::is_none")]
     bounce_type: Option<Value>,
-    /// Only of clicks.
+    /// Only for clicks.
     #[serde(skip_serializing_if = "Option::is_none")]
     clicked_links: Option<Vec<ClickedLink>>,
 }

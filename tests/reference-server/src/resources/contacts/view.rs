@@ -17,7 +17,7 @@ pub fn members(context: &Context<'_>, window: &Window, segment: Uuid) -> Result<
     context.tenant.contacts.page_of(window, [Group::Member(segment)], knows)
 }
 
-/// The response of a list of contacts.
+/// The response to a request for a list of contacts.
 pub fn items(page: &Page<Arc<Contact>>) -> Response<Bytes> {
     list(&page.show(contact::Item))
 }

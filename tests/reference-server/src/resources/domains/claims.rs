@@ -1,13 +1,13 @@
 //! Claims of domains: `POST /domains/claim`, `GET /domains/{id}/claim`, `POST /domains/{id}/claim/verify`.
 //!
-//! The specification mentions claims without defining them; these are Resend's shapes, which publishes no errors. A claim is
-//! for a domain that another tenant has verified. It creates a placeholder among the tenant's own domains; once the claim is completed, the
-//! other tenant has lost the domain, and the placeholder is an ordinary domain that isn't verified yet.
+//! The specification mentions claims without defining them; the shapes follow Resend, which documents no errors. A claim is for a domain that another
+//! tenant has verified. It creates a placeholder among the tenant's own domains; once the claim is completed, the other tenant loses the domain, and
+//! the placeholder becomes an ordinary domain that isn't verified yet.
 //!
-//! The sandbox makes no DNS lookups. A check takes as long as that of a domain (`domain/verification.rs`) and finds the record, except for
-//! names that begin with `fail.` (which the owner only has to register): the claim has failed; and with `blocked.`: the claim is blocked, because of recent activity of the owner. The
-//! transfer takes two seconds more. A claim expires after 7 days. A newer claim by another tenant supersedes one that is pending. Deleting the
-//! placeholder cancels the claim.
+//! The sandbox makes no DNS lookups. A check takes as long as a domain's (`domain/verification.rs`) and finds the record, with two exceptions: for
+//! names that begin with `fail.` (which the owner only has to register), the claim fails; for names that begin with `blocked.`, it is blocked because
+//! of the owner's recent activity. The transfer takes another two seconds. A claim expires after 7 days. A newer claim by another tenant supersedes
+//! one that is pending. Deleting the placeholder cancels the claim.
 
 use std::sync::Arc;
 
@@ -98,7 +98,7 @@ pub fn show(context: &Context<'_>) -> Answer {
     Ok(json(StatusCode::OK, &Detail(&*named(context)?)))
 }
 
-/// `POST /domains/{id}/claim/verify`: starts a check and responds immediately. During a check another request joins it.
+/// `POST /domains/{id}/claim/verify`: starts a check and responds immediately. A request during a check joins it.
 pub fn verify(context: &Context<'_>) -> Answer {
     let (id, now) = (named(context)?.id, context.now());
     let (starts, claim) = context.tenant.domain_claims.try_update(id, |claim| {

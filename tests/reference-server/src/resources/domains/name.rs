@@ -1,7 +1,7 @@
 //! Names of domains and their labels (RFC 1035, 2.3.1 and 2.3.4; RFC 1123, 2.1).
 //!
-//! The specification doesn't define domain names further. A name must be in its ASCII form: others are rejected with the form to use (RFC
-//! 5890), so that the registered name is the one in DNS and in addresses.
+//! The specification doesn't define domain names further. A name must be in its ASCII form: others are rejected with an error that contains the ASCII
+//! form (RFC 5890), so that the registered name is the one in DNS and in addresses.
 
 use url::Host;
 

@@ -1,7 +1,7 @@
 //! The attachments of sent emails.
 //!
-//! An email's content is stored until it is sent, and then in the inbox. An email that is not sent has no attachments any more, and one whose
-//! hosted files are being fetched has none yet.
+//! An email's content is stored until it is sent, and then in the inbox. An email that won't be sent no longer has attachments, and one whose hosted
+//! files are being fetched has none yet.
 
 use serde::Serialize;
 use uuid::Uuid;

@@ -156,8 +156,8 @@ impl Draft {
     }
 }
 
-/// Reads `html` and `text`. The specification doesn't define an email without a body; it is rejected. An empty `text` only disables the
-/// derivation and is no body.
+/// Reads `html` and `text`. The specification doesn't define an email without a body; it is rejected. An empty `text` only disables the derivation
+/// and doesn't count as a body.
 fn read_bodies(fields: &mut Fields<'_>, needed: bool) -> Checked<Bodies> {
     let given = fields.has("html") || fields.has("text");
     let (html, text) = (fields.optional("html", shared), fields.optional("text", shared));

@@ -1,15 +1,14 @@
 //! `GET /emails/metrics`: numbers of emails by event.
 //!
-//! The specification doesn't define it; parameters and shapes are Resend's. The metrics are computed from the events of
-//! the emails that the sandbox keeps, so they are never out of date, and nothing is clamped to a retention period. What isn't published is
-//! decided here:
+//! The specification doesn't define it; parameters and shapes are Resend's. The metrics are computed from the events of the emails that the sandbox
+//! keeps, so they are never out of date, and nothing is clamped to a retention period. These details are unpublished, and decided here:
 //!
 //! - An email counts once per event, however many recipients it has. Only its first open and its first click are unique.
 //! - A date without a time means the whole day in UTC; the range includes both ends. A missing start is the beginning of the day six days
 //!   before the end.
-//! - A period is named by its first day, hours by their beginning with its offset from UTC. Weeks start on Monday.
-//! - With `period` as the only dimension, every period has a row; otherwise only combinations in which something happened.
-//! - Senders' domains that aren't registered have no `domain_id`, and emails outside of broadcasts form a row without `broadcast_id`.
+//! - A period is named after its first day, an hour after its start with the offset from UTC. Weeks start on Monday.
+//! - With `period` as the only dimension, every period has a row; otherwise only combinations with events.
+//! - Senders' domains that aren't registered have no `domain_id`, and emails outside broadcasts form a row without `broadcast_id`.
 //! - An ID of an unknown record matches nothing, since records may have been deleted. At most `MAX_ROWS` rows are returned.
 
 pub mod periods;
@@ -144,7 +143,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// Counts the events of an email that lie in the range.
+    /// Counts the events of an email in the range.
     fn count(&mut self, email: &Email) -> Result<(), Problem> {
         let domain = email.sender_domain();
         if self.domains.as_ref().is_some_and(|wanted| !wanted.contains(&domain)) {

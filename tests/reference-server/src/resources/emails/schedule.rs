@@ -1,8 +1,8 @@
 //! Scheduled emails: `PATCH /emails/{id}` reschedules one, `POST /emails/{id}/cancel` cancels it.
 //!
-//! The specification names the update and defines neither. Only a scheduled email that hasn't been sent can be changed; others are rejected
-//! with 403 `validation_error`, this service's error for an operation that the state forbids. Both are idempotent: canceling a canceled
-//! email responds the same again.
+//! The specification names the update and defines neither. Only a scheduled email that hasn't been sent can be changed; others are rejected with 403
+//! `validation_error`, this service's error for an operation that the state forbids. Both are idempotent: canceling a canceled email returns the same
+//! response.
 
 use bytes::Bytes;
 use http::{Response, StatusCode};

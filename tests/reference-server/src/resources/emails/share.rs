@@ -1,4 +1,4 @@
-//! Public links to an email for a limited time: `POST /emails/{email_id}/share`.
+//! Temporary public links to an email: `POST /emails/{email_id}/share`.
 
 use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};

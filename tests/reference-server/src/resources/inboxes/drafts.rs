@@ -29,7 +29,7 @@ use crate::wire::readers::{shared, uuid};
 /// The maximum length of a subject, in characters.
 const MAX_SUBJECT: usize = 2_000;
 
-/// The fields of a draft, of which every request has at least one.
+/// The fields of a draft, of which every request must contain at least one.
 const FIELDS: &[&str] = &["to", "cc", "bcc", "subject", "text", "html", "attachments"];
 
 input! {
@@ -96,7 +96,7 @@ impl DraftPatch {
     }
 }
 
-/// `GET /inboxes/{inbox}/drafts`: those that weren't sent, newest first, 20 by default as in mode A.
+/// `GET /inboxes/{inbox}/drafts`: unsent drafts, newest first, 20 by default as in mode A.
 pub fn index(context: &Context<'_>) -> Answer {
     let (inbox, window) = (inbox(context)?.id, context.window(Mode::A)?);
     let drafts = &context.tenant.inboxes.drafts;
@@ -149,7 +149,7 @@ pub fn update(context: &Context<'_>) -> Answer {
     Ok(answers::reference("inbox_draft", id))
 }
 
-/// `DELETE /inboxes/{inbox}/drafts/{draft_id}`. The email of a draft that was sent remains.
+/// `DELETE /inboxes/{inbox}/drafts/{draft_id}`. The email of a sent draft remains.
 pub fn delete(context: &Context<'_>) -> Answer {
     let id = named(context)?.id;
     service(context).delete_draft(id);

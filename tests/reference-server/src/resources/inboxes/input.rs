@@ -1,10 +1,10 @@
-//! Readers that the inputs of inboxes share.
+//! Readers shared by the inputs of inboxes.
 
 use crate::context::Context;
 use crate::wire::fields::{Field, Fields};
 use crate::wire::problems::Checked;
 
-/// Reads a text without control characters, of this many characters.
+/// Reads a text without control characters, with a length in this range of characters.
 pub(super) fn text_of(field: &Field<'_>, min: usize, max: usize) -> Checked<String> {
     let line = field.line()?;
     let found = line.chars().count();

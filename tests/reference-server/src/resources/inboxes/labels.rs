@@ -91,7 +91,7 @@ pub fn update(context: &Context<'_>) -> Answer {
     Ok(answers::reference("inbox_label", id))
 }
 
-/// `DELETE /inboxes/{inbox}/labels/{label_id}`: threads no longer show it. They aren't rewritten, so the cost is that of one record.
+/// `DELETE /inboxes/{inbox}/labels/{label_id}`: threads no longer show it. They aren't rewritten, so the cost doesn't grow with their number.
 pub fn delete(context: &Context<'_>) -> Answer {
     let id = named(context)?;
     context.tenant.inboxes.labels.remove(id);

@@ -36,7 +36,7 @@ use crate::wire::timestamp::iso;
 pub(super) const MAX_RECIPIENTS: usize = 50;
 /// The maximum number of attachments of a request.
 const MAX_ATTACHMENTS: usize = 10;
-/// The maximum size of all attachments, in bytes: 25 MB in its larger reading.
+/// The maximum size of all attachments, in bytes: 25 MB in the larger interpretation.
 const MAX_ATTACHED: usize = 25 << 20;
 /// Headers that the service sets itself.
 const REFUSED_HEADERS: [&str; 3] = ["in-reply-to", "references", "reply-to"];
@@ -143,7 +143,7 @@ fn check_attached(attachments: &[Attachment]) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads attachments: at most 10 of 25 MB in all, and hosted files of other machines only.
+/// Reads attachments: at most 10, with 25 MB in total, and hosted files only on other machines.
 pub(super) fn read_attachments(field: &Field<'_>) -> Checked<Vec<Attachment>> {
     let attachments = attachments::read(field)?;
     let mut reported = Ok(());
@@ -212,8 +212,8 @@ input! {
     }
 }
 
-/// `POST /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/reply`: to `Reply-To`, else to the sender; to an email that was sent, to its
-/// recipients again. The original isn't quoted.
+/// `POST /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/reply`: goes to `Reply-To`, else to the sender; a reply to a sent email goes to its
+/// recipients. The original isn't quoted.
 pub fn reply(context: &Context<'_>) -> Answer {
     let (inbox, original) = (inbox(context)?, named(context)?);
     let input = context.body(|fields| {
@@ -271,7 +271,7 @@ pub(super) fn reply_recipients(inbox: &Inbox, original: &InboxEmail) -> Result<V
     Ok(to)
 }
 
-/// The subject of an answer, with the prefix added once.
+/// The subject of a reply or forward, with the prefix added once.
 pub(super) fn prefixed(prefix: &str, original: &InboxEmail) -> String {
     let subject = original.subject.as_deref().unwrap_or("(no subject)");
     let has_prefix =
@@ -292,8 +292,8 @@ input! {
     }
 }
 
-/// `POST /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/forward`: `html` and `text` come before the original, whose attachments are
-/// included while the service has them.
+/// `POST /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/forward`: `html` and `text` come before the original, whose attachments are included
+/// while the service still stores them.
 pub fn forward(context: &Context<'_>) -> Answer {
     let (inbox, original) = (inbox(context)?, named(context)?);
     let input = context.body(Forward::read)?;

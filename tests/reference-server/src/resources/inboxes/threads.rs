@@ -32,7 +32,7 @@ pub fn index(context: &Context<'_>) -> Answer {
     Ok(list(&page.map(|thread| context.tenant.inboxes.item(&thread))))
 }
 
-/// The groups of threads that the query selects: by folders, labels (any of them) and whether they are read.
+/// The groups of threads that the query selects: by folder, label (any of several) and read state.
 pub(super) fn selection(context: &Context<'_>, inbox: Uuid) -> Result<Vec<Group>, Problem> {
     let labels = values(context, "labels").map(|ids| labels(context, inbox, &ids)).transpose()?;
     let folders = match values(context, "folders") {

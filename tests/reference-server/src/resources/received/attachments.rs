@@ -23,7 +23,7 @@ pub fn show(context: &Context<'_>) -> Answer {
     attachments::one(context, &links(context, &email), items(&email))
 }
 
-/// Creates the download URLs of an email: of its attachments by their IDs, of the raw message by the nil ID.
+/// Creates the download URLs of an email: for its attachments by their IDs, and for the raw message by the nil ID.
 pub(super) fn links<'a>(context: &Context<'a>, email: &Received) -> Links<'a> {
     Links::at(context.now(), context.state, Folder::Received, email.id)
 }

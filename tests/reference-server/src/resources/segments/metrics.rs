@@ -1,7 +1,7 @@
 //! `GET /segments/metrics`: numbers of contacts, in total and by segment.
 //!
-//! The specification doesn't define it; the shape is Resend's, where it is in private beta and up to 15 minutes old. Totals count a contact
-//! once, rows in each of its segments. Without `segment_id`, the totals include all contacts, even outside of segments.
+//! The specification doesn't define it; the shape is Resend's, where it is in private beta and up to 15 minutes old. Totals count a contact once;
+//! rows count it in each of its segments. Without `segment_id`, the totals include all contacts, even those without a segment.
 
 use std::collections::HashSet;
 

@@ -59,7 +59,7 @@ impl TemplateInput {
         Ok(input)
     }
 
-    /// Whether it creates a new version: changes only the name or the alias otherwise.
+    /// Whether it creates a new version; otherwise it changes only the name or the alias.
     pub(super) fn changes_content(&self) -> bool {
         !(self.from == Change::Keep
             && self.subject == Change::Keep

@@ -1,6 +1,6 @@
 //! The events of a webhook: `/webhooks/{webhook_id}/events`, their attempts, and replays.
 //!
-//! The specification doesn't define these; they have Resend's shapes. Their lists page to older items only.
+//! The specification doesn't define these; they have Resend's shapes. Their lists can be paged only toward older items.
 
 use std::sync::Arc;
 

@@ -18,7 +18,7 @@ const FILE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The timeout of all files of an email.
 const EMAIL_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Starts the fetches that may run now, each in its own task, which starts the next at its end.
+/// Starts the fetches that may run now, each in its own task, which starts the next one when it ends.
 pub fn run_all(service: &Arc<Service>) {
     if service.state().fetches.is_empty() {
         return;
@@ -54,8 +54,8 @@ async fn fetch(service: &Service, job: &FetchJob, held: &mut Reserved) -> Result
     Ok(files)
 }
 
-/// Fetches a file of at most `max` characters of Base64. `count` reserves memory for a number of bytes. Redirects aren't followed: they could lead from an address that the sender may use
-/// to one that only this machine can reach.
+/// Fetches a file of at most `max` characters of Base64. `count` reserves memory for a number of bytes. Redirects aren't followed: they could lead
+/// from a permitted address to one that only this machine can reach.
 async fn fetch_one(
     service: &Service,
     url: &Url,

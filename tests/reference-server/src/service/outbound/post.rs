@@ -14,7 +14,7 @@ use crate::state::http_clients::reasons;
 /// The maximum length of a recorded response, in bytes.
 const MAX_RESPONSE: usize = 4 << 10;
 
-/// Makes the attempts that may run now, each in its own task, which starts the next at its end.
+/// Makes the attempts that may run now, each in its own task, which starts the next one when it ends.
 pub fn run_all(service: &Arc<Service>) {
     if service.state().outbox.is_empty() {
         return;
@@ -54,7 +54,7 @@ async fn send(service: &Service, post: &WebhookPost) -> Posted {
             return Posted { status: None, response: format!("no answer within {timeout}") };
         }
     };
-    // The status decides; the body is informational, as far as it arrives in time.
+    // The status decides; the body is informational, as much of it as arrives in time.
     let mut body = Vec::new();
     while body.len() < MAX_RESPONSE {
         match timeout_at(deadline, response.chunk()).await {

@@ -37,7 +37,7 @@ impl SmtpStage {
         }
     }
 
-    /// The stage of this name, in any case.
+    /// The stage of this name, ignoring case.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|stage| stage.as_str().eq_ignore_ascii_case(name))
     }

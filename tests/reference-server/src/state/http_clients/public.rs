@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
-/// Networks that aren't public, or are public only as a way to others: address and prefix length (the registries of RFC 6890).
+/// Networks that aren't public, or lead to other networks: address and prefix length (the registries of RFC 6890).
 const RESERVED_V4: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::UNSPECIFIED, 8),
     (Ipv4Addr::new(10, 0, 0, 0), 8),
@@ -83,7 +83,7 @@ pub enum Networks {
     Public,
     /// For webhooks and hosted attachments of a sandbox that others can reach: the same.
     PublicByDefault,
-    /// For those of a sandbox that only this machine can reach: all but metadata services.
+    /// For webhooks and hosted attachments of a sandbox that only this machine can reach: all but metadata services.
     Private,
 }
 
@@ -162,8 +162,8 @@ fn is_allowed(ip: IpAddr) -> bool {
     is_public(ip) && !is_of_this_machine(ip)
 }
 
-/// Whether an address is one of this machine: a packet to it would have it as its source, too. (Nothing is sent.) Such an address can be
-/// public and its services are still protected by a firewall, which such a connection doesn't pass.
+/// Whether an address belongs to this machine: a packet to it would also have it as its source. (Nothing is sent.) Such an address can be public
+/// while a firewall protects its services, which a connection from this machine bypasses.
 fn is_of_this_machine(ip: IpAddr) -> bool {
     let any: IpAddr = if ip.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let source = UdpSocket::bind((any, 0)).and_then(|socket| {
@@ -204,7 +204,7 @@ fn without_embedding(ip: IpAddr) -> IpAddr {
     }
 }
 
-/// The IPv4 address that an IPv6 address leads to: mapped (`::ffff:0:0/96`), or by NAT64 (`64:ff9b::/96`).
+/// The IPv4 address that an IPv6 address translates to: mapped (`::ffff:0:0/96`), or by NAT64 (`64:ff9b::/96`).
 fn embedded_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     let by_nat64 = ip.segments()[..6] == [0x64, 0xff9b, 0, 0, 0, 0];
     let last: [u8; 4] = ip.octets()[12..].try_into().ok()?;

@@ -63,7 +63,7 @@ fn is_invisible(char: char) -> bool {
     matches!(char, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// A domain name in lower case and ASCII. Characters that the conversion maps to others, such as those of full width, are rejected.
+/// A domain name in lower case and ASCII. Characters that the conversion maps to others, such as full-width ones, are rejected.
 pub(super) fn domain(text: &str) -> Option<String> {
     let ascii = idna::domain_to_ascii_strict(text).ok()?;
     let is_same = ascii == text.to_lowercase() || idna::domain_to_unicode(&ascii).0 == text.to_lowercase();

@@ -1,5 +1,5 @@
-//! The crate `oauth2`, as its documentation uses it: the code flow with PKCE, and a refresh; it revokes over https only. `browser.mjs`, whose path is the argument,
-//! plays the user.
+//! The crate `oauth2`, as its documentation uses it: the code flow with PKCE, and a refresh; it revokes over https only. `browser.mjs`, whose path is
+//! the argument, acts as the user.
 
 use std::{
     env, io,

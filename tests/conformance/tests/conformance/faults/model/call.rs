@@ -28,7 +28,7 @@ use super::{
     setting::{ATTEMPT, Drop, Limiter, Operation, Setting},
 };
 
-/// A call and what happens to it.
+/// A call, its setting, and the event of each attempt.
 #[derive(Clone)]
 pub(super) struct Case {
     pub(super) operation: Operation,

@@ -1,8 +1,8 @@
-//! The events: what the network and the service do with one attempt, and what the client can learn from it.
+//! The events: what the network and the service do during one attempt, and the evidence that the client gets.
 
 use std::time::Duration;
 
-/// What happens to one attempt.
+/// The course of one attempt.
 #[derive(Debug)]
 pub(super) struct Event {
     pub(super) name: &'static str,
@@ -14,14 +14,14 @@ pub(super) struct Event {
     pub(super) passes: bool,
 }
 
-/// What the peer does.
+/// The peer's action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     /// Refuses the connection.
     Refuse,
     /// Lets the connection time out.
     Unconnected,
-    /// Shows a certificate that isn't trusted.
+    /// Presents a certificate that isn't trusted.
     Untrusted,
     /// Closes the connection, or resets the stream, before it has the whole request.
     CutRequest,
@@ -58,7 +58,7 @@ impl Response {
     }
 }
 
-/// What an attempt at a change shows the client.
+/// The evidence that an attempt at a change gives the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Evidence {
     /// No byte of the request was sent.
@@ -110,7 +110,7 @@ impl Event {
         self.name == "401"
     }
 
-    /// The shortest delay before a retry: what the service asks for, and otherwise a second after a 409 or 429.
+    /// The shortest delay before a retry: the one that the service requests, or otherwise a second after a 409 or 429.
     pub(super) fn least_delay(&self) -> Duration {
         let response = self.act.response();
         match (response.map(|response| response.status), response.and_then(|response| response.retry_after)) {

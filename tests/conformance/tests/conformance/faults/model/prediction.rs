@@ -1,4 +1,4 @@
-//! The model: what a sequence of events means for a call, from the documentation alone. It shares no code with the SDK.
+//! The model: the effect of a sequence of events on a call, from the documentation alone. It shares no code with the SDK.
 
 use std::time::Duration;
 
@@ -190,7 +190,7 @@ impl<'a> Call<'a> {
         self.delay(event).map_or(Some(end), |dropped| dropped.then_some(End::Dropped))
     }
 
-    /// Records what the attempt shows, and returns how the call ends if there is no other.
+    /// Records the evidence of the attempt, and returns how the call ends if no other attempt follows.
     fn learn(&mut self, event: &Event) -> End {
         let (keyed, reads) = (self.operation.is_keyed(), self.operation == Operation::Read);
         let nothing_sent = (Outcome::NotSent, event.passes, End::NoResponse);

@@ -1,4 +1,4 @@
-//! Which sequences of events are tried.
+//! Selects the sequences of events to try.
 
 use rand::{SeedableRng as _, rngs::StdRng, seq::SliceRandom as _};
 

@@ -13,7 +13,7 @@ use tokio::sync::{
 
 use super::event::{Act, Event, Evidence, VALUED};
 
-/// What a test reacts to.
+/// A signal that a test reacts to.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Signal {
     /// The peer is silent until a time limit ends the attempt.

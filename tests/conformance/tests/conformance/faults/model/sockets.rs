@@ -30,7 +30,7 @@ use super::{
     service::{Met, Service, Signal},
 };
 
-/// Without a port, so that the resolver's counts.
+/// Without a port, so that the resolver's port is used.
 pub(super) const BASE_URL: &str = "http://localhost";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,7 +26,7 @@ fn is_literal(text: &str) -> bool {
 pub struct Fields(String);
 
 impl Fields {
-    /// A literal value, which may contain encoded words of its own.
+    /// A literal value, which may itself contain encoded words.
     pub fn plain(&mut self, name: &str, value: &str) {
         self.line(name, |line| line.folding().write_str(value));
     }
@@ -80,13 +80,13 @@ impl Fields {
         });
     }
 
-    /// Returns all fields, with the empty line after them.
+    /// Returns all fields, followed by the empty line.
     pub fn finish(mut self) -> String {
         self.0.push_str("\r\n");
         self.0
     }
 
-    /// Returns all fields, when more follow.
+    /// Returns the fields so far, for a caller that adds more.
     pub fn lines(&self) -> &str {
         &self.0
     }
@@ -125,7 +125,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// A parameter in numbered segments, each on a line of its own (RFC 2231, 3 and 4.1).
+/// A parameter in numbered segments, each on a separate line (RFC 2231, 3 and 4.1).
 fn segments(line: &mut EmailWriter<'_>, (name, value): (&str, &str)) -> fmt::Result {
     let mut rest = value.chars().peekable();
     for number in 0.. {

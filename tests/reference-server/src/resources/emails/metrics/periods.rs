@@ -39,12 +39,12 @@ impl Periods {
         self.starts.len()
     }
 
-    /// The index of the period of an instant in the range.
+    /// The index of the period that contains an instant in the range.
     pub(super) fn at(&self, at: Timestamp) -> usize {
         self.instants.partition_point(|start| *start <= at).saturating_sub(1)
     }
 
-    /// The first day of the period; of hours, their beginning with its offset.
+    /// The first day of the period; for an hour, its start with the offset from UTC.
     pub(super) fn name(&self, index: usize) -> String {
         let format =
             if self.granularity == Granularity::Hourly { "%Y-%m-%dT%H:%M:%S%:z" } else { "%Y-%m-%d" };
@@ -53,7 +53,7 @@ impl Periods {
 }
 
 impl Granularity {
-    /// The beginning of the period of a time; `None` outside of the calendar.
+    /// The start of the period that contains a time; `None` outside the calendar.
     fn start_of(self, at: &Zoned) -> Option<Zoned> {
         let date = at.date();
         let first = match self {

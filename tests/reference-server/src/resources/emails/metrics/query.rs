@@ -15,14 +15,14 @@ use crate::wire::words::words;
 
 /// The maximum number of IDs in a filter.
 const MAX_IDS: usize = 100;
-/// The length of the default range, besides the day of its end.
+/// The length of the default range in days, not counting its last day.
 const DAYS: i64 = 6;
 
 /// A valid query.
 #[derive(Debug)]
 pub(super) struct Query {
     pub(super) start: Timestamp,
-    /// Part of the range.
+    /// Inclusive.
     pub(super) end: Timestamp,
     pub(super) zone: TimeZone,
     pub(super) granularity: Granularity,
@@ -129,7 +129,7 @@ impl Query {
     }
 }
 
-/// The beginning of the day in UTC that lies six days before.
+/// The start of the day in UTC six days before.
 fn days_before(end: Timestamp) -> Timestamp {
     let day = end.to_zoned(TimeZone::UTC).date().saturating_sub(DAYS.days());
     day.to_zoned(TimeZone::UTC).map_or(Timestamp::MIN, |midnight| midnight.timestamp())
@@ -149,7 +149,7 @@ fn read_date(name: &str, text: &str) -> Result<(Timestamp, Timestamp), Problem> 
         let last = first.saturating_add(SignedDuration::new(86_399, 999_999_999)).map_err(|_| wrong())?;
         return Ok((first, last));
     }
-    // The library also reads forms without hyphens, and periods.
+    // jiff also parses forms without hyphens, and other formats than dates.
     if is_date
         || text.as_bytes().get(4) != Some(&b'-')
         || !text.starts_with(|first: char| first.is_ascii_digit())
