@@ -8,7 +8,7 @@ use std::ffi::OsString;
 
 use clap::builder::StyledStr;
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches, Parser, Subcommand};
 
 use self::examples::fold;
@@ -196,13 +196,17 @@ impl Command {
     }
 }
 
-/// Parses a command line. Builds only the noun that it names; the whole tree for help and errors. A tree is leaked: freeing it would take a fifth of
+/// Parses a command line. Builds only the noun that it names, and texts only for help and errors. A tree is leaked: freeing it would take a fifth of
 /// the time, and the program exits soon.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     let matches = if let Some(matches) = matches_of_noun(arguments) {
         matches
     } else {
-        let mut root = tree();
+        let mut root = match first_word(arguments) {
+            Ok(Some((noun, _))) => tree_of(&noun),
+            Err(error) if error.kind() == ErrorKind::DisplayHelp => overview(),
+            _ => tree(),
+        };
         let matches = root.try_get_matches_from_mut(arguments);
         std::mem::forget(root);
         matches.map_err(|error| suggesting_nouns(error, arguments))?
@@ -220,20 +224,26 @@ pub(crate) fn expand_alias(
     if arguments.get(1).and_then(|first| first.to_str()).is_none_or(Command::has_subcommand) {
         return Ok((arguments, None));
     }
-    let root = clap::Command::new("idempost").allow_external_subcommands(true);
-    let matches = Global::augment_args(root).try_get_matches_from(&arguments);
-    let named = matches.as_ref().ok().and_then(ArgMatches::subcommand);
     let nouns = || Command::augment_subcommands(clap::Command::new("idempost"));
-    let alias = named.and_then(|(name, rest)| {
-        let (name, command) = alias::all(env).into_iter().find(|(known, _)| known == name)?;
-        let given = rest.get_many::<OsString>("").map_or(0, |given| given.len());
-        nouns().find_subcommand(&name).is_none().then_some((name, command, arguments.len() - given))
+    let alias = first_word(&arguments).ok().flatten().and_then(|(name, end)| {
+        let (_, command) = alias::all(env).into_iter().find(|(known, _)| *known == name)?;
+        nouns().find_subcommand(&name).is_none().then_some((name, command, end))
     });
     let Some((name, command, end)) = alias else { return Ok((arguments, None)) };
     let expanded = alias::expand(&name, &command, &arguments[end..])?;
     let selects = |word: &str| ACCOUNT.iter().any(|flag| word.starts_with(flag));
     let note = command.split_whitespace().any(selects).then(|| format!("{name}: {command}"));
     Ok(([&arguments[..end - 1], &expanded].concat(), note))
+}
+
+/// The first word that isn't a global flag or its value, and the index after it.
+fn first_word(arguments: &[OsString]) -> Result<Option<(String, usize)>, clap::Error> {
+    let root = clap::Command::new("idempost").allow_external_subcommands(true);
+    let matches = Global::augment_args(root).try_get_matches_from(arguments)?;
+    Ok(matches.subcommand().map(|(name, rest)| {
+        let given = rest.get_many::<OsString>("").map_or(0, |given| given.len());
+        (name.to_owned(), arguments.len() - given)
+    }))
 }
 
 /// Suggests the nouns that have this verb, if the command line has no noun before it: `emails send` for `send`.
@@ -289,7 +299,39 @@ fn matches_of_noun(arguments: &[OsString]) -> Option<ArgMatches> {
 
 /// The whole tree. Each command lists its own flags; its help refers to a page for the global ones.
 pub(crate) fn tree() -> clap::Command {
-    let mut root = Cli::command().mut_args(|arg| arg.hide_short_help(true).hide_long_help(true));
+    tree_with(|noun| noun)
+}
+
+/// The tree with the verbs of one noun, which takes a fraction of the time. The whole tree if there is no such noun.
+pub(crate) fn tree_of(noun: &str) -> clap::Command {
+    let nouns = Command::augment_subcommands(clap::Command::new("idempost"));
+    if nouns.find_subcommand(noun).is_none() {
+        return tree();
+    }
+    tree_with(|other| match other.get_name() == noun {
+        true => other,
+        false => clap::Command::new(other.get_name().to_owned()),
+    })
+}
+
+/// The tree without verbs.
+pub(crate) fn overview() -> clap::Command {
+    let mut order = 0..;
+    tree_with(|mut noun| {
+        // Builds the noun, but not its verbs.
+        noun.render_usage();
+        let aliases: Vec<_> = noun.get_visible_aliases().map(str::to_owned).collect();
+        clap::Command::new(noun.get_name().to_owned())
+            .about(noun.get_about().cloned().unwrap_or_default())
+            .visible_aliases(aliases)
+            .hide(noun.is_hide_set())
+            .display_order(order.next().unwrap_or_default())
+    })
+}
+
+fn tree_with(noun: impl FnMut(clap::Command) -> clap::Command) -> clap::Command {
+    let root = Cli::command().mut_args(|arg| arg.hide_short_help(true).hide_long_help(true));
+    let mut root = root.mut_subcommands(noun);
     root.build();
     // Leaves out `help`, since the overview must fit on one screen.
     for flag in ["help", "version"] {
@@ -346,6 +388,25 @@ mod tests {
     fn the_command_tree_is_consistent() {
         Cli::command().debug_assert();
         tree().debug_assert();
+    }
+
+    #[test]
+    fn a_part_of_the_tree_has_the_help_of_the_whole() {
+        fn helps(command: &mut clap::Command, found: &mut Vec<String>) {
+            found.extend([command.render_help().to_string(), command.render_long_help().to_string()]);
+            command.get_subcommands_mut().for_each(|child| helps(child, found));
+        }
+        let mut whole = tree();
+        assert_eq!(overview().render_help().to_string(), whole.render_help().to_string());
+        assert_eq!(overview().render_long_help().to_string(), whole.render_long_help().to_string());
+        let nouns: Vec<_> = whole.get_subcommands().map(|noun| noun.get_name().to_owned()).collect();
+        assert!(nouns.len() > 20);
+        for name in nouns {
+            let (mut expected, mut found) = (Vec::new(), Vec::new());
+            helps(whole.find_subcommand_mut(&name).unwrap(), &mut expected);
+            helps(tree_of(&name).find_subcommand_mut(&name).unwrap(), &mut found);
+            assert_eq!(found, expected, "{name}");
+        }
     }
 
     /// Rows that differ from the SDK's declaration, each with its reason.

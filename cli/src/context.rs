@@ -335,7 +335,7 @@ impl Context {
         }
         let settings = self.settings()?;
         let is_https = settings.base_url.as_ref().is_some_and(|base_url| base_url.value.scheme() == "https");
-        if let Some(rule) = network::unreadable_cert_file(&self.env).filter(|_| is_https) {
+        if is_https && let Some(rule) = network::unreadable_cert_file(&self.env) {
             return Err(Fail::usage("file", rule, Some(Origin::env("SSL_CERT_FILE"))));
         }
         let transport = settings.network().transport().map_err(|(name, rule)| {

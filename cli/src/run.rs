@@ -117,7 +117,7 @@ fn execute(cli: Cli, env: &Env, in_flight: &InFlight) -> Ended {
         Command::Config(Noun(command)) => here(context, |context| commands::config::run(command, context)),
         Command::Completions(args) => here(context, |context| commands::completions::run(&args, context)),
         Command::Man(args) => here(context, |context| commands::man::run(&args, &cli::tree(), context)),
-        Command::Help(args) => here(context, |context| commands::help::run(&args, &cli::tree(), context)),
+        Command::Help(args) => here(context, |context| commands::help::run(&args, context)),
         networked => {
             if let Err(fail) = enough_files() {
                 return (Err(fail), None);

@@ -4,6 +4,7 @@ use clap::builder::ValueRange;
 use serde_json::{Value, json};
 
 use super::alias;
+use crate::cli;
 use crate::context::Context;
 use crate::diagnostics::{Diagnostic, Diagnostics, EXIT_CODES, Fail, Origin, Problem};
 use crate::input::flags::Required;
@@ -65,16 +66,21 @@ pub(crate) struct Args {
 }
 
 /// Prints the page.
-pub(crate) fn run(args: &Args, root: &clap::Command, context: &Context) -> Result<(), Fail> {
+pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     if let [name] = args.of.as_slice()
         && let Some(topic) = TOPICS.iter().find(|topic| topic.name == name)
     {
-        let text = fill(topic.text, root);
+        let text = fill(topic.text, &cli::overview());
         return context
             .out
             .result(&[text.trim_end().to_owned()], &json!({ "topic": topic.name, "text": text }));
     }
-    let (command, name) = find(root, &alias::resolve(&args.of, root, context))?;
+    let root = match args.of.first() {
+        Some(noun) => cli::tree_of(noun),
+        None if context.out.is_json() => cli::tree(),
+        None => cli::overview(),
+    };
+    let (command, name) = find(&root, &alias::resolve(&args.of, &root, context))?;
     if context.out.is_json() {
         let mut document = describe(command, &name);
         if args.of.is_empty() {

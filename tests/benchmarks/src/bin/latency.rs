@@ -26,6 +26,7 @@ async fn main() -> Result<(), Failure> {
     let [contacts, base_url] = arguments.as_slice() else {
         return Err("usage: latency CONTACTS BASE_URL".into());
     };
+    idempost::transport::install_crypto_provider();
     let sandbox = Sandbox { client: Client::builder().no_proxy().build()?, base_url: base_url.clone() };
     let segment = sandbox.made("/segments", &json!({ "name": "Readers" })).await?;
     fill(&sandbox, contacts.parse()?, &segment).await?;
