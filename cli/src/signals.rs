@@ -135,7 +135,7 @@ impl Signals {
                 return;
             }
             if !announced {
-                write_stderr("saving the login, for up to 30 s; interrupt again to stop at once\n");
+                write_stderr("saving the login, for up to 30 s; interrupt again to stop immediately\n");
                 announced = true;
             }
             tokio::select! {

@@ -55,7 +55,7 @@ pub(super) struct MessageArgs {
     /// Topic; recipients who opted out of it are skipped
     #[arg(long, value_name = "ID", help_heading = "Message")]
     topic_id: Option<String>,
-    /// Time to send: ISO 8601, or a phrase such as `in 1 hour`; each email then needs a request of its own
+    /// Time to send: ISO 8601, or a phrase such as `in 1 hour`; each email then needs its own request
     #[arg(long, value_name = "TIME", help_heading = "Message")]
     scheduled_at: Option<String>,
 }

@@ -79,7 +79,7 @@ pub(super) struct PlanArgs {
     /// Send only the corrected rows in this copy of an earlier job's invalid.csv
     ///
     /// Without FILE, the list must be in its job's folder, and that job's message is used unless you pass message flags. With
-    /// FILE and the flags of the earlier job, the list can be anywhere. A row that wasn't invalid in the earlier job is refused: it was sent.
+    /// FILE and the flags of the earlier job, the list can be anywhere. A row that wasn't invalid in the earlier job is rejected: it was sent.
     #[arg(long, value_name = "PATH", help_heading = "Rows")]
     only: Option<PathBuf>,
     /// Folder that contains the files named in the column `attachment` [default: the folder of FILE]

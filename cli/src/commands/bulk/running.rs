@@ -280,7 +280,7 @@ pub(super) async fn run(
                 note.clone_into(&mut state);
                 let more = match note {
                     "stopping" if distributed => "; the workers continue",
-                    "stopping" => " after the requests in flight; interrupt again to stop at once",
+                    "stopping" => " after the requests in flight; interrupt again to stop immediately",
                     _ => "",
                 };
                 progress.suspend(|| context.out.note(&format!("{note}{more}")));

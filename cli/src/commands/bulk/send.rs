@@ -32,7 +32,7 @@ pub(super) const EXAMPLES: &str = "Columns: to, cc, bcc, reply_to, from, subject
 /// is replaced by the column var:NAME, and {{{NAME|text}}} by the text if the row has no value; values are escaped in HTML.
 ///
 /// A job survives interruptions, crashes and outages: the same command, or `bulk resume`, continues it without sending a row twice. The first
-/// Ctrl-C finishes the requests in flight, the second stops at once. What can't be guaranteed: if requests were in flight during a crash and the job is
+/// Ctrl-C finishes the requests in flight, the second stops immediately. What can't be guaranteed: if requests were in flight during a crash and the job is
 /// resumed only after 23 hours, the outcome of at most --concurrency requests is unknown, and their rows are never sent again
 /// automatically; and the service must honor idempotency keys (`bulk doctor`). Accepted doesn't mean delivered.
 ///

@@ -38,7 +38,7 @@ const MAX_JOBS: usize = 16;
 /// it is stopped. A worker reports jobs that it can't serve, such as those of another account, and leaves them to other workers. If the workers of a job have different
 /// API keys of one account, start them with --same-account.
 ///
-/// The first Ctrl-C finishes the requests in flight, the second stops at once.
+/// The first Ctrl-C finishes the requests in flight, the second stops immediately.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     idempost bulk worker --queue nats://queue.acme.test:4222\n  \
@@ -120,7 +120,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
 /// Stops workers: after their requests in flight at the first signal, immediately at the second.
 fn stop<'a>(workers: impl IntoIterator<Item = &'a Worker>, signals_before: u32, context: &Context) {
     if signals_before == 0 {
-        context.out.note("stopping after the requests in flight; interrupt again to stop at once");
+        context.out.note("stopping after the requests in flight; interrupt again to stop immediately");
     }
     for worker in workers {
         if signals_before == 0 { worker.stop() } else { worker.abort() }

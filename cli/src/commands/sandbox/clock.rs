@@ -12,8 +12,8 @@ use crate::output::table::at;
 
 /// Show or control the account's clock
 ///
-/// When the command returns, everything that became due (scheduled emails, retries, expirations) has happened in order. Each account has a
-/// clock of its own; --all-accounts controls those of all.
+/// When the command returns, everything that became due (scheduled emails, retries, expirations) has happened in order. Each account has
+/// its own clock; --all-accounts controls all of them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     idempost sandbox clock\n  \

@@ -146,7 +146,7 @@ fn the_second_interrupt_stops_at_once_and_resuming_repeats_the_same_request() {
     bench.until_asked(1);
     signal(&child, Signal::TERM);
     let mut lines = BufReader::new(Limited(child.stderr.take().unwrap())).lines().map(Result::unwrap);
-    assert!(lines.any(|line| line.contains("interrupt again to stop at once")));
+    assert!(lines.any(|line| line.contains("interrupt again to stop immediately")));
     signal(&child, Signal::TERM);
     assert!(lines.any(|line| line.contains("100 rows left")));
     assert_eq!(child.finish().status.code(), Some(143));
