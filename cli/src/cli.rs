@@ -8,8 +8,8 @@ use std::ffi::OsString;
 
 use clap::builder::StyledStr;
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches, Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue};
+use clap::{ArgAction, ArgMatches, Args, FromArgMatches, Subcommand};
 
 use self::examples::fold;
 use crate::actions::repeat::KeyFlag;
@@ -33,22 +33,29 @@ const ACCOUNT: [&str; 4] = ["-p", "--profile", "--base-url", "--api-key-file"];
 /// Maximum number of commands suggested for a verb without a noun.
 const MAX_SUGGESTED: usize = 5;
 
-/// Command-line program and local sandbox for the Resend email API (not affiliated with Resend)
-#[derive(Debug, Parser)]
-#[command(
-    name = "idempost",
-    version,
-    styles = STYLES,
-    disable_help_subcommand = true,
-    subcommand_required = true,
-    after_help = "Try it without an account: idempost sandbox serve\n\
-        More: idempost help COMMAND, idempost help exit-codes, idempost help options"
-)]
+/// The command line.
+#[derive(Debug, Args)]
+#[command(about = None, long_about = None)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// The command without arguments and nouns.
+fn bare() -> clap::Command {
+    clap::Command::new("idempost")
+        .about("Command-line program and local sandbox for the Resend email API (not affiliated with Resend)")
+        .version(env!("CARGO_PKG_VERSION"))
+        .styles(STYLES)
+        .disable_help_subcommand(true)
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .after_help(
+            "Try it without an account: idempost sandbox serve\n\
+            More: idempost help COMMAND, idempost help exit-codes, idempost help options",
+        )
 }
 
 /// One variant per noun.
@@ -202,11 +209,8 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     let matches = if let Some(matches) = matches_of_noun(arguments) {
         matches
     } else {
-        let mut root = match first_word(arguments) {
-            Ok(Some((noun, _))) => tree_of(&noun),
-            Err(error) if error.kind() == ErrorKind::DisplayHelp => overview(),
-            _ => tree(),
-        };
+        let noun = if noun_of(arguments).is_some() { first_word(arguments) } else { None };
+        let mut root = noun.and_then(|(noun, _)| tree_of(&noun)).unwrap_or_else(overview);
         let matches = root.try_get_matches_from_mut(arguments);
         std::mem::forget(root);
         matches.map_err(|error| suggesting_nouns(error, arguments))?
@@ -221,11 +225,12 @@ pub(crate) fn expand_alias(
     env: &Env,
 ) -> Result<(Vec<OsString>, Option<String>), Fail> {
     // Usually the first argument is a command, and no file is read.
-    if arguments.get(1).and_then(|first| first.to_str()).is_none_or(Command::has_subcommand) {
+    let is_ours = |first: &str| ["-h", "--help"].contains(&first) || Command::has_subcommand(first);
+    if arguments.get(1).and_then(|first| first.to_str()).is_none_or(is_ours) {
         return Ok((arguments, None));
     }
     let nouns = || Command::augment_subcommands(clap::Command::new("idempost"));
-    let alias = first_word(&arguments).ok().flatten().and_then(|(name, end)| {
+    let alias = first_word(&arguments).and_then(|(name, end)| {
         let (_, command) = alias::all(env).into_iter().find(|(known, _)| *known == name)?;
         nouns().find_subcommand(&name).is_none().then_some((name, command, end))
     });
@@ -237,13 +242,20 @@ pub(crate) fn expand_alias(
 }
 
 /// The first word that isn't a global flag or its value, and the index after it.
-fn first_word(arguments: &[OsString]) -> Result<Option<(String, usize)>, clap::Error> {
+fn first_word(arguments: &[OsString]) -> Option<(String, usize)> {
     let root = clap::Command::new("idempost").allow_external_subcommands(true);
-    let matches = Global::augment_args(root).try_get_matches_from(arguments)?;
-    Ok(matches.subcommand().map(|(name, rest)| {
-        let given = rest.get_many::<OsString>("").map_or(0, |given| given.len());
-        (name.to_owned(), arguments.len() - given)
-    }))
+    let matches = Global::augment_args(root).try_get_matches_from(arguments).ok()?;
+    let (name, rest) = matches.subcommand()?;
+    let given = rest.get_many::<OsString>("").map_or(0, |given| given.len());
+    Some((name.to_owned(), arguments.len() - given))
+}
+
+/// The first argument that is the name of a noun, although it may be a flag's value.
+fn noun_of(arguments: &[OsString]) -> Option<clap::Command> {
+    let nouns = Command::augment_subcommands(clap::Command::new("idempost"));
+    let noun = arguments.iter().skip(1).find_map(|argument| nouns.find_subcommand(argument)).cloned();
+    std::mem::forget(nouns);
+    noun
 }
 
 /// Suggests the nouns that have this verb, if the command line has no noun before it: `emails send` for `send`.
@@ -269,7 +281,8 @@ fn suggesting_nouns(mut error: clap::Error, arguments: &[OsString]) -> clap::Err
 
 /// Whether the command never changes anything at the service. Most others have `--dry-run`.
 pub(crate) fn only_reads(arguments: &[OsString]) -> bool {
-    let tree = tree();
+    let noun = first_word(arguments).and_then(|(noun, _)| tree_of(&noun));
+    let tree = noun.unwrap_or_else(overview);
     let mut command = &tree;
     let mut path = Vec::new();
     for argument in arguments.iter().skip(1) {
@@ -285,39 +298,33 @@ pub(crate) fn only_reads(arguments: &[OsString]) -> bool {
     }
 }
 
-/// Parses with only the first noun built. The whole tree accepts every such line too: if the noun is really a flag's value, the rest is
-/// rejected.
+/// Parses with only the first noun built, and without texts. The whole tree accepts every such line too: if the noun is really a flag's value, the rest
+/// is rejected.
 fn matches_of_noun(arguments: &[OsString]) -> Option<ArgMatches> {
-    let nouns = Command::augment_subcommands(clap::Command::new("idempost"));
-    let noun = arguments.iter().skip(1).find_map(|argument| nouns.find_subcommand(argument))?.clone();
+    let noun = noun_of(arguments)?;
     let root = clap::Command::new("idempost").disable_help_subcommand(true).subcommand_required(true);
     let mut root = Global::augment_args(root).subcommand(noun);
     let matches = root.try_get_matches_from_mut(arguments).ok();
-    std::mem::forget((nouns, root));
+    std::mem::forget(root);
     matches
 }
 
 /// The whole tree. Each command lists its own flags; its help refers to a page for the global ones.
 pub(crate) fn tree() -> clap::Command {
-    tree_with(|noun| noun)
+    complete(Cli::augment_args(bare()))
 }
 
-/// The tree with the verbs of one noun, which takes a fraction of the time. The whole tree if there is no such noun.
-pub(crate) fn tree_of(noun: &str) -> clap::Command {
+/// The tree with only this noun, which takes a fraction of the time.
+pub(crate) fn tree_of(noun: &str) -> Option<clap::Command> {
     let nouns = Command::augment_subcommands(clap::Command::new("idempost"));
-    if nouns.find_subcommand(noun).is_none() {
-        return tree();
-    }
-    tree_with(|other| match other.get_name() == noun {
-        true => other,
-        false => clap::Command::new(other.get_name().to_owned()),
-    })
+    let noun = nouns.find_subcommand(noun)?.clone();
+    Some(complete(Global::augment_args(bare()).subcommand(noun)))
 }
 
-/// The tree without verbs.
+/// The tree without verbs, for command lines without a noun.
 pub(crate) fn overview() -> clap::Command {
     let mut order = 0..;
-    tree_with(|mut noun| {
+    let root = Cli::augment_args(bare()).mut_subcommands(|mut noun| {
         // Builds the noun, but not its verbs.
         noun.render_usage();
         let aliases: Vec<_> = noun.get_visible_aliases().map(str::to_owned).collect();
@@ -326,14 +333,16 @@ pub(crate) fn overview() -> clap::Command {
             .visible_aliases(aliases)
             .hide(noun.is_hide_set())
             .display_order(order.next().unwrap_or_default())
-    })
+    });
+    // Global flags would be copied to each noun.
+    complete(root.mut_args(|arg| arg.global(false)))
 }
 
-fn tree_with(noun: impl FnMut(clap::Command) -> clap::Command) -> clap::Command {
-    let root = Cli::command().mut_args(|arg| arg.hide_short_help(true).hide_long_help(true));
-    let mut root = root.mut_subcommands(noun);
+/// Builds a tree.
+fn complete(root: clap::Command) -> clap::Command {
+    let mut root = root.mut_args(|arg| arg.hide_short_help(true).hide_long_help(true));
     root.build();
-    // Leaves out `help`, since the overview must fit on one screen.
+    // Leaves out `help`, since the overview must fit a screen.
     for flag in ["help", "version"] {
         root = root.mut_arg(flag, |arg| arg.hide_short_help(true));
     }
@@ -386,7 +395,6 @@ mod tests {
 
     #[test]
     fn the_command_tree_is_consistent() {
-        Cli::command().debug_assert();
         tree().debug_assert();
     }
 
@@ -404,7 +412,7 @@ mod tests {
         for name in nouns {
             let (mut expected, mut found) = (Vec::new(), Vec::new());
             helps(whole.find_subcommand_mut(&name).unwrap(), &mut expected);
-            helps(tree_of(&name).find_subcommand_mut(&name).unwrap(), &mut found);
+            helps(tree_of(&name).unwrap().find_subcommand_mut(&name).unwrap(), &mut found);
             assert_eq!(found, expected, "{name}");
         }
     }
@@ -455,10 +463,10 @@ mod tests {
 
     #[test]
     fn json_fields_are_one_flag_with_commas() {
-        let cli = Cli::try_parse_from(["idempost", "doctor", "--json=id,to"]).unwrap();
+        let cli = parse(&["idempost", "doctor", "--json=id,to"].map(Into::into)).unwrap();
         assert_eq!(cli.global.options(Form::Json).fields, ["id", "to"]);
         assert_eq!(cli.global.flags().values, [("output", "json".to_owned())]);
-        let cli = Cli::try_parse_from(["idempost", "--json", "doctor"]).unwrap();
+        let cli = parse(&["idempost", "--json", "doctor"].map(Into::into)).unwrap();
         assert!(cli.global.json.is_some() && cli.global.options(Form::Json).fields.is_empty());
     }
 

@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
             .result(&[text.trim_end().to_owned()], &json!({ "topic": topic.name, "text": text }));
     }
     let root = match args.of.first() {
-        Some(noun) => cli::tree_of(noun),
+        Some(noun) => cli::tree_of(noun).unwrap_or_else(cli::tree),
         None if context.out.is_json() => cli::tree(),
         None => cli::overview(),
     };
@@ -149,7 +149,7 @@ fn fill(text: &str, root: &clap::Command) -> String {
         let also = if also.is_empty() { also } else { format!("  {:settings_width$}  {also}\n", "") };
         format!("  {:<settings_width$}  {}{default}\n{also}", key.name, key.help)
     });
-    let shared = root.get_arguments().filter(|arg| arg.is_global_set());
+    let shared = root.get_arguments().filter(|arg| !["help", "version"].contains(&arg.get_id().as_str()));
     let options = shared.map(|arg| {
         let short = arg.get_short().map_or_else(|| "    ".to_owned(), |short| format!("-{short}, "));
         let value = match value_name(arg) {
