@@ -11,7 +11,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches, Parser, Subcommand};
 
-use self::examples::fold;
+use self::examples::fold_examples;
 use crate::actions::repeat::KeyFlag;
 use crate::commands::{self, alias};
 use crate::diagnostics::Fail;
@@ -148,9 +148,9 @@ impl Command {
     /// Whether the command needs several threads: a server, or a command that sends many emails.
     pub(crate) fn is_concurrent(&self) -> bool {
         match self {
-            Self::Bulk(Noun(command)) => command.sends(),
+            Self::Bulk(Noun(command)) => command.runs_job(),
             #[cfg(feature = "sandbox")]
-            Self::Sandbox(Noun(command)) => command.serves(),
+            Self::Sandbox(Noun(command)) => command.serves_requests(),
             _ => false,
         }
     }
@@ -168,7 +168,7 @@ impl Command {
             Self::Auth(Noun(command)) => command.is_local(),
             Self::Bulk(Noun(command)) => command.is_local(),
             #[cfg(feature = "sandbox")]
-            Self::Sandbox(Noun(command)) => command.serves(),
+            Self::Sandbox(Noun(command)) => command.serves_requests(),
             _ => false,
         }
     }
@@ -184,11 +184,11 @@ impl Command {
     }
 
     /// Whether the command runs until a signal stops it, which is then a normal exit.
-    pub(crate) fn ends_by_signal(&self) -> bool {
+    pub(crate) fn runs_until_signal(&self) -> bool {
         match self {
-            Self::Emails(Noun(command)) => command.ends_by_signal(),
-            Self::Received(Noun(command)) => command.ends_by_signal(),
-            Self::Logs(Noun(command)) => command.ends_by_signal(),
+            Self::Emails(Noun(command)) => command.runs_until_signal(),
+            Self::Received(Noun(command)) => command.runs_until_signal(),
+            Self::Logs(Noun(command)) => command.runs_until_signal(),
             #[cfg(feature = "mcp")]
             Self::Mcp(_) => true,
             _ => false,
@@ -199,17 +199,17 @@ impl Command {
 /// Parses a command line. Builds only the noun that it names, and texts only for help and errors. A tree is leaked: freeing it would take a fifth of
 /// the time, and the program exits soon.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
-    let matches = if let Some(matches) = matches_of_noun(arguments) {
+    let matches = if let Some(matches) = parse_noun(arguments) {
         matches
     } else {
         let mut root = match first_word(arguments) {
             Ok(Some((noun, _))) => tree_of(&noun),
             Err(error) if error.kind() == ErrorKind::DisplayHelp => overview(),
-            _ => tree(),
+            _ => command_tree(),
         };
         let matches = root.try_get_matches_from_mut(arguments);
         std::mem::forget(root);
-        matches.map_err(|error| suggesting_nouns(error, arguments))?
+        matches.map_err(|error| suggest_nouns(error, arguments))?
     };
     Cli::from_arg_matches(&matches)
 }
@@ -226,7 +226,7 @@ pub(crate) fn expand_alias(
     }
     let nouns = || Command::augment_subcommands(clap::Command::new("idempost"));
     let alias = first_word(&arguments).ok().flatten().and_then(|(name, end)| {
-        let (_, command) = alias::all(env).into_iter().find(|(known, _)| *known == name)?;
+        let (_, command) = alias::load_all(env).into_iter().find(|(known, _)| *known == name)?;
         nouns().find_subcommand(&name).is_none().then_some((name, command, end))
     });
     let Some((name, command, end)) = alias else { return Ok((arguments, None)) };
@@ -247,11 +247,11 @@ fn first_word(arguments: &[OsString]) -> Result<Option<(String, usize)>, clap::E
 }
 
 /// Suggests the nouns that have this verb, if the command line has no noun before it: `emails send` for `send`.
-fn suggesting_nouns(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
+fn suggest_nouns(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
     let Some(ContextValue::String(verb)) = error.get(ContextKind::InvalidSubcommand).cloned() else {
         return error;
     };
-    let tree = tree();
+    let tree = command_tree();
     let mut before = arguments.iter().skip(1).take_while(|argument| **argument != *verb);
     if before.any(|argument| tree.find_subcommand(argument).is_some()) {
         return error;
@@ -268,8 +268,8 @@ fn suggesting_nouns(mut error: clap::Error, arguments: &[OsString]) -> clap::Err
 }
 
 /// Whether the command never changes anything at the service. Most others have `--dry-run`.
-pub(crate) fn only_reads(arguments: &[OsString]) -> bool {
-    let tree = tree();
+pub(crate) fn is_read_only(arguments: &[OsString]) -> bool {
+    let tree = command_tree();
     let mut command = &tree;
     let mut path = Vec::new();
     for argument in arguments.iter().skip(1) {
@@ -287,7 +287,7 @@ pub(crate) fn only_reads(arguments: &[OsString]) -> bool {
 
 /// Parses with only the first noun built. The whole tree accepts every such line too: if the noun is really a flag's value, the rest is
 /// rejected.
-fn matches_of_noun(arguments: &[OsString]) -> Option<ArgMatches> {
+fn parse_noun(arguments: &[OsString]) -> Option<ArgMatches> {
     let nouns = Command::augment_subcommands(clap::Command::new("idempost"));
     let noun = arguments.iter().skip(1).find_map(|argument| nouns.find_subcommand(argument))?.clone();
     let root = clap::Command::new("idempost").disable_help_subcommand(true).subcommand_required(true);
@@ -298,7 +298,7 @@ fn matches_of_noun(arguments: &[OsString]) -> Option<ArgMatches> {
 }
 
 /// The whole tree. Each command lists its own flags; its help refers to a page for the global ones.
-pub(crate) fn tree() -> clap::Command {
+pub(crate) fn command_tree() -> clap::Command {
     tree_with(|noun| noun)
 }
 
@@ -306,7 +306,7 @@ pub(crate) fn tree() -> clap::Command {
 pub(crate) fn tree_of(noun: &str) -> clap::Command {
     let nouns = Command::augment_subcommands(clap::Command::new("idempost"));
     if nouns.find_subcommand(noun).is_none() {
-        return tree();
+        return command_tree();
     }
     tree_with(|other| match other.get_name() == noun {
         true => other,
@@ -337,14 +337,14 @@ fn tree_with(noun: impl FnMut(clap::Command) -> clap::Command) -> clap::Command 
     for flag in ["help", "version"] {
         root = root.mut_arg(flag, |arg| arg.hide_short_help(true));
     }
-    root.mut_subcommands(|noun| refer(noun, "idempost"))
+    root.mut_subcommands(|noun| refer_to_help(noun, "idempost"))
 }
 
-fn refer(command: clap::Command, parent: &str) -> clap::Command {
+fn refer_to_help(command: clap::Command, parent: &str) -> clap::Command {
     let path = format!("{parent} {}", command.get_name());
-    let command = command.mut_subcommands(|child| refer(child, &path));
+    let command = command.mut_subcommands(|child| refer_to_help(child, &path));
     let end = |text: Option<&StyledStr>| {
-        let text = text.map(|text| fold(&text.ansi().to_string()) + "\n\n").unwrap_or_default();
+        let text = text.map(|text| fold_examples(&text.ansi().to_string()) + "\n\n").unwrap_or_default();
         StyledStr::from(text + "Global options: idempost help options")
     };
     let long = command.get_after_long_help().map(|text| end(Some(text)));
@@ -387,7 +387,7 @@ mod tests {
     #[test]
     fn the_command_tree_is_consistent() {
         Cli::command().debug_assert();
-        tree().debug_assert();
+        command_tree().debug_assert();
     }
 
     #[test]
@@ -396,7 +396,7 @@ mod tests {
             found.extend([command.render_help().to_string(), command.render_long_help().to_string()]);
             command.get_subcommands_mut().for_each(|child| helps(child, found));
         }
-        let mut whole = tree();
+        let mut whole = command_tree();
         assert_eq!(overview().render_help().to_string(), whole.render_help().to_string());
         assert_eq!(overview().render_long_help().to_string(), whole.render_long_help().to_string());
         let nouns: Vec<_> = whole.get_subcommands().map(|noun| noun.get_name().to_owned()).collect();
@@ -464,7 +464,7 @@ mod tests {
 
     #[test]
     fn the_short_help_counts_the_hidden_options() {
-        let root = tree();
+        let root = command_tree();
         let send = root.find_subcommand("emails").unwrap().find_subcommand("send").unwrap();
         let hidden =
             send.get_arguments().filter(|arg| arg.is_hide_short_help_set() && !arg.is_global_set()).count();
@@ -474,7 +474,7 @@ mod tests {
 
     #[test]
     fn the_short_help_fits_a_screen() {
-        let mut root = tree().term_width(100);
+        let mut root = command_tree().term_width(100);
         root.build();
         let send = root.find_subcommand_mut("emails").unwrap().find_subcommand_mut("send").unwrap();
         let lines = send.render_help().to_string().lines().count();
