@@ -58,11 +58,11 @@ mod tests {
     #[tokio::test]
     async fn a_send_survives_a_disconnect_and_a_shutdown() {
         // IDEM-07
-        let server = ReferenceServer::over_http(Settings::default()).await;
+        let server = ReferenceServer::start_http(Settings::default()).await;
         let retry = RetryPolicy::default().base_delay(Duration::from_millis(100));
         let client = Client::builder().base_url(server.base_url()).api_key(server.api_key()).retry(retry);
         let faults = server.service().faults();
-        faults.next(Action::error(503, "internal_server_error", "The first attempt fails."));
+        faults.add_once(Action::error(503, "internal_server_error", "The first attempt fails."));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut browser = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (stop, stopped) = oneshot::channel::<()>();

@@ -58,7 +58,7 @@ mod tests {
     #[tokio::test]
     async fn bounced_contacts_are_unsubscribed() {
         let clock = ClockStart::Frozen("2026-03-02T12:00:00Z".parse().unwrap());
-        let server = ReferenceServer::with(Settings { clock, ..Settings::default() }).await;
+        let server = ReferenceServer::start_with(Settings { clock, ..Settings::default() }).await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         let segment = client.segments().create("Readers").await.unwrap().id;
         for email in ["clicked@example.com", "bounced@example.com", "bounced+gone@example.com"] {

@@ -81,8 +81,8 @@ mod tests {
             let row = (format!("c{n}@example.com"), name, f64::from(n));
             database.execute("INSERT INTO customer VALUES (?1, ?2, ?3)", row).unwrap();
         }
-        let lost = Rule::new(Action::DropAfter).on(Method::POST, "/emails/batch");
-        server.service().faults().add(lost.after(1).times(1));
+        let lost = Rule::new(Action::DropAfter).on_request(Method::POST, "/emails/batch");
+        server.service().faults().add(lost.skip_first(1).times(1));
 
         let jobs = folder.path().join("jobs");
         for _ in 0..2 {

@@ -58,7 +58,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_rejected_import_is_sent_again_from_its_start_and_one_of_unknown_outcome_is_not() {
-        let server = ReferenceServer::over_http(Settings::default()).await;
+        let server = ReferenceServer::start_http(Settings::default()).await;
         let retry = RetryPolicy::default().base_delay(Duration::from_millis(1));
         let client = Client::builder().base_url(server.base_url()).api_key(server.api_key());
         let client = client.retry(retry).build().unwrap();
@@ -69,7 +69,10 @@ mod tests {
         std::fs::write(&file, format!("E-Mail,Town\n{}nobody,\n", rows.collect::<String>())).unwrap();
 
         let fail = |fault| {
-            server.service().faults().add(Rule::new(fault).on(Method::POST, "/contacts/imports").times(1))
+            server
+                .service()
+                .faults()
+                .add(Rule::new(fault).on_request(Method::POST, "/contacts/imports").times(1))
         };
         fail(Action::TooMany { retry_after: None });
         let done = import(&client, &file, segment.as_str()).await.unwrap();

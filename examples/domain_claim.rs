@@ -67,7 +67,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_domain_of_another_account_is_claimed_and_one_in_use_is_blocked() {
-        let server = ReferenceServer::with(Settings { strict_domains: true, ..Settings::default() }).await;
+        let server =
+            ReferenceServer::start_with(Settings { strict_domains: true, ..Settings::default() }).await;
         hurry(server.service());
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         let owner = Client::new(&server.base_url(), "sb_owner").unwrap();

@@ -68,7 +68,8 @@ mod tests {
     #[tokio::test]
     async fn a_new_domain_sends_its_first_email() {
         // GEN-05
-        let server = ReferenceServer::with(Settings { strict_domains: true, ..Settings::default() }).await;
+        let server =
+            ReferenceServer::start_with(Settings { strict_domains: true, ..Settings::default() }).await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         hurry(server.service());
         let published = RefCell::new(Vec::new());

@@ -59,7 +59,7 @@ mod tests {
     #[tokio::test]
     async fn a_day_with_bounces_raises_an_alarm_for_its_domain() {
         let clock = ClockStart::Frozen("2026-03-02T12:00:00Z".parse().unwrap());
-        let server = ReferenceServer::with(Settings { clock, ..Settings::default() }).await;
+        let server = ReferenceServer::start_with(Settings { clock, ..Settings::default() }).await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         for (from, to) in [
             ("hi@acme.test", "ada@example.com"),

@@ -116,7 +116,7 @@ mod tests {
     const INBOX: &str = "help@acme.test";
 
     async fn start() -> (ReferenceServer, Client) {
-        let server = ReferenceServer::over_http(Settings { beta: true, ..Settings::default() }).await;
+        let server = ReferenceServer::start_http(Settings { beta: true, ..Settings::default() }).await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         open(&client, INBOX).await.unwrap();
         (server, client)

@@ -49,8 +49,8 @@ mod tests {
     async fn a_user_authorizes_the_program_once_and_it_sends() {
         let folder = tempfile::tempdir().unwrap();
         let store = FileStore::new(folder.path().join("login"));
-        let server = ReferenceServer::over_http(Settings::default()).await;
-        server.service().listens_at(&server.base_url());
+        let server = ReferenceServer::start_http(Settings::default()).await;
+        server.service().set_base_url(&server.base_url());
         let open = |page: &str| {
             let page = page.to_owned();
             tokio::spawn(async move {

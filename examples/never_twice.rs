@@ -45,14 +45,14 @@ mod tests {
     #[tokio::test]
     async fn a_lost_response_and_a_retry_send_one_email() {
         // IDEM-07
-        let server = ReferenceServer::over_http(Settings::default()).await;
+        let server = ReferenceServer::start_http(Settings::default()).await;
         let client = Client::builder()
             .base_url(server.base_url())
             .api_key(server.api_key())
             .retry(RetryPolicy::never())
             .build()
             .unwrap();
-        server.service().faults().next(Action::DropAfter);
+        server.service().faults().add_once(Action::DropAfter);
         assert_eq!(run(&client, 17, "ada@example.com").await, Verdict::Retry);
         assert_eq!(run(&client, 17, "ada@example.com").await, Verdict::Done);
         assert_eq!(server.service().mails("sb_test").len(), 1);
@@ -64,7 +64,7 @@ mod tests {
         let server = ReferenceServer::start().await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         let unverified = Action::error(403, "validation_error", "The acme.test domain is not verified.");
-        server.service().faults().next(unverified);
+        server.service().faults().add_once(unverified);
         let held = run(&client, 18, "ada@example.com").await;
         assert!(matches!(&held, Verdict::Hold(reason) if reason.contains("not verified")), "{held:?}");
         assert!(matches!(run(&client, 19, "ada@@example.com").await, Verdict::DeadLetter(_)));

@@ -59,7 +59,7 @@ mod tests {
     async fn the_queue_leaves_the_reserve_and_continues_the_next_day() {
         let clock = ClockStart::Frozen("2026-03-02T12:00:00Z".parse().unwrap());
         let settings = Settings { daily_quota: Some(15), clock, ..Settings::default() };
-        let server = ReferenceServer::with(settings).await;
+        let server = ReferenceServer::start_with(settings).await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         let queue = queue(7);
         let rest = work(&client, &queue).await.unwrap();

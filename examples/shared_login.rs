@@ -44,7 +44,7 @@ impl Database {
             work(&database)
         })
         .await?
-        .map_err(|error| StoreError::unavailable("the database of the login").caused_by(error))
+        .map_err(|error| StoreError::unavailable("the database of the login").with_source(error))
     }
 
     async fn record(&self) -> Result<Option<TokenRecord>, StoreError> {
@@ -59,7 +59,7 @@ impl Database {
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, StoreError> {
     tokio::task::spawn_blocking(work)
         .await
-        .map_err(|error| StoreError::unavailable("a thread for the database").caused_by(error))
+        .map_err(|error| StoreError::unavailable("a thread for the database").with_source(error))
 }
 
 impl TokenStore for Database {
@@ -81,7 +81,7 @@ impl TokenStore for Database {
                 Err(rusqlite::Error::SqliteFailure(error, _)) if error.code == ErrorCode::DatabaseBusy => {
                     Err(StoreError::Busy { holder: None })
                 }
-                Err(error) => Err(StoreError::unavailable("the lock of the login").caused_by(error)),
+                Err(error) => Err(StoreError::unavailable("the lock of the login").with_source(error)),
             }
         })
     }
@@ -151,7 +151,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn servers_that_need_a_token_concurrently_refresh_it_once() {
-        let server = ReferenceServer::over_http(Settings::default()).await;
+        let server = ReferenceServer::start_http(Settings::default()).await;
         let folder = tempfile::tempdir().unwrap();
         let database = Database::at(folder.path().join("app.db"));
         login(&server, &database).await;
@@ -172,7 +172,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_record_written_under_the_lock_survives_its_holder() {
-        let server = ReferenceServer::over_http(Settings::default()).await;
+        let server = ReferenceServer::start_http(Settings::default()).await;
         let folder = tempfile::tempdir().unwrap();
         let database = Database::at(folder.path().join("app.db"));
         login(&server, &database).await;

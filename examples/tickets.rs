@@ -78,8 +78,9 @@ mod tests {
         assert_eq!(take_in(&client, &mut desk()).await.unwrap(), 3);
         arrive(&server, 3..253);
         // The request for the second page fails; the tickets from the first page are kept.
-        let failing = Rule::new(Action::answer(503, "busy")).on(Method::GET, "/emails/receiving");
-        server.service().faults().add(failing.after(1));
+        let failing =
+            Rule::new(Action::http_response(503, "busy")).on_request(Method::GET, "/emails/receiving");
+        server.service().faults().add(failing.skip_first(1));
         take_in(&client, &mut desk()).await.unwrap_err();
         assert_eq!(take_in(&client, &mut desk()).await.unwrap(), 150);
         assert_eq!(take_in(&client, &mut desk()).await.unwrap(), 0);

@@ -68,7 +68,7 @@ mod tests {
             headers: http::HeaderMap::new(),
             body: bytes::Bytes::new(),
         };
-        server.service().faults().add(Rule::new(unavailable).on(http::Method::POST, "/emails"));
+        server.service().faults().add(Rule::new(unavailable).on_request(http::Method::POST, "/emails"));
         let client = Client::builder()
             .base_url(server.base_url())
             .api_key(server.api_key())

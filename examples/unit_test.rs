@@ -40,7 +40,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_receipt_is_sent_under_the_key_of_its_order() {
-        let script = ScriptedTransport::new([Reply::lost(), Reply::json(200, json!({"id": "e1"}))]);
+        let script =
+            ScriptedTransport::new([Reply::connection_lost(), Reply::json(200, json!({"id": "e1"}))]);
         assert_eq!(send_receipt(&script.client(), 17, "ada@example.com").await, Notice::Sent);
         let requests = script.finish();
         assert_eq!(requests.len(), 2);
@@ -50,7 +51,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_failed_receipt_is_repeated_unless_its_address_is_invalid() {
-        let script = ScriptedTransport::new([Reply::lost().repeated()]);
+        let script = ScriptedTransport::new([Reply::connection_lost().repeat()]);
         assert_eq!(send_receipt(&script.client(), 17, "ada@example.com").await, Notice::Later);
         let script = ScriptedTransport::new([Reply::error(422, "validation_error")]);
         assert_eq!(send_receipt(&script.client(), 17, "ada@example.com").await, Notice::CheckAddress);

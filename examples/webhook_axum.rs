@@ -63,7 +63,7 @@ mod tests {
     #[tokio::test]
     async fn events_of_an_email_are_delivered() {
         // EVT-11
-        let server = ReferenceServer::over_http(Settings::default()).await;
+        let server = ReferenceServer::start_http(Settings::default()).await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let endpoint = format!("http://{}/hooks", listener.local_addr().unwrap());

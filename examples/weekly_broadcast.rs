@@ -56,7 +56,7 @@ mod tests {
         // BCAST-18, BCAST-26
         let wednesday = "2026-03-04T12:00:00Z".parse().unwrap();
         let settings = Settings { clock: ClockStart::Frozen(wednesday), ..Settings::default() };
-        let server = ReferenceServer::with(settings).await;
+        let server = ReferenceServer::start_with(settings).await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         let segment =
             readers(&client, &[(Some("Ada"), "ada@example.com"), (None, "bob@example.com")]).await.unwrap();

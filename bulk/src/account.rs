@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 /// ```
 /// # use idempost_bulk::{Account, RunOptions};
 /// // The API key was replaced.
-/// let options = RunOptions::default().account(Account::new().profile("work").same_account());
+/// let options = RunOptions::default().account(Account::new().profile("work").assume_same_account());
 /// // An application with a name of its own for each account.
 /// let options = RunOptions::default().account(Account::new().id("customer-17"));
 /// ```
@@ -58,7 +58,7 @@ impl Account {
     /// or each worker has its own. From then on, the job accepts both. If the assertion is wrong, recipients receive emails from another account, and
     /// some receive them twice. The base URL still has to match.
     #[must_use]
-    pub fn same_account(mut self) -> Self {
+    pub fn assume_same_account(mut self) -> Self {
         self.same = true;
         self
     }
@@ -113,7 +113,7 @@ pub enum AccountError {
         /// The profile and the base URL of the client.
         given: String,
     },
-    /// The client has another credential. If it belongs to the same account, assert that with [`Account::same_account`].
+    /// The client has another credential. If it belongs to the same account, assert that with [`Account::assume_same_account`].
     #[error("the job belongs to {owner}, and this is {given}; nothing was sent")]
     OtherAccount {
         /// The profile, the base URL and the start of the fingerprint of the job's credential.
@@ -124,7 +124,7 @@ pub enum AccountError {
     /// The access token has no subject, so it doesn't identify its account. Set [`Account::id`] instead.
     #[error("the access token doesn't identify its account: it has no claim `sub`; nothing was sent")]
     Unidentified,
-    /// The job was started, but the file that records its account is missing. [`Account::same_account`] asserts that the client uses the right one.
+    /// The job was started, but the file that records its account is missing. [`Account::assume_same_account`] asserts that the client uses the right one.
     #[error("the job was started, but {file} is missing, so its account is unknown; nothing was sent")]
     Missing {
         /// The file.
@@ -191,7 +191,7 @@ impl JobAccount {
     }
 
     /// Creates the record for the first process that sends the job, from its account as hashed with this salt.
-    pub(crate) fn first(presented: &Presented, salt: String) -> Result<Self, AccountError> {
+    pub(crate) fn new(presented: &Presented, salt: String) -> Result<Self, AccountError> {
         let credential = presented.credential()?.clone();
         Ok(Self { base_url: presented.base_url.clone(), salt, credentials: vec![credential] })
     }
@@ -257,7 +257,7 @@ mod tests {
 
     async fn job(account: Account) -> JobAccount {
         let first = presented("http://127.0.0.1:9", "re_first", account).await;
-        JobAccount::first(&first, "00ff".to_owned()).unwrap()
+        JobAccount::new(&first, "00ff".to_owned()).unwrap()
     }
 
     #[tokio::test]
@@ -281,7 +281,7 @@ mod tests {
     async fn another_base_url_is_rejected_even_if_the_account_is_affirmed() {
         // F-13
         let job = job(Account::new()).await;
-        let given = presented("http://127.0.0.1:8", "re_first", Account::new().same_account()).await;
+        let given = presented("http://127.0.0.1:8", "re_first", Account::new().assume_same_account()).await;
         assert!(matches!(job.check(&given), Err(AccountError::OtherService { .. })));
     }
 
@@ -289,7 +289,7 @@ mod tests {
     async fn an_affirmed_credential_is_added_to_the_job() {
         // F-13
         let job = job(Account::new()).await;
-        let given = presented("http://127.0.0.1:9", "re_new", Account::new().same_account()).await;
+        let given = presented("http://127.0.0.1:9", "re_new", Account::new().assume_same_account()).await;
         let extended = job.check(&given).unwrap().unwrap();
         for key in ["re_first", "re_new"] {
             assert_eq!(extended.check(&presented("http://127.0.0.1:9", key, Account::new()).await), Ok(None));

@@ -39,18 +39,20 @@ impl UnixMillis {
     }
 
     /// Returns the time elapsed since `earlier`, or `None` if `earlier` is later.
-    pub(crate) fn since(self, earlier: Self) -> Option<Duration> {
+    pub(crate) fn checked_duration_since(self, earlier: Self) -> Option<Duration> {
         self.0.checked_sub(earlier.0).map(Duration::from_millis)
     }
 
     /// Returns the time `delay` later.
-    pub(crate) fn after(self, delay: Duration) -> Self {
+    pub(crate) fn saturating_add(self, delay: Duration) -> Self {
         Self(self.0.saturating_add(Self::from(delay).0))
     }
 
     /// Returns the age of an attempt made at this time, or `None` if that is later than `now` by more than the tolerance.
     pub(crate) fn age(self, now: Self) -> Option<Duration> {
-        now.after(TOLERANCE).since(self).map(|_| now.since(self).unwrap_or_default())
+        now.saturating_add(TOLERANCE)
+            .checked_duration_since(self)
+            .map(|_| now.checked_duration_since(self).unwrap_or_default())
     }
 }
 
@@ -100,7 +102,7 @@ impl WallClock {
     }
 
     /// Moves the clock by milliseconds.
-    pub(crate) fn move_by(&self, milliseconds: i64) {
+    pub(crate) fn advance_millis(&self, milliseconds: i64) {
         self.0.fetch_add(milliseconds, Ordering::SeqCst);
     }
 }
@@ -182,18 +184,18 @@ impl State {
 impl Clock {
     /// Creates the clock of a process that starts at this time. It is in doubt if the process continues attempts of an earlier process.
     pub(crate) fn new(start: UnixMillis, wall: WallClock, continues: bool) -> Self {
-        let clock = Self::at(Duration::from_millis(start.0), wall);
+        let clock = Self::new_at(Duration::from_millis(start.0), wall);
         clock.lock().unconfirmed = continues;
         clock
     }
 
     /// Creates a clock that [follows](Self::follow) another clock, which now shows this time since the Unix epoch.
     #[cfg(feature = "nats")]
-    pub(crate) fn following(time: Duration) -> Self {
-        Self::at(time, WallClock::default())
+    pub(crate) fn new_following(time: Duration) -> Self {
+        Self::new_at(time, WallClock::default())
     }
 
-    fn at(time: Duration, wall: WallClock) -> Self {
+    fn new_at(time: Duration, wall: WallClock) -> Self {
         let at = Reading { monotonic: Instant::now(), wall: wall.now() };
         Self { wall, state: Mutex::new(State::new(time, at)) }
     }
@@ -221,7 +223,7 @@ impl Clock {
     }
 
     /// Records the service's time. A later reading shows how much time has passed.
-    pub(crate) fn saw(&self, service: Option<Duration>) {
+    pub(crate) fn observe_service_time(&self, service: Option<Duration>) {
         let Some(service) = service else { return };
         let mut state = self.lock();
         let now = state.advance(self.read());
@@ -324,7 +326,7 @@ mod tests {
     fn a_time_that_is_a_little_in_the_future_is_new_and_one_far_ahead_unknown() {
         // F-11
         let now = UnixMillis(10_000_000);
-        let ahead = |by: Duration| now.after(by).age(now);
+        let ahead = |by: Duration| now.saturating_add(by).age(now);
         assert_eq!(ahead(Duration::ZERO), Some(Duration::ZERO));
         assert_eq!(ahead(TOLERANCE), Some(Duration::ZERO));
         assert_eq!(ahead(TOLERANCE + Duration::from_millis(1)), None);

@@ -51,15 +51,15 @@ use crate::{
 /// Polling interval for the ledger.
 const COLLECT_INTERVAL: Duration = Duration::from_millis(100);
 /// Polling interval for the queue, the control record and the shared rate.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The pause after a failed call to the queue.
 const QUEUE_RETRY: Duration = Duration::from_millis(250);
 /// The number of polls that find the queue empty after which batches without a result count as lost.
-const EMPTY_LOOKS: u32 = 2;
+const MAX_EMPTY_CHECKS: u32 = 2;
 /// The number of polls without a worker after which this is reported.
-const UNATTENDED_LOOKS: u32 = 3;
+const MAX_UNATTENDED_CHECKS: u32 = 3;
 /// Every connected worker has learned within this time that it should stop.
-const INFORMED: Duration = CONTROL_INTERVAL.saturating_mul(4);
+const PROPAGATION_DELAY: Duration = CONTROL_INTERVAL.saturating_mul(4);
 
 /// Coordinates a job until it is finished or this process stops.
 pub(crate) async fn coordinate<B: Backend>(
@@ -77,7 +77,7 @@ pub(crate) async fn coordinate<B: Backend>(
     let account = if folder::is_canceled(plan.dir()) {
         None
     } else {
-        Some(folder::settle_account(plan.dir(), states.job().is_some(), &sending).await?)
+        Some(folder::resolve_account(plan.dir(), states.job().is_some(), &sending).await?)
     };
     // The returned clock is this machine's; the ages of intents are measured with the queue's clock.
     let _ = states.resume(UnixMillis::now());
@@ -115,13 +115,13 @@ pub(crate) async fn coordinate<B: Backend>(
         events,
         plan: Arc::clone(&plan),
     };
-    coordinator.settled_before = coordinator.settled();
+    coordinator.settled_before = coordinator.settled_batches();
     let ending = coordinator.run().await?;
     if ending == Ending::Finished && !coordinator.states.is_finished() {
         let counts = coordinator.counts();
         coordinator.record(&[Record::Finished(counts)]).await?;
     }
-    coordinator.leave(&ending).await?;
+    coordinator.finish(&ending).await?;
     let counts = coordinator.counts();
     counts.check(plan.counts().valid)?;
     let report = Report {
@@ -130,7 +130,7 @@ pub(crate) async fn coordinate<B: Backend>(
         replayed: coordinator.replayed,
         ..Report::new(&plan, ending, counts, started.elapsed())
     };
-    report::conclude(plan, report, lock, coordinator).await
+    report::write_report(plan, report, lock, coordinator).await
 }
 
 /// How far a cancellation has come.
@@ -188,8 +188,8 @@ impl<B: Backend> Coordinator<B> {
             if self.signal.stop() > Stop::No {
                 return Ok(Ending::Stopped);
             }
-            let due = looked.is_none_or(|looked| looked.elapsed() >= LOOK_INTERVAL);
-            let worked = self.work(due).await;
+            let due = looked.is_none_or(|looked| looked.elapsed() >= CHECK_INTERVAL);
+            let worked = self.run_round(due).await;
             if due {
                 looked = Some(Instant::now());
             }
@@ -211,7 +211,7 @@ impl<B: Backend> Coordinator<B> {
     }
 
     /// Does one round of work.
-    async fn work(&mut self, look: bool) -> Result<Option<Ending>> {
+    async fn run_round(&mut self, look: bool) -> Result<Option<Ending>> {
         if look && folder::is_canceled(self.plan.dir()) {
             self.cancellation = Cancellation::Requested;
         }
@@ -225,8 +225,8 @@ impl<B: Backend> Coordinator<B> {
             self.restore(true).await?;
         }
         self.supply().await?;
-        let ending = if look { self.look().await? } else { None };
-        // Must follow `look`: a worker records the result before it returns the lease, so no result of a returned lease is missed.
+        let ending = if look { self.check_queue().await? } else { None };
+        // Must follow `check_queue`: a worker records the result before it returns the lease, so no result of a returned lease is missed.
         let collected = self.collect().await;
         if let Err(BulkError::Queue(QueueError::Lost { .. })) = collected {
             self.restore(true).await?;
@@ -239,7 +239,7 @@ impl<B: Backend> Coordinator<B> {
     }
 
     /// Follows requests of other processes, and checks for batches that the queue has lost.
-    async fn look(&mut self) -> Result<Option<Ending>> {
+    async fn check_queue(&mut self) -> Result<Option<Ending>> {
         self.follow_folder().await?;
         let Some((control, revision)) = load_control(&self.backend).await? else {
             self.restore(true).await?;
@@ -253,7 +253,7 @@ impl<B: Backend> Coordinator<B> {
             return Ok(None);
         }
         self.control = Some((control, revision));
-        self.look_at_rate().await?;
+        self.read_shared_rate().await?;
         let entries = self.backend.stats().await?;
         self.memory.save(self.plan.dir())?;
         if asked != ControlState::Running {
@@ -262,13 +262,13 @@ impl<B: Backend> Coordinator<B> {
             return Ok((ends && self.workers_have_stopped(entries.leased)).then_some(ending));
         }
         self.stopping_since = None;
-        self.look_for_workers().await?;
+        self.check_for_workers().await?;
         if !self.is_supplied() || !entries.is_empty() {
             self.empty_looks = 0;
             return Ok(None);
         }
         self.empty_looks += 1;
-        if self.empty_looks >= EMPTY_LOOKS {
+        if self.empty_looks >= MAX_EMPTY_CHECKS {
             self.empty_looks = 0;
             self.supply_again().await?;
         }
@@ -276,13 +276,13 @@ impl<B: Backend> Coordinator<B> {
     }
 
     /// Reports once when no worker serves the job.
-    async fn look_for_workers(&mut self) -> Result<()> {
+    async fn check_for_workers(&mut self) -> Result<()> {
         if self.backend.is_attended().await? {
             self.unattended = 0;
             return Ok(());
         }
         self.unattended = self.unattended.saturating_add(1);
-        if self.unattended == UNATTENDED_LOOKS {
+        if self.unattended == MAX_UNATTENDED_CHECKS {
             let _ = self.events.try_send(Event::NoWorkers);
         }
         Ok(())
@@ -292,7 +292,7 @@ impl<B: Backend> Coordinator<B> {
     fn workers_have_stopped(&mut self, leased: u64) -> bool {
         let stopping = self.stopping_since.get_or_insert_with(Instant::now).elapsed();
         // The queue counts the leases of killed workers until another worker asks for a batch, which none does now.
-        stopping >= INFORMED && (leased == 0 || stopping >= self.backend.lease_time())
+        stopping >= PROPAGATION_DELAY && (leased == 0 || stopping >= self.backend.lease_time())
     }
 
     /// Forwards another process's request from the job's folder to the workers.
@@ -306,12 +306,12 @@ impl<B: Backend> Coordinator<B> {
     /// Ends a canceled job: informs the workers, and collects the results of their batches in flight. Nothing that the queue has lost is restored.
     async fn cancel(&mut self, look: bool) -> Result<Option<Ending>> {
         if look {
-            let leased = self.tell_workers_to_leave().await.or_else(unless_lost)?;
+            let leased = self.request_worker_exit().await.or_else(ignore_lost_data)?;
             if self.workers_have_stopped(leased) {
                 self.cancellation = Cancellation::Complete;
             }
         }
-        self.collect().await.or_else(unless_lost)?;
+        self.collect().await.or_else(ignore_lost_data)?;
         Ok(match self.cancellation {
             _ if self.states.is_complete() => Some(Ending::Finished),
             Cancellation::Complete => Some(Ending::Stopped),
@@ -320,10 +320,10 @@ impl<B: Backend> Coordinator<B> {
     }
 
     /// Tells the workers to leave. Returns the number of batches that they haven't returned yet.
-    async fn tell_workers_to_leave(&mut self) -> Result<u64> {
+    async fn request_worker_exit(&mut self) -> Result<u64> {
         // Without a record, the queue has lost the job and the workers have nothing to send.
         let Some((control, revision)) = load_control(&self.backend).await? else { return Ok(0) };
-        self.backend.follow(&control.generation);
+        self.backend.use_generation(&control.generation);
         if matches!(control.state, ControlState::Running | ControlState::Paused) {
             set_state(&self.backend, ControlState::Canceled).await?;
         }
@@ -332,7 +332,7 @@ impl<B: Backend> Coordinator<B> {
     }
 
     /// Reads the shared rate, for progress reports and for a later resumption.
-    async fn look_at_rate(&mut self) -> Result<()> {
+    async fn read_shared_rate(&mut self) -> Result<()> {
         let Some(scope) = self.control.as_ref().map(|(control, _)| control.rate_scope.clone()) else {
             return Ok(());
         };
@@ -356,7 +356,7 @@ impl<B: Backend> Coordinator<B> {
             self.states.apply(&record).map_err(|error| BulkError::PlanChanged(error.to_string()))?;
         }
         if let Some((until, reason)) = snapshot.paused
-            && until.saturating_sub(now) > LOOK_INTERVAL
+            && until.saturating_sub(now) > CHECK_INTERVAL
         {
             let _ = self.events.try_send(Event::Paused { remaining: until.saturating_sub(now), reason });
         }
@@ -364,7 +364,7 @@ impl<B: Backend> Coordinator<B> {
     }
 
     /// Ends the coordination: informs the workers and removes what is no longer needed.
-    async fn leave(&mut self, ending: &Ending) -> Result<()> {
+    async fn finish(&mut self, ending: &Ending) -> Result<()> {
         self.memory.save(self.plan.dir())?;
         if *ending != Ending::Finished && self.cancellation != Cancellation::Complete {
             return Ok(());
@@ -387,7 +387,7 @@ impl<B: Backend> Coordinator<B> {
         let cleared = tokio::select! {
             () = cleared => true,
             () = sleep(Duration::from_secs(30)) => false,
-            () = self.signal.reached(Stop::Drain) => false,
+            () = self.signal.wait_for(Stop::Drain) => false,
         };
         if cleared && self.cancellation != Cancellation::None {
             folder::forget_queue(self.plan.dir())?;
@@ -408,19 +408,19 @@ impl<B: Backend> Coordinator<B> {
     }
 
     fn counts(&self) -> Counts {
-        let settled = self.states.settled();
+        let settled = self.states.settled_counts();
         let remaining = self.plan.counts().valid - settled.sent - settled.rejected - settled.unknown;
         Counts { remaining, ..settled }
     }
 
-    fn settled(&self) -> u64 {
+    fn settled_batches(&self) -> u64 {
         self.plan.counts().valid - self.counts().remaining
     }
 
     fn report_progress(&mut self) {
         let counts = self.counts();
         let elapsed = self.started.elapsed();
-        let settled = self.settled() - self.settled_before;
+        let settled = self.settled_batches() - self.settled_before;
         let remaining = crate::run::remaining(elapsed, settled, counts.remaining);
         let progress = Progress { counts, elapsed, remaining, ..self.progress.clone() };
         let _ = self.events.try_send(Event::Progress(progress));
@@ -442,13 +442,13 @@ impl<B: Backend> Coordinator<B> {
     async fn pause(&self, time: Duration) {
         tokio::select! {
             () = sleep(time) => {}
-            () = self.signal.reached(Stop::Drain) => {}
+            () = self.signal.wait_for(Stop::Drain) => {}
         }
     }
 }
 
 /// Ignores lost data, which must not prevent a cancellation.
-fn unless_lost<T: Default>(error: BulkError) -> Result<T> {
+fn ignore_lost_data<T: Default>(error: BulkError) -> Result<T> {
     match error {
         BulkError::Queue(QueueError::Lost { .. }) => Ok(T::default()),
         error => Err(error),

@@ -20,7 +20,7 @@ impl Counts {
     }
 
     /// Adds other counts.
-    pub(crate) fn plus(&self, other: &Self) -> Self {
+    pub(crate) fn combine(&self, other: &Self) -> Self {
         Self {
             sent: self.sent + other.sent,
             rejected: self.rejected + other.rejected,

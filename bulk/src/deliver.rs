@@ -103,7 +103,7 @@ pub(crate) trait Ledger: Send {
     fn is_responsive(&self) -> bool;
 
     /// Returns whether a rejection with this status concerns only this request.
-    fn is_refused_alone(&mut self, status: u16) -> bool;
+    fn is_rejected_alone(&mut self, status: u16) -> bool;
 
     fn rejections(&self) -> &Rejections;
 }
@@ -127,7 +127,7 @@ impl Rejections {
     fn count(&self, result: &AttemptResult) -> Option<String> {
         let (status, message) = match result {
             AttemptResult::Rejected { status, message } => (*status, &**message),
-            AttemptResult::Partial { emails } => match all_rejected(emails) {
+            AttemptResult::Partial { emails } => match rejection_message(emails) {
                 Some(message) => (200, message),
                 None => return self.reset(),
             },
@@ -149,7 +149,7 @@ impl Rejections {
 }
 
 /// Returns the first message if the service accepted a batch and rejected all of its emails.
-fn all_rejected(emails: &[EmailOutcome]) -> Option<&str> {
+fn rejection_message(emails: &[EmailOutcome]) -> Option<&str> {
     let messages = emails.iter().map(|email| match email {
         EmailOutcome::Rejected(message) => Some(&**message),
         _ => None,
@@ -183,9 +183,9 @@ pub(crate) async fn deliver<L: Ledger>(
             if !ledger.split().await? {
                 return Ok(Delivery::Stopped);
             }
-            return emails(ledger, job, prepared, false).await;
+            return deliver_emails(ledger, job, prepared, false).await;
         }
-        Attempted::Split => return emails(ledger, job, prepared, true).await,
+        Attempted::Split => return deliver_emails(ledger, job, prepared, true).await,
         Attempted::Settled(record, delivery) => (record, delivery),
         Attempted::Over(delivery) => return Ok(delivery),
     };
@@ -194,7 +194,7 @@ pub(crate) async fn deliver<L: Ledger>(
 }
 
 /// Delivers the emails of a split batch one by one. An earlier process may already have sent any of them.
-async fn emails<L: Ledger>(
+async fn deliver_emails<L: Ledger>(
     ledger: &mut L,
     job: &str,
     prepared: &Prepared,
@@ -296,7 +296,7 @@ async fn attempts<L: Ledger>(
         attempt.result = match attempt.result {
             // Resuming attempts the batch again.
             AttemptResult::Rejected { message, .. } if rejected.is_some() => AttemptResult::NotSent(message),
-            AttemptResult::Unauthorized { status, message } if ledger.is_refused_alone(status) => {
+            AttemptResult::Unauthorized { status, message } if ledger.is_rejected_alone(status) => {
                 AttemptResult::Rejected { status, message }
             }
             result => result,

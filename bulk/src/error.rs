@@ -14,7 +14,7 @@ pub type Result<T, E = BulkError> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum BulkError {
     /// The input as a whole can't be used: an unknown column, an unreadable header, an unsupported encoding.
-    #[error("{}", lines(.0))]
+    #[error("{}", join_problems(.0))]
     Input(Vec<Problem>),
     /// The stream of rows failed; nothing was planned.
     #[error("the rows can't be read")]
@@ -79,6 +79,6 @@ impl BulkError {
     }
 }
 
-fn lines(problems: &[Problem]) -> String {
+fn join_problems(problems: &[Problem]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::error::{BulkError, Result};
 
 /// The age at which a temporary folder counts as abandoned.
-const ABANDONED: Duration = Duration::from_hours(24);
+const STALE_AFTER: Duration = Duration::from_hours(24);
 
 /// Creates a file that only its owner can read.
 pub(crate) fn create(path: &Path) -> Result<File> {
@@ -84,7 +84,7 @@ pub(crate) fn free_space(dir: &Path) -> Option<u64> {
 pub(crate) fn remove_abandoned(prefix: &str, dir: &Path) {
     let is_old = |path: &Path| {
         let changed = path.metadata().and_then(|metadata| metadata.modified()).ok();
-        changed.and_then(|changed| changed.elapsed().ok()).is_some_and(|age| age > ABANDONED)
+        changed.and_then(|changed| changed.elapsed().ok()).is_some_and(|age| age > STALE_AFTER)
     };
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -111,7 +111,7 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<()> {
     file.write_all(content).map_err(writing)?;
     file.as_file().sync_all().map_err(writing)?;
     let mut file = Some(file);
-    until_free(|| match file.take().map(|file| file.persist(path)) {
+    retry_until_free(|| match file.take().map(|file| file.persist(path)) {
         Some(Err(failed)) => {
             file = Some(failed.file);
             Err(failed.error)
@@ -123,7 +123,7 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<()> {
 }
 
 /// Renames a file or folder. On Windows, retries for a second if another program, such as a virus scanner, has it open.
-pub(crate) fn until_free(mut operation: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+pub(crate) fn retry_until_free(mut operation: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     for _ in 0..20 {
         match operation() {
             // ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION, ERROR_LOCK_VIOLATION
@@ -190,7 +190,7 @@ mod tests {
         let in_use = || io::Error::from_raw_os_error(32);
         let calls_until_free = |failure: &dyn Fn() -> io::Error| {
             let mut calls = 0;
-            let result = until_free(|| {
+            let result = retry_until_free(|| {
                 calls += 1;
                 if calls < 3 { Err(failure()) } else { Ok(()) }
             });
@@ -257,7 +257,7 @@ mod tests {
             let path = dir.path().join(name);
             create_dir(&path).unwrap();
             let input = create(&path.join("input")).unwrap();
-            let long_ago = std::time::SystemTime::now() - 2 * ABANDONED;
+            let long_ago = std::time::SystemTime::now() - 2 * STALE_AFTER;
             if name != ".planning-in-use" {
                 input.set_modified(long_ago).unwrap();
             }

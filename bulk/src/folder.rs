@@ -51,7 +51,7 @@ pub(crate) fn open(plan: &Plan) -> Result<Opened> {
 
 /// Binds a job that hasn't sent anything to the account, or checks that the account is the job's. The caller holds the job's lock. `is_started` is
 /// whether a process may have sent.
-pub(crate) async fn settle_account(dir: &Path, is_started: bool, sending: &Sending) -> Result<JobAccount> {
+pub(crate) async fn resolve_account(dir: &Path, is_started: bool, sending: &Sending) -> Result<JobAccount> {
     let (found, salt) = read_account(dir).await?;
     let presented = sending.present(&salt).await?;
     let (account, changed) = match found {
@@ -59,8 +59,8 @@ pub(crate) async fn settle_account(dir: &Path, is_started: bool, sending: &Sendi
             Some(extended) => (extended, true),
             None => (found, false),
         },
-        None if is_started && !presented.affirms_same_account() => return Err(missing(dir).into()),
-        None => (JobAccount::first(&presented, salt)?, true),
+        None if is_started && !presented.affirms_same_account() => return Err(missing_job(dir).into()),
+        None => (JobAccount::new(&presented, salt)?, true),
     };
     if changed {
         let text = serde_json::to_vec_pretty(&account);
@@ -77,7 +77,7 @@ pub(crate) async fn check_account(plan: &Plan, is_started: bool, sending: &Sendi
     let (found, salt) = read_account(plan.dir()).await?;
     match found {
         Some(found) => found.check(&sending.present(&salt).await?).map(drop)?,
-        None if is_started && !sending.affirms_same_account() => return Err(missing(plan.dir()).into()),
+        None if is_started && !sending.affirms_same_account() => return Err(missing_job(plan.dir()).into()),
         None => {}
     }
     Ok(())
@@ -112,7 +112,7 @@ async fn read_account(dir: &Path) -> Result<(Option<JobAccount>, String)> {
     .await
 }
 
-fn missing(dir: &Path) -> AccountError {
+fn missing_job(dir: &Path) -> AccountError {
     AccountError::Missing { file: dir.join(ACCOUNT).display().to_string() }
 }
 

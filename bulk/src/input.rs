@@ -159,7 +159,7 @@ impl Input {
         Self::new(From::Reader { name: name.into(), reader: Box::new(reader) }, None)
     }
 
-    fn spooled(path: TempPath) -> Self {
+    fn from_spool(path: TempPath) -> Self {
         Self::new(From::Spooled(path), Some(Format::JsonLines))
     }
 

@@ -117,7 +117,7 @@ impl Job {
         let plan = Arc::clone(&self.plan);
         Ok(Run::spawn(|_, signal, events| async move {
             let later = Arc::clone(&plan);
-            if let Some(part) = blocking(move || parts::unfinished(&later)).await?.first() {
+            if let Some(part) = blocking(move || parts::unfinished_parts(&later)).await?.first() {
                 let message =
                     format!("an earlier part of the job isn't finished; first resume {}", part.id());
                 return Err(BulkError::NotRunnable(message));
@@ -249,7 +249,7 @@ impl Job {
     async fn request(&self, request: folder::Request) -> Result<()> {
         let plan = Arc::clone(&self.plan);
         blocking(move || {
-            for part in parts::unfinished(&plan)? {
+            for part in parts::unfinished_parts(&plan)? {
                 folder::request(part.dir(), request)?;
             }
             folder::request(plan.dir(), request)

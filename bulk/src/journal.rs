@@ -89,7 +89,7 @@ impl Journal {
         let durable = self.queue.push(records).map_err(|cause| self.error(&cause))?;
         match durable.await {
             Ok(outcome) => outcome.map_err(|cause| self.error(&cause)),
-            Err(_) => Err(self.error(&Arc::new(writer::stopped()))),
+            Err(_) => Err(self.error(&Arc::new(writer::stopped_error()))),
         }
     }
 

@@ -31,7 +31,7 @@ impl LastEvents {
 
 /// Reads the service's list of emails from the newest one back to the job's first attempt.
 pub(crate) async fn read(plan: Arc<Plan>, client: &Client) -> Result<LastEvents> {
-    let (mut events, oldest) = blocking(move || sent(&plan)).await?;
+    let (mut events, oldest) = blocking(move || sent_emails(&plan)).await?;
     let (mut missing, oldest) = (events.len(), UNIX_EPOCH + oldest.saturating_sub(TOLERANCE));
     let mut emails = client.emails().list().page_size(100).stream();
     while missing > 0
@@ -49,7 +49,7 @@ pub(crate) async fn read(plan: Arc<Plan>, client: &Client) -> Result<LastEvents>
 }
 
 /// Returns the sent emails, and the time of the first attempt since the Unix epoch.
-fn sent(plan: &Plan) -> Result<(HashMap<SentId, Option<LastEvent>>, Duration)> {
+fn sent_emails(plan: &Plan) -> Result<(HashMap<SentId, Option<LastEvent>>, Duration)> {
     let (mut sent, mut first) = (HashMap::new(), None);
     journal::read(&plan.dir().join(JOURNAL), |record| {
         match record {

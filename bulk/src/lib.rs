@@ -44,7 +44,7 @@
 //!   that were in flight during a crash can become unknown, and only if the job isn't resumed within 23 hours.
 //!
 //! A job belongs to the account that sent its first request, because idempotency keys are only valid within one account. Every later client has to
-//! use the same credential, or [assert](Account::same_account) that its credential belongs to the same account.
+//! use the same credential, or [assert](Account::assume_same_account) that its credential belongs to the same account.
 //!
 //! All of this relies on the service honoring idempotency keys, and on the folder: a lock keeps a second process out. A copy of the folder has the
 //! same keys but doesn't know what the original has sent.

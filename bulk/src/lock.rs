@@ -40,7 +40,7 @@ impl JobLock {
         let mut file = private_file(&path).map_err(BulkError::io("open", &path))?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(in_use(folder, &mut file)),
+            Err(TryLockError::WouldBlock) => return Err(in_use_error(folder, &mut file)),
             Err(TryLockError::Error(error)) => return Err(BulkError::io("lock", path)(error)),
         }
         let holder = Holder { pid: process::id(), started: UnixMillis::now().0 };
@@ -77,7 +77,7 @@ fn write(file: &mut File, holder: &Holder) -> io::Result<()> {
     file.write_all(&serde_json::to_vec(holder)?)
 }
 
-fn in_use(folder: &Path, file: &mut File) -> BulkError {
+fn in_use_error(folder: &Path, file: &mut File) -> BulkError {
     let mut text = String::new();
     // Where locks are mandatory (Windows), the holder can't be read.
     let holder = match file.read_to_string(&mut text) {
@@ -87,8 +87,11 @@ fn in_use(folder: &Path, file: &mut File) -> BulkError {
     let holder = holder.map_or_else(
         || "another process".to_owned(),
         |holder| {
-            let since = UnixMillis::now().since(UnixMillis(holder.started)).unwrap_or_default().as_secs();
-            format!("process {}, started {} ago,", holder.pid, for_humans(since))
+            let since = UnixMillis::now()
+                .checked_duration_since(UnixMillis(holder.started))
+                .unwrap_or_default()
+                .as_secs();
+            format!("process {}, started {} ago,", holder.pid, format_duration(since))
         },
     );
     BulkError::NotRunnable(format!(
@@ -97,7 +100,7 @@ fn in_use(folder: &Path, file: &mut File) -> BulkError {
     ))
 }
 
-fn for_humans(seconds: u64) -> String {
+fn format_duration(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds} s"),
         60..3_600 => format!("{} min", seconds / 60),
@@ -147,7 +150,7 @@ mod tests {
 
     #[test]
     fn ages_are_written_in_the_largest_unit() {
-        let ages = [0, 59, 60, 3_599, 3_600, 86_399, 86_400, 900_000].map(for_humans);
+        let ages = [0, 59, 60, 3_599, 3_600, 86_399, 86_400, 900_000].map(format_duration);
         assert_eq!(ages, ["0 s", "59 s", "1 min", "59 min", "1 h", "23 h", "1 d", "10 d"]);
     }
 }

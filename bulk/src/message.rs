@@ -8,7 +8,7 @@ use serde_json::Value;
 
 mod compiled;
 
-pub(crate) use compiled::{Compiled, UsedVariable, is_list_unsubscribe, variable};
+pub(crate) use compiled::{Compiled, UsedVariable, is_list_unsubscribe, to_variable};
 
 /// The message of a job: the defaults for all rows. A row's own columns override them field by field.
 ///

@@ -82,7 +82,7 @@ pub(crate) fn visit(plan: &Plan, mut visit: impl FnMut(RowOutcome) -> Result<()>
         if let (Some((batch, at, hash)), None) = (outcomes, &failure) {
             let visited = preparer.prepare(batch).and_then(|prepared| {
                 let key = idempotency_key(plan.id(), batch, &hash);
-                rows(prepared, &record).try_for_each(|(row, recipient, outcome)| {
+                row_outcomes(prepared, &record).try_for_each(|(row, recipient, outcome)| {
                     visit(RowOutcome {
                         row,
                         recipient,
@@ -102,13 +102,13 @@ pub(crate) fn visit(plan: &Plan, mut visit: impl FnMut(RowOutcome) -> Result<()>
 
 /// Returns the HTTP status and the message of a rejected email: from its own response if it was sent alone, otherwise from the 200 response to its
 /// batch.
-fn rejection(message: &str) -> (u16, &str) {
+fn split_rejection(message: &str) -> (u16, &str) {
     let own = message.strip_prefix("HTTP ").and_then(|rest| rest.split_once(": "));
     own.and_then(|(status, reason)| Some((status.parse().ok()?, reason))).unwrap_or((200, message))
 }
 
 /// Assigns the outcome of a batch to its rows.
-fn rows(prepared: Prepared, record: &Record) -> impl Iterator<Item = (u64, String, Outcome)> {
+fn row_outcomes(prepared: Prepared, record: &Record) -> impl Iterator<Item = (u64, String, Outcome)> {
     prepared.rows.into_iter().enumerate().map(move |(i, row)| {
         let outcome = match record {
             Record::Result { ids, .. } => {
@@ -120,7 +120,7 @@ fn rows(prepared: Prepared, record: &Record) -> impl Iterator<Item = (u64, Strin
             Record::Partial { emails, .. } => match emails.get(i) {
                 Some(EmailOutcome::Accepted(id)) => Outcome::Sent { id: id.to_string() },
                 Some(EmailOutcome::Rejected(message)) => {
-                    let (status, reason) = rejection(message);
+                    let (status, reason) = split_rejection(message);
                     Outcome::Rejected { status, reason: reason.to_owned() }
                 }
                 _ => Outcome::Unknown {

@@ -58,7 +58,7 @@ impl Part {
     }
 
     /// Returns whether the part holds an email of a batch, and why not.
-    fn held(&self, batch: u32, email: usize, with_unknown: bool) -> Held {
+    fn email_state(&self, batch: u32, email: usize, with_unknown: bool) -> Held {
         let unknown = if with_unknown { Held::Unknown } else { Held::Taken };
         match self.states.state(batch) {
             Some(BatchState::Fresh) if self.canceled => Held::Unsent,
@@ -84,15 +84,15 @@ impl Part {
         })?;
         let (mut batches, mut singles) = (batches.into_iter(), singles.into_iter());
         let (mut open, mut email) = (None, 0);
-        draft.keys_of(&self.plan, |kind, key| {
+        draft.visit_keys(&self.plan, |kind, key| {
             let held = match kind {
-                BatchKind::Single => singles.next().map(|batch| self.held(batch, 0, with_unknown)),
+                BatchKind::Single => singles.next().map(|batch| self.email_state(batch, 0, with_unknown)),
                 BatchKind::Batch => {
                     if open.is_none_or(|(_, count)| email == count) {
                         (open, email) = (batches.next(), 0);
                     }
                     email += 1;
-                    open.map(|(batch, _)| self.held(batch, email - 1, with_unknown))
+                    open.map(|(batch, _)| self.email_state(batch, email - 1, with_unknown))
                 }
             };
             known.add(key, held.unwrap_or(Held::Taken))
@@ -104,7 +104,7 @@ impl Part {
         let open = |state: fn(&BatchState) -> bool| {
             self.plan.count_emails(|batch| self.states.state(batch).is_some_and(|found| state(&found)))
         };
-        let mut counts = self.states.settled();
+        let mut counts = self.states.settled_counts();
         if self.canceled {
             counts.unknown += open(|state| matches!(state, BatchState::Maybe { .. }))?;
         } else {
@@ -131,9 +131,9 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
     let draft = Draft::new(input, message, options, dir)?;
     let _lock = files::lock(&dir.join(LOCK))?;
     let changed = options.changed;
-    let parts = match draft.existing()? {
+    let parts = match draft.find_existing()? {
         Some(plan) if !(options.add && folder::is_canceled(plan.dir())) => {
-            match continuing(&draft, &plan, options)? {
+            match find_continued(&draft, &plan, options)? {
                 Some(parts) => parts,
                 None => return Ok(plan),
             }
@@ -150,7 +150,7 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
     let is_another = options.again || parts.is_empty() || !(options.add || unfinished || fields.is_empty());
     if is_another {
         let plan = draft.write(&mut KnownRows::default(), changed)?.publish(Vec::new())?;
-        return replaced(&unstarted, plan);
+        return remove_unstarted(&unstarted, plan);
     }
     // A trial of the first rows is the first part of the whole job.
     let is_limited = fields.is_empty() && parts.iter().all(|part| draft.has_input_of(&part.plan));
@@ -181,7 +181,7 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
             new: counts.valid + counts.skipped,
             changed: written.changed,
             first_changed: written.first_changed,
-            missing: known.missing(),
+            missing: known.missing_count(),
         })));
     }
     let is_canceled = parts.last().is_some_and(|part| part.canceled);
@@ -191,14 +191,14 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
     let separate = is_separate && !options.add;
     let after =
         if separate { Vec::new() } else { parts.iter().map(|part| part.plan.id().to_owned()).collect() };
-    replaced(&unstarted, written.publish(after)?)
+    remove_unstarted(&unstarted, written.publish(after)?)
 }
 
 /// Plans a new part with these rows of an earlier one, except rows that another part has sent or will send; `None` if none are left. Blocks.
 pub(crate) fn retry(of: &Plan, rows: Selection, with_unknown: bool) -> Result<Option<Plan>> {
-    let draft = of.draft_of(rows)?;
+    let draft = of.draft_part(rows)?;
     let _lock = files::lock(&files::parent(of.dir()).join(LOCK))?;
-    let parts = with_earlier(draft.latest_after(of.id())?.map_or_else(|| Plan::read(of.dir()), Ok)?)?;
+    let parts = with_earlier(draft.find_latest_after(of.id())?.map_or_else(|| Plan::read(of.dir()), Ok)?)?;
     // An unfinished retry already holds the rows.
     let open = parts.iter().rfind(|part| !part.canceled && !part.is_complete() && part.plan.id() != of.id());
     if let Some(open) = open {
@@ -219,8 +219,8 @@ pub(crate) fn retry(of: &Plan, rows: Selection, with_unknown: bool) -> Result<Op
 
 /// Returns the job's parts that this plan of the same input belongs to, if a later part is unfinished: running the plan alone would send none of that
 /// part's rows. With a limit, the plan's own rows are enough, and a retry is continued only when rows are added.
-fn continuing(draft: &Draft, plan: &Plan, options: &PlanOptions) -> Result<Option<Vec<Part>>> {
-    let latest = if options.limit.is_none() { draft.latest_after(plan.id())? } else { None };
+fn find_continued(draft: &Draft, plan: &Plan, options: &PlanOptions) -> Result<Option<Vec<Part>>> {
+    let latest = if options.limit.is_none() { draft.find_latest_after(plan.id())? } else { None };
     let Some(latest) = latest else { return Ok(None) };
     let parts = with_earlier(latest)?;
     let mut later = parts.iter().skip_while(|part| part.plan.id() != plan.id()).skip(1);
@@ -230,15 +230,15 @@ fn continuing(draft: &Draft, plan: &Plan, options: &PlanOptions) -> Result<Optio
 
 /// Reads a plan and its earlier parts, oldest first.
 fn with_earlier(plan: Plan) -> Result<Vec<Part>> {
-    let mut parts = earlier(&plan)?;
+    let mut parts = earlier_parts(&plan)?;
     parts.push(Part::read(plan)?);
     Ok(parts)
 }
 
 /// Reads the parts before a plan. A part whose folder is missing was deleted by its owner.
-fn earlier(plan: &Plan) -> Result<Vec<Part>> {
+fn earlier_parts(plan: &Plan) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
-    for id in plan.after() {
+    for id in plan.earlier_parts() {
         let dir = plan.dir().with_file_name(id);
         if dir.exists() {
             parts.push(Part::read(Plan::read(&dir)?)?);
@@ -248,11 +248,11 @@ fn earlier(plan: &Plan) -> Result<Vec<Part>> {
 }
 
 /// Removes plans that were never started, which another plan replaces, and gives that plan their account.
-fn replaced(unstarted: &[Part], plan: Plan) -> Result<Plan> {
+fn remove_unstarted(unstarted: &[Part], plan: Plan) -> Result<Plan> {
     for part in unstarted.iter().filter(|part| part.plan.id() != plan.id()) {
         remove(&part.plan)?;
     }
-    for id in plan.after() {
+    for id in plan.earlier_parts() {
         folder::inherit_account(&plan.dir().with_file_name(id), plan.dir())?;
     }
     Ok(plan)
@@ -270,7 +270,7 @@ pub(crate) fn remove(plan: &Plan) -> Result<()> {
 
 /// Removes the folders of a plan and its earlier parts.
 pub(crate) fn delete(plan: &Plan) -> Result<()> {
-    for part in earlier(plan)? {
+    for part in earlier_parts(plan)? {
         remove(&part.plan)?;
     }
     remove(plan)
@@ -280,30 +280,30 @@ pub(crate) fn delete(plan: &Plan) -> Result<()> {
 ///
 /// # Errors
 /// Another plan has replaced it.
-pub(crate) fn start(plan: &Plan) -> Result<Vec<Plan>> {
+pub(crate) fn mark_started(plan: &Plan) -> Result<Vec<Plan>> {
     let _lock = files::lock(&files::parent(plan.dir()).join(LOCK))?;
     FileStorage::open(&plan.dir().join(folder::JOURNAL))?;
-    unfinished(plan)
+    unfinished_parts(plan)
 }
 
 /// Returns the earlier parts that still have rows to send.
-pub(crate) fn unfinished(plan: &Plan) -> Result<Vec<Plan>> {
-    let parts = earlier(plan)?.into_iter().filter(|part| !part.canceled && !part.is_complete());
+pub(crate) fn unfinished_parts(plan: &Plan) -> Result<Vec<Plan>> {
+    let parts = earlier_parts(plan)?.into_iter().filter(|part| !part.canceled && !part.is_complete());
     Ok(parts.map(|part| part.plan).collect())
 }
 
 /// Sums the counts of a plan and its earlier parts.
-pub(crate) fn counts(plan: &Plan) -> Result<Counts> {
+pub(crate) fn sum_counts(plan: &Plan) -> Result<Counts> {
     let own = Part::read(Plan::read(plan.dir())?)?.counts()?;
-    Ok(own.plus(&counts_before(plan)?))
+    Ok(own.combine(&counts_before(plan)?))
 }
 
 /// Sums the counts of the parts before a plan, except rows that the plan or a later part retried.
 pub(crate) fn counts_before(plan: &Plan) -> Result<Counts> {
     let mut sum = Counts::default();
-    let parts = earlier(plan)?;
+    let parts = earlier_parts(plan)?;
     for part in &parts {
-        sum = sum.plus(&part.counts()?);
+        sum = sum.combine(&part.counts()?);
     }
     for planned in parts.iter().map(|part| part.plan.counts()).chain([plan.counts()]) {
         sum.rejected = sum.rejected.saturating_sub(planned.retried_rejected);

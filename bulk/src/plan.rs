@@ -134,7 +134,7 @@ impl Draft {
     }
 
     /// Opens the plan of the same input, message, options and origin, if there is one.
-    pub(crate) fn existing(&self) -> Result<Option<Plan>> {
+    pub(crate) fn find_existing(&self) -> Result<Option<Plan>> {
         let (Some(run), false) = (job::last_run(&self.dir, &self.base)?, self.again) else { return Ok(None) };
         let dir = self.dir.join(format!("{}-{run}", self.base));
         let mut job = Job::read(&dir)?;
@@ -148,15 +148,15 @@ impl Draft {
 
     /// Returns the latest plan with the same name, service and recipients.
     pub(crate) fn latest(&self) -> Result<Option<Plan>> {
-        self.latest_where(|plan| plan.job.shares_name(&self.job))
+        self.find_latest(|plan| plan.job.shares_name(&self.job))
     }
 
     /// Returns the latest plan of the job that this part belongs to.
-    pub(crate) fn latest_after(&self, part: &str) -> Result<Option<Plan>> {
-        self.latest_where(|plan| plan.after().iter().any(|id| id == part))
+    pub(crate) fn find_latest_after(&self, part: &str) -> Result<Option<Plan>> {
+        self.find_latest(|plan| plan.earlier_parts().iter().any(|id| id == part))
     }
 
-    fn latest_where(&self, wanted: impl Fn(&Plan) -> bool) -> Result<Option<Plan>> {
+    fn find_latest(&self, wanted: impl Fn(&Plan) -> bool) -> Result<Option<Plan>> {
         let mut latest: Option<(jiff::Timestamp, Plan)> = None;
         for entry in fs::read_dir(&self.dir).map_err(BulkError::io("read", &self.dir))?.flatten() {
             // Damaged plans and other versions are reported by `bulk list`.
@@ -199,18 +199,18 @@ impl Draft {
     ///
     /// # Errors
     /// [`BulkError::Input`] if the other plan's input doesn't have that key.
-    pub(crate) fn keys_of(
+    pub(crate) fn visit_keys(
         &self,
         plan: &Plan,
         mut visit: impl FnMut(BatchKind, RowKey) -> Result<()>,
     ) -> Result<()> {
         let mut options = plan.job.options.clone();
         options.key.clone_from(&self.job.options.key);
-        let context = plan.context_with(&options)?;
+        let context = plan.context_for(&options)?;
         let mut rows = context.rows()?;
-        while let Some((position, record)) = rows.next().map_err(|error| context.unreadable(error))? {
+        while let Some((position, record)) = rows.next().map_err(|error| context.row_error(error))? {
             let Reading::Row(row) = Row::read(record, position, &context.layout) else { continue };
-            if !context.selects(position.row) {
+            if !context.contains_row(position.row) {
                 continue;
             }
             if let Some(key) = RowKey::new(record, row.email.fields().to, &context.layout) {
@@ -260,7 +260,7 @@ impl Written {
             job.write(temporary.path())?;
             // Windows would deny access to an existing folder just as to one in use.
             let free = || if target.exists() { Err(ErrorKind::AlreadyExists.into()) } else { Ok(()) };
-            match files::until_free(|| free().and_then(|()| fs::rename(temporary.path(), &target))) {
+            match files::retry_until_free(|| free().and_then(|()| fs::rename(temporary.path(), &target))) {
                 Ok(()) => {
                     let _ = temporary.keep();
                     files::sync_dir(&dir)?;
@@ -284,7 +284,7 @@ impl Written {
 #[cfg(test)]
 pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: &Path) -> Result<Plan> {
     let draft = Draft::new(input, message, options, dir)?;
-    match draft.existing()? {
+    match draft.find_existing()? {
         Some(plan) => Ok(plan),
         None => draft.write(&mut KnownRows::default(), options.changed)?.publish(Vec::new()),
     }
@@ -314,7 +314,7 @@ impl Plan {
     }
 
     /// Drafts another part with some rows of this plan.
-    pub(crate) fn draft_of(&self, rows: Selection) -> Result<Draft> {
+    pub(crate) fn draft_part(&self, rows: Selection) -> Result<Draft> {
         let source = self.source();
         let mut input = Input::file(&source.path).format(source.format);
         input = source.delimiter.into_iter().fold(input, Input::delimiter);
@@ -354,7 +354,7 @@ impl Plan {
     }
 
     /// Returns the IDs of the job's earlier parts, oldest first; each is a plan in the same folder as this one.
-    pub fn after(&self) -> &[String] {
+    pub fn earlier_parts(&self) -> &[String] {
         &self.job.after
     }
 
@@ -374,7 +374,7 @@ impl Plan {
     }
 
     /// Returns the time of planning, in RFC 3339 format.
-    pub fn created(&self) -> &str {
+    pub fn created_at(&self) -> &str {
         &self.job.created
     }
 
@@ -454,11 +454,11 @@ impl Plan {
     }
 
     fn context(&self) -> Result<Context> {
-        self.context_with(&self.job.options)
+        self.context_for(&self.job.options)
     }
 
     /// Returns a context that reads the plan's own rows with these options.
-    fn context_with(&self, options: &JobOptions) -> Result<Context> {
+    fn context_for(&self, options: &JobOptions) -> Result<Context> {
         let mut context = Context::new(self.source(), &self.job.message, options)?;
         let path = self.dir.join(ROWS);
         let damaged =

@@ -32,7 +32,7 @@ pub use control::{Control, ControlState, JobFile, Priority, RunningJob, set_stat
 pub(crate) use control::{load_control, pause, store_control};
 pub use durability::Durability;
 pub use error::QueueError;
-pub use ledger::{Entry, Intended, Intent, IntentState, Ledger, StoredIntent};
+pub use ledger::{Entry, Intent, IntentResult, IntentState, Ledger, StoredIntent};
 pub use nats::{NatsJob, NatsQueue};
 pub use options::{QueueAuth, QueueOptions};
 pub use storage::{Cell, CellKey, Identity, Storage};
@@ -87,13 +87,13 @@ pub trait Queue: Send + Sync + 'static {
     fn extend(&self, lease: &Lease) -> impl Future<Output = Result<()>> + Send;
 
     /// Removes a batch that has a result.
-    fn done(&self, lease: &Lease) -> impl Future<Output = Result<()>> + Send;
+    fn complete(&self, lease: &Lease) -> impl Future<Output = Result<()>> + Send;
 
     /// Returns a batch unfinished, for another worker. This doesn't count as a failed delivery: [`Lease::deliveries`] restarts.
     fn reject(&self, lease: &Lease) -> impl Future<Output = Result<()>> + Send;
 
     /// Signals to the coordinator that the job has a worker, until the call is dropped.
-    fn attend(&self) -> impl Future<Output = Result<()>> + Send;
+    fn announce_worker(&self) -> impl Future<Output = Result<()>> + Send;
 
     /// Returns whether the job has a worker.
     fn is_attended(&self) -> impl Future<Output = Result<bool>> + Send;

@@ -20,7 +20,7 @@ use crate::{
     files::blocking,
     outcomes::{self, Outcome},
     plan::Plan,
-    report::{List, time},
+    report::{List, format_time},
 };
 
 const NAME: &str = "reconciled.csv";
@@ -118,12 +118,12 @@ impl Search {
         }
         search.add_subjects(plan)?;
         for (i, row) in search.rows.iter().enumerate() {
-            search.by_recipients.entry(recipients(row.recipient.split("; "))).or_default().push(i);
+            search.by_recipients.entry(recipients_key(row.recipient.split("; "))).or_default().push(i);
         }
         let Self { by_recipients, taken, .. } = &mut search;
         outcomes::visit(plan, |row| {
             if let Outcome::Sent { id } = row.outcome
-                && by_recipients.contains_key(&recipients(row.recipient.split("; ")))
+                && by_recipients.contains_key(&recipients_key(row.recipient.split("; ")))
             {
                 taken.insert(id);
             }
@@ -169,7 +169,7 @@ impl Search {
         if self.taken.contains(email.id.as_str()) {
             return;
         }
-        let Some(candidates) = self.by_recipients.get(&recipients(email.to.iter().map(String::as_str)))
+        let Some(candidates) = self.by_recipients.get(&recipients_key(email.to.iter().map(String::as_str)))
         else {
             return;
         };
@@ -199,7 +199,7 @@ impl Search {
                 &row.recipient,
                 row.subject.as_deref().unwrap_or_default(),
                 &row.batch.to_string(),
-                &time(row.first_attempt),
+                &format_time(row.first_attempt),
                 &row.reason,
                 result,
                 id,
@@ -211,7 +211,7 @@ impl Search {
 }
 
 /// Returns the addresses without names, lowercased and sorted.
-fn recipients<'a>(addresses: impl Iterator<Item = &'a str>) -> String {
+fn recipients_key<'a>(addresses: impl Iterator<Item = &'a str>) -> String {
     let bare = |text: &str| {
         let text = text.trim();
         let bare = text.strip_suffix('>').and_then(|text| Some(text.rsplit_once('<')?.1)).unwrap_or(text);
@@ -237,8 +237,8 @@ mod tests {
 
     #[test]
     fn names_case_and_order_of_recipients_do_not_matter() {
-        let one = recipients("Ada <ADA@x.test>; b@x.test".split("; "));
-        assert_eq!(one, recipients(["b@x.test", "ada@X.test"].into_iter()));
-        assert_ne!(one, recipients(["ada@x.test"].into_iter()));
+        let one = recipients_key("Ada <ADA@x.test>; b@x.test".split("; "));
+        assert_eq!(one, recipients_key(["b@x.test", "ada@X.test"].into_iter()));
+        assert_ne!(one, recipients_key(["ada@x.test"].into_iter()));
     }
 }

@@ -6,7 +6,7 @@ use std::{path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use files::{List, conclude, forget, read, time};
+pub(crate) use files::{List, format_time, read, remove_report, write_report};
 
 use crate::{
     counts::Counts,
@@ -94,7 +94,7 @@ impl Report {
     }
 
     /// Turns the report of an earlier part, with which the run ended, into the job's report.
-    pub(crate) fn of_job(self, plan: &Plan, counts: Counts) -> Self {
+    pub(crate) fn into_job_report(self, plan: &Plan, counts: Counts) -> Self {
         let PlanCounts { rows, invalid, blank, .. } = *plan.counts();
         Self { job: plan.id().to_owned(), rows, invalid, blank, counts, ..self }
     }

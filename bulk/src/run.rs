@@ -91,18 +91,20 @@ impl Run {
         let sender = Arc::new(sender);
         Self::spawn(|stop, control, events| async move {
             let earlier = Arc::clone(&plan);
-            let parts = blocking(move || parts::start(&earlier)).await?;
+            let parts = blocking(move || parts::mark_started(&earlier)).await?;
             let (kept, given) = (Arc::clone(&plan), options.schedule.clone());
-            let options =
-                RunOptions { schedule: blocking(move || schedule::kept(&kept, given)).await?, ..options };
+            let options = RunOptions {
+                schedule: blocking(move || schedule::store_or_load(&kept, given)).await?,
+                ..options
+            };
             for part in parts.into_iter().map(Arc::new) {
                 let (control, stop, events) = (control.clone(), stop.clone(), events.clone());
                 let (sender, sending) = (Arc::clone(&sender), sending.clone());
                 let report = execute(part, sender, sending, options.clone(), control, stop, events).await?;
                 if report.ending != Ending::Finished {
                     let counted = Arc::clone(&plan);
-                    let counts = blocking(move || parts::counts(&counted)).await?;
-                    return Ok(report.of_job(&plan, counts));
+                    let counts = blocking(move || parts::sum_counts(&counted)).await?;
+                    return Ok(report.into_job_report(&plan, counts));
                 }
             }
             execute(plan, sender, sending, options, control, stop, events).await
@@ -218,7 +220,7 @@ impl<S> Shared<S> {
     /// Returns why a rule pauses the job.
     fn broken_rule(&self, rules: &[StopRule]) -> Option<Ending> {
         let feedback = self.sampler.as_ref().map(Sampler::feedback).unwrap_or_default();
-        let Counts { sent, rejected, .. } = self.states().settled();
+        let Counts { sent, rejected, .. } = self.states().settled_counts();
         let outcomes = BadOutcomes { rejected, settled: sent + rejected, feedback };
         let rows = self.plan.counts().valid;
         let reason = rules.iter().find_map(|rule| rule.reason(&outcomes, rows));
@@ -227,7 +229,7 @@ impl<S> Shared<S> {
     }
 
     fn counts(&self) -> Counts {
-        let settled = self.states().settled();
+        let settled = self.states().settled_counts();
         let remaining = self.plan.counts().valid - settled.sent - settled.rejected - settled.unknown;
         Counts { remaining, ..settled }
     }
@@ -247,7 +249,7 @@ async fn execute<S: Sender>(
     let opening = Arc::clone(&plan);
     let Opened { lock, journal, mut states } = blocking(move || folder::open(&opening)).await?;
     if let Some(sending) = &sending {
-        folder::settle_account(plan.dir(), states.job().is_some(), sending).await?;
+        folder::resolve_account(plan.dir(), states.job().is_some(), sending).await?;
     }
     let start = states.resume(options.wall.now().into());
     let clock = Clock::new(start, options.wall.clone(), states.maybe().next().is_some());
@@ -270,7 +272,7 @@ async fn execute<S: Sender>(
         None
     };
     // Salvaging a journal relies on this order.
-    let work: Vec<u32> = states.maybe().chain(states.fresh()).collect();
+    let work: Vec<u32> = states.maybe().chain(states.unsent_batches()).collect();
     let shared = Arc::new(Shared {
         plan: Arc::clone(&plan),
         sender,
@@ -299,7 +301,7 @@ async fn execute<S: Sender>(
     let ended = ended?;
     let (counted, counting) = (Arc::clone(&shared), Arc::clone(&plan));
     let remaining = blocking(move || counting.count_emails(|batch| counted.states().is_open(batch))).await?;
-    let counts = Counts { remaining, ..shared.states().settled() };
+    let counts = Counts { remaining, ..shared.states().settled_counts() };
     counts.check(plan.counts().valid)?;
     let earlier = Arc::clone(&plan);
     let earlier = blocking(move || parts::counts_before(&earlier)).await?;
@@ -321,9 +323,9 @@ async fn execute<S: Sender>(
         requests: shared.tally.requests.load(Ordering::Relaxed),
         throttled: pace.throttled,
         replayed: shared.tally.replayed.load(Ordering::Relaxed),
-        ..Report::new(&plan, ending, counts.plus(&earlier), started.elapsed())
+        ..Report::new(&plan, ending, counts.combine(&earlier), started.elapsed())
     };
-    report::conclude(plan, report, lock, shared).await
+    report::write_report(plan, report, lock, shared).await
 }
 
 /// Delivers batches until all are done or the job stops. Returns the ending if the job stopped for a reason other than a request to stop.
@@ -383,7 +385,7 @@ async fn deliver_all<S: Sender>(
                 }
             }
             _ = tick.tick() => {
-                monitor.look();
+                monitor.observe();
                 if let Some(reason) = shared.outage(options.max_outage) {
                     end(Ending::Unavailable { reason });
                 }
@@ -410,7 +412,7 @@ impl<'a, S> Monitor<'a, S> {
         Self { shared, started, before: shared.counts(), paused: false, rate_at: started }
     }
 
-    fn look(&mut self) {
+    fn observe(&mut self) {
         let snapshot = self.shared.gate.snapshot();
         let counts = self.shared.counts();
         let elapsed = self.started.elapsed();

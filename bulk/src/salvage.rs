@@ -57,7 +57,7 @@ impl SalvageOptions {
     /// Also salvages a readable journal, assuming that records are missing at its end, as in an old copy or a truncated file. Any batch without an
     /// outcome may then have been started.
     #[must_use]
-    pub fn truncated(mut self) -> Self {
+    pub fn assume_truncated(mut self) -> Self {
         self.truncated = true;
         self
     }
@@ -90,21 +90,22 @@ pub struct Salvage {
 
 /// Salvages the damaged journals of a job and its earlier parts. Blocks.
 pub(crate) fn salvage(plan: &Plan, options: SalvageOptions) -> Result<Vec<Salvage>> {
-    let earlier = plan.after().iter().map(|id| plan.dir().with_file_name(id)).filter(|dir| dir.exists());
+    let earlier =
+        plan.earlier_parts().iter().map(|id| plan.dir().with_file_name(id)).filter(|dir| dir.exists());
     let parts: Vec<_> = earlier.chain([plan.dir().to_owned()]).collect();
     let salvaged = parts.iter().filter_map(|dir| {
         let part = Plan::open(dir);
-        part.and_then(|part| of_part(&part, options)).transpose()
+        part.and_then(|part| salvage_part(&part, options)).transpose()
     });
     let salvaged = salvaged.collect::<Result<Vec<_>>>()?;
     if !options.dry_run && !salvaged.is_empty() {
         // They contain the damaged journal's counts.
-        parts.iter().try_for_each(|dir| report::forget(dir))?;
+        parts.iter().try_for_each(|dir| report::remove_report(dir))?;
     }
     Ok(salvaged)
 }
 
-fn of_part(plan: &Plan, options: SalvageOptions) -> Result<Option<Salvage>> {
+fn salvage_part(plan: &Plan, options: SalvageOptions) -> Result<Option<Salvage>> {
     let _lock = JobLock::acquire(plan.dir())?;
     let path = plan.dir().join(folder::JOURNAL);
     let mut states = BatchStates::new(plan.batches());
@@ -118,7 +119,7 @@ fn of_part(plan: &Plan, options: SalvageOptions) -> Result<Option<Salvage>> {
     damage::read(&files::read(&path)?, |piece| match piece {
         Piece::Record(record) => salvager.record(&record),
         Piece::Lost(lost) => {
-            salvager.lose(lost);
+            salvager.record_loss(lost);
             Ok(())
         }
     })?;
@@ -127,7 +128,7 @@ fn of_part(plan: &Plan, options: SalvageOptions) -> Result<Option<Salvage>> {
     let count =
         |wanted: fn(BatchState) -> bool| plan.count_emails(|batch| states.state(batch).is_some_and(wanted));
     let in_flight = count(|state| matches!(state, BatchState::Maybe { .. }))?;
-    let counts = Counts { remaining: count(|state| !state.is_terminal())?, ..states.settled() };
+    let counts = Counts { remaining: count(|state| !state.is_terminal())?, ..states.settled_counts() };
     counts.check(plan.counts().valid)?;
     let damaged = if options.dry_run {
         None
@@ -143,7 +144,7 @@ fn has_retries(plan: &Plan) -> Result<bool> {
     let jobs = files::parent(plan.dir());
     let entries = fs::read_dir(jobs).map_err(BulkError::io("read", jobs))?;
     let later = entries.flatten().filter_map(|entry| Plan::read(&entry.path()).ok());
-    let mut later = later.filter(|later| later.after().iter().any(|id| id == plan.id()));
+    let mut later = later.filter(|later| later.earlier_parts().iter().any(|id| id == plan.id()));
     Ok(later.any(|later| later.counts().retried_rejected + later.counts().retried_unknown > 0))
 }
 
@@ -217,7 +218,7 @@ impl<'a, F: FnMut(u32) -> Result<(u16, BodyHash)>> Salvager<'a, F> {
         }
     }
 
-    fn lose(&mut self, Lost { offset, bytes, intents, splits }: Lost) {
+    fn record_loss(&mut self, Lost { offset, bytes, intents, splits }: Lost) {
         self.lost.push((offset, bytes));
         self.lose_records(intents, splits);
     }
@@ -266,7 +267,7 @@ impl<'a, F: FnMut(u32) -> Result<(u16, BodyHash)>> Salvager<'a, F> {
             (Record::Intent { at, .. }, Some(batch), _) => {
                 self.doubtful.remove(&batch);
                 self.newest = self.newest.max(Some(*at));
-                self.bound(batch);
+                self.bound_lost_intents(batch);
             }
             (Record::NotSent { .. }, Some(batch), _) => {
                 self.doubtful.remove(&batch);
@@ -300,7 +301,7 @@ impl<'a, F: FnMut(u32) -> Result<(u16, BodyHash)>> Salvager<'a, F> {
     }
 
     /// Uses a readable intent to bound the lost ones.
-    fn bound(&mut self, batch: u32) {
+    fn bound_lost_intents(&mut self, batch: u32) {
         let Some(recent) = &mut self.recent else { return };
         recent.insert(batch);
         if recent.len() >= MAX_CONCURRENCY {
@@ -324,7 +325,7 @@ impl<'a, F: FnMut(u32) -> Result<(u16, BodyHash)>> Salvager<'a, F> {
         let (emails, hash) = (self.request)(batch)?;
         // Without a bound, the batch has or gets an outcome, and the time is only displayed.
         let planned =
-            || self.plan.created().parse::<jiff::Timestamp>().ok()?.as_millisecond().try_into().ok();
+            || self.plan.created_at().parse::<jiff::Timestamp>().ok()?.as_millisecond().try_into().ok();
         let at = self.since.unwrap_or_else(|| UnixMillis(planned().unwrap_or(0)));
         self.add(&Record::Intent { batch, emails, at, hash })?;
         Ok(emails)
@@ -370,7 +371,8 @@ impl<'a, F: FnMut(u32) -> Result<(u16, BodyHash)>> Salvager<'a, F> {
             (Some(_), None) => usize::MAX,
         };
         let limit = if self.intents == Some(0) { 0 } else { self.limit };
-        let lost = self.states.fresh().enumerate().filter(|(n, batch)| *n < unbounded || *batch < limit);
+        let lost =
+            self.states.unsent_batches().enumerate().filter(|(n, batch)| *n < unbounded || *batch < limit);
         for batch in lost.map(|(_, batch)| batch).collect::<Vec<_>>() {
             let emails = self.add_intent(batch)?;
             if self.since.is_none() || unbounded == usize::MAX || self.is_final(emails) {

@@ -10,7 +10,7 @@
 mod days;
 mod timetable;
 
-pub(crate) use timetable::{Timetable, kept};
+pub(crate) use timetable::{Timetable, store_or_load};
 
 use idempost::problem::Problem;
 use jiff::{
@@ -79,7 +79,7 @@ impl Schedule {
     pub fn window(mut self, window: &str) -> Result<Self, Problem> {
         if minutes(window).is_none() {
             let rule = "a window must be two different times of the day, such as 08:00-20:00";
-            return Err(Problem::new("", "type", rule).found(window));
+            return Err(Problem::new("", "type", rule).with_value(window));
         }
         self.window = Some(window.to_owned());
         Ok(self)
@@ -90,7 +90,8 @@ impl Schedule {
     /// # Errors
     /// The time zone is unknown to the system.
     pub fn time_zone(mut self, name: &str) -> Result<Self, Problem> {
-        TimeZone::get(name).map_err(|error| Problem::new("", "time_zone", error.to_string()).found(name))?;
+        TimeZone::get(name)
+            .map_err(|error| Problem::new("", "time_zone", error.to_string()).with_value(name))?;
         self.time_zone = Some(name.to_owned());
         Ok(self)
     }
@@ -110,8 +111,8 @@ impl Schedule {
     }
 
     /// Returns the cap of a day.
-    fn cap_on(&self, day: Date, sent: &Days) -> u64 {
-        self.cap(sent.before(day))
+    fn day_cap(&self, day: Date, sent: &Days) -> u64 {
+        self.cap(sent.days_before(day))
     }
 
     fn is_open(&self, time: Time) -> bool {
@@ -141,7 +142,7 @@ impl Schedule {
             let day = local.date();
             if !self.is_open(local.time()) {
                 at = self.opening(&local)?;
-            } else if sent.on(day).saturating_add(emails) > self.cap_on(day, sent) {
+            } else if sent.sent_on(day).saturating_add(emails) > self.day_cap(day, sent) {
                 at = local.tomorrow().ok()?.start_of_day().ok()?.timestamp();
             } else {
                 return Some(at);
@@ -155,7 +156,7 @@ impl Schedule {
         let local = now.to_zoned(zone.clone());
         match &self.window {
             Some(window) if !self.is_open(local.time()) => format!("outside the window {window}"),
-            _ => format!("the cap of this day is {} emails", self.cap_on(local.date(), sent)),
+            _ => format!("the cap of this day is {} emails", self.day_cap(local.date(), sent)),
         }
     }
 }
@@ -188,7 +189,7 @@ mod tests {
     /// Returns when a batch that is ready at a given time in Berlin may start, given the emails sent on each day.
     fn start(schedule: &Schedule, now: &str, emails: u64, sent: &[(&str, u64)]) -> Option<String> {
         let zone = schedule.zone();
-        let days = Days::of(sent.iter().map(|(day, emails)| (day.parse().unwrap(), *emails)));
+        let days = Days::from_sent(sent.iter().map(|(day, emails)| (day.parse().unwrap(), *emails)));
         let now = now.parse::<Timestamp>().unwrap();
         let at = schedule.next_start(now, &zone, emails, &days)?;
         Some(at.to_zoned(zone).strftime("%Y-%m-%dT%H:%M%:z").to_string())

@@ -59,7 +59,7 @@ pub(crate) trait Sender: Send + Sync + 'static {
 }
 
 /// Returns a response's time since the Unix epoch.
-pub(crate) fn date(headers: &HeaderMap) -> Option<Duration> {
+pub(crate) fn response_time(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(DATE)?.to_str().ok()?;
     let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
     Duration::try_from(date.as_duration()).ok()
@@ -82,13 +82,13 @@ impl Sender for Client {
             BatchKind::Batch => call.header("x-batch-validation", "permissive"),
             BatchKind::Single => call,
         };
-        match call.typed::<Response>().with_response().await {
+        match call.with_response_type::<Response>().with_response().await {
             Ok(response) => Attempt {
                 result: response.value.result(request.emails),
                 observation: Observation::Accepted,
                 headers: response.headers,
             },
-            Err(error) => failed(&error),
+            Err(error) => classify_error(&error),
         }
     }
 
@@ -96,10 +96,10 @@ impl Sender for Client {
         // Any response states the time, even a rejection.
         let call = self.request(Method::GET, "/domains").retry(RetryPolicy::never()).timeout(TIMEOUT);
         match call.with_response().await {
-            Ok(response) => Ok(date(&response.headers)),
-            Err(Error::Api(response)) => Ok(date(&response.headers)),
+            Ok(response) => Ok(response_time(&response.headers)),
+            Err(Error::Api(response)) => Ok(response_time(&response.headers)),
             Err(error) if error.status().is_some() => Ok(None),
-            Err(error) => Err(failed(&error)),
+            Err(error) => Err(classify_error(&error)),
         }
     }
 
@@ -109,7 +109,7 @@ impl Sender for Client {
         let since = UNIX_EPOCH + Duration::from_millis(since).saturating_sub(DAY);
         let query = EmailMetricsQuery::new().metrics(metrics).emails(ids).start_date(since);
         let call = self.emails().metrics(&query).retry(RetryPolicy::never()).timeout(TIMEOUT);
-        let totals = call.await.map_err(|error| failed(&error))?.totals;
+        let totals = call.await.map_err(|error| classify_error(&error))?.totals;
         let bounced = totals.bounced.unwrap_or_default();
         Ok(Feedback {
             known: totals.delivered.unwrap_or_default() + bounced,
@@ -156,8 +156,8 @@ impl Response {
 }
 
 /// Classifies a failed attempt.
-fn failed(error: &Error) -> Attempt {
-    let reason = chain(error);
+fn classify_error(error: &Error) -> Attempt {
+    let reason = error_chain(error);
     let (result, observation) = match error {
         Error::Api(response) => return error_response(error, response, reason),
         // The client's recipient guard rejected the request; another attempt wouldn't help.
@@ -224,7 +224,7 @@ fn error_response(error: &Error, response: &ApiError, reason: Box<str>) -> Attem
 }
 
 /// Returns the messages of an error and its sources.
-fn chain(error: &dyn std::error::Error) -> Box<str> {
+fn error_chain(error: &dyn std::error::Error) -> Box<str> {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     async fn attempt(server: &ReferenceServer, client: &Client, action: Action) -> AttemptResult {
-        server.service().faults().next(action);
+        server.service().faults().add_once(action);
         let body = Bytes::from_static(
             br#"[{"from":"hi@acme.test","to":"ada@example.com","subject":"Hi","text":"Hello"}]"#,
         );
@@ -299,7 +299,8 @@ mod tests {
         let server = ReferenceServer::start().await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         for status in [302, 400, 404, 405, 422] {
-            let result = attempt(&server, &client, Action::answer(status, "<html>Not the API</html>")).await;
+            let result =
+                attempt(&server, &client, Action::http_response(status, "<html>Not the API</html>")).await;
             assert!(matches!(result, AttemptResult::Unauthorized { .. }), "{status}: {result:?}");
         }
         for (status, name) in
@@ -318,7 +319,7 @@ mod tests {
         for body in
             ["<html><title>Sign in</title></html>", "", r#"{"status":"ok"}"#, r#"{"data":[{"id":7}]}"#]
         {
-            let result = attempt(&server, &client, Action::answer(200, body)).await;
+            let result = attempt(&server, &client, Action::http_response(200, body)).await;
             assert!(matches!(result, AttemptResult::Uncertain(_)), "{body}: {result:?}");
         }
     }

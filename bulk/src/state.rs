@@ -83,7 +83,7 @@ impl Situation {
     }
 
     /// Returns the record that ends the batch because it can't be resent. `last` is the result of this process's last attempt.
-    pub(crate) fn expired(&self, last: Option<&str>) -> Record {
+    pub(crate) fn expiry_record(&self, last: Option<&str>) -> Record {
         let mut reason = match self.age {
             Some(_) => "the first attempt was more than 23 hours ago",
             None => "the clock is behind the journal, so the age of the first attempt is unknown",
@@ -157,7 +157,7 @@ const FRESH: Slot = Slot {
 };
 
 impl BatchStates {
-    /// Creates the states of a job without a journal: all batches are `fresh`.
+    /// Creates the states of a job without a journal: all batches are unsent.
     pub(crate) fn new(batches: u32) -> Self {
         Self {
             slots: vec![FRESH; batches as usize],
@@ -222,10 +222,12 @@ impl BatchStates {
                 }
             }
             Record::Result { batch, ids } => {
-                self.end(*batch, Phase::Done, Some(ids.len()), |counts, emails| counts.sent += emails)?;
+                self.finish_batch(*batch, Phase::Done, Some(ids.len()), |counts, emails| {
+                    counts.sent += emails
+                })?;
             }
             Record::Partial { batch, emails } => {
-                self.end(*batch, Phase::Partial, Some(emails.len()), |counts, _| {
+                self.finish_batch(*batch, Phase::Partial, Some(emails.len()), |counts, _| {
                     for email in emails {
                         match email {
                             EmailOutcome::Accepted(_) => counts.sent += 1,
@@ -236,10 +238,10 @@ impl BatchStates {
                 })?;
             }
             Record::Rejected { batch, .. } => {
-                self.end(*batch, Phase::Rejected, None, |counts, emails| counts.rejected += emails)?;
+                self.finish_batch(*batch, Phase::Rejected, None, |counts, emails| counts.rejected += emails)?;
             }
             Record::Unknown { batch, .. } => {
-                self.end(*batch, Phase::Unknown, None, |counts, emails| counts.unknown += emails)?;
+                self.finish_batch(*batch, Phase::Unknown, None, |counts, emails| counts.unknown += emails)?;
             }
             Record::Rate(rate) if rate.is_finite() && *rate > 0.0 => self.rate = Some(*rate),
             Record::Rate(_) => {}
@@ -257,7 +259,7 @@ impl BatchStates {
         self.slots.get_mut(batch as usize).ok_or(Contradiction("a batch that the plan doesn't have"))
     }
 
-    fn end(
+    fn finish_batch(
         &mut self,
         batch: u32,
         phase: Phase,
@@ -322,7 +324,7 @@ impl BatchStates {
                 if situation.can_be_resent() || !situation.earlier_uncertain {
                     BeforeAttempt::Resend
                 } else {
-                    BeforeAttempt::Settle(situation.expired(None))
+                    BeforeAttempt::Settle(situation.expiry_record(None))
                 }
             }
             _ => BeforeAttempt::Ended,
@@ -369,7 +371,7 @@ impl BatchStates {
     }
 
     /// Returns the batches that weren't sent.
-    pub(crate) fn fresh(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn unsent_batches(&self) -> impl Iterator<Item = u32> {
         self.in_phase(Phase::Fresh)
     }
 
@@ -378,7 +380,7 @@ impl BatchStates {
     }
 
     /// Returns the counts of the batches with a terminal state; `remaining` is 0.
-    pub(crate) fn settled(&self) -> Counts {
+    pub(crate) fn settled_counts(&self) -> Counts {
         self.counts
     }
 

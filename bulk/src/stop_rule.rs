@@ -51,7 +51,7 @@ pub(crate) struct Feedback {
 }
 
 impl Feedback {
-    pub(crate) fn plus(self, other: Self) -> Self {
+    pub(crate) fn combine(self, other: Self) -> Self {
         Self {
             known: self.known + other.known,
             bounced: self.bounced + other.bounced,
@@ -98,7 +98,7 @@ impl FromStr for StopRule {
         };
         let rule = "a rule must be bounced, complained or rejected with a share below 100, such as bounced>2%, \
              which a shell needs in quotes";
-        parse().ok_or_else(|| Problem::new("", "type", rule).found(text))
+        parse().ok_or_else(|| Problem::new("", "type", rule).with_value(text))
     }
 }
 

@@ -147,7 +147,7 @@ fn problem(path: &str, source: &str, at: usize, message: &str, found: &str) -> P
     let before = &source[..at];
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-    Problem::new(path, "placeholder", format!("line {line}, column {column}: {message}")).found(found)
+    Problem::new(path, "placeholder", format!("line {line}, column {column}: {message}")).with_value(found)
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ mod settled;
 
 pub use event::{WorkerEnding, WorkerEvent, WorkerReport};
 pub use options::WorkerOptions;
-pub(crate) use settled::Effort;
+pub(crate) use settled::RequestCounts;
 
 use std::{
     fs::File,
@@ -46,7 +46,7 @@ use tokio::{
 use self::{
     deliver::{Delivered, deliver},
     pace::Pace,
-    refusals::Refusals,
+    refusals::RejectedBatches,
     renderer::Renderer,
 };
 use crate::{
@@ -66,7 +66,7 @@ use crate::{
 /// The job's description among its files.
 pub(crate) const DESCRIPTION: &str = "description.json";
 /// How long a request for a batch waits at the queue.
-const TAKE: Duration = Duration::from_secs(2);
+const PULL_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often the worker reads the control record and the queue's clock.
 pub(crate) const CONTROL_INTERVAL: Duration = Duration::from_millis(500);
 /// The number of concurrent pulls, each with the right to send. More than one hides the network latency.
@@ -74,7 +74,7 @@ const PULLS: usize = 8;
 /// The pause after a failed call to the queue.
 const QUEUE_RETRY: Duration = Duration::from_millis(250);
 /// How long a slot of the shared rate stays usable, since using several old slots would cause a burst.
-const SLOT_LIFE: Duration = Duration::from_millis(250);
+const SLOT_LIFETIME: Duration = Duration::from_millis(250);
 /// Pauses shorter than this aren't reported.
 const MIN_REPORTED_PAUSE: Duration = Duration::from_secs(2);
 /// The number of events buffered for a slow reader; beyond it, events are dropped.
@@ -169,7 +169,7 @@ struct Shared<B, S> {
     control: watch::Receiver<Control>,
     events: mpsc::Sender<WorkerEvent>,
     tally: Tally,
-    refusals: Mutex<Refusals>,
+    refusals: Mutex<RejectedBatches>,
     rejections: Rejections,
     /// When the service last responded without a failure.
     responded: Mutex<Option<Instant>>,
@@ -188,7 +188,7 @@ struct Tally {
 impl<B: Backend, S: Sender> Start<B, S> {
     async fn run(self, stop: watch::Sender<Stop>, signal: StopSignal) -> Result<WorkerReport> {
         let joined = tokio::select! {
-            () = signal.reached(Stop::Drain) => return Ok(WorkerReport::default()),
+            () = signal.wait_for(Stop::Drain) => return Ok(WorkerReport::default()),
             joined = self.join() => joined?,
         };
         let Joined { control, plan, clock, cached: _cached } = match joined {
@@ -196,7 +196,7 @@ impl<B: Backend, S: Sender> Start<B, S> {
             Err(ending) => return Ok(WorkerReport { ending, ..WorkerReport::default() }),
         };
         let (control_sender, control) = watch::channel(control);
-        let follower = tokio::spawn(follow(
+        let follower = tokio::spawn(follow_control(
             Arc::clone(&self.backend),
             control_sender,
             Arc::clone(&clock),
@@ -227,16 +227,16 @@ impl<B: Backend, S: Sender> Start<B, S> {
             leased: Mutex::new(Instant::now()),
         });
         let ending = tokio::select! {
-            ending = work(&shared, &stop) => ending,
+            ending = deliver_batches(&shared, &stop) => ending,
             () = shared.pace.share() => Ok(WorkerEnding::Stopped),
-            () = attend(&*shared.backend) => Ok(WorkerEnding::Stopped),
+            () = announce_worker(&*shared.backend) => Ok(WorkerEnding::Stopped),
         };
         follower.abort();
         Ok(shared.report(ending?))
     }
 
     /// Reads the job's control record and the queue's clock.
-    async fn look(&self) -> Result<Option<(Control, Duration)>, QueueError> {
+    async fn find_job(&self) -> Result<Option<(Control, Duration)>, QueueError> {
         let Some((control, _)) = load_control(&*self.backend).await? else { return Ok(None) };
         let now = self.backend.now().await?;
         if let Some(cell) = self.backend.load(CellKey::Rate(&control.rate_scope)).await?
@@ -271,7 +271,7 @@ impl<B: Backend, S: Sender> Start<B, S> {
 
     /// Copies the job's files and opens its plan; `None` if the queue doesn't know the job.
     async fn try_join(&self) -> Result<Option<Result<Joined, WorkerEnding>>> {
-        let Some((control, now)) = self.look().await? else { return Ok(None) };
+        let Some((control, now)) = self.find_job().await? else { return Ok(None) };
         match control.state {
             ControlState::Finished => return Ok(Some(Err(WorkerEnding::Finished))),
             ControlState::Canceled => return Ok(Some(Err(WorkerEnding::Canceled))),
@@ -279,7 +279,7 @@ impl<B: Backend, S: Sender> Start<B, S> {
         }
         let presented = self.sending.present(&control.account.salt).await?;
         control.account.check(&presented)?;
-        self.backend.follow(&control.generation);
+        self.backend.use_generation(&control.generation);
         let dir = self.dir.clone();
         let cached = blocking(move || cache::open(&dir)).await?;
         let dir = self.dir.clone();
@@ -299,7 +299,7 @@ impl<B: Backend, S: Sender> Start<B, S> {
                 plan.id()
             )));
         }
-        let clock = Arc::new(Clock::following(now));
+        let clock = Arc::new(Clock::new_following(now));
         Ok(Some(Ok(Joined { control, plan: Arc::new(plan), clock, cached })))
     }
 }
@@ -314,16 +314,16 @@ struct Joined {
 }
 
 /// Signals to the coordinator that the job has a worker.
-async fn attend(backend: &impl Backend) {
+async fn announce_worker(backend: &impl Backend) {
     loop {
         // It ends when the connection does.
-        let _ = backend.attend().await;
+        let _ = backend.announce_worker().await;
         sleep(QUEUE_RETRY).await;
     }
 }
 
 /// Follows the control record and the queue's clock.
-async fn follow<B: Backend>(
+async fn follow_control<B: Backend>(
     backend: Arc<B>,
     control: watch::Sender<Control>,
     clock: Arc<Clock>,
@@ -346,7 +346,7 @@ async fn follow<B: Backend>(
                         control.send_modify(|control| control.state = ControlState::Canceled);
                         return;
                     }
-                    backend.follow(&found.generation);
+                    backend.use_generation(&found.generation);
                     control.send_if_modified(|current| std::mem::replace(current, found.clone()) != found);
                 }
                 if !std::mem::replace(&mut available, true) {
@@ -371,7 +371,7 @@ enum Step {
 }
 
 /// Delivers batches until the job or the worker ends.
-async fn work<B: Backend, S: Sender>(
+async fn deliver_batches<B: Backend, S: Sender>(
     shared: &Arc<Shared<B, S>>,
     stop: &watch::Sender<Stop>,
 ) -> Result<WorkerEnding> {
@@ -390,12 +390,12 @@ async fn work<B: Backend, S: Sender>(
         } else {
             let free = shared.options.concurrency - deliveries.len().min(shared.options.concurrency);
             while steps.len() < free.min(PULLS) {
-                steps.push(shared.step());
+                steps.push(shared.next_step());
             }
         }
         tokio::select! {
             biased;
-            () = shared.stop.reached(Stop::Abort) => {
+            () = shared.stop.wait_for(Stop::Abort) => {
                 deliveries.abort_all();
                 break;
             }
@@ -412,7 +412,7 @@ async fn work<B: Backend, S: Sender>(
                 Err(error) if error.is_panic() => shared.report_event(WorkerEvent::Panicked),
                 Ok(Delivered::Settled | Delivered::Released) | Err(_) => {}
             },
-            () = shared.stop.reached(Stop::Drain), if !stopping => {}
+            () = shared.stop.wait_for(Stop::Drain), if !stopping => {}
             Some(next) = steps.next() => match next {
                 Step::Deliver(lease, permit, slot) => {
                     deliveries.spawn(deliver(Arc::clone(shared), lease, permit, slot));
@@ -431,7 +431,7 @@ async fn work<B: Backend, S: Sender>(
 
 impl<B: Backend, S: Sender> Shared<B, S> {
     /// Waits for the next batch: first for the right to send, then for the batch itself.
-    async fn step(&self) -> Step {
+    async fn next_step(&self) -> Step {
         let mut control = self.control.clone();
         loop {
             let state = control.borrow_and_update().state;
@@ -450,13 +450,14 @@ impl<B: Backend, S: Sender> Shared<B, S> {
                     continue;
                 }
             }
-            let permit = self.gate.permit().await;
+            let permit = self.gate.acquire().await;
             let slot = self.slot().await;
             while self.is_running() {
-                match self.backend.take(TAKE).await {
+                match self.backend.take(PULL_TIMEOUT).await {
                     Ok(Some(lease)) => {
                         *self.leased.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-                        let usable = self.clock.now() < slot + SLOT_LIFE && self.pace.known_pause().is_none();
+                        let usable =
+                            self.clock.now() < slot + SLOT_LIFETIME && self.pace.known_pause().is_none();
                         return Step::Deliver(lease, permit, usable.then_some(slot));
                     }
                     Ok(None) if self.is_idle() => return Step::Leave(WorkerEnding::Idle),
@@ -492,10 +493,10 @@ impl<B: Backend, S: Sender> Shared<B, S> {
     }
 
     /// Resolves when the worker stops or the job is no longer running.
-    async fn interrupted(&self) {
+    async fn wait_for_stop(&self) {
         let mut control = self.control.clone();
         tokio::select! {
-            () = self.stop.reached(Stop::Drain) => {}
+            () = self.stop.wait_for(Stop::Drain) => {}
             _ = control.wait_for(|control| control.state != ControlState::Running) => {}
         }
     }
@@ -512,7 +513,7 @@ impl<B: Backend, S: Sender> Shared<B, S> {
         responded.is_some_and(|responded| responded.elapsed() < RECENT)
     }
 
-    fn refusals(&self) -> MutexGuard<'_, Refusals> {
+    fn rejected_batches(&self) -> MutexGuard<'_, RejectedBatches> {
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -11,7 +11,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, ArgMatches, Args, FromArgMatches, Subcommand};
 
-use self::examples::fold;
+use self::examples::fold_examples;
 use crate::actions::repeat::KeyFlag;
 use crate::commands::{self, alias};
 use crate::diagnostics::Fail;
@@ -44,7 +44,7 @@ pub(crate) struct Cli {
 }
 
 /// The command without arguments and nouns.
-fn bare() -> clap::Command {
+fn bare_root() -> clap::Command {
     clap::Command::new("idempost")
         .about("Command-line program and local sandbox for the Resend email API (not affiliated with Resend)")
         .version(env!("CARGO_PKG_VERSION"))
@@ -155,9 +155,9 @@ impl Command {
     /// Whether the command needs several threads: a server, or a command that sends many emails.
     pub(crate) fn is_concurrent(&self) -> bool {
         match self {
-            Self::Bulk(Noun(command)) => command.sends(),
+            Self::Bulk(Noun(command)) => command.runs_job(),
             #[cfg(feature = "sandbox")]
-            Self::Sandbox(Noun(command)) => command.serves(),
+            Self::Sandbox(Noun(command)) => command.serves_requests(),
             _ => false,
         }
     }
@@ -175,7 +175,7 @@ impl Command {
             Self::Auth(Noun(command)) => command.is_local(),
             Self::Bulk(Noun(command)) => command.is_local(),
             #[cfg(feature = "sandbox")]
-            Self::Sandbox(Noun(command)) => command.serves(),
+            Self::Sandbox(Noun(command)) => command.serves_requests(),
             _ => false,
         }
     }
@@ -191,11 +191,11 @@ impl Command {
     }
 
     /// Whether the command runs until a signal stops it, which is then a normal exit.
-    pub(crate) fn ends_by_signal(&self) -> bool {
+    pub(crate) fn runs_until_signal(&self) -> bool {
         match self {
-            Self::Emails(Noun(command)) => command.ends_by_signal(),
-            Self::Received(Noun(command)) => command.ends_by_signal(),
-            Self::Logs(Noun(command)) => command.ends_by_signal(),
+            Self::Emails(Noun(command)) => command.runs_until_signal(),
+            Self::Received(Noun(command)) => command.runs_until_signal(),
+            Self::Logs(Noun(command)) => command.runs_until_signal(),
             #[cfg(feature = "mcp")]
             Self::Mcp(_) => true,
             _ => false,
@@ -206,14 +206,14 @@ impl Command {
 /// Parses a command line. Builds only the noun that it names, and texts only for help and errors. A tree is leaked: freeing it would take a fifth of
 /// the time, and the program exits soon.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
-    let matches = if let Some(matches) = matches_of_noun(arguments) {
+    let matches = if let Some(matches) = parse_noun(arguments) {
         matches
     } else {
-        let noun = if noun_of(arguments).is_some() { first_word(arguments) } else { None };
+        let noun = if find_noun(arguments).is_some() { first_word(arguments) } else { None };
         let mut root = noun.and_then(|(noun, _)| tree_of(&noun)).unwrap_or_else(overview);
         let matches = root.try_get_matches_from_mut(arguments);
         std::mem::forget(root);
-        matches.map_err(|error| suggesting_nouns(error, arguments))?
+        matches.map_err(|error| suggest_nouns(error, arguments))?
     };
     Cli::from_arg_matches(&matches)
 }
@@ -231,7 +231,7 @@ pub(crate) fn expand_alias(
     }
     let nouns = || Command::augment_subcommands(clap::Command::new("idempost"));
     let alias = first_word(&arguments).and_then(|(name, end)| {
-        let (_, command) = alias::all(env).into_iter().find(|(known, _)| *known == name)?;
+        let (_, command) = alias::load_all(env).into_iter().find(|(known, _)| *known == name)?;
         nouns().find_subcommand(&name).is_none().then_some((name, command, end))
     });
     let Some((name, command, end)) = alias else { return Ok((arguments, None)) };
@@ -251,7 +251,7 @@ fn first_word(arguments: &[OsString]) -> Option<(String, usize)> {
 }
 
 /// The first argument that is the name of a noun, although it may be a flag's value.
-fn noun_of(arguments: &[OsString]) -> Option<clap::Command> {
+fn find_noun(arguments: &[OsString]) -> Option<clap::Command> {
     let nouns = Command::augment_subcommands(clap::Command::new("idempost"));
     let noun = arguments.iter().skip(1).find_map(|argument| nouns.find_subcommand(argument)).cloned();
     std::mem::forget(nouns);
@@ -259,11 +259,11 @@ fn noun_of(arguments: &[OsString]) -> Option<clap::Command> {
 }
 
 /// Suggests the nouns that have this verb, if the command line has no noun before it: `emails send` for `send`.
-fn suggesting_nouns(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
+fn suggest_nouns(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
     let Some(ContextValue::String(verb)) = error.get(ContextKind::InvalidSubcommand).cloned() else {
         return error;
     };
-    let tree = tree();
+    let tree = command_tree();
     let mut before = arguments.iter().skip(1).take_while(|argument| **argument != *verb);
     if before.any(|argument| tree.find_subcommand(argument).is_some()) {
         return error;
@@ -280,7 +280,7 @@ fn suggesting_nouns(mut error: clap::Error, arguments: &[OsString]) -> clap::Err
 }
 
 /// Whether the command never changes anything at the service. Most others have `--dry-run`.
-pub(crate) fn only_reads(arguments: &[OsString]) -> bool {
+pub(crate) fn is_read_only(arguments: &[OsString]) -> bool {
     let noun = first_word(arguments).and_then(|(noun, _)| tree_of(&noun));
     let tree = noun.unwrap_or_else(overview);
     let mut command = &tree;
@@ -300,8 +300,8 @@ pub(crate) fn only_reads(arguments: &[OsString]) -> bool {
 
 /// Parses with only the first noun built, and without texts. The whole tree accepts every such line too: if the noun is really a flag's value, the rest
 /// is rejected.
-fn matches_of_noun(arguments: &[OsString]) -> Option<ArgMatches> {
-    let noun = noun_of(arguments)?;
+fn parse_noun(arguments: &[OsString]) -> Option<ArgMatches> {
+    let noun = find_noun(arguments)?;
     let root = clap::Command::new("idempost").disable_help_subcommand(true).subcommand_required(true);
     let mut root = Global::augment_args(root).subcommand(noun);
     let matches = root.try_get_matches_from_mut(arguments).ok();
@@ -310,21 +310,21 @@ fn matches_of_noun(arguments: &[OsString]) -> Option<ArgMatches> {
 }
 
 /// The whole tree. Each command lists its own flags; its help refers to a page for the global ones.
-pub(crate) fn tree() -> clap::Command {
-    complete(Cli::augment_args(bare()))
+pub(crate) fn command_tree() -> clap::Command {
+    finish_tree(Cli::augment_args(bare_root()))
 }
 
 /// The tree with only this noun, which takes a fraction of the time.
 pub(crate) fn tree_of(noun: &str) -> Option<clap::Command> {
     let nouns = Command::augment_subcommands(clap::Command::new("idempost"));
     let noun = nouns.find_subcommand(noun)?.clone();
-    Some(complete(Global::augment_args(bare()).subcommand(noun)))
+    Some(finish_tree(Global::augment_args(bare_root()).subcommand(noun)))
 }
 
 /// The tree without verbs, for command lines without a noun.
 pub(crate) fn overview() -> clap::Command {
     let mut order = 0..;
-    let root = Cli::augment_args(bare()).mut_subcommands(|mut noun| {
+    let root = Cli::augment_args(bare_root()).mut_subcommands(|mut noun| {
         // Builds the noun, but not its verbs.
         noun.render_usage();
         let aliases: Vec<_> = noun.get_visible_aliases().map(str::to_owned).collect();
@@ -335,25 +335,25 @@ pub(crate) fn overview() -> clap::Command {
             .display_order(order.next().unwrap_or_default())
     });
     // Global flags would be copied to each noun.
-    complete(root.mut_args(|arg| arg.global(false)))
+    finish_tree(root.mut_args(|arg| arg.global(false)))
 }
 
 /// Builds a tree.
-fn complete(root: clap::Command) -> clap::Command {
+fn finish_tree(root: clap::Command) -> clap::Command {
     let mut root = root.mut_args(|arg| arg.hide_short_help(true).hide_long_help(true));
     root.build();
     // Leaves out `help`, since the overview must fit a screen.
     for flag in ["help", "version"] {
         root = root.mut_arg(flag, |arg| arg.hide_short_help(true));
     }
-    root.mut_subcommands(|noun| refer(noun, "idempost"))
+    root.mut_subcommands(|noun| refer_to_help(noun, "idempost"))
 }
 
-fn refer(command: clap::Command, parent: &str) -> clap::Command {
+fn refer_to_help(command: clap::Command, parent: &str) -> clap::Command {
     let path = format!("{parent} {}", command.get_name());
-    let command = command.mut_subcommands(|child| refer(child, &path));
+    let command = command.mut_subcommands(|child| refer_to_help(child, &path));
     let end = |text: Option<&StyledStr>| {
-        let text = text.map(|text| fold(&text.ansi().to_string()) + "\n\n").unwrap_or_default();
+        let text = text.map(|text| fold_examples(&text.ansi().to_string()) + "\n\n").unwrap_or_default();
         StyledStr::from(text + "Global options: idempost help options")
     };
     let long = command.get_after_long_help().map(|text| end(Some(text)));
@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn the_command_tree_is_consistent() {
-        tree().debug_assert();
+        command_tree().debug_assert();
     }
 
     #[test]
@@ -404,7 +404,7 @@ mod tests {
             found.extend([command.render_help().to_string(), command.render_long_help().to_string()]);
             command.get_subcommands_mut().for_each(|child| helps(child, found));
         }
-        let mut whole = tree();
+        let mut whole = command_tree();
         assert_eq!(overview().render_help().to_string(), whole.render_help().to_string());
         assert_eq!(overview().render_long_help().to_string(), whole.render_long_help().to_string());
         let nouns: Vec<_> = whole.get_subcommands().map(|noun| noun.get_name().to_owned()).collect();
@@ -472,7 +472,7 @@ mod tests {
 
     #[test]
     fn the_short_help_counts_the_hidden_options() {
-        let root = tree();
+        let root = command_tree();
         let send = root.find_subcommand("emails").unwrap().find_subcommand("send").unwrap();
         let hidden =
             send.get_arguments().filter(|arg| arg.is_hide_short_help_set() && !arg.is_global_set()).count();
@@ -482,7 +482,7 @@ mod tests {
 
     #[test]
     fn the_short_help_fits_a_screen() {
-        let mut root = tree().term_width(100);
+        let mut root = command_tree().term_width(100);
         root.build();
         let send = root.find_subcommand_mut("emails").unwrap().find_subcommand_mut("send").unwrap();
         let lines = send.render_help().to_string().lines().count();

@@ -100,8 +100,8 @@ impl Context {
     pub(crate) fn warn_about_settings(&self) {
         let Ok(settings) = &self.settings else { return };
         for found in settings.warnings.iter().filter(|_| !self.out.is_quiet()) {
-            if self.out.messages_are_json() {
-                write_stderr_json(&json!({ "warning": report::problem(found) }));
+            if self.out.has_json_messages() {
+                write_stderr_json(&json!({ "warning": report::problem_json(found) }));
             } else {
                 write_stderr(&report::warning(found, &self.out.terminal));
             }
@@ -135,7 +135,7 @@ impl Context {
             Some(Credential::AccessToken(token)) => builder.access_token(token.expose_secret()),
             None => match self.stored_credential(base_url)? {
                 Stored::Key(key) => {
-                    secret::know(key.expose_secret());
+                    secret::register(key.expose_secret());
                     builder.api_key(key.expose_secret())
                 }
                 Stored::Login(session) => builder.session(session),
@@ -181,7 +181,7 @@ impl Context {
         if let Some(Setting { value: Credential::ApiKey(secret) | Credential::AccessToken(secret), .. }) =
             &settings.credential
         {
-            secret::know(secret.expose_secret());
+            secret::register(secret.expose_secret());
         }
         Ok(settings.credential.as_ref())
     }
@@ -198,14 +198,14 @@ impl Context {
 
     /// Reports the completed operation on standard error if standard output is closed, even with `--quiet`.
     pub(crate) fn report_unread(&self) {
-        if let Some(operation) = self.in_flight.unreported() {
-            report::report_in_flight(&operation, self.out.messages_are_json());
+        if let Some(operation) = self.in_flight.unreported_operation() {
+            report::report_in_flight(&operation, self.out.has_json_messages());
         }
     }
 
     /// The flags that read standard input so far, such as `--api-key-file`.
     pub(crate) fn stdin(&self) -> StdinReaders {
-        StdinReaders::besides(self.global.api_key_file.as_deref())
+        StdinReaders::reserved_for(self.global.api_key_file.as_deref())
     }
 
     /// The base URL; fails if it isn't set.
@@ -245,7 +245,7 @@ impl Context {
     pub(crate) fn session(&self, credentials: &Credentials) -> Result<Session, Fail> {
         let network = self.settings()?.network();
         let (level, profile) = (self.global.verbose, credentials.profile().to_owned());
-        let (warn, note, trace) = (self.out.warner(), self.out.noter(), self.out.tracer());
+        let (warn, note, trace) = (self.out.warning_printer(), self.out.note_printer(), self.out.tracer());
         let report = Arc::new(move |report: &helper::Report| match report {
             helper::Report::Trace(lines) => trace(lines),
             helper::Report::Waiting(text) => note(text),
@@ -291,7 +291,7 @@ impl Context {
         match overview.metadata.kind {
             CredentialKind::Login => Ok(Stored::Login(self.session(&credentials)?)),
             CredentialKind::ApiKey => {
-                let key = credentials.api_key_here()?;
+                let key = credentials.api_key_blocking()?;
                 let gone = || {
                     Fail::auth("the stored API key no longer exists; nothing was sent")
                         .hint(credentials::LOGIN)

@@ -61,7 +61,7 @@ pub(crate) const LOGIN: &str = "idempost auth login";
 
 /// A failure of the credential store.
 pub(crate) fn store_failure(error: &StoreError) -> Fail {
-    let message = report::chain(error);
+    let message = report::error_chain(error);
     match error {
         StoreError::Busy { .. } => Fail::unavailable(message).hint("try again"),
         StoreError::Unreadable { .. } => Fail::auth(message).hint(LOGIN),
@@ -131,7 +131,7 @@ impl Credentials {
         run_blocking(move || {
             place.prepare()?;
             if store == StoreKind::Keyring {
-                KeyEntry { place: &place, backend: &SystemKeyring::for_a_probe() }.probe()?;
+                KeyEntry { place: &place, backend: &SystemKeyring::for_probe() }.probe()?;
             }
             // A unique name: two logins may probe at the same time.
             let path = place
@@ -151,11 +151,11 @@ impl Credentials {
     /// The stored API key, if any.
     pub(crate) async fn api_key(&self) -> Result<Option<StoredKey>, StoreError> {
         let credentials = self.clone();
-        run_blocking(move || credentials.api_key_here()).await
+        run_blocking(move || credentials.api_key_blocking()).await
     }
 
     /// The blocking variant, for the construction of a client.
-    pub(crate) fn api_key_here(&self) -> Result<Option<StoredKey>, StoreError> {
+    pub(crate) fn api_key_blocking(&self) -> Result<Option<StoredKey>, StoreError> {
         Ok(match self.store(None).peek()? {
             Some(StoredCredential::ApiKey(key)) => Some(key),
             _ => None,
@@ -187,7 +187,7 @@ impl Credentials {
     }
 
     /// The unfinished login of an earlier command.
-    pub(crate) fn unfinished(&self) -> Result<Option<Zeroizing<Vec<u8>>>, StoreError> {
+    pub(crate) fn load_unfinished_login(&self) -> Result<Option<Zeroizing<Vec<u8>>>, StoreError> {
         private_file::check_folder(self.place.folder())?;
         private_file::read(&self.place.file(place::FileKind::Login))
     }

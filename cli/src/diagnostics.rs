@@ -6,4 +6,4 @@ mod problem;
 
 pub(crate) use fail::{EXIT_CODES, Fail, Kind, Signal, repeatable_with};
 pub(crate) use in_flight::{InFlight, NextStep, Operation};
-pub(crate) use problem::{Diagnostic, Diagnostics, Missing, Origin, Problem, place};
+pub(crate) use problem::{Diagnostic, Diagnostics, Missing, Origin, Problem, line_and_column};

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
-use crate::literal::permit_local;
+use crate::literal::check_local;
 
 /// Maximum number of files with the same base name in a folder.
-const MAX_OF_A_NAME: usize = 1_000;
+const MAX_DUPLICATES: usize = 1_000;
 
 /// A file under construction. Its content appears completely with [`commit`](Self::commit), or not at all; a device or pipe receives it
 /// immediately.
@@ -25,7 +25,7 @@ pub(crate) enum Output {
 impl Output {
     /// Prepares a write to `path`, through symbolic links. A new file has mode 0600; an existing one keeps its mode and its owner.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
-        permit_local()?;
+        check_local()?;
         let existing = match std::fs::metadata(path) {
             Ok(metadata) if metadata.is_file() => Some(metadata),
             // Fails for a folder with the system's error.
@@ -104,10 +104,10 @@ pub(crate) fn write_new(
     content: &[u8],
     reuse: bool,
 ) -> io::Result<(PathBuf, bool)> {
-    permit_local()?;
+    check_local()?;
     let mut staged: Option<NamedTempFile> = None;
-    for path in (1..=MAX_OF_A_NAME).map(|number| folder.join(names(number))) {
-        if reuse && holds(&path, content)? {
+    for path in (1..=MAX_DUPLICATES).map(|number| folder.join(names(number))) {
+        if reuse && has_content(&path, content)? {
             return Ok((path, false));
         }
         let file = if let Some(file) = staged.take() {
@@ -124,7 +124,7 @@ pub(crate) fn write_new(
             Err(error) => return Err(error.error),
         }
     }
-    Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{MAX_OF_A_NAME} files with this name exist")))
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{MAX_DUPLICATES} files with this name exist")))
 }
 
 /// Reads a file of limited size; `None` if there is none. Devices are rejected, and pipes unless `pipes` is set, since they may never end.
@@ -155,7 +155,7 @@ fn is_pipe(metadata: &std::fs::Metadata) -> bool {
 
 /// Creates a folder and its parents (0700).
 pub(crate) fn create_dir(folder: &Path) -> io::Result<()> {
-    permit_local()?;
+    check_local()?;
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -221,7 +221,7 @@ fn sync(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn holds(path: &Path, content: &[u8]) -> io::Result<bool> {
+fn has_content(path: &Path, content: &[u8]) -> io::Result<bool> {
     match std::fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_file() && metadata.len() == content.len() as u64 => {
             Ok(std::fs::read(path)? == content)

@@ -12,8 +12,8 @@ use crate::input::json;
 use crate::input::json_spans::{self, Target};
 use crate::input::source::Source;
 use crate::output::fuzzing::check_shown;
-use crate::output::terminal::{is_hostile, safe, safe_lines};
-use crate::settings::file::{ConfigFile, with, without};
+use crate::output::terminal::{escape_line, is_hostile, safe_lines};
+use crate::settings::file::{ConfigFile, with_setting, without_setting};
 use crate::settings::keys::KEYS;
 
 /// The maximum number of compared positions per document.
@@ -32,7 +32,7 @@ pub fn contacts(data: &[u8]) {
 /// The calls of tools of `mcp`.
 #[cfg(feature = "mcp")]
 pub fn tools(data: &[u8]) {
-    commands::mcp::fuzzing::tools(data, crate::cli::tree);
+    commands::mcp::fuzzing::tools(data, crate::cli::command_tree);
 }
 
 /// Stored logins and API keys.
@@ -55,7 +55,7 @@ pub fn config(data: &[u8]) {
                         && file.line(entry.span.start) >= 1));
                 }
             }
-            let unknown = file.unknown();
+            let unknown = file.unknown_settings();
             check_shown(&Fail::from(unknown));
         }
         Err(fail) => {
@@ -73,7 +73,7 @@ pub fn config(data: &[u8]) {
         (Some("work"), "base_url", "https://a.test"),
         (Some("a \"b\".c"), "from", "Ada\n<a@b.test>"),
     ] {
-        let Ok(changed) = with(text, profile, key, value) else { continue };
+        let Ok(changed) = with_setting(text, profile, key, value) else { continue };
         let Ok(before) = &parsed else { continue };
         let after = ConfigFile::parse(path, &changed).unwrap_or_else(|fail| panic!("{changed:?}: {fail:?}"));
         let read = |file: &ConfigFile| {
@@ -87,7 +87,7 @@ pub fn config(data: &[u8]) {
             let texts = [before, &after].map(|file| file.get(profile, other.name).map(|entry| entry.text));
             assert_eq!(texts[0], texts[1], "{} was changed in {changed:?}", other.name);
         }
-        if let Ok(Some(removed)) = without(&changed, profile, key) {
+        if let Ok(Some(removed)) = without_setting(&changed, profile, key) {
             let after =
                 ConfigFile::parse(path, &removed).unwrap_or_else(|fail| panic!("{removed:?}: {fail:?}"));
             assert!(read(&after).is_none(), "{key} is left in {removed:?}");
@@ -150,7 +150,7 @@ pub fn json(data: &[u8]) {
             let problems = (0..count.min(20)).flat_map(|index| {
                 ["", "/to", "/a/0"].map(|place| Problem::new(format!("/{index}{place}"), "fuzz", "a rule"))
             });
-            let found = documents.found(problems.collect());
+            let found = documents.locate(problems.collect());
             check_shown(&Fail::from(found));
         }
         Err(found) => {
@@ -172,7 +172,7 @@ fn pointers(value: &Value, here: String, found: &mut Vec<String>) {
         }
         Value::Object(members) => {
             for (name, member) in members {
-                pointers(member, format!("{here}{}", json::pointer(name)), found);
+                pointers(member, format!("{here}{}", json::escape_pointer(name)), found);
             }
         }
         _ => {}
@@ -183,7 +183,7 @@ fn pointers(value: &Value, here: String, found: &mut Vec<String>) {
 /// Untrusted text at the terminal, and untrusted file names.
 pub fn shown(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    assert!(!safe(&text).chars().any(is_hostile));
+    assert!(!escape_line(&text).chars().any(is_hostile));
     assert!(!safe_lines(&text).chars().any(|char| is_hostile(char) && char != '\n' && char != '\t'));
     check_shown(&Fail::error(text.to_string()).hint(text.to_string()));
     let name = commands::received::file_name::safe(&text);

@@ -1,7 +1,7 @@
 //! Literal values: in a tool's call, no value on the command line names a file, standard input or a command.
 //!
 //! A model chooses these values, and untrusted mail may have influenced it. So this is a property of the process, not a list of flags: code calls
-//! [`permit_local`] before it uses a file or command from the command line.
+//! [`check_local`] before it uses a file or command from the command line.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,7 @@ pub(crate) fn is_enabled() -> bool {
 ///
 /// # Errors
 /// Rejects it if all values are literal.
-pub(crate) fn permit_local() -> io::Result<()> {
+pub(crate) fn check_local() -> io::Result<()> {
     if is_enabled() {
         let rule = "a tool can't use local files, standard input or commands";
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, rule));

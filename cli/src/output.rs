@@ -32,15 +32,15 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 }
 
 /// `1,000,000`.
-pub(crate) fn number(n: u64) -> String {
+pub(crate) fn format_number(n: u64) -> String {
     indicatif::HumanCount(n).to_string()
 }
 
 /// `1 row`, `1,000 rows`, `2 batches`.
-pub(crate) fn count(n: impl TryInto<u64>, one: &str) -> String {
+pub(crate) fn format_count(n: impl TryInto<u64>, one: &str) -> String {
     match (n.try_into().unwrap_or(u64::MAX), one) {
         (1, _) => format!("1 {one}"),
-        (n, "batch") => format!("{} batches", number(n)),
-        (n, _) => format!("{} {one}s", number(n)),
+        (n, "batch") => format!("{} batches", format_number(n)),
+        (n, _) => format!("{} {one}s", format_number(n)),
     }
 }

@@ -32,7 +32,7 @@ impl Drop for Foreground {
 }
 
 /// The path of the running program, even if its file has been replaced.
-pub(crate) fn this_program() -> std::io::Result<PathBuf> {
+pub(crate) fn current_program() -> std::io::Result<PathBuf> {
     if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn shell(line: &str) -> Command {
 }
 
 /// Resolves a program's name. Windows only finds `.exe` files by name, but `npm` and `code` are `npm.cmd` and `code.cmd`.
-pub(crate) fn program(name: &OsStr, env: &Env) -> OsString {
+pub(crate) fn resolve_program(name: &OsStr, env: &Env) -> OsString {
     let extensions = env.get("PATHEXT").unwrap_or(".COM;.EXE;.BAT;.CMD");
     let folders = env.raw("PATH").map(std::env::split_paths).into_iter().flatten();
     let found = if cfg!(windows) { with_extension(name, folders, extensions, Path::is_file) } else { None };
@@ -85,7 +85,7 @@ fn with_extension(
 }
 
 /// The words of a command line in a variable such as `EDITOR`, separated by spaces. Double quotes enclose words with spaces.
-pub(crate) fn words(line: &str) -> Vec<String> {
+pub(crate) fn split_words(line: &str) -> Vec<String> {
     let (mut words, mut quoted, mut started) = (vec![String::new()], false, false);
     for c in line.chars() {
         match c {
@@ -130,8 +130,8 @@ mod tests {
 
     #[test]
     fn quotes_enclose_words_with_spaces() {
-        assert_eq!(words(" code  --wait "), ["code", "--wait"]);
-        assert_eq!(words(r#""C:\Program Files\ed.exe" -m """#), [r"C:\Program Files\ed.exe", "-m", ""]);
-        assert!(words(" ").is_empty());
+        assert_eq!(split_words(" code  --wait "), ["code", "--wait"]);
+        assert_eq!(split_words(r#""C:\Program Files\ed.exe" -m """#), [r"C:\Program Files\ed.exe", "-m", ""]);
+        assert!(split_words(" ").is_empty());
     }
 }

@@ -23,7 +23,7 @@ use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, Local};
 use field::Field;
 use given::{Body, Given, Plan};
-use operation::{Done, Operation, Takes};
+use operation::{Arguments, Done, Operation};
 
 /// The commands of a noun.
 pub(crate) trait Noun: 'static {
@@ -141,11 +141,11 @@ impl Verb {
         unknown: &'static str,
         operation: &'static dyn Operation,
     ) -> Self {
-        Self::new("delete", about, operation).alias("rm").unknown(unknown)
+        Self::new("delete", about, operation).alias("rm").unknown_outcome(unknown)
     }
 
     /// A hand-written command, which describes itself.
-    pub(crate) const fn own(name: &'static str, operation: &'static dyn Operation) -> Self {
+    pub(crate) const fn custom(name: &'static str, operation: &'static dyn Operation) -> Self {
         Self::new(name, "", operation)
     }
 
@@ -180,13 +180,13 @@ impl Verb {
     }
 
     /// Shows the paging flags before the fields.
-    pub(crate) const fn pages_first(mut self) -> Self {
+    pub(crate) const fn paging_first(mut self) -> Self {
         self.pages_first = true;
         self
     }
 
     /// Adds `--clear`, with its help. Its values are the fields that the SDK can clear.
-    pub(crate) const fn clears(mut self, help: &'static str) -> Self {
+    pub(crate) const fn clear_flag(mut self, help: &'static str) -> Self {
         self.clear = Some(help);
         self
     }
@@ -204,7 +204,7 @@ impl Verb {
     }
 
     /// The text below the help, instead of columns and examples.
-    pub(crate) const fn after(mut self, text: &'static str) -> Self {
+    pub(crate) const fn after_help(mut self, text: &'static str) -> Self {
         self.after = Some(text);
         self
     }
@@ -216,25 +216,25 @@ impl Verb {
     }
 
     /// The message if the outcome of the change is unknown; `{0}` is the first ID, `{email}` the value of a field.
-    pub(crate) const fn unknown(mut self, message: &'static str) -> Self {
+    pub(crate) const fn unknown_outcome(mut self, message: &'static str) -> Self {
         self.unknown = message;
         self
     }
 
     /// Prints this argument of the command after a change, instead of the ID in the response.
-    pub(crate) const fn prints(mut self, argument: usize) -> Self {
+    pub(crate) const fn print_argument(mut self, argument: usize) -> Self {
         self.prints = Some(argument);
         self
     }
 
     /// A warning before the command runs.
-    pub(crate) const fn warns(mut self, warning: &'static str) -> Self {
+    pub(crate) const fn warning(mut self, warning: &'static str) -> Self {
         self.warning = Some(warning);
         self
     }
 
     /// Adds `--wait` for this state, and `--wait-timeout`.
-    pub(crate) const fn waits(mut self, state: &'static str, help: &'static str) -> Self {
+    pub(crate) const fn wait_flag(mut self, state: &'static str, help: &'static str) -> Self {
         self.waits = Some(state);
         self.wait_help = help;
         self
@@ -247,7 +247,7 @@ impl Verb {
     }
 
     /// Names the flag of the file with the fields.
-    pub(crate) const fn reads(mut self, flag: &'static str, help: &'static str) -> Self {
+    pub(crate) const fn input_flag(mut self, flag: &'static str, help: &'static str) -> Self {
         self.input = Some(InputFlag { flag, help, detail: "" });
         self
     }
@@ -258,14 +258,14 @@ impl Verb {
         self
     }
 
-    /// Reads the fields that are [read by hand](Field::by_hand).
+    /// Reads the fields that are [read by hand](Field::manual).
     pub(crate) const fn fill(mut self, fill: fn(&Given<'_>, &mut Body)) -> Self {
         self.fill = Some(fill);
         self
     }
 
     /// Sets a callback after a change.
-    pub(crate) const fn then(mut self, then: Then) -> Self {
+    pub(crate) const fn on_success(mut self, then: Then) -> Self {
         self.then = Some(then);
         self
     }
@@ -277,7 +277,7 @@ impl Verb {
     }
 
     /// The command runs until a signal stops it.
-    pub(crate) const fn ends_by_signal(mut self) -> Self {
+    pub(crate) const fn runs_until_signal(mut self) -> Self {
         self.ends_by_signal = true;
         self
     }
@@ -301,8 +301,8 @@ impl Verb {
         };
         let known = self.operation.fields();
         let command = self.ids.iter().fold(command, |command, id| id.add_to(command, known));
-        let pages = |command, here: bool| match self.operation.takes() {
-            Takes::Pages(paging) if here => paging.add_to(command),
+        let pages = |command, here: bool| match self.operation.arguments() {
+            Arguments::Pages(paging) if here => paging.add_to(command),
             _ => command,
         };
         let command = pages(command, self.pages_first);
@@ -345,9 +345,9 @@ impl Verb {
             }
             None => command,
         };
-        let takes = self.operation.takes();
+        let takes = self.operation.arguments();
         let command = match (takes, self.input) {
-            (Takes::Body | Takes::Send, Some(InputFlag { flag, help, detail })) => {
+            (Arguments::Body | Arguments::Send, Some(InputFlag { flag, help, detail })) => {
                 let arg = clap::Arg::new(flag).long(flag).value_name("FILE").help(help).add(Local);
                 command.arg(if detail.is_empty() {
                     arg
@@ -358,9 +358,9 @@ impl Verb {
             _ => command,
         };
         let command = match takes {
-            Takes::DryRun | Takes::Body => DryRunFlag::augment_args(command),
-            Takes::Send | Takes::Key => SendFlags::augment_args(command),
-            Takes::Nothing | Takes::Pages(_) => command,
+            Arguments::DryRun | Arguments::Body => DryRunFlag::augment_args(command),
+            Arguments::Send | Arguments::Key => SendFlags::augment_args(command),
+            Arguments::Nothing | Arguments::Pages(_) => command,
         };
         // Last, since groups of arguments also describe themselves.
         describe(command, self.about, self.detail)
@@ -372,7 +372,7 @@ impl Verb {
             let field = self.fields.iter().find_map(|field| field.setting(known.name))?;
             let empty = field.is_emptied().then(|| Value::Array(Vec::new()));
             let value = empty.or(known.clearable.then_some(Value::Null))?;
-            Some((field.cleared().into_owned(), known.name, value))
+            Some((field.clear_name().into_owned(), known.name, value))
         })
     }
 
@@ -388,7 +388,9 @@ impl Verb {
             self.fields.iter().filter(|field| !known.iter().any(|known| field.setting(known.name).is_some()));
         faults.extend(extra.filter(|_| !known.is_empty()).map(|field| fault("no field is", field.id())));
         let is_row = !self.about.is_empty();
-        if is_row && matches!(self.operation.takes(), Takes::DryRun | Takes::Body) && self.unknown.is_empty()
+        if is_row
+            && matches!(self.operation.arguments(), Arguments::DryRun | Arguments::Body)
+            && self.unknown.is_empty()
         {
             faults.push(fault("no message for", "an unknown outcome"));
         }
@@ -447,7 +449,7 @@ impl<T: Noun> Verbs<T> {
     }
 
     /// Whether the command runs until a signal stops it.
-    pub(crate) fn ends_by_signal(&self) -> bool {
+    pub(crate) fn runs_until_signal(&self) -> bool {
         self.verb.ends_by_signal
     }
 

@@ -28,12 +28,12 @@ const STACK: usize = 8 * 1024 * 1024;
 const GRACE: Duration = Duration::from_millis(200);
 
 /// A command's result, and whether its settings select JSON, if they were read.
-type Ended = (Result<(), Fail>, Option<bool>);
+type RunResult = (Result<(), Fail>, Option<bool>);
 
 /// Runs the program.
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     let env = Env::process();
-    if commands::completions::answer::run(&arguments, &env, cli::tree) {
+    if commands::completions::answer::run(&arguments, &env, cli::command_tree) {
         return ExitCode::SUCCESS;
     }
     // Without arguments, print the overview.
@@ -84,13 +84,13 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     hidden::show();
     let Err(mut fail) = result else { return 0 };
     if let Fail::Usage(report) = &mut fail
-        && (is_local || cli::only_reads(&arguments))
+        && (is_local || cli::is_read_only(&arguments))
     {
         report.summary.get_or_insert(report::headline(report));
     }
     // The configuration file may also select JSON.
     let json = asks_json.unwrap_or(json);
-    let in_flight = in_flight.unreported();
+    let in_flight = in_flight.unreported_operation();
     let next = repeat.and_then(|repeat| repeat.next(&fail, in_flight.as_ref()));
     match (&fail, &in_flight) {
         (Fail::BrokenPipe, Some(operation)) => report::report_in_flight(operation, json),
@@ -99,27 +99,33 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
         _ if json => write_stderr_json(&report::json(&fail, in_flight.as_ref(), next.as_ref())),
         _ => {
             let terminal = Terminal::detect(env, color.unwrap_or_default());
-            write_stderr(&report::human(&fail, in_flight.as_ref(), next.as_ref(), &terminal, verbose));
+            write_stderr(&report::render_text(&fail, in_flight.as_ref(), next.as_ref(), &terminal, verbose));
         }
     }
     fail.exit_code()
 }
 
 /// Runs the command; without a runtime if it needs no network.
-fn execute(cli: Cli, env: &Env, in_flight: &InFlight) -> Ended {
+fn execute(cli: Cli, env: &Env, in_flight: &InFlight) -> RunResult {
     let Cli { global, command } = cli;
     let (env, in_flight) = (env.clone(), in_flight.clone());
     let context = move || Context::new(global, env, in_flight);
     match command {
         Command::Alias(Noun(command)) => {
-            here(context, |context| commands::alias::run(&command, &cli::tree(), context))
+            run_directly(context, |context| commands::alias::run(&command, &cli::command_tree(), context))
         }
-        Command::Config(Noun(command)) => here(context, |context| commands::config::run(command, context)),
-        Command::Completions(args) => here(context, |context| commands::completions::run(&args, context)),
-        Command::Man(args) => here(context, |context| commands::man::run(&args, &cli::tree(), context)),
-        Command::Help(args) => here(context, |context| commands::help::run(&args, context)),
+        Command::Config(Noun(command)) => {
+            run_directly(context, |context| commands::config::run(command, context))
+        }
+        Command::Completions(args) => {
+            run_directly(context, |context| commands::completions::run(&args, context))
+        }
+        Command::Man(args) => {
+            run_directly(context, |context| commands::man::run(&args, &cli::command_tree(), context))
+        }
+        Command::Help(args) => run_directly(context, |context| commands::help::run(&args, context)),
         networked => {
-            if let Err(fail) = enough_files() {
+            if let Err(fail) = raise_file_limit() {
                 return (Err(fail), None);
             }
             let runtime = match runtime(&networked) {
@@ -145,7 +151,7 @@ fn runtime(command: &Command) -> io::Result<Runtime> {
 
 /// Raises the limit of open files if needed; fails if it stays too low.
 #[cfg(unix)]
-fn enough_files() -> Result<(), Fail> {
+fn raise_file_limit() -> Result<(), Fail> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     const NEEDED: u64 = 64;
     let Rlimit { current: Some(allowed), maximum } = getrlimit(Resource::Nofile) else { return Ok(()) };
@@ -159,16 +165,16 @@ fn enough_files() -> Result<(), Fail> {
 }
 
 #[cfg(not(unix))]
-fn enough_files() -> Result<(), Fail> {
+fn raise_file_limit() -> Result<(), Fail> {
     Ok(())
 }
 
-fn here(
+fn run_directly(
     context: impl FnOnce() -> Result<Context, Fail>,
     run: impl FnOnce(&Context) -> Result<(), Fail>,
-) -> Ended {
+) -> RunResult {
     match context() {
-        Ok(context) => (run(&context), Some(context.out.messages_are_json())),
+        Ok(context) => (run(&context), Some(context.out.has_json_messages())),
         Err(fail) => (Err(fail), None),
     }
 }
@@ -178,8 +184,8 @@ fn here(
 async fn run_until_signal(
     command: Command,
     context: impl FnOnce() -> Result<Context, Fail> + Send + 'static,
-) -> Ended {
-    let ends_by_signal = command.ends_by_signal();
+) -> RunResult {
+    let ends_by_signal = command.runs_until_signal();
     let mut signals = match (!command.handles_signals()).then(Signals::listen).transpose() {
         Ok(signals) => signals,
         Err(fail) => return (Err(fail), None),
@@ -193,7 +199,7 @@ async fn run_until_signal(
             Ok(context) => context,
             Err(fail) => return end.send((Err(fail), None)),
         };
-        let json = context.out.messages_are_json();
+        let json = context.out.has_json_messages();
         let result = runtime.block_on(async {
             tokio::select! {
                 result = with_service(command, context) => result,
@@ -276,8 +282,8 @@ async fn run_networked(command: Command, context: &Context) -> Result<(), Fail> 
         Command::Api(args) => commands::api::run(args, context).await,
         Command::Doctor(args) => commands::doctor::run(&args, context).await,
         #[cfg(feature = "mcp")]
-        Command::Mcp(args) => commands::mcp::run(args, &cli::tree(), context).await,
-        Command::Skill(args) => commands::skill::run(&args, &cli::tree(), context).await,
+        Command::Mcp(args) => commands::mcp::run(args, &cli::command_tree(), context).await,
+        Command::Skill(args) => commands::skill::run(&args, &cli::command_tree(), context).await,
         #[cfg(feature = "sandbox")]
         Command::Sandbox(Noun(command)) => commands::sandbox::run(command, context).await,
         // All other commands have already run without a network.
@@ -293,7 +299,7 @@ fn print(text: &str, env: &Env) -> u8 {
 
 /// Reports a failure before the command line is parsed.
 fn explain(fail: &Fail, env: &Env) -> u8 {
-    write_stderr(&report::human(fail, None, None, &Terminal::detect(env, ColorChoice::Auto), false));
+    write_stderr(&report::render_text(fail, None, None, &Terminal::detect(env, ColorChoice::Auto), false));
     fail.exit_code()
 }
 
@@ -313,7 +319,7 @@ fn report_parse_error(error: &clap::Error, arguments: &[OsString], env: &Env, js
     if json {
         write_stderr_json(&report::json(&usage(error, arguments), None, None));
     } else {
-        write_stderr(&report::human(&usage(error, arguments), None, None, &terminal, false));
+        write_stderr(&report::render_text(&usage(error, arguments), None, None, &terminal, false));
     }
     2
 }

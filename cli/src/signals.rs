@@ -91,14 +91,14 @@ impl Signals {
     /// Waits for the next signal. While another program controls the terminal, it handles Ctrl-C.
     pub(crate) async fn next(&mut self) -> Signal {
         loop {
-            let signal = self.any().await;
+            let signal = self.next_event().await;
             if signal != Signal::Interrupt || !processes::has_foreground() {
                 return signal;
             }
         }
     }
 
-    async fn any(&mut self) -> Signal {
+    async fn next_event(&mut self) -> Signal {
         #[cfg(unix)]
         {
             async fn next(signal: &mut Option<tokio::signal::unix::Signal>) -> Option<()> {

@@ -82,28 +82,31 @@ pub fn features() -> impl Iterator<Item = &'static str> + Clone {
 
 /// Checks a message (RFC 5322).
 pub fn message(raw: &[u8]) -> Report {
-    examine(raw).finish()
+    check_message(raw).finish()
 }
 
 /// Checks a message, and collects the links to request.
-pub(crate) fn examine(raw: &[u8]) -> Examined {
+pub(crate) fn check_message(raw: &[u8]) -> Examined {
     let mut findings = Findings::default();
     let parts = match mime::parse(raw) {
         Ok(Some(message)) if message.headers_raw().any(|(name, _)| is_known(name)) => {
-            Parts::of_message(raw, &message, &mut findings)
+            Parts::from_message(raw, &message, &mut findings)
         }
         unreadable => {
             let reason = unreadable.err().map_or("has no headers", mime::NotParsed::text);
-            findings.say(&rules::MESSAGE_UNREADABLE, format!("The message can't be parsed: it {reason}."));
+            findings.add_with_message(
+                &rules::MESSAGE_UNREADABLE,
+                format!("The message can't be parsed: it {reason}."),
+            );
             return Examined {
-                parts: Parts::unreadable(raw),
+                parts: Parts::from_unparsable(raw),
                 findings,
                 features: Vec::new(),
                 targets: Targets::default(),
             };
         }
     };
-    examine_parts(parts, findings)
+    check_parts(parts, findings)
 }
 
 /// Returns whether this header shows that the text is a message: the parser accepts any text.
@@ -113,13 +116,13 @@ fn is_known(header: &str) -> bool {
 }
 
 /// Checks a mail that isn't a message yet. `unsubscribe` is its `List-Unsubscribe` value, whose links aren't requested.
-pub(crate) fn examine_bodies(
+pub(crate) fn check_bodies(
     subject: &str,
     html: Option<&str>,
     text: Option<&str>,
     unsubscribe: Option<&str>,
 ) -> Examined {
-    examine_parts(Parts::of_bodies(subject, html, text, unsubscribe), Findings::default())
+    check_parts(Parts::from_bodies(subject, html, text, unsubscribe), Findings::default())
 }
 
 /// A checked mail, whose links can still be requested.
@@ -157,10 +160,10 @@ impl Examined {
     }
 }
 
-fn examine_parts(parts: Parts, mut findings: Findings) -> Examined {
+fn check_parts(parts: Parts, mut findings: Findings) -> Examined {
     parts.check(&mut findings);
-    leftovers::in_text(&parts.subject, &mut |kind, range| {
-        findings.add(rule(kind), || Spot::of(Part::Subject, &parts.subject[range]));
+    leftovers::find_in_text(&parts.subject, &mut |kind, range| {
+        findings.add(rule(kind), || Spot::in_part(Part::Subject, &parts.subject[range]));
     });
     let mut links = Links::new(Targets::new(parts.unsubscribe_urls()));
     let mut support = Support::default();
@@ -168,13 +171,13 @@ fn examine_parts(parts: Parts, mut findings: Findings) -> Examined {
     if !html.trim().is_empty() {
         let mut page = Page::default();
         document::walk(html, &mut |event| {
-            support.see(&event);
-            links.see(&event, &parts.content_ids, &mut findings);
-            page.see(&event, parts.charset, &mut findings);
+            support.visit(&event);
+            links.visit(&event, &parts.content_ids, &mut findings);
+            page.visit(&event, parts.charset, &mut findings);
         });
         page.finish(&parts, &mut findings);
     }
-    in_text(text, &mut findings);
+    check_text(text, &mut findings);
     links.text(text, html.trim().is_empty(), &mut findings);
     parts.check_unsubscribe(links.has_unsubscribe(), &mut findings);
     let targets = links.finish(&mut findings);
@@ -191,16 +194,16 @@ fn rule(kind: Leftover) -> &'static Rule {
 }
 
 /// Applies the rules about the text part alone.
-fn in_text(text: &str, findings: &mut Findings) {
+fn check_text(text: &str, findings: &mut Findings) {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        leftovers::in_text(line, &mut |kind, range| {
-            findings.add(rule(kind), || Spot::at(Part::Text, at + range.start, &line[range]));
+        leftovers::find_in_text(line, &mut |kind, range| {
+            findings.add(rule(kind), || Spot::new(Part::Text, at + range.start, &line[range]));
         });
         at += line.len();
     }
-    if let Some(at) = message::garbled(text) {
-        findings.add(&rules::GARBLED, || Spot::at(Part::Text, at, &text[at..]));
+    if let Some(at) = message::find_mojibake(text) {
+        findings.add(&rules::GARBLED, || Spot::new(Part::Text, at, &text[at..]));
     }
 }
 
@@ -216,19 +219,19 @@ struct Page {
 }
 
 impl Page {
-    fn see(&mut self, event: &Event<'_>, charset: Option<&'static Encoding>, findings: &mut Findings) {
+    fn visit(&mut self, event: &Event<'_>, charset: Option<&'static Encoding>, findings: &mut Findings) {
         match event {
             Event::Start(tag) => self.tag(tag, charset, findings),
             Event::Text(text) => {
                 self.letters += text.decoded.chars().filter(|char| char.is_alphanumeric()).count();
                 self.words.extend(words(text.decoded));
-                let place = |at, excerpt: &str| Spot::at(Part::Html, text.offset_of(at), excerpt);
+                let place = |at, excerpt: &str| Spot::new(Part::Html, text.offset_of(at), excerpt);
                 if !text.is_code {
-                    leftovers::in_text(text.decoded, &mut |kind, range| {
+                    leftovers::find_in_text(text.decoded, &mut |kind, range| {
                         findings.add(rule(kind), || place(range.start, &text.decoded[range]));
                     });
                 }
-                if let Some(at) = message::garbled(text.decoded) {
+                if let Some(at) = message::find_mojibake(text.decoded) {
                     findings.add(&rules::GARBLED, || place(at, &text.decoded[at..]));
                 }
             }
@@ -237,13 +240,13 @@ impl Page {
     }
 
     fn tag(&mut self, tag: &Tag<'_>, charset: Option<&'static Encoding>, findings: &mut Findings) {
-        let spot = || Spot::at(Part::Html, tag.offset, tag.source);
+        let spot = || Spot::new(Part::Html, tag.offset, tag.source);
         for (name, value) in tag.attributes().iter().map(|one| (&*one.name, &*one.value)) {
             let mut left = |kind, _| findings.add(rule(kind), spot);
             match name {
-                "alt" | "title" | "aria-label" | "placeholder" => leftovers::in_text(value, &mut left),
+                "alt" | "title" | "aria-label" | "placeholder" => leftovers::find_in_text(value, &mut left),
                 "href" | "src" | "background" | "action" if !is_data(value) => {
-                    leftovers::in_url(value, &mut left);
+                    leftovers::find_in_url(value, &mut left);
                 }
                 _ => {}
             }
@@ -254,11 +257,14 @@ impl Page {
                 let is_pixel = |name| tag.get(name).is_some_and(|size| matches!(size.trim(), "0" | "1"));
                 let is_pixel = is_pixel("width") && is_pixel("height");
                 self.images += usize::from(!is_pixel);
-                if tag.get("alt").is_none() && !is_pixel && !tag.is("role", "presentation") {
+                if tag.get("alt").is_none() && !is_pixel && !tag.has_attribute_value("role", "presentation") {
                     findings.add(&rules::IMAGE_WITHOUT_ALT, spot);
                 }
             }
-            "script" if !tag.is("type", "application/ld+json") && !tag.is("type", "application/json") => {
+            "script"
+                if !tag.has_attribute_value("type", "application/ld+json")
+                    && !tag.has_attribute_value("type", "application/json") =>
+            {
                 findings.add(&rules::SCRIPT, spot);
             }
             "meta" => {
@@ -269,8 +275,9 @@ impl Page {
                         .map(|(_, name)| name.to_owned())
                 };
                 let declared = tag.get("charset").map(str::to_owned);
-                let declared =
-                    declared.or_else(|| tag.is("http-equiv", "content-type").then(content).flatten());
+                let declared = declared.or_else(|| {
+                    tag.has_attribute_value("http-equiv", "content-type").then(content).flatten()
+                });
                 let declared = declared.and_then(|label| Encoding::for_label(label.trim().as_bytes()));
                 if declared.is_some_and(|declared| charset.is_some_and(|charset| charset != declared)) {
                     findings.add(&rules::CHARSET_CONFLICT, spot);
@@ -281,7 +288,7 @@ impl Page {
     }
 
     fn finish(self, parts: &Parts, findings: &mut Findings) {
-        let mut say = |rule: &Rule| findings.say(rule, rule.sentence.to_owned());
+        let mut say = |rule: &Rule| findings.add_with_message(rule, rule.sentence.to_owned());
         if !self.has_language {
             say(&rules::LANGUAGE_MISSING);
         }

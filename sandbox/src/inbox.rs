@@ -78,7 +78,7 @@ fn matching_page<T: StoredMail + Searchable>(
     mails: &Mutex<Mails<T>>,
     window: &Window,
 ) -> Result<Page<Arc<T>>, Problem> {
-    let (search, canceled) = (Search::read(call)?, call.canceled());
+    let (search, canceled) = (Search::read(call)?, call.cancellation());
     if search.is_empty() {
         return window.page_where(&lock(mails), |_| true);
     }

@@ -51,5 +51,5 @@ pub fn service(settings: Settings) -> Arc<Service> {
 /// # Panics
 /// If no socket can be bound on 127.0.0.1.
 pub async fn start(settings: Settings) -> ReferenceServer {
-    ReferenceServer::over(service(settings)).await
+    ReferenceServer::start_http_service(service(settings)).await
 }

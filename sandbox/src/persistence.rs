@@ -101,9 +101,9 @@ pub fn open(
     settings: Settings,
     on_status: impl Fn(Result<(), &PersistenceError>) + Send + 'static,
 ) -> Result<(Arc<Service>, Persistence), PersistenceError> {
-    make(folder)?;
+    create_folder(folder)?;
     let store = Store::open(folder)?;
-    let service = restore::service(&store, settings)?;
+    let service = restore::restore_service(&store, settings)?;
     service.state().set_persistent();
     let shared =
         Arc::new(Shared { stop: Mutex::new(false), wake: Condvar::new(), failing: AtomicBool::new(false) });
@@ -122,14 +122,14 @@ pub fn open(
         on_status: Box::new(on_status),
     };
     // Writes the restored state before the first request.
-    service.state().snapshot_lock.touch();
+    service.state().snapshot_lock.record_change();
     writer.write();
     let thread = std::thread::Builder::new().name("persistence".to_owned()).spawn(move || writer.run())?;
     Ok((service, Persistence { shared, thread: Some(thread) }))
 }
 
 /// Creates the folder, accessible only to its owner because it contains keys and emails.
-fn make(folder: &Path) -> io::Result<()> {
+fn create_folder(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -259,15 +259,15 @@ impl Writer {
             state.snapshot_lock.backlog().begin_write();
         } else if is_last {
             // Reads count as uses of their accounts, too.
-            batch.uses(&state.tenants.all(), &mut self.known);
+            batch.collect_tenants(&state.tenants.all(), &mut self.known);
         }
         let mut clock = Vec::new();
-        encode(&service.clock().stored(), &mut clock)?;
+        encode(&service.clock().to_stored(), &mut clock)?;
         if clock != self.clock {
             self.clock.clone_from(&clock);
             batch.clock = Some(clock);
         }
-        self.pending.then(batch);
+        self.pending.merge(batch);
         Ok(())
     }
 }

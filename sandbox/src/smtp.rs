@@ -126,7 +126,7 @@ async fn accept(
     stopped: watch::Receiver<bool>,
 ) -> io::Result<()> {
     let _ = stream.set_nodelay(true);
-    converse(Box::new(stream), service, options, stopped).await
+    handle_session(Box::new(stream), service, options, stopped).await
 }
 
 /// Serves one connection, from the greeting to its end.
@@ -139,10 +139,10 @@ pub async fn serve_connection(
     options: &Options,
 ) -> io::Result<()> {
     let (_running, stopped) = watch::channel(false);
-    converse(Box::new(stream), service, options, stopped).await
+    handle_session(Box::new(stream), service, options, stopped).await
 }
 
-async fn converse(
+async fn handle_session(
     stream: Box<dyn Stream>,
     service: Arc<Service>,
     options: &Options,
@@ -183,13 +183,13 @@ async fn run_session(
                 if wire.cut.is_some() {
                     return Ok(());
                 }
-                if !delay(wire.delay, &mut stopped).await {
+                if !wait_for(wire.delay, &mut stopped).await {
                     return Ok(());
                 }
                 session.delivered(&outcome, &mut out);
             }
             Step::Delay(by) => {
-                if !delay(by, &mut stopped).await {
+                if !wait_for(by, &mut stopped).await {
                     return Ok(());
                 }
             }
@@ -203,7 +203,7 @@ async fn run_session(
                 // Pipelined plain-text commands may have been injected (RFC 3207, 5).
                 input.clear();
                 stream = encrypt(stream, tls).await?;
-                session = session.secured(options.key.as_str().into());
+                session = session.restart_after_tls(options.key.as_str().into());
             }
             Step::Read => {
                 // Pipelined commands are answered together (RFC 2920, 3.2).
@@ -233,7 +233,7 @@ async fn run_session(
 }
 
 /// Waits for this time. Returns false if the listener stops first.
-async fn delay(by: Duration, stopped: &mut watch::Receiver<bool>) -> bool {
+async fn wait_for(by: Duration, stopped: &mut watch::Receiver<bool>) -> bool {
     tokio::select! {
         () = tokio::time::sleep(by) => true,
         _ = stopped.wait_for(|stopped| *stopped) => false,

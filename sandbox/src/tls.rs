@@ -33,7 +33,7 @@ impl Tls {
     pub fn self_signed() -> io::Result<Self> {
         let made = rcgen::generate_simple_self_signed(NAMES.map(str::to_owned)).map_err(io::Error::other)?;
         let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
-        let tls = Self::with(vec![made.cert.der().clone()], key.into())?;
+        let tls = Self::from_chain(vec![made.cert.der().clone()], key.into())?;
         Ok(Self { self_signed: Some(made.cert.pem().into()), ..tls })
     }
 
@@ -46,10 +46,10 @@ impl Tls {
         let chain = chain.map_err(io::Error::other)?;
         let key = PrivateKeyDer::from_pem_slice(key)
             .map_err(|_| io::Error::other("there is no private key in PEM format"))?;
-        Self::with(chain, key)
+        Self::from_chain(chain, key)
     }
 
-    fn with(chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>) -> io::Result<Self> {
+    fn from_chain(chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>) -> io::Result<Self> {
         let first = chain.first().ok_or_else(|| io::Error::other("there is no certificate in PEM format"))?;
         let certificate = first.as_ref().into();
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))

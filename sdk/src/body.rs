@@ -70,33 +70,33 @@ pub enum BodyPart {
 }
 
 impl Body {
-    pub(crate) fn plain(self, bytes: impl Into<Bytes>) -> Self {
-        self.with(Chunk::Plain(bytes.into()))
+    pub(crate) fn with_bytes(self, bytes: impl Into<Bytes>) -> Self {
+        self.with_chunk(Chunk::Plain(bytes.into()))
     }
 
-    pub(crate) fn encoded(self, bytes: Bytes) -> Self {
-        self.with(Chunk::Encoded(bytes))
+    pub(crate) fn with_base64(self, bytes: Bytes) -> Self {
+        self.with_chunk(Chunk::Encoded(bytes))
     }
 
     pub(crate) fn file(self, source: Arc<FileSource>) -> Self {
-        self.with(Chunk::File { source, encoded: true })
+        self.with_chunk(Chunk::File { source, encoded: true })
     }
 
     /// Adds a file without encoding it.
-    pub(crate) fn plain_file(self, source: Arc<FileSource>) -> Self {
-        self.with(Chunk::File { source, encoded: false })
+    pub(crate) fn with_file(self, source: Arc<FileSource>) -> Self {
+        self.with_chunk(Chunk::File { source, encoded: false })
     }
 
     pub(crate) fn stream_source(self, source: Arc<StreamSource>) -> Self {
-        self.with(Chunk::Stream { source, encoded: true })
+        self.with_chunk(Chunk::Stream { source, encoded: true })
     }
 
     /// Adds a stream without encoding it.
-    pub(crate) fn plain_stream(self, source: Arc<StreamSource>) -> Self {
-        self.with(Chunk::Stream { source, encoded: false })
+    pub(crate) fn with_stream(self, source: Arc<StreamSource>) -> Self {
+        self.with_chunk(Chunk::Stream { source, encoded: false })
     }
 
-    fn with(mut self, chunk: Chunk) -> Self {
+    fn with_chunk(mut self, chunk: Chunk) -> Self {
         self.len += chunk.len();
         self.chunks.push(chunk);
         self
@@ -171,9 +171,9 @@ impl Body {
         let mut body = Self::default();
         for (i, plain) in text.split(&mark).enumerate() {
             if i > 0 {
-                body = contents.next().into_iter().fold(body, Self::with);
+                body = contents.next().into_iter().fold(body, Self::with_chunk);
             }
-            body = body.plain(plain.to_owned());
+            body = body.with_bytes(plain.to_owned());
         }
         Ok(body)
     }
@@ -198,7 +198,7 @@ impl Body {
 
 impl From<Vec<u8>> for Body {
     fn from(bytes: Vec<u8>) -> Self {
-        Self::default().plain(bytes)
+        Self::default().with_bytes(bytes)
     }
 }
 
@@ -264,12 +264,12 @@ mod tests {
         let content: Vec<u8> = (0..=255).cycle().take(CHUNK * 2 + 77).collect();
         let path = scratch("twice", &content);
         let source = Arc::new(FileSource::inspect(path.clone()).await.unwrap());
-        let body = Body::default().plain("[\"").file(source).plain("\"]");
+        let body = Body::default().with_bytes("[\"").file(source).with_bytes("\"]");
         let expected = format!("[\"{}\"]", STANDARD.encode(&content)).into_bytes();
         assert_eq!(body.len(), expected.len() as u64);
         assert_eq!(sent(&body).await.unwrap(), expected);
         assert_eq!(sent(&body).await.unwrap(), expected);
-        let memory = Body::default().plain("[\"").encoded(content.into()).plain("\"]");
+        let memory = Body::default().with_bytes("[\"").with_base64(content.into()).with_bytes("\"]");
         assert_eq!(sent(&memory).await.unwrap(), expected);
         assert_eq!(memory.len(), body.len());
         std::fs::remove_file(path).unwrap();
@@ -285,8 +285,8 @@ mod tests {
         let streamed = Arc::new(StreamSource::new(content.len() as u64, open));
         let expected = [b"<".as_slice(), &content, b">"].concat();
         for body in [
-            Body::default().plain("<").plain_file(source).plain(">"),
-            Body::default().plain("<").plain_stream(streamed).plain(">"),
+            Body::default().with_bytes("<").with_file(source).with_bytes(">"),
+            Body::default().with_bytes("<").with_stream(streamed).with_bytes(">"),
         ] {
             assert_eq!(body.len(), expected.len() as u64);
             assert_eq!(sent(&body).await.unwrap(), expected);
@@ -311,7 +311,7 @@ mod tests {
                 })
             };
             let source = Arc::new(StreamSource::new(length as u64, open));
-            let body = Body::default().plain("<").stream_source(source).plain(">");
+            let body = Body::default().with_bytes("<").stream_source(source).with_bytes(">");
             let expected = format!("<{}>", STANDARD.encode(&content)).into_bytes();
             assert_eq!(body.len(), expected.len() as u64);
             assert_eq!(sent(&body).await.unwrap(), expected, "{length} {piece}");
@@ -327,10 +327,10 @@ mod tests {
         let open = move || stream::iter([Ok(Bytes::new()), Ok(streamed.clone())]);
         let source = Arc::new(StreamSource::new(content.len() as u64, open));
         for body in [
-            Body::default().plain(content.clone()).plain("\r\n"),
-            Body::default().plain_stream(Arc::clone(&source)),
+            Body::default().with_bytes(content.clone()).with_bytes("\r\n"),
+            Body::default().with_stream(Arc::clone(&source)),
             Body::default().stream_source(source),
-            Body::default().encoded(content.clone()),
+            Body::default().with_base64(content.clone()),
         ] {
             let pieces: Vec<Bytes> = body.stream().try_collect().await.unwrap();
             assert!(
@@ -350,7 +350,7 @@ mod tests {
             let source = StreamSource::new(len, || stream::iter([Ok(Bytes::from("abc"))]));
             let source = Arc::new(source);
             for body in
-                [Body::default().plain_stream(Arc::clone(&source)), Body::default().stream_source(source)]
+                [Body::default().with_stream(Arc::clone(&source)), Body::default().stream_source(source)]
             {
                 let error = sent(&body).await.unwrap_err();
                 assert!(error.to_string().contains(reason), "{error}");

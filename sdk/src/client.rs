@@ -8,7 +8,7 @@ pub(crate) mod page;
 mod wait;
 
 #[cfg(feature = "blocking")]
-pub(crate) use blocking::settled;
+pub(crate) use blocking::block_on;
 #[cfg(feature = "blocking")]
 pub use blocking::{Blocking, BlockingIter};
 pub use builder::ClientBuilder;

@@ -203,7 +203,7 @@ impl Error {
         }
     }
 
-    pub(crate) fn invalid(problem: Problem) -> Self {
+    pub(crate) fn from_problem(problem: Problem) -> Self {
         Self::Invalid(problem.into())
     }
 }
@@ -216,7 +216,7 @@ impl From<AuthError> for Error {
 
 impl From<Problem> for Error {
     fn from(problem: Problem) -> Self {
-        Self::invalid(problem)
+        Self::from_problem(problem)
     }
 }
 

@@ -106,7 +106,7 @@
 //! For WebAssembly in JavaScript (`wasm32-unknown-unknown`), use the feature `reqwest` without the default features: requests use the host's `fetch`,
 //! and delays its timers. There, redirects are followed before the call fails, a failed connection counts as [`Outcome::Unknown`], and bodies are
 //! held in memory. Features that need files, sockets or threads aren't available: `from_file`, `auth::FileStore`, `ClientBuilder::connect_timeout`,
-//! `ReqwestTransport::configured`, `ReqwestTransport::proxy`, and the features `blocking` and `redirect-listener`.
+//! `ReqwestTransport::with_config`, `ReqwestTransport::proxy`, and the features `blocking` and `redirect-listener`.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

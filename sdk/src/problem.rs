@@ -1,7 +1,7 @@
 //! Validation problems, all reported together with location and rule before anything is sent.
 //!
 //! The limits are listed in `docs/specification.md`, Limits. The service may change a limit at any time, so
-//! [`Call::unchecked`](crate::Call::unchecked) sends the input anyway.
+//! [`Call::skip_validation`](crate::Call::skip_validation) sends the input anyway.
 
 mod address;
 mod json_reason;
@@ -13,9 +13,11 @@ mod setting;
 #[macro_use]
 mod validator;
 
-pub(crate) use address::{Mailbox, fault as address_fault, mailbox, quoted as quoted_address};
+pub(crate) use address::{
+    Mailbox, find_fault as address_fault, mailbox, quote_display_name as quoted_address,
+};
 pub use json_reason::json_reason;
-pub(crate) use path::fault as path_fault;
+pub(crate) use path::find_fault as path_fault;
 pub use path::path_segment;
 pub use pointer::push_token;
 pub use problems::{Problem, Problems};

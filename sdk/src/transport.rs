@@ -89,16 +89,16 @@ impl TransportRequest {
     }
 
     /// Reports that the request has no connection yet, so no byte of it has been sent. If a deadline drops the future of [`send`](Transport::send)
-    /// before [`uploaded`](Self::uploaded) is called, the request counts as [`RequestDelivery::NotSent`]; without this report, it would count as
+    /// before [`report_uploaded`](Self::report_uploaded) is called, the request counts as [`RequestDelivery::NotSent`]; without this report, it would count as
     /// [`RequestDelivery::Unknown`].
-    pub fn connecting(&self) {
-        self.upload.connecting();
+    pub fn report_connecting(&self) {
+        self.upload.report_connecting();
     }
 
-    /// Reports the number of body bytes sent so far, for progress bars and to end [`connecting`](Self::connecting). A transport calls it before it
+    /// Reports the number of body bytes sent so far, for progress bars and to end [`report_connecting`](Self::report_connecting). A transport calls it before it
     /// sends the bytes.
-    pub fn uploaded(&self, sent: u64) {
-        self.upload.sent(sent, self.body.len());
+    pub fn report_uploaded(&self, sent: u64) {
+        self.upload.report_sent(sent, self.body.len());
     }
 }
 
@@ -124,7 +124,7 @@ pub(crate) async fn send_until(
     let upload = Arc::clone(&request.upload);
     timeout_at(end, transport.send(request)).await.unwrap_or_else(|_| {
         Err(if upload.is_connecting() {
-            unconnected(url)
+            connect_timeout_error(url)
         } else {
             TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Timeout)
         })
@@ -132,11 +132,11 @@ pub(crate) async fn send_until(
 }
 
 /// Returns the error of a request that got no connection within its time limit.
-fn unconnected(url: &Url) -> TransportError {
+fn connect_timeout_error(url: &Url) -> TransportError {
     let error = TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Connect)
-        .caused_by("no connection could be established within the time limit");
+        .with_source("no connection could be established within the time limit");
     match authority(url) {
-        Some(host) => error.at(host),
+        Some(host) => error.with_host(host),
         None => error,
     }
 }
@@ -215,14 +215,14 @@ impl TransportError {
 
     /// Adds the cause.
     #[must_use]
-    pub fn caused_by(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+    pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
     }
 
     /// Adds the peer's host, with its port if that isn't the default.
     #[must_use]
-    pub fn at(mut self, host: impl Into<String>) -> Self {
+    pub fn with_host(mut self, host: impl Into<String>) -> Self {
         self.host = Some(host.into());
         self
     }
@@ -241,7 +241,7 @@ impl TransportError {
     pub(crate) fn into_settings(mut self) -> Result<SettingsError, Self> {
         match self.source.take().map(<dyn StdError + Send + Sync>::downcast) {
             Some(Ok(error)) => Ok(*error),
-            Some(Err(source)) => Err(self.caused_by(source)),
+            Some(Err(source)) => Err(self.with_source(source)),
             None => Err(self),
         }
     }

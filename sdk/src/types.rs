@@ -36,7 +36,7 @@ pub use idempotency_key::IdempotencyKey;
 pub use open_enum::UnknownValue;
 pub(crate) use patch::Patch;
 pub use recipient_guard::RecipientGuard;
-pub(crate) use recipient_guard::{Addressed, unreadable};
+pub(crate) use recipient_guard::{RecipientFields, unreadable_recipients};
 pub use scalar::Scalar;
 pub use schedule::ScheduledAt;
 pub use secret::{AccessToken, ApiKey, ApiKeyToken, RefreshToken, SigningSecret, TokenClaims};

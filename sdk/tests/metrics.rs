@@ -59,7 +59,7 @@ async fn calls_attempts_and_limiter_waits_are_measured() {
         headers: http::HeaderMap::new(),
         body: bytes::Bytes::new(),
     };
-    server.service().faults().add(Rule::new(unavailable).on(Method::POST, "/emails"));
+    server.service().faults().add(Rule::new(unavailable).on_request(Method::POST, "/emails"));
     let client = Client::builder()
         .base_url(server.base_url())
         .api_key(server.api_key())

@@ -10,7 +10,7 @@ use crate::{
     queue::{Backend, Entry, Intent, IntentState, QueueError},
     run::outcome_event,
     state::BatchState,
-    worker::Effort,
+    worker::RequestCounts,
 };
 
 /// The number of records per request.
@@ -100,7 +100,7 @@ impl<B: Backend> Coordinator<B> {
                 let (at, hash) = known.map_or((now, [0; 16]), |intent| (intent.first_attempt, intent.hash));
                 records.push(Record::Intent { batch, emails: size.emails, at: UnixMillis(at), hash });
             }
-            let (effort, record) = Effort::split(&entry.payload);
+            let (effort, record) = RequestCounts::split(&entry.payload);
             self.progress.requests += u64::from(effort.requests);
             self.progress.throttled += u64::from(effort.throttled);
             self.replayed += u64::from(effort.repeated);

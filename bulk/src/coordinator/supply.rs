@@ -9,7 +9,7 @@ use crate::{
     files::blocking,
     journal::UnixMillis,
     queue::{
-        Backend, Control, ControlState, Intended, Intent, IntentState, JobFile, QueueError, load_control,
+        Backend, Control, ControlState, Intent, IntentResult, IntentState, JobFile, QueueError, load_control,
         store_control,
     },
     state::BatchState,
@@ -54,7 +54,7 @@ impl<B: Backend> Coordinator<B> {
             _ => {}
         }
         let admitted = self.admit(&control).await?;
-        self.backend.follow(&control.generation);
+        self.backend.use_generation(&control.generation);
         if self.memory.generation.as_ref() != Some(&control.generation) {
             // The queue has another coordinator's data, which this one reads from the start.
             self.memory = Memory { generation: Some(control.generation.clone()), ..Memory::default() };
@@ -109,7 +109,9 @@ impl<B: Backend> Coordinator<B> {
             let mut intent = Intent { first_attempt, hash, state, requests: 0, attempt };
             let mut expected = None;
             // An intent recorded by a worker in the meantime can be newer, which would hide that the batch may have been sent before.
-            while let Intended::Conflict(stored) = self.backend.intend(batch, &intent, expected).await? {
+            while let IntentResult::Conflict(stored) =
+                self.backend.record_intent(batch, &intent, expected).await?
+            {
                 let theirs = stored.intent;
                 if theirs.state != IntentState::NotSent {
                     intent.first_attempt = intent.first_attempt.min(theirs.first_attempt);
@@ -161,7 +163,7 @@ impl<B: Backend> Coordinator<B> {
         };
         self.memory.save(self.plan.dir())?;
         (self.intents, self.results, self.empty_looks) = (0, 0, 0);
-        self.look_at_rate().await
+        self.read_shared_rate().await
     }
 
     fn new_control(&self) -> Result<Control> {
@@ -252,9 +254,9 @@ impl<B: Backend> Coordinator<B> {
             crate::files::replace(&path, &plan.description()?)?;
             let mut portable = plan.portable_files()?;
             portable.push(crate::plan::PortableFile { name: DESCRIPTION.to_owned(), path });
-            let described = portable
-                .iter()
-                .map(|file| JobFile::of(&file.name, &file.path).map_err(BulkError::io("read", &file.path)));
+            let described = portable.iter().map(|file| {
+                JobFile::from_path(&file.name, &file.path).map_err(BulkError::io("read", &file.path))
+            });
             Ok((described.collect::<Result<Vec<_>>>()?, portable))
         })
         .await?;

@@ -128,7 +128,7 @@ impl Columns {
         if !columns.kinds.contains(&Column::To) && problems.is_empty() {
             let rule = "no column is named `to`; every row needs a recipient";
             let found = columns.names.join(", ");
-            problems.push(Problem::new("", "required", rule).found(found));
+            problems.push(Problem::new("", "required", rule).with_value(found));
         }
         // A misspelled column is probably the missing variable, so report only the misspelling.
         if problems.is_empty() {
@@ -137,7 +137,7 @@ impl Columns {
         }
         if let (Some(key), None) = (key, columns.key) {
             let rule = format!("no column is named `{key}`, which is the key of the rows");
-            problems.push(Problem::new("/key", "unknown", rule).found(columns.names.join(", ")));
+            problems.push(Problem::new("/key", "unknown", rule).with_value(columns.names.join(", ")));
         }
         let used = |&index: &usize| !matches!(columns.kinds[index], Column::Ignored | Column::Unnamed);
         columns.by_name = (0..columns.names.len()).filter(used).collect();
@@ -170,15 +170,15 @@ impl Columns {
         } else if let Some(variable) = name.strip_prefix("var:") {
             return self.variable(index, variable.trim(), true, message);
         } else if let Some(tag) = name.strip_prefix("tag:").map(str::trim) {
-            accepted(&Email::default().tag(tag, "x"), "/tags")?;
+            check_name(&Email::default().tag(tag, "x"), "/tags")?;
             Column::Tag(tag.to_owned())
         } else if let Some(header) = name.strip_prefix("header:").map(str::trim) {
-            accepted(&Email::default().header(header, "x"), "/headers")?;
+            check_name(&Email::default().header(header, "x"), "/headers")?;
             Column::Header(header.to_owned())
         } else if message.used_variables().any(|used| used.name == name) {
             return self.variable(index, name, false, message);
         } else {
-            return Err(("unknown", unknown(name, message)));
+            return Err(("unknown", describe_unknown(name, message)));
         };
         let same = |known: &Column| match (known, &column) {
             (Column::Header(known), Column::Header(header)) => known.eq_ignore_ascii_case(header),
@@ -201,7 +201,7 @@ impl Columns {
             return Err(("charset", "a variable's name is made of A-Z a-z 0-9 _".to_owned()));
         }
         if prefixed && message.message.is_stored() {
-            accepted(&Email::from_template("x", "a@b.c").variable(name, "x"), "/template")?;
+            check_name(&Email::from_template("x", "a@b.c").variable(name, "x"), "/template")?;
         }
         if let Some(first) = self.variables.iter().find(|variable| variable.name == name) {
             return Err(("repeated", format!("column {} is the same", first.index + 1)));
@@ -271,7 +271,7 @@ impl Columns {
     }
 
     /// Returns the name of the column that a problem's JSON pointer refers to; empty for the whole row.
-    pub(crate) fn name_of(path: &str, email: &Email) -> String {
+    pub(crate) fn column_name(path: &str, email: &Email) -> String {
         let mut tokens = path.split('/').skip(1);
         let unescaped = |token: &str| token.replace("~1", "/").replace("~0", "~");
         match (tokens.next().unwrap_or_default(), tokens.next(), tokens.next()) {
@@ -288,7 +288,7 @@ impl Columns {
 }
 
 /// Checks a column name against the rules of the email field that it sets.
-fn accepted(email: &Email, path: &str) -> Result<(), (&'static str, String)> {
+fn check_name(email: &Email, path: &str) -> Result<(), (&'static str, String)> {
     let problems = email.check().err().map(idempost::problem::Problems::into_vec).unwrap_or_default();
     match problems.into_iter().find(|problem| problem.path.starts_with(path)) {
         Some(problem) => Err((problem.code, problem.message)),
@@ -297,7 +297,7 @@ fn accepted(email: &Email, path: &str) -> Result<(), (&'static str, String)> {
 }
 
 /// Describes an unknown column, suggesting a known column with a similar name.
-fn unknown(name: &str, message: &Compiled) -> String {
+fn describe_unknown(name: &str, message: &Compiled) -> String {
     let lower = name.to_ascii_lowercase();
     let synonym = SYNONYMS.iter().find(|(other, _)| *other == lower).map(|(_, known)| (*known).to_owned());
     let fixed = FIXED.iter().map(|(fixed, _)| *fixed);

@@ -91,7 +91,7 @@ impl<R: Read + Seek> CsvRows<R> {
         }
         self.next.row += 1;
         if Cells::new(&self.fields[..len], &self.ends[..cells]).is_none() {
-            return Err(self.invalid(position)?);
+            return Err(self.utf8_error(position)?);
         }
         Ok(Cells::new(&self.fields[..len], &self.ends[..cells]).map(|cells| (position, cells)))
     }
@@ -119,7 +119,7 @@ impl<R: Read + Seek> CsvRows<R> {
     }
 
     /// Reads the row again, because offsets in the parser's output differ from offsets in the input.
-    fn invalid(&mut self, position: Position) -> io::Result<ReadError> {
+    fn utf8_error(&mut self, position: Position) -> io::Result<ReadError> {
         let mut row = Vec::new();
         self.from.seek(SeekFrom::Start(position.offset))?;
         (&mut self.from).take(self.next.offset - position.offset).read_to_end(&mut row)?;

@@ -46,7 +46,7 @@ impl Layout {
         key: Option<&str>,
     ) -> Result<Self> {
         let mut file = source.open()?;
-        let mut start = start(&mut file).map_err(BulkError::io("read", &source.path))?;
+        let mut start = read_start(&mut file).map_err(BulkError::io("read", &source.path))?;
         let name = source.name.as_str();
         let problem = |code, message: String| BulkError::Input(vec![Problem::new("", code, message)]);
         let has_bom = start.starts_with(BOM);
@@ -76,23 +76,24 @@ impl Layout {
         let reading = |error: io::Error| BulkError::io("read", &source.path)(error);
         file.seek(SeekFrom::Start(offset)).map_err(reading)?;
         let mut rows = CsvRows::new(file, layout.delimiter, header);
-        let Some((position, cells)) = rows.next().map_err(|error| error.in_input(name, &source.path))? else {
+        let Some((position, cells)) = rows.next().map_err(|error| error.with_input(name, &source.path))?
+        else {
             return Err(problem("empty", format!("{name} is empty")));
         };
         layout.columns = Columns::read(cells, message, ignored, key)
-            .map_err(|problems| BulkError::Input(located(name, position.line, problems)))?;
+            .map_err(|problems| BulkError::Input(locate_problems(name, position.line, problems)))?;
         layout.first = rows.position();
         Ok(layout)
     }
 }
 
-fn start(file: &mut File) -> io::Result<Vec<u8>> {
+fn read_start(file: &mut File) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
     file.take(HEADER).read_to_end(&mut start)?;
     Ok(start)
 }
 
-fn located(name: &str, line: u64, mut problems: Vec<Problem>) -> Vec<Problem> {
+fn locate_problems(name: &str, line: u64, mut problems: Vec<Problem>) -> Vec<Problem> {
     for problem in &mut problems {
         problem.message.insert_str(0, &format!("{name}:{line}: "));
     }

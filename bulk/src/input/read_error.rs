@@ -26,7 +26,7 @@ pub(crate) enum ReadError {
 
 impl ReadError {
     /// Adds the input's name.
-    pub(crate) fn in_input(self, name: &str, path: &std::path::Path) -> BulkError {
+    pub(crate) fn with_input(self, name: &str, path: &std::path::Path) -> BulkError {
         let at = |Position { row, line, .. }| match row {
             0 => format!("{name}:{line}"),
             _ => format!("{name}:{line}, row {row}"),

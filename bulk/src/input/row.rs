@@ -15,7 +15,7 @@ use super::{
     columns::{Column, Columns, VariableColumn, is_field},
     json,
 };
-use crate::message::variable;
+use crate::message::to_variable;
 
 /// A row with the fields that it sets.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Values<'_> {
     }
 
     /// Returns the values for a stored template.
-    pub(crate) fn stored(&self) -> Vec<(&str, Scalar)> {
+    pub(crate) fn to_stored(&self) -> Vec<(&str, Scalar)> {
         match self {
             Self::Cells { columns, cells } => {
                 let filled = columns.iter().filter(|column| column.prefixed);
@@ -90,7 +90,7 @@ impl<'a> Row<'a> {
                 "a row must have as many fields as the header, {}; is a quote missing?",
                 columns.kinds.len()
             );
-            let problem = Problem::new("", "ragged", rule).found(format_args!("{} fields", cells.len()));
+            let problem = Problem::new("", "ragged", rule).with_value(format_args!("{} fields", cells.len()));
             return Reading::Unreadable(RowProblem::new(position, "", problem));
         }
         let (mut email, mut attachments, mut problems) = (Email::default(), Vec::new(), Vec::new());
@@ -103,16 +103,16 @@ impl<'a> Row<'a> {
             blank = false;
             if cell.len() > MAX_FIELD {
                 let rule = format!("a field must have at most {MAX_FIELD} bytes; is a quote missing?");
-                let problem = Problem::new("", "size", rule).found(format_args!("{} bytes", cell.len()));
+                let problem = Problem::new("", "size", rule).with_value(format_args!("{} bytes", cell.len()));
                 problems.push(RowProblem::new(position, columns.names[index].as_str(), problem));
                 continue;
             }
             email = match column {
                 Column::To if !word.contains(';') => email.to(word),
-                Column::To => email.to(list(word)),
-                Column::Cc => email.cc(list(word)),
-                Column::Bcc => email.bcc(list(word)),
-                Column::ReplyTo => email.reply_to(list(word)),
+                Column::To => email.to(split_list(word)),
+                Column::Cc => email.cc(split_list(word)),
+                Column::Bcc => email.bcc(split_list(word)),
+                Column::ReplyTo => email.reply_to(split_list(word)),
                 Column::From => email.from(word),
                 Column::Subject => email.subject(cell),
                 Column::Text => email.text(cell),
@@ -123,13 +123,13 @@ impl<'a> Row<'a> {
                 Column::Tag(name) => email.tag(name, word),
                 Column::Header(name) => email.header(name, word),
                 Column::Attachment => {
-                    attachments.extend(list(word).into_iter().map(Cow::Borrowed));
+                    attachments.extend(split_list(word).into_iter().map(Cow::Borrowed));
                     continue;
                 }
                 Column::Variable | Column::Ignored => continue,
                 Column::Unnamed => {
                     let rule = format!("column {} has no name in the header", index + 1);
-                    let problem = Problem::new("", "unknown", rule).found(word);
+                    let problem = Problem::new("", "unknown", rule).with_value(word);
                     problems.push(RowProblem::new(position, "", problem));
                     continue;
                 }
@@ -151,13 +151,13 @@ impl<'a> Row<'a> {
                     idempost::problem::json_reason(&error),
                     error.column()
                 );
-                let problem = Problem::new("", "json", rule).found(line);
+                let problem = Problem::new("", "json", rule).with_value(line);
                 return Reading::Unreadable(RowProblem::new(position, "", problem));
             }
         };
         let mut problems = Vec::new();
         let mut wrong = |path: String, rule: &str, value: &Value| {
-            let problem = Problem::new("", "type", rule).found(value);
+            let problem = Problem::new("", "type", rule).with_value(value);
             problems.push(RowProblem::new(position, path, problem));
         };
         let (mut list, mut attachments) = (Vec::new(), Vec::new());
@@ -169,7 +169,7 @@ impl<'a> Row<'a> {
                 None | Some(Value::Null) => {}
                 Some(Value::Object(variables)) => {
                     for (name, value) in variables.into_iter().filter(|(_, value)| !value.is_null()) {
-                        if let Some((value, text)) = variable(&value) {
+                        if let Some((value, text)) = to_variable(&value) {
                             list.push((name, value, text));
                         } else {
                             let mut path = "/variables".to_owned();
@@ -210,7 +210,7 @@ impl<'a> Row<'a> {
 }
 
 /// Splits a cell at `;` outside quotes.
-fn list(cell: &str) -> Vec<&str> {
+fn split_list(cell: &str) -> Vec<&str> {
     let (mut quoted, mut escaped) = (false, false);
     let separator = |c: char| {
         let plain = !std::mem::take(&mut escaped);
@@ -239,7 +239,7 @@ mod tests {
             (";", &[]),
         ];
         for (cell, expected) in cases {
-            assert_eq!(list(cell), expected, "{cell}");
+            assert_eq!(split_list(cell), expected, "{cell}");
         }
     }
 }

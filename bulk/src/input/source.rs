@@ -76,7 +76,7 @@ impl Source {
 
     /// Reads the whole copy to identify its content.
     pub(crate) fn fingerprint(&self) -> Result<Fingerprint> {
-        Fingerprint::of(self.open()?).map_err(BulkError::io("read", &self.path))
+        Fingerprint::from_file(self.open()?).map_err(BulkError::io("read", &self.path))
     }
 }
 
@@ -98,7 +98,7 @@ pub(crate) struct Fingerprint {
 }
 
 impl Fingerprint {
-    fn of(mut file: File) -> io::Result<Self> {
+    fn from_file(mut file: File) -> io::Result<Self> {
         let mut hasher = blake3::Hasher::new();
         let size = io::copy(&mut file, &mut hasher)?;
         Ok(Self { size, blake3: hasher.finalize().to_hex().to_string() })

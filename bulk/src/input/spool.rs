@@ -53,7 +53,7 @@ impl Encoding {
 }
 
 /// Reads the first four bytes of an input, or fewer if it is shorter.
-fn head(from: &mut impl Read) -> io::Result<Vec<u8>> {
+fn read_head(from: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     from.take(4).read_to_end(&mut head)?;
     Ok(head)
@@ -71,13 +71,13 @@ pub(super) fn spool(name: &str, from: impl Read, to: &Path, max_size: u64) -> Re
 fn copy_up_to(name: &str, mut from: impl Read, to: &Path, max_size: u64, free: u64) -> Result<()> {
     let limit = max_size.min(free);
     let reading = |error| BulkError::io("read", name)(error);
-    let head = head(&mut from).map_err(reading)?;
+    let head = read_head(&mut from).map_err(reading)?;
     let encoding = Encoding::detect(&head);
     let from = Cursor::new(head).chain(from);
     let mut file = files::create(to)?;
     if encoding == Encoding::Gzip {
         let mut from = MultiGzDecoder::new(from);
-        let head = self::head(&mut from).map_err(reading)?;
+        let head = self::read_head(&mut from).map_err(reading)?;
         let encoding = match Encoding::detect(&head) {
             Encoding::Gzip => Encoding::Unsupported("compressed twice; decompress it once"),
             other => other,
@@ -102,7 +102,7 @@ fn copy(name: &str, encoding: Encoding, mut from: impl Read, to: &mut File, path
     let reading = |error| BulkError::io("read", name)(error);
     let writing = |error| BulkError::io("write", path)(error);
     match encoding {
-        Encoding::Unsupported(what) => Err(unsupported(name, what)),
+        Encoding::Unsupported(what) => Err(unsupported_input(name, what)),
         Encoding::Utf16 { big_endian } => utf16::to_utf8(from, big_endian, to).map_err(|error| match error {
             Utf16Error::Read(error) => reading(error),
             Utf16Error::Write(error) => writing(error),
@@ -125,7 +125,7 @@ fn copy(name: &str, encoding: Encoding, mut from: impl Read, to: &mut File, path
     }
 }
 
-fn unsupported(name: &str, what: &str) -> BulkError {
+fn unsupported_input(name: &str, what: &str) -> BulkError {
     BulkError::Input(vec![Problem::new("", "encoding", format!("{name} is {what}"))])
 }
 

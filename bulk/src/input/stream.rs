@@ -58,7 +58,7 @@ where
             .await?;
         }
         if at_end {
-            return Ok(Input::spooled(file.into_temp_path()));
+            return Ok(Input::from_spool(file.into_temp_path()));
         }
     }
 }

@@ -73,7 +73,7 @@ impl Bulk {
 
     /// Plans another run of an existing job. Without this, the same input and description lead to the same job.
     #[must_use]
-    pub fn again(mut self) -> Self {
+    pub fn new_run(mut self) -> Self {
         self.options.again = true;
         self
     }

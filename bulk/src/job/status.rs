@@ -47,7 +47,7 @@ pub(super) fn is_started(plan: &Plan) -> Result<bool> {
 pub(super) fn read(plan: &Plan) -> Result<Status> {
     let dir = plan.dir();
     let mut running = lock::is_held(dir)?;
-    for part in parts::unfinished(plan)? {
+    for part in parts::unfinished_parts(plan)? {
         running |= lock::is_held(part.dir())?;
     }
     let mut states = BatchStates::new(plan.batches());
@@ -55,11 +55,11 @@ pub(super) fn read(plan: &Plan) -> Result<Status> {
     let remaining = plan.count_emails(|batch| states.is_open(batch))?;
     let in_flight =
         plan.count_emails(|batch| matches!(states.state(batch), Some(BatchState::Maybe { .. })))?;
-    let counts = Counts { remaining, ..states.settled() };
+    let counts = Counts { remaining, ..states.settled_counts() };
     counts.check(plan.counts().valid)?;
-    let counts = counts.plus(&parts::counts_before(plan)?);
+    let counts = counts.combine(&parts::counts_before(plan)?);
     let is_complete = states.is_complete() && counts.remaining == 0;
-    let started = states.job().is_some() || !plan.after().is_empty();
+    let started = states.job().is_some() || !plan.earlier_parts().is_empty();
     let state = match () {
         () if running => JobState::Running,
         () if is_complete => JobState::Finished,

@@ -48,19 +48,19 @@ pub(crate) fn read(journal: &[u8], mut visit: impl FnMut(Piece) -> Result<()>) -
     }
     while at < journal.len() {
         if at > 0
-            && let Some((record, len)) = record(&journal[at..])
+            && let Some((record, len)) = parse_record(&journal[at..])
         {
             visit(Piece::Record(record))?;
             at += len;
             continue;
         }
-        let end = (at + 1..journal.len()).find(|at| record(&journal[*at..]).is_some());
+        let end = (at + 1..journal.len()).find(|at| parse_record(&journal[*at..]).is_some());
         let end = end.unwrap_or(journal.len());
         let range = &journal[at..end];
         visit(match with_length(range) {
             Some(record) => Piece::Record(record),
-            None if at == 0 && end == HEADER.len() => Piece::Lost(lost(at, range, Some(Vec::new()))),
-            None => Piece::Lost(lost(at, range, lengths(range))),
+            None if at == 0 && end == HEADER.len() => Piece::Lost(lost_range(at, range, Some(Vec::new()))),
+            None => Piece::Lost(lost_range(at, range, lengths(range))),
         })?;
         at = end;
     }
@@ -68,7 +68,7 @@ pub(crate) fn read(journal: &[u8], mut visit: impl FnMut(Piece) -> Result<()>) -
 }
 
 /// Returns the record at the start of `bytes`, and its length.
-fn record(bytes: &[u8]) -> Option<(Record, usize)> {
+fn parse_record(bytes: &[u8]) -> Option<(Record, usize)> {
     let frame = frame::parse(bytes)?;
     Some((Record::decode(frame.kind, frame.payload)?, frame.len()))
 }
@@ -78,7 +78,7 @@ fn with_length(range: &[u8]) -> Option<Record> {
     let covered = u32::try_from(range.len().checked_sub(frame::PREFIX)?).ok()?;
     let mut frame = range.to_vec();
     frame[..4].copy_from_slice(&covered.to_le_bytes());
-    record(&frame).map(|(record, _)| record)
+    parse_record(&frame).map(|(record, _)| record)
 }
 
 /// Returns the lengths of a range's bad frames, if they fill it exactly.
@@ -86,14 +86,14 @@ fn lengths(mut range: &[u8]) -> Option<Vec<usize>> {
     let mut lengths = Vec::new();
     while !range.is_empty() {
         // A valid frame with an unknown record can mean anything.
-        let len = frame::announced(range).filter(|_| frame::parse(range).is_none())?;
+        let len = frame::frame_len(range).filter(|_| frame::parse(range).is_none())?;
         range = range.get(len..)?;
         lengths.push(len);
     }
     Some(lengths)
 }
 
-fn lost(offset: usize, range: &[u8], lengths: Option<Vec<usize>>) -> Lost {
+fn lost_range(offset: usize, range: &[u8], lengths: Option<Vec<usize>>) -> Lost {
     let (intents, splits) = if let Some(lengths) = lengths {
         let count = |wanted| lengths.iter().filter(|len| **len == wanted).count();
         (Some(count(INTENT)), count(SPLIT) > 0)

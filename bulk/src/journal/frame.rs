@@ -58,14 +58,14 @@ pub(super) fn push(group: &mut Vec<u8>, record: &Record) -> Result<(), TooLarge>
 }
 
 /// Returns the length of the frame that starts with `bytes`, or `None` if no frame can start like this.
-pub(super) fn announced(bytes: &[u8]) -> Option<usize> {
+pub(super) fn frame_len(bytes: &[u8]) -> Option<usize> {
     let covered = u32::from_le_bytes(*bytes.first_chunk()?) as usize;
     (OVERHEAD - PREFIX..=MAX_FRAME - PREFIX).contains(&covered).then_some(covered + PREFIX)
 }
 
 /// Returns the frame at the start of `bytes`, or `None` if there is no complete frame with a matching checksum.
 pub(super) fn parse(bytes: &[u8]) -> Option<Frame<'_>> {
-    let frame = bytes.get(..announced(bytes)?)?;
+    let frame = bytes.get(..frame_len(bytes)?)?;
     let (prefix, covered) = frame.split_at_checked(PREFIX)?;
     if prefix[4..] != crc32fast::hash(covered).to_le_bytes() {
         return None;
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn a_length_that_no_frame_has_is_not_announced() {
         let lengths = [0, 4, 5, (1 << 20) - 8, (1 << 20) - 7, u32::MAX];
-        let announced = lengths.map(|covered| announced(&covered.to_le_bytes()));
+        let announced = lengths.map(|covered| frame_len(&covered.to_le_bytes()));
         assert_eq!(announced, [None, None, Some(OVERHEAD), Some(MAX_FRAME), None, None]);
     }
 }

@@ -41,13 +41,13 @@ pub(super) enum Fault {
 
 impl Disk {
     /// Creates a disk that contains these bytes.
-    pub(super) fn with(bytes: impl Into<Vec<u8>>) -> Self {
+    pub(super) fn from_bytes(bytes: impl Into<Vec<u8>>) -> Self {
         let state = State { durable: bytes.into(), ..State::default() };
         Self(Arc::new(Mutex::new(state)))
     }
 
     /// Makes the operation with this index fail, and all later operations.
-    pub(super) fn failing_at(self, operation: usize, fault: Fault) -> Self {
+    pub(super) fn fail_at(self, operation: usize, fault: Fault) -> Self {
         self.lock().fault = Some((operation, fault));
         self
     }
@@ -71,20 +71,20 @@ impl Disk {
     /// Returns the bytes as a process reads them.
     pub(super) fn bytes(&self) -> Vec<u8> {
         let state = self.lock();
-        applied(&state.durable, &state.unsynced)
+        apply_writes(&state.durable, &state.unsynced)
     }
 
     /// Returns the states that a crash can leave if writes reach the disk in order: the last one is torn at any byte.
-    pub(super) fn torn(&self) -> Vec<Vec<u8>> {
+    pub(super) fn torn_states(&self) -> Vec<Vec<u8>> {
         let state = self.lock();
         let mut images = vec![state.durable.clone()];
         for (at, write) in state.unsynced.iter().enumerate() {
-            let before = applied(&state.durable, &state.unsynced[..at]);
+            let before = apply_writes(&state.durable, &state.unsynced[..at]);
             match write {
                 Write::Append(bytes) => {
                     images.extend((1..=bytes.len()).map(|len| [&before, &bytes[..len]].concat()));
                 }
-                Write::Truncate(_) => images.push(applied(&state.durable, &state.unsynced[..=at])),
+                Write::Truncate(_) => images.push(apply_writes(&state.durable, &state.unsynced[..=at])),
             }
         }
         images
@@ -93,7 +93,7 @@ impl Disk {
     /// Returns the bytes after a crash in which only some pages of the last writes reached the disk. The others are zeros.
     pub(super) fn with_gaps(&self, page: usize, mut reaches: impl FnMut() -> bool) -> Vec<u8> {
         let state = self.lock();
-        let mut bytes = applied(&state.durable, &state.unsynced);
+        let mut bytes = apply_writes(&state.durable, &state.unsynced);
         let mut start = state.durable.len();
         while start < bytes.len() {
             let end = bytes.len().min((start / page + 1) * page);
@@ -106,7 +106,7 @@ impl Disk {
     }
 }
 
-fn applied(durable: &[u8], writes: &[Write]) -> Vec<u8> {
+fn apply_writes(durable: &[u8], writes: &[Write]) -> Vec<u8> {
     let mut bytes = durable.to_vec();
     for write in writes {
         match write {
@@ -126,7 +126,7 @@ impl State {
     }
 }
 
-fn failed(fault: Fault) -> io::Error {
+fn injected_error(fault: Fault) -> io::Error {
     match fault {
         Fault::Crash => io::Error::other("crashed"),
         Fault::Full(_) => io::ErrorKind::StorageFull.into(),
@@ -159,16 +159,16 @@ impl Storage for Disk {
             _ => bytes,
         };
         state.unsynced.push(Write::Append(written.to_vec()));
-        fault.map_or(Ok(()), |fault| Err(failed(fault)))
+        fault.map_or(Ok(()), |fault| Err(injected_error(fault)))
     }
 
     fn sync(&mut self) -> io::Result<()> {
         let mut state = self.lock();
         if let Some(fault) = state.operation() {
-            return Err(failed(fault));
+            return Err(injected_error(fault));
         }
         state.syncs += 1;
-        state.durable = applied(&state.durable, &state.unsynced);
+        state.durable = apply_writes(&state.durable, &state.unsynced);
         state.unsynced.clear();
         Ok(())
     }
@@ -177,6 +177,6 @@ impl Storage for Disk {
         let mut state = self.lock();
         let fault = state.operation();
         state.unsynced.push(Write::Truncate(len));
-        fault.map_or(Ok(()), |fault| Err(failed(fault)))
+        fault.map_or(Ok(()), |fault| Err(injected_error(fault)))
     }
 }

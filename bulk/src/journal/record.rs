@@ -346,7 +346,7 @@ pub(super) mod tests {
         ]
     }
 
-    fn encoded(record: &Record) -> Vec<u8> {
+    fn encode(record: &Record) -> Vec<u8> {
         let mut payload = Vec::new();
         record.encode(&mut payload);
         payload
@@ -355,7 +355,7 @@ pub(super) mod tests {
     proptest! {
         #[test]
         fn every_record_decodes_to_itself(record in any_record()) {
-            prop_assert_eq!(Record::decode(record.kind(), &encoded(&record)), Some(record));
+            prop_assert_eq!(Record::decode(record.kind(), &encode(&record)), Some(record));
         }
 
         #[test]
@@ -363,7 +363,7 @@ pub(super) mod tests {
             // A payload has exactly one encoding, so no part of it is ignored.
             if let Some(record) = Record::decode(kind, &payload) {
                 prop_assert_eq!(record.kind(), kind);
-                prop_assert_eq!(encoded(&record), payload);
+                prop_assert_eq!(encode(&record), payload);
             }
         }
 
@@ -374,7 +374,7 @@ pub(super) mod tests {
             changes in vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
             cut in any::<prop::sample::Index>(),
         ) {
-            let mut payload = encoded(&record);
+            let mut payload = encode(&record);
             payload.truncate(cut.index(payload.len() + 1));
             for (at, byte) in changes {
                 if !payload.is_empty() {
@@ -391,11 +391,11 @@ pub(super) mod tests {
     fn a_long_text_is_cut_between_characters() {
         let message = "é".repeat(MAX_TEXT).into();
         let record = Record::Rejected { batch: 1, status: 422, message };
-        let Some(Record::Rejected { message, .. }) = Record::decode(7, &encoded(&record)) else { panic!() };
+        let Some(Record::Rejected { message, .. }) = Record::decode(7, &encode(&record)) else { panic!() };
         assert_eq!(*message, "é".repeat(MAX_TEXT / 2));
 
         let message = format!("a{}", "é".repeat(MAX_TEXT)).into();
         let record = Record::Rejected { batch: 1, status: 422, message };
-        assert_eq!(encoded(&record).len(), 4 + 2 + 2 + MAX_TEXT - 1);
+        assert_eq!(encode(&record).len(), 4 + 2 + 2 + MAX_TEXT - 1);
     }
 }

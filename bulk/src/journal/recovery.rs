@@ -134,7 +134,7 @@ impl<'a, S: Storage> Window<'a, S> {
 
     /// Returns the valid frame at the position, if there is one.
     fn frame(&mut self) -> io::Result<Option<frame::Frame<'_>>> {
-        let Some(len) = frame::announced(self.peek(frame::OVERHEAD)?) else { return Ok(None) };
+        let Some(len) = frame::frame_len(self.peek(frame::OVERHEAD)?) else { return Ok(None) };
         Ok(frame::parse(self.peek(len)?))
     }
 

@@ -117,10 +117,10 @@ async fn operations() -> usize {
 async fn a_crash_at_any_operation_and_any_byte_loses_no_confirmed_record() {
     // F-09
     for crash in 0..operations().await {
-        let disk = Disk::default().failing_at(crash, Fault::Crash);
+        let disk = Disk::default().fail_at(crash, Fault::Crash);
         let confirmed = run(&disk, &script()).await;
-        for image in disk.torn().into_iter().skip(crash % step()).step_by(step()) {
-            let disk = Disk::with(image);
+        for image in disk.torn_states().into_iter().skip(crash % step()).step_by(step()) {
+            let disk = Disk::from_bytes(image);
             let left = check(&disk, &script(), confirmed);
             // A resumption completes the job.
             let rest: Vec<_> = script().concat()[left..].iter().map(|record| vec![record.clone()]).collect();
@@ -133,14 +133,14 @@ async fn a_crash_at_any_operation_and_any_byte_loses_no_confirmed_record() {
 #[tokio::test]
 async fn a_second_crash_during_recovery_loses_no_confirmed_record() {
     for crash in 0..operations().await {
-        let disk = Disk::default().failing_at(crash, Fault::Crash);
+        let disk = Disk::default().fail_at(crash, Fault::Crash);
         let confirmed = run(&disk, &script()).await;
-        for image in disk.torn().into_iter().skip(3 * (crash % step())).step_by(3 * step()) {
+        for image in disk.torn_states().into_iter().skip(3 * (crash % step())).step_by(3 * step()) {
             for second in 0..3 {
-                let disk = Disk::with(image.clone()).failing_at(second, Fault::Crash);
+                let disk = Disk::from_bytes(image.clone()).fail_at(second, Fault::Crash);
                 let _ = replay(&disk);
-                for image in disk.torn() {
-                    check(&Disk::with(image), &script(), confirmed);
+                for image in disk.torn_states() {
+                    check(&Disk::from_bytes(image), &script(), confirmed);
                 }
             }
         }
@@ -154,12 +154,12 @@ async fn a_crash_that_leaves_gaps_loses_no_confirmed_record() {
         iter::once(vec![job()]).chain((0..4).flat_map(|batch| [vec![intent(batch)], large(batch)])).collect();
     let (mut random, mut gaps) = (StdRng::seed_from_u64(1), 0);
     for crash in 3..3 + 2 * steps.len() {
-        let disk = Disk::default().failing_at(crash, Fault::Crash);
+        let disk = Disk::default().fail_at(crash, Fault::Crash);
         let confirmed = run(&disk, &steps).await;
         for _ in 0..20 {
             let image = disk.with_gaps(512, || random.gen_bool(0.6));
             gaps += usize::from(image.windows(500).any(|window| window.iter().all(|byte| *byte == 0)));
-            check(&Disk::with(image), &steps, confirmed);
+            check(&Disk::from_bytes(image), &steps, confirmed);
         }
     }
     assert!(gaps > 50, "{gaps}");
@@ -170,7 +170,7 @@ async fn a_full_disk_fails_all_later_appends_and_a_resumption_continues() {
     // F-10
     for full in 0..operations().await {
         for fits in [0, 1, 20] {
-            let disk = Disk::default().failing_at(full, Fault::Full(fits));
+            let disk = Disk::default().fail_at(full, Fault::Full(fits));
             let confirmed = match replay(&disk) {
                 Err(error) => {
                     assert!(is_full(&error), "{error:?}");
@@ -218,7 +218,7 @@ async fn damage_before_the_last_group_is_reported_with_its_offset() {
     for at in 0..bytes.len() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x20;
-        let image = Disk::with(damaged.clone());
+        let image = Disk::from_bytes(damaged.clone());
         match replay(&image) {
             Ok((_, records)) => {
                 assert!(at >= last, "byte {at}");
@@ -270,7 +270,7 @@ fn a_file_of_another_format_is_never_overwritten() {
         ("BULKJ1 \n", false),
         ("\0\0\0\0\0\0\0\0", false),
     ] {
-        for disk in [Disk::with(bytes), Disk::with(bytes).with_reads_of(1)] {
+        for disk in [Disk::from_bytes(bytes), Disk::from_bytes(bytes).with_reads_of(1)] {
             match replay(&disk).unwrap_err() {
                 BulkError::JournalDamaged { offset: 0, .. } => assert!(!newer, "{bytes}"),
                 BulkError::NotRunnable(message) => {
@@ -282,7 +282,7 @@ fn a_file_of_another_format_is_never_overwritten() {
         }
     }
     for bytes in [&b""[..], b"BULK", b"\0\0\0", b"BU\0\0\0\0\0"] {
-        let disk = Disk::with(bytes);
+        let disk = Disk::from_bytes(bytes);
         assert!(replay(&disk).unwrap().1.is_empty());
         assert_eq!(disk.bytes(), recovery::HEADER);
     }
@@ -291,8 +291,8 @@ fn a_file_of_another_format_is_never_overwritten() {
 proptest! {
     #[test]
     fn recovering_arbitrary_bytes_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        let _ = replay(&Disk::with([recovery::HEADER, &bytes].concat()));
-        let _ = replay(&Disk::with(bytes));
+        let _ = replay(&Disk::from_bytes([recovery::HEADER, &bytes].concat()));
+        let _ = replay(&Disk::from_bytes(bytes));
     }
 
     #[test]
@@ -316,7 +316,7 @@ proptest! {
                 bytes[at] = byte;
             }
         }
-        if let Ok((_, found)) = replay(&Disk::with(bytes)) {
+        if let Ok((_, found)) = replay(&Disk::from_bytes(bytes)) {
             prop_assert!(records.iter().map(|(record, _)| record).take(found.len()).eq(&found));
         }
     }
@@ -517,7 +517,7 @@ async fn a_million_emails_take_at_most_20_bytes_each() {
         drop(Journal::open(FileStorage::open(&path).unwrap(), |record| states.apply(&record)).unwrap());
         let replayed = start.elapsed();
         assert!(states.is_complete());
-        assert_eq!(states.settled().sent, 1_000_000);
+        assert_eq!(states.settled_counts().sent, 1_000_000);
         replayed
     };
     let attempts = if cfg!(debug_assertions) { 1 } else { 10 };

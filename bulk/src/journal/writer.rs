@@ -109,7 +109,7 @@ pub(super) fn run(mut storage: impl Storage, queue: &Queue) {
     struct Stop<'a>(&'a Queue);
     impl Drop for Stop<'_> {
         fn drop(&mut self) {
-            self.0.fail(stopped());
+            self.0.fail(stopped_error());
         }
     }
     let _stop = Stop(queue);
@@ -132,7 +132,7 @@ pub(super) fn run(mut storage: impl Storage, queue: &Queue) {
 }
 
 /// Returns the error of appends after the writer has ended.
-pub(super) fn stopped() -> io::Error {
+pub(super) fn stopped_error() -> io::Error {
     io::Error::other("the journal is closed")
 }
 

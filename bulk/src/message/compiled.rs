@@ -60,7 +60,7 @@ impl Compiled {
         let list_unsubscribe = field("/list_unsubscribe", &message.list_unsubscribe);
         let mut pairs = |path: &str, map: &std::collections::BTreeMap<String, String>| -> Vec<_> {
             let template = |(name, source): (&String, &String)| {
-                Some((name.clone(), compile(&pointer(path, name), source)?))
+                Some((name.clone(), compile(&variable_pointer(path, name), source)?))
             };
             map.iter().filter_map(template).collect()
         };
@@ -68,22 +68,23 @@ impl Compiled {
         let tags = pairs("/tags", &message.tags);
         let mut variables = Vec::new();
         for (name, value) in &message.variables {
-            let path = || pointer("/variables", name);
+            let path = || variable_pointer("/variables", name);
             if !is_name(name) {
                 problems.push(Problem::new(path(), "charset", "a variable's name is made of A-Z a-z 0-9 _"));
             }
-            match variable(value) {
+            match to_variable(value) {
                 Some((value, text)) => variables.push(DefaultVariable { name: name.clone(), text, value }),
                 None => {
-                    problems
-                        .push(Problem::new(path(), "type", "a variable is a text or a number").found(value));
+                    problems.push(
+                        Problem::new(path(), "type", "a variable is a text or a number").with_value(value),
+                    );
                 }
             }
         }
         let is_set = |(name, _): &&(String, Template)| is_list_unsubscribe(name);
         if let (Some(_), Some((name, _))) = (&list_unsubscribe, headers.iter().find(is_set)) {
             let rule = "the header is set by `list_unsubscribe`, so it can't be set here too";
-            problems.push(Problem::new(pointer("/headers", name), "exclusive", rule));
+            problems.push(Problem::new(variable_pointer("/headers", name), "exclusive", rule));
         }
         let message = message.clone();
         let compiled = Self { message, subject, html, text, list_unsubscribe, headers, tags, variables };
@@ -125,17 +126,17 @@ impl Compiled {
             None => email.text(STAND_IN),
         };
         let problems = email.check().err().map(idempost::problem::Problems::into_vec).unwrap_or_default();
-        problems.into_iter().map(|problem| self.renamed(problem)).collect()
+        problems.into_iter().map(|problem| self.rename_problem(problem)).collect()
     }
 
     /// Locates a problem by the tag's name instead of its index, or by the field that sets a header.
-    fn renamed(&self, mut problem: Problem) -> Problem {
+    fn rename_problem(&self, mut problem: Problem) -> Problem {
         if self.list_unsubscribe.is_some() && problem.path == "/headers/List-Unsubscribe" {
             "/list_unsubscribe".clone_into(&mut problem.path);
         }
         let index = problem.path.strip_prefix("/tags/").and_then(|rest| rest.split('/').next()?.parse().ok());
         if let Some((name, _)) = index.and_then(|index: usize| self.tags.get(index)) {
-            problem.path = pointer("/tags", name);
+            problem.path = variable_pointer("/tags", name);
         }
         problem
     }
@@ -172,13 +173,13 @@ pub(crate) fn is_list_unsubscribe(name: &str) -> bool {
 }
 
 /// Converts a string or a number, and returns it with its text.
-pub(crate) fn variable(value: &Value) -> Option<(Scalar, String)> {
+pub(crate) fn to_variable(value: &Value) -> Option<(Scalar, String)> {
     let scalar = Scalar::from(value.clone());
     let text = scalar.to_string();
     matches!(scalar, Scalar::Text(_) | Scalar::Number(_)).then_some((scalar, text))
 }
 
-fn pointer(path: &str, name: &str) -> String {
+fn variable_pointer(path: &str, name: &str) -> String {
     let mut path = path.to_owned();
     push_token(&mut path, name);
     path

@@ -60,12 +60,12 @@ impl Breaker {
         trial
     }
 
-    pub(super) fn succeeded(&mut self) {
+    pub(super) fn record_success(&mut self) {
         *self = Self::default();
     }
 
     /// Counts a failure. Unless the breaker is closed, only the trial's failure counts: all other requests were sent before it opened.
-    pub(super) fn failed(&mut self, trial: bool, now: Duration) {
+    pub(super) fn record_failure(&mut self, trial: bool, now: Duration) {
         match self {
             Self::Closed { failures } => {
                 *failures += 1;
@@ -80,7 +80,7 @@ impl Breaker {
     }
 
     /// Gives back an unused trial.
-    pub(super) fn give_back(&mut self, now: Duration) {
+    pub(super) fn return_trial(&mut self, now: Duration) {
         if let Self::HalfOpen = self {
             *self = Self::Open { until: now };
         }

@@ -26,11 +26,11 @@ impl Concurrency {
         Self { max, bound: max, timeouts: 0.0, answers: 0, lowered_at: None }
     }
 
-    pub(super) fn bound(&self) -> usize {
+    pub(super) fn limit(&self) -> usize {
         self.bound
     }
 
-    pub(super) fn answered(&mut self) {
+    pub(super) fn record_response(&mut self) {
         self.timeouts -= self.timeouts * WEIGHT;
         if self.bound == self.max {
             return;

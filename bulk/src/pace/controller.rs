@@ -68,12 +68,12 @@ impl Observation {
 }
 
 /// Starts with a rate learned earlier, or slowly.
-pub(super) fn starting(learned: Option<f64>, now: Duration) -> RateLimiter {
+pub(super) fn initial_limiter(learned: Option<f64>, now: Duration) -> RateLimiter {
     learned.map_or_else(|| RateLimiter::slow_start(now), |rate| RateLimiter::with_limit(rate, now))
 }
 
 /// Returns a rate that never exceeds `max_rps` in any second.
-pub(super) fn paced(max_rps: f64) -> f64 {
+pub(super) fn sustained_rate(max_rps: f64) -> f64 {
     max_rps / STRETCH
 }
 
@@ -126,7 +126,7 @@ pub(crate) struct Snapshot {
     pub(crate) concurrency: usize,
 }
 
-/// The right to send one request. Pass it to [`Controller::observe`] or [`Controller::give_back`].
+/// The right to send one request. Pass it to [`Controller::observe`] or [`Controller::release`].
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Ticket {
@@ -135,7 +135,7 @@ pub(crate) struct Ticket {
     trial: bool,
 }
 
-/// A retry taken from the budget. Return it with [`Controller::give_back_retry`] if it isn't used.
+/// A retry taken from the budget. Return it with [`Controller::refund_retry`] if it isn't used.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct RetryTicket {
@@ -166,8 +166,8 @@ pub(crate) struct Controller {
 impl Controller {
     /// Creates a controller.
     pub(crate) fn new(options: PaceOptions) -> Self {
-        let mut pace = starting(options.start_rate, Duration::ZERO);
-        pace.set_max(options.max_rps.map(paced));
+        let mut pace = initial_limiter(options.start_rate, Duration::ZERO);
+        pace.set_max(options.max_rps.map(sustained_rate));
         Self {
             pace,
             concurrency: Concurrency::new(options.concurrency),
@@ -184,12 +184,12 @@ impl Controller {
     /// The rate, a pause, the breaker or the concurrency limit doesn't allow a request now.
     pub(crate) fn admit(&mut self, now: Duration) -> Result<Ticket, Blocked> {
         self.breaker.check(now).map_err(|until| Blocked { until })?;
-        if self.in_flight >= self.concurrency.bound() {
+        if self.in_flight >= self.concurrency.limit() {
             return Err(Blocked { until: None });
         }
         let slot = self.pace.take(now).map_err(|until| Blocked { until: Some(until) })?;
         self.in_flight += 1;
-        self.retries.sent();
+        self.retries.record_sent();
         Ok(Ticket { slot, sent_at: now, trial: self.breaker.admit() })
     }
 
@@ -209,20 +209,20 @@ impl Controller {
     }
 
     /// Gives back an unused retry.
-    pub(crate) fn give_back_retry(&mut self, RetryTicket { charged }: RetryTicket) {
+    pub(crate) fn refund_retry(&mut self, RetryTicket { charged }: RetryTicket) {
         if charged {
-            self.retries.give_back();
+            self.retries.refund();
         }
     }
 
     /// Gives back the slot of an unsent request.
     #[expect(clippy::needless_pass_by_value, reason = "a ticket ends once")]
-    pub(crate) fn give_back(&mut self, ticket: Ticket, now: Duration) {
+    pub(crate) fn release(&mut self, ticket: Ticket, now: Duration) {
         let Ticket { slot, trial, .. } = ticket;
         self.in_flight -= 1;
-        self.pace.give_back(slot);
+        self.pace.return_slot(slot);
         if trial {
-            self.breaker.give_back(now);
+            self.breaker.return_trial(now);
         }
     }
 
@@ -232,7 +232,7 @@ impl Controller {
         let Ticket { trial, .. } = ticket;
         self.in_flight -= 1;
         if trial {
-            self.breaker.failed(true, now);
+            self.breaker.record_failure(true, now);
         }
     }
 
@@ -252,16 +252,16 @@ impl Controller {
         self.pace.observe(&signal, u32::try_from(self.in_flight).unwrap_or(u32::MAX), now);
         match observation {
             Observation::ServerError | Observation::Timeout | Observation::Unreachable => {
-                self.breaker.failed(trial, now);
+                self.breaker.record_failure(trial, now);
             }
             Observation::Accepted | Observation::Throttled { .. } | Observation::Other => {
-                self.breaker.succeeded();
+                self.breaker.record_success();
             }
         }
         match observation {
             Observation::Timeout => self.concurrency.timed_out(sent_at, now),
             Observation::Unreachable => {}
-            _ => self.concurrency.answered(),
+            _ => self.concurrency.record_response(),
         }
     }
 
@@ -279,7 +279,7 @@ impl Controller {
             breaker: self.breaker.state(),
             throttled: self.throttled,
             in_flight: self.in_flight,
-            concurrency: self.concurrency.bound(),
+            concurrency: self.concurrency.limit(),
         }
     }
 }

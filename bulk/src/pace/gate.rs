@@ -56,7 +56,7 @@ impl Gate {
     /// Waits until a request may be sent. Use it for the first attempt of a batch, and after a 429.
     ///
     /// Dropping the future gives up the place in the queue.
-    pub(crate) async fn permit(&self) -> Permit {
+    pub(crate) async fn acquire(&self) -> Permit {
         let _head = self.shared.queue.lock().await;
         loop {
             let blocked = {
@@ -89,7 +89,7 @@ impl Gate {
             }
         };
         let retry = Retry { shared: Arc::clone(&self.shared), ticket: Some(ticket) };
-        let mut permit = self.permit().await;
+        let mut permit = self.acquire().await;
         permit.retry = Some(retry);
         permit
     }
@@ -130,7 +130,7 @@ struct Retry {
 impl Drop for Retry {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.shared.lock().give_back_retry(ticket);
+            self.shared.lock().refund_retry(ticket);
         }
     }
 }
@@ -159,10 +159,10 @@ impl Permit {
     /// Reports the outcome and the response headers (an empty map without a response).
     pub(crate) fn finish(mut self, observation: Observation, headers: &HeaderMap) {
         self.sending();
-        self.end(|controller, ticket, now| controller.observe(ticket, observation, headers, now));
+        self.finish_with(|controller, ticket, now| controller.observe(ticket, observation, headers, now));
     }
 
-    fn end(&mut self, end: impl FnOnce(&mut Controller, Ticket, Duration)) {
+    fn finish_with(&mut self, end: impl FnOnce(&mut Controller, Ticket, Duration)) {
         if let Some(ticket) = self.ticket.take() {
             let now = self.shared.now();
             end(&mut self.shared.lock(), ticket, now);
@@ -180,9 +180,9 @@ impl fmt::Debug for Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         if self.sent {
-            self.end(Controller::abandon);
+            self.finish_with(Controller::abandon);
         } else {
-            self.end(Controller::give_back);
+            self.finish_with(Controller::release);
         }
     }
 }

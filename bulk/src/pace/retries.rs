@@ -23,7 +23,7 @@ impl Default for Retries {
 }
 
 impl Retries {
-    pub(super) fn sent(&mut self) {
+    pub(super) fn record_sent(&mut self) {
         self.add(PER_REQUEST);
     }
 
@@ -38,7 +38,7 @@ impl Retries {
         Err(now + Duration::from_secs_f64((1.0 - self.tokens) / PER_SECOND) + Duration::from_millis(1))
     }
 
-    pub(super) fn give_back(&mut self) {
+    pub(super) fn refund(&mut self) {
         self.add(1.0);
     }
 

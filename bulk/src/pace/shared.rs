@@ -9,10 +9,10 @@ use std::time::Duration;
 use idempost::call::{RateLimiter, RateSignal};
 use serde::{Deserialize, Serialize};
 
-use super::controller::{PauseReason, paced, starting};
+use super::controller::{PauseReason, initial_limiter, sustained_rate};
 
 /// How far ahead slots are reserved. A longer wait is split, so that a new rate or a pause applies soon.
-const AHEAD: Duration = Duration::from_secs(1);
+const RESERVATION_WINDOW: Duration = Duration::from_secs(1);
 /// The time whose slots one update reserves: at high rates, each worker would otherwise wait for one update per request.
 const GROUP: Duration = Duration::from_millis(50);
 /// The maximum number of slots per update.
@@ -44,7 +44,7 @@ pub(crate) struct SharedSnapshot {
 impl SharedPace {
     /// Creates the initial state for senders that know nothing about the service, or only a rate learned earlier.
     pub(crate) fn new(now: Duration, learned: Option<f64>) -> Self {
-        Self { latest: now, slot: now, pace: starting(learned, now), reason: String::new() }
+        Self { latest: now, slot: now, pace: initial_limiter(learned, now), reason: String::new() }
     }
 
     /// Reserves slots: the instants at which requests may be sent.
@@ -57,12 +57,12 @@ impl SharedPace {
             return Err(until);
         }
         if now.saturating_sub(self.slot) > IDLE {
-            self.pace = starting(self.pace.limit(), now);
+            self.pace = initial_limiter(self.pace.limit(), now);
         }
-        self.pace.set_max(max_rps.map(paced));
+        self.pace.set_max(max_rps.map(sustained_rate));
         let first = self.pace.ready_at(0, now);
-        if first > now + AHEAD {
-            return Err(first.saturating_sub(AHEAD / 2));
+        if first > now + RESERVATION_WINDOW {
+            return Err(first.saturating_sub(RESERVATION_WINDOW / 2));
         }
         let mut slots = Vec::new();
         let mut slot = first;

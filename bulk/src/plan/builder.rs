@@ -12,7 +12,7 @@ use super::{
     BatchKind, ChangedRows, Counts, Held, KnownRows, PlanOptions, RowKey, Selection, body_hash,
     composer::Files,
     context::Context,
-    hashes::{Bits, IN_MEMORY, Sorter},
+    hashes::{Bits, MAX_IN_MEMORY, Sorter},
     index::{self, Entry, IndexWriter},
     invalid_rows::{self, InvalidRows},
     skipped_rows::{self, SkippedRows},
@@ -74,11 +74,11 @@ pub(super) fn build(
             changed: (0, Vec::new()),
         };
         while options.limit.is_none_or(|limit| builder.counts.valid + builder.counts.known < limit) {
-            let Some((position, record)) = rows.next().map_err(|error| context.unreadable(error))? else {
+            let Some((position, record)) = rows.next().map_err(|error| context.row_error(error))? else {
                 break;
             };
-            if context.selects(position.row) {
-                builder.row(position, record)?;
+            if context.contains_row(position.row) {
+                builder.add_row(position, record)?;
             }
         }
         if let Some(built) = builder.finish()? {
@@ -125,11 +125,11 @@ struct OpenBatch {
 }
 
 impl Builder<'_> {
-    fn row(&mut self, position: Position, record: Record<'_>) -> Result<()> {
+    fn add_row(&mut self, position: Position, record: Record<'_>) -> Result<()> {
         self.counts.rows += 1;
         match Row::read(record, position, &self.context.layout) {
             Reading::Blank => self.counts.blank += 1,
-            Reading::Unreadable(problem) => self.invalid(position, record, vec![problem])?,
+            Reading::Unreadable(problem) => self.add_invalid(position, record, vec![problem])?,
             Reading::Row(row) => self.email(position, record, *row)?,
         }
         Ok(())
@@ -140,7 +140,7 @@ impl Builder<'_> {
         let Some(key) = RowKey::new(record, row.email.fields().to, layout) else {
             let name = layout.key.as_deref().unwrap_or_default();
             let problem = Problem::new("", "required", "the key that tells the row from others is missing");
-            return self.invalid(position, record, vec![RowProblem::new(position, name, problem)]);
+            return self.add_invalid(position, record, vec![RowProblem::new(position, name, problem)]);
         };
         let held = self.known.find(&key.identity)?;
         if held == Some(Held::Taken) {
@@ -162,7 +162,7 @@ impl Builder<'_> {
         let kind = self.context.composer.kind(&row);
         let email = match self.context.composer.compose(row, Files::Attach) {
             Ok(email) => email,
-            Err(problems) => return self.invalid(position, record, problems),
+            Err(problems) => return self.add_invalid(position, record, problems),
         };
         let fields = email.fields();
         if let Some(reason) = self.options.suppression(&fields) {
@@ -175,7 +175,7 @@ impl Builder<'_> {
             self.counts.repeated += 1;
             return self.skipped.push(position.row, fields.to, "repeated");
         }
-        if self.recent.len() == IN_MEMORY {
+        if self.recent.len() == MAX_IN_MEMORY {
             self.recent.clear();
         }
         self.recent.insert(key.identity);
@@ -183,17 +183,17 @@ impl Builder<'_> {
         self.recipients.push((key.recipient, 0))?;
         self.counts.retried_rejected += u64::from(held == Some(Held::Rejected));
         self.counts.retried_unknown += u64::from(held == Some(Held::Unknown));
-        self.valid(position, kind, &email)
+        self.add_valid(position, kind, &email)
     }
 
-    fn valid(&mut self, position: Position, kind: BatchKind, email: &Email) -> Result<()> {
+    fn add_valid(&mut self, position: Position, kind: BatchKind, email: &Email) -> Result<()> {
         let composer = &self.context.composer;
         self.json.clear();
         let written = composer.write(email, &mut self.json);
         written.map_err(BulkError::io("write", &self.context.source.name))?;
         self.rows.push(position.row);
         self.counts.valid += 1;
-        self.counts.recipients += recipients(&composer.fields(email));
+        self.counts.recipients += count_recipients(&composer.fields(email));
         match kind {
             BatchKind::Single => {
                 self.counts.singles += 1;
@@ -236,7 +236,12 @@ impl Builder<'_> {
         self.index.push(Entry { offset: first.offset, row: first.row, count, kind: BatchKind::Batch, hash })
     }
 
-    fn invalid(&mut self, position: Position, record: Record<'_>, problems: Vec<RowProblem>) -> Result<()> {
+    fn add_invalid(
+        &mut self,
+        position: Position,
+        record: Record<'_>,
+        problems: Vec<RowProblem>,
+    ) -> Result<()> {
         self.counts.invalid += 1;
         self.counts.problems += problems.len() as u64;
         self.invalid.push(position.row, &problems, record)?;
@@ -272,6 +277,6 @@ impl Builder<'_> {
     }
 }
 
-fn recipients(fields: &EmailFields<'_>) -> u64 {
+fn count_recipients(fields: &EmailFields<'_>) -> u64 {
     (fields.to.len() + fields.cc.len() + fields.bcc.len()) as u64
 }

@@ -58,7 +58,7 @@ struct Own {
 }
 
 impl Own {
-    fn of(fields: &EmailFields<'_>) -> Self {
+    fn from_fields(fields: &EmailFields<'_>) -> Self {
         Self {
             from: fields.from.is_some(),
             subject: fields.subject.is_some(),
@@ -111,19 +111,19 @@ impl Composer {
                         email = email.attach(attachment);
                     }
                     Err(problem) => {
-                        problems.push(RowProblem::new(position, "attachment", problem.found(path)));
+                        problems.push(RowProblem::new(position, "attachment", problem.with_value(path)));
                     }
                 }
             }
         }
-        let checked = email.check().and_then(|()| self.admitted(&email));
+        let checked = email.check().and_then(|()| self.check_recipients(&email));
         if checked.is_err() || shape.is_err() {
             let found = Problems::merge(shape, checked).err().map(Problems::into_vec).unwrap_or_default();
             let found =
                 found.into_iter().filter(|problem| missing.is_empty() || !follows_from_missing(problem));
             problems.extend(found.map(|problem| {
                 let column = match values {
-                    Values::Cells { .. } => Columns::name_of(&problem.path, &email),
+                    Values::Cells { .. } => Columns::column_name(&problem.path, &email),
                     Values::List(_) => problem.path.clone(),
                 };
                 RowProblem::new(position, column, problem)
@@ -133,7 +133,8 @@ impl Composer {
             let rule = format!(
                 "the attachments must have at most {ATTACHMENTS_ENCODED_BYTES} bytes after Base64 encoding"
             );
-            let problem = Problem::new("", "size", rule).found(format_args!("{} bytes", own + files_size));
+            let problem =
+                Problem::new("", "size", rule).with_value(format_args!("{} bytes", own + files_size));
             problems.push(RowProblem::new(position, "attachment", problem));
         }
         for (field, name) in missing {
@@ -155,7 +156,7 @@ impl Composer {
     /// Sets the fixed fields that the row doesn't set, and the variables of a stored template.
     fn with_defaults(&self, mut email: Email, values: &Values<'_>) -> Email {
         let defaults = &self.message.message;
-        let own = Own::of(&email.fields());
+        let own = Own::from_fields(&email.fields());
         if let (Some(from), false) = (&defaults.from, own.from) {
             email = email.from(from.as_str());
         }
@@ -182,7 +183,7 @@ impl Composer {
         let known = |email: &Email, name: &str| {
             email.fields().template.is_some_and(|template| template.variables.contains_key(name))
         };
-        for (name, value) in values.stored() {
+        for (name, value) in values.to_stored() {
             if !known(&email, name) {
                 email = email.variable(name, value);
             }
@@ -204,7 +205,7 @@ impl Composer {
     ) -> Email {
         let Compiled { subject, html, text, list_unsubscribe, headers, tags, .. } = &self.message;
         let fields = email.fields();
-        let own = Own::of(&fields);
+        let own = Own::from_fields(&fields);
         let offers = fields.headers.iter().any(|(name, _)| is_list_unsubscribe(name));
         let headers: Vec<_> = headers
             .iter()
@@ -270,7 +271,7 @@ impl Composer {
     }
 
     /// Checks the recipients. Attachments are left out, since their content can be large.
-    fn admitted(&self, email: &Email) -> Result<(), Problems> {
+    fn check_recipients(&self, email: &Email) -> Result<(), Problems> {
         if !self.guard.is_active() {
             return Ok(());
         }

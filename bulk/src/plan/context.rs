@@ -27,7 +27,7 @@ impl Context {
     }
 
     /// Returns whether a row belongs to the job.
-    pub(super) fn selects(&self, row: u64) -> bool {
+    pub(super) fn contains_row(&self, row: u64) -> bool {
         self.selection.as_ref().is_none_or(|selection| selection.contains(row))
     }
 
@@ -40,7 +40,7 @@ impl Context {
     }
 
     /// Returns the error for an unreadable row.
-    pub(super) fn unreadable(&self, error: ReadError) -> BulkError {
-        error.in_input(&self.source.name, &self.source.path)
+    pub(super) fn row_error(&self, error: ReadError) -> BulkError {
+        error.with_input(&self.source.name, &self.source.path)
     }
 }

@@ -11,7 +11,7 @@ use std::{
 use crate::error::{BulkError, Result};
 
 /// The number of entries kept in memory: 1.5 MiB.
-pub(super) const IN_MEMORY: usize = 1 << 16;
+pub(super) const MAX_IN_MEMORY: usize = 1 << 16;
 /// The size of an entry in a file.
 const ENTRY: usize = 24;
 /// The number of entries per read.
@@ -45,7 +45,7 @@ pub(super) struct Sorter {
     dir: PathBuf,
     recent: Vec<Entry>,
     file: Option<File>,
-    /// The number of runs in the file, each of [`IN_MEMORY`] entries.
+    /// The number of runs in the file, each of [`MAX_IN_MEMORY`] entries.
     runs: usize,
 }
 
@@ -57,7 +57,7 @@ impl Sorter {
 
     pub(super) fn push(&mut self, entry: Entry) -> Result<()> {
         self.recent.push(entry);
-        if self.recent.len() < IN_MEMORY {
+        if self.recent.len() < MAX_IN_MEMORY {
             return Ok(());
         }
         self.spill().map_err(BulkError::io("write", &self.dir))
@@ -79,7 +79,8 @@ impl Sorter {
         let Some(file) = &self.file else { return self.recent.into_iter().try_for_each(visit) };
         let reading = |error| BulkError::io("read", &self.dir)(error);
         // For each run, the entries read so far, and the unread range in the file. The last run is in memory.
-        let in_file = (0..self.runs).map(|run| (vec![].into_iter(), run * IN_MEMORY, (run + 1) * IN_MEMORY));
+        let in_file =
+            (0..self.runs).map(|run| (vec![].into_iter(), run * MAX_IN_MEMORY, (run + 1) * MAX_IN_MEMORY));
         let mut runs: Vec<_> = in_file.chain([(self.recent.into_iter(), 0, 0)]).collect();
         let mut next = |run: usize| {
             let (entries, from, end) = &mut runs[run];
@@ -175,12 +176,12 @@ mod tests {
     fn entries_beyond_the_memory_are_sorted_and_found_by_hash() {
         let dir = tempfile::tempdir().unwrap();
         let of = |number: u64| address_hash(&number.to_string());
-        for count in [0, 1, 1_000, 2 * IN_MEMORY as u64, 2 * IN_MEMORY as u64 + 500] {
+        for count in [0, 1, 1_000, 2 * MAX_IN_MEMORY as u64, 2 * MAX_IN_MEMORY as u64 + 500] {
             let mut sorter = Sorter::new(dir.path());
             // Every hash twice, the higher number first.
             for number in (0..count).rev() {
                 sorter.push((of(number / 2), number)).unwrap();
-                assert!(sorter.recent.len() < IN_MEMORY);
+                assert!(sorter.recent.len() < MAX_IN_MEMORY);
             }
             let mut kept = Vec::new();
             let lookup = Lookup::new(sorter, |entry| kept.push(entry)).unwrap();

@@ -80,7 +80,7 @@ impl KnownRows {
     }
 
     /// Counts the taken rows that weren't found.
-    pub(crate) fn missing(&self) -> u64 {
+    pub(crate) fn missing_count(&self) -> u64 {
         self.missing
     }
 }

@@ -93,8 +93,8 @@ impl Plan {
         }
         let context = self.context()?;
         let mut rows = context.rows()?;
-        while let Some((position, record)) = rows.next().map_err(|error| context.unreadable(error))? {
-            if !context.selects(position.row) {
+        while let Some((position, record)) = rows.next().map_err(|error| context.row_error(error))? {
+            if !context.contains_row(position.row) {
                 continue;
             }
             let Reading::Row(row) = Row::read(record, position, &context.layout) else { continue };

@@ -39,16 +39,16 @@ impl Preparer {
         let entry = self.index.get(batch)?;
         let Entry { offset, row, count, kind, hash } = entry;
         let Context { source, layout, composer, .. } = &self.context;
-        let in_input = |error| self.context.unreadable(error);
-        self.rows.seek(Position { row, line: 0, offset }).map_err(|error| self.context.unreadable(error))?;
+        let in_input = |error| self.context.row_error(error);
+        self.rows.seek(Position { row, line: 0, offset }).map_err(|error| self.context.row_error(error))?;
         let files = if kind == BatchKind::Single { Files::Attach } else { Files::Skip };
         let mut body = Vec::with_capacity(self.last_size + self.last_size / 8);
         let mut rows = Vec::with_capacity(usize::from(count));
         while rows.len() < usize::from(count) {
             let Some((position, record)) = self.rows.next().map_err(in_input)? else {
-                return Err(changed(batch, entry, "the input ends before its last row"));
+                return Err(changed_input(batch, entry, "the input ends before its last row"));
             };
-            if !self.context.selects(position.row) {
+            if !self.context.contains_row(position.row) {
                 continue;
             }
             let composed = match Row::read(record, position, layout) {
@@ -59,7 +59,7 @@ impl Preparer {
             };
             let email = composed.map_err(|problems| {
                 let problem = problems.first().map(RowProblem::without_location);
-                changed(batch, entry, problem.as_deref().unwrap_or("a row is blank"))
+                changed_input(batch, entry, problem.as_deref().unwrap_or("a row is blank"))
             })?;
             if kind == BatchKind::Batch {
                 body.push(if rows.is_empty() { b'[' } else { b',' });
@@ -75,13 +75,13 @@ impl Preparer {
         if body_hash(blake3::Hasher::new().update(&body)) != hash {
             let why =
                 "its content would differ: an attachment, job.json or the version of this program changed";
-            return Err(changed(batch, entry, why));
+            return Err(changed_input(batch, entry, why));
         }
         Ok(Prepared { batch, kind, body: Bytes::from(body), hash, rows })
     }
 }
 
-fn changed(batch: u32, entry: Entry, why: &str) -> BulkError {
+fn changed_input(batch: u32, entry: Entry, why: &str) -> BulkError {
     BulkError::PlanChanged(format!("batch {batch} can't be prepared again from row {}: {why}", entry.row))
 }
 
@@ -91,8 +91,8 @@ pub(super) fn preview(context: &Context, n: usize) -> Result<Vec<PreviewEmail>> 
     let mut rows = context.rows()?;
     let mut emails = Vec::new();
     while emails.len() < n {
-        let Some((position, record)) = rows.next().map_err(|error| context.unreadable(error))? else { break };
-        if !context.selects(position.row) {
+        let Some((position, record)) = rows.next().map_err(|error| context.row_error(error))? else { break };
+        if !context.contains_row(position.row) {
             continue;
         }
         let Reading::Row(row) = Row::read(record, position, layout) else { continue };

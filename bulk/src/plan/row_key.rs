@@ -16,7 +16,7 @@ pub(crate) struct RowKey {
 impl RowKey {
     /// Returns a row's key; `None` if the row has no value for the layout's key. The order of columns or JSON fields doesn't matter.
     pub(crate) fn new(record: Record<'_>, to: &[String], layout: &Layout) -> Option<Self> {
-        let recipients = recipients(to);
+        let recipients = hash_recipients(to);
         let mut hasher = blake3::Hasher::new();
         match (record, layout.key.as_deref()) {
             (_, Some("to")) => drop(hasher.update(recipients.as_bytes())),
@@ -45,12 +45,12 @@ impl RowKey {
                 }
             }
         }
-        Some(Self { identity: half(hasher.finalize()), recipient: half(recipients) })
+        Some(Self { identity: truncate_hash(hasher.finalize()), recipient: truncate_hash(recipients) })
     }
 }
 
 /// Returns the first 128 bits.
-fn half(hash: blake3::Hash) -> [u8; 16] {
+fn truncate_hash(hash: blake3::Hash) -> [u8; 16] {
     let mut half = [0; 16];
     half.copy_from_slice(&hash.as_bytes()[..16]);
     half
@@ -84,8 +84,8 @@ fn value(hasher: &mut blake3::Hasher, json: &Value) {
     }
 }
 
-fn recipients(to: &[String]) -> blake3::Hash {
-    let mut addresses: Vec<String> = to.iter().map(|text| address(text)).collect();
+fn hash_recipients(to: &[String]) -> blake3::Hash {
+    let mut addresses: Vec<String> = to.iter().map(|text| normalize_address(text)).collect();
     addresses.sort_unstable();
     let mut hasher = blake3::Hasher::new();
     for address in addresses {
@@ -96,10 +96,10 @@ fn recipients(to: &[String]) -> blake3::Hash {
 
 /// Returns an address's hash. Name and case don't matter.
 pub(crate) fn address_hash(text: &str) -> [u8; 16] {
-    half(blake3::hash(address(text).as_bytes()))
+    truncate_hash(blake3::hash(normalize_address(text).as_bytes()))
 }
 
-fn address(text: &str) -> String {
+fn normalize_address(text: &str) -> String {
     let text = text.trim();
     let bare = text.strip_suffix('>').and_then(|text| Some(text.rsplit_once('<')?.1)).unwrap_or(text);
     bare.to_lowercase()
@@ -111,8 +111,9 @@ mod tests {
 
     #[test]
     fn names_case_and_order_of_recipients_do_not_matter() {
-        let of =
-            |to: &[&str]| *recipients(&to.iter().map(|to| (*to).to_owned()).collect::<Vec<_>>()).as_bytes();
+        let of = |to: &[&str]| {
+            *hash_recipients(&to.iter().map(|to| (*to).to_owned()).collect::<Vec<_>>()).as_bytes()
+        };
         assert_eq!(of(&["a@x.test"]), of(&["Ada <A@X.test>"]));
         assert_eq!(of(&["b@x.test", "É@x.test"]), of(&["é@x.test", "b@x.test"]));
         let different = [&["a@x.test"][..], &["b@x.test"], &["b@x.test", "b@x.test"], &["b@x.testa@x.test"]];

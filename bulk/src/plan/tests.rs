@@ -53,18 +53,19 @@ fn message() -> Message {
     Message::new().from("Acme <hi@acme.test>").subject("Hello").html("<p>Hi</p>")
 }
 
-fn prepared(plan: &Plan) -> Vec<Prepared> {
+fn prepare_all(plan: &Plan) -> Vec<Prepared> {
     let mut preparer = plan.preparer().unwrap();
     (0..plan.batches()).map(|batch| preparer.prepare(batch).unwrap()).collect()
 }
 
 /// Returns the emails of all requests, in order.
 fn emails(plan: &Plan) -> Vec<Value> {
-    let bodies = prepared(plan).into_iter().map(|prepared| serde_json::from_slice(&prepared.body).unwrap());
+    let bodies =
+        prepare_all(plan).into_iter().map(|prepared| serde_json::from_slice(&prepared.body).unwrap());
     bodies.flat_map(|body| if let Value::Array(emails) = body { emails } else { vec![body] }).collect()
 }
 
-fn shown(plan: &Plan) -> Vec<String> {
+fn describe_plan(plan: &Plan) -> Vec<String> {
     plan.problems().iter().map(ToString::to_string).collect()
 }
 

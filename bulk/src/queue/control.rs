@@ -152,7 +152,7 @@ pub(crate) async fn pause(storage: &impl Storage, reason: &str) -> Result<()> {
 
 impl JobFile {
     /// Describes a file on this machine. Blocks while it reads the file.
-    pub(crate) fn of(name: &str, path: &Path) -> io::Result<Self> {
+    pub(crate) fn from_path(name: &str, path: &Path) -> io::Result<Self> {
         let mut hasher = blake3::Hasher::new();
         let size = io::copy(&mut File::open(path)?, &mut hasher)?;
         Ok(Self { name: name.to_owned(), size, blake3: hasher.finalize().to_hex().to_string() })

@@ -46,7 +46,7 @@ pub struct StoredIntent {
 
 /// The result of recording an intent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Intended {
+pub enum IntentResult {
     /// The intent is durable at this revision.
     Recorded(u64),
     /// The ledger has a different version than expected: another worker has, or had, the batch.
@@ -70,18 +70,18 @@ pub trait Ledger: Send + Sync + 'static {
     fn now(&self) -> impl Future<Output = Result<Duration>> + Send;
 
     /// Records an intent: creates it if `expected` is `None`, and otherwise replaces the version with this revision.
-    fn intend(
+    fn record_intent(
         &self,
         batch: u32,
         intent: &Intent,
         expected: Option<u64>,
-    ) -> impl Future<Output = Result<Intended>> + Send;
+    ) -> impl Future<Output = Result<IntentResult>> + Send;
 
     /// Returns the intent of a batch.
     fn intent(&self, batch: u32) -> impl Future<Output = Result<Option<StoredIntent>>> + Send;
 
     /// Records the result of a batch, if it is the first one. Returns whether it was.
-    fn conclude(&self, batch: u32, result: Bytes) -> impl Future<Output = Result<bool>> + Send;
+    fn record_result(&self, batch: u32, result: Bytes) -> impl Future<Output = Result<bool>> + Send;
 
     /// Returns the result of a batch.
     fn result(&self, batch: u32) -> impl Future<Output = Result<Option<Bytes>>> + Send;

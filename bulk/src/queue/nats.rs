@@ -92,7 +92,7 @@ impl NatsQueue {
     /// The queue doesn't respond.
     pub async fn running_jobs(&self) -> Result<Vec<RunningJob>> {
         let mut running = Vec::new();
-        for (id, value) in cells::all(&self.context, CONTROL).await? {
+        for (id, value) in cells::load_all(&self.context, CONTROL).await? {
             if let Ok(Control { state: ControlState::Running, priority, .. }) = serde_json::from_slice(&value)
             {
                 running.push(RunningJob { id, priority });

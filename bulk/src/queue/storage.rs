@@ -70,7 +70,7 @@ pub trait Storage: Send + Sync + 'static {
     fn restore(&self, generation: &str) -> impl Future<Output = Result<()>> + Send;
 
     /// Switches to this generation's consumer.
-    fn follow(&self, generation: &str);
+    fn use_generation(&self, generation: &str);
 
     /// Identifies the ledger and the queue; `None` if any part is missing.
     fn identity(&self) -> impl Future<Output = Result<Option<Identity>>> + Send;

@@ -26,7 +26,7 @@ const UNKNOWN: &str = "unknown.csv";
 const REPORT: &str = "report.json";
 
 /// Closes the journal that `writer` holds, writes the report files from the data on disk, then releases the lock.
-pub(crate) async fn conclude(
+pub(crate) async fn write_report(
     plan: Arc<Plan>,
     mut report: Report,
     lock: JobLock,
@@ -61,7 +61,7 @@ fn write(plan: &Plan, report: &Report) -> Result<Vec<PathBuf>> {
                     rejections.row(&[&row, &recipient, &batch, &status.to_string(), &reason])
                 }
                 Outcome::Unknown { reason } => {
-                    unknowns.row(&[&row, &recipient, &batch, &key, &time(first_attempt), &reason])
+                    unknowns.row(&[&row, &recipient, &batch, &key, &format_time(first_attempt), &reason])
                 }
             }
         })?;
@@ -91,7 +91,7 @@ pub(crate) fn read(dir: &Path) -> Result<Option<Report>> {
 }
 
 /// Removes the report of the last run.
-pub(crate) fn forget(dir: &Path) -> Result<()> {
+pub(crate) fn remove_report(dir: &Path) -> Result<()> {
     remove(&dir.join(REPORT))
 }
 
@@ -134,7 +134,7 @@ impl List {
 }
 
 /// Formats a time in the service's format.
-pub(crate) fn time(unix_ms: u64) -> String {
+pub(crate) fn format_time(unix_ms: u64) -> String {
     let time = std::time::UNIX_EPOCH + std::time::Duration::from_millis(unix_ms);
     idempost::Timestamp::from(time).to_string()
 }

@@ -38,7 +38,7 @@ impl Control {
     }
 
     /// Resolves when the job should stop with at least this urgency; never if its handle was dropped.
-    pub(crate) async fn reached(&self, urgency: Stop) {
+    pub(crate) async fn wait_for(&self, urgency: Stop) {
         let mut stop = self.stop.clone();
         if stop.wait_for(|stop| *stop >= urgency).await.is_err() {
             std::future::pending::<()>().await;

@@ -14,7 +14,7 @@ use crate::{
     journal::{Record, UnixMillis},
     pace::Permit,
     plan::{Prepared, Rendered},
-    sender::{Attempt, SendRequest, Sender, date},
+    sender::{Attempt, SendRequest, Sender, response_time},
     state::{AttemptResult, BatchState, BeforeAttempt, Situation},
 };
 
@@ -39,10 +39,10 @@ impl<S: Sender> Ledger for Batch<'_, S> {
         let Self { shared, prepared, .. } = *self;
         loop {
             let granted =
-                async { if retry { shared.gate.retry_permit().await } else { shared.gate.permit().await } };
+                async { if retry { shared.gate.retry_permit().await } else { shared.gate.acquire().await } };
             let permit = tokio::select! {
                 biased;
-                () = shared.control.reached(Stop::Drain) => return Err(Delivery::Stopped),
+                () = shared.control.wait_for(Stop::Drain) => return Err(Delivery::Stopped),
                 permit = granted => permit,
             };
             let is_open = matches!(shared.states().state(prepared.batch), Some(BatchState::Maybe { .. }));
@@ -94,14 +94,14 @@ impl<S: Sender> Ledger for Batch<'_, S> {
         }
         tokio::select! {
             attempt = self.shared.sender.send(request) => Some(attempt),
-            () = self.shared.control.reached(Stop::Abort) => None,
+            () = self.shared.control.wait_for(Stop::Abort) => None,
         }
     }
 
     fn finish(&mut self, permit: Permit, attempt: &Attempt) {
         permit.finish(attempt.observation, &attempt.headers);
         self.shared.note_response(attempt);
-        self.shared.clock.saw(date(&attempt.headers));
+        self.shared.clock.observe_service_time(response_time(&attempt.headers));
     }
 
     fn now(&self) -> UnixMillis {
@@ -138,7 +138,7 @@ impl<S: Sender> Ledger for Batch<'_, S> {
 
     async fn delay(&mut self, time: Duration) -> bool {
         tokio::select! {
-            () = self.shared.control.reached(Stop::Drain) => false,
+            () = self.shared.control.wait_for(Stop::Drain) => false,
             () = sleep(time) => true,
         }
     }
@@ -147,7 +147,7 @@ impl<S: Sender> Ledger for Batch<'_, S> {
         self.shared.is_responsive()
     }
 
-    fn is_refused_alone(&mut self, _status: u16) -> bool {
+    fn is_rejected_alone(&mut self, _status: u16) -> bool {
         false
     }
 

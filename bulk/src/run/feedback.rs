@@ -93,7 +93,7 @@ impl Sampler {
     /// Reads the job's sent emails, across all parts. Blocks.
     pub(super) fn open(plan: &Plan) -> Result<Self> {
         let mut sample = Sample::default();
-        let parts = plan.after().iter().map(|part| plan.dir().with_file_name(part));
+        let parts = plan.earlier_parts().iter().map(|part| plan.dir().with_file_name(part));
         for dir in parts.chain([plan.dir().to_owned()]) {
             journal::read(&dir.join(JOURNAL), |record| {
                 sample.apply(&record);
@@ -113,7 +113,7 @@ impl Sampler {
             .groups
             .iter()
             .chain([&sample.open])
-            .fold(Feedback::default(), |sum, group| sum.plus(group.feedback))
+            .fold(Feedback::default(), |sum, group| sum.combine(group.feedback))
     }
 
     pub(super) fn failure(&self) -> Option<String> {
@@ -144,8 +144,8 @@ impl Sampler {
             return;
         }
         let mut permit = tokio::select! {
-            permit = shared.gate.permit() => permit,
-            () = shared.control.reached(Stop::Drain) => return,
+            permit = shared.gate.acquire() => permit,
+            () = shared.control.wait_for(Stop::Drain) => return,
         };
         permit.sending();
         match shared.sender.feedback(&ids, since.unwrap_or_default()).await {

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The number of rendered batches waiting to be sent.
-const AHEAD: usize = 4;
+const PREFETCH: usize = 4;
 
 /// Renders batches in order, on a separate thread.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl Feeder {
         plan: Arc<Plan>,
         batches: impl Iterator<Item = u32> + Send + 'static,
     ) -> Result<Self> {
-        let (send, requests) = mpsc::channel(AHEAD);
+        let (send, requests) = mpsc::channel(PREFETCH);
         let work = move || {
             let mut renderer = match plan.preparer() {
                 Ok(renderer) => renderer,

@@ -106,7 +106,7 @@ impl RunOptions {
     #[doc(hidden)]
     #[must_use]
     pub fn clock_offset(self, offset: Duration) -> Self {
-        self.wall.move_by(i64::try_from(offset.as_millis()).unwrap_or(i64::MAX));
+        self.wall.advance_millis(i64::try_from(offset.as_millis()).unwrap_or(i64::MAX));
         self
     }
 

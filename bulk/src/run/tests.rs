@@ -197,11 +197,11 @@ impl Sender for Arc<Service> {
 }
 
 /// Plans a job with this many rows in a folder.
-async fn planned(folder: &Path, rows: usize) -> BulkJob {
-    planned_in_batches(folder, rows, 100).await
+async fn plan_job(folder: &Path, rows: usize) -> BulkJob {
+    plan_job_in_batches(folder, rows, 100).await
 }
 
-async fn planned_in_batches(folder: &Path, rows: usize, size: u64) -> BulkJob {
+async fn plan_job_in_batches(folder: &Path, rows: usize, size: u64) -> BulkJob {
     let mut csv = String::from("to,NAME\n");
     for row in 1..=rows {
         writeln!(csv, "r{row}@example.com,Ada {row}").unwrap();
@@ -214,7 +214,7 @@ async fn planned_in_batches(folder: &Path, rows: usize, size: u64) -> BulkJob {
 }
 
 /// Options without an outage limit: the paused clock advances even while a thread works, so an outage could appear long.
-fn patient() -> RunOptions {
+fn patient_options() -> RunOptions {
     RunOptions::default().max_outage(Duration::from_hours(10_000))
 }
 
@@ -235,9 +235,9 @@ async fn outcomes(job: &BulkJob) -> Vec<RowOutcome> {
 async fn every_row_is_accepted_exactly_once_whatever_share_of_requests_fails() {
     for (seed, share) in [(1, 0.0), (2, 0.08), (3, 0.2), (4, 0.5)] {
         let folder = tempfile::tempdir().unwrap();
-        let job = planned(folder.path(), 2_050).await;
+        let job = plan_job(folder.path(), 2_050).await;
         let service = Service::faulty(seed, share);
-        let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+        let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
         assert_eq!(report.ending, Ending::Finished, "{share}");
         assert_eq!(report.counts, Counts { sent: 2_050, ..Counts::default() }, "{share}");
         assert!(report.all_sent());
@@ -254,7 +254,7 @@ async fn every_row_is_accepted_exactly_once_whatever_share_of_requests_fails() {
         assert_eq!(job.status().await.unwrap().state, JobState::Finished);
         // A finished job sends nothing when it is resumed.
         let before = service.requests();
-        let again = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+        let again = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
         assert_eq!((again.counts.sent, service.requests()), (2_050, before));
     }
 }
@@ -265,12 +265,12 @@ async fn a_job_aborted_at_random_moments_loses_and_repeats_nothing() {
     let mut replayed = 0;
     for seed in 0..12 {
         let folder = tempfile::tempdir().unwrap();
-        let job = planned(folder.path(), 3_000).await;
+        let job = plan_job(folder.path(), 3_000).await;
         let service = Service::faulty(seed, 0.15);
         let mut random = StdRng::seed_from_u64(seed);
         let mut runs = 0;
         let report = loop {
-            let mut run = job.start_with(Arc::clone(&service), patient());
+            let mut run = job.start_with(Arc::clone(&service), patient_options());
             let until = service.requests() + random.gen_range(1..12);
             while service.requests() < until && run.next().await.is_some() {}
             if random.gen_bool(0.5) {
@@ -297,12 +297,12 @@ async fn a_job_aborted_at_random_moments_loses_and_repeats_nothing() {
 async fn batches_whose_keys_have_expired_become_unknown_and_are_never_sent_again() {
     // F-09
     let folder = tempfile::tempdir().unwrap();
-    let job = planned(folder.path(), 500).await;
+    let job = plan_job(folder.path(), 500).await;
     let service = Service::new(|_, request| {
         let times_out = request.key.contains("/3/");
         times_out.then_some(Fault::TimedOut { executed: true })
     });
-    let mut run = job.start_with(Arc::clone(&service), patient());
+    let mut run = job.start_with(Arc::clone(&service), patient_options());
     while service.delivered().0 < 500 && run.next().await.is_some() {}
     run.abort();
     let report = run.finish().await.unwrap();
@@ -311,7 +311,7 @@ async fn batches_whose_keys_have_expired_become_unknown_and_are_never_sent_again
     service.forgets_keys.store(true, Ordering::SeqCst);
     service.set_script(|_, _| None);
     let requests = service.requests();
-    let options = patient().clock_offset(Duration::from_hours(24));
+    let options = patient_options().clock_offset(Duration::from_hours(24));
     let report = job.start_with(Arc::clone(&service), options).finish().await.unwrap();
     assert_eq!(report.counts, Counts { sent: 400, unknown: 100, ..Counts::default() });
     assert_eq!((service.delivered(), service.requests()), ((500, 1), requests));
@@ -324,30 +324,30 @@ async fn batches_whose_keys_have_expired_become_unknown_and_are_never_sent_again
 #[tokio::test(start_paused = true)]
 async fn an_exhausted_quota_pauses_the_job_until_it_is_resumed() {
     let folder = tempfile::tempdir().unwrap();
-    let job = planned(folder.path(), 1_000).await;
+    let job = plan_job(folder.path(), 1_000).await;
     let service = Service::new(|n, _| (n > 4).then_some(Fault::Quota));
-    let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+    let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
     let Ending::Paused { until: Some(_), reason } = &report.ending else { panic!("{report:?}") };
     assert_eq!(reason, "daily_quota_exceeded");
     assert_eq!((report.counts.sent, report.counts.remaining), (400, 600));
     service.set_script(|_, _| None);
-    let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+    let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
     assert_eq!((report.ending, service.delivered()), (Ending::Finished, (1_000, 1)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_rejected_credential_stops_the_job_and_one_401_does_not() {
     let folder = tempfile::tempdir().unwrap();
-    let job = planned(folder.path(), 300).await;
+    let job = plan_job(folder.path(), 300).await;
     // The access token expires, and the next request has a new one.
     let service = Service::new(|n, _| (n == 2).then_some(Fault::Unauthorized));
-    let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+    let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
     assert_eq!((report.ending, service.delivered()), (Ending::Finished, (300, 1)));
 
     let folder = tempfile::tempdir().unwrap();
-    let job = planned(folder.path(), 300).await;
+    let job = plan_job(folder.path(), 300).await;
     let service = Service::new(|_, _| Some(Fault::Unauthorized));
-    let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+    let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
     let Ending::Unauthorized { reason } = &report.ending else { panic!("{report:?}") };
     assert!(reason.contains("invalid_api_key"), "{reason}");
     assert_eq!((report.counts.remaining, service.delivered().0), (300, 0));
@@ -356,7 +356,7 @@ async fn a_rejected_credential_stops_the_job_and_one_401_does_not() {
 #[tokio::test(start_paused = true)]
 async fn a_service_that_stays_down_ends_the_run_and_the_job_can_be_resumed() {
     let folder = tempfile::tempdir().unwrap();
-    let job = planned(folder.path(), 900).await;
+    let job = plan_job(folder.path(), 900).await;
     let service = Service::new(|n, _| (n > 3).then_some(Fault::TimedOut { executed: n % 2 == 0 }));
     let options = RunOptions::default().max_outage(Duration::from_mins(5));
     let report = job.start_with(Arc::clone(&service), options).finish().await.unwrap();
@@ -364,20 +364,20 @@ async fn a_service_that_stays_down_ends_the_run_and_the_job_can_be_resumed() {
     assert_eq!(reason, "timeout");
     assert_eq!(report.counts.sent, 300);
     service.set_script(|_, _| None);
-    let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+    let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
     assert_eq!((report.ending, service.delivered()), (Ending::Finished, (900, 1)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn rejected_emails_are_listed_with_the_reason_and_hold_up_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let job = planned(folder.path(), 400).await;
+    let job = plan_job(folder.path(), 400).await;
     let service = Service::new(|_, request| match () {
         () if request.key.contains("/1/") => Some(Fault::Invalid),
         () if request.key.contains("/2/") => Some(Fault::Partial),
         () => None,
     });
-    let mut run = job.start_with(Arc::clone(&service), patient().max_rejections(0));
+    let mut run = job.start_with(Arc::clone(&service), patient_options().max_rejections(0));
     let mut rejections = Vec::new();
     while let Some(event) = run.next().await {
         if let Event::Rejected { batch, first_row, emails, .. } = event {
@@ -400,12 +400,12 @@ async fn rejected_emails_are_listed_with_the_reason_and_hold_up_nothing() {
 #[tokio::test(start_paused = true)]
 async fn another_process_can_pause_or_cancel_a_running_job() {
     let folder = tempfile::tempdir().unwrap();
-    let job = planned(folder.path(), 20_000).await;
+    let job = plan_job(folder.path(), 20_000).await;
     let service = Service::reliable();
-    let mut run = job.start_with(Arc::clone(&service), patient().max_rps(5.0));
+    let mut run = job.start_with(Arc::clone(&service), patient_options().max_rps(5.0));
     while service.requests() < 3 && run.next().await.is_some() {}
     let other = BulkJob::open(job.plan().dir()).await.unwrap();
-    let error = other.start_with(Arc::clone(&service), patient()).finish().await.unwrap_err();
+    let error = other.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap_err();
     assert!(error.to_string().contains("is running the job"), "{error}");
     assert_eq!(other.status().await.unwrap().state, JobState::Running);
     other.pause().await.unwrap();
@@ -413,13 +413,13 @@ async fn another_process_can_pause_or_cancel_a_running_job() {
     assert_eq!(report.ending, Ending::Stopped);
     assert_eq!(other.status().await.unwrap().state, JobState::Stopped);
 
-    let mut run = job.start_with(Arc::clone(&service), patient().max_rps(5.0));
+    let mut run = job.start_with(Arc::clone(&service), patient_options().max_rps(5.0));
     let until = service.requests() + 2;
     while service.requests() < until && run.next().await.is_some() {}
     other.cancel().await.unwrap();
     assert_eq!(run.finish().await.unwrap().ending, Ending::Stopped);
     assert_eq!(other.status().await.unwrap().state, JobState::Canceled);
-    let error = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap_err();
+    let error = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap_err();
     assert!(error.to_string().contains("was canceled"), "{error}");
     assert_eq!(service.delivered().1, 1);
 }
@@ -428,10 +428,10 @@ async fn another_process_can_pause_or_cancel_a_running_job() {
 async fn a_changed_input_does_not_change_a_job() {
     // F-10
     let folder = tempfile::tempdir().unwrap();
-    let job = planned(folder.path(), 300).await;
+    let job = plan_job(folder.path(), 300).await;
     std::fs::remove_file(folder.path().join("people.csv")).unwrap();
     let service = Service::reliable();
-    let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+    let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
     assert_eq!((report.counts.sent, service.delivered()), (300, (300, 1)));
 }
 
@@ -439,10 +439,10 @@ async fn a_changed_input_does_not_change_a_job() {
 async fn a_batch_for_which_the_service_keeps_failing_becomes_unknown_and_the_others_are_sent() {
     let folder = tempfile::tempdir().unwrap();
     // Enough batches, sent slowly enough, that others succeed for more than an hour.
-    let job = planned(folder.path(), 80_000).await;
+    let job = plan_job(folder.path(), 80_000).await;
     let service =
         Service::new(|_, request| request.key.contains("/2/").then_some(Fault::Failed { executed: true }));
-    let options = patient().max_rps(0.2);
+    let options = patient_options().max_rps(0.2);
     let report = job.start_with(Arc::clone(&service), options).finish().await.unwrap();
     assert_eq!(report.ending, Ending::Finished);
     assert_eq!(report.counts, Counts { sent: 79_900, unknown: 100, ..Counts::default() });
@@ -450,7 +450,7 @@ async fn a_batch_for_which_the_service_keeps_failing_becomes_unknown_and_the_oth
 }
 
 /// Returns a service that rejects every batch containing one of these rows, and in which this share of requests has a transient fault.
-fn strict(seed: u64, share: f64, bad: &'static [usize]) -> Arc<Service> {
+fn strict_service(seed: u64, share: f64, bad: &'static [usize]) -> Arc<Service> {
     let mut random = StdRng::seed_from_u64(seed);
     Service::new(move |_, request| {
         let body = String::from_utf8_lossy(&request.body);
@@ -468,9 +468,9 @@ fn strict(seed: u64, share: f64, bad: &'static [usize]) -> Arc<Service> {
 #[tokio::test(start_paused = true)]
 async fn a_bad_row_rejects_none_of_its_neighbors() {
     let folder = tempfile::tempdir().unwrap();
-    let job = planned(folder.path(), 350).await;
-    let service = strict(0, 0.0, &[51, 249]);
-    let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+    let job = plan_job(folder.path(), 350).await;
+    let service = strict_service(0, 0.0, &[51, 249]);
+    let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
     assert_eq!((report.ending, report.counts.sent, report.counts.rejected), (Ending::Finished, 348, 2));
     assert_eq!((service.delivered(), report.requests), ((348, 1), 204));
     let rejected: Vec<_> =
@@ -484,17 +484,17 @@ async fn a_split_batch_is_sent_once_whatever_fails_and_whenever_it_is_resumed() 
     // F-09
     for seed in 0..30 {
         let folder = tempfile::tempdir().unwrap();
-        let job = planned(folder.path(), 230).await;
-        let service = strict(seed, 0.1, &[7, 130]);
+        let job = plan_job(folder.path(), 230).await;
+        let service = strict_service(seed, 0.1, &[7, 130]);
         let mut random = StdRng::seed_from_u64(seed);
         for _ in 0..random.gen_range(0..8) {
             let until = service.requests() + random.gen_range(0..90);
-            let mut run = job.start_with(Arc::clone(&service), patient());
+            let mut run = job.start_with(Arc::clone(&service), patient_options());
             while service.requests() < until && run.next().await.is_some() {}
             run.abort();
             run.finish().await.unwrap();
         }
-        let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+        let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
         assert_eq!(report.ending, Ending::Finished, "{seed}");
         assert_eq!(report.counts.sent + report.counts.rejected, 230, "{seed}: {report:?}");
         let (sent, times) = service.delivered();
@@ -505,9 +505,9 @@ async fn a_split_batch_is_sent_once_whatever_fails_and_whenever_it_is_resumed() 
 #[tokio::test(start_paused = true)]
 async fn what_rejects_every_request_pauses_the_job_and_costs_no_row() {
     let folder = tempfile::tempdir().unwrap();
-    let job = planned(folder.path(), 50_000).await;
+    let job = plan_job(folder.path(), 50_000).await;
     let service = Service::new(|_, _| Some(Fault::Invalid));
-    let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+    let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
     let Ending::Paused { until: None, reason } = &report.ending else { panic!("{report:?}") };
     assert!(
         reason.contains("requests in a row") && reason.ends_with("HTTP 422: validation_error"),
@@ -516,6 +516,6 @@ async fn what_rejects_every_request_pauses_the_job_and_costs_no_row() {
     assert_eq!(report.counts, Counts { remaining: 50_000, ..Counts::default() });
     assert!(service.requests() < 60);
     service.set_script(|_, _| None);
-    let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+    let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
     assert_eq!((report.ending, service.delivered()), (Ending::Finished, (50_000, 1)));
 }

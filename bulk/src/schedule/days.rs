@@ -18,17 +18,17 @@ pub(super) struct Days {
 
 impl Days {
     #[cfg(test)]
-    pub(super) fn of(sent: impl Iterator<Item = (Date, u64)>) -> Self {
+    pub(super) fn from_sent(sent: impl Iterator<Item = (Date, u64)>) -> Self {
         Self { by_day: sent.collect(), ..Self::default() }
     }
 
     /// Returns the emails that count on a day.
-    pub(super) fn on(&self, day: Date) -> u64 {
+    pub(super) fn sent_on(&self, day: Date) -> u64 {
         self.by_day.get(&day).copied().unwrap_or_default()
     }
 
     /// Returns the number of earlier days on which the job has sent.
-    pub(super) fn before(&self, day: Date) -> usize {
+    pub(super) fn days_before(&self, day: Date) -> usize {
         self.by_day.range(..day).filter(|(_, emails)| **emails > 0).count()
     }
 
@@ -39,7 +39,7 @@ impl Days {
             Record::Intent { batch, emails, at, .. } => {
                 self.latest = self.latest.max(*at);
                 if !self.open.contains_key(batch) {
-                    let (day, emails) = (date(*at, zone), u64::from(*emails));
+                    let (day, emails) = (to_date(*at, zone), u64::from(*emails));
                     *self.by_day.entry(day).or_default() += emails;
                     self.open.insert(*batch, (day, emails));
                 }
@@ -53,7 +53,7 @@ impl Days {
             | Record::Partial { batch, .. }
             | Record::Rejected { batch, .. }
             | Record::Unknown { batch, .. } => {
-                let latest = date(self.latest, zone);
+                let latest = to_date(self.latest, zone);
                 if let Some((_, emails)) = self.open.remove(batch).filter(|(day, _)| *day != latest) {
                     *self.by_day.entry(latest).or_default() += emails;
                 }
@@ -64,7 +64,7 @@ impl Days {
 
     /// Counts the batches without an outcome on this day too, on which they will be repeated.
     pub(super) fn repeat_open(&mut self, now: UnixMillis, zone: &TimeZone) {
-        let today = date(now, zone);
+        let today = to_date(now, zone);
         for (day, emails) in self.open.values_mut().filter(|(day, _)| *day != today) {
             *day = today;
             *self.by_day.entry(today).or_default() += *emails;
@@ -79,7 +79,7 @@ impl Days {
     }
 }
 
-fn date(at: UnixMillis, zone: &TimeZone) -> Date {
+fn to_date(at: UnixMillis, zone: &TimeZone) -> Date {
     timestamp(at).to_zoned(zone.clone()).date()
 }
 

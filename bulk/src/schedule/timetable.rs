@@ -62,7 +62,7 @@ impl Timetable {
         };
         let mut days = read(plan.dir())?;
         days.repeat_open(now, &zone);
-        for part in plan.after() {
+        for part in plan.earlier_parts() {
             days.add(&read(&plan.dir().with_file_name(part))?);
         }
         Ok(Self { schedule, zone, state: Mutex::new(State { days, waiting: None }) })
@@ -106,7 +106,7 @@ impl Timetable {
 }
 
 /// Stores a new schedule in the job's folder. Without one, returns the stored schedule of the job or its latest part. Blocks.
-pub(crate) fn kept(plan: &Plan, given: Option<Schedule>) -> Result<Option<Schedule>> {
+pub(crate) fn store_or_load(plan: &Plan, given: Option<Schedule>) -> Result<Option<Schedule>> {
     let path = plan.dir().join(NAME);
     if let Some(schedule) = given {
         let text =
@@ -114,7 +114,7 @@ pub(crate) fn kept(plan: &Plan, given: Option<Schedule>) -> Result<Option<Schedu
         files::replace(&path, &text)?;
         return Ok(Some(schedule));
     }
-    let earlier = plan.after().iter().rev().map(|part| plan.dir().with_file_name(part).join(NAME));
+    let earlier = plan.earlier_parts().iter().rev().map(|part| plan.dir().with_file_name(part).join(NAME));
     for path in std::iter::once(path).chain(earlier) {
         match std::fs::read(&path) {
             Ok(text) => {

@@ -129,24 +129,26 @@ pub(crate) fn decide(situation: &Situation, result: AttemptResult, now: UnixMill
     let not_sent = || (!earlier_uncertain).then_some(Record::NotSent { batch });
     match result {
         AttemptResult::Accepted { ids } if ids.len() == usize::from(emails) => {
-            done(Record::Result { batch, ids })
+            finish(Record::Result { batch, ids })
         }
         AttemptResult::Partial { emails: outcomes } if outcomes.len() == usize::from(emails) => {
-            done(Record::Partial { batch, emails: outcomes })
+            finish(Record::Partial { batch, emails: outcomes })
         }
         AttemptResult::Accepted { .. } | AttemptResult::Partial { .. } => {
-            done(Record::Partial { batch, emails: vec![EmailOutcome::Unknown; emails.into()] })
+            finish(Record::Partial { batch, emails: vec![EmailOutcome::Unknown; emails.into()] })
         }
-        AttemptResult::NotSent(reason) => unsent(situation, None, &reason),
-        AttemptResult::Throttled { retry_after } => unsent(situation, retry_after, "429 Too Many Requests"),
+        AttemptResult::NotSent(reason) => retry_unsent(situation, None, &reason),
+        AttemptResult::Throttled { retry_after } => {
+            retry_unsent(situation, retry_after, "429 Too Many Requests")
+        }
         AttemptResult::Quota { name, retry_after } => Decision {
             record: not_sent(),
-            next: Next::PauseJob { quota: name, until: retry_after.map(|delay| now.after(delay)) },
+            next: Next::PauseJob { quota: name, until: retry_after.map(|delay| now.saturating_add(delay)) },
         },
         AttemptResult::Uncertain(reason) => retry(situation, None, &reason),
         AttemptResult::KeyUsed => {
             let reason = "the service received another request with this idempotency key".into();
-            done(Record::Unknown { batch, reason })
+            finish(Record::Unknown { batch, reason })
         }
         AttemptResult::Rejected { status, message } => {
             // The batch may have become invalid between two attempts: a domain was removed, or a template deleted.
@@ -155,7 +157,7 @@ pub(crate) fn decide(situation: &Situation, result: AttemptResult, now: UnixMill
             } else {
                 message
             };
-            done(Record::Rejected { batch, status, message })
+            finish(Record::Rejected { batch, status, message })
         }
         AttemptResult::Unauthorized { status, message } => {
             // The status is 0 if the client itself rejected the request.
@@ -165,12 +167,12 @@ pub(crate) fn decide(situation: &Situation, result: AttemptResult, now: UnixMill
     }
 }
 
-fn done(record: Record) -> Decision {
+fn finish(record: Record) -> Decision {
     Decision { record: Some(record), next: Next::Done }
 }
 
 /// Decides what to do after an attempt that the service certainly didn't process.
-fn unsent(situation: &Situation, after: Option<Duration>, reason: &str) -> Decision {
+fn retry_unsent(situation: &Situation, after: Option<Duration>, reason: &str) -> Decision {
     if situation.earlier_uncertain {
         return retry(situation, after, reason);
     }
@@ -181,5 +183,5 @@ fn retry(situation: &Situation, after: Option<Duration>, reason: &str) -> Decisi
     if situation.can_be_resent() {
         return Decision { record: None, next: Next::RetrySame { after } };
     }
-    done(situation.expired(Some(reason)))
+    finish(situation.expiry_record(Some(reason)))
 }

@@ -159,7 +159,7 @@ fn a_throttled_retry_after_a_timeout_keeps_the_first_attempt() {
     let mut states = states(1, &[intent(NOW.0)]);
     let timeout = || AttemptResult::Uncertain("timeout".into());
     let throttled = || AttemptResult::Throttled { retry_after: None };
-    let later = |hours| NOW.after(Duration::from_hours(hours));
+    let later = |hours| NOW.saturating_add(Duration::from_hours(hours));
     assert_eq!(summary(&states.decide(0, timeout(), later(0))), "- retry");
     assert_eq!(summary(&states.decide(0, throttled(), later(1))), "- retry");
     assert_eq!(states.before_attempt(0, 2, HASH, later(22)), BeforeAttempt::Resend);
@@ -174,7 +174,7 @@ fn a_throttled_first_attempt_starts_again_with_a_new_time() {
     let decision = states.decide(0, AttemptResult::Throttled { retry_after: None }, NOW);
     states.apply(&decision.record.unwrap()).unwrap();
     assert_eq!(states.state(0), Some(BatchState::Fresh));
-    let later = NOW.after(Duration::from_hours(30));
+    let later = NOW.saturating_add(Duration::from_hours(30));
     let start = Record::Intent { batch: 0, emails: 2, at: later, hash: HASH };
     assert_eq!(states.before_attempt(0, 2, HASH, later), BeforeAttempt::Start(start.clone()));
     states.apply(&start).unwrap();
@@ -244,7 +244,7 @@ fn every_record_has_the_documented_effect_in_every_state() {
     for (record, expected) in terminal() {
         let mut ended = states(1, &[intent(5), record.clone()]);
         assert_eq!(ended.state(0), Some(expected));
-        let counts = ended.settled();
+        let counts = ended.settled_counts();
         assert_eq!(
             ended.apply(&intent(6)),
             Err(Contradiction("an INTENT after the end of its batch")),
@@ -252,7 +252,11 @@ fn every_record_has_the_documented_effect_in_every_state() {
         );
         for later in terminal().map(|(record, _)| record).into_iter().chain([Record::NotSent { batch: 0 }]) {
             ended.apply(&later).unwrap();
-            assert_eq!((ended.state(0), ended.settled()), (Some(expected), counts), "{record:?} {later:?}");
+            assert_eq!(
+                (ended.state(0), ended.settled_counts()),
+                (Some(expected), counts),
+                "{record:?} {later:?}"
+            );
         }
         assert_eq!(ended.before_attempt(0, 2, HASH, NOW), BeforeAttempt::Ended);
     }
@@ -311,11 +315,11 @@ fn counts_are_derived_from_the_records_and_the_plan() {
     );
     let remaining =
         (0..8).filter(|&batch| states.is_open(batch)).map(|batch| if batch == 6 { 1 } else { 2 }).sum();
-    let counts = Counts { remaining, ..states.settled() };
+    let counts = Counts { remaining, ..states.settled_counts() };
     assert_eq!(counts, Counts { sent: 3, rejected: 2, unknown: 3, remaining: 5 });
     counts.check(13).unwrap();
     assert_eq!(states.maybe().collect::<Vec<_>>(), [4]);
-    assert_eq!(states.fresh().collect::<Vec<_>>(), [5, 6]);
+    assert_eq!(states.unsent_batches().collect::<Vec<_>>(), [5, 6]);
     assert_eq!(states.state(7), None);
 }
 

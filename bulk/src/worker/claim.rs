@@ -16,7 +16,7 @@ use crate::{
     deliver::Before,
     journal::{Record, UnixMillis},
     plan::Prepared,
-    queue::{Backend, Intended, Intent, IntentState, Ledger, QueueError, StoredIntent},
+    queue::{Backend, Intent, IntentResult, IntentState, Ledger, QueueError, StoredIntent},
     state::Situation,
 };
 
@@ -119,7 +119,7 @@ impl Claim {
                     (Intent { state, ..self.intent(first) }, Some(*revision), open)
                 }
                 (None, Some(held)) if held.uncertain => {
-                    return Ok(match self.expired(held.first_attempt, now) {
+                    return Ok(match self.expired_record(held.first_attempt, now) {
                         Some(record) => Before::Settle(record),
                         None => held.ready(),
                     });
@@ -133,16 +133,16 @@ impl Claim {
                     (self.intent(first), None, self.possibly_attempted.is_some())
                 }
             };
-            if uncertain && let Some(expired) = self.expired(intent.first_attempt, now) {
+            if uncertain && let Some(expired) = self.expired_record(intent.first_attempt, now) {
                 return Ok(Before::Settle(expired));
             }
-            match ledger.intend(self.batch, &intent, expected).await? {
-                Intended::Recorded(revision) => {
+            match ledger.record_intent(self.batch, &intent, expected).await? {
+                IntentResult::Recorded(revision) => {
                     let split = intent.state == IntentState::Split;
                     let held = Held { first_attempt: intent.first_attempt, revision, uncertain, split };
                     return Ok(self.held.insert(held).ready());
                 }
-                Intended::Conflict(stored) => {
+                IntentResult::Conflict(stored) => {
                     self.held = None;
                     found = Some(stored);
                 }
@@ -162,10 +162,10 @@ impl Claim {
     }
 
     /// Returns the result of a batch whose key the service may have forgotten.
-    fn expired(&self, first_attempt: u64, now: UnixMillis) -> Option<Record> {
+    fn expired_record(&self, first_attempt: u64, now: UnixMillis) -> Option<Record> {
         let age = age(first_attempt, now);
         let situation = Situation { batch: self.batch, emails: self.emails, age, earlier_uncertain: true };
-        (!clock::can_be_resent(age)).then(|| situation.expired(None))
+        (!clock::can_be_resent(age)).then(|| situation.expiry_record(None))
     }
 
     /// Records that the emails are sent one by one from here on, unless another worker has taken the batch. `sent` is the number of requests from
@@ -179,12 +179,12 @@ impl Claim {
         let intent = Intent { state: IntentState::Split, requests, ..self.intent(held.first_attempt) };
         let deadline = Instant::now() + ledger.lease_time();
         loop {
-            match ledger.intend(self.batch, &intent, Some(held.revision)).await {
-                Ok(Intended::Recorded(revision)) => {
+            match ledger.record_intent(self.batch, &intent, Some(held.revision)).await {
+                Ok(IntentResult::Recorded(revision)) => {
                     self.held = Some(Held { revision, uncertain: true, split: true, ..held });
                     return Ok(true);
                 }
-                Ok(Intended::Conflict(_)) => return Ok(false),
+                Ok(IntentResult::Conflict(_)) => return Ok(false),
                 Err(QueueError::Unavailable { .. }) if Instant::now() < deadline => sleep(RETRY).await,
                 Err(error) => return Err(error),
             }
@@ -222,7 +222,7 @@ impl Claim {
         let Some(held) = self.held.take().filter(|held| !held.uncertain) else { return };
         let requests = self.earlier_requests.saturating_add(sent);
         let intent = Intent { state: IntentState::NotSent, requests, ..self.intent(held.first_attempt) };
-        let _ = ledger.intend(self.batch, &intent, Some(held.revision)).await;
+        let _ = ledger.record_intent(self.batch, &intent, Some(held.revision)).await;
     }
 }
 

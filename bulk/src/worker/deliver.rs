@@ -10,7 +10,10 @@ use http::HeaderMap;
 use idempost::call::RateSignal;
 use tokio::time::{interval, sleep, timeout};
 
-use super::{Shared, WorkerEvent, claim::Claim, refusals::About, renderer::RenderError, settled::Effort};
+use super::{
+    Shared, WorkerEvent, claim::Claim, refusals::RejectionScope, renderer::RenderError,
+    settled::RequestCounts,
+};
 use crate::{
     deliver::{self, Before, Delivery, Ledger, Rejections},
     error::BulkError,
@@ -25,7 +28,7 @@ use crate::{
 /// The pause after a failed attempt to record a result.
 const RETRY: Duration = Duration::from_millis(250);
 /// How long a batch waiting for memory keeps its permit.
-const KEPT: Duration = Duration::from_secs(1);
+const MAX_TURN: Duration = Duration::from_secs(1);
 /// How long a stopping worker tries to record a result.
 const GRACE: Duration = Duration::from_secs(10);
 /// The pause for a quota whose end the service didn't state.
@@ -92,9 +95,9 @@ impl<B: Backend, S: Sender> Shared<B, S> {
             claim,
             turn,
             slot: Duration::ZERO,
-            effort: Effort::default(),
+            effort: RequestCounts::default(),
             settled: false,
-            about: About::Everything,
+            about: RejectionScope::Everything,
         };
         let delivery = match deliver::deliver(&mut leased, self.plan.id(), &prepared).await {
             Ok(delivery) => delivery,
@@ -106,7 +109,7 @@ impl<B: Backend, S: Sender> Shared<B, S> {
                 let _ = pause(&*self.backend, reason).await;
             }
             Delivery::Quota { name, until } => {
-                let until = until.unwrap_or_else(|| self.clock.millis().after(QUOTA_PAUSE));
+                let until = until.unwrap_or_else(|| self.clock.millis().saturating_add(QUOTA_PAUSE));
                 let reason = format!("the quota `{name}` is used up");
                 if let Err(error) = self.pace.pause(Duration::from_millis(until.0), &reason).await {
                     self.report_event(WorkerEvent::QueueUnavailable { reason: error.with_cause() });
@@ -123,7 +126,7 @@ impl<B: Backend, S: Sender> Shared<B, S> {
             let _ = timeout(GRACE, self.return_lease(lease)).await;
         }
         match delivery {
-            Delivery::Unauthorized(reason) if leased.about == About::Everything => {
+            Delivery::Unauthorized(reason) if leased.about == RejectionScope::Everything => {
                 Delivered::Unauthorized(reason)
             }
             _ => Delivered::Released,
@@ -141,7 +144,7 @@ impl<B: Backend, S: Sender> Shared<B, S> {
     async fn abandon(&self, lease: &Lease, error: QueueError) -> Delivered {
         tokio::select! {
             () = self.return_lease(lease) => {}
-            () = self.stop.reached(Stop::Drain) => {}
+            () = self.stop.wait_for(Stop::Drain) => {}
         }
         if error.is_transient() || matches!(error, QueueError::Clock { .. }) {
             return Delivered::Released;
@@ -155,7 +158,7 @@ impl<B: Backend, S: Sender> Shared<B, S> {
         match self.backend.result(batch).await {
             Ok(None) => {}
             Ok(Some(_)) => {
-                let _ = self.backend.done(lease).await;
+                let _ = self.backend.complete(lease).await;
                 return Delivered::Settled;
             }
             Err(_) => return Delivered::Released,
@@ -172,23 +175,23 @@ impl<B: Backend, S: Sender> Shared<B, S> {
             let message = format!("not sent: {workers} workers failed while they prepared the batch").into();
             Record::Rejected { batch, status: 0, message }
         };
-        self.settle(lease, &record, Effort::default()).await
+        self.settle(lease, &record, RequestCounts::default()).await
     }
 
     /// Records a result, and only then removes the batch from the queue.
-    async fn settle(&self, lease: &Lease, record: &Record, effort: Effort) -> Delivered {
-        let result = bytes::Bytes::from(effort.before(&record.to_bytes()));
+    async fn settle(&self, lease: &Lease, record: &Record, effort: RequestCounts) -> Delivered {
+        let result = bytes::Bytes::from(effort.prepend_to(&record.to_bytes()));
         let recorded = async {
             loop {
-                match self.backend.conclude(lease.batch, result.clone()).await {
+                match self.backend.record_result(lease.batch, result.clone()).await {
                     Err(error) if error.is_transient() => sleep(RETRY).await,
                     recorded => return recorded,
                 }
             }
         };
         let stopped = async {
-            self.stop.reached(Stop::Drain).await;
-            let _ = timeout(GRACE, self.stop.reached(Stop::Abort)).await;
+            self.stop.wait_for(Stop::Drain).await;
+            let _ = timeout(GRACE, self.stop.wait_for(Stop::Abort)).await;
         };
         let recorded: Result<bool, QueueError> = tokio::select! {
             recorded = recorded => recorded,
@@ -202,7 +205,7 @@ impl<B: Backend, S: Sender> Shared<B, S> {
                     self.report_event(WorkerEvent::Settled { batch: lease.batch });
                 }
                 // If this fails, the queue delivers the batch again, and the result is found.
-                let _ = self.backend.done(lease).await;
+                let _ = self.backend.complete(lease).await;
                 Delivered::Settled
             }
             Err(error) => Delivered::Failed(error.into()),
@@ -219,11 +222,11 @@ struct Leased<'a, B, S> {
     turn: Option<(Permit, Option<Duration>)>,
     /// The slot used for the attempt.
     slot: Duration,
-    effort: Effort,
+    effort: RequestCounts,
     /// Whether the batch has a result.
     settled: bool,
     /// What the last rejection was about.
-    about: About,
+    about: RejectionScope,
 }
 
 impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
@@ -236,7 +239,7 @@ impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
             let (permit, slot) = match turn {
                 Some(turn) => turn,
                 None if retry => (shared.gate.retry_permit().await, None),
-                None => (shared.gate.permit().await, None),
+                None => (shared.gate.acquire().await, None),
             };
             match slot {
                 Some(slot) => (permit, slot),
@@ -245,7 +248,7 @@ impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
         };
         tokio::select! {
             biased;
-            () = shared.interrupted() => Err(Delivery::Stopped),
+            () = shared.wait_for_stop() => Err(Delivery::Stopped),
             (permit, slot) = granted => {
                 self.slot = slot;
                 Ok(permit)
@@ -257,7 +260,7 @@ impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
         let Shared { backend, clock, .. } = self.shared;
         match self.claim.before_attempt(&**backend, clock).await {
             Ok(Before::Ended) => {
-                let _ = backend.done(self.lease).await;
+                let _ = backend.complete(self.lease).await;
                 self.settled = true;
                 Ok(Before::Ended)
             }
@@ -274,7 +277,7 @@ impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
         tally.requests.fetch_add(1, Ordering::Relaxed);
         tokio::select! {
             attempt = self.shared.sender.send(request) => Some(attempt),
-            () = self.shared.stop.reached(Stop::Abort) => None,
+            () = self.shared.stop.wait_for(Stop::Abort) => None,
         }
     }
 
@@ -284,7 +287,7 @@ impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
         self.shared.tally.throttled.fetch_add(throttled.into(), Ordering::Relaxed);
         // All workers learn the rate together; the gate only counts failures.
         permit.finish(if throttled { Observation::Other } else { attempt.observation }, &HeaderMap::new());
-        self.shared.pace.saw(RateSignal::new(self.slot, attempt.observation.verdict(), &attempt.headers));
+        self.shared.pace.observe(RateSignal::new(self.slot, attempt.observation.verdict(), &attempt.headers));
         self.shared.note_response(attempt);
         let accepted = match &attempt.result {
             AttemptResult::Accepted { .. } => true,
@@ -294,7 +297,7 @@ impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
             _ => false,
         };
         if accepted {
-            self.shared.refusals().accepted();
+            self.shared.rejected_batches().record_accepted();
         }
     }
 
@@ -324,7 +327,7 @@ impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
     async fn settle(&mut self, record: &Record) -> Result<(), Delivered> {
         let requests = self.effort.requests.saturating_add(self.claim.earlier_requests());
         self.settled = true;
-        match self.shared.settle(self.lease, record, Effort { requests, ..self.effort }).await {
+        match self.shared.settle(self.lease, record, RequestCounts { requests, ..self.effort }).await {
             Delivered::Settled => Ok(()),
             failed => Err(failed),
         }
@@ -333,7 +336,7 @@ impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
     async fn delay(&mut self, time: Duration) -> bool {
         tokio::select! {
             () = sleep(time) => true,
-            () = self.shared.interrupted() => false,
+            () = self.shared.wait_for_stop() => false,
         }
     }
 
@@ -341,10 +344,13 @@ impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
         self.shared.is_responsive()
     }
 
-    fn is_refused_alone(&mut self, status: u16) -> bool {
-        self.about =
-            if status == 401 { About::Everything } else { self.shared.refusals().refused(self.lease.batch) };
-        self.about == About::Batch
+    fn is_rejected_alone(&mut self, status: u16) -> bool {
+        self.about = if status == 401 {
+            RejectionScope::Everything
+        } else {
+            self.shared.rejected_batches().record_rejected(self.lease.batch)
+        };
+        self.about == RejectionScope::Batch
     }
 
     fn rejections(&self) -> &Rejections {
@@ -355,7 +361,7 @@ impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
 /// Waits for a rendered batch, and gives up its turn if that takes long: the batches that occupy the memory may themselves be waiting for a permit.
 async fn yielding<T, U>(render: impl Future<Output = T>, turn: &mut Option<U>) -> T {
     let mut render = pin!(render);
-    if let Ok(rendered) = timeout(KEPT, &mut render).await {
+    if let Ok(rendered) = timeout(MAX_TURN, &mut render).await {
         return rendered;
     }
     *turn = None;
@@ -371,11 +377,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_batch_that_waits_for_memory_gives_its_permit_to_the_one_that_holds_it() {
         let gate = Gate::new(PaceOptions { concurrency: 1, ..PaceOptions::default() });
-        let mut turn = Some(gate.permit().await);
-        let memory_is_free = async { drop(gate.permit().await) };
+        let mut turn = Some(gate.acquire().await);
+        let memory_is_free = async { drop(gate.acquire().await) };
         let rendered = timeout(Duration::from_mins(1), yielding(memory_is_free, &mut turn)).await;
         assert!(rendered.is_ok() && turn.is_none());
-        let mut turn = Some(gate.permit().await);
+        let mut turn = Some(gate.acquire().await);
         yielding(async {}, &mut turn).await;
         assert!(turn.is_some(), "a batch that is rendered at once keeps its permit");
     }

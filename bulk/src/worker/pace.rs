@@ -16,7 +16,7 @@ use tokio::{
     time::sleep,
 };
 
-use super::SLOT_LIFE;
+use super::SLOT_LIFETIME;
 use crate::{
     clock::Clock,
     pace::shared::SharedPace,
@@ -30,7 +30,7 @@ const QUEUE_RETRY: Duration = Duration::from_millis(250);
 /// The longest wait before the shared state is read again.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 /// At or above this rate, in requests per second, each worker updates the shared state so often that observations can wait for the next update.
-const OFTEN: f64 = 50.0;
+const FREQUENT_RPS: f64 = 50.0;
 
 /// A worker's side of the shared pace.
 pub(super) struct Pace<B> {
@@ -80,7 +80,7 @@ impl<B: Backend> Pace<B> {
                     if wait > RECHECK {
                         self.refresh().await;
                     }
-                    if self.known_pause().is_none() && self.clock.now() < slot + SLOT_LIFE {
+                    if self.known_pause().is_none() && self.clock.now() < slot + SLOT_LIFETIME {
                         return slot;
                     }
                 }
@@ -94,7 +94,7 @@ impl<B: Backend> Pace<B> {
     }
 
     /// Records an observation. It is shared with the next update, or immediately if it is urgent for other workers or updates are rare.
-    pub(super) fn saw(&self, seen: RateSignal) {
+    pub(super) fn observe(&self, seen: RateSignal) {
         let urgent = seen.is_throttled();
         self.pending().push(seen);
         if urgent || !self.updates_often.load(Ordering::Relaxed) {
@@ -149,7 +149,7 @@ impl<B: Backend> Pace<B> {
         let mut local = self.local.lock().await;
         local.cached = None;
         if let Ok((pace, _)) = self.load(&mut local).await {
-            self.remember(&pace);
+            self.cache(&pace);
         }
     }
 
@@ -167,7 +167,7 @@ impl<B: Backend> Pace<B> {
                 pace.observe(seen, now);
             }
             let changed = change(&mut pace, now);
-            self.remember(&pace);
+            self.cache(&pace);
             let value = serde_json::to_vec(&pace).map_err(QueueError::unavailable("share the rate"))?;
             local.cached = None;
             if let Some(revision) =
@@ -196,9 +196,9 @@ impl<B: Backend> Pace<B> {
         Ok(loaded)
     }
 
-    fn remember(&self, pace: &SharedPace) {
+    fn cache(&self, pace: &SharedPace) {
         let snapshot = pace.snapshot(self.clock.now());
-        self.updates_often.store(snapshot.rate.is_none_or(|rate| rate >= OFTEN), Ordering::Relaxed);
+        self.updates_often.store(snapshot.rate.is_none_or(|rate| rate >= FREQUENT_RPS), Ordering::Relaxed);
         *self.pause.lock().unwrap_or_else(PoisonError::into_inner) = snapshot.paused;
     }
 

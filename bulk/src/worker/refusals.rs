@@ -6,10 +6,10 @@
 use std::collections::{HashMap, HashSet};
 
 /// This many consecutive rejected batches, or rejections of one batch, decide.
-const ENOUGH: usize = 3;
+const MIN_REJECTED: usize = 3;
 
 #[derive(Debug, Default)]
-pub(super) struct Refusals {
+pub(super) struct RejectedBatches {
     /// The number of accepted batches.
     accepted: u64,
     /// For each rejected batch: the number of rejections, and the number of accepted batches at its first one.
@@ -20,7 +20,7 @@ pub(super) struct Refusals {
 
 /// What a rejection concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum About {
+pub(super) enum RejectionScope {
     /// Not known yet.
     Unclear,
     /// Only the batch.
@@ -29,26 +29,26 @@ pub(super) enum About {
     Everything,
 }
 
-impl Refusals {
-    pub(super) fn accepted(&mut self) {
+impl RejectedBatches {
+    pub(super) fn record_accepted(&mut self) {
         self.accepted += 1;
         self.in_a_row.clear();
     }
 
-    pub(super) fn refused(&mut self, batch: u32) -> About {
+    pub(super) fn record_rejected(&mut self, batch: u32) -> RejectionScope {
         let (times, before) = self.batches.entry(batch).or_insert((0, self.accepted));
         *times += 1;
         let (times, proven) = (*times, *before < self.accepted);
         self.in_a_row.insert(batch);
-        if self.in_a_row.len() >= ENOUGH {
-            return About::Everything;
+        if self.in_a_row.len() >= MIN_REJECTED {
+            return RejectionScope::Everything;
         }
-        if proven || times >= ENOUGH {
+        if proven || times >= MIN_REJECTED {
             self.batches.remove(&batch);
             self.in_a_row.remove(&batch);
-            return About::Batch;
+            return RejectionScope::Batch;
         }
-        About::Unclear
+        RejectionScope::Unclear
     }
 }
 
@@ -58,21 +58,22 @@ mod tests {
 
     #[test]
     fn a_refused_batch_is_judged_by_the_batches_behind_it() {
-        let mut refusals = Refusals::default();
-        refusals.accepted();
-        assert_eq!(refusals.refused(7), About::Unclear);
-        refusals.accepted();
-        assert_eq!(refusals.refused(7), About::Batch);
-        assert_eq!(refusals.refused(8), About::Unclear);
-        assert_eq!(refusals.refused(9), About::Unclear);
-        assert_eq!(refusals.refused(10), About::Everything);
+        let mut refusals = RejectedBatches::default();
+        refusals.record_accepted();
+        assert_eq!(refusals.record_rejected(7), RejectionScope::Unclear);
+        refusals.record_accepted();
+        assert_eq!(refusals.record_rejected(7), RejectionScope::Batch);
+        assert_eq!(refusals.record_rejected(8), RejectionScope::Unclear);
+        assert_eq!(refusals.record_rejected(9), RejectionScope::Unclear);
+        assert_eq!(refusals.record_rejected(10), RejectionScope::Everything);
     }
 
     #[test]
     fn the_only_batches_left_are_refused_at_the_third_time() {
-        let mut refusals = Refusals::default();
-        let about: Vec<About> = [1, 2, 1, 2, 1, 2].map(|batch| refusals.refused(batch)).into();
-        assert_eq!(about[..4], [About::Unclear; 4]);
-        assert_eq!(about[4..], [About::Batch; 2]);
+        let mut refusals = RejectedBatches::default();
+        let about: Vec<RejectionScope> =
+            [1, 2, 1, 2, 1, 2].map(|batch| refusals.record_rejected(batch)).into();
+        assert_eq!(about[..4], [RejectionScope::Unclear; 4]);
+        assert_eq!(about[4..], [RejectionScope::Batch; 2]);
     }
 }

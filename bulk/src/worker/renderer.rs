@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The number of batches waiting for the thread.
-const WAITING: usize = 64;
+const QUEUE_CAPACITY: usize = 64;
 
 type Request = (u32, oneshot::Sender<Result<Rendered>>);
 
@@ -58,7 +58,7 @@ impl Renderer {
         if let Some(requests) = current.as_ref().filter(|requests| !requests.is_closed()) {
             return Ok(requests.clone());
         }
-        let (requests, mut waiting) = mpsc::channel::<Request>(WAITING);
+        let (requests, mut waiting) = mpsc::channel::<Request>(QUEUE_CAPACITY);
         let (mut preparer, budget) = (self.plan.preparer()?, Arc::clone(&self.budget));
         thread::Builder::new()
             .name("bulk-render".to_owned())

@@ -2,7 +2,7 @@
 
 /// The number of requests for a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Effort {
+pub(crate) struct RequestCounts {
     /// The requests, including earlier workers'.
     pub(crate) requests: u32,
     /// The responses with status 429.
@@ -11,9 +11,9 @@ pub(crate) struct Effort {
     pub(crate) repeated: bool,
 }
 
-impl Effort {
+impl RequestCounts {
     /// Prepends the counts to a record.
-    pub(super) fn before(self, record: &[u8]) -> Vec<u8> {
+    pub(super) fn prepend_to(self, record: &[u8]) -> Vec<u8> {
         let Self { requests, throttled, repeated } = self;
         let parts = [&requests.to_le_bytes()[..], &throttled.to_le_bytes(), &[u8::from(repeated)], record];
         parts.concat()

@@ -10,7 +10,7 @@ use std::{
 use idempost::{Client, call::RateLimit};
 use idempost_bulk::{
     Account, AccountError, BulkError, DistributeOptions, Ending, JobState, Outcome, SalvageOptions,
-    queue::{ControlState, Intended, Intent, Ledger, Queue, set_state},
+    queue::{ControlState, Intent, IntentResult, Ledger, Queue, set_state},
     worker::{Worker, WorkerEnding, WorkerOptions},
 };
 use idempost_needs::needs;
@@ -104,7 +104,7 @@ async fn only_the_account_of_a_job_takes_its_batches() {
     let rejected = twin.expect("no invalid rows").finish().await;
     assert!(matches!(rejected, Err(BulkError::Account(AccountError::OtherAccount { .. }))), "{rejected:?}");
     assert_eq!(service.requests(), 0);
-    let affirmed = WorkerOptions::default().account(Account::new().same_account());
+    let affirmed = WorkerOptions::default().account(Account::new().assume_same_account());
     let worker = start(backend(&server, &job).await, "affirmed", affirmed);
     assert_eq!(finished(run).await.counts.sent, 20);
     assert_eq!(worker.finish().await.expect("a report").ending, WorkerEnding::Finished);
@@ -173,7 +173,7 @@ async fn follow(queue: &idempost_bulk::queue::NatsJob) {
             if let Ok(Some(cell)) = queue.load(CellKey::Control).await {
                 let control: Control = serde_json::from_slice(&cell.value).expect("a control record");
                 if control.added == control.batches {
-                    return queue.follow(&control.generation);
+                    return queue.use_generation(&control.generation);
                 }
             }
             sleep(Duration::from_millis(20)).await;
@@ -358,8 +358,8 @@ async fn an_attempt_that_is_too_old_is_never_repeated() {
     let stored = queue.intent(1).await.expect("read").expect("an intent");
     let old = stored.intent.first_attempt - 23 * 3_600_000;
     let aged = Intent { first_attempt: old, ..stored.intent };
-    let written = queue.intend(1, &aged, Some(stored.revision)).await.expect("written");
-    assert!(matches!(written, Intended::Recorded(_)));
+    let written = queue.record_intent(1, &aged, Some(stored.revision)).await.expect("written");
+    assert!(matches!(written, IntentResult::Recorded(_)));
     let _second = worker(&server, &service, &job, &folder.path().join("second")).await;
     let report = finished(run).await;
     assert_eq!((report.counts.sent, report.counts.unknown), (2, 1));

@@ -284,7 +284,7 @@ async fn a_restored_queue_keeps_the_earlier_first_attempt() {
     queue.restore("ff").await.expect("restored");
     let first_attempt = before.first_attempt + 60_000;
     let newer = Intent { first_attempt, attempt: "of another worker".to_owned(), ..before.clone() };
-    queue.intend(1, &newer, None).await.expect("recorded");
+    queue.record_intent(1, &newer, None).await.expect("recorded");
     let run = distribute(&server, &job).await;
     let restored = async {
         let earlier = |stored: StoredIntent| stored.intent.first_attempt == before.first_attempt;

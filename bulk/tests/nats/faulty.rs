@@ -11,7 +11,7 @@ use std::{
 
 use bytes::Bytes;
 use idempost_bulk::queue::{
-    Cell, CellKey, Entry, Identity, Intended, Intent, JobFile, Lease, Ledger, NatsJob, Queue, QueueError,
+    Cell, CellKey, Entry, Identity, Intent, IntentResult, JobFile, Lease, Ledger, NatsJob, Queue, QueueError,
     QueueStats, Result, Storage, StoredIntent,
 };
 
@@ -66,8 +66,8 @@ impl Queue for Faulty {
         self.inner.extend(lease).await
     }
 
-    async fn done(&self, lease: &Lease) -> Result<()> {
-        self.inner.done(lease).await
+    async fn complete(&self, lease: &Lease) -> Result<()> {
+        self.inner.complete(lease).await
     }
 
     async fn reject(&self, lease: &Lease) -> Result<()> {
@@ -75,8 +75,8 @@ impl Queue for Faulty {
         self.inner.reject(lease).await
     }
 
-    async fn attend(&self) -> Result<()> {
-        self.inner.attend().await
+    async fn announce_worker(&self) -> Result<()> {
+        self.inner.announce_worker().await
     }
 
     async fn is_attended(&self) -> Result<bool> {
@@ -96,17 +96,22 @@ impl Ledger for Faulty {
         Ok(if seconds < 0 { now.saturating_sub(by) } else { now + by })
     }
 
-    async fn intend(&self, batch: u32, intent: &Intent, expected: Option<u64>) -> Result<Intended> {
+    async fn record_intent(
+        &self,
+        batch: u32,
+        intent: &Intent,
+        expected: Option<u64>,
+    ) -> Result<IntentResult> {
         self.faults.check_space()?;
-        self.inner.intend(batch, intent, expected).await
+        self.inner.record_intent(batch, intent, expected).await
     }
 
     async fn intent(&self, batch: u32) -> Result<Option<StoredIntent>> {
         self.inner.intent(batch).await
     }
 
-    async fn conclude(&self, batch: u32, result: Bytes) -> Result<bool> {
-        self.inner.conclude(batch, result).await
+    async fn record_result(&self, batch: u32, result: Bytes) -> Result<bool> {
+        self.inner.record_result(batch, result).await
     }
 
     async fn result(&self, batch: u32) -> Result<Option<Bytes>> {
@@ -151,8 +156,8 @@ impl Storage for Faulty {
         self.inner.restore(generation).await
     }
 
-    fn follow(&self, generation: &str) {
-        self.inner.follow(generation);
+    fn use_generation(&self, generation: &str) {
+        self.inner.use_generation(generation);
     }
 
     async fn identity(&self) -> Result<Option<Identity>> {

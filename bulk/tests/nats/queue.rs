@@ -4,7 +4,7 @@ use std::{fs, time::Duration};
 
 use bytes::Bytes;
 use idempost_bulk::queue::{
-    CellKey, Durability, Intended, Intent, IntentState, JobFile, Ledger, NatsJob, NatsQueue, Queue,
+    CellKey, Durability, Intent, IntentResult, IntentState, JobFile, Ledger, NatsJob, NatsQueue, Queue,
     QueueAuth, QueueError, QueueOptions, QueueStats, Storage,
 };
 use idempost_needs::needs;
@@ -58,7 +58,7 @@ async fn a_lease_that_expires_is_delivered_again_and_counted() {
     assert_eq!(job.take(SOON).await.expect("taken"), None);
     let second = job.take(Duration::from_secs(3)).await.expect("taken").expect("the batch again");
     assert_eq!((second.batch, second.deliveries), (4, 2));
-    job.done(&second).await.expect("removed");
+    job.complete(&second).await.expect("removed");
     assert!(job.stats().await.expect("stats").is_empty());
 }
 
@@ -97,7 +97,7 @@ async fn jobs_share_the_streams_and_see_only_their_own_batches() {
     let other = restored(&server, "one-two").await;
     one.put(&[1], 0).await.expect("added");
     other.put(&[2, 3], 0).await.expect("added");
-    other.conclude(2, Bytes::from_static(b"x")).await.expect("concluded");
+    other.record_result(2, Bytes::from_static(b"x")).await.expect("concluded");
     assert_eq!(one.take(SOON).await.expect("taken").expect("a batch").batch, 1);
     assert_eq!(one.results(0, 10).await.expect("results"), []);
     one.clear().await.expect("cleared");
@@ -110,22 +110,28 @@ async fn jobs_share_the_streams_and_see_only_their_own_batches() {
 async fn an_intent_is_created_once_and_replaced_only_in_the_version_that_was_read() {
     let server = Server::start();
     let job = restored(&server, "job").await;
-    let Intended::Recorded(first) = job.intend(5, &intent("a"), None).await.expect("recorded") else {
+    let IntentResult::Recorded(first) = job.record_intent(5, &intent("a"), None).await.expect("recorded")
+    else {
         panic!("there was no intent")
     };
-    let conflict = job.intend(5, &intent("b"), None).await.expect("a response");
+    let conflict = job.record_intent(5, &intent("b"), None).await.expect("a response");
     assert!(
-        matches!(conflict, Intended::Conflict(stored) if stored.intent == intent("a") && stored.revision == first)
+        matches!(conflict, IntentResult::Conflict(stored) if stored.intent == intent("a") && stored.revision == first)
     );
     // The same call again: its first response may have been lost.
-    assert_eq!(job.intend(5, &intent("a"), None).await.expect("recorded"), Intended::Recorded(first));
+    assert_eq!(
+        job.record_intent(5, &intent("a"), None).await.expect("recorded"),
+        IntentResult::Recorded(first)
+    );
 
-    let Intended::Recorded(second) = job.intend(5, &intent("b"), Some(first)).await.expect("recorded") else {
+    let IntentResult::Recorded(second) =
+        job.record_intent(5, &intent("b"), Some(first)).await.expect("recorded")
+    else {
         panic!("the version was the latest")
     };
     let withdrawn = Intent { state: IntentState::NotSent, ..intent("a") };
-    let conflict = job.intend(5, &withdrawn, Some(first)).await.expect("a response");
-    assert!(matches!(conflict, Intended::Conflict(stored) if stored.revision == second));
+    let conflict = job.record_intent(5, &withdrawn, Some(first)).await.expect("a response");
+    assert!(matches!(conflict, IntentResult::Conflict(stored) if stored.revision == second));
 }
 
 #[needs("nats-server")]
@@ -134,8 +140,8 @@ async fn the_first_result_of_a_batch_is_kept() {
     let server = Server::start();
     let job = restored(&server, "job").await;
     assert_eq!(job.result(5).await.expect("read"), None);
-    assert!(job.conclude(5, Bytes::from_static(b"first")).await.expect("concluded"));
-    assert!(!job.conclude(5, Bytes::from_static(b"second")).await.expect("concluded"));
+    assert!(job.record_result(5, Bytes::from_static(b"first")).await.expect("concluded"));
+    assert!(!job.record_result(5, Bytes::from_static(b"second")).await.expect("concluded"));
     assert_eq!(job.result(5).await.expect("read"), Some(Bytes::from_static(b"first")));
 }
 
@@ -145,7 +151,7 @@ async fn records_are_read_in_pages_from_a_position() {
     let server = Server::start();
     let job = restored(&server, "job").await;
     for batch in 0..25 {
-        job.conclude(batch, Bytes::from(batch.to_string())).await.expect("concluded");
+        job.record_result(batch, Bytes::from(batch.to_string())).await.expect("concluded");
     }
     let (mut seen, mut position) = (Vec::new(), 0);
     loop {
@@ -208,10 +214,10 @@ async fn records_survive_a_killed_server_and_the_connection_recovers() {
     let mut server = Server::start();
     let job = restored(&server, "job").await;
     job.put(&(0..50).collect::<Vec<_>>(), 0).await.expect("added");
-    job.conclude(1, Bytes::from_static(b"x")).await.expect("concluded");
+    job.record_result(1, Bytes::from_static(b"x")).await.expect("concluded");
     let before = job.identity().await.expect("read").expect("complete");
     server.kill();
-    assert!(job.conclude(2, Bytes::from_static(b"x")).await.is_err_and(|error| error.is_transient()));
+    assert!(job.record_result(2, Bytes::from_static(b"x")).await.is_err_and(|error| error.is_transient()));
     server.restart();
     let mut stats = job.stats().await;
     for _ in 0..50 {
@@ -233,9 +239,9 @@ async fn a_missing_stream_is_recognized_as_lost_data() {
     let job = server.job("job").await;
     assert_eq!(job.identity().await.expect("read"), None);
     assert!(matches!(job.take(SOON).await, Err(QueueError::Lost { .. })));
-    assert!(matches!(job.conclude(0, Bytes::new()).await, Err(QueueError::Lost { .. })));
+    assert!(matches!(job.record_result(0, Bytes::new()).await, Err(QueueError::Lost { .. })));
     assert!(matches!(job.results(0, 10).await, Err(QueueError::Lost { .. })));
-    assert!(matches!(job.intend(0, &intent("a"), None).await, Err(QueueError::Lost { .. })));
+    assert!(matches!(job.record_intent(0, &intent("a"), None).await, Err(QueueError::Lost { .. })));
 }
 
 #[needs("nats-server")]

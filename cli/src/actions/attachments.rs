@@ -46,7 +46,11 @@ impl InboxArgs {
             match file {
                 Ok(File { attachment, content, flag, origins, .. }) => {
                     for (field, origin) in origins {
-                        flags.field_from(format!("/attachments/{}{field}", attachments.len()), flag, origin);
+                        flags.declare_part(
+                            format!("/attachments/{}{field}", attachments.len()),
+                            flag,
+                            origin,
+                        );
                     }
                     attachments.push(attachment);
                     contents.extend(content);
@@ -59,7 +63,7 @@ impl InboxArgs {
 }
 
 /// Describes the attachments in the document for a dry run.
-pub(crate) fn contents_of(fields: &serde_json::Map<String, Value>) -> Vec<Content> {
+pub(crate) fn describe_contents(fields: &serde_json::Map<String, Value>) -> Vec<Content> {
     let items = fields.get("attachments").and_then(Value::as_array);
     let contents = items.into_iter().flatten().filter_map(|item| item.get("content")?.as_str());
     contents.map(|text| Content::Base64(text.to_owned())).collect()
@@ -105,15 +109,20 @@ pub(crate) async fn open(
 ) -> Vec<Result<File, Diagnostic>> {
     let mut opened = Vec::new();
     for (i, text) in files.iter().enumerate() {
-        opened.push(one(stdin, "--attach", i + 1, text).await);
+        opened.push(read_attachment(stdin, "--attach", i + 1, text).await);
     }
     for (i, text) in urls.iter().enumerate() {
-        opened.push(one(stdin, "--attach-url", i + 1, text).await);
+        opened.push(read_attachment(stdin, "--attach-url", i + 1, text).await);
     }
     opened
 }
 
-async fn one(stdin: &mut StdinReaders, flag: &'static str, n: usize, text: &str) -> Result<File, Diagnostic> {
+async fn read_attachment(
+    stdin: &mut StdinReaders,
+    flag: &'static str,
+    n: usize,
+    text: &str,
+) -> Result<File, Diagnostic> {
     let spec = AttachSpec::read(text);
     let target = flag_span(flag, n, text, 0..spec.target.len());
     let (mut attachment, content, url) = if flag == "--attach-url" {

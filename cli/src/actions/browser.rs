@@ -28,7 +28,7 @@ impl Page {
     /// Opens it. For programs, or without a browser, prints its URL.
     pub(crate) async fn open(self, record: &Value, client: &Client, context: &Context) -> Result<(), Fail> {
         let url = self.url(record, client).await?;
-        if !context.out.is_json() && reason_not_to_open(false, context).is_none() && opens(&url) {
+        if !context.out.is_json() && skip_reason(false, context).is_none() && open_page(&url) {
             context.out.note(&format!("opened {url}"));
             return Ok(());
         }
@@ -60,7 +60,7 @@ impl Page {
 }
 
 /// The reason not to open a browser, if any.
-pub(crate) fn reason_not_to_open(no_browser: bool, context: &Context) -> Option<&'static str> {
+pub(crate) fn skip_reason(no_browser: bool, context: &Context) -> Option<&'static str> {
     let set = |name| context.env.raw(name).is_some();
     if no_browser {
         return Some("--no-browser");
@@ -85,16 +85,16 @@ pub(crate) fn reason_not_to_open(no_browser: bool, context: &Context) -> Option<
 
 /// Opens the page on its own thread: some openers block until the browser is closed. Failures are only reported as a note, since the URL was printed.
 pub(crate) fn open(url: &str, context: &Context) {
-    let (url, say) = (url.to_owned(), context.out.noter());
+    let (url, say) = (url.to_owned(), context.out.note_printer());
     std::thread::spawn(move || {
-        if !opens(&url) {
+        if !open_page(&url) {
             say("couldn't open a browser; open the page yourself");
         }
     });
 }
 
 /// Opens the page, and returns whether a browser was found. A text browser runs until it is closed.
-fn opens(url: &str) -> bool {
+fn open_page(url: &str) -> bool {
     let mut options = BrowserOptions::new();
     options.with_suppress_output(true);
     webbrowser::open_browser_with_options(Browser::Default, url, &options).is_ok()

@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 
 use crate::context::{Context, Identity};
 use crate::diagnostics::{Fail, Signal};
-use crate::output::terminal::safe;
+use crate::output::terminal::escape_line;
 use crate::output::write_stderr;
 
 /// Asks for confirmation of a change at the service, and names the account.
@@ -44,8 +44,8 @@ async fn ask(question: &str, identity: Option<&str>, context: &Context) -> Resul
         // The receiver is gone only if the program is exiting.
         let _ = send.send(read.map(|_| line));
     });
-    let identity = identity.map(|identity| format!("As {}:\n", safe(identity))).unwrap_or_default();
-    write_stderr(&format!("{identity}{} [y/N] ", safe(question)));
+    let identity = identity.map(|identity| format!("As {}:\n", escape_line(identity))).unwrap_or_default();
+    write_stderr(&format!("{identity}{} [y/N] ", escape_line(question)));
     let line = receive.await.ok().and_then(Result::ok).unwrap_or_default();
     if matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
         return Ok(());

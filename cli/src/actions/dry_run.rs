@@ -128,14 +128,14 @@ fn body(preview: &Preview, contents: &[Content]) -> Result<Option<Value>, Fail> 
 /// A curl command that sends the request. A body with attachments is piped, since arguments have a size limit, and reads the files at run time.
 fn curl(preview: &Preview, contents: &[Content], identity: &Identity) -> Result<String, Fail> {
     let address = match identity.base_url() {
-        Some(base_url) => quoted(&format!("{base_url}{}", preview.path_and_query())),
-        None => format!("\"$IDEMPOST_BASE_URL\"{}", quoted(&preview.path_and_query())),
+        Some(base_url) => quote(&format!("{base_url}{}", preview.path_and_query())),
+        None => format!("\"$IDEMPOST_BASE_URL\"{}", quote(&preview.path_and_query())),
     };
     let mut command = format!("curl -X {} {address}", preview.method());
     command += " \\\n  -H \"Authorization: Bearer $IDEMPOST_API_KEY\"";
     for (name, value) in preview.headers() {
         let header = format!("{name}: {}", String::from_utf8_lossy(value.as_bytes()));
-        command.extend([" \\\n  -H ", &quoted(&header)]);
+        command.extend([" \\\n  -H ", &quote(&header)]);
     }
     let is_json = preview.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
     let mut contents = contents.iter();
@@ -145,13 +145,13 @@ fn curl(preview: &Preview, contents: &[Content], identity: &Identity) -> Result<
             let text = String::from_utf8_lossy(&bytes);
             // Escapes control characters in JSON: a sender may have chosen them.
             let text = if is_json { json::escape(&text) } else { text.into_owned() };
-            parts.push(format!("printf %s {}", quoted(&text)));
+            parts.push(format!("printf %s {}", quote(&text)));
             continue;
         }
         piped = true;
         match contents.next() {
             Some(Content::File(path)) => {
-                let path = quoted(&path.display().to_string());
+                let path = quote(&path.display().to_string());
                 parts.push(format!("base64 < {path} | tr -d '\\n'"));
             }
             Some(inline) => parts.push(format!("printf %s {}", inline.to_base64()?)),
@@ -167,7 +167,7 @@ fn curl(preview: &Preview, contents: &[Content], identity: &Identity) -> Result<
 }
 
 /// Quotes a word for a POSIX shell.
-pub(crate) fn quoted(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn any_text_can_be_quoted_for_a_shell() {
-        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
+        assert_eq!(quote("it's $HOME"), r"'it'\''s $HOME'");
     }
 
     #[test]

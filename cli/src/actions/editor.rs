@@ -5,18 +5,19 @@ use std::path::Path;
 
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::literal::permit_local;
+use crate::literal::check_local;
 use crate::processes;
 
 /// Opens a file in `$VISUAL` or `$EDITOR`, and waits until the editor exits. The editor handles Ctrl-C.
 pub(crate) async fn open(file: &Path, context: &Context) -> Result<(), Fail> {
     let editor = context.env.get("VISUAL").or_else(|| context.env.get("EDITOR"));
     // The variable may contain flags: `code --wait`.
-    let mut words = editor.map(processes::words).unwrap_or_default().into_iter();
+    let mut words = editor.map(processes::split_words).unwrap_or_default().into_iter();
     let program = words.next().unwrap_or_else(|| if cfg!(windows) { "notepad" } else { "vi" }.to_owned());
-    permit_local().map_err(|error| Fail::local("couldn't start an editor", error))?;
+    check_local().map_err(|error| Fail::local("couldn't start an editor", error))?;
     let _foreground = processes::foreground();
-    let mut command = tokio::process::Command::new(processes::program(program.as_ref(), &context.env));
+    let mut command =
+        tokio::process::Command::new(processes::resolve_program(program.as_ref(), &context.env));
     let status = command.args(words).arg(file).status().await.map_err(|error| {
         Fail::local(format!("couldn't start the editor `{program}`"), error).hint("set VISUAL or EDITOR")
     })?;

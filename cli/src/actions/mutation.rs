@@ -40,7 +40,7 @@ pub(crate) struct SendFlags {
 }
 
 /// Builds a call whose response is printed unchanged.
-pub(crate) type Make<'a> = dyn Fn(&Client) -> Call<WithResponse<()>> + 'a;
+pub(crate) type BuildCall<'a> = dyn Fn(&Client) -> Call<WithResponse<()>> + 'a;
 
 /// A change: a call, and the message for an unknown outcome.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ impl Mutation<'_> {
         context.in_flight.begin(self.unknown_outcome, self.key.map(IdempotencyKey::as_str));
         match trace::respond(context, &|| make(&client)).await {
             Ok(response) => {
-                context.in_flight.accepted(ids(&document(&response)));
+                context.in_flight.record_accepted(ids(&document(&response)));
                 Ok(Some((client, response)))
             }
             Err(error) => {
@@ -117,7 +117,7 @@ pub(crate) fn keep_secret(fail: Fail, file: Option<SecretFile<'_>>, context: &Co
         }
         None => context.out.line(created),
     };
-    secret::know(created);
+    secret::register(created);
     match saved {
         Ok(()) => fail,
         Err(lost) => lost,
@@ -137,8 +137,12 @@ pub(crate) fn report(context: &Context, print: impl FnOnce() -> Result<(), Fail>
 }
 
 /// Asks for confirmation at a terminal before a deletion: `Delete domain d91cd9bd-…?`
-pub(crate) async fn confirm_delete(dry_run: bool, context: &Context, make: &Make<'_>) -> Result<(), Fail> {
-    if dry_run || !asks(context)? {
+pub(crate) async fn confirm_delete(
+    dry_run: bool,
+    context: &Context,
+    make: &BuildCall<'_>,
+) -> Result<(), Fail> {
+    if dry_run || !should_confirm(context)? {
         return Ok(());
     }
     let path = make(&context.client_for_preview()?).preview()?.path_and_query();
@@ -160,10 +164,10 @@ fn delete_question(path: &str) -> String {
 
 /// Asks for confirmation at a terminal before an irreversible change.
 pub(crate) async fn confirm(dry_run: bool, question: &str, context: &Context) -> Result<(), Fail> {
-    if dry_run || !asks(context)? { Ok(()) } else { confirm::confirm(question, context).await }
+    if dry_run || !should_confirm(context)? { Ok(()) } else { confirm::confirm(question, context).await }
 }
 
-fn asks(context: &Context) -> Result<bool, Fail> {
+fn should_confirm(context: &Context) -> Result<bool, Fail> {
     Ok(!context.global.yes && confirm::is_interactive(context)?)
 }
 

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::actions::trace;
 use crate::context::Context;
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Origin};
-use crate::output::table::{Column, Columns, at};
-use crate::output::terminal::safe;
+use crate::output::table::{Column, Columns, text_at};
+use crate::output::terminal::escape_line;
 use crate::settings::Form;
 
 /// Maximum items per page.
@@ -165,13 +165,13 @@ pub(crate) async fn show(
             Some(limit) => list.page_size(limit),
             None => list,
         };
-        let Envelope(envelope) = trace::execute(context, || list.call().typed()).await?.value;
+        let Envelope(envelope) = trace::execute(context, || list.call().with_response_type()).await?.value;
         context.out.list(&envelope, columns)?;
         let data = envelope.get("data").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let more = has_more(&envelope, part.limit.unwrap_or(DEFAULT_PAGE));
-        return Ok(Shown { items: data.len(), next: part.next(data, more) });
+        return Ok(Shown { items: data.len(), next: part.next_page_hint(data, more) });
     }
-    walk(list, part, filter, columns, context).await
+    fetch_pages(list, part, filter, columns, context).await
 }
 
 /// A page as the service sent it. Anything else isn't a list, and must not pass for an empty one.
@@ -193,7 +193,7 @@ pub(crate) fn has_more(page: &Value, limit: usize) -> bool {
     page.get("has_more").and_then(Value::as_bool).unwrap_or(items == limit)
 }
 
-async fn walk(
+async fn fetch_pages(
     list: List<Value>,
     part: &ListRange,
     filter: Option<Filter<'_>>,
@@ -259,11 +259,11 @@ async fn walk(
         let envelope = json!({"object": "list", "data": merged, "has_more": more});
         context.out.list(&envelope, columns)?;
     }
-    Ok(Shown { items: count, next: part.next(&seen, more) })
+    Ok(Shown { items: count, next: part.next_page_hint(&seen, more) })
 }
 
 impl ListRange {
-    fn next(&self, data: &[Value], more: bool) -> Option<String> {
+    fn next_page_hint(&self, data: &[Value], more: bool) -> Option<String> {
         if !more {
             return None;
         }
@@ -295,17 +295,23 @@ pub(crate) async fn list<T: Item>(
     let columns = table.columns(context)?;
     let part = args.into().plan()?;
     let shown = show(make(&context.client()?).as_json(), &part, None, &columns, context).await?;
-    footer(&shown, table.nothing, context);
+    print_footer(&shown, table.nothing, context);
     Ok(())
 }
 
 /// Prints one item of a followed list: at a terminal, as a line of these fields.
-pub(crate) fn item(row: &Value, columns: &Columns, fields: &[&str], context: &Context) -> Result<(), Fail> {
+pub(crate) fn print_item(
+    row: &Value,
+    columns: &Columns,
+    fields: &[&str],
+    context: &Context,
+) -> Result<(), Fail> {
     let out = &context.out;
     match out.form() {
         Form::Json => out.document(row),
         Form::Human if out.terminal.stdout && context.global.columns.is_empty() => {
-            let line: Vec<_> = fields.iter().map(|field| safe(&at(row, field)).into_owned()).collect();
+            let line: Vec<_> =
+                fields.iter().map(|field| escape_line(&text_at(row, field)).into_owned()).collect();
             out.result(&[line.join("  ")], row)
         }
         _ => out.rows(std::slice::from_ref(row), columns),
@@ -321,7 +327,7 @@ impl Table {
 }
 
 /// Prints a note about items that aren't shown.
-pub(crate) fn footer(shown: &Shown, nothing: &str, context: &Context) {
+pub(crate) fn print_footer(shown: &Shown, nothing: &str, context: &Context) {
     if context.out.is_json() {
         return;
     }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use idempost::Outcome;
 
-use super::dry_run::quoted;
+use super::dry_run::quote;
 use crate::diagnostics::{Fail, NextStep, Operation};
 use crate::input::source;
 use crate::literal;
@@ -55,11 +55,11 @@ impl Repeat {
     /// The command line with the key; `None` if an argument isn't Unicode.
     fn with_key(&self, key: &str) -> Option<String> {
         let arguments: Option<Vec<_>> = self.arguments.iter().skip(1).map(|one| one.to_str()).collect();
-        let mut words: Vec<_> = arguments?.into_iter().map(word).collect();
+        let mut words: Vec<_> = arguments?.into_iter().map(quote_argument).collect();
         if !words.iter().any(|word| word.contains(key)) {
             let flag = match self.key_flag {
-                KeyFlag::Own => ["--idempotency-key".to_owned(), word(key)],
-                KeyFlag::Header => ["-H".to_owned(), word(&format!("Idempotency-Key: {key}"))],
+                KeyFlag::Own => ["--idempotency-key".to_owned(), quote_argument(key)],
+                KeyFlag::Header => ["-H".to_owned(), quote_argument(&format!("Idempotency-Key: {key}"))],
             };
             let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
             words.splice(end..end, flag);
@@ -69,7 +69,7 @@ impl Repeat {
 }
 
 /// Quotes an argument for the shell if necessary.
-pub(crate) fn word(text: &str) -> String {
+pub(crate) fn quote_argument(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,+%".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         text.to_owned()
@@ -92,7 +92,7 @@ pub(crate) fn word(text: &str) -> String {
         }
         quoted + "'"
     } else {
-        quoted(text)
+        quote(text)
     }
 }
 
@@ -126,10 +126,10 @@ mod tests {
             ["", "a b", "it's $HOME `x` !", "two\nlines\\n", "tab\tand\u{202e}bell\u{7}1", "ä*?", "a&b;c|d"]
         {
             let printed = std::process::Command::new("bash")
-                .args(["-c", &format!("printf %s {}", word(text))])
+                .args(["-c", &format!("printf %s {}", quote_argument(text))])
                 .output();
             assert_eq!(String::from_utf8(printed.unwrap().stdout).unwrap(), text);
-            assert_eq!(safe_lines(&word(text)), word(text));
+            assert_eq!(safe_lines(&quote_argument(text)), quote_argument(text));
         }
     }
 }

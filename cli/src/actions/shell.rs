@@ -5,7 +5,7 @@ use std::process::{ExitStatus, Stdio};
 use tokio::io::{AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
-use crate::literal::permit_local;
+use crate::literal::check_local;
 use crate::processes;
 
 /// The number of quoted bytes of the command's standard error.
@@ -18,7 +18,7 @@ pub(crate) struct Shell {
 
 impl Shell {
     fn start(command: &str, set: impl FnOnce(&mut Command)) -> Result<Self, String> {
-        permit_local().map_err(|error| error.to_string())?;
+        check_local().map_err(|error| error.to_string())?;
         let mut shell = Command::from(processes::shell(command));
         shell.kill_on_drop(true);
         #[cfg(unix)]
@@ -28,7 +28,11 @@ impl Shell {
     }
 
     /// Passes a command its input and waits for it; its output goes to standard error.
-    pub(crate) async fn feed(command: &str, input: &[u8], variables: &[(&str, &str)]) -> Result<(), String> {
+    pub(crate) async fn run_with_input(
+        command: &str,
+        input: &[u8],
+        variables: &[(&str, &str)],
+    ) -> Result<(), String> {
         let mut shell = Self::start(command, |shell| {
             shell.stdin(Stdio::piped()).stdout(std::io::stderr()).envs(variables.iter().copied());
         })?;

@@ -12,16 +12,16 @@ use super::pages;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
-use crate::output::table::{Columns, at};
+use crate::output::table::{Columns, text_at};
 use crate::settings::keys;
 
 /// The default polling interval.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Reads `--interval`.
-pub(crate) fn interval(text: Option<&str>, flags: &mut Flags) -> Duration {
+pub(crate) fn parse_interval(text: Option<&str>, flags: &mut Flags) -> Duration {
     let Some(text) = text else { return DEFAULT_INTERVAL };
-    keys::duration(text).unwrap_or_else(|rule| {
+    keys::parse_duration(text).unwrap_or_else(|rule| {
         flags.reject("type", format!("--interval {rule}"), "--interval", text);
         DEFAULT_INTERVAL
     })
@@ -48,13 +48,13 @@ pub(crate) async fn follow(
     context.out.note(&format!("waiting for new {}; stop with Ctrl-C", view.items));
     let (mut seen, mut outage) = (None, Outage::default());
     loop {
-        match newer(list(), seen.as_deref()).await {
+        match fetch_newer(list(), seen.as_deref()).await {
             Ok((rows, has_more)) => {
                 outage.is_over(context);
                 for row in rows.iter().filter(|row| seen.is_some() && matches(row)) {
-                    pages::item(row, view.columns, view.fields, context)?;
+                    pages::print_item(row, view.columns, view.fields, context)?;
                 }
-                seen = rows.last().map(|row| at(row, "/id")).or(seen).or(Some(String::new()));
+                seen = rows.last().map(|row| text_at(row, "/id")).or(seen).or(Some(String::new()));
                 if has_more {
                     continue;
                 }
@@ -74,7 +74,7 @@ pub(crate) async fn follow(
 }
 
 /// The next items after this one, oldest first, and whether there are more; with `None`, only the newest item.
-async fn newer(list: List<Value>, seen: Option<&str>) -> idempost::Result<(Vec<Value>, bool)> {
+async fn fetch_newer(list: List<Value>, seen: Option<&str>) -> idempost::Result<(Vec<Value>, bool)> {
     match seen {
         None => Ok((list.page_size(1).await?.data, false)),
         // The list was empty, so there is no cursor, and pages only lead to older items.

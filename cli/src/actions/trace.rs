@@ -11,7 +11,7 @@ use idempost::{
 use serde::de::DeserializeOwned;
 
 use crate::context::{Context, Identity};
-use crate::output::http_trace::{failure, headers, redact_body, response};
+use crate::output::http_trace::{format_failure, format_response, headers, redact_body};
 
 /// Executes the call that `make` builds, and traces it according to `-v`.
 pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
@@ -28,7 +28,7 @@ pub(crate) async fn respond<T: Send + 'static>(
 ) -> idempost::Result<WithResponse<T>> {
     let level = context.global.verbose;
     let make = || {
-        let note = context.out.noter();
+        let note = context.out.note_printer();
         make().on_retry(move |retry| {
             note(&format!("{}; retrying in {:.1} s", retry.cause, retry.delay.as_secs_f64()));
         })
@@ -38,18 +38,18 @@ pub(crate) async fn respond<T: Send + 'static>(
     }
     // A call that can't be previewed fails below and is reported there.
     if let (Ok(preview), Ok(identity)) = (make().preview(), context.identity()) {
-        context.out.trace(&request(&preview, &identity, level));
+        context.out.trace(&format_request(&preview, &identity, level));
     }
     let started = Instant::now();
     let result = make().await;
     let took = started.elapsed();
     match &result {
-        Ok(raw) => context.out.trace(&response(raw.status, &raw.headers, &raw.body, took, level)),
+        Ok(raw) => context.out.trace(&format_response(raw.status, &raw.headers, &raw.body, took, level)),
         Err(Error::Api(error)) => {
-            context.out.trace(&response(error.status, &error.headers, &error.body, took, level));
+            context.out.trace(&format_response(error.status, &error.headers, &error.body, took, level));
         }
         Err(error) => {
-            context.out.trace(&failure(took, error));
+            context.out.trace(&format_failure(took, error));
         }
     }
     result
@@ -68,7 +68,7 @@ impl<'a> Pages<'a> {
         if context.global.verbose > 0
             && let (Ok(preview), Ok(identity)) = (list.call().preview(), context.identity())
         {
-            context.out.trace(&format!("{}, page by page", request(&preview, &identity, 1)));
+            context.out.trace(&format!("{}, page by page", format_request(&preview, &identity, 1)));
         }
         Self { context, asked: Instant::now() }
     }
@@ -85,7 +85,7 @@ impl<'a> Pages<'a> {
     }
 }
 
-fn request(preview: &Preview, identity: &Identity, level: u8) -> String {
+fn format_request(preview: &Preview, identity: &Identity, level: u8) -> String {
     let mut lines = vec![format!("> {} {} as {identity}", preview.method(), preview.url())];
     if level >= 2 {
         lines.push("> authorization: Bearer [redacted]".to_owned());

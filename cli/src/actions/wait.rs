@@ -28,7 +28,7 @@ pub(crate) fn plan(wait: Option<&str>, timeout: &str, state: &str) -> Result<Opt
     if wanted != state {
         return Err(wrong(format!("--wait must be `{state}`"), "--wait", wanted));
     }
-    keys::duration(timeout).map(Some).map_err(|rule| wrong(rule, "--wait-timeout", timeout))
+    keys::parse_duration(timeout).map(Some).map_err(|rule| wrong(rule, "--wait-timeout", timeout))
 }
 
 /// The messages of a command's wait.
@@ -56,7 +56,7 @@ pub(crate) enum End {
 }
 
 /// Polls until a terminal state; returns the resource if it succeeded.
-pub(crate) async fn until<T: Send + 'static>(
+pub(crate) async fn poll_until_terminal<T: Send + 'static>(
     wait: Wait<T>,
     timeout: Duration,
     messages: &Messages,

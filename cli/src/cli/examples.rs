@@ -6,7 +6,7 @@ const WIDTH: usize = 80;
 const INDENT: &str = "      ";
 
 /// Folds the examples in a text: at spaces outside quotes, with a backslash.
-pub(super) fn fold(text: &str) -> String {
+pub(super) fn fold_examples(text: &str) -> String {
     let mut is_continued = false;
     let lines = text.lines().map(|line| {
         let is_example = line.starts_with("  ") && (line.contains("idempost ") || is_continued);
@@ -22,11 +22,11 @@ fn fold_line(line: &str) -> String {
         return line.to_owned();
     }
     let indent = line.len() - line.trim_start().len();
-    let mut words = words(line.trim_start()).into_iter().peekable();
+    let mut words = split_words(line.trim_start()).into_iter().peekable();
     let mut current = line[..indent].to_owned() + words.next().unwrap_or_default();
     let mut lines = Vec::new();
     while let Some(word) = words.next() {
-        let value = words.next_if(|value| takes(word, value)).map(|value| format!(" {value}"));
+        let value = words.next_if(|value| is_flag_with_value(word, value)).map(|value| format!(" {value}"));
         let word = word.to_owned() + value.as_deref().unwrap_or_default();
         let end = if words.peek().is_some() { " \\" } else { "" };
         if width(&current) + 1 + width(&word) + end.len() <= WIDTH {
@@ -41,7 +41,7 @@ fn fold_line(line: &str) -> String {
 }
 
 /// The words of a command line, with their quotes.
-fn words(line: &str) -> Vec<&str> {
+fn split_words(line: &str) -> Vec<&str> {
     let (mut words, mut start, mut quote) = (Vec::new(), 0, None);
     for (at, c) in line.char_indices() {
         match (quote, c) {
@@ -59,7 +59,7 @@ fn words(line: &str) -> Vec<&str> {
 }
 
 /// Whether a flag and its value stay on one line.
-fn takes(flag: &str, value: &str) -> bool {
+fn is_flag_with_value(flag: &str, value: &str) -> bool {
     flag.starts_with('-')
         && !value.starts_with(['-', '\\', '|', '<', '>'])
         && flag.len() + value.len() < WIDTH - 20
@@ -73,7 +73,7 @@ mod tests {
     fn long_examples_are_folded_outside_quotes_and_nothing_else_changes() {
         let send = "  idempost emails send --from 'Acme <hi@acme.test>' --to ada@example.com --subject Report \\\n      --wait";
         let short = "Columns: id\n\nExamples:\n  idempost emails list\n\nA long line of prose about idempost that isn't an example, and so stays as it is.";
-        let folded = fold(&format!("{short}\n{send}"));
+        let folded = fold_examples(&format!("{short}\n{send}"));
         let expected = "  idempost emails send --from 'Acme <hi@acme.test>' --to ada@example.com \\\n      --subject Report \\\n      --wait";
         assert_eq!(folded, format!("{short}\n{expected}"));
     }

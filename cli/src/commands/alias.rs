@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::diagnostics::{Fail, Origin};
 use crate::input::flags::Flags;
-use crate::output::count;
+use crate::output::format_count;
 use crate::output::table::{Column, Kind};
 use crate::settings::env::Env;
 use crate::settings::file::{self, ConfigFile};
@@ -62,7 +62,7 @@ pub(crate) fn run(command: &Command, root: &clap::Command, context: &Context) ->
         Command::Set { name, command } => set(name, command, root, context),
         Command::List => {
             let row = |(name, command)| json!({ "name": name, "command": command });
-            let rows: Vec<Value> = all(&context.env).into_iter().map(row).collect();
+            let rows: Vec<Value> = load_all(&context.env).into_iter().map(row).collect();
             let columns = context.out.columns(COLUMNS)?;
             if rows.is_empty() {
                 context.out.note("no aliases yet");
@@ -95,7 +95,7 @@ fn set(name: &str, command: &str, root: &clap::Command, context: &Context) -> Re
     }
     if let Err(rule) = target(command, root) {
         let first = command.split_whitespace().next();
-        let nested = all(&context.env).iter().any(|(alias, _)| first == Some(alias));
+        let nested = load_all(&context.env).iter().any(|(alias, _)| first == Some(alias));
         let rule = if nested { "an alias can't contain another alias".to_owned() } else { rule };
         flags.reject("unknown", rule, "COMMAND", command);
     }
@@ -128,7 +128,7 @@ pub(crate) fn target<'a>(
 }
 
 /// All aliases and their command lines, in the order of the file. Empty if the file can't be read.
-pub(crate) fn all(env: &Env) -> Vec<(String, String)> {
+pub(crate) fn load_all(env: &Env) -> Vec<(String, String)> {
     let path = paths::config_file(env).ok().flatten();
     let file = path.and_then(|path| ConfigFile::read(&path).ok().flatten());
     file.map(|file| file.aliases()).unwrap_or_default()
@@ -138,7 +138,7 @@ pub(crate) fn all(env: &Env) -> Vec<(String, String)> {
 pub(crate) fn resolve(path: &[String], root: &clap::Command, context: &Context) -> Vec<String> {
     let unknown = path.first().filter(|name| root.find_subcommand(name).is_none());
     let Some((name, command)) =
-        unknown.and_then(|name| all(&context.env).into_iter().find(|(known, _)| known == name))
+        unknown.and_then(|name| load_all(&context.env).into_iter().find(|(known, _)| known == name))
     else {
         return path.to_vec();
     };
@@ -167,7 +167,7 @@ pub(crate) fn expand(name: &str, command: &str, given: &[OsString]) -> Result<Ve
     let words = shlex::split(command).unwrap_or_default();
     let mut words: Vec<_> = words.iter().map(&mut expand).collect();
     let Some(rest) = given.get(placed..) else {
-        let least = count(placed, "argument");
+        let least = format_count(placed, "argument");
         let rule = format!("the alias `{name}` takes at least {least}, found {}: {command}", given.len());
         return Err(Fail::usage("count", rule, Some(Origin::flag(name, command))));
     };

@@ -13,7 +13,7 @@ use crate::actions::trace;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, DryRun};
-use crate::output::terminal::safe;
+use crate::output::terminal::escape_line;
 
 /// Make an authenticated API request
 ///
@@ -106,7 +106,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         return dry_run::show(&preview, &[], form, &context.identity()?, context);
     }
     if plan.all {
-        return pages(&plan, &client, context).await;
+        return print_pages(&plan, &client, context).await;
     }
     let changes = plan.method != Method::GET && plan.method != Method::HEAD;
     let response = if changes {
@@ -126,7 +126,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     };
     mutation::report(context, || {
         if plan.include {
-            let head = head(response.status, &response.headers, context.out.terminal.stdout);
+            let head = format_head(response.status, &response.headers, context.out.terminal.stdout);
             context.out.bytes(head.as_bytes())?;
         }
         if response.body.is_empty() { Ok(()) } else { context.out.document(&response.value) }
@@ -142,11 +142,11 @@ fn key_header(key: &str) -> String {
 }
 
 /// Status line and headers in HTTP syntax.
-fn head(status: StatusCode, headers: &HeaderMap, terminal: bool) -> String {
+fn format_head(status: StatusCode, headers: &HeaderMap, terminal: bool) -> String {
     let mut head = format!("{:?} {status}\n", Version::HTTP_11);
     for (name, value) in headers {
         let value = String::from_utf8_lossy(value.as_bytes());
-        let value = if terminal { safe(&value).into_owned() } else { value.into_owned() };
+        let value = if terminal { escape_line(&value).into_owned() } else { value.into_owned() };
         head.extend([name.as_str(), ": ", &value, "\n"]);
     }
     head.push('\n');
@@ -154,7 +154,7 @@ fn head(status: StatusCode, headers: &HeaderMap, terminal: bool) -> String {
 }
 
 /// Fetches a list page by page and prints it as one.
-async fn pages(plan: &Plan, client: &Client, context: &Context) -> Result<(), Fail> {
+async fn print_pages(plan: &Plan, client: &Client, context: &Context) -> Result<(), Fail> {
     let limit = plan.query.iter().find(|(name, _)| name == "limit").map_or("100", |(_, value)| value);
     let direction = if plan.query.iter().any(|(name, _)| name == "before") { "before" } else { "after" };
     let (mut merged, mut cursor): (Option<Value>, Option<String>) = (None, None);

@@ -28,14 +28,14 @@ impl Noun for ApiKeys {
         )
         .detail("The key is shown only once: on standard output, or in the file named by --token-file. Its ID is printed on standard error.")
         .fields(&[
-            Field::place_or_flag("name", "NAME", "Name of the key"),
+            Field::positional_or_flag("name", "NAME", "Name of the key"),
             Field::new("permission", "PERMISSION", "full_access, or sending_access to permit only sending [default: full_access]"),
             Field::new("domain_id", "ID", "With sending_access, the only domain the key may send from"),
-            Field::new("token_file", "PATH", "New file for the key, readable only by its owner").local().by_hand(),
+            Field::new("token_file", "PATH", "New file for the key, readable only by its owner").local().manual(),
         ])
         .hint("api-keys create Newsletter --permission sending_access")
-        .unknown("a key whose value is lost may have been created; find and delete it: idempost api-keys list")
-        .after("Examples:\n  \
+        .unknown_outcome("a key whose value is lost may have been created; find and delete it: idempost api-keys list")
+        .after_help("Examples:\n  \
             idempost api-keys create Newsletter --permission sending_access --token-file newsletter.key\n  \
             IDEMPOST_API_KEY=$(idempost api-keys create CI)"),
         Verb::list(
@@ -51,14 +51,14 @@ impl Noun for ApiKeys {
             &Name(|client, ids, name| client.api_keys().rename(ids[0], name)),
         )
         .alias("update")
-        .ids(&[Field::place("id", "ID", "ID of the key")])
-        .fields(&[Field::place_or_flag("name", "NAME", "Name of the resource")])
+        .ids(&[Field::positional("id", "ID", "ID of the key")])
+        .fields(&[Field::positional_or_flag("name", "NAME", "Name of the resource")])
         .fill(|given, body| {
             if let Some(name) = given.text("name").filter(|name| !name.is_empty() && name.trim().is_empty()) {
                 body.flags.reject("empty", "a name must not be empty", "NAME", name);
             }
         })
-        .unknown("the key may have been renamed; check: idempost api-keys list")
+        .unknown_outcome("the key may have been renamed; check: idempost api-keys list")
         .examples(&["api-keys rename dacf4072-4119-4d88-932f-6202748ac7c8 Staging"]),
         Verb::delete(
             "Delete an API key; requests that use it then fail",
@@ -83,8 +83,8 @@ const TABLE: Table = Table {
 
 async fn create(key: NewApiKey, plan: Plan, given: Given<'_>, context: &Context) -> Result<(), Fail> {
     let path = given.text("token_file");
-    let file = path.filter(|_| plan.dry_run.is_none()).map(secret::place).transpose()?;
-    let unknown = given.unknown();
+    let file = path.filter(|_| plan.dry_run.is_none()).map(secret::create_file).transpose()?;
+    let unknown = given.unknown_outcome();
     let done = mutation::execute(plan.dry_run, &unknown, context, |client| client.api_keys().create(&key));
     let response = match done.await {
         Ok(Some(response)) => response,

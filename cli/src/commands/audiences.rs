@@ -17,8 +17,8 @@ impl Noun for Audiences {
         &Pages(Paging::Complete, |client, _| client.audiences().list()),
     )
     .detail("Shows the same records. The service will remove this operation.")
-    .after("Columns: id, name, created_at\n\nInstead:\n  idempost segments list")
-    .warns(
+    .after_help("Columns: id, name, created_at\n\nInstead:\n  idempost segments list")
+    .warning(
         "`audiences list` is deprecated: audiences are now called segments; use `idempost segments list`",
     )];
 }

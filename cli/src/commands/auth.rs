@@ -77,7 +77,7 @@ fn login_failure(error: idempost::Error) -> Fail {
 
 fn auth_failure(error: &AuthError) -> Fail {
     let auth = |message: String, hint: &str| Fail::auth(message).hint(hint);
-    let text = report::chain(error);
+    let text = report::error_chain(error);
     match error {
         AuthError::Rejected(rejection) => match rejection.code {
             OAuthErrorCode::AccessDenied => {

@@ -14,7 +14,7 @@ use crate::output::record;
 use crate::output::table::{Column, Columns, Kind};
 use crate::rows::field::{Field, ID};
 use crate::rows::given::{Body, Given};
-use crate::rows::operation::{Act, Delete, Pages, Paging, Parse, Run, ShowAs, Takes};
+use crate::rows::operation::{Act, Arguments, Delete, Pages, Paging, Parse, Run, ShowAs};
 use crate::rows::{Noun, Verb};
 
 /// The commands.
@@ -31,19 +31,19 @@ impl Noun for Automations {
         )
         .detail("The definition is a JSON object with `steps` and `connections`, and with `name` and `status` unless flags set them. A step has `key`, `type` and `config`; the types are trigger, send_email, delay, wait_for_event, condition, contact_update, contact_delete and add_to_segment. A connection has `from`, `to` and, after conditions and waits, `type`. All problems are reported together, with their location in the file.\n\nPrints the ID. Without a status the automation is disabled: events don't start runs.")
         .fields(&[
-            Field::place_or_flag("name", "NAME", "Display name of the automation").named("named").optional(),
+            Field::positional_or_flag("name", "NAME", "Display name of the automation").arg_id("named").optional(),
             STATUS, STEPS_JSON, CONNECTIONS_JSON,
         ])
         .fill(|given, body| {
-            definition(given, body);
+            fill_definition(given, body);
             if given.text("definition").or(given.text("steps")).is_none() {
                 for pointer in ["/steps", "/connections"] {
                     body.flags.field(pointer, "--definition or --steps", None);
                 }
             }
         })
-        .reads("definition", "File with the definition; - reads standard input")
-        .unknown("the automation may have been created; check: idempost automations list --limit 1")
+        .input_flag("definition", "File with the definition; - reads standard input")
+        .unknown_outcome("the automation may have been created; check: idempost automations list --limit 1")
         .examples(&[
             "automations create --definition series.json",
             "automations create 'Welcome series' --definition series.json --status enabled",
@@ -59,7 +59,7 @@ impl Noun for Automations {
             }),
         )
         .detail("Without --limit, the service returns 20.")
-        .pages_first()
+        .paging_first()
         .fields(&[Field::new("status", "STATUS", "Only automations with this status: enabled or disabled")
             .label("the status").choices(AutomationStatus::KNOWN)])
         .examples(&["automations list --status enabled", "automations list --all --json --jq '.data[].name'"]),
@@ -87,11 +87,11 @@ impl Noun for Automations {
         .ids(AUTOMATION)
         .fields(&[Field::new("name", "TEXT", "Display name of the automation"), STATUS, STEPS_JSON, CONNECTIONS_JSON])
         .fill(|given, body| {
-            definition(given, body);
+            fill_definition(given, body);
             body.flags.field("", "--name, --status, --definition or --steps", None);
         })
-        .reads("definition", "File with `steps` and `connections`, and `name` and `status` to change them; - reads standard input")
-        .unknown("the automation may have been changed; check: idempost automations get {0}")
+        .input_flag("definition", "File with `steps` and `connections`, and `name` and `status` to change them; - reads standard input")
+        .unknown_outcome("the automation may have been changed; check: idempost automations get {0}")
         .examples(&[
             "automations update c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --status enabled",
             "automations update c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --definition series.json",
@@ -103,7 +103,7 @@ impl Noun for Automations {
         )
         .detail("To let runs in progress finish, use `automations update ID --status disabled` instead.")
         .ids(AUTOMATION)
-        .unknown("the automation may have been stopped; check: idempost automations list")
+        .unknown_outcome("the automation may have been stopped; check: idempost automations list")
         .examples(&["automations stop c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd"]),
         Verb::new(
             "duplicate",
@@ -111,7 +111,7 @@ impl Noun for Automations {
             &Act(|client, ids| client.automations().duplicate(ids[0])),
         )
         .ids(AUTOMATION)
-        .unknown("the automation may have been copied; check: idempost automations list")
+        .unknown_outcome("the automation may have been copied; check: idempost automations list")
         .examples(&["automations duplicate c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd"]),
         Verb::delete(
             "Delete an automation and its runs",
@@ -130,8 +130,8 @@ impl Noun for Automations {
         )
         .detail("Without --limit, the service returns all of them. To see the steps of a run, use `automations run`.")
         .ids(AUTOMATION)
-        .pages_first()
-        .fields(&[Field::new("status", "STATUSES", "Only runs with these statuses, comma-separated: running, completed, failed, cancelled").by_hand()])
+        .paging_first()
+        .fields(&[Field::new("status", "STATUSES", "Only runs with these statuses, comma-separated: running, completed, failed, cancelled").manual()])
         .fill(|given, body| {
             given.text("status").into_iter().for_each(|text| drop(runs::statuses(text, &mut body.flags)));
         })
@@ -143,10 +143,10 @@ impl Noun for Automations {
         Verb::new(
             "run",
             "Show one run and the outcome of its steps",
-            &Run(Takes::Nothing, |given, context| Box::pin(runs::get(given, context))),
+            &Run(Arguments::Nothing, |given, context| Box::pin(runs::get(given, context))),
         )
         .ids(RUN)
-        .waits(runs::COMPLETED, "Wait until the run ends; exits with 3 unless it completed")
+        .wait_flag(runs::COMPLETED, "Wait until the run ends; exits with 3 unless it completed")
         .examples(&[
             "automations run c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd 8f2a7c1e-4b3d-4e5f-9a6b-7c8d9e0f1a2b",
             "automations run c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd 8f2a7c1e-4b3d-4e5f-9a6b-7c8d9e0f1a2b --wait",
@@ -154,19 +154,19 @@ impl Noun for Automations {
     ];
 }
 
-const AUTOMATION: &[Field] = &[Field::place("id", "ID", "ID of the automation")];
-const RUN: &[Field] = &[AUTOMATION[0], Field::place("run", "RUN_ID", "ID of the run")];
+const AUTOMATION: &[Field] = &[Field::positional("id", "ID", "ID of the automation")];
+const RUN: &[Field] = &[AUTOMATION[0], Field::positional("run", "RUN_ID", "ID of the run")];
 
 const STATUS: Field = Field::new("status", "STATUS", "Whether events start runs: enabled or disabled");
 const STEPS_JSON: Field = Field::new("steps", "JSON", "Steps as a JSON array, replacing the file's steps")
     .json()
     .requires("connections")
-    .by_hand();
+    .manual();
 const CONNECTIONS_JSON: Field =
     Field::new("connections", "JSON", "Connections as a JSON array, replacing the file's connections")
         .json()
         .requires("steps")
-        .by_hand();
+        .manual();
 
 /// Columns of a list of automations.
 const TABLE: Table = Table {
@@ -194,7 +194,7 @@ const CONNECTIONS: [Column; 3] = [
 ];
 
 /// Reads the JSON of `--steps` and `--connections`.
-fn definition(given: &Given<'_>, body: &mut Body) {
+fn fill_definition(given: &Given<'_>, body: &mut Body) {
     for (field, flag) in [("steps", "--steps"), ("connections", "--connections")] {
         let Some(text) = given.text(field) else { continue };
         body.flags.field(&format!("/{field}"), flag, Some(text));
@@ -222,7 +222,7 @@ fn with_tables(document: &Value, tables: &[(&str, &'static [Column])]) -> Vec<St
         let rows = taken.as_ref().and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         if !rows.is_empty() {
             below.push(String::new());
-            let table = Columns::all(columns).human(rows, WIDTH, Timestamp::now(), false);
+            let table = Columns::new(columns).render(rows, WIDTH, Timestamp::now(), false);
             below.extend(table.lines().map(str::to_owned));
         }
     }

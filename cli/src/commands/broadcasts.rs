@@ -13,7 +13,7 @@ use crate::diagnostics::Fail;
 use crate::output::table::{Column, Kind};
 use crate::rows::field::{BODIES, Field, ID};
 use crate::rows::given::{Body, Given, Plan};
-use crate::rows::operation::{self, Act, Delete, Pages, Paging, Run, Show, Takes, Update, With};
+use crate::rows::operation::{self, Act, Arguments, Delete, Pages, Paging, Run, Show, Update, With};
 use crate::rows::{Noun, Verb};
 use confirm_send::SendSummary;
 
@@ -27,14 +27,14 @@ impl Noun for Broadcasts {
         Verb::new("create", "Create a broadcast as a draft, or send it with --send", &With(|broadcast, plan, given, context| Box::pin(create(broadcast, plan, given, context))))
             .detail(CREATE)
             .fields(&[
-                SEGMENT, FROM.sender(), SUBJECT, BODIES, REPLY_TO, PREVIEW, NAME, TOPIC,
+                SEGMENT, FROM.default_sender(), SUBJECT, BODIES, REPLY_TO, PREVIEW, NAME, TOPIC,
                 Field::new("send", "", "Send it: now, or at the time of --scheduled-at").switch(),
                 Field::new("scheduled_at", "TIME", "With --send, the time: ISO 8601, or a phrase such as `in 1 hour`").detail(UNCHANGED),
             ])
-            .fill(fill)
-            .waits(confirm_send::SENT, "With --send, wait until the broadcast is sent")
+            .fill(fill_send_flags)
+            .wait_flag(confirm_send::SENT, "With --send, wait until the broadcast is sent")
             .hint("broadcasts create --segment-id ID --from 'You <you@yours.test>' --subject '…' --html-file PATH")
-            .unknown("the broadcast may have been created; check: idempost broadcasts list --limit 1")
+            .unknown_outcome("the broadcast may have been created; check: idempost broadcasts list --limit 1")
             .examples(&[
                 "broadcasts create --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --from 'Acme <news@acme.test>' \\\n      --subject 'Your week' --html-file week.html",
                 "broadcasts create --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --from news@acme.test \\\n      --subject 'Hello {{{FIRST_NAME}}}' --text-file week.txt --send --scheduled-at 'friday at 9am'",
@@ -56,20 +56,20 @@ impl Noun for Broadcasts {
         .fields(&[
             SEGMENT, FROM, SUBJECT, BODIES, REPLY_TO, PREVIEW, NAME, TOPIC,
         ])
-        .clears("Clear a field: reply-to, html, text, preview-text, name or topic-id; repeatable")
+        .clear_flag("Clear a field: reply-to, html, text, preview-text, name or topic-id; repeatable")
         .hint("broadcasts update ID --subject '…'")
-        .unknown("the broadcast may have been changed; check: idempost broadcasts get {0}")
+        .unknown_outcome("the broadcast may have been changed; check: idempost broadcasts get {0}")
         .examples(&[
             "broadcasts update 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --subject 'Your week, corrected'",
             "broadcasts update 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --html-file week.html --clear text --clear topic-id",
         ]),
-        Verb::new("send", "Send a draft to the contacts of its segment, now or later", &Run(Takes::DryRun, |given, context| Box::pin(send(given, context))))
+        Verb::new("send", "Send a draft to the contacts of its segment, now or later", &Run(Arguments::DryRun, |given, context| Box::pin(send(given, context))))
             .detail("Asks for confirmation, since a sent broadcast can't be recalled; --yes skips the question. Only a draft can be sent, and only once.\n\nThe service has no idempotency key for this operation. If the response is lost, the request isn't retried; after exit code 9, check first.")
             .ids(BROADCAST)
             .fields(&[Field::new("scheduled_at", "TIME", "Time to send: ISO 8601, or a phrase such as `in 1 hour`").detail(UNCHANGED)])
-            .waits(confirm_send::SENT, "Wait until the broadcast is sent")
-            .unknown("the broadcast may have been sent; check: idempost broadcasts get {0}")
-            .then(|_, plan, broadcast, context| Box::pin(confirm_send::wait(plan.wait, broadcast, context)))
+            .wait_flag(confirm_send::SENT, "Wait until the broadcast is sent")
+            .unknown_outcome("the broadcast may have been sent; check: idempost broadcasts get {0}")
+            .on_success(|_, plan, broadcast, context| Box::pin(confirm_send::wait(plan.wait, broadcast, context)))
             .examples(&[
                 "broadcasts send 559ac32e-9ef5-46fb-82a1-b76b840c0f7b",
                 "broadcasts send 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --scheduled-at 'tomorrow at 9am' --yes",
@@ -78,7 +78,7 @@ impl Noun for Broadcasts {
         Verb::new("cancel", "Cancel a broadcast before it is sent", &Act(|client, ids| client.broadcasts().cancel(ids[0])))
             .detail("A scheduled broadcast becomes a draft again. A broadcast that is being sent stops permanently. Drafts and sent broadcasts can't be canceled.")
             .ids(ID)
-            .unknown("the broadcast may have been canceled; check: idempost broadcasts get {0}")
+            .unknown_outcome("the broadcast may have been canceled; check: idempost broadcasts get {0}")
             .examples(&["broadcasts cancel 559ac32e-9ef5-46fb-82a1-b76b840c0f7b"]),
         Verb::new(
             "recipients",
@@ -127,7 +127,7 @@ impl Noun for Broadcasts {
             &Act(|client, ids| client.broadcasts().duplicate(ids[0])),
         )
         .ids(ID)
-        .unknown("the copy may have been created; check: idempost broadcasts list --limit 1")
+        .unknown_outcome("the copy may have been created; check: idempost broadcasts list --limit 1")
         .examples(&["broadcasts duplicate 559ac32e-9ef5-46fb-82a1-b76b840c0f7b"]),
         Verb::delete(
             "Delete a draft or a scheduled broadcast",
@@ -139,7 +139,7 @@ impl Noun for Broadcasts {
     ];
 }
 
-const BROADCAST: &[Field] = &[Field::place("id", "ID", "ID of the broadcast")];
+const BROADCAST: &[Field] = &[Field::positional("id", "ID", "ID of the broadcast")];
 
 const CREATE: &str = "Prints the ID. A draft may lack a body until it is sent. Subject, HTML and text may contain placeholders, which are filled in for each contact: {{{FIRST_NAME}}}, {{{LAST_NAME}}}, \
     {{{EMAIL}}}, {{{contact.city|your town}}} for a property and its fallback, and {{{SERVICE_UNSUBSCRIBE_URL}}} for the contact's unsubscribe link.\n\n\
@@ -197,7 +197,7 @@ const LINKS: Table = Table {
 };
 
 /// Maps the bodies to their flags, and rejects `--wait` without `--send`.
-fn fill(given: &Given<'_>, body: &mut Body) {
+fn fill_send_flags(given: &Given<'_>, body: &mut Body) {
     body.flags.field("", "--html or --text", None);
     if let (Some(state), false) = (given.text("wait"), body.get("send") == Some(&true.into())) {
         body.flags.reject("exclusive", "--wait requires --send: a draft isn't sent", "--wait", state);
@@ -215,7 +215,7 @@ async fn create(
     let unknown = if is_sent {
         "the broadcast may have been created and sent; check: idempost broadcasts list --limit 1".to_owned()
     } else {
-        given.unknown()
+        given.unknown_outcome()
     };
     if is_sent && plan.dry_run.is_none() {
         confirm_send::confirm(&SendSummary::new(&body, None), context).await?;
@@ -238,10 +238,10 @@ async fn send(given: Given<'_>, context: &Context) -> Result<(), Fail> {
     if when.is_some_and(|when| when.trim().is_empty()) {
         flags.reject("empty", "--scheduled-at must not be empty", "--scheduled-at", "");
     }
-    let plan = given.flags_of_change(&mut flags);
+    let plan = given.mutation_flags(&mut flags);
     flags.finish()?;
     if plan.dry_run.is_none() {
-        ask(id, when, context).await?;
+        confirm_send(id, when, context).await?;
     }
     operation::execute(&given, &plan, context, &|client| match when {
         Some(when) => client.broadcasts().send_at(id, when).response(),
@@ -251,7 +251,7 @@ async fn send(given: Given<'_>, context: &Context) -> Result<(), Fail> {
 }
 
 /// Asks for confirmation with a summary. Without a terminal, the error contains the summary if the broadcast can be read.
-async fn ask(id: &str, when: Option<&str>, context: &Context) -> Result<(), Fail> {
+async fn confirm_send(id: &str, when: Option<&str>, context: &Context) -> Result<(), Fail> {
     if context.global.yes {
         return Ok(());
     }

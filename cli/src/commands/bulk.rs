@@ -54,7 +54,7 @@ pub(crate) enum Command {
 impl Command {
     /// Whether the command handles signals itself: a job finishes its requests in flight.
     pub(crate) fn handles_signals(&self) -> bool {
-        self.sends()
+        self.runs_job()
     }
 
     /// Whether the command sends nothing.
@@ -72,7 +72,7 @@ impl Command {
     }
 
     /// Whether the command runs a job, for which it needs several threads.
-    pub(crate) fn sends(&self) -> bool {
+    pub(crate) fn runs_job(&self) -> bool {
         matches!(self, Self::Send(_) | Self::Resume(_) | Self::Retry(_) | Self::Worker(_))
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap_complete::env::Shells;
 
-use super::man::installed;
+use super::man::print_installed;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::files;
@@ -55,10 +55,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     if !args.install {
         return context.out.bytes(&script);
     }
-    let path = path(&args.shell, &context.env)?;
+    let path = completion_folder(&args.shell, &context.env)?;
     files::write(&path, &script)
         .map_err(|error| Fail::local(format!("couldn't write {}", path.display()), error))?;
-    installed(&path, context)?;
+    print_installed(&path, context)?;
     if args.shell == "zsh" {
         let folder = files::folder(&path).display();
         context.out.note(&format!("add to ~/.zshrc, before compinit: fpath=({folder} $fpath)"));
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
 }
 
 /// The folder from which the shell loads a user's completions.
-fn path(shell: &str, env: &Env) -> Result<PathBuf, Fail> {
+fn completion_folder(shell: &str, env: &Env) -> Result<PathBuf, Fail> {
     let (base, file) = match shell {
         "bash" => (paths::data_home(env)?, "bash-completion/completions/idempost"),
         "zsh" => (paths::data_home(env)?, "zsh/site-functions/_idempost"),

@@ -60,7 +60,7 @@ fn find(name: &str) -> Result<Option<&'static ConfigKey>, Fail> {
                 "set IDEMPOST_API_KEY, or store the key in its own file: --api-key-file PATH".to_owned(),
             )
         } else {
-            keys::meant(name, names())
+            keys::suggestion_hint(name, names())
         };
         let origin = Origin::flag("KEY", name);
         vec![Diagnostic { hint, ..Diagnostic::new("unknown", rule, Some(origin)) }].into()

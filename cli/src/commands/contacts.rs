@@ -31,19 +31,19 @@ impl Noun for Contacts {
         )
         .detail("The specification doesn't define what happens if a contact already has the address; the sandbox updates that contact.")
         .fields(&[
-            Field::place_or_flag("email", "EMAIL", "Email address of the contact, without a display name"),
+            Field::positional_or_flag("email", "EMAIL", "Email address of the contact, without a display name"),
             FIRST_NAME, LAST_NAME, UNSUBSCRIBED, PROPERTY, PROPERTY_JSON, PROPERTIES,
             Field::new("segments", "ID", "Segment to add the contact to; repeatable").flag("segment-id").alias("segment"),
             Field::new("topics", "ID=SUBSCRIPTION", "Topic subscription, opt_in or opt_out; repeatable")
                 .flag("topic")
-                .by_hand(),
+                .manual(),
         ])
         .fill(|given, body| {
             fields::properties(given, body);
             fields::topics(given, body);
         })
         .hint("contacts create ada@example.com")
-        .unknown("the contact may have been created; check: idempost contacts get {email}")
+        .unknown_outcome("the contact may have been created; check: idempost contacts get {email}")
         .examples(&[
             "contacts create ada@example.com --first-name Ada --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf",
             "contacts create ada@example.com --property city=London --property-json orders=3 \\\n      --topic b6d24b8e-af0b-4c3c-be0c-359bbd97381e=opt_in",
@@ -80,14 +80,14 @@ impl Noun for Contacts {
             Field::new("email", "EMAIL", "New email address"),
             FIRST_NAME, LAST_NAME, UNSUBSCRIBED, PROPERTY, PROPERTY_JSON, PROPERTIES,
         ])
-        .clears("Clear a name: first-name or last-name; repeatable")
-        .options(&[Field::new("properties", "KEY", "Clear a property; repeatable").flag("clear-property").list(&TEXT).by_hand()])
+        .clear_flag("Clear a name: first-name or last-name; repeatable")
+        .options(&[Field::new("properties", "KEY", "Clear a property; repeatable").flag("clear-property").list(&TEXT).manual()])
         .fill(|given, body| {
             fields::properties(given, body);
             fields::clear_properties(given, body);
         })
         .hint("contacts update ID|EMAIL --first-name '…'")
-        .unknown("the contact may have been changed; check: idempost contacts get {0}")
+        .unknown_outcome("the contact may have been changed; check: idempost contacts get {0}")
         .examples(&[
             "contacts update ada@example.com --email ada@example.org --clear last-name",
             "contacts update ada@example.com --property city=Paris --clear-property orders --unsubscribed=false",
@@ -115,8 +115,8 @@ impl Noun for Contacts {
         )
         .detail("Does nothing if the contact is already in the segment. Prints the segment's ID.")
         .ids(MEMBERSHIP)
-        .prints(1)
-        .unknown(MEMBERSHIP_UNKNOWN)
+        .print_argument(1)
+        .unknown_outcome(MEMBERSHIP_UNKNOWN)
         .examples(&["contacts add-to-segment ada@example.com 78261eea-8f8b-4381-83c6-79fa7120f1cf"]),
         Verb::new(
             "remove-from-segment",
@@ -125,8 +125,8 @@ impl Noun for Contacts {
         )
         .detail("The contact itself isn't deleted. Prints the segment's ID.")
         .ids(MEMBERSHIP)
-        .prints(1)
-        .unknown(MEMBERSHIP_UNKNOWN)
+        .print_argument(1)
+        .unknown_outcome(MEMBERSHIP_UNKNOWN)
         .examples(&["contacts remove-from-segment ada@example.com 78261eea-8f8b-4381-83c6-79fa7120f1cf"]),
         Verb::new(
             "topics",
@@ -151,26 +151,26 @@ impl Noun for Contacts {
         .detail("Subscriptions to other topics stay unchanged. Prints the contact's ID.")
         .ids(CONTACT)
         .fields(&[
-            Field::new("opt_in", "TOPIC_ID", "Topic to opt in to; repeatable").list(&TEXT).by_hand(),
-            Field::new("opt_out", "TOPIC_ID", "Topic to opt out of; repeatable").list(&TEXT).by_hand(),
-            Field::new("topics", "JSON", "Subscriptions as a JSON array: [{\"id\": \"…\", \"subscription\": \"opt_in\"}]").by_hand(),
+            Field::new("opt_in", "TOPIC_ID", "Topic to opt in to; repeatable").list(&TEXT).manual(),
+            Field::new("opt_out", "TOPIC_ID", "Topic to opt out of; repeatable").list(&TEXT).manual(),
+            Field::new("topics", "JSON", "Subscriptions as a JSON array: [{\"id\": \"…\", \"subscription\": \"opt_in\"}]").manual(),
         ])
         .fill(|given, body| drop(topics::choices(given, &mut body.flags)))
         .hint("contacts update-topics ID|EMAIL --opt-out TOPIC")
-        .unknown("the subscriptions may have been changed; check: idempost contacts topics {0}")
+        .unknown_outcome("the subscriptions may have been changed; check: idempost contacts topics {0}")
         .examples(&[
             "contacts update-topics ada@example.com --opt-out b6d24b8e-af0b-4c3c-be0c-359bbd97381e",
             "contacts update-topics ada@example.com --opt-in b6d24b8e-af0b-4c3c-be0c-359bbd97381e \\\n    --opt-out 5b7f0c1d-93a6-4f6e-8f43-0a4d6e2b8c19",
         ]),
-        Verb::own("import", &Own(|args: import::Args, context| Box::pin(import::run(args, context)))),
-        Verb::own("imports", &Nested(|imports: Verbs<imports::Imports>, context| Box::pin(imports.run(context)))),
-        Verb::own("export", &Own(|args: export::Args, context| Box::pin(export::run(args, context)))),
+        Verb::custom("import", &Own(|args: import::Args, context| Box::pin(import::run(args, context)))),
+        Verb::custom("imports", &Nested(|imports: Verbs<imports::Imports>, context| Box::pin(imports.run(context)))),
+        Verb::custom("export", &Own(|args: export::Args, context| Box::pin(export::run(args, context)))),
     ];
 }
 
 const TEXT: Kind = Kind::Text;
-const CONTACT: &[Field] = &[Field::place("contact", "ID|EMAIL", "ID or email address of the contact")];
-const MEMBERSHIP: &[Field] = &[CONTACT[0], Field::place("segment", "SEGMENT_ID", "ID of the segment")];
+const CONTACT: &[Field] = &[Field::positional("contact", "ID|EMAIL", "ID or email address of the contact")];
+const MEMBERSHIP: &[Field] = &[CONTACT[0], Field::positional("segment", "SEGMENT_ID", "ID of the segment")];
 const MEMBERSHIP_UNKNOWN: &str = "the membership may have changed; check: idempost contacts segments {0}";
 const FIRST_NAME: Field = Field::new("first_name", "NAME", "First name");
 const LAST_NAME: Field = Field::new("last_name", "NAME", "Last name");
@@ -183,12 +183,12 @@ const PROPERTY: Field = Field::new("properties", "KEY=TEXT", "Set a string prope
     .detail("The property must exist: idempost properties create. The value is always a string: `--property N=007` stays `007`.")
     .flag("property")
     .list(&TEXT)
-    .by_hand();
+    .manual();
 const PROPERTY_JSON: Field =
     Field::new("properties", "KEY=JSON", "Set a property to a JSON string, number or boolean; repeatable")
         .flag("property-json")
         .list(&TEXT)
-        .by_hand();
+        .manual();
 const PROPERTIES: Field =
     Field::new("properties", "JSON", "Properties as one JSON object of strings, numbers and booleans")
-        .by_hand();
+        .manual();

@@ -13,8 +13,8 @@ use url::Url;
 
 use crate::commands::usage::format_usage;
 use crate::context::Context;
-use crate::diagnostics::{Fail, Origin, place};
-use crate::output::terminal::safe;
+use crate::diagnostics::{Fail, Origin, line_and_column};
+use crate::output::terminal::escape_line;
 use crate::output::{color, report, snippet};
 use crate::settings::{Setting, Settings, keys, paths};
 
@@ -66,7 +66,7 @@ enum State {
 }
 
 impl State {
-    fn word(self) -> &'static str {
+    fn label(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Warning => "warning",
@@ -81,15 +81,15 @@ pub(crate) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     match context.settings() {
         Err(fail) => {
             add_failures(&fail, &mut checks);
-            proxies(args, context, &mut checks).await;
+            report_proxies(args, context, &mut checks).await;
         }
         Ok(settings) => {
-            config(settings, context, &mut checks);
-            service(settings, context, &mut checks).await;
-            certificates(settings, context, &mut checks);
-            proxies(args, context, &mut checks).await;
+            check_config(settings, context, &mut checks);
+            check_service(settings, context, &mut checks).await;
+            check_certificates(settings, context, &mut checks);
+            report_proxies(args, context, &mut checks).await;
             if !args.offline {
-                network(context, &mut checks).await;
+                check_network(context, &mut checks).await;
             }
         }
     }
@@ -107,12 +107,12 @@ fn add_failures(fail: &Fail, checks: &mut Checks) {
         return checks.add("config", State::Error, report::message(fail), None);
     };
     for found in &report.found {
-        let text = snippet::line(found);
+        let text = snippet::render_line(found);
         let (name, message, hint) = match &found.origin {
             Some(Origin::Env { name }) => ("environment", text, Some(format!("change or unset {name}"))),
             Some(Origin::Flag { name, .. }) => ("command line", format!("{name}: {text}"), None),
             Some(Origin::Config { path, text: file, span }) => {
-                let line = place(file, span.start).0;
+                let line = line_and_column(file, span.start).0;
                 (
                     "config",
                     format!("{}:{line}: {text}", path.display()),
@@ -126,7 +126,7 @@ fn add_failures(fail: &Fail, checks: &mut Checks) {
 }
 
 /// Checks the configuration file: whether it exists, has unknown settings, or is writable by others.
-fn config(settings: &Settings, context: &Context, checks: &mut Checks) {
+fn check_config(settings: &Settings, context: &Context, checks: &mut Checks) {
     let Ok(Some(path)) = paths::config_file(&context.env) else {
         return checks.add(
             "config",
@@ -146,14 +146,14 @@ fn config(settings: &Settings, context: &Context, checks: &mut Checks) {
         checks.add("config", State::Warning, found.problem.message.clone(), found.hint.as_deref());
     }
     // It contains no secrets, so others may read it; but with write access, they could redirect the credential.
-    if let Some(mode) = paths::mode(&path).filter(|mode| mode & 0o022 != 0) {
+    if let Some(mode) = paths::permission_bits(&path).filter(|mode| mode & 0o022 != 0) {
         let message = format!("{shown} is writable by others (mode {mode:03o})");
         checks.add("file modes", State::Warning, message, Some(&format!("chmod go-w {shown}")));
     }
 }
 
 /// Checks the base URL and the credential, as far as possible offline.
-async fn service(settings: &Settings, context: &Context, checks: &mut Checks) {
+async fn check_service(settings: &Settings, context: &Context, checks: &mut Checks) {
     if context.global.has_sandbox() {
         return checks.ok("base url", "the sandbox of this command");
     }
@@ -180,7 +180,7 @@ async fn service(settings: &Settings, context: &Context, checks: &mut Checks) {
 }
 
 /// Checks the files of certificates.
-fn certificates(settings: &Settings, context: &Context, checks: &mut Checks) {
+fn check_certificates(settings: &Settings, context: &Context, checks: &mut Checks) {
     if let Err(fail) = context.transport() {
         return add_failures(&fail, checks);
     }
@@ -204,14 +204,14 @@ fn addresses(context: &Context) -> Vec<Url> {
 }
 
 /// Reports which proxy each address is reached through, and whether it connects.
-async fn proxies(args: &Args, context: &Context, checks: &mut Checks) {
+async fn report_proxies(args: &Args, context: &Context, checks: &mut Checks) {
     let setting = context.settings().ok().and_then(|settings| settings.proxy.as_ref());
     let routes: Vec<_> = context.transport().map_or_else(
         |_| Vec::new(),
-        |transport| addresses(context).into_iter().map(|url| (transport.proxy_of(&url), url)).collect(),
+        |transport| addresses(context).into_iter().map(|url| (transport.proxy_for(&url), url)).collect(),
     );
     if routes.iter().all(|(proxy, _)| proxy.is_none()) {
-        return checks.ok("proxy", no_proxy(context));
+        return checks.ok("proxy", no_proxy_message(context));
     }
     for (proxy, url) in routes {
         let host = url.host_str().unwrap_or_default();
@@ -225,7 +225,7 @@ async fn proxies(args: &Args, context: &Context, checks: &mut Checks) {
             checks.ok("proxy", route);
             continue;
         }
-        match connects(&url, context).await {
+        match check_connection(&url, context).await {
             Ok(()) => checks.ok("proxy", format!("{route}; it connects")),
             Err(why) => {
                 let message = format!("{route}, which doesn't connect: {why}");
@@ -236,7 +236,7 @@ async fn proxies(args: &Args, context: &Context, checks: &mut Checks) {
 }
 
 /// The message if no address has a proxy. The values of variables may contain passwords.
-fn no_proxy(context: &Context) -> String {
+fn no_proxy_message(context: &Context) -> String {
     let names = [
         "HTTPS_PROXY",
         "https_proxy",
@@ -255,7 +255,7 @@ fn no_proxy(context: &Context) -> String {
 }
 
 /// Whether a request without a credential gets through the proxy. A response or certificate from beyond the proxy shows that it does.
-async fn connects(url: &Url, context: &Context) -> Result<(), String> {
+async fn check_connection(url: &Url, context: &Context) -> Result<(), String> {
     let transport = context.transport().map_err(|fail| report::message(&fail))?;
     let request = TransportRequest::new(Method::HEAD, url.clone());
     let answer = tokio::time::timeout(TIMEOUT, transport.send(request)).await;
@@ -263,14 +263,14 @@ async fn connects(url: &Url, context: &Context) -> Result<(), String> {
         Ok(Ok(response)) if response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
             Err("it requires a user and a password".to_owned())
         }
-        Ok(Err(error)) if error.kind() != TransportErrorKind::Tls => Err(report::chain(&error)),
+        Ok(Err(error)) if error.kind() != TransportErrorKind::Tls => Err(report::error_chain(&error)),
         Ok(_) => Ok(()),
         Err(_) => Err(format!("no response within {} s", TIMEOUT.as_secs())),
     }
 }
 
 /// One small request shows whether the service is reachable, accepts the credential, and agrees on the time.
-async fn network(context: &Context, checks: &mut Checks) {
+async fn check_network(context: &Context, checks: &mut Checks) {
     let Ok(client) = context.client() else { return };
     let asked = client
         .request(Method::GET, "/emails")
@@ -284,7 +284,7 @@ async fn network(context: &Context, checks: &mut Checks) {
     match &answer {
         Ok(raw) => {
             checks.ok("service", format!("reachable ({})", raw.status.as_u16()));
-            skew(&raw.headers, middle, checks);
+            check_clock_skew(&raw.headers, middle, checks);
         }
         Err(idempost::Error::Api(error)) => {
             // A sending-only key is rejected here, but is valid.
@@ -302,7 +302,7 @@ async fn network(context: &Context, checks: &mut Checks) {
                     checks.add("service", State::Error, message, Some("check the base URL"));
                 }
             }
-            skew(&error.headers, middle, checks);
+            check_clock_skew(&error.headers, middle, checks);
         }
         Err(error) => {
             let hint = "check the base URL and the network";
@@ -310,12 +310,12 @@ async fn network(context: &Context, checks: &mut Checks) {
         }
     }
     if is_reachable {
-        usage(&client, checks).await;
+        check_usage(&client, checks).await;
     }
 }
 
 /// Checks the quotas of emails. Services without `GET /usage` report no quotas.
-async fn usage(client: &Client, checks: &mut Checks) {
+async fn check_usage(client: &Client, checks: &mut Checks) {
     let asked = client.usage().get().retry(RetryPolicy::never()).timeout(TIMEOUT);
     let Ok(usage) = asked.await else { return };
     let quotas = [("today", usage.emails.daily), ("this month", usage.emails.monthly)];
@@ -344,7 +344,7 @@ fn quota_state(quotas: &[(u64, u64)]) -> (State, Option<&'static str>) {
     (State::Ok, None)
 }
 
-fn skew(headers: &HeaderMap, now: Timestamp, checks: &mut Checks) {
+fn check_clock_skew(headers: &HeaderMap, now: Timestamp, checks: &mut Checks) {
     let date = headers.get(http::header::DATE).and_then(|date| date.to_str().ok());
     let Some(date) = date.and_then(|date| jiff::fmt::rfc2822::parse(date).ok()) else { return };
     let seconds = now.as_second() - date.timestamp().as_second();
@@ -365,18 +365,21 @@ fn show(checks: &[Check], context: &Context) -> Result<(), Fail> {
     let colored = context.out.terminal.color_stdout;
     let document: Vec<Value> = checks
         .iter()
-        .map(|check| json!({ "name": check.name, "state": check.state.word(), "message": check.message, "hint": check.hint }))
+        .map(|check| json!({ "name": check.name, "state": check.state.label(), "message": check.message, "hint": check.hint }))
         .collect();
     let lines: Vec<String> = checks
         .iter()
         .map(|check| {
-            let word = check.state.word();
+            let word = check.state.label();
             let style = color::state_style(word).unwrap_or_default();
-            let hint =
-                check.hint.as_ref().map(|hint| format!("\n{:24}{}", "", safe(hint))).unwrap_or_default();
+            let hint = check
+                .hint
+                .as_ref()
+                .map(|hint| format!("\n{:24}{}", "", escape_line(hint)))
+                .unwrap_or_default();
             let gap = " ".repeat(10_usize.saturating_sub(word.len()));
             let word = color::paint(word, style, colored);
-            format!("{word}{gap}{:<14}{}{hint}", check.name, safe(&check.message))
+            format!("{word}{gap}{:<14}{}{hint}", check.name, escape_line(&check.message))
         })
         .collect();
     if context.out.is_json() {

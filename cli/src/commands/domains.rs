@@ -14,7 +14,7 @@ use crate::output::record;
 use crate::output::table::{Column, Kind};
 use crate::rows::field::{Field, ID};
 use crate::rows::given::{Body, Given};
-use crate::rows::operation::{Act, Create, Delete, Nested, Pages, Paging, Run, ShowAs, Takes, Update};
+use crate::rows::operation::{Act, Arguments, Create, Delete, Nested, Pages, Paging, Run, ShowAs, Update};
 use crate::rows::{Noun, Verb, Verbs};
 
 /// The commands.
@@ -33,10 +33,10 @@ impl Noun for Domains {
         .fields(&[
             NAME, REGION, RETURN_PATH, OPENS, CLICKS, TRACKING, TLS, SENDING, RECEIVING,
         ])
-        .fill(capabilities)
+        .fill(map_capabilities)
         .hint("domains create acme.test")
-        .unknown("the domain may have been registered; check: idempost domains list")
-        .then(|_, _, domain, context| Box::pin(async move {
+        .unknown_outcome("the domain may have been registered; check: idempost domains list")
+        .on_success(|_, _, domain, context| Box::pin(async move {
                 show_records(domain, context);
                 Ok(())
             }))
@@ -48,7 +48,7 @@ impl Noun for Domains {
         Verb::list("List domains, newest first", &TABLE, &Pages(Paging::Complete, |client, _| client.domains().list()))
             .detail("Without --limit, the service returns all of them. To see DNS records, use `domains get`.")
             .examples(&["domains list", "domains list --json --jq '.data[] | select(.status != \"verified\").name'"]),
-        Verb::new("get", "Show one domain and its DNS records", &ShowAs(|client, ids| client.domains().get(ids[0]), lines))
+        Verb::new("get", "Show one domain and its DNS records", &ShowAs(|client, ids| client.domains().get(ids[0]), format_domain))
             .ids(ID)
             .web(Page { dashboard: "domains/{}", inbox: None })
             .examples(&[
@@ -58,12 +58,12 @@ impl Noun for Domains {
         Verb::new(
             "records",
             "Show a domain's DNS records",
-            &Run(Takes::Nothing, |given, context| Box::pin(records::run(given, context))),
+            &Run(Arguments::Nothing, |given, context| Box::pin(records::run(given, context))),
         )
         .detail("--format zone prints zone file lines (RFC 1035), for name servers and providers that import those.")
         .ids(DOMAIN)
         .fields(&[Field::new("format", "FORMAT", "Output format: table or zone [default: table]").choices(&["table", "zone"])])
-        .after("Columns: record, name, type, value, priority, ttl, status\n\n\
+        .after_help("Columns: record, name, type, value, priority, ttl, status\n\n\
             Examples:\n  \
             idempost domains records d91cd9bd-1176-453e-8fc1-35364d380206\n  \
             idempost domains records d91cd9bd-1176-453e-8fc1-35364d380206 --format zone >> acme.test.zone"),
@@ -75,10 +75,10 @@ impl Noun for Domains {
         .detail("Settings not set by a flag stay unchanged. If the change adds DNS records, publish and verify them too.")
         .ids(DOMAIN)
         .fields(&[OPENS, CLICKS, TRACKING, TLS, SENDING, RECEIVING])
-        .fill(capabilities)
-        .clears("Clear a field: tracking-subdomain")
+        .fill(map_capabilities)
+        .clear_flag("Clear a field: tracking-subdomain")
         .hint("domains update ID --open-tracking")
-        .unknown("the domain may have been changed; check: idempost domains get {0}")
+        .unknown_outcome("the domain may have been changed; check: idempost domains get {0}")
         .examples(&[
             "domains update d91cd9bd-1176-453e-8fc1-35364d380206 --tracking-subdomain links --open-tracking",
             "domains update d91cd9bd-1176-453e-8fc1-35364d380206 --open-tracking=false --clear tracking-subdomain",
@@ -86,14 +86,14 @@ impl Noun for Domains {
         Verb::new("verify", "Start verification of a domain's DNS records", &Act(|client, ids| client.domains().verify(ids[0])))
             .detail("The service checks in the background; --wait waits for the outcome. Can be repeated at any time, and must be repeated after a change that adds records.")
             .ids(DOMAIN)
-            .waits(verify::VERIFIED, "Wait until verification ends; exits with 3 if it fails")
-            .unknown("verification may have started; check: idempost domains get {0}")
-            .then(|given, plan, _, context| Box::pin(verify::wait(given.ids[0], plan.wait, context)))
-            .after("Examples:\n  \
+            .wait_flag(verify::VERIFIED, "Wait until verification ends; exits with 3 if it fails")
+            .unknown_outcome("verification may have started; check: idempost domains get {0}")
+            .on_success(|given, plan, _, context| Box::pin(verify::wait(given.ids[0], plan.wait, context)))
+            .after_help("Examples:\n  \
                 idempost domains verify d91cd9bd-1176-453e-8fc1-35364d380206 --wait\n  \
                 idempost domains verify d91cd9bd-1176-453e-8fc1-35364d380206 --wait --wait-timeout 30m\n\n\
                 Exit codes: 0 started, or with --wait verified; 3 verification failed; 8 timed out"),
-        Verb::own("claim", &Nested(|claim: Verbs<claim::Claim>, context| Box::pin(claim.run(context)))),
+        Verb::custom("claim", &Nested(|claim: Verbs<claim::Claim>, context| Box::pin(claim.run(context)))),
         Verb::delete(
             "Delete a domain",
             "the domain may have been deleted; check: idempost domains get {0}",
@@ -104,8 +104,8 @@ impl Noun for Domains {
     ];
 }
 
-const DOMAIN: &[Field] = &[Field::place("id", "ID", "ID of the domain")];
-const NAME: Field = Field::place_or_flag("name", "NAME", "Name of the domain, such as acme.test");
+const DOMAIN: &[Field] = &[Field::positional("id", "ID", "ID of the domain")];
+const NAME: Field = Field::positional_or_flag("name", "NAME", "Name of the domain, such as acme.test");
 const REGION: Field = Field::new(
     "region",
     "REGION",
@@ -153,8 +153,8 @@ const TABLE: Table = Table {
         Column::new("status", "STATUS", Kind::State),
         Column::new("region", "REGION", Kind::Text),
         Column::new("created_at", "CREATED", Kind::Time),
-        Column::new("sending", "SENDING", Kind::Text).at("/capabilities/sending"),
-        Column::new("receiving", "RECEIVING", Kind::Text).at("/capabilities/receiving"),
+        Column::new("sending", "SENDING", Kind::Text).pointer("/capabilities/sending"),
+        Column::new("receiving", "RECEIVING", Kind::Text).pointer("/capabilities/receiving"),
         Column::new("open_tracking", "OPEN TRACKING", Kind::Text),
         Column::new("click_tracking", "CLICK TRACKING", Kind::Text),
     ],
@@ -163,20 +163,20 @@ const TABLE: Table = Table {
 };
 
 /// Maps a problem with both capabilities to their flags.
-fn capabilities(given: &Given<'_>, body: &mut Body) {
+fn map_capabilities(given: &Given<'_>, body: &mut Body) {
     let (sending, receiving) = (given.text("sending"), given.text("receiving"));
     let flag = if sending.is_some() { "--sending" } else { "--receiving" };
     body.flags.field("/capabilities", flag, sending.or(receiving));
 }
 
 /// The domain, and its records as a table below it.
-fn lines(domain: &Value) -> Vec<String> {
+fn format_domain(domain: &Value) -> Vec<String> {
     let mut rest = domain.clone();
     if let Some(fields) = rest.as_object_mut() {
         fields.remove("records");
     }
     let mut lines = record::lines(&rest);
-    let table = records::lines(domain);
+    let table = records::format_records(domain);
     if !table.is_empty() {
         lines.push(String::new());
         lines.extend(table);
@@ -189,7 +189,7 @@ fn show_records(domain: &Value, context: &Context) {
     if !context.out.is_json() {
         let id = domain["id"].as_str().unwrap_or_default();
         let publish = format!("publish these records, then: idempost domains verify {id} --wait");
-        for line in records::lines(domain).iter().chain([&publish]) {
+        for line in records::format_records(domain).iter().chain([&publish]) {
             context.out.note(line);
         }
     }

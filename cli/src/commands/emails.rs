@@ -32,10 +32,10 @@ pub(crate) enum Command {
 
 impl Command {
     /// Whether the command runs until a signal stops it.
-    pub(crate) fn ends_by_signal(&self) -> bool {
+    pub(crate) fn runs_until_signal(&self) -> bool {
         match self {
-            Self::Verb(verb) => verb.ends_by_signal(),
-            Self::Receiving(verb) => verb.ends_by_signal(),
+            Self::Verb(verb) => verb.runs_until_signal(),
+            Self::Receiving(verb) => verb.runs_until_signal(),
         }
     }
 
@@ -55,13 +55,13 @@ pub(crate) struct Emails;
 impl Noun for Emails {
     const ABOUT: &'static str = "Send emails and inspect sent ones";
     const VERBS: &'static [Verb] = &[
-        Verb::own(
+        Verb::custom(
             "send",
             &Own(|args: Box<send::Args>, context| {
                 Box::pin(async { send::run(send::plan(*args, context).await?, context).await })
             }),
         ),
-        Verb::own(
+        Verb::custom(
             "batch",
             &Own(|args: batch::Args, context| {
                 Box::pin(async { batch::run(batch::plan(args, context).await?, context).await })
@@ -73,9 +73,9 @@ impl Noun for Emails {
             &Filtered(|client| client.emails().list(), filter::selection, "no matching emails"),
         )
         .detail("Without --limit, the service returns 20. With a limit above 100 or --all, all pages are fetched and shown as one list: one JSON document with --json, a line per email as it arrives with -o ndjson.\n\nThe service doesn't filter: --to, --from, --subject, --status and --since are applied by this program to the newest 2,000 emails, or to all of them with --all, until --limit emails match (default 20).")
-        .pages_first()
+        .paging_first()
         .fields(&[filter::TO, filter::FROM, filter::SUBJECT, filter::STATUS, filter::SINCE])
-        .after("Columns: id, to, subject, last_event, created_at; optional: from, cc, bcc, reply_to, message_id, scheduled_at\n\n\
+        .after_help("Columns: id, to, subject, last_event, created_at; optional: from, cc, bcc, reply_to, message_id, scheduled_at\n\n\
             Examples:\n  \
             idempost emails list --limit 3\n  \
             idempost emails list --to ada@example.com --since 7d\n  \
@@ -102,12 +102,12 @@ impl Noun for Emails {
         .detail("Prints each email once, when the service lists it. Starts with new emails, and keeps waiting while the service is unreachable. To follow later events, use `webhooks listen`. After Ctrl-C, the exit code is 0.")
         .fields(&[filter::TO, filter::FROM, filter::SUBJECT, INTERVAL])
         .table(&TABLE)
-        .ends_by_signal()
-        .after("Columns: id, to, subject, last_event, created_at; optional: from, cc, bcc, reply_to, message_id, scheduled_at\n\n\
+        .runs_until_signal()
+        .after_help("Columns: id, to, subject, last_event, created_at; optional: from, cc, bcc, reply_to, message_id, scheduled_at\n\n\
             Examples:\n  \
             idempost emails tail\n  \
             idempost emails tail --to @example.com -o ndjson --jq .subject"),
-        Verb::own(
+        Verb::custom(
             "attachments",
             &Own(|args: attachments::Args, context| Box::pin(attachments::run(args, context))),
         ),
@@ -115,16 +115,16 @@ impl Noun for Emails {
             "share",
             "Create a public link to an email",
             &Checked(|client, given| {
-                let lifetime = given.text("for").and_then(|text| keys::duration(text).ok());
+                let lifetime = given.text("for").and_then(|text| keys::parse_duration(text).ok());
                 lifetime.into_iter().fold(client.emails().share(given.ids[0]), Call::expires_in)
             }),
         )
         .detail("Works for sent and received emails. The link opens in a browser without a login until it expires, and can't be revoked. Prints its URL.")
-        .ids(&[Field::place("id", "ID", "ID of the email")])
+        .ids(&[Field::positional("id", "ID", "ID of the email")])
         .fields(&[Field::new("for", "DURATION", "How long the link is valid, such as 30m or 2h; at most 48h [default: 48h]")])
         .fill(|given, body| {
             let Some(text) = given.text("for") else { return };
-            match keys::duration(text) {
+            match keys::parse_duration(text) {
                 Err(rule) => body.flags.reject("type", format!("--for {rule}"), "--for", text),
                 Ok(lifetime) if lifetime > Duration::from_secs(limits::SHARE_SECONDS) => {
                     body.flags.reject("range", "--for must be at most 48h", "--for", text);
@@ -132,7 +132,7 @@ impl Noun for Emails {
                 Ok(_) => {}
             }
         })
-        .unknown("a link may have been created; repeating the command creates another one")
+        .unknown_outcome("a link may have been created; repeating the command creates another one")
         .examples(&[
             "emails share 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794",
             "emails share 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --for 2h",
@@ -151,7 +151,7 @@ impl Noun for Emails {
             .detail("The text is passed to the service unchanged.")
             .required()])
         .hint("emails update ID --scheduled-at 'in 1 hour'")
-        .unknown("the email may have been rescheduled; check: idempost emails get {0}")
+        .unknown_outcome("the email may have been rescheduled; check: idempost emails get {0}")
         .examples(&[
             "emails update 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --scheduled-at 'tomorrow at 9am'",
             "emails update 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --scheduled-at 2026-12-24T18:00:00Z",
@@ -159,16 +159,16 @@ impl Noun for Emails {
         Verb::new("cancel", "Cancel a scheduled email", &Act(|client, ids| client.emails().cancel(ids[0])))
             .detail("Emails that have already been sent can't be canceled. Safe to repeat.")
             .ids(ID)
-            .unknown("the email may have been canceled; check: idempost emails get {0}")
+            .unknown_outcome("the email may have been canceled; check: idempost emails get {0}")
             .examples(&["emails cancel 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"]),
-        Verb::own(
+        Verb::custom(
             "metrics",
             &Own(|args: Box<metrics::Args>, context| Box::pin(metrics::run(*args, context))),
         ),
     ];
 }
 
-const ID: &[Field] = &[Field::place("id", "ID", "ID of the email, as printed by `emails send`")];
+const ID: &[Field] = &[Field::positional("id", "ID", "ID of the email, as printed by `emails send`")];
 
 /// Columns of a list of emails; the first five are the default.
 const TABLE: Table = Table {

@@ -28,18 +28,18 @@ impl Noun for Events {
         )
         .detail("Events can be sent without a definition. If the definition has fields, payloads must match them. Prints the ID.")
         .fields(&[
-            Field::place_or_flag("name", "NAME", "Name of the event, referenced by automations"),
+            Field::positional_or_flag("name", "NAME", "Name of the event, referenced by automations"),
             FIELD.help("Payload field and its type: string, number, boolean or date; repeatable"),
             SCHEMA.help("All fields as one JSON object: {\"plan\": \"string\", \"seats\": \"number\"}"),
         ])
         .fill(|given, body| {
-            let schema = schema(given, &mut body.flags);
+            let schema = read_schema(given, &mut body.flags);
             if !schema.is_empty() {
                 body.set("schema", schema.into());
             }
         })
         .hint("events create user.created")
-        .unknown("the event may have been defined; check: idempost events list --limit 1")
+        .unknown_outcome("the event may have been defined; check: idempost events list --limit 1")
         .examples(&["events create user.created", "events create user.created --field plan=string --field seats=number"]),
         Verb::list(
             "List event definitions, newest first",
@@ -65,11 +65,11 @@ impl Noun for Events {
             Field::new("schema", "FIELD", "Clear the schema, so that any payload is accepted")
                 .flag("clear")
                 .choices(&["schema"])
-                .by_hand(),
+                .manual(),
         ])
         .fill(update)
         .hint("events update NAME --field plan=string")
-        .unknown("the event may have been changed; check: idempost events list")
+        .unknown_outcome("the event may have been changed; check: idempost events list")
         .examples(&[
             "events update user.created --field plan=string --field seats=number",
             "events update user.created --clear schema",
@@ -88,22 +88,22 @@ impl Noun for Events {
             &Create(|client, _, occurrence: &EventOccurrence| client.events().send(occurrence)),
         )
         .detail("Starts a run of every enabled automation triggered by the event. Prints the event's name. The service has no idempotency key for this operation: an event sent twice starts two runs.")
-        .ids(&[Field::place("event", "EVENT", "Name of the event")])
+        .ids(&[Field::positional("event", "EVENT", "Name of the event")])
         .fields(&[
             Field::new("contact_id", "ID", "ID of the contact").alias("contact"),
             Field::new("email", "EMAIL", "Email address of the contact, who is created if unknown"),
             Field::new("payload", "KEY=TEXT|JSON", "Payload field as a string, KEY=TEXT, or the whole payload as a JSON object; repeatable")
                 .list(&fields::Kind::Text)
-                .by_hand(),
+                .manual(),
             Field::new("payload", "KEY=JSON", "Payload field as JSON: a number, a boolean, …; repeatable")
                 .flag("payload-json")
                 .list(&fields::Kind::Text)
-                .by_hand(),
+                .manual(),
         ])
-        .fill(occurrence)
-        .prints(0)
+        .fill(fill_occurrence)
+        .print_argument(0)
         .hint("events send EVENT --email ada@example.com")
-        .unknown("the event may have been sent and may have started runs; check: idempost automations runs ID")
+        .unknown_outcome("the event may have been sent and may have started runs; check: idempost automations runs ID")
         .examples(&[
             "events send user.created --email ada@example.com --payload plan=pro --payload-json seats=5",
             "events send user.created --contact-id e169aa45-1ecf-4183-9955-b1499d5701d3",
@@ -111,9 +111,9 @@ impl Noun for Events {
     ];
 }
 
-const EVENT: &[Field] = &[Field::place("event", "ID|NAME", "ID or name of the event")];
-const FIELD: Field = Field::new("schema", "KEY=TYPE", "").flag("field").list(&fields::Kind::Text).by_hand();
-const SCHEMA: Field = Field::new("schema", "JSON", "").by_hand();
+const EVENT: &[Field] = &[Field::positional("event", "ID|NAME", "ID or name of the event")];
+const FIELD: Field = Field::new("schema", "KEY=TYPE", "").flag("field").list(&fields::Kind::Text).manual();
+const SCHEMA: Field = Field::new("schema", "JSON", "").manual();
 
 const TABLE: Table = Table {
     columns: &[
@@ -129,12 +129,12 @@ const TABLE: Table = Table {
 
 /// Reads the new schema, or the request to clear it.
 fn update(given: &Given<'_>, body: &mut Body) {
-    let schema = schema(given, &mut body.flags);
+    let schema = read_schema(given, &mut body.flags);
     let fields = !given.texts("field").is_empty();
     match given.text("clear") {
         None if !fields && given.text("schema").is_none() => {
             if body.get("schema").is_none() {
-                body.flags.missing("--field, --schema or --clear schema");
+                body.flags.add_missing("--field, --schema or --clear schema");
             }
         }
         None => body.set("schema", schema.into()),
@@ -148,7 +148,7 @@ fn update(given: &Given<'_>, body: &mut Body) {
 }
 
 /// The fields of `--schema` or `--field`; types are validated with the whole request.
-fn schema(given: &Given<'_>, flags: &mut Flags) -> Map<String, Value> {
+fn read_schema(given: &Given<'_>, flags: &mut Flags) -> Map<String, Value> {
     let fields = given.texts("field");
     let mut found = Map::new();
     if let Some(text) = given.text("schema") {
@@ -156,7 +156,7 @@ fn schema(given: &Given<'_>, flags: &mut Flags) -> Map<String, Value> {
             flags.reject("exclusive", "--schema and --field can't be used together", "--field", field);
         }
         for (key, kind) in flags.object("--schema", 1, text) {
-            flags.field(&format!("/schema{}", json::pointer(&key)), "--schema", Some(text));
+            flags.field(&format!("/schema{}", json::escape_pointer(&key)), "--schema", Some(text));
             if kind.is_string() {
                 found.insert(key, kind);
             } else {
@@ -171,7 +171,7 @@ fn schema(given: &Given<'_>, flags: &mut Flags) -> Map<String, Value> {
                 flags.reject_nth("exclusive", "this field is repeated", "--field", i + 1, text);
             }
             Some(pair) => {
-                flags.field(&format!("/schema{}", json::pointer(pair.name)), "--field", Some(text));
+                flags.field(&format!("/schema{}", json::escape_pointer(pair.name)), "--field", Some(text));
                 found.insert(pair.name.to_owned(), pair.value.into());
             }
             None => flags.reject_nth("type", "a field must be KEY=TYPE", "--field", i + 1, text),
@@ -181,18 +181,18 @@ fn schema(given: &Given<'_>, flags: &mut Flags) -> Map<String, Value> {
 }
 
 /// Sets the event and its payload.
-fn occurrence(given: &Given<'_>, body: &mut Body) {
+fn fill_occurrence(given: &Given<'_>, body: &mut Body) {
     let event = given.ids[0];
     body.flags.field("/event", "EVENT", Some(event));
     body.flags.field("", "--email or --contact-id", None);
     body.set("event", event.into());
-    let payload = payload(given, &mut body.flags);
+    let payload = read_payload(given, &mut body.flags);
     if !payload.is_empty() {
         body.set("payload", payload.into());
     }
 }
 
-fn payload(given: &Given<'_>, flags: &mut Flags) -> Map<String, Value> {
+fn read_payload(given: &Given<'_>, flags: &mut Flags) -> Map<String, Value> {
     let mut payload = Map::new();
     let [texts, values] = ["payload", "payload-json"].map(|id| given.texts(id));
     let texts = texts.iter().enumerate().map(|(i, text)| ("--payload", i + 1, text));

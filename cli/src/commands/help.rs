@@ -70,22 +70,22 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     if let [name] = args.of.as_slice()
         && let Some(topic) = TOPICS.iter().find(|topic| topic.name == name)
     {
-        let text = fill(topic.text, &cli::overview());
+        let text = insert_tables(topic.text, &cli::overview());
         return context
             .out
             .result(&[text.trim_end().to_owned()], &json!({ "topic": topic.name, "text": text }));
     }
     let root = match args.of.first() {
-        Some(noun) => cli::tree_of(noun).unwrap_or_else(cli::tree),
-        None if context.out.is_json() => cli::tree(),
+        Some(noun) => cli::tree_of(noun).unwrap_or_else(cli::command_tree),
+        None if context.out.is_json() => cli::command_tree(),
         None => cli::overview(),
     };
     let (command, name) = find(&root, &alias::resolve(&args.of, &root, context))?;
     if context.out.is_json() {
-        let mut document = describe(command, &name);
+        let mut document = describe_command(command, &name);
         if args.of.is_empty() {
             let alias = |(name, command)| json!({ "name": name, "command": command });
-            document["aliases"] = alias::all(&context.env).into_iter().map(alias).collect();
+            document["aliases"] = alias::load_all(&context.env).into_iter().map(alias).collect();
         }
         return context.out.document(&document);
     }
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     if args.of.is_empty() {
         lines.push(color::paint("Topics (idempost help TOPIC):", color::HEADING, styled));
         lines.extend(TOPICS.iter().map(|topic| format!("  {:<12} {}", topic.name, topic.about)));
-        let aliases = alias::all(&context.env);
+        let aliases = alias::load_all(&context.env);
         if !aliases.is_empty() {
             lines.push(color::paint("\nAliases:", color::HEADING, styled));
             lines.extend(aliases.iter().map(|(name, command)| format!("  {name:<12} {command}")));
@@ -116,7 +116,7 @@ pub(crate) fn find<'a>(
         let Some(child) = command.find_subcommand(part) else {
             let known = command.get_subcommands().map(clap::Command::get_name);
             let known = known.chain(TOPICS.iter().map(|topic| topic.name).filter(|_| path.len() == 1));
-            let hint = keys::meant(part, known);
+            let hint = keys::suggestion_hint(part, known);
             let problem = Problem::new("", "unknown", format!("unknown command or topic `{part}`"));
             let origin = Origin::flag("help", part);
             let summary = Some(problem.message.clone());
@@ -134,7 +134,7 @@ pub(crate) fn find<'a>(
 }
 
 /// Inserts generated tables into a topic's text.
-fn fill(text: &str, root: &clap::Command) -> String {
+fn insert_tables(text: &str, root: &clap::Command) -> String {
     let width = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
     let names = width(&mut EXIT_CODES.iter().map(|row| row.name.len()));
     let meanings = width(&mut EXIT_CODES.iter().map(|row| row.meaning.len()));
@@ -178,18 +178,18 @@ fn value_name(arg: &clap::Arg) -> String {
 }
 
 /// Describes a command and its subcommands as JSON.
-fn describe(command: &clap::Command, path: &str) -> Value {
+fn describe_command(command: &clap::Command, path: &str) -> Value {
     let own = |arg: &&clap::Arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str());
     let arguments: Vec<Value> = command
         .get_arguments()
         .filter(own)
         .filter(|arg| path == "idempost" || !arg.is_global_set())
-        .map(argument)
+        .map(describe_argument)
         .collect();
     let commands: Vec<Value> = command
         .get_subcommands()
         .filter(|child| !child.is_hide_set())
-        .map(|child| describe(child, &format!("{path} {}", child.get_name())))
+        .map(|child| describe_command(child, &format!("{path} {}", child.get_name())))
         .collect();
     let mut object = json!({
         "command": path,
@@ -213,7 +213,7 @@ fn describe(command: &clap::Command, path: &str) -> Value {
     object
 }
 
-fn argument(arg: &clap::Arg) -> Value {
+fn describe_argument(arg: &clap::Arg) -> Value {
     let choices: Vec<String> = arg
         .get_possible_values()
         .iter()
@@ -247,7 +247,7 @@ fn argument(arg: &clap::Arg) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::tree;
+    use crate::cli::command_tree;
 
     /// All commands without subcommands, with their path.
     fn leaves(command: &clap::Command, path: &str, found: &mut Vec<(String, clap::Command)>) {
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn every_command_and_argument_has_help() {
         let mut found = Vec::new();
-        leaves(&tree(), "idempost", &mut found);
+        leaves(&command_tree(), "idempost", &mut found);
         for (path, command) in found {
             assert!(command.get_about().is_some(), "{path} has no description");
             for arg in command.get_arguments() {
@@ -273,9 +273,9 @@ mod tests {
 
     #[test]
     fn every_topic_is_complete_and_fits_a_terminal() {
-        let root = tree();
+        let root = command_tree();
         for topic in TOPICS {
-            let text = fill(topic.text, &root);
+            let text = insert_tables(topic.text, &root);
             assert!(
                 !text.contains("{exit-codes}") && !text.contains("{settings}") && !text.contains("{options}")
             );
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn the_json_tree_has_types_and_exit_codes() {
-        let root = describe(&tree(), "idempost");
+        let root = describe_command(&command_tree(), "idempost");
         assert_eq!(root["exit_codes"].as_array().unwrap().len(), EXIT_CODES.len());
         let shell = &root["commands"]
             .as_array()

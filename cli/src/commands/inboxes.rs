@@ -27,12 +27,12 @@ impl Noun for Inboxes {
     const VERBS: &'static [Verb] = &[
         Verb::new("create", "Create an inbox and print its ID", &Create(|client, _, inbox: &NewInbox| client.inboxes().create(inbox)))
             .fields(&[
-                Field::place("email_address", "ADDRESS", "Address of a domain that receives mail").named("address"),
+                Field::positional("email_address", "ADDRESS", "Address of a domain that receives mail").arg_id("address"),
                 Field::new("name", "TEXT", "Name, at most 64 characters [default: the address]"),
                 FROM_NAME,
                 Field::new("forwarding", "", "Another provider receives the mail and forwards it to the inbox's receiving_address").switch(),
             ])
-            .unknown("the inbox may have been created; check: idempost inboxes list")
+            .unknown_outcome("the inbox may have been created; check: idempost inboxes list")
             .examples(&[
                 "inboxes create support@acme.test --name Support --from-name 'Acme Support'",
                 "inboxes create sales@acme.test --forwarding --jq .id",
@@ -45,8 +45,8 @@ impl Noun for Inboxes {
         Verb::new("update", "Change an inbox's name or sender name", &Update(|client, ids, patch: &InboxPatch| client.inboxes().update(ids[0], patch)))
             .ids(INBOX)
             .fields(&[Field::new("name", "TEXT", "Name, at most 64 characters"), FROM_NAME])
-            .clears("Clear a field: from-name")
-            .unknown("the inbox may have been changed; check: idempost inboxes get {0}")
+            .clear_flag("Clear a field: from-name")
+            .unknown_outcome("the inbox may have been changed; check: idempost inboxes get {0}")
             .examples(&[
                 "inboxes update support@acme.test --from-name 'Acme Support'",
                 "inboxes update support@acme.test --clear from-name",
@@ -74,11 +74,11 @@ impl Noun for Inboxes {
             Field::new("tone", "TONE", "Tone: concise_professional, concise_casual, expanded_professional or expanded_casual"),
             Field::new("actions", "ACTION", "Action that the agent may take, replacing all others: draft_reply, forward_thread, add_labels, assign_thread, mark_as_spam, archive or move_to_trash; repeatable")
                 .flag("action")
-                .empties()
+                .clear_to_empty()
                 .clear("actions"),
         ])
-        .clears("Clear a field: instructions, tone or actions")
-        .unknown("the settings may have been changed; check: idempost inboxes agent {0}")
+        .clear_flag("Clear a field: instructions, tone or actions")
+        .unknown_outcome("the settings may have been changed; check: idempost inboxes agent {0}")
         .examples(&[
             "inboxes agent support@acme.test",
             "inboxes agent support@acme.test --instructions 'Be kind' --tone concise_casual --action draft_reply --action archive",
@@ -87,29 +87,29 @@ impl Noun for Inboxes {
             .ids(INBOX)
             .fields(threads::FILTERS)
             .table(&threads::TABLE)
-            .after(threads::LIST_HELP),
+            .after_help(threads::LIST_HELP),
         Verb::new("search", "Search threads, most recently active first", &Pages(Paging::Usual, threads::search))
             .detail("All conditions must apply to one email of a thread. Quotes enclose a phrase, and - before a word or phrase excludes it; a query that starts with - comes after --. A sandbox examines the 1,000 most recently active threads of the folders.")
             .ids(INBOX)
             .fields(threads::CONDITIONS)
             .table(&threads::TABLE)
-            .after(threads::SEARCH_HELP),
+            .after_help(threads::SEARCH_HELP),
         Verb::new("thread", "Show one thread", &Show(|client, ids| client.inboxes().thread(ids[0], ids[1])))
             .ids(THREAD)
             .examples(&["inboxes thread support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12"]),
         Verb::new("read", "Mark a thread with all its emails as read", UPDATE_THREAD)
             .ids(THREAD)
-            .fields(&[Field::new("read", "", "Mark it as unread instead").flag("unread").switch().by_hand()])
+            .fields(&[Field::new("read", "", "Mark it as unread instead").flag("unread").switch().manual()])
             .without_input()
-            .fill(|given, body| body.set("read", (!given.switch("unread")).into()))
-            .unknown(THREAD_CHANGED)
+            .fill(|given, body| body.set("read", (!given.is_set("unread")).into()))
+            .unknown_outcome(THREAD_CHANGED)
             .examples(&["inboxes read support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12", "inboxes read support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 --unread"]),
         Verb::new("move", "Move a thread to a folder", UPDATE_THREAD)
             .ids(THREAD)
-            .fields(&[Field::place("folder", "FOLDER", "Folder: inbox, archive, spam or trash")
+            .fields(&[Field::positional("folder", "FOLDER", "Folder: inbox, archive, spam or trash")
                 .choices(&["inbox", "archive", "spam", "trash"])])
             .without_input()
-            .unknown(THREAD_CHANGED)
+            .unknown_outcome(THREAD_CHANGED)
             .examples(&["inboxes move support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 archive"]),
         Verb::new(
             "trash",
@@ -117,7 +117,7 @@ impl Noun for Inboxes {
             &Act(|client, ids| client.inboxes().delete_thread(ids[0], ids[1])),
         )
         .ids(THREAD)
-        .unknown("the thread may have been moved")
+        .unknown_outcome("the thread may have been moved")
         .examples(&["inboxes trash support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12"]),
         Verb::new(
             "label",
@@ -125,7 +125,7 @@ impl Noun for Inboxes {
             &Checked(|client, given| {
                 let [inbox, thread] = [given.ids[0], given.ids[1]];
                 let labels = given.texts("labels");
-                if given.switch("replace") {
+                if given.is_set("replace") {
                     client.inboxes().replace_labels(inbox, thread, labels)
                 } else {
                     client.inboxes().add_labels(inbox, thread, labels)
@@ -134,15 +134,15 @@ impl Noun for Inboxes {
         )
         .ids(THREAD)
         .fields(&[
-            Field::place("labels", "LABEL_ID", "ID of a label; repeatable, at most 10").list(&Text).several().optional(),
+            Field::positional("labels", "LABEL_ID", "ID of a label; repeatable, at most 10").list(&Text).multiple().optional(),
             Field::new("replace", "", "Remove all other labels").switch(),
         ])
         .fill(|given, body| {
-            if given.texts("labels").is_empty() && !given.switch("replace") {
+            if given.texts("labels").is_empty() && !given.is_set("replace") {
                 body.flags.field("/labels", "LABEL_ID", None);
             }
         })
-        .unknown("the labels may have been changed; repeating the command is safe")
+        .unknown_outcome("the labels may have been changed; repeating the command is safe")
         .examples(&[
             "inboxes label support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 7f9c1d2e-4a6b-4c3d-8e15-9b0a7c6d5e34",
             "inboxes label support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 --replace",
@@ -153,7 +153,7 @@ impl Noun for Inboxes {
             &Act(|client, ids| client.inboxes().remove_label(ids[0], ids[1], ids[2])),
         )
         .ids(THREAD_LABEL)
-        .unknown("the label may have been removed; check: idempost inboxes thread {0} {1}")
+        .unknown_outcome("the label may have been removed; check: idempost inboxes thread {0} {1}")
         .examples(&["inboxes unlabel support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 7f9c1d2e-4a6b-4c3d-8e15-9b0a7c6d5e34"]),
         Verb::new(
             "emails",
@@ -241,12 +241,12 @@ impl Noun for Inboxes {
         .detail("Fields not set by a flag stay unchanged, except that setting one body removes the other, and attached files replace all others.")
         .ids(DRAFT)
         .fields(&[TO, CC, BCC, SUBJECT, BODIES, ATTACHMENTS])
-        .clears("Clear a field: to, cc, bcc, subject, html, text or attachments")
-        .unknown("the draft may have been changed; check: idempost inboxes draft {0} {1}")
+        .clear_flag("Clear a field: to, cc, bcc, subject, html, text or attachments")
+        .unknown_outcome("the draft may have been changed; check: idempost inboxes draft {0} {1}")
         .examples(&["inboxes update-draft support@acme.test c2b4f6a8-1d3e-4f50-9a7b-8c6d5e4f3a21 --subject 'New offer' --clear cc"]),
         Verb::new("delete-draft", "Delete a draft", &Delete(|client, ids| client.inboxes().delete_draft(ids[0], ids[1])))
             .ids(DRAFT)
-            .unknown("the draft may have been deleted; check: idempost inboxes drafts {0}")
+            .unknown_outcome("the draft may have been deleted; check: idempost inboxes drafts {0}")
             .examples(&["inboxes delete-draft support@acme.test c2b4f6a8-1d3e-4f50-9a7b-8c6d5e4f3a21"]),
         Verb::new(
             "send-draft",
@@ -265,10 +265,10 @@ impl Noun for Inboxes {
         )
         .ids(INBOX)
         .fields(&[
-            Field::place("name", "NAME", "Name, at most 64 characters, unique in the inbox, ignoring case"),
+            Field::positional("name", "NAME", "Name, at most 64 characters, unique in the inbox, ignoring case"),
             COLOR,
         ])
-        .unknown("the label may have been created; check: idempost inboxes labels {0}")
+        .unknown_outcome("the label may have been created; check: idempost inboxes labels {0}")
         .examples(&["inboxes create-label support@acme.test Urgent --label-color '#AB12EF'"]),
         Verb::new(
             "update-label",
@@ -277,7 +277,7 @@ impl Noun for Inboxes {
         )
         .ids(LABEL)
         .fields(&[Field::new("name", "TEXT", "Name, at most 64 characters"), COLOR])
-        .unknown("the label may have been changed; check: idempost inboxes labels {0}")
+        .unknown_outcome("the label may have been changed; check: idempost inboxes labels {0}")
         .examples(&["inboxes update-label support@acme.test 7f9c1d2e-4a6b-4c3d-8e15-9b0a7c6d5e34 --name Later"]),
         Verb::new(
             "delete-label",
@@ -285,21 +285,22 @@ impl Noun for Inboxes {
             &Delete(|client, ids| client.inboxes().delete_label(ids[0], ids[1])),
         )
         .ids(LABEL)
-        .unknown("the label may have been deleted; check: idempost inboxes labels {0}")
+        .unknown_outcome("the label may have been deleted; check: idempost inboxes labels {0}")
         .examples(&["inboxes delete-label support@acme.test 7f9c1d2e-4a6b-4c3d-8e15-9b0a7c6d5e34"]),
     ];
 }
 
-const INBOX: &[Field] = &[Field::place("inbox", "INBOX", "ID or address of the inbox")];
-const THREAD: &[Field] = &[INBOX[0], Field::place("thread", "THREAD_ID", "ID of the thread")];
+const INBOX: &[Field] = &[Field::positional("inbox", "INBOX", "ID or address of the inbox")];
+const THREAD: &[Field] = &[INBOX[0], Field::positional("thread", "THREAD_ID", "ID of the thread")];
 const THREAD_LABEL: &[Field] = &[THREAD[0], THREAD[1], LABEL[1]];
-const EMAIL: &[Field] = &[THREAD[0], THREAD[1], Field::place("email", "EMAIL_ID", "ID of the email")];
-const DRAFT: &[Field] = &[INBOX[0], Field::place("draft", "DRAFT_ID", "ID of the draft")];
-const LABEL: &[Field] = &[INBOX[0], Field::place("label", "LABEL_ID", "ID of the label")];
+const EMAIL: &[Field] = &[THREAD[0], THREAD[1], Field::positional("email", "EMAIL_ID", "ID of the email")];
+const DRAFT: &[Field] = &[INBOX[0], Field::positional("draft", "DRAFT_ID", "ID of the draft")];
+const LABEL: &[Field] = &[INBOX[0], Field::positional("label", "LABEL_ID", "ID of the label")];
 const FROM_NAME: Field = Field::new("from_name", "TEXT", "Sender name in its emails, at most 78 characters");
-const TO: Field = Field::new("to", "ADDRESS", "Recipients; several values or repeated flags").several();
-const CC: Field = Field::new("cc", "ADDRESS", "Cc recipients; several values or repeated flags").several();
-const BCC: Field = Field::new("bcc", "ADDRESS", "Bcc recipients; several values or repeated flags").several();
+const TO: Field = Field::new("to", "ADDRESS", "Recipients; several values or repeated flags").multiple();
+const CC: Field = Field::new("cc", "ADDRESS", "Cc recipients; several values or repeated flags").multiple();
+const BCC: Field =
+    Field::new("bcc", "ADDRESS", "Bcc recipients; several values or repeated flags").multiple();
 const SUBJECT: Field = Field::new("subject", "TEXT", "Subject, at most 2,000 characters");
 const COLOR: Field = Field::new("color", "COLOR", "Color as #RRGGBB").flag("label-color");
 const UPDATE_THREAD: &dyn Operation =

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::actions::browser::Page;
 use crate::actions::pages::{Match, Table};
 use crate::input::flags::Flags;
-use crate::output::table::{Column, Kind, at};
+use crate::output::table::{Column, Kind, text_at};
 use crate::rows::field::{Field, ID, INTERVAL};
 use crate::rows::given::Given;
 use crate::rows::operation::{Filtered, Selects, Show, Tail};
@@ -21,10 +21,10 @@ impl Noun for Logs {
         Verb::list(
             "List API requests, newest first",
             &TABLE,
-            &Filtered(|client| client.logs().list(), selection, "no matching requests"),
+            &Filtered(|client| client.logs().list(), read_selection, "no matching requests"),
         )
         .detail("The service doesn't filter: --status and --method are applied by this program to the newest 2,000 entries, or to all of them with --all, until --limit entries match (default 20).")
-        .pages_first()
+        .paging_first()
         .fields(&[STATUS, METHOD])
         .examples(&[
             "logs list --limit 50",
@@ -45,8 +45,8 @@ impl Noun for Logs {
             &Tail(
                 |client| client.logs().list(),
                 |given, flags| {
-                    let selects = selection(given, flags);
-                    let is_own = |row: &Value| at(row, "/method") == "GET" && at(row, "/endpoint") == "/logs";
+                    let selects = read_selection(given, flags);
+                    let is_own = |row: &Value| text_at(row, "/method") == "GET" && text_at(row, "/endpoint") == "/logs";
                     Some(Box::new(move |row| match &selects {
                         _ if is_own(row) => Match::No,
                         Some(selects) => selects(row),
@@ -60,7 +60,7 @@ impl Noun for Logs {
         .detail("Starts with new requests, omits its own, and keeps waiting while the service is unreachable. After Ctrl-C, the exit code is 0.")
         .fields(&[STATUS, METHOD, INTERVAL])
         .table(&TABLE)
-        .ends_by_signal()
+        .runs_until_signal()
         .examples(&["logs tail", "logs tail --status 5xx -o ndjson --jq .endpoint"]),
     ];
 }
@@ -90,7 +90,7 @@ struct Filter {
 }
 
 impl Filter {
-    fn keeps(&self, row: &Value) -> bool {
+    fn matches(&self, row: &Value) -> bool {
         let status = row.get("response_status").and_then(Value::as_u64);
         let method = row.get("method").and_then(Value::as_str);
         self.status.is_none_or(|(first, last)| status.is_some_and(|status| (first..=last).contains(&status)))
@@ -102,9 +102,9 @@ impl Filter {
 }
 
 /// Reads the flags.
-fn selection(given: &Given<'_>, flags: &mut Flags) -> Option<Selects> {
+fn read_selection(given: &Given<'_>, flags: &mut Flags) -> Option<Selects> {
     let (status, method) = (given.text("status"), given.text("method"));
-    let range = status.and_then(statuses);
+    let range = status.and_then(parse_statuses);
     if let (Some(text), None) = (status, range) {
         let rule = "--status must be a number such as 422 or a class such as 4xx";
         flags.reject("type", rule, "--status", text);
@@ -114,12 +114,12 @@ fn selection(given: &Given<'_>, flags: &mut Flags) -> Option<Selects> {
         flags.reject("type", "--method must be a method such as POST", "--method", method);
     }
     let filter = Filter { status: range, method: method.map(str::to_owned) };
-    let selects = move |row: &Value| if filter.keeps(row) { Match::Yes } else { Match::No };
+    let selects = move |row: &Value| if filter.matches(row) { Match::Yes } else { Match::No };
     (status.is_some() || method.is_some()).then(|| Box::new(selects) as _)
 }
 
 /// Parses a status: `422` is one, `4xx` a class.
-fn statuses(text: &str) -> Option<(u64, u64)> {
+fn parse_statuses(text: &str) -> Option<(u64, u64)> {
     let class = text.strip_suffix("xx").or_else(|| text.strip_suffix("XX"));
     let number = |text: &str, digits| (text.len() == digits).then(|| text.parse::<u64>().ok()).flatten();
     let (first, last) = match class {
@@ -137,19 +137,19 @@ mod tests {
 
     #[test]
     fn a_status_filter_is_a_number_or_a_class() {
-        assert_eq!(statuses("422"), Some((422, 422)));
-        assert_eq!(statuses("4xx"), Some((400, 499)));
+        assert_eq!(parse_statuses("422"), Some((422, 422)));
+        assert_eq!(parse_statuses("4xx"), Some((400, 499)));
         for wrong in ["", "4x", "xx", "600", "0xx", "42", "4xxx", "abc", "-42"] {
-            assert_eq!(statuses(wrong), None, "{wrong}");
+            assert_eq!(parse_statuses(wrong), None, "{wrong}");
         }
     }
 
     #[test]
     fn an_entry_must_match_every_filter() {
-        let filter = Filter { status: statuses("4xx"), method: Some("post".into()) };
-        assert!(filter.keeps(&json!({"response_status": 422, "method": "POST"})));
-        assert!(!filter.keeps(&json!({"response_status": 200, "method": "POST"})));
-        assert!(!filter.keeps(&json!({"response_status": 422, "method": "GET"})));
-        assert!(!filter.keeps(&json!({"response_status": "422"})));
+        let filter = Filter { status: parse_statuses("4xx"), method: Some("post".into()) };
+        assert!(filter.matches(&json!({"response_status": 422, "method": "POST"})));
+        assert!(!filter.matches(&json!({"response_status": 200, "method": "POST"})));
+        assert!(!filter.matches(&json!({"response_status": 422, "method": "GET"})));
+        assert!(!filter.matches(&json!({"response_status": "422"})));
     }
 }

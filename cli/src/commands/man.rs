@@ -39,15 +39,16 @@ pub(crate) fn run(args: &Args, root: &clap::Command, context: &Context) -> Resul
         let mut written = 0;
         install(root, ROOT, &folder, &mut written)?;
         context.out.note(&format!("{written} pages"));
-        return installed(&folder, context);
+        return print_installed(&folder, context);
     }
     let (command, name) = help::find(root, &alias::resolve(&args.command, root, context))?;
-    let page = page(command, &name).map_err(|error| Fail::local("couldn't generate the page", error))?;
+    let page =
+        render_page(command, &name).map_err(|error| Fail::local("couldn't generate the page", error))?;
     context.out.bytes(&page)
 }
 
 /// Prints the path that was written.
-pub(super) fn installed(path: &Path, context: &Context) -> Result<(), Fail> {
+pub(super) fn print_installed(path: &Path, context: &Context) -> Result<(), Fail> {
     let path = path.display().to_string();
     context.out.result(std::slice::from_ref(&path), &json!({ "path": path }))
 }
@@ -55,7 +56,7 @@ pub(super) fn installed(path: &Path, context: &Context) -> Result<(), Fail> {
 fn install(command: &clap::Command, name: &str, folder: &Path, written: &mut usize) -> Result<(), Fail> {
     let save = || {
         std::fs::create_dir_all(folder)?;
-        std::fs::write(folder.join(format!("{}.1", name.replace(' ', "-"))), page(command, name)?)
+        std::fs::write(folder.join(format!("{}.1", name.replace(' ', "-"))), render_page(command, name)?)
     };
     save().map_err(|error| {
         Fail::local(format!("couldn't write the page of `{name}` to {}", folder.display()), error)
@@ -68,7 +69,7 @@ fn install(command: &clap::Command, name: &str, folder: &Path, written: &mut usi
 }
 
 /// Renders one page with the common exit codes. Only the first page lists the global flags.
-fn page(command: &clap::Command, name: &str) -> std::io::Result<Vec<u8>> {
+fn render_page(command: &clap::Command, name: &str) -> std::io::Result<Vec<u8>> {
     let root = name == ROOT;
     let page_of = command.clone().name(name.replace(' ', "-")).bin_name(name.to_owned());
     let page_of = page_of.version(env!("CARGO_PKG_VERSION"));

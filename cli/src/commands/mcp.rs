@@ -87,7 +87,7 @@ pub(crate) async fn run(args: Args, tree: &clap::Command, context: &Context) -> 
         // Reports problems with the credential here, since the calls are quiet.
         context.credential()?;
     }
-    let tools = tools::all(tree, args.allow.unwrap_or(Access::Read));
+    let tools = tools::list_tools(tree, args.allow.unwrap_or(Access::Read));
     let catalog = Catalog::new(tools, &args.only)
         .map_err(|(rule, found)| Fail::usage("unknown", rule, Some(Origin::flag("--only", found))))?;
     let program = std::env::current_exe()

@@ -28,16 +28,16 @@ impl Noun for Properties {
             "Broadcasts insert it with {{{contact.KEY|fallback}}}. The key and type can't be changed later.",
         )
         .fields(&[
-            Field::place_or_flag("key", "KEY", "Key of A-Z a-z 0-9 _, at most 50 characters"),
+            Field::positional_or_flag("key", "KEY", "Key of A-Z a-z 0-9 _, at most 50 characters"),
             Field::new("type", "TYPE", "Type: string or number [default: type of the fallback]")
                 .choices(&["string", "number"])
-                .by_hand(),
+                .manual(),
             FALLBACK,
             FALLBACK_NUMBER,
         ])
         .fill(fallback::create)
         .hint("properties create city --type string")
-        .unknown("the property may have been created; check: idempost properties list --limit 1")
+        .unknown_outcome("the property may have been created; check: idempost properties list --limit 1")
         .examples(&[
             "properties create city --type string --fallback 'your town'",
             "properties create orders --type number --fallback-number 0",
@@ -63,12 +63,12 @@ impl Noun for Properties {
             }),
         )
         .detail("The fallback must match the property's type. Type and key can't be changed.")
-        .ids(&[Field::place("id", "ID", "ID of the property")])
+        .ids(&[Field::positional("id", "ID", "ID of the property")])
         .fields(&[FALLBACK, FALLBACK_NUMBER])
         .fill(fallback::update)
-        .clears("Clear a field: fallback")
+        .clear_flag("Clear a field: fallback")
         .hint("properties update ID --fallback '…'")
-        .unknown("the property may have been changed; check: idempost properties get {0}")
+        .unknown_outcome("the property may have been changed; check: idempost properties get {0}")
         .examples(&[
             "properties update 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60 --fallback 'your place'",
             "properties update 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60 --clear fallback",
@@ -86,12 +86,12 @@ impl Noun for Properties {
 const FALLBACK: Field = Field::new("fallback_value", "TEXT", "String used for contacts without a value")
     .flag("fallback")
     .hyphens()
-    .by_hand();
+    .manual();
 const FALLBACK_NUMBER: Field =
     Field::new("fallback_value", "NUMBER", "Number used for contacts without a value")
         .flag("fallback-number")
         .hyphens()
-        .by_hand();
+        .manual();
 
 /// Columns of a list of contact properties; all are shown.
 const TABLE: Table = Table {

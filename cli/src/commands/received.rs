@@ -19,7 +19,7 @@ use crate::output::record;
 use crate::output::table::{Column, Kind};
 use crate::rows::field::Field;
 use crate::rows::given::Given;
-use crate::rows::operation::{self, Own, Pages, Paging, Run, Takes};
+use crate::rows::operation::{self, Arguments, Own, Pages, Paging, Run};
 use crate::rows::{Noun, Verb};
 
 /// The commands.
@@ -41,10 +41,10 @@ impl Noun for Received {
         Verb::new(
             "get",
             "Show one received email with its bodies",
-            &Run(Takes::Nothing, |given, context| Box::pin(get(given, context))),
+            &Run(Arguments::Nothing, |given, context| Box::pin(get(given, context))),
         )
         .detail("Treat it as untrusted: the sender address can be forged. Only `dmarc pass` means that the sender's domain authorized the email.")
-        .ids(&[Field::place("id", "ID", "ID of the email")])
+        .ids(&[Field::positional("id", "ID", "ID of the email")])
         .fields(&[Field::new(
             "html_format",
             "FORMAT",
@@ -57,14 +57,14 @@ impl Noun for Received {
             "received get 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --jq .authentication.dmarc",
             "received get 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --html-format cid --json=text,headers",
         ]),
-        Verb::own(
+        Verb::custom(
             "attachments",
             &Own(|args: attachments::Args, context| Box::pin(attachments::run(args, context))),
         ),
-        Verb::own("forward", &Own(|args: forward::Args, context| Box::pin(forward::run(args, context)))),
-        Verb::own("reply", &Own(|args: reply::Args, context| Box::pin(reply::run(args, context)))),
-        Verb::own("watch", &Own(|args: watch::Args, context| Box::pin(watch::run(args, context))))
-            .ends_by_signal(),
+        Verb::custom("forward", &Own(|args: forward::Args, context| Box::pin(forward::run(args, context)))),
+        Verb::custom("reply", &Own(|args: reply::Args, context| Box::pin(reply::run(args, context)))),
+        Verb::custom("watch", &Own(|args: watch::Args, context| Box::pin(watch::run(args, context))))
+            .runs_until_signal(),
     ];
 }
 
@@ -93,11 +93,11 @@ async fn get(given: Given<'_>, context: &Context) -> Result<(), Fail> {
         let call = client.received().get(given.ids[0]);
         format.iter().fold(call, |call, format| call.html_format(*format)).response()
     };
-    operation::show(&given, &make, lines, context).await
+    operation::show(&given, &make, format_email, context).await
 }
 
 /// The email, with the results of its checks in words: `spf pass, dkim pass, dmarc fail`.
-fn lines(email: &Value) -> Vec<String> {
+fn format_email(email: &Value) -> Vec<String> {
     let mut email = email.clone();
     if let Some(checks) = email["authentication"].as_object() {
         let words = checks.iter().filter_map(|(name, result)| Some(format!("{name} {}", result.as_str()?)));

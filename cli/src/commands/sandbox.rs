@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::actions::confirm::confirm_as;
 use crate::context::{Context, Identity};
 use crate::diagnostics::{Fail, Origin};
-use crate::input::size::size;
+use crate::input::size::parse_size;
 use crate::output::report::transport_reason;
 use crate::settings::Source;
 use crate::settings::{Credential, keys};
@@ -109,12 +109,12 @@ pub(crate) struct ServerArgs {
     /// Number of accounts to retain, one per API key; beyond it, the least recently used account is deleted with all its data, and a warning names it
     ///
     /// Read requests don't create accounts. Accounts without data are deleted first, without a warning.
-    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = accounts, hide_short_help = true)]
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = parse_account_limit, hide_short_help = true)]
     keep_accounts: usize,
     /// Maximum age of captured and received emails, such as 24h, by the account's clock; older ones are deleted [default: no maximum]
     ///
     /// Moving the clock forward also deletes them. The API still returns sent emails.
-    #[arg(long, value_name = "DURATION", value_parser = keep_for, hide_short_help = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_keep_for, hide_short_help = true)]
     keep_for: Option<Duration>,
     /// Maximum memory for retained data: 512MiB, 2GB, or a number of bytes from 16MiB
     ///
@@ -156,7 +156,7 @@ pub(crate) struct ServerArgs {
 
 /// Parses `--max-memory`.
 fn max_memory(text: &str) -> Result<usize, String> {
-    let bytes = size(text).and_then(|bytes| usize::try_from(bytes).ok());
+    let bytes = parse_size(text).and_then(|bytes| usize::try_from(bytes).ok());
     bytes.filter(|bytes| *bytes >= MIN_MEMORY).ok_or_else(|| {
         "must be a size of at least 16MiB, optionally with a unit such as MB or MiB".to_owned()
     })
@@ -168,7 +168,7 @@ fn public_url(text: &str) -> Result<String, String> {
 }
 
 /// Parses `--keep-accounts`.
-fn accounts(text: &str) -> Result<usize, String> {
+fn parse_account_limit(text: &str) -> Result<usize, String> {
     text.parse()
         .ok()
         .filter(|number| *number > 0)
@@ -176,13 +176,13 @@ fn accounts(text: &str) -> Result<usize, String> {
 }
 
 /// Parses `--keep-for`, which also accepts days.
-fn keep_for(text: &str) -> Result<Duration, String> {
+fn parse_keep_for(text: &str) -> Result<Duration, String> {
     let days = || {
         let span = text.parse::<jiff::Span>().ok()?;
         let age = span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()).ok()?;
         age.try_into().ok().filter(|age: &Duration| !age.is_zero())
     };
-    keys::duration(text)
+    keys::parse_duration(text)
         .ok()
         .or_else(days)
         .ok_or_else(|| "must be a duration above zero, such as 24h or 7 days".to_owned())
@@ -216,7 +216,7 @@ impl Command {
     }
 
     /// Whether the command serves requests, for which it needs several threads.
-    pub(crate) fn serves(&self) -> bool {
+    pub(crate) fn serves_requests(&self) -> bool {
         matches!(self, Self::Serve(_))
     }
 }
@@ -243,14 +243,14 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 /// The base URL must be a loopback address, since the real service must not receive these requests. A sandbox on another machine has its own
 /// variable, and gets only sandbox keys.
 fn client(context: &Context) -> Result<Client, Fail> {
-    connect(context, context.builder()?, key(context)?)
+    connect(context, context.builder()?, api_key_or_default(context)?)
 }
 
 /// Like [`client`], for requests that affect all accounts: at [`REMOTE`], they need the password itself.
 fn control_client(context: &Context) -> Result<Client, Fail> {
     let key = match remote_password(context) {
         Some(password) => format!("sb_{password}"),
-        None => key(context)?,
+        None => api_key_or_default(context)?,
     };
     connect(context, context.builder()?, key)
 }
@@ -262,7 +262,7 @@ fn remote_password(context: &Context) -> Option<&str> {
 
 /// The configured API key if it is a sandbox key, otherwise the default one: a live key must not leak. At [`REMOTE`] it must contain the
 /// password, if any, and the default key is the first account's.
-fn key(context: &Context) -> Result<String, Fail> {
+fn api_key_or_default(context: &Context) -> Result<String, Fail> {
     let configured = match context.credential()?.map(|credential| &credential.value) {
         Some(Credential::ApiKey(key)) => Some(key.expose_secret()).filter(|key| key.starts_with("sb_")),
         _ => None,
@@ -277,8 +277,8 @@ fn key(context: &Context) -> Result<String, Fail> {
 }
 
 /// Like [`client`], for a command that waits: `--timeout` limits the whole wait, not each request.
-fn patient_client(context: &Context) -> Result<Client, Fail> {
-    connect(context, context.builder()?.timeout(Duration::MAX), key(context)?)
+fn client_without_timeout(context: &Context) -> Result<Client, Fail> {
+    connect(context, context.builder()?.timeout(Duration::MAX), api_key_or_default(context)?)
 }
 
 /// `remote_key` is the API key for a sandbox at [`REMOTE`].
@@ -314,10 +314,10 @@ fn connect(context: &Context, builder: ClientBuilder, remote_key: String) -> Res
 }
 
 /// Asks before data on disk is deleted.
-async fn confirm_on_disk(client: &Client, question: &str, context: &Context) -> Result<(), Fail> {
-    let ready = client.request(Method::GET, "/_/ready").await.map_err(unreachable)?;
+async fn confirm_disk_deletion(client: &Client, question: &str, context: &Context) -> Result<(), Fail> {
+    let ready = client.request(Method::GET, "/_/ready").await.map_err(unreachable_failure)?;
     if ready["keeps"] == true {
-        confirm_as(&Identity::of_sandbox(client.base_url()), question, context).await?;
+        confirm_as(&Identity::for_sandbox(client.base_url()), question, context).await?;
     }
     Ok(())
 }
@@ -328,11 +328,11 @@ async fn captured_or_received(call: impl Fn(&str) -> Call<Value>) -> Result<Valu
         Err(error) if error.status() == Some(StatusCode::NOT_FOUND) => call("received").await,
         answered => answered,
     }
-    .map_err(unreachable)
+    .map_err(unreachable_failure)
 }
 
 /// The error for a sandbox that can't be reached.
-fn unreachable(error: idempost::Error) -> Fail {
+fn unreachable_failure(error: idempost::Error) -> Fail {
     if let idempost::Error::Unreachable(lost) = &error {
         return Fail::unavailable(format!("couldn't reach the sandbox: {}", transport_reason(lost)))
             .hint("start one: idempost sandbox serve, or idempost sandbox run -- COMMAND");

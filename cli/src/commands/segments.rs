@@ -11,7 +11,7 @@ use crate::diagnostics::Fail;
 use crate::output::table::{self, Column};
 use crate::rows::field::{Field, ID};
 use crate::rows::given::Given;
-use crate::rows::operation::{Delete, Name, Pages, Paging, Run, Show, Takes};
+use crate::rows::operation::{Arguments, Delete, Name, Pages, Paging, Run, Show};
 use crate::rows::{Noun, Verb};
 
 /// The commands.
@@ -26,8 +26,8 @@ impl Noun for Segments {
             "Create an empty segment and print its ID",
             &Name(|client, _, name| client.segments().create(name)),
         )
-        .fields(&[Field::place_or_flag("name", "NAME", "Name of the segment")])
-        .unknown("the segment may have been created; check: idempost segments list --limit 1")
+        .fields(&[Field::positional_or_flag("name", "NAME", "Name of the segment")])
+        .unknown_outcome("the segment may have been created; check: idempost segments list --limit 1")
         .examples(&["segments create 'Readers of the weekly'"]),
         Verb::list(
             "List segments, newest first",
@@ -47,8 +47,8 @@ impl Noun for Segments {
         )
         .alias("update")
         .ids(SEGMENT)
-        .fields(&[Field::place_or_flag("name", "NAME", "Name of the resource")])
-        .unknown("the segment may have been renamed; check: idempost segments get {0}")
+        .fields(&[Field::positional_or_flag("name", "NAME", "Name of the resource")])
+        .unknown_outcome("the segment may have been renamed; check: idempost segments get {0}")
         .examples(&["segments rename 78261eea-8f8b-4381-83c6-79fa7120f1cf 'Readers of the monthly'"]),
         Verb::delete(
             "Delete a segment; its contacts aren't deleted",
@@ -70,7 +70,7 @@ impl Noun for Segments {
         Verb::new(
             "metrics",
             "Count subscribed contacts, in total or by segment",
-            &Run(Takes::Nothing, |given, context| Box::pin(show_metrics(given, context))),
+            &Run(Arguments::Nothing, |given, context| Box::pin(show_metrics(given, context))),
         )
         .detail("Totals count a contact once, rows in each of its segments. Metrics: all_contacts, subscribers, unsubscribers.")
         .fields(&[
@@ -83,14 +83,14 @@ impl Noun for Segments {
                 .delimited()
                 .alias("segment"),
         ])
-        .after("Columns with --dimensions: name, all_contacts, subscribers, unsubscribers, id\n\n\
+        .after_help("Columns with --dimensions: name, all_contacts, subscribers, unsubscribers, id\n\n\
             Examples:\n  \
             idempost segments metrics --dimensions segment\n  \
             idempost segments metrics --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --jq .totals.subscribers"),
     ];
 }
 
-const SEGMENT: &[Field] = &[Field::place("id", "ID", "ID of the segment")];
+const SEGMENT: &[Field] = &[Field::positional("id", "ID", "ID of the segment")];
 
 /// Columns of a list of segments.
 pub(crate) const TABLE: Table = Table {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::man::installed;
+use super::man::print_installed;
 use crate::actions::confirm::confirm_locally;
 use crate::context::Context;
 use crate::diagnostics::{EXIT_CODES, Fail};
@@ -41,7 +41,7 @@ pub(crate) struct Args {
 
 /// Prints or installs the skill.
 pub(crate) async fn run(args: &Args, root: &clap::Command, context: &Context) -> Result<(), Fail> {
-    let text = if args.index { index(root) } else { skill() };
+    let text = if args.index { render_index(root) } else { render_skill() };
     if let Some(folder) = &args.install {
         return install(folder.as_deref().unwrap_or(Path::new(FOLDER)), &text, context).await;
     }
@@ -62,18 +62,18 @@ async fn install(folder: &Path, text: &str, context: &Context) -> Result<(), Fai
         // Not a private file: it belongs to the project.
         std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&path, text)).map_err(failed)?;
     }
-    installed(&path, context)
+    print_installed(&path, context)
 }
 
 /// The skill of this version.
-fn skill() -> String {
+fn render_skill() -> String {
     let rows = EXIT_CODES.iter().map(|row| format!("| {} | {} | {} |\n", row.code, row.meaning, row.advice));
     let codes = format!("| code | meaning | what to do |\n|--:|---|---|\n{}", rows.collect::<String>());
     SKILL.replace("{version}", env!("CARGO_PKG_VERSION")).replace("{exit-codes}\n", &codes)
 }
 
 /// The rules of the skill, and all commands and exit codes by name.
-fn index(root: &clap::Command) -> String {
+fn render_index(root: &clap::Command) -> String {
     let rules = SKILL.split("## Rules\n\n").nth(1).and_then(|rest| rest.split("\n\n## ").next());
     let mut index = format!(
         "# Email: idempost {}\n\n`idempost` sends email with the Resend API and captures it in a local sandbox. Before you write code or scripts that send or test email, read `idempost skill`.\n\n{}\n\n## Commands\n\n`idempost COMMAND --help` describes one.\n\n",

@@ -31,14 +31,14 @@ impl Noun for Templates {
         )
         .detail("The template is a draft; it can be sent after publishing with --publish or `templates publish`.")
         .fields(&[
-            Field::place_or_flag("name", "NAME", "Internal name").named("named"),
+            Field::positional_or_flag("name", "NAME", "Internal name").arg_id("named"),
             ALIAS, FROM, SUBJECT, REPLY_TO, BODIES, VARIABLES,
             PUBLISH.help("Publish it immediately"),
         ])
-        .fill(variable::fill)
+        .fill(variable::fill_variables)
         .hint("templates create Welcome --html '<p>Hello {{{NAME}}}</p>' --variable NAME")
-        .unknown("the template may have been created; check: idempost templates list --limit 1")
-        .then(|given, _, template, context| Box::pin(report_creation(given, template, context)))
+        .unknown_outcome("the template may have been created; check: idempost templates list --limit 1")
+        .on_success(|given, _, template, context| Box::pin(report_creation(given, template, context)))
         .examples(&[
             "templates create Welcome --alias welcome --subject 'Welcome, {{{NAME}}}' \\\n      --html '<p>Hello {{{NAME}}}</p>' --variable NAME=friend --publish",
             "templates create Invoice --html-file invoice.html --variable TOTAL:number",
@@ -61,19 +61,19 @@ impl Noun for Templates {
             Field::new("name", "TEXT", "Internal name"),
             ALIAS, FROM, SUBJECT, REPLY_TO, BODIES, VARIABLES,
         ])
-        .clears("Clear a field: alias, from, subject, reply-to, text or variable; repeatable")
+        .clear_flag("Clear a field: alias, from, subject, reply-to, text or variable; repeatable")
         .options(&[PUBLISH.help("Publish the change immediately")])
-        .fill(variable::fill)
+        .fill(variable::fill_variables)
         .hint("templates update welcome --subject '…'")
-        .unknown("the template may have been changed; check: idempost templates get {0}")
-        .then(|given, _, template, context| Box::pin(report_change(given, template, context)))
+        .unknown_outcome("the template may have been changed; check: idempost templates get {0}")
+        .on_success(|given, _, template, context| Box::pin(report_change(given, template, context)))
         .examples(&[
             "templates update welcome --subject 'Hello, {{{NAME}}}' --publish",
             "templates update welcome --html-file welcome.html --clear text",
         ]),
         Verb::new("publish", "Publish a template's latest content", &Act(|client, ids| client.templates().publish(ids[0])))
             .ids(TEMPLATE)
-            .unknown("the template may have been published; check: idempost templates get {0}")
+            .unknown_outcome("the template may have been published; check: idempost templates get {0}")
             .examples(&["templates publish welcome"]),
         Verb::new(
             "duplicate",
@@ -81,7 +81,7 @@ impl Noun for Templates {
             &Act(|client, ids| client.templates().duplicate(ids[0])),
         )
         .ids(TEMPLATE)
-        .unknown("the copy may have been created; check: idempost templates list --limit 1")
+        .unknown_outcome("the copy may have been created; check: idempost templates list --limit 1")
         .examples(&["templates duplicate welcome"]),
         Verb::delete(
             "Delete a template with all its versions",
@@ -93,7 +93,7 @@ impl Noun for Templates {
     ];
 }
 
-const TEMPLATE: &[Field] = &[Field::place("id", "ID|ALIAS", "ID or alias of the template")];
+const TEMPLATE: &[Field] = &[Field::positional("id", "ID|ALIAS", "ID or alias of the template")];
 const ALIAS: Field =
     Field::new("alias", "NAME", "Alias usable in place of the ID when sending, changing or publishing");
 const FROM: Field = Field::new("from", "ADDRESS", "Default sender: `you@x.test` or `You <you@x.test>`");
@@ -112,9 +112,9 @@ const VARIABLES: Field = Field::new(
 )
 .flag("variable")
 .list(&fields::Kind::Json)
-.empties()
-.by_hand();
-const PUBLISH: Field = Field::new("publish", "", "").switch().by_hand();
+.clear_to_empty()
+.manual();
+const PUBLISH: Field = Field::new("publish", "", "").switch().manual();
 
 /// Columns of a list of templates; the first five are the default.
 const TABLE: Table = Table {
@@ -133,7 +133,7 @@ const TABLE: Table = Table {
 
 async fn report_creation(given: &Given<'_>, template: &Value, context: &Context) -> Result<(), Fail> {
     let id = template["id"].as_str().unwrap_or_default();
-    if given.switch("publish") {
+    if given.is_set("publish") {
         return publish_now(id, context).await;
     }
     context.out.note(&format!("draft created · publish it: idempost templates publish {id}"));
@@ -143,7 +143,7 @@ async fn report_creation(given: &Given<'_>, template: &Value, context: &Context)
 async fn report_change(given: &Given<'_>, template: &Value, context: &Context) -> Result<(), Fail> {
     // By ID: the alias may just have changed.
     let id = template["id"].as_str().unwrap_or_default();
-    if given.switch("publish") { publish_now(id, context).await } else { Ok(()) }
+    if given.is_set("publish") { publish_now(id, context).await } else { Ok(()) }
 }
 
 /// Publishes a stored template. If this fails, the template stays stored.

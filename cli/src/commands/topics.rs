@@ -23,13 +23,13 @@ impl Noun for Topics {
         )
         .detail("The default applies to recipients without a choice, even if they aren't contacts. It can't be changed later, so the flag is required.")
         .fields(&[
-            Field::place_or_flag("name", "NAME", "Name shown to contacts, at most 50 characters"),
+            Field::positional_or_flag("name", "NAME", "Name shown to contacts, at most 50 characters"),
             Field::new("default_subscription", "SUBSCRIPTION", "Default subscription: opt_in or opt_out"),
             DESCRIPTION,
             Field::new("visibility", "VISIBILITY", "Visibility: public or private [default: private]"),
         ])
         .hint("topics create 'Weekly digest' --default-subscription opt_in")
-        .unknown("the topic may have been created; check: idempost topics list --limit 1")
+        .unknown_outcome("the topic may have been created; check: idempost topics list --limit 1")
         .examples(&[
             "topics create 'Weekly digest' --default-subscription opt_in",
             "topics create 'Product news' --default-subscription opt_out --visibility public \\\n    --description 'What is new, at most once a month'",
@@ -50,15 +50,15 @@ impl Noun for Topics {
             &Update(|client, ids, patch: &TopicPatch| client.topics().update(ids[0], patch)),
         )
         .detail("Fields not set by a flag stay unchanged. The default subscription can't be changed.")
-        .ids(&[Field::place("id", "ID", "ID of the topic")])
+        .ids(&[Field::positional("id", "ID", "ID of the topic")])
         .fields(&[
             Field::new("name", "TEXT", "Name shown to contacts, at most 50 characters"),
             DESCRIPTION,
             Field::new("visibility", "VISIBILITY", "Visibility: public or private"),
         ])
-        .clears("Clear a field: description")
+        .clear_flag("Clear a field: description")
         .hint("topics update ID --name '…'")
-        .unknown("the topic may have been changed; check: idempost topics get {0}")
+        .unknown_outcome("the topic may have been changed; check: idempost topics get {0}")
         .examples(&[
             "topics update b6d24b8e-af0b-4c3c-be0c-359bbd97381e --name 'Monthly digest'",
             "topics update b6d24b8e-af0b-4c3c-be0c-359bbd97381e --visibility public --clear description",

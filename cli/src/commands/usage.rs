@@ -17,14 +17,14 @@ pub(crate) struct Args {}
 pub(crate) async fn run(_args: Args, context: &Context) -> Result<(), Fail> {
     let client = context.client()?;
     let response = trace::execute(context, || client.usage().get()).await?;
-    context.out.result(&lines(&response.value), &mutation::document(&response))
+    context.out.result(&format_report(&response.value), &mutation::document(&response))
 }
 
-fn lines(usage: &Usage) -> Vec<String> {
+fn format_report(usage: &Usage) -> Vec<String> {
     let rate = &usage.rate_limit;
     let rows = [
-        ("emails today", emails(&usage.emails.daily)),
-        ("emails this month", emails(&usage.emails.monthly)),
+        ("emails today", format_quota(&usage.emails.daily)),
+        ("emails this month", format_quota(&usage.emails.monthly)),
         ("contacts", format_usage(usage.contacts.used, usage.contacts.limit)),
         ("segments", format_usage(usage.segments.used, usage.segments.limit)),
         ("broadcasts", format_usage(usage.broadcasts.used, usage.broadcasts.limit)),
@@ -33,15 +33,15 @@ fn lines(usage: &Usage) -> Vec<String> {
         ("ai credits", format_usage(usage.ai_credits.used, usage.ai_credits.limit)),
         (
             "rate limit",
-            format!("{} requests per {}", number(rate.limit), rate.duration.as_deref().unwrap_or("?")),
+            format!("{} requests per {}", format_limit(rate.limit), rate.duration.as_deref().unwrap_or("?")),
         ),
     ];
     rows.into_iter().map(|(name, text)| format!("{name:<19}{text}")).collect()
 }
 
 /// The emails used in a period: `258 of 1000 (57 sent, 201 received), resets 2026-07-17T00:00:00.000Z`.
-fn emails(quota: &EmailQuota) -> String {
-    let counts = format!("({} sent, {} received)", number(quota.sent), number(quota.received));
+fn format_quota(quota: &EmailQuota) -> String {
+    let counts = format!("({} sent, {} received)", format_limit(quota.sent), format_limit(quota.received));
     let resets = quota.resets_at.as_ref().map(|at| format!(", resets {at}")).unwrap_or_default();
     format!("{} {counts}{resets}", format_usage(quota.used, quota.limit))
 }
@@ -49,11 +49,11 @@ fn emails(quota: &EmailQuota) -> String {
 /// The usage of a limit: `3 of 10`.
 pub(crate) fn format_usage(used: Option<u64>, limit: Option<u64>) -> String {
     match limit {
-        Some(limit) => format!("{} of {limit}", number(used)),
-        None => format!("{}, unlimited", number(used)),
+        Some(limit) => format!("{} of {limit}", format_limit(used)),
+        None => format!("{}, unlimited", format_limit(used)),
     }
 }
 
-fn number(number: Option<u64>) -> String {
+fn format_limit(number: Option<u64>) -> String {
     number.map_or_else(|| "?".to_owned(), |number| number.to_string())
 }

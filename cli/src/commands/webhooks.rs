@@ -18,7 +18,7 @@ use crate::output::secret;
 use crate::output::table::{Column, Kind};
 use crate::rows::field::{Field, ID};
 use crate::rows::given::{Given, Plan};
-use crate::rows::operation::{Act, Delete, Own, Pages, Paging, Run, Show, Takes, Update, With};
+use crate::rows::operation::{Act, Arguments, Delete, Own, Pages, Paging, Run, Show, Update, With};
 use crate::rows::{Noun, Verb};
 
 /// The commands.
@@ -37,12 +37,12 @@ impl Noun for Webhooks {
         )
         .detail("The signing secret isn't printed: write it to a file with --secret-file, or show it with --json.")
         .fields(&[
-            Field::place_or_flag("endpoint", "ENDPOINT", ENDPOINT),
+            Field::positional_or_flag("endpoint", "ENDPOINT", ENDPOINT),
             EVENTS,
             SECRET_FILE,
         ])
         .hint("webhooks create https://acme.test/hooks --event email.delivered")
-        .unknown("the webhook may have been created; check: idempost webhooks list --limit 1")
+        .unknown_outcome("the webhook may have been created; check: idempost webhooks list --limit 1")
         .examples(&[
             "webhooks create https://acme.test/hooks --event email.delivered --event email.bounced \\\n      --secret-file hooks.secret",
             "webhooks create https://acme.test/hooks --event email.received --json --jq .signing_secret",
@@ -67,7 +67,7 @@ impl Noun for Webhooks {
             Field::new("status", "STATUS", "Status: enabled, or disabled to pause deliveries"),
         ])
         .hint("webhooks update ID --status disabled")
-        .unknown("the webhook may have been changed; check: idempost webhooks get {0}")
+        .unknown_outcome("the webhook may have been changed; check: idempost webhooks get {0}")
         .examples(&[
             "webhooks update 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --status disabled",
             "webhooks update 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --event email.sent --event email.failed",
@@ -108,12 +108,12 @@ impl Noun for Webhooks {
             &Act(|client, ids| client.webhooks().replay(ids[0], ids[1])),
         )
         .ids(EVENT)
-        .unknown("the event may be redelivered; check: idempost webhooks attempts {0} {1}")
+        .unknown_outcome("the event may be redelivered; check: idempost webhooks attempts {0} {1}")
         .examples(&["webhooks replay 4dd369bc-aa82-4ff3-97de-514ae3000ee0 msg_27UH4WbU6Z5A5EzD8u03UvzRbpk"]),
         Verb::new(
             "rotate-secret",
             "Rotate a webhook's signing secret and print the webhook's ID",
-            &Run(Takes::DryRun, |given, context| Box::pin(async move {
+            &Run(Arguments::DryRun, |given, context| Box::pin(async move {
                 let plan = given.plan_change(context).await?;
                 let id = given.ids[0].to_owned();
                 change_secret(plan, given, context, move |client| client.webhooks().rotate_secret(id.as_str())).await
@@ -122,16 +122,16 @@ impl Noun for Webhooks {
         .detail("For 24 hours, deliveries are also signed with the old secret. The new one isn't printed: write it to a file with --secret-file, or show it with --json.")
         .ids(WEBHOOK)
         .fields(&[SECRET_FILE])
-        .unknown("the secret may have been rotated; check: idempost webhooks get {0}")
+        .unknown_outcome("the secret may have been rotated; check: idempost webhooks get {0}")
         .examples(&["webhooks rotate-secret 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --secret-file hooks.new"]),
-        Verb::own("listen", &Own(|args: listen::Args, context| Box::pin(listen::run(args, context)))).handles_signals(),
-        Verb::own("verify", &Own(|args: verify::Args, context| Box::pin(async move { verify::run(&args, context) }))),
+        Verb::custom("listen", &Own(|args: listen::Args, context| Box::pin(listen::run(args, context)))).handles_signals(),
+        Verb::custom("verify", &Own(|args: verify::Args, context| Box::pin(async move { verify::run(&args, context) }))),
     ];
 }
 
 const ENDPOINT: &str = "URL that events are delivered to: https, or http";
-const WEBHOOK: &[Field] = &[Field::place("id", "ID", "ID of the webhook")];
-const EVENT: &[Field] = &[WEBHOOK[0], Field::place("event_id", "EVENT_ID", "ID of the event")];
+const WEBHOOK: &[Field] = &[Field::positional("id", "ID", "ID of the webhook")];
+const EVENT: &[Field] = &[WEBHOOK[0], Field::positional("event_id", "EVENT_ID", "ID of the event")];
 const EVENTS: Field = Field::new(
     "events",
     "TYPE",
@@ -146,7 +146,7 @@ const EVENTS: Field = Field::new(
 const SECRET_FILE: Field =
     Field::new("secret_file", "PATH", "New file for the signing secret, readable only by its owner")
         .local()
-        .by_hand();
+        .manual();
 
 const TABLE: Table = Table {
     columns: &[
@@ -189,8 +189,9 @@ async fn change_secret(
     context: &Context,
     make: impl Fn(&Client) -> Call<CreatedWebhook>,
 ) -> Result<(), Fail> {
-    let file = given.text("secret_file").filter(|_| plan.dry_run.is_none()).map(secret::place).transpose()?;
-    let unknown = given.unknown();
+    let file =
+        given.text("secret_file").filter(|_| plan.dry_run.is_none()).map(secret::create_file).transpose()?;
+    let unknown = given.unknown_outcome();
     let done = mutation::execute(plan.dry_run, &unknown, context, make);
     let response = match done.await {
         Ok(Some(response)) => response,

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use crate::context::Service;
 use crate::diagnostics::Fail;
 use crate::output::table::{Column, Columns, Kind};
-use crate::output::terminal::safe;
+use crate::output::terminal::escape_line;
 use crate::output::{Out, write_stderr, write_stderr_json};
 
 /// The grace period for emails after the command, since attachments may have to be fetched.
@@ -23,7 +23,7 @@ const GRACE: Duration = Duration::from_secs(2);
 const MAX_SHOWN: usize = 100;
 
 /// The table width in a log, which has space for whole subjects.
-const WIDE: usize = 1000;
+const TABLE_WIDTH: usize = 1000;
 
 /// The sandbox of one command. Its key is random.
 pub(crate) struct Embedded {
@@ -84,7 +84,7 @@ impl Embedded {
         {
             out.note("nothing was captured: the email is scheduled, but the sandbox ends with this command");
         }
-        tell(&captured, out);
+        print_captured(&captured, out);
         // Stops even if the receiver is gone.
         let _ = self.stop.send(());
         let _ = self.served.await;
@@ -127,11 +127,11 @@ const COLUMNS: &[Column] = &[
 ];
 
 /// Prints one email in full, several as a table.
-fn tell(captured: &[Captured], out: &Out) {
+fn print_captured(captured: &[Captured], out: &Out) {
     if out.is_quiet() {
         return;
     }
-    if out.messages_are_json() {
+    if out.has_json_messages() {
         for mail in captured.iter().take(MAX_SHOWN) {
             write_stderr_json(&json!({ "captured": mail.row() }));
         }
@@ -141,17 +141,17 @@ fn tell(captured: &[Captured], out: &Out) {
     match captured {
         [] => {}
         [Captured { from, to, subject, size }] => {
-            let (from, to, subject) = (safe(from), to.join(", "), safe(subject));
+            let (from, to, subject) = (escape_line(from), to.join(", "), escape_line(subject));
             out.note(&format!(
                 "{what}\n  from     {from}\n  to       {}\n  subject  {subject}\n  size     {size} bytes",
-                safe(&to)
+                escape_line(&to)
             ));
         }
         several => {
             let rows: Vec<Value> = several.iter().take(MAX_SHOWN).map(Captured::row).collect();
-            let width = if out.terminal.stderr { out.terminal.width } else { WIDE };
+            let width = if out.terminal.stderr { out.terminal.width } else { TABLE_WIDTH };
             let table =
-                Columns::all(COLUMNS).human(&rows, width, Timestamp::now(), out.terminal.color_stderr);
+                Columns::new(COLUMNS).render(&rows, width, Timestamp::now(), out.terminal.color_stderr);
             let more = several.len() - rows.len();
             let more = if more == 0 { String::new() } else { format!("and {more} more\n") };
             write_stderr(&format!("{what}\n{table}\n{more}"));

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::StoreKind;
 use super::key::Key;
 use super::metadata::CredentialMetadata;
-use super::stored::{self, FORMAT_VERSION, Record, wrong};
+use super::stored::{self, FORMAT_VERSION, Record, invalid_data};
 use crate::output::hex;
 
 const HEAD: &str = "{\"sha256\":\"";
@@ -43,22 +43,23 @@ impl Contents {
     pub(super) fn from_file(bytes: &[u8]) -> Result<Self, StoreError> {
         let text = bytes.trim_ascii();
         if text.is_empty() {
-            return Err(wrong("it is empty"));
+            return Err(invalid_data("it is empty"));
         }
         let parts = || {
             let rest = text.strip_prefix(HEAD.as_bytes())?.strip_suffix(b"}")?;
             let (hash, rest) = rest.split_at_checked(64)?;
             Some((hash, rest.strip_prefix(SEPARATOR.as_bytes())?))
         };
-        let (hash, content) = parts().ok_or_else(|| wrong("it has an unknown format or is incomplete"))?;
+        let (hash, content) =
+            parts().ok_or_else(|| invalid_data("it has an unknown format or is incomplete"))?;
         if hex(&Sha256::digest(content)).as_bytes() != hash {
-            return Err(wrong("its hash doesn't match"));
+            return Err(invalid_data("its hash doesn't match"));
         }
         let value = stored::json(content)?;
         if value.get("encrypted").is_none() {
             return Record::from_value(value).map(Self::Plain);
         }
-        let invalid = |_| wrong("`login`, `metadata` or `encrypted` is missing or invalid");
+        let invalid = |_| invalid_data("`login`, `metadata` or `encrypted` is missing or invalid");
         let sealed: Sealed = serde_json::from_value(value).map_err(invalid)?;
         let metadata = serde_json::from_value(sealed.metadata.clone()).map_err(invalid)?;
         Ok(Self::Sealed(Box::new(metadata), sealed))
@@ -87,11 +88,12 @@ impl Contents {
     pub(super) fn open(self, key: Option<&Key>) -> Result<Record, StoreError> {
         match (self, key) {
             (Self::Plain(record), None) => Ok(record),
-            (Self::Plain(_), Some(_)) => Err(wrong("it isn't encrypted")),
-            (Self::Sealed(..), None) => Err(wrong("the keyring has no key for it; log in again")),
+            (Self::Plain(_), Some(_)) => Err(invalid_data("it isn't encrypted")),
+            (Self::Sealed(..), None) => Err(invalid_data("the keyring has no key for it; log in again")),
             (Self::Sealed(_, sealed), Some(key)) => {
                 let text = key.open(&sealed.label(), &sealed.encrypted);
-                let text = text.ok_or_else(|| wrong("the keyring's key can't decrypt it; log in again"))?;
+                let text =
+                    text.ok_or_else(|| invalid_data("the keyring's key can't decrypt it; log in again"))?;
                 Record::from_json(&text)
             }
         }
@@ -127,7 +129,7 @@ mod tests {
     #[test]
     fn a_truncated_or_changed_file_is_refused_without_a_secret_in_the_message() {
         // E-01
-        let record = Record::after(None, StoredCredential::Login(Box::new(login(3))));
+        let record = Record::successor(None, StoredCredential::Login(Box::new(login(3))));
         for key in [None, Some(Key::new().unwrap())] {
             let whole = to_file(&record, key.as_ref()).unwrap();
             let open = |bytes: &[u8]| Contents::from_file(bytes).and_then(|found| found.open(key.as_ref()));
@@ -154,7 +156,7 @@ mod tests {
         // E-03
         let mut tokens = login(2);
         tokens.obtained_at = std::time::SystemTime::now();
-        let record = Record::after(None, StoredCredential::Login(Box::new(tokens)));
+        let record = Record::successor(None, StoredCredential::Login(Box::new(tokens)));
         let key = Key::new().unwrap();
         let file = to_file(&record, Some(&key)).unwrap();
         let text = String::from_utf8(file.to_vec()).unwrap();

@@ -111,8 +111,9 @@ pub(crate) async fn renew(
     report: &(dyn Fn(&Report) + Send + Sync),
 ) -> Result<(), AuthError> {
     let failed = |what: String| AuthError::Delegate { message: what, retryable: true };
-    let mut command =
-        tokio::process::Command::new(processes::this_program().map_err(|error| failed(error.to_string()))?);
+    let mut command = tokio::process::Command::new(
+        processes::current_program().map_err(|error| failed(error.to_string()))?,
+    );
     command.arg(COMMAND).arg(profile).arg(request.generation.to_string()).arg(request.rejected.to_string());
     command.arg(verbose.to_string());
     command.args(&request.scope).envs(network.variables());
@@ -173,7 +174,7 @@ async fn execute(profile: &str, request: RefreshRequest, verbose: u8, env: &Env)
     let unsaved = Arc::new(Mutex::new(None));
     let not_saved = Arc::clone(&unsaved);
     let on_event = move |event: &SessionEvent| match event {
-        SessionEvent::NotSaved(error) => *locked(&not_saved) = Some(reason(error)),
+        SessionEvent::NotSaved(error) => *lock(&not_saved) = Some(error_reason(error)),
         waiting @ SessionEvent::Waiting { .. } => print(&Line::Report(Report::Waiting(waiting.to_string()))),
         other => print(&Line::Report(Report::Warning(other.to_string()))),
     };
@@ -192,23 +193,23 @@ async fn execute(profile: &str, request: RefreshRequest, verbose: u8, env: &Env)
         }
     };
     // The session has retried several times, and the tokens are lost when this process exits.
-    match (locked(&unsaved).take(), done) {
+    match (lock(&unsaved).take(), done) {
         (Some(message), _) => Some(Failure::NotSaved(message)),
         (None, done) => done.err().as_ref().map(Failure::from),
     }
 }
 
 /// The reason why tokens couldn't be saved, without the command's context.
-fn reason(error: &AuthError) -> String {
+fn error_reason(error: &AuthError) -> String {
     match error {
         AuthError::NotSaved(StoreError::Unavailable { reason, source: Some(cause) }) => {
             format!("{reason}: {cause}")
         }
         AuthError::NotSaved(StoreError::Unavailable { reason, .. }) => reason.clone(),
-        other => report::chain(other),
+        other => report::error_chain(other),
     }
 }
 
-fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -77,11 +77,11 @@ impl SystemKeyring {
     }
 
     /// With the timeout of a probe.
-    pub(super) fn for_a_probe() -> Self {
+    pub(super) fn for_probe() -> Self {
         Self { timeout: PROBE_TIMEOUT }
     }
 
-    fn ask<T: Send + 'static>(
+    fn call<T: Send + 'static>(
         self,
         user: &str,
         call: impl FnOnce(&keyring::Entry) -> keyring::Result<T> + Send + 'static,
@@ -100,17 +100,17 @@ impl SystemKeyring {
 
 impl SecretBackend for SystemKeyring {
     fn get(&self, user: &str) -> Result<Option<Zeroizing<String>>, SecretBackendError> {
-        self.ask(user, |entry| entry.get_password().map(Zeroizing::new))
+        self.call(user, |entry| entry.get_password().map(Zeroizing::new))
     }
 
     fn set(&self, user: &str, secret: &str) -> Result<(), SecretBackendError> {
         let secret = Zeroizing::new(secret.to_owned());
-        let set = self.ask(user, move |entry| entry.set_password(&secret))?;
+        let set = self.call(user, move |entry| entry.set_password(&secret))?;
         set.ok_or_else(|| SecretBackendError::Failed("couldn't create the entry".to_owned()))
     }
 
     fn delete(&self, user: &str) -> Result<(), SecretBackendError> {
-        self.ask(user, keyring::Entry::delete_credential).map(drop)
+        self.call(user, keyring::Entry::delete_credential).map(drop)
     }
 }
 
@@ -156,7 +156,7 @@ fn classify(error: &keyring::Error) -> SecretBackendError {
         {
             SecretBackendError::NoPrompt
         }
-        Error::PlatformFailure(cause) if no_service(&cause.to_string()) => {
+        Error::PlatformFailure(cause) if is_service_missing(&cause.to_string()) => {
             SecretBackendError::None(cause.to_string())
         }
         Error::PlatformFailure(cause) => SecretBackendError::Failed(cause.to_string()),
@@ -182,7 +182,7 @@ fn is_one_of(cause: &str, texts: &[&str]) -> bool {
 }
 
 /// The error texts of D-Bus if there is no Secret Service.
-fn no_service(cause: &str) -> bool {
+fn is_service_missing(cause: &str) -> bool {
     is_one_of(
         cause,
         &[

@@ -34,7 +34,7 @@ struct Signature {
 }
 
 impl Signature {
-    fn this() -> Self {
+    fn current() -> Self {
         let mut arguments = std::env::args().skip(1);
         let word = |text: &String| text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
         // Words before the first flag are command names; anything may follow.
@@ -62,7 +62,7 @@ pub(super) async fn take(place: &Place, timeout: Duration) -> Result<FileLock, S
     let mut pause = BACKOFF.0;
     loop {
         if let Some(mut lock) = FileLock::try_take(&path)? {
-            lock.sign(&(serde_json::to_string(&Signature::this()).unwrap_or_default() + "\n"));
+            lock.sign(&(serde_json::to_string(&Signature::current()).unwrap_or_default() + "\n"));
             return Ok(lock);
         }
         let left = timeout.saturating_sub(started.elapsed());

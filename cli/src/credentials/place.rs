@@ -39,7 +39,7 @@ pub(super) enum FileKind {
 }
 
 impl FileKind {
-    fn ending(self) -> &'static str {
+    fn extension(self) -> &'static str {
         match self {
             Self::Cred => "cred",
             Self::Lock => "lock",
@@ -57,7 +57,7 @@ impl Place {
         let profile = profile.unwrap_or(DEFAULT).to_owned();
         let name = file_name(&profile)?;
         let network_lock =
-            env.get("IDEMPOST_NETWORK_HOME").and_then(crate::settings::env::switch) == Some(true);
+            env.get("IDEMPOST_NETWORK_HOME").and_then(crate::settings::env::parse_bool) == Some(true);
         Ok(Self { folder, profile, name, network_lock })
     }
 
@@ -73,7 +73,7 @@ impl Place {
 
     /// One of the profile's files.
     pub(super) fn file(&self, part: FileKind) -> PathBuf {
-        self.folder.join(format!("{}.{}", self.name, part.ending()))
+        self.folder.join(format!("{}.{}", self.name, part.extension()))
     }
 
     /// Creates the folder if needed, and checks that only its owner has access.
@@ -117,10 +117,10 @@ fn file_name(profile: &str) -> Result<String, StoreError> {
 
 /// An ID of this machine, to detect copied records; `None` if the system has none.
 pub(super) fn host_id() -> Option<String> {
-    id_of(&std::fs::read_to_string("/etc/machine-id").ok()?)
+    parse_machine_id(&std::fs::read_to_string("/etc/machine-id").ok()?)
 }
 
-fn id_of(machine: &str) -> Option<String> {
+fn parse_machine_id(machine: &str) -> Option<String> {
     let machine = machine.trim();
     // The raw machine ID must be kept confidential (machine-id(5)).
     (!machine.is_empty()).then(|| short_hash(&["idempost host", machine]))
@@ -159,12 +159,12 @@ mod tests {
     #[test]
     fn the_id_of_a_machine_is_a_hash() {
         let machine = "3f8a7c0e5d2b49618f0e1d2c3b4a5968";
-        let id = id_of(machine).unwrap();
+        let id = parse_machine_id(machine).unwrap();
         assert!(id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");
         assert!(!machine.contains(&id), "{id}");
-        assert_eq!(id_of(&format!("{machine}\n")), Some(id.clone()));
-        assert_ne!(id_of("3f8a7c0e5d2b49618f0e1d2c3b4a5969"), Some(id));
-        assert_eq!(id_of(" \n"), None);
+        assert_eq!(parse_machine_id(&format!("{machine}\n")), Some(id.clone()));
+        assert_ne!(parse_machine_id("3f8a7c0e5d2b49618f0e1d2c3b4a5969"), Some(id));
+        assert_eq!(parse_machine_id(" \n"), None);
         assert_eq!(host_id(), host_id());
     }
 

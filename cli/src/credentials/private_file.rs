@@ -10,7 +10,7 @@ pub(super) use idempost::auth::files::{
 
 /// A system error with the operation that failed.
 pub(super) fn io_failure(verb: &str, path: &Path, error: io::Error) -> StoreError {
-    StoreError::unavailable(format!("couldn't {verb} {}", path.display())).caused_by(error)
+    StoreError::unavailable(format!("couldn't {verb} {}", path.display())).with_source(error)
 }
 
 /// Creates a folder (0700) if needed, and checks that only its owner has access.
@@ -62,11 +62,11 @@ fn check_owner(path: &Path, owner: u32) -> Result<(), StoreError> {
 }
 
 fn rejection(path: &Path, why: &str) -> StoreError {
-    StoreError::unreadable(format!("refusing to use {}: {why}", path.display()))
+    StoreError::invalid_data(format!("refusing to use {}: {why}", path.display()))
 }
 
 /// Disables core dumps, since the memory will contain secrets.
-pub(super) fn no_core() {
+pub(super) fn disable_core_dumps() {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, Rlimit, setrlimit};

@@ -40,13 +40,13 @@ impl ProfileStore {
             StoreKind::Keyring => self.entry().get()?,
             StoreKind::File => None,
         };
-        let record = contents.open(key.as_ref()).map_err(|error| in_file(&self.place, error))?;
+        let record = contents.open(key.as_ref()).map_err(|error| with_path(&self.place, error))?;
         Ok((record, key))
     }
 
     /// Reads the credential without the lock.
     pub(super) fn peek(&self) -> Result<Option<StoredCredential>, StoreError> {
-        private_file::no_core();
+        private_file::disable_core_dumps();
         let Some(contents) = read_file(&self.place)? else { return Ok(None) };
         Ok(Some(self.open(contents)?.0.credential))
     }
@@ -91,15 +91,15 @@ impl Copied {
 pub(super) fn read_file(place: &Place) -> Result<Option<Contents>, StoreError> {
     private_file::check_folder(place.folder())?;
     let bytes = private_file::read(&place.file(FileKind::Cred))?;
-    bytes.map(|bytes| Contents::from_file(&bytes)).transpose().map_err(|error| in_file(place, error))
+    bytes.map(|bytes| Contents::from_file(&bytes)).transpose().map_err(|error| with_path(place, error))
 }
 
 /// The error with the path of the file that can't be used.
-fn in_file(place: &Place, error: StoreError) -> StoreError {
+fn with_path(place: &Place, error: StoreError) -> StoreError {
     match error {
         StoreError::Unreadable { reason } => {
             let path = place.file(FileKind::Cred);
-            StoreError::unreadable(format!("{}: {reason}; the file is unchanged", path.display()))
+            StoreError::invalid_data(format!("{}: {reason}; the file is unchanged", path.display()))
         }
         other => other,
     }
@@ -127,7 +127,7 @@ impl LockedProfile {
     }
 
     pub(super) fn read(&mut self) -> Result<Option<StoredCredential>, StoreError> {
-        private_file::no_core();
+        private_file::disable_core_dumps();
         self.seen = None;
         let Some(contents) = read_file(&self.store.place)? else {
             // Not logged in; leftovers of an interrupted login are discarded.
@@ -154,7 +154,7 @@ impl LockedProfile {
         private_file::remove_quietly(&self.file(FileKind::Temporary));
         let Some(bytes) = private_file::read(&next)? else { return Ok(record) };
         match Contents::from_file(&bytes).and_then(|found| found.open(self.key.as_ref())) {
-            Ok(found) if found.follows(&record) => {
+            Ok(found) if found.is_successor_of(&record) => {
                 // It may never have been synced to disk.
                 private_file::sync(&next)?;
                 private_file::rename(&next, &cred)?;
@@ -182,13 +182,13 @@ impl LockedProfile {
                 || is_renewal
                 || before.credential.generation() == credential.generation()
         };
-        let record = Record::after(before.as_ref().filter(goes_on), credential);
+        let record = Record::successor(before.as_ref().filter(goes_on), credential);
         let goes_on = before.as_ref().is_some_and(|before| before.login == record.login);
         let store = if goes_on { last } else { self.store.wanted.or(last) }.unwrap_or_default();
         if record.credential.is_pending() {
             self.held.get_or_insert_with(signals::hold);
         }
-        let written = self.put(store, before.as_ref(), &record);
+        let written = self.write_record(store, before.as_ref(), &record);
         if written.is_ok() && (store, last) == (StoreKind::File, Some(StoreKind::Keyring)) {
             // The old keyring may be gone.
             let _ = self.store.entry().delete();
@@ -201,7 +201,12 @@ impl LockedProfile {
     }
 
     /// Writes the record, and reserves space for the next one if a refresh is pending.
-    fn put(&mut self, store: StoreKind, before: Option<&Record>, record: &Record) -> Result<(), StoreError> {
+    fn write_record(
+        &mut self,
+        store: StoreKind,
+        before: Option<&Record>,
+        record: &Record,
+    ) -> Result<(), StoreError> {
         self.key = match (store, self.key.take()) {
             (StoreKind::File, _) => None,
             (StoreKind::Keyring, Some(key)) => Some(key),
@@ -209,10 +214,10 @@ impl LockedProfile {
         };
         let bytes = file::to_file(record, self.key.as_ref())?;
         let (next, cred) = (self.file(FileKind::Next), self.file(FileKind::Cred));
-        if before.is_some_and(|before| record.follows(before)) {
+        if before.is_some_and(|before| record.is_successor_of(before)) {
             return self.save(&bytes);
         }
-        self.lock.still_holds()?;
+        self.lock.verify_held()?;
         let announces = record.credential.is_pending();
         if announces {
             point("C2");
@@ -226,7 +231,7 @@ impl LockedProfile {
         let written = file.fill(&mark, &bytes).and_then(|()| {
             point(if announces { "C3" } else { "C13" });
             file.sync(&mark)?;
-            self.lock.still_holds()?;
+            self.lock.verify_held()?;
             private_file::rename(&mark, &cred)?;
             private_file::sync_folder_of(&cred)
         });
@@ -344,6 +349,8 @@ pub(super) async fn run_blocking<T: Send + 'static>(
     std::thread::Builder::new()
         .name("credentials".to_owned())
         .spawn(move || drop(done.send(work())))
-        .map_err(|error| StoreError::unavailable("couldn't start a thread for the store").caused_by(error))?;
+        .map_err(|error| {
+            StoreError::unavailable("couldn't start a thread for the store").with_source(error)
+        })?;
     result.await.map_err(|_| StoreError::unavailable("the store's thread ended without a result"))?
 }

@@ -75,7 +75,7 @@ impl StoredCredential {
 
 impl Record {
     /// The record to write over `before`: the next generation of the same login, or another login.
-    pub(super) fn after(before: Option<&Self>, credential: StoredCredential) -> Self {
+    pub(super) fn successor(before: Option<&Self>, credential: StoredCredential) -> Self {
         let exposed =
             |record: &TokenRecord| record.refresh_token.as_ref().map(|token| token.expose().to_owned());
         let goes_on = |before: &&Self| match (&before.credential, &credential) {
@@ -94,7 +94,7 @@ impl Record {
     }
 
     /// Whether this is the next generation of the same login.
-    pub(super) fn follows(&self, before: &Self) -> bool {
+    pub(super) fn is_successor_of(&self, before: &Self) -> bool {
         self.login == before.login
             && before.credential.generation().checked_add(1) == Some(self.credential.generation())
     }
@@ -127,7 +127,7 @@ impl Record {
 
     pub(super) fn from_value(value: Value) -> Result<Self, StoreError> {
         let written: Written = serde_json::from_value(value)
-            .map_err(|_| wrong("`login`, `tokens` or `api_key` is missing or invalid"))?;
+            .map_err(|_| invalid_data("`login`, `tokens` or `api_key` is missing or invalid"))?;
         let credential = match (written.tokens, written.api_key) {
             (Some(tokens), None) => {
                 let bytes = Zeroizing::new(serde_json::to_vec(&tokens).unwrap_or_default());
@@ -138,7 +138,7 @@ impl Record {
                 key: SecretString::from(key.key),
                 since: key.since,
             }),
-            _ => return Err(wrong("it contains neither tokens nor an API key")),
+            _ => return Err(invalid_data("it contains neither tokens nor an API key")),
         };
         Ok(Self { credential, login: written.login, host: written.host })
     }
@@ -149,7 +149,7 @@ impl Record {
             (Some(written), Some(here))
                 if written != here && matches!(self.credential, StoredCredential::Login(_)) =>
             {
-                Err(StoreError::unreadable(
+                Err(StoreError::invalid_data(
                     "it was copied from another machine, and two machines can't share one login: log in here",
                 ))
             }
@@ -158,17 +158,19 @@ impl Record {
     }
 }
 
-pub(super) fn wrong(what: impl Into<String>) -> StoreError {
-    StoreError::unreadable(what)
+pub(super) fn invalid_data(what: impl Into<String>) -> StoreError {
+    StoreError::invalid_data(what)
 }
 
 /// Parses JSON of this version. Messages of serde may quote an invalid value.
 pub(super) fn json(bytes: &[u8]) -> Result<Value, StoreError> {
-    let value: Value = serde_json::from_slice(bytes).map_err(|_| wrong("it isn't complete JSON"))?;
+    let value: Value = serde_json::from_slice(bytes).map_err(|_| invalid_data("it isn't complete JSON"))?;
     match value.get("form").and_then(Value::as_u64) {
         Some(form) if form == u64::from(FORMAT_VERSION) => Ok(value),
-        Some(form) => Err(wrong(format!("its format is {form}; this version supports {FORMAT_VERSION}"))),
-        None => Err(wrong("`form` is missing")),
+        Some(form) => {
+            Err(invalid_data(format!("its format is {form}; this version supports {FORMAT_VERSION}")))
+        }
+        None => Err(invalid_data("`form` is missing")),
     }
 }
 
@@ -192,7 +194,7 @@ pub(super) mod tests {
     fn an_error_names_what_is_wrong_with_a_record() {
         // E-02
         let json: Value = serde_json::from_slice(
-            &Record::after(None, StoredCredential::Login(Box::new(login(1)))).to_json(),
+            &Record::successor(None, StoredCredential::Login(Box::new(login(1)))).to_json(),
         )
         .unwrap();
         let message = |json: &Value| Record::from_json(json.to_string().as_bytes()).unwrap_err().to_string();
@@ -221,7 +223,7 @@ pub(super) mod tests {
             since: Timestamp::UNIX_EPOCH,
         };
         assert!(!format!("{key:?}").contains("sentinel"));
-        let record = Record::after(None, StoredCredential::ApiKey(key));
+        let record = Record::successor(None, StoredCredential::ApiKey(key));
         let read = Record::from_json(&record.to_json());
         let StoredCredential::ApiKey(read) = read.unwrap().credential else { panic!("no key") };
         assert_eq!((read.key.expose_secret(), read.origin.as_str()), ("re_sentinel", "https://a.test"));
@@ -229,16 +231,16 @@ pub(super) mod tests {
 
     #[test]
     fn a_login_keeps_its_id_across_refreshes_and_another_login_gets_another() {
-        let first = Record::after(None, StoredCredential::Login(Box::new(login(1))));
-        let second = Record::after(Some(&first), StoredCredential::Login(Box::new(login(2))));
-        assert!(second.follows(&first));
-        let again = Record::after(Some(&second), StoredCredential::Login(Box::new(login(1))));
-        assert!(again.login != second.login && !again.follows(&second));
+        let first = Record::successor(None, StoredCredential::Login(Box::new(login(1))));
+        let second = Record::successor(Some(&first), StoredCredential::Login(Box::new(login(2))));
+        assert!(second.is_successor_of(&first));
+        let again = Record::successor(Some(&second), StoredCredential::Login(Box::new(login(1))));
+        assert!(again.login != second.login && !again.is_successor_of(&second));
 
         let changed = |generation: u64, change: fn(&mut TokenRecord)| {
             let mut record = login(generation);
             change(&mut record);
-            Record::after(Some(&first), StoredCredential::Login(Box::new(record))).login == first.login
+            Record::successor(Some(&first), StoredCredential::Login(Box::new(record))).login == first.login
         };
         assert!(changed(1, |record| record.scope = "emails:send".to_owned()));
         assert!(!changed(1, |record| record.refresh_token = Some("rt_other".to_owned().into())));
@@ -257,7 +259,7 @@ pub(super) mod tests {
         };
         let login = StoredCredential::Login(Box::new(login(1)));
         for (credential, may_move) in [(login, false), (StoredCredential::ApiKey(key), true)] {
-            let mut record = Record::after(None, credential);
+            let mut record = Record::successor(None, credential);
             for (host, here, is_usable) in [
                 (None, Some("here"), true),
                 (Some("here"), Some("here"), true),

@@ -91,9 +91,9 @@ impl Fixture {
     }
 
     /// With a login of this generation in it.
-    fn with(kind: StoreKind, generation: u64) -> Self {
+    fn with_login(kind: StoreKind, generation: u64) -> Self {
         let fixture = Self::new(kind);
-        fixture.locked(|store| write(store, &login(generation)).unwrap());
+        fixture.with_lock(|store| write(store, &login(generation)).unwrap());
         fixture
     }
 
@@ -101,22 +101,22 @@ impl Fixture {
         self.store.place.file(part)
     }
 
-    fn locked<T>(&self, work: impl FnOnce(&mut Box<dyn LockedStore>) -> T) -> T {
+    fn with_lock<T>(&self, work: impl FnOnce(&mut Box<dyn LockedStore>) -> T) -> T {
         work(&mut now(self.store.lock(Duration::ZERO)).unwrap())
     }
 
     /// The credential that the next process finds under the lock.
-    fn found(&self) -> Result<Option<TokenRecord>, StoreError> {
-        self.locked(read)
+    fn stored_record(&self) -> Result<Option<TokenRecord>, StoreError> {
+        self.with_lock(read)
     }
 
     fn generation(&self) -> u64 {
-        self.found().unwrap().unwrap().generation
+        self.stored_record().unwrap().unwrap().generation
     }
 
     /// Marks a refresh as pending, then saves it.
     fn renew(&self, from: u64) -> Result<(), StoreError> {
-        self.locked(|store| {
+        self.with_lock(|store| {
             read(store)?;
             write(store, &pending_login(from))?;
             write(store, &login(from + 1))
@@ -160,16 +160,16 @@ fn a_login_is_stored_refreshed_and_removed_without_leftovers() {
     // D-22
     for kind in BOTH {
         let fixture = Fixture::new(kind);
-        assert!(fixture.found().unwrap().is_none());
-        fixture.locked(|store| write(store, &login(1)).unwrap());
+        assert!(fixture.stored_record().unwrap().is_none());
+        fixture.with_lock(|store| write(store, &login(1)).unwrap());
         for generation in 1..50 {
             fixture.renew(generation).unwrap();
             let read = now(fixture.store.read()).unwrap().unwrap();
             assert_eq!(read.to_json(), login(generation + 1).to_json(), "{kind:?}");
         }
         assert_eq!(fixture.files(), ["work.cred"]);
-        fixture.locked(|store| now(store.remove()).unwrap());
-        assert!(fixture.found().unwrap().is_none());
+        fixture.with_lock(|store| now(store.remove()).unwrap());
+        assert!(fixture.stored_record().unwrap().is_none());
         assert!(fixture.files().is_empty() && fixture.backend.entries.lock().unwrap().is_empty());
     }
 }
@@ -177,8 +177,8 @@ fn a_login_is_stored_refreshed_and_removed_without_leftovers() {
 #[test]
 fn a_pending_refresh_is_visible_to_all_readers_until_it_is_cleared() {
     for kind in BOTH {
-        let fixture = Fixture::with(kind, 1);
-        fixture.locked(|store| {
+        let fixture = Fixture::with_login(kind, 1);
+        fixture.with_lock(|store| {
             read(store).unwrap();
             write(store, &pending_login(1)).unwrap();
             // Reading again in between keeps the reserved space.
@@ -188,26 +188,26 @@ fn a_pending_refresh_is_visible_to_all_readers_until_it_is_cleared() {
         let seen = now(fixture.store.read()).unwrap().unwrap();
         assert_eq!(seen.pending, pending_login(1).pending);
         // The process after a dead one finds the pending refresh, and unused reserved space.
-        assert_eq!(fixture.found().unwrap().unwrap().pending, pending_login(1).pending);
+        assert_eq!(fixture.stored_record().unwrap().unwrap().pending, pending_login(1).pending);
         assert!(!fixture.file(FileKind::Next).exists());
-        fixture.locked(|store| {
+        fixture.with_lock(|store| {
             read(store).unwrap();
             write(store, &pending_login(1)).unwrap();
             assert!(fixture.file(FileKind::Next).exists());
             write(store, &login(1)).unwrap();
             assert!(!fixture.file(FileKind::Next).exists(), "{kind:?}");
         });
-        assert!(fixture.found().unwrap().unwrap().pending.is_none());
+        assert!(fixture.stored_record().unwrap().unwrap().pending.is_none());
     }
 }
 
 #[test]
 fn a_record_and_the_next_one_have_16_kib_each_or_twice_the_size_of_a_long_record() {
     for token in [10, 20_000] {
-        let fixture = Fixture::with(StoreKind::File, 1);
+        let fixture = Fixture::with_login(StoreKind::File, 1);
         let mut record = pending_login(1);
         record.access_token = Some(idempost::types::AccessToken::new("a".repeat(token)).unwrap());
-        fixture.locked(|store| {
+        fixture.with_lock(|store| {
             write(store, &record).unwrap();
             let size = |part| std::fs::metadata(fixture.file(part)).unwrap().len();
             let (cred, next) = (size(FileKind::Cred), size(FileKind::Next));
@@ -229,9 +229,9 @@ fn a_new_login_replaces_any_other_regardless_of_generation_and_store() {
         (StoreKind::Keyring, StoreKind::Keyring),
     ] {
         for generation in [1, 8] {
-            let mut fixture = Fixture::with(first, 7);
+            let mut fixture = Fixture::with_login(first, 7);
             fixture.store.wanted = Some(second);
-            fixture.locked(|store| write(store, &login(generation)).unwrap());
+            fixture.with_lock(|store| write(store, &login(generation)).unwrap());
             fixture.store.wanted = None;
             assert_eq!(fixture.generation(), generation);
             fixture.renew(generation).unwrap();
@@ -247,21 +247,21 @@ fn a_new_login_replaces_any_other_regardless_of_generation_and_store() {
 fn an_unreadable_file_is_reported_with_its_path_and_stays_until_a_login_replaces_it() {
     // E-01
     for kind in BOTH {
-        let fixture = Fixture::with(kind, 1);
+        let fixture = Fixture::with_login(kind, 1);
         let path = fixture.file(FileKind::Cred);
         let whole = std::fs::read(&path).unwrap();
         for bad in [b"".to_vec(), b" \n".to_vec(), b"{bad".to_vec(), b"\xff".to_vec(), whole[..200].to_vec()]
         {
             std::fs::write(&path, &bad).unwrap();
-            for error in [fixture.found().unwrap_err(), now(fixture.store.read()).unwrap_err()] {
+            for error in [fixture.stored_record().unwrap_err(), now(fixture.store.read()).unwrap_err()] {
                 assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
             }
             assert_eq!(std::fs::read(&path).unwrap(), bad);
         }
-        fixture.locked(|store| write(store, &login(1)).unwrap());
+        fixture.with_lock(|store| write(store, &login(1)).unwrap());
         assert_eq!(fixture.generation(), 1);
         std::fs::write(&path, "{bad").unwrap();
-        fixture.locked(|store| now(store.remove()).unwrap());
+        fixture.with_lock(|store| now(store.remove()).unwrap());
         assert!(fixture.files().is_empty() && fixture.backend.entries.lock().unwrap().is_empty());
     }
 }
@@ -282,8 +282,8 @@ fn next_of(fixture: &Fixture, generation: u64, another_login: bool) -> Vec<u8> {
 fn a_next_record_is_adopted_if_it_continues_this_login_and_removed_if_not() {
     // E-03, E-07
     for kind in BOTH {
-        let fixture = Fixture::with(kind, 3);
-        fixture.locked(|store| {
+        let fixture = Fixture::with_login(kind, 3);
+        fixture.with_lock(|store| {
             read(store).unwrap();
             write(store, &pending_login(3)).unwrap();
         });
@@ -308,7 +308,7 @@ fn a_next_record_is_adopted_if_it_continues_this_login_and_removed_if_not() {
             assert!(!fixture.file(FileKind::Next).exists());
         }
         put(&good);
-        let found = fixture.found().unwrap().unwrap();
+        let found = fixture.stored_record().unwrap().unwrap();
         assert_eq!((found.generation, found.pending), (4, None));
         assert!(!fixture.file(FileKind::Next).exists());
         fixture.renew(4).unwrap();
@@ -319,8 +319,8 @@ fn a_next_record_is_adopted_if_it_continues_this_login_and_removed_if_not() {
 fn a_keyring_failure_during_a_refresh_loses_nothing() {
     // E-10
     for failure in [Failure::Locked, Failure::ReadOnly, Failure::Forgets] {
-        let fixture = Fixture::with(StoreKind::Keyring, 1);
-        fixture.locked(|store| {
+        let fixture = Fixture::with_login(StoreKind::Keyring, 1);
+        fixture.with_lock(|store| {
             read(store).unwrap();
             fixture.backend.failure(failure);
             write(store, &pending_login(1)).unwrap();
@@ -335,7 +335,7 @@ fn a_keyring_failure_during_a_refresh_loses_nothing() {
 #[test]
 fn a_locked_keyring_prevents_a_refresh_and_keeps_what_a_dead_writer_left() {
     // E-10
-    let fixture = Fixture::with(StoreKind::Keyring, 1);
+    let fixture = Fixture::with_login(StoreKind::Keyring, 1);
     let next = next_of(&fixture, 2, false);
     private_file::replace(&fixture.file(FileKind::Next), &fixture.file(FileKind::Temporary), &next, 0)
         .unwrap();
@@ -352,10 +352,10 @@ fn a_keyring_that_cannot_store_the_key_fails_the_login() {
     for failure in [Failure::Locked, Failure::ReadOnly, Failure::Forgets, Failure::SlowToAnswer] {
         let fixture = Fixture::new(StoreKind::Keyring);
         fixture.backend.failure(failure);
-        fixture.locked(|store| write(store, &login(1)).unwrap_err());
+        fixture.with_lock(|store| write(store, &login(1)).unwrap_err());
         assert!(fixture.files().is_empty(), "{failure:?}");
         fixture.backend.failure(Failure::None);
-        fixture.locked(|store| write(store, &login(1)).unwrap());
+        fixture.with_lock(|store| write(store, &login(1)).unwrap());
         assert_eq!(fixture.generation(), 1);
     }
 }
@@ -363,7 +363,7 @@ fn a_keyring_that_cannot_store_the_key_fails_the_login() {
 #[test]
 fn a_keyring_without_the_key_reports_it_until_another_login() {
     // E-03, E-10
-    let fixture = Fixture::with(StoreKind::Keyring, 1);
+    let fixture = Fixture::with_login(StoreKind::Keyring, 1);
     let file = std::fs::read(fixture.file(FileKind::Cred)).unwrap();
     for key in [None, Some("not a key".to_owned()), Some(key::Key::new().unwrap().to_text().to_string())] {
         let mut entries = fixture.backend.entries.lock().unwrap();
@@ -380,35 +380,35 @@ fn a_keyring_without_the_key_reports_it_until_another_login() {
         }
         assert_eq!(std::fs::read(fixture.file(FileKind::Cred)).unwrap(), file);
     }
-    fixture.locked(|store| write(store, &login(1)).unwrap());
+    fixture.with_lock(|store| write(store, &login(1)).unwrap());
     fixture.renew(1).unwrap();
 }
 
 #[test]
 fn a_keyring_restored_from_a_backup_keeps_the_login_unless_it_had_another_key() {
     // E-13
-    let fixture = Fixture::with(StoreKind::Keyring, 1);
+    let fixture = Fixture::with_login(StoreKind::Keyring, 1);
     let copy = fixture.backend.entries.lock().unwrap().clone();
     fixture.renew(1).unwrap();
     fixture.backend.entries.lock().unwrap().clone_from(&copy);
     assert_eq!(fixture.generation(), 2);
-    fixture.locked(|store| now(store.remove()).unwrap());
-    fixture.locked(|store| write(store, &login(1)).unwrap());
+    fixture.with_lock(|store| now(store.remove()).unwrap());
+    fixture.with_lock(|store| write(store, &login(1)).unwrap());
     *fixture.backend.entries.lock().unwrap() = copy;
-    let error = fixture.found().unwrap_err().to_string();
+    let error = fixture.stored_record().unwrap_err().to_string();
     assert!(error.contains("can't decrypt it") && error.contains("log in again"), "{error}");
 }
 
 #[test]
 fn the_keyring_has_one_short_entry_that_a_refresh_neither_changes_nor_exceeds() {
     // E-10
-    let fixture = Fixture::with(StoreKind::Keyring, 1);
+    let fixture = Fixture::with_login(StoreKind::Keyring, 1);
     let before = fixture.backend.entries.lock().unwrap().clone();
     assert!(before.len() == 1 && before.values().all(|entry| entry.len() == 44), "{before:?}");
     let mut long = login(1);
     let token = "a".repeat(20_000);
     long.access_token = Some(idempost::types::AccessToken::new(token.clone()).unwrap());
-    fixture.locked(|store| write(store, &long).unwrap());
+    fixture.with_lock(|store| write(store, &long).unwrap());
     assert!(!String::from_utf8_lossy(&std::fs::read(fixture.file(FileKind::Cred)).unwrap()).contains(&token));
     fixture.backend.calls.lock().unwrap().clear();
     let read = now(fixture.store.read()).unwrap().unwrap();
@@ -432,8 +432,8 @@ fn an_api_key_is_not_a_login_and_a_login_replaces_it() {
         drop(locked_profile);
         let Some(StoredCredential::ApiKey(read)) = fixture.store.peek().unwrap() else { panic!("no key") };
         assert_eq!(read.key.expose_secret(), "re_sentinel");
-        assert!(fixture.found().unwrap().is_none());
-        fixture.locked(|store| write(store, &login(1)).unwrap());
+        assert!(fixture.stored_record().unwrap().is_none());
+        fixture.with_lock(|store| write(store, &login(1)).unwrap());
         assert_eq!(fixture.generation(), 1);
     }
 }
@@ -441,7 +441,7 @@ fn an_api_key_is_not_a_login_and_a_login_replaces_it() {
 #[test]
 fn an_overview_contains_no_secret_and_needs_no_keyring() {
     for kind in BOTH {
-        let fixture = Fixture::with(kind, 4);
+        let fixture = Fixture::with_login(kind, 4);
         fixture.backend.calls.lock().unwrap().clear();
         let overview = Credentials { place: fixture.store.place.clone() }.overview().unwrap().unwrap();
         assert_eq!((overview.metadata.generation, overview.store), (4, kind));
@@ -454,7 +454,7 @@ fn an_overview_contains_no_secret_and_needs_no_keyring() {
 #[test]
 fn a_reader_sees_the_old_or_the_new_record_and_never_a_mix() {
     // E-15
-    let fixture = Fixture::with(StoreKind::File, 1);
+    let fixture = Fixture::with_login(StoreKind::File, 1);
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
@@ -480,7 +480,7 @@ fn a_reader_sees_the_old_or_the_new_record_and_never_a_mix() {
 #[test]
 fn credentials_are_copied_within_their_store_and_removed_under_the_same_lock() {
     for kind in [StoreKind::File, StoreKind::Keyring] {
-        let fixture = Fixture::with(kind, 3);
+        let fixture = Fixture::with_login(kind, 3);
         let folder = |name: &str| fixture.home.path().join(name).to_str().unwrap().to_owned();
         let env = Env::from_pairs(&[("IDEMPOST_CONFIG_DIR", &folder("config"))]);
         let place = Place::new(&env, Some("acme")).unwrap();
@@ -498,7 +498,7 @@ fn credentials_are_copied_within_their_store_and_removed_under_the_same_lock() {
         let copied = now(fixture.store.copy_to(other())).unwrap().unwrap();
         assert!(matches!(now(fixture.store.lock(Duration::ZERO)), Err(StoreError::Busy { .. })));
         now(copied.remove()).unwrap();
-        assert!(fixture.found().unwrap().is_none());
+        assert!(fixture.stored_record().unwrap().is_none());
         assert_eq!(read_file(&place).unwrap().unwrap().store(), kind);
         assert_eq!(
             other_has().unwrap().refresh_token.as_ref().unwrap().expose(),
@@ -506,8 +506,8 @@ fn credentials_are_copied_within_their_store_and_removed_under_the_same_lock() {
         );
         assert!(now(fixture.store.copy_to(other())).unwrap().is_none());
 
-        let unsettled = Fixture::with(kind, 3);
-        unsettled.locked(|store| {
+        let unsettled = Fixture::with_login(kind, 3);
+        unsettled.with_lock(|store| {
             read(store).unwrap();
             write(store, &pending_login(3)).unwrap();
         });
@@ -519,7 +519,7 @@ fn credentials_are_copied_within_their_store_and_removed_under_the_same_lock() {
 fn a_failure_of_the_store_names_the_next_step() {
     let busy = store_failure(&StoreError::Busy { holder: None });
     assert!(matches!(busy, Fail::Unavailable { hint: Some(hint), .. } if hint == "try again"));
-    let unreadable = store_failure(&StoreError::unreadable("cut off"));
+    let unreadable = store_failure(&StoreError::invalid_data("cut off"));
     assert!(matches!(unreadable, Fail::Auth { hint: Some(hint), .. } if hint == LOGIN));
     let unavailable = store_failure(&StoreError::unavailable("no space left"));
     assert!(matches!(unavailable, Fail::Local { hint: None, .. }));

@@ -42,7 +42,7 @@ impl InFlight {
     }
 
     /// The service accepted it, with these IDs.
-    pub(crate) fn accepted(&self, ids: Vec<String>) {
+    pub(crate) fn record_accepted(&self, ids: Vec<String>) {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let idempotency_key = place.take().and_then(|operation| operation.idempotency_key);
         let mut sentence = "the service accepted it".to_owned();
@@ -57,7 +57,7 @@ impl InFlight {
 
     /// Starts a wait for an accepted operation. Returns the unreported operations, to [resume](Self::resume) them.
     pub(crate) fn wait(&self, sentence: &str) -> Option<Operation> {
-        let earlier = self.unreported();
+        let earlier = self.unreported_operation();
         let operation = Operation {
             outcome: Outcome::Accepted,
             sentence: sentence.to_owned(),
@@ -79,7 +79,7 @@ impl InFlight {
     }
 
     /// The unreported operation.
-    pub(crate) fn unreported(&self) -> Option<Operation> {
+    pub(crate) fn unreported_operation(&self) -> Option<Operation> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 

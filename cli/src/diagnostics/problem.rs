@@ -120,7 +120,7 @@ pub(crate) struct Diagnostics {
 
 impl Diagnostics {
     /// One problem with its location.
-    pub(crate) fn one(problem: Problem, origin: Option<Origin>) -> Self {
+    pub(crate) fn from_problem(problem: Problem, origin: Option<Origin>) -> Self {
         Self { found: vec![Diagnostic { problem, origin, hint: None }], ..Self::default() }
     }
 
@@ -149,7 +149,7 @@ impl From<Box<Diagnostic>> for Diagnostics {
 }
 
 /// Line and column, from 1, in characters.
-pub(crate) fn place(text: &str, at: usize) -> (usize, usize) {
+pub(crate) fn line_and_column(text: &str, at: usize) -> (usize, usize) {
     let before = &text[..text.floor_char_boundary(at)];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)

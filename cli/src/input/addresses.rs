@@ -26,10 +26,10 @@ pub(crate) struct Rejected {
 
 impl Rejected {
     fn new(found: Vec<Diagnostic>) -> Self {
-        Self::default().and(found)
+        Self::default().with_diagnostics(found)
     }
 
-    fn and(mut self, found: Vec<Diagnostic>) -> Self {
+    fn with_diagnostics(mut self, found: Vec<Diagnostic>) -> Self {
         self.omitted += (self.found.len() + found.len()).saturating_sub(MAX_PROBLEMS);
         self.found.extend(found);
         self.found.truncate(MAX_PROBLEMS);
@@ -62,8 +62,8 @@ impl Addresses {
     /// Reads the addresses, without validating them. Reports the rows and documents without one.
     pub(crate) fn read(source: Source, text: &Arc<str>) -> Result<Self, Rejected> {
         match text.trim_start().chars().next() {
-            Some('{' | '[' | '"') if !is_quoted_header(text) => json(source, text),
-            _ => csv(source, text),
+            Some('{' | '[' | '"') if !is_quoted_header(text) => from_json(source, text),
+            _ => from_csv(source, text),
         }
     }
 
@@ -104,7 +104,7 @@ impl Addresses {
                     problem.path = pointers.get(index).cloned().unwrap_or_default();
                     problem
                 });
-                documents.found(problems.collect())
+                documents.locate(problems.collect())
             }
         }
     }
@@ -116,7 +116,7 @@ fn is_quoted_header(text: &str) -> bool {
     first.starts_with('"') && serde_json::from_str::<Value>(&first).map_or(true, |value| value == EMAIL)
 }
 
-fn json(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
+fn from_json(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
     let (documents, repeated) = Documents::read(source, Arc::clone(text)).map_err(Rejected::new)?;
     let mut count = 0;
     let (mut emails, mut pointers, mut problems) = (Vec::new(), Vec::new(), Vec::new());
@@ -139,14 +139,16 @@ fn json(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
         }
     }
     let omitted = documents.omitted + count - problems.len();
-    let rejected = Rejected { found: Vec::new(), omitted }.and(repeated).and(documents.found(problems));
+    let rejected = Rejected { found: Vec::new(), omitted }
+        .with_diagnostics(repeated)
+        .with_diagnostics(documents.locate(problems));
     if !rejected.found.is_empty() {
         return Err(rejected);
     }
     Ok(Addresses { emails, places: Places::Json { documents, pointers } })
 }
 
-fn csv(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
+fn from_csv(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
     let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
     let (mut emails, mut spans, mut rejected) = (Vec::new(), Vec::new(), Rejected::default());
     let (mut column, mut record) = (None, ByteRecord::new());
@@ -158,7 +160,7 @@ fn csv(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
             Err(error) => return Err(Rejected::new(vec![Diagnostic::new("csv", error.to_string(), None)])),
         }
         let end = usize::try_from(reader.position().byte()).unwrap_or(usize::MAX);
-        let span = line(text, start, end);
+        let span = trim_line(text, start, end);
         let cell =
             |index: usize| record.get(index).map(|cell| String::from_utf8_lossy(cell).trim().to_owned());
         let Some(index) = column else {
@@ -197,7 +199,7 @@ fn csv(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
 }
 
 /// The bytes of a row without its line breaks.
-fn line(text: &str, start: usize, end: usize) -> Range<usize> {
+fn trim_line(text: &str, start: usize, end: usize) -> Range<usize> {
     let Some(row) = text.get(start..end) else { return 0..0 };
     let start = start + (row.len() - row.trim_start().len());
     start..start + row.trim().len()

@@ -81,7 +81,12 @@ impl BodyBuilder {
     }
 
     /// Appends to a list, or replaces the item that `same` matches. If the field isn't a list, validation reports it.
-    pub(crate) fn put(&mut self, field: &str, item: Value, same: impl Fn(&Value) -> bool) -> Option<String> {
+    pub(crate) fn push_or_replace(
+        &mut self,
+        field: &str,
+        item: Value,
+        same: impl Fn(&Value) -> bool,
+    ) -> Option<String> {
         let list = self.fields.entry(field).or_insert(Value::Null);
         if list.is_null() {
             *list = json!([]);
@@ -110,13 +115,13 @@ impl BodyBuilder {
             pointer = format!("{pointer}/{step}");
         }
         object.insert(key.to_owned(), value);
-        self.set_origin(pointer + json::pointer(key).as_str(), origin);
+        self.set_origin(pointer + json::escape_pointer(key).as_str(), origin);
     }
 
     /// Records the source of the value at the pointer.
     pub(crate) fn set_origin(&mut self, pointer: String, origin: Origin) {
         self.flags.forget(&pointer);
-        self.flags.field_from(pointer, "", origin);
+        self.flags.declare_part(pointer, "", origin);
     }
 
     /// The problems with the flags.
@@ -145,7 +150,9 @@ impl BodyBuilder {
     /// Adds errors of a further check, except about values already reported.
     pub(crate) fn add_further(&mut self, problems: Problems) {
         let mut problems = problems.into_vec();
-        problems.retain(|problem| !self.flags.found().iter().any(|found| found.problem.path == problem.path));
+        problems.retain(|problem| {
+            !self.flags.diagnostics().iter().any(|found| found.problem.path == problem.path)
+        });
         if let Err(problems) = Problems::check(problems) {
             self.add_problems(problems);
         }
@@ -188,7 +195,7 @@ pub(crate) fn hint(problem: &Problem, origin: Option<&Origin>) -> Option<String>
         }
         "unknown" => {
             let name = problem.path.rsplit('/').next()?;
-            crate::settings::keys::meant(name, FIELDS)
+            crate::settings::keys::suggestion_hint(name, FIELDS)
         }
         _ => None,
     }
@@ -215,7 +222,8 @@ mod tests {
     fn a_pointer_maps_back_to_the_flag_and_the_character() {
         let mut builder = BodyBuilder::default();
         builder.set_all("to", "--to", &["ada@example.com".into(), "bob@@example.com".into()]);
-        let pointer = builder.put("tags", json!({"name": "week 47", "value": "x"}), |_| false).unwrap();
+        let pointer =
+            builder.push_or_replace("tags", json!({"name": "week 47", "value": "x"}), |_| false).unwrap();
         builder.set_origin(format!("{pointer}/name"), flag_span("--tag", 1, "week 47=x", 0..7));
         let at = |path: &str, code| span(builder.flags.origin(&Problem::new(path, code, "rule")));
         assert_eq!(at("/to/1", "address"), ("--to".to_owned(), 2, Some(4..5)));
@@ -245,7 +253,7 @@ mod tests {
     fn a_value_that_is_not_a_list_is_left_to_validation() {
         let mut builder = BodyBuilder::default();
         builder.set("tags", "x", flag_origin("--input", 1, "-"));
-        assert_eq!(builder.put("tags", json!({}), |_| false), None);
+        assert_eq!(builder.push_or_replace("tags", json!({}), |_| false), None);
         assert_eq!(builder.fields()["tags"], "x");
     }
 }

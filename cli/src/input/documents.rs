@@ -49,11 +49,11 @@ impl Documents {
             Err(error) if text.trim_start().starts_with('[') || text.trim().is_empty() => {
                 Err(vec![documents.not_json(&error, 0)])
             }
-            Err(_) => documents.lines(),
+            Err(_) => documents.parse_lines(),
         }
     }
 
-    fn lines(mut self) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
+    fn parse_lines(mut self) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
         let text = Arc::clone(&self.text);
         let (mut lines, mut repeated, mut broken, mut start) = (Vec::new(), Vec::new(), Vec::new(), 0);
         for line in text.split_inclusive('\n') {
@@ -88,7 +88,7 @@ impl Documents {
     }
 
     /// Adds positions to problems whose paths start with the item's index.
-    pub(crate) fn found(&self, problems: Vec<Problem>) -> Vec<Diagnostic> {
+    pub(crate) fn locate(&self, problems: Vec<Problem>) -> Vec<Diagnostic> {
         let spans = self.spans(&problems);
         let found = problems.into_iter().zip(spans).map(|(problem, span)| {
             let origin = Some(self.source.origin(&self.text, span));
@@ -126,7 +126,7 @@ impl Documents {
 
     fn locate_repeated(&self, pointers: impl IntoIterator<Item = String>) -> Vec<Diagnostic> {
         let problem = |pointer| Problem::new(pointer, "repeated", "this key is repeated");
-        self.found(pointers.into_iter().map(problem).collect())
+        self.locate(pointers.into_iter().map(problem).collect())
     }
 
     fn not_json(&self, error: &NotJson, offset: usize) -> Diagnostic {
@@ -165,7 +165,7 @@ mod tests {
             let (documents, found) = read(text).unwrap();
             assert_eq!(documents.items, [json!({"a": 1}), json!({"a": 2})], "{text:?}");
             assert_eq!(found, []);
-            let place = documents.found(vec![Problem::new("/1/a", "x", "rule")]).remove(0);
+            let place = documents.locate(vec![Problem::new("/1/a", "x", "rule")]).remove(0);
             assert_eq!(pointed_at(&place), "2", "{text:?}");
         }
     }
@@ -174,7 +174,7 @@ mod tests {
     fn one_object_over_many_lines_is_one_item() {
         let (documents, _) = read("{\n  \"a\": 1\n}\n").unwrap();
         assert_eq!(documents.items.len(), 1);
-        assert_eq!(pointed_at(&documents.found(vec![Problem::new("/0/a", "x", "rule")])[0]), "1");
+        assert_eq!(pointed_at(&documents.locate(vec![Problem::new("/0/a", "x", "rule")])[0]), "1");
     }
 
     #[test]

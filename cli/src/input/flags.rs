@@ -128,7 +128,12 @@ impl Flags {
     }
 
     /// Declares that this flag sets the list at this pointer, item by item.
-    pub(crate) fn list(&mut self, pointer: &str, flag: impl Into<Cow<'static, str>>, values: &[String]) {
+    pub(crate) fn declare_list(
+        &mut self,
+        pointer: &str,
+        flag: impl Into<Cow<'static, str>>,
+        values: &[String],
+    ) {
         let flag = flag.into();
         self.fields.push((pointer.to_owned(), flag.clone(), None));
         for (i, value) in values.iter().enumerate() {
@@ -143,7 +148,7 @@ impl Flags {
     }
 
     /// Declares that this part of a flag's value sets the field at this pointer.
-    pub(crate) fn field_from(&mut self, pointer: String, flag: &'static str, origin: Origin) {
+    pub(crate) fn declare_part(&mut self, pointer: String, flag: &'static str, origin: Origin) {
         self.fields.push((pointer, flag.into(), Some(origin)));
     }
 
@@ -222,7 +227,7 @@ impl Flags {
     }
 
     /// Adds a missing flag: `--name`, or `at least one of --html and --text`.
-    pub(crate) fn missing(&mut self, what: impl Into<Missing>) {
+    pub(crate) fn add_missing(&mut self, what: impl Into<Missing>) {
         self.report.missing.push(what.into());
     }
 
@@ -251,21 +256,26 @@ impl Flags {
         }
         if let Some(document) = &self.document {
             for mut found in document.locate(of_document) {
-                found.hint = self.meant(&found.problem);
+                found.hint = self.suggest_field(&found.problem);
                 self.report.found.push(found);
             }
         }
     }
 
     /// The known field with the most similar name.
-    fn meant(&self, problem: &Problem) -> Option<String> {
+    fn suggest_field(&self, problem: &Problem) -> Option<String> {
         let name = problem.path.strip_prefix('/').filter(|_| problem.code == "unknown")?;
         let known = self.fields.iter().filter_map(|(pointer, ..)| pointer.strip_prefix('/'));
-        keys::meant(name, known.filter(|name| !name.contains('/')))
+        keys::suggestion_hint(name, known.filter(|name| !name.contains('/')))
     }
 
     /// Parses a whole number within these limits.
-    pub(crate) fn number(&mut self, flag: &str, text: &str, limits: RangeInclusive<u64>) -> Option<u64> {
+    pub(crate) fn parse_number(
+        &mut self,
+        flag: &str,
+        text: &str,
+        limits: RangeInclusive<u64>,
+    ) -> Option<u64> {
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let number = text.parse().ok().filter(|number| digits && limits.contains(number));
         if number.is_none() {
@@ -306,7 +316,7 @@ impl Flags {
     }
 
     /// The problems found so far.
-    pub(crate) fn found(&self) -> &[Diagnostic] {
+    pub(crate) fn diagnostics(&self) -> &[Diagnostic] {
         &self.report.found
     }
 
@@ -345,7 +355,7 @@ mod tests {
         let mut flags = Flags::default();
         flags.field("/name", "--name", None);
         flags.field("/from", "--from", Some("nobody"));
-        flags.list("/reply_to", "--reply-to", &["a@b.test".into(), "c@@d.test".into()]);
+        flags.declare_list("/reply_to", "--reply-to", &["a@b.test".into(), "c@@d.test".into()]);
         let problems = [("/name", "required"), ("/from", "address"), ("/reply_to/1", "address")];
         flags.add_problems(Problems::check(problems.map(|(path, code)| Problem::new(path, code, "rule"))));
         let Err(Fail::Usage(report)) = flags.finish() else { panic!("nothing was wrong") };

@@ -45,7 +45,7 @@ fn not_json(text: &str, error: &serde_json::Error) -> NotJson {
 }
 
 /// Escapes a key as one segment of a JSON pointer (RFC 6901), with its slash.
-pub(crate) fn pointer(key: &str) -> String {
+pub(crate) fn escape_pointer(key: &str) -> String {
     let mut pointer = String::new();
     push_token(&mut pointer, key);
     pointer

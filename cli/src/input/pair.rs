@@ -21,7 +21,7 @@ impl<'a> Pair<'a> {
     }
 
     /// The bytes of the name.
-    pub(crate) fn name_at(&self) -> Range<usize> {
+    pub(crate) fn name_range(&self) -> Range<usize> {
         0..self.name.len()
     }
 }
@@ -33,7 +33,7 @@ mod tests {
     #[test]
     fn the_first_separator_counts_and_the_value_may_be_empty() {
         let pair = Pair::read("a=b=c", '=').unwrap();
-        assert_eq!((pair.name, pair.value, pair.name_at(), pair.value_at), ("a", "b=c", 0..1, 2..5));
+        assert_eq!((pair.name, pair.value, pair.name_range(), pair.value_at), ("a", "b=c", 0..1, 2..5));
         let pair = Pair::read("é=", '=').unwrap();
         assert_eq!((pair.name, pair.value, pair.value_at), ("é", "", 3..3));
         assert_eq!(Pair::read("a", '='), None);

@@ -44,7 +44,7 @@ impl Source {
     /// # Errors
     /// The broken rule, with the system's reason.
     pub(crate) fn bytes(&self, limit: u64) -> Result<Vec<u8>, String> {
-        literal::permit_local().map_err(|error| error.to_string())?;
+        literal::check_local().map_err(|error| error.to_string())?;
         match self {
             Self::Stdin => {
                 STDIN_READ.store(true, Ordering::Relaxed);
@@ -56,7 +56,7 @@ impl Source {
                 }
                 read(stdin.lock(), limit).map_err(|error| error.to_string())
             }
-            Self::File(path) => file(path, limit),
+            Self::File(path) => read_file(path, limit),
         }
     }
 
@@ -113,11 +113,11 @@ fn is_piped() -> bool {
 }
 
 /// The input that a value of the form `@NAME` names; `None` for any other value, and for all if values are literal.
-pub(crate) fn named_in(value: &str) -> Option<&str> {
+pub(crate) fn input_name(value: &str) -> Option<&str> {
     value.strip_prefix('@').filter(|_| !literal::is_enabled())
 }
 
-fn file(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
+fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
     let message = |error: io::Error| error.to_string();
     let metadata = std::fs::metadata(path).map_err(message)?;
     if metadata.is_dir() {
@@ -148,7 +148,7 @@ pub(crate) struct StdinReaders(Vec<String>);
 
 impl StdinReaders {
     /// No reader except possibly `--api-key-file`.
-    pub(crate) fn besides(api_key_file: Option<&str>) -> Self {
+    pub(crate) fn reserved_for(api_key_file: Option<&str>) -> Self {
         let key = api_key_file == Some("-");
         Self(key.then(|| "--api-key-file".to_owned()).into_iter().collect())
     }
@@ -165,7 +165,7 @@ impl StdinReaders {
     /// Opens the input that a flag names; returns a problem if an earlier flag already reads standard input, or if values are literal.
     pub(crate) fn claim(&mut self, flag: &str, name: &str) -> Result<Source, Box<Diagnostic>> {
         let origin = || Origin::flag(flag, name);
-        if let Err(error) = literal::permit_local() {
+        if let Err(error) = literal::check_local() {
             return Err(Box::new(Diagnostic::new("file", error.to_string(), Some(origin()))));
         }
         let source = Source::from_name(name);
@@ -186,18 +186,18 @@ impl StdinReaders {
     /// Claims a source and reads its text.
     pub(crate) fn text(&mut self, flag: &str, name: &str) -> Result<(Source, Arc<str>), Box<Diagnostic>> {
         let source = self.claim(flag, name)?;
-        let text = source.text().map_err(|rule| unreadable(&source, &rule, flag, name))?;
+        let text = source.text().map_err(|rule| read_problem(&source, &rule, flag, name))?;
         Ok((source, text))
     }
 
     /// Claims a source and reads its bytes.
     pub(crate) fn bytes(&mut self, flag: &str, name: &str) -> Result<Vec<u8>, Box<Diagnostic>> {
         let source = self.claim(flag, name)?;
-        source.bytes(TEXT_LIMIT).map_err(|rule| unreadable(&source, &rule, flag, name))
+        source.bytes(TEXT_LIMIT).map_err(|rule| read_problem(&source, &rule, flag, name))
     }
 }
 
-fn unreadable(source: &Source, rule: &str, flag: &str, name: &str) -> Box<Diagnostic> {
+fn read_problem(source: &Source, rule: &str, flag: &str, name: &str) -> Box<Diagnostic> {
     let rule = format!("couldn't read {source}: {rule}");
     Box::new(Diagnostic::new("file", rule, Some(Origin::flag(flag, name))))
 }

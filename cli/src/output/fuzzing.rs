@@ -9,7 +9,7 @@ use crate::settings::env::Env;
 /// A failure's message can't control the terminal, and its excerpt is part of the text.
 pub(crate) fn check_shown(fail: &Fail) -> String {
     let terminal = Terminal::detect(&Env::from_pairs(&[("COLUMNS", "80")]), ColorChoice::Never);
-    let shown = report::human(fail, None, None, &terminal, true);
+    let shown = report::render_text(fail, None, None, &terminal, true);
     assert!(!shown.chars().any(|char| is_hostile(char) && char != '\n' && char != '\t'), "{shown:?}");
     let json = report::json(fail, None, None);
     assert!(json["error"]["message"].is_string(), "{json}");

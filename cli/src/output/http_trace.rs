@@ -65,12 +65,12 @@ impl Transport for TracedTransport {
             let response = match result {
                 Ok(response) => response,
                 Err(error) => {
-                    (self.trace)(&failure(took, &error));
+                    (self.trace)(&format_failure(took, &error));
                     return Err(error);
                 }
             };
             let (head, body) = response.into_parts();
-            (self.trace)(&self::response(head.status, &head.headers, b"", took, self.level));
+            (self.trace)(&self::format_response(head.status, &head.headers, b"", took, self.level));
             let body = if self.level >= 3 { self.trace_body(body) } else { body };
             Ok(Response::from_parts(head, body))
         })
@@ -106,7 +106,7 @@ impl Drop for Seen {
     }
 }
 
-pub(crate) fn response(
+pub(crate) fn format_response(
     status: StatusCode,
     all: &HeaderMap,
     body: &[u8],
@@ -124,7 +124,7 @@ pub(crate) fn response(
 }
 
 /// The trace of a request without a response.
-pub(crate) fn failure(took: Duration, error: &impl fmt::Display) -> String {
+pub(crate) fn format_failure(took: Duration, error: &impl fmt::Display) -> String {
     format!("< no complete response after {} ms: {error}", took.as_millis())
 }
 
@@ -145,7 +145,7 @@ pub(crate) fn redact_body(sign: char, body: &[u8]) -> Option<String> {
     }
     let text = match serde_json::from_slice::<Value>(body) {
         Ok(mut json) => {
-            secret::cover(&mut json);
+            secret::redact_secrets(&mut json);
             json.to_string()
         }
         Err(_) => String::from_utf8_lossy(body).into_owned(),
@@ -180,13 +180,16 @@ mod tests {
             (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
         ]);
         let body = br#"{"data":[{"signing_secret":"sentinel","id":"1"}],"access_token":"sentinel"}"#;
-        let shown = response(StatusCode::OK, &headers, body, Duration::from_millis(7), 3);
+        let shown = format_response(StatusCode::OK, &headers, body, Duration::from_millis(7), 3);
         assert_eq!(
             shown,
             "< 200 OK in 7 ms\n< set-cookie: [redacted]\n< content-type: application/json\n\
              < {\"data\":[{\"signing_secret\":\"[redacted]\",\"id\":\"1\"}],\"access_token\":\"[redacted]\"}"
         );
-        assert_eq!(response(StatusCode::OK, &headers, body, Duration::from_millis(7), 1), "< 200 OK in 7 ms");
+        assert_eq!(
+            format_response(StatusCode::OK, &headers, body, Duration::from_millis(7), 1),
+            "< 200 OK in 7 ms"
+        );
     }
 
     #[test]

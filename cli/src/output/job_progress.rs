@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::out::Out;
 use super::progress::{LOG_INTERVAL, Shown, bar};
-use super::terminal::safe;
+use super::terminal::escape_line;
 use crate::settings::ProgressStyle;
 
 /// Time between two objects.
@@ -89,9 +89,9 @@ impl JobProgress {
         if *throttled > 0 {
             parts.push(format!("{throttled} × 429"));
         }
-        parts.extend(eta.map(|eta| format!("{} left", clock(eta))));
+        parts.extend(eta.map(|eta| format!("{} left", format_elapsed(eta))));
         if state != "running" {
-            parts.push(safe(state).into_owned());
+            parts.push(escape_line(state).into_owned());
         }
         parts.join(", ")
     }
@@ -115,7 +115,7 @@ impl JobProgress {
 }
 
 /// `16:40`, `1:02:03`.
-fn clock(time: Duration) -> String {
+fn format_elapsed(time: Duration) -> String {
     let seconds = time.as_secs();
     let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
     if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }

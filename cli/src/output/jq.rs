@@ -67,26 +67,26 @@ impl Jq {
         }
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().stack_size(STACK);
-            let compiled = thread.spawn_scoped(scope, || Self::compile_here(expression));
+            let compiled = thread.spawn_scoped(scope, || Self::compile_in_process(expression));
             let compiled = compiled.map_err(|error| failed(format!("couldn't parse it: {error}")))?;
             compiled.join().unwrap_or_else(|_| Err(failed("couldn't parse it".to_owned())))
         })
     }
 
-    fn compile_here(expression: &str) -> Result<Self, Vec<Invalid>> {
+    fn compile_in_process(expression: &str) -> Result<Self, Vec<Invalid>> {
         let tables = parse(TABLES, |parser| parser.defs()).unwrap_or_default();
         let definitions = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(tables);
         let functions = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
         let arena = Arena::default();
         let modules = Loader::new(definitions)
             .load(&arena, File { code: expression, path: () })
-            .map_err(|errors| loading(expression, errors))?;
+            .map_err(|errors| load_errors(expression, errors))?;
         let filter = Compiler::default().with_funs(functions).compile(modules).map_err(|errors| {
             let undefined = errors.into_iter().flat_map(|(_, undefined)| undefined);
             undefined
                 .map(|(name, what)| Invalid {
                     message: format!("unknown {} `{name}`", what.as_str()),
-                    span: span_in(expression, name),
+                    span: find_span(expression, name),
                 })
                 .collect::<Vec<_>>()
         })?;
@@ -96,7 +96,9 @@ impl Jq {
 
     /// Runs the filter on one document: strings are returned raw, anything else as JSON.
     pub(crate) fn run(&self, document: &Value, terminal: bool) -> Result<Vec<String>, String> {
-        let Some((expression, place)) = &self.elsewhere else { return self.here(document, terminal) };
+        let Some((expression, place)) = &self.elsewhere else {
+            return self.run_in_process(document, terminal);
+        };
         let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
         let process = match place.take() {
             Some(process) => process,
@@ -105,7 +107,7 @@ impl Jq {
         place.insert(process).run(document, terminal).inspect_err(|_| *place = None)
     }
 
-    fn here(&self, document: &Value, terminal: bool) -> Result<Vec<String>, String> {
+    fn run_in_process(&self, document: &Value, terminal: bool) -> Result<Vec<String>, String> {
         let input = read::parse_single(document.to_string().as_bytes()).map_err(|error| error.to_string())?;
         let context = Ctx::<data::JustLut<Val>>::new(&self.filter.lut, Vars::new([]));
         let mut lines = Vec::new();
@@ -137,17 +139,17 @@ fn print(value: &Val, terminal: bool) -> String {
     if terminal { json::escape(&text) } else { text.into_owned() }
 }
 
-fn loading(expression: &str, errors: jaq_core::load::Errors<&str, ()>) -> Vec<Invalid> {
+fn load_errors(expression: &str, errors: jaq_core::load::Errors<&str, ()>) -> Vec<Invalid> {
     use jaq_core::load::Error;
     let mut found = Vec::new();
     for (_, error) in errors {
         match error {
             Error::Io(missing) => found.extend(missing.into_iter().map(|(path, message)| Invalid {
                 message: format!("modules aren't supported: {message}"),
-                span: span_in(expression, path),
+                span: find_span(expression, path),
             })),
             Error::Lex(errors) => found.extend(errors.into_iter().map(|(expected, rest)| {
-                let start = span_in(expression, rest).start;
+                let start = find_span(expression, rest).start;
                 let end = start + rest.chars().next().map_or(0, char::len_utf8);
                 let unclosed = matches!(expected, lex::Expect::Delim(_));
                 Invalid {
@@ -158,7 +160,7 @@ fn loading(expression: &str, errors: jaq_core::load::Errors<&str, ()>) -> Vec<In
             })),
             Error::Parse(errors) => found.extend(errors.into_iter().map(|(expected, rest)| Invalid {
                 message: format!("expected {}", expected.as_str()),
-                span: span_in(expression, rest),
+                span: find_span(expression, rest),
             })),
         }
     }
@@ -166,7 +168,7 @@ fn loading(expression: &str, errors: jaq_core::load::Errors<&str, ()>) -> Vec<In
 }
 
 /// The position of a part of the expression; its end if the part isn't from the expression.
-fn span_in(expression: &str, part: &str) -> Range<usize> {
+fn find_span(expression: &str, part: &str) -> Range<usize> {
     let whole = expression.as_bytes().as_ptr_range();
     if whole.contains(&part.as_ptr()) || part.as_ptr() == whole.end {
         span(expression, part)
@@ -183,7 +185,7 @@ mod tests {
 
     /// Runs in this process; the program's own tests run filters in a separate one.
     fn run(expression: &str, document: &Value) -> Vec<String> {
-        Jq::compile(expression).unwrap().here(document, false).unwrap()
+        Jq::compile(expression).unwrap().run_in_process(document, false).unwrap()
     }
 
     #[test]
@@ -213,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_runtime_error_is_a_message_and_halt_ends_only_the_filter() {
-        assert!(Jq::compile(".id | keys").unwrap().here(&json!({"id":"a"}), false).is_err());
+        assert!(Jq::compile(".id | keys").unwrap().run_in_process(&json!({"id":"a"}), false).is_err());
         assert_eq!(run("1, halt, 2", &json!(null)), ["1"]);
     }
 

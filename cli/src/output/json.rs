@@ -33,7 +33,7 @@ pub(crate) fn escape(json: &str) -> String {
 }
 
 /// Colors the keys, strings, numbers and literals of a JSON text.
-pub(crate) fn color(json: &str) -> String {
+pub(crate) fn colorize(json: &str) -> String {
     let (mut colored, mut rest) = (String::with_capacity(json.len() * 2), json);
     while let Some(first) = rest.chars().next() {
         let (end, style) = match first {
@@ -109,7 +109,7 @@ mod tests {
     fn colors_only_add_escape_sequences() {
         let document = json!({"a": ["x\\\": \"", -1.5e3, true, null, {}], "b\\": {"": "\\"}});
         for text in [document.to_string(), format!("{document:#}")] {
-            let colored = color(&text);
+            let colored = colorize(&text);
             let plain = [KEY, STRING, NUMBER].iter().fold(colored.clone(), |text, style| {
                 text.replace(&style.render().to_string(), "").replace(&style.render_reset().to_string(), "")
             });

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::jq::Jq;
 use super::pager::Pager;
 use super::table::{Column, Columns};
-use super::terminal::{Terminal, safe, safe_lines};
+use super::terminal::{Terminal, escape_line, safe_lines};
 use super::{color, json, secret};
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Origin};
 use crate::literal;
@@ -90,7 +90,7 @@ impl Out {
     }
 
     /// Whether notes, warnings and errors are JSON: only if JSON was requested explicitly. With only a filter, errors stay text.
-    pub(crate) fn messages_are_json(&self) -> bool {
+    pub(crate) fn has_json_messages(&self) -> bool {
         self.messages_are_json
     }
 
@@ -116,12 +116,12 @@ impl Out {
     /// The requested columns, or all; fails on an unknown name.
     pub(crate) fn columns(&self, all: &[Column]) -> Result<Columns, Fail> {
         if self.columns.is_empty() {
-            return Ok(Columns::all(all));
+            return Ok(Columns::new(all));
         }
         Columns::select(all, &self.columns).map_err(|name| {
             let known: Vec<_> = all.iter().map(|column| column.name).collect();
             let rule = format!("unknown column `{name}`; the columns are: {}", known.join(", "));
-            let hint = keys::meant(name, known);
+            let hint = keys::suggestion_hint(name, known);
             let value = self.columns.join(",");
             let start = value.find(name).unwrap_or(0);
             let span = Some(start..start + name.len());
@@ -140,7 +140,7 @@ impl Out {
                     return Ok(());
                 }
                 let Terminal { width, color_stdout, .. } = self.terminal;
-                let table = columns.human(rows, width, Timestamp::now(), color_stdout) + "\n";
+                let table = columns.render(rows, width, Timestamp::now(), color_stdout) + "\n";
                 match &self.pager {
                     Some(pager) if pager.show(&table) => Ok(()),
                     _ => self.bytes(table.as_bytes()),
@@ -156,10 +156,10 @@ impl Out {
             if let (Some(first), false) = (rows.first(), self.fields.is_empty())
                 && rows.iter().all(|row| json::project(row, &self.fields).1.len() == self.fields.len())
             {
-                return Err(no_field(&self.fields, first));
+                return Err(unknown_fields(&self.fields, first));
             }
             for row in rows {
-                self.bytes(self.text_of(row, false, false)?.as_bytes())?;
+                self.bytes(self.format_document(row, false, false)?.as_bytes())?;
             }
             return Ok(());
         }
@@ -176,7 +176,7 @@ impl Out {
     pub(crate) fn result(&self, lines: &[String], document: &Value) -> Result<(), Fail> {
         match self.form {
             Form::Json => self.document(document),
-            Form::Ndjson => self.document_in(document, false),
+            Form::Ndjson => self.print_document(document, false),
             Form::Human | Form::Tsv => {
                 let mut text = String::new();
                 for line in lines {
@@ -196,28 +196,28 @@ impl Out {
     /// Returns the text for the caller to write.
     pub(crate) fn item_text(&self, line: &str, document: &Value) -> Result<String, Fail> {
         if self.is_json() {
-            return self.text_of(document, false, false);
+            return self.format_document(document, false, false);
         }
-        let line = if self.terminal.stdout { safe(line) } else { line.into() };
+        let line = if self.terminal.stdout { escape_line(line) } else { line.into() };
         Ok(format!("{line}\n"))
     }
 
     /// Prints a JSON document, with fields selected and filtered as requested.
     pub(crate) fn document(&self, document: &Value) -> Result<(), Fail> {
-        self.document_in(document, self.terminal.stdout)
+        self.print_document(document, self.terminal.stdout)
     }
 
-    fn document_in(&self, document: &Value, indented: bool) -> Result<(), Fail> {
-        self.bytes(self.text_of(document, indented, true)?.as_bytes())
+    fn print_document(&self, document: &Value, indented: bool) -> Result<(), Fail> {
+        self.bytes(self.format_document(document, indented, true)?.as_bytes())
     }
 
     /// Formats a JSON document, selected and filtered, with line endings. At least one item must have a selected field.
-    fn text_of(&self, document: &Value, indented: bool, is_whole: bool) -> Result<String, Fail> {
+    fn format_document(&self, document: &Value, indented: bool, is_whole: bool) -> Result<String, Fail> {
         let mut document = std::borrow::Cow::Borrowed(document);
         if !self.fields.is_empty() {
             let (selected, unknown) = json::project(&document, &self.fields);
             if is_whole && unknown.len() == self.fields.len() {
-                return Err(no_field(&unknown, &document));
+                return Err(unknown_fields(&unknown, &document));
             }
             document = std::borrow::Cow::Owned(selected);
             for field in unknown {
@@ -229,7 +229,7 @@ impl Out {
             if self.terminal.stdout {
                 text = json::escape(&text);
                 if self.terminal.color_stdout {
-                    text = json::color(&text);
+                    text = json::colorize(&text);
                 }
             }
             return Ok(text + "\n");
@@ -267,21 +267,21 @@ impl Out {
 
     /// Prints a note; suppressed by `--quiet`.
     pub(crate) fn note(&self, text: &str) {
-        self.noter()(text);
+        self.note_printer()(text);
     }
 
     /// Prints a warning; suppressed by `--quiet`.
     pub(crate) fn warn(&self, text: &str) {
-        self.warner()(text);
+        self.warning_printer()(text);
     }
 
     /// A function that prints notes and may outlive `self`.
-    pub(crate) fn noter(&self) -> impl Fn(&str) + Send + Sync + use<> {
+    pub(crate) fn note_printer(&self) -> impl Fn(&str) + Send + Sync + use<> {
         self.printer("note", String::new())
     }
 
     /// A function that prints warnings and may outlive `self`.
-    pub(crate) fn warner(&self) -> impl Fn(&str) + Send + Sync + use<> {
+    pub(crate) fn warning_printer(&self) -> impl Fn(&str) + Send + Sync + use<> {
         self.printer("warning", color::paint("warning: ", color::WARNING, self.terminal.color_stderr))
     }
 
@@ -294,7 +294,7 @@ impl Out {
             if json {
                 return write_stderr_json(&json!({ kind: { "message": text } }));
             }
-            let text = text.lines().map(safe).collect::<Vec<_>>().join("\n");
+            let text = text.lines().map(escape_line).collect::<Vec<_>>().join("\n");
             write_stderr(&format!("{label}{text}\n"));
         }
     }
@@ -312,7 +312,7 @@ impl Out {
                 if json {
                     write_stderr_json(&json!({ "trace": { "message": line } }));
                 } else {
-                    write_stderr(&format!("{}\n", safe(line)));
+                    write_stderr(&format!("{}\n", escape_line(line)));
                 }
             }
         }
@@ -341,7 +341,7 @@ pub(crate) fn write_stdout(bytes: &[u8]) -> Result<(), Fail> {
         if literal::is_enabled() { std::str::from_utf8(bytes).ok().map(secret::redact) } else { None };
     let bytes = redacted.as_ref().map_or(bytes, |text| text.as_bytes());
     let mut stdout = io::stdout().lock();
-    stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(lost)
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(write_failure)
 }
 
 /// Writes a line of JSON to standard error. Control characters are written as `\u` escapes, which is equivalent JSON.
@@ -356,7 +356,7 @@ pub(crate) fn write_stderr(text: &str) {
 }
 
 /// None of the requested fields exists, but the request has been sent.
-fn no_field(unknown: &[String], document: &Value) -> Fail {
+fn unknown_fields(unknown: &[String], document: &Value) -> Fail {
     let item = document.get("data").and_then(|data| data.get(0)).unwrap_or(document);
     let known: Vec<_> = item.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
     let fields = if unknown.len() == 1 { "field" } else { "fields" };
@@ -364,12 +364,12 @@ fn no_field(unknown: &[String], document: &Value) -> Fail {
     Fail::Local {
         message: format!("unknown {fields} {names}; the fields are: {}", known.join(", ")),
         source: None,
-        hint: unknown.first().and_then(|name| keys::meant(name, known.iter().copied())),
+        hint: unknown.first().and_then(|name| keys::suggestion_hint(name, known.iter().copied())),
     }
 }
 
 /// A closed pipe isn't an error; a full disk is.
-fn lost(error: io::Error) -> Fail {
+fn write_failure(error: io::Error) -> Fail {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return Fail::BrokenPipe;
     }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::json;
 use super::out::{Out, write_stderr};
-use super::terminal::safe;
+use super::terminal::escape_line;
 use crate::settings::ProgressStyle;
 
 /// Smaller uploads finish too soon for a progress bar.
@@ -41,7 +41,7 @@ impl Shown {
         logged: bool,
         bar: impl FnOnce() -> ProgressBar,
     ) -> Self {
-        let json = out.messages_are_json();
+        let json = out.has_json_messages();
         let lines = |json| Self::Lines(Log { json, last: Mutex::new((0, Instant::now())) });
         match style {
             _ if out.is_quiet() => Self::Nothing,
@@ -113,7 +113,7 @@ impl Upload {
         Self(Shown::new(style, out, false, || {
             let template = "{msg} {bar:24} {percent:>3}%  {bytes}/{total_bytes}";
             let bar = bar(template, None, ProgressDrawTarget::hidden());
-            bar.set_message(safe(what).into_owned());
+            bar.set_message(escape_line(what).into_owned());
             bar
         }))
     }

@@ -18,9 +18,9 @@ use serde_json::{Value, json};
 use super::color;
 use super::out::{write_stderr, write_stderr_json};
 use super::snippet;
-use super::terminal::{Terminal, brief, safe, safe_lines};
+use super::terminal::{Terminal, escape_line, safe_lines, shorten};
 use crate::diagnostics::{
-    Diagnostic, Diagnostics, Fail, Kind, NextStep, Operation, Origin, place, repeatable_with,
+    Diagnostic, Diagnostics, Fail, Kind, NextStep, Operation, Origin, line_and_column, repeatable_with,
 };
 
 /// Maximum number of problems in text, to fit a screen; JSON contains all.
@@ -29,7 +29,7 @@ const MAX_SHOWN: usize = 20;
 const MAX_COMMAND: usize = 2_000;
 
 /// The text for standard error, with its final line feed.
-pub(crate) fn human(
+pub(crate) fn render_text(
     fail: &Fail,
     in_flight: Option<&Operation>,
     next: Option<&NextStep>,
@@ -46,18 +46,18 @@ pub(crate) fn human(
     if message.is_empty() {
         return String::new();
     }
-    let mut lines = vec![label("error:", color::FAILURE, &safe_lines(&message), terminal)];
+    let mut lines = vec![format_label("error:", color::FAILURE, &safe_lines(&message), terminal)];
     if verbose {
         let mut cause = source(fail);
         while let Some(error) = cause {
-            lines.push(format!("  caused by: {}", safe(&error.to_string())));
+            lines.push(format!("  caused by: {}", escape_line(&error.to_string())));
             cause = error.source();
         }
     }
     let hints = in_flight.map(|operation| operation.sentence.clone()).into_iter().chain(hints(fail));
-    lines.extend(hints.map(|hint| label("help:", color::HINT, &safe(&hint), terminal)));
+    lines.extend(hints.map(|hint| format_label("help:", color::HINT, &escape_line(&hint), terminal)));
     let next = next.filter(|next| next.command.len() <= MAX_COMMAND);
-    lines.extend(next.map(|next| label("next:", color::HINT, &safe_lines(&next.command), terminal)));
+    lines.extend(next.map(|next| format_label("next:", color::HINT, &safe_lines(&next.command), terminal)));
     lines.join("\n") + "\n"
 }
 
@@ -65,11 +65,13 @@ pub(crate) fn human(
 pub(crate) fn warning(found: &Diagnostic, terminal: &Terminal) -> String {
     let title = "unknown setting, ignored";
     let mut lines = vec![snippet::render(Level::WARNING, title, std::slice::from_ref(found), terminal)];
-    lines.extend(found.hint.iter().map(|hint| label("help:", color::HINT, &safe(hint), terminal)));
+    lines.extend(
+        found.hint.iter().map(|hint| format_label("help:", color::HINT, &escape_line(hint), terminal)),
+    );
     lines.join("\n") + "\n"
 }
 
-fn label(label: &str, style: anstyle::Style, text: &str, terminal: &Terminal) -> String {
+fn format_label(label: &str, style: anstyle::Style, text: &str, terminal: &Terminal) -> String {
     format!("{} {text}", color::paint(label, style, terminal.color_stderr))
 }
 
@@ -81,7 +83,7 @@ pub(crate) fn json(fail: &Fail, in_flight: Option<&Operation>, next: Option<&Nex
         _ => None,
     };
     let sdk = fail.sdk();
-    let found = report.iter().flat_map(|report| &report.found).map(problem);
+    let found = report.iter().flat_map(|report| &report.found).map(problem_json);
     let missing = report.iter().flat_map(|report| &report.missing).map(|missing| {
         json!({ "path": missing.path, "origin": null, "code": "required", "message": format!("{} is required", missing.what) })
     });
@@ -94,7 +96,7 @@ pub(crate) fn json(fail: &Fail, in_flight: Option<&Operation>, next: Option<&Nex
         "kind": fail.kind().name(),
         "exit_code": fail.exit_code(),
         "message": report.as_ref().map_or_else(|| message(fail), title),
-        "outcome": in_flight.map_or_else(|| outcome(fail), |operation| outcome_name(operation.outcome)),
+        "outcome": in_flight.map_or_else(|| outcome_json(fail), |operation| outcome_name(operation.outcome)),
         "retryable": fail.kind() != Kind::CredentialNotSaved && sdk.is_some_and(idempost::Error::is_retryable),
         "recovery": match fail.kind() {
             Kind::CredentialNotSaved => Some(Recovery::Act),
@@ -130,7 +132,7 @@ pub(crate) fn report_in_flight(operation: &Operation, json: bool) {
         let note = json!({ "message": sentence, "outcome": outcome_name(*outcome), "ids": ids, "idempotency_key": idempotency_key });
         return write_stderr_json(&json!({ "note": note }));
     }
-    write_stderr(&format!("{}\n", safe(sentence)));
+    write_stderr(&format!("{}\n", escape_line(sentence)));
 }
 
 fn usage(report: &Diagnostics, terminal: &Terminal) -> String {
@@ -143,17 +145,19 @@ fn usage(report: &Diagnostics, terminal: &Terminal) -> String {
     }
     // Otherwise the headline lists it.
     if !report.missing.is_empty() && (report.summary.is_some() || !report.found.is_empty()) {
-        lines.push(label(
+        lines.push(format_label(
             "missing:",
             color::FAILURE,
-            &safe(&report.missing.iter().map(|missing| missing.what.as_str()).collect::<Vec<_>>().join(", ")),
+            &escape_line(
+                &report.missing.iter().map(|missing| missing.what.as_str()).collect::<Vec<_>>().join(", "),
+            ),
             terminal,
         ));
     }
     let mut hints_seen: Vec<&String> = Vec::new();
     for hint in shown.iter().filter_map(|found| found.hint.as_ref()).chain(&report.help) {
         if !hints_seen.contains(&hint) {
-            lines.push(label("help:", color::HINT, &safe(hint), terminal));
+            lines.push(format_label("help:", color::HINT, &escape_line(hint), terminal));
             hints_seen.push(hint);
         }
     }
@@ -204,12 +208,12 @@ pub(crate) fn sdk_message(error: &idempost::Error) -> String {
         idempost::Error::Unreachable(lost) | idempost::Error::OutcomeUnknown(lost) => {
             format!("{error}: {}", transport_reason(lost))
         }
-        error => chain(error),
+        error => error_chain(error),
     }
 }
 
 /// An error followed by its causes.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -221,7 +225,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 
 /// Why a request failed: how far it got, the system's error, and the number of attempts.
 pub(crate) fn transport_reason(lost: &idempost::error::TransportFailure) -> String {
-    let deepest = deepest(lost).map_or_else(String::new, |text| match plain(&text) {
+    let deepest = innermost_cause(lost).map_or_else(String::new, |text| match plain_reason(&text) {
         "" => String::new(),
         reason => format!(": {reason}"),
     });
@@ -230,7 +234,7 @@ pub(crate) fn transport_reason(lost: &idempost::error::TransportFailure) -> Stri
 }
 
 /// The innermost cause, as worded by a library or the system.
-fn deepest(lost: &idempost::error::TransportFailure) -> Option<String> {
+fn innermost_cause(lost: &idempost::error::TransportFailure) -> Option<String> {
     let mut deepest = lost.transport.source()?;
     while let Some(deeper) = deepest.source() {
         deepest = deeper;
@@ -239,7 +243,7 @@ fn deepest(lost: &idempost::error::TransportFailure) -> Option<String> {
 }
 
 /// A library's reason in plain words; empty if redundant.
-fn plain(reason: &str) -> &str {
+fn plain_reason(reason: &str) -> &str {
     let Some(certificate) = reason.strip_prefix("invalid peer certificate: ") else {
         return if reason.starts_with("tunnel error") { "" } else { reason };
     };
@@ -266,7 +270,7 @@ fn source(fail: &Fail) -> Option<&(dyn std::error::Error + 'static)> {
 }
 
 /// Whether a login was rejected because of its scope.
-fn may_only_send(error: &idempost::Error) -> bool {
+fn is_send_only(error: &idempost::Error) -> bool {
     matches!(error, idempost::Error::Api(api) if api.name == "invalid_permission")
 }
 
@@ -300,13 +304,13 @@ fn hints(fail: &Fail) -> Vec<String> {
                 .to_owned(),
         ),
         (Kind::Auth, _) if is_page => {}
-        (Kind::Auth, _) if may_only_send(error) => {
+        (Kind::Auth, _) if is_send_only(error) => {
             hints.push("this login may only send emails; for all commands: idempost auth login --scope full_access".to_owned());
         }
         (Kind::Auth, _) => {
-            hints.extend(has_unknown_issuer(error).then(|| TRUST.to_owned()));
+            hints.extend(has_unknown_issuer(error).then(|| CA_HINT.to_owned()));
             hints.extend(lacks_certificate(error).then(|| IDENTIFY.to_owned()));
-            hints.extend(what_to_change(error).map(str::to_owned));
+            hints.extend(suggested_change(error).map(str::to_owned));
         }
         _ => {}
     }
@@ -334,7 +338,7 @@ fn hints(fail: &Fail) -> Vec<String> {
 }
 
 /// The change that the same command needs to succeed.
-fn what_to_change(error: &idempost::Error) -> Option<&'static str> {
+fn suggested_change(error: &idempost::Error) -> Option<&'static str> {
     use idempost::Error;
     match error {
         Error::Api(api) => match api.kind() {
@@ -363,7 +367,7 @@ fn has_unknown_issuer(error: &idempost::Error) -> bool {
     let idempost::Error::Unreachable(lost) = error else { return false };
     lost.transport.kind() == TransportErrorKind::Tls
         && (cfg!(not(target_os = "linux"))
-            || deepest(lost).is_some_and(|text| text.contains("UnknownIssuer")))
+            || innermost_cause(lost).is_some_and(|text| text.contains("UnknownIssuer")))
 }
 
 /// Whether the service or a gateway before it requires a client certificate.
@@ -373,7 +377,7 @@ fn lacks_certificate(error: &idempost::Error) -> bool {
 }
 
 const IDENTIFY: &str = "it requires a client certificate: --client-cert FILE (PEM, with its private key)";
-const TRUST: &str = "to trust the authority that signed the service's certificate: --cacert FILE (PEM)";
+const CA_HINT: &str = "to trust the authority that signed the service's certificate: --cacert FILE (PEM)";
 const CHECK_CONNECTION: &str = "check --base-url, the proxy and the certificates: idempost doctor";
 const SANDBOX_PASSWORD: &str = "set IDEMPOST_SANDBOX_AUTH to the sandbox's password";
 const LOG_IN: &str = "log in: idempost auth login; or set IDEMPOST_API_KEY, or pass --api-key-file PATH; to check: idempost doctor";
@@ -386,7 +390,7 @@ fn recovery_name(recovery: Recovery) -> &'static str {
     }
 }
 
-fn outcome(fail: &Fail) -> Value {
+fn outcome_json(fail: &Fail) -> Value {
     let outcome = match fail {
         Fail::Usage(_) | Fail::Auth { .. } => Outcome::NotSent,
         Fail::Sdk(error) | Fail::Repeatable(error) | Fail::UnknownOutcome { error, .. } => error.outcome(),
@@ -421,15 +425,15 @@ fn api(error: &idempost::Error) -> Option<Value> {
 }
 
 /// A problem as JSON.
-pub(crate) fn problem(found: &Diagnostic) -> Value {
+pub(crate) fn problem_json(found: &Diagnostic) -> Value {
     let mut object = json!({
-        "path": brief(&found.problem.path),
-        "origin": found.origin.as_ref().map(origin),
+        "path": shorten(&found.problem.path),
+        "origin": found.origin.as_ref().map(origin_json),
         "code": found.problem.code,
-        "message": brief(&found.problem.message),
+        "message": shorten(&found.problem.message),
     });
     if let Some(what) = &found.problem.found {
-        object["found"] = json!(brief(what));
+        object["found"] = json!(shorten(what));
     }
     if let Some(hint) = &found.hint {
         object["hint"] = json!(hint);
@@ -437,26 +441,28 @@ pub(crate) fn problem(found: &Diagnostic) -> Value {
     object
 }
 
-fn origin(origin: &Origin) -> Value {
+fn origin_json(origin: &Origin) -> Value {
     match origin {
         Origin::Flag { name, n, .. } => json!({ "flag": name, "n": n }),
         Origin::Env { name } => json!({ "env": name }),
-        Origin::File { path, text, span } => placed("file", &path.display().to_string(), text, span.start),
-        Origin::Config { path, text, span } => {
-            placed("config", &path.display().to_string(), text, span.start)
+        Origin::File { path, text, span } => {
+            position_json("file", &path.display().to_string(), text, span.start)
         }
-        Origin::Stdin { text, span } => placed("stdin", "-", text, span.start),
+        Origin::Config { path, text, span } => {
+            position_json("config", &path.display().to_string(), text, span.start)
+        }
+        Origin::Stdin { text, span } => position_json("stdin", "-", text, span.start),
     }
 }
 
-fn placed(key: &str, name: &str, text: &str, at: usize) -> Value {
-    let (line, column) = place(text, at);
+fn position_json(key: &str, name: &str, text: &str, at: usize) -> Value {
+    let (line, column) = line_and_column(text, at);
     json!({ key: name, "line": line, "column": column })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::plain;
+    use super::plain_reason;
 
     #[test]
     fn the_reason_of_a_library_is_in_plain_words() {
@@ -469,7 +475,7 @@ mod tests {
             ("tunnel error: unsuccessful", ""),
             ("Connection refused (os error 111)", "Connection refused (os error 111)"),
         ] {
-            assert_eq!(plain(reason), expected);
+            assert_eq!(plain_reason(reason), expected);
         }
     }
 }

@@ -11,7 +11,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
 use crate::diagnostics::Fail;
-use crate::literal::permit_local;
+use crate::literal::check_local;
 
 /// JSON fields with credentials.
 const CREDENTIALS: [&str; 10] = [
@@ -37,7 +37,7 @@ const MIN_KNOWN: usize = 8;
 static KNOWN: Mutex<Vec<SecretString>> = Mutex::new(Vec::new());
 
 /// Redacts a secret in all further messages.
-pub(crate) fn know(secret: &str) {
+pub(crate) fn register(secret: &str) {
     if secret.len() >= MIN_KNOWN {
         KNOWN.lock().unwrap_or_else(PoisonError::into_inner).push(secret.into());
     }
@@ -55,7 +55,7 @@ pub(crate) fn redact(text: &str) -> Cow<'_, str> {
         let mut from = 0;
         while let Some(at) = text[from..].find(name).map(|at| from + at) {
             from = at + name.len();
-            if let Some(value) = string_after(&text, at, from) {
+            if let Some(value) = find_string(&text, at, from) {
                 from = value.start + REDACTED.len();
                 text.to_mut().replace_range(value, REDACTED);
             }
@@ -65,7 +65,7 @@ pub(crate) fn redact(text: &str) -> Cow<'_, str> {
 }
 
 /// The range of the string that follows a name: `"name": "…"`, each quote after as many backslashes as the first.
-fn string_after(text: &str, start: usize, end: usize) -> Option<Range<usize>> {
+fn find_string(text: &str, start: usize, end: usize) -> Option<Range<usize>> {
     let before = text[..start].strip_suffix('"')?;
     let quote = format!("{}\"", "\\".repeat(before.len() - before.trim_end_matches('\\').len()));
     let rest = text[end..]
@@ -84,12 +84,12 @@ fn string_after(text: &str, start: usize, end: usize) -> Option<Range<usize>> {
 /// Creates a private file for a secret; the file must not exist.
 ///
 /// Created before the request is sent: otherwise an unwritable file would lose the secret.
-pub(crate) fn place(path: &str) -> Result<SecretFile<'_>, Fail> {
+pub(crate) fn create_file(path: &str) -> Result<SecretFile<'_>, Fail> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = permit_local().and_then(|()| options.open(path));
+    let file = check_local().and_then(|()| options.open(path));
     let file = file.map_err(|error| Fail::Local {
         message: format!("couldn't create {path}"),
         hint: (error.kind() == ErrorKind::AlreadyExists)
@@ -139,14 +139,14 @@ pub(crate) fn mask(secret: &str) -> String {
 }
 
 /// Redacts the secrets in a document.
-pub(crate) fn cover(json: &mut Value) {
-    cover_fields(json, &|name| is_secret(name));
+pub(crate) fn redact_secrets(json: &mut Value) {
+    redact_fields(json, &|name| is_secret(name));
 }
 
 /// Redacts the credentials in a result.
 #[cfg(any(feature = "mcp", test))]
-pub(crate) fn cover_credentials(json: &mut Value) {
-    cover_fields(json, &|name| CREDENTIALS.contains(&name));
+pub(crate) fn redact_credentials(json: &mut Value) {
+    redact_fields(json, &|name| CREDENTIALS.contains(&name));
 }
 
 /// Whether a field contains a secret.
@@ -154,18 +154,18 @@ pub(crate) fn is_secret(name: &str) -> bool {
     CREDENTIALS.contains(&name) || OTHERS.contains(&name)
 }
 
-fn cover_fields(json: &mut Value, is_secret: &impl Fn(&str) -> bool) {
+fn redact_fields(json: &mut Value, is_secret: &impl Fn(&str) -> bool) {
     match json {
         Value::Object(fields) => {
             for (name, value) in fields {
                 if is_secret(name) && value.is_string() {
                     *value = REDACTED.into();
                 } else {
-                    cover_fields(value, is_secret);
+                    redact_fields(value, is_secret);
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| cover_fields(item, is_secret)),
+        Value::Array(items) => items.iter_mut().for_each(|item| redact_fields(item, is_secret)),
         Value::String(text) => {
             if let Cow::Owned(redacted) = redact(text) {
                 *text = redacted;
@@ -218,11 +218,11 @@ mod tests {
 
     #[test]
     fn a_known_secret_is_redacted_wherever_it_occurs() {
-        know("sb_known_sentinel");
-        know("short");
+        register("sb_known_sentinel");
+        register("short");
         assert_eq!(redact("Invalid key sb_known_sentinel: short"), "Invalid key [redacted]: short");
         let mut json = json!({"message": "sb_known_sentinel", "code": "c"});
-        cover_credentials(&mut json);
+        redact_credentials(&mut json);
         assert_eq!(json, json!({"message": "[redacted]", "code": "c"}));
     }
 

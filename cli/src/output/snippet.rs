@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-use super::terminal::{Terminal, brief, is_hostile, safe};
+use super::terminal::{Terminal, escape_line, is_hostile, shorten};
 use crate::diagnostics::{Diagnostic, Origin};
 
 /// Maximum length of the underline: an object is underlined only in part.
 const MAX_UNDERLINE: usize = 160;
 /// For longer lines, the renderer shows only a part.
-const WIDEST: usize = 140;
+const MAX_WIDTH: usize = 140;
 
 /// Renders the title and all problems, with their source if they have one. A problem that is the title isn't repeated.
 pub(crate) fn render(
@@ -24,8 +24,8 @@ pub(crate) fn render(
     for found in found {
         let is_title = title.starts_with(&*label(found));
         match found.origin.as_ref().and_then(Source::from_origin) {
-            None if title.starts_with(&line(found)) => {}
-            None => lines.push(line(found)),
+            None if title.starts_with(&render_line(found)) => {}
+            None => lines.push(render_line(found)),
             Some((source, _)) if is_title && is_named(found, &source) && source.text.is_empty() => {}
             Some((source, span)) => {
                 let index = sources.iter().position(|other| other.is_at(&source));
@@ -42,7 +42,7 @@ pub(crate) fn render(
         group = group.element(source.snippet());
     }
     let renderer = if terminal.color_stderr { Renderer::styled() } else { Renderer::plain() };
-    let width = if terminal.stderr { terminal.width } else { WIDEST };
+    let width = if terminal.stderr { terminal.width } else { MAX_WIDTH };
     let mut text = renderer.term_width(width.max(20)).render(&[group]);
     for line in lines {
         text.push_str("\n  ");
@@ -54,7 +54,7 @@ pub(crate) fn render(
 /// The only problem of a report as its headline.
 pub(crate) fn headline(found: &Diagnostic) -> String {
     match found.origin {
-        None | Some(Origin::Env { .. }) => line(found),
+        None | Some(Origin::Env { .. }) => render_line(found),
         Some(_) => label(found),
     }
 }
@@ -62,21 +62,21 @@ pub(crate) fn headline(found: &Diagnostic) -> String {
 fn label(found: &Diagnostic) -> String {
     let problem = &found.problem;
     let text = if problem.path.is_empty() {
-        brief(&problem.message).into_owned()
+        shorten(&problem.message).into_owned()
     } else {
-        format!("{}: {}", brief(&problem.path), brief(&problem.message))
+        format!("{}: {}", shorten(&problem.path), shorten(&problem.message))
     };
-    safe(&text).into_owned()
+    escape_line(&text).into_owned()
 }
 
 /// Renders a problem without source: in the environment, or with a default value.
-pub(crate) fn line(found: &Diagnostic) -> String {
+pub(crate) fn render_line(found: &Diagnostic) -> String {
     let text = match &found.origin {
         Some(Origin::Env { name }) => format!("{name}: {}", label(found)),
         _ => label(found),
     };
     match &found.problem.found {
-        Some(what) => format!("{text} (found `{}`)", safe(&brief(what))),
+        Some(what) => format!("{text} (found `{}`)", escape_line(&shorten(what))),
         None => text,
     }
 }
@@ -111,9 +111,12 @@ impl Source {
         let first = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
         let last = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
         let end = text.floor_char_boundary(span.end.min(last).min(start + MAX_UNDERLINE)).max(start);
-        let (shown, span) = escape_line(&text[first..last], start - first..end - first);
+        let (shown, span) = escape_with_span(&text[first..last], start - first..end - first);
         let first_line = text[..first].matches('\n').count() + 1;
-        Some((Self { name: safe(&name).into_owned(), text: shown, first_line, marks: Vec::new() }, span))
+        Some((
+            Self { name: escape_line(&name).into_owned(), text: shown, first_line, marks: Vec::new() },
+            span,
+        ))
     }
 
     /// Whether both are the same line of the same source.
@@ -128,7 +131,7 @@ impl Source {
         });
         // Cuts text far after the last annotation: it isn't shown, but the renderer would process it.
         let last = self.marks.iter().map(|(span, _)| span.end).max().unwrap_or_default();
-        let end = self.text.floor_char_boundary((last + 2 * WIDEST).min(self.text.len()));
+        let end = self.text.floor_char_boundary((last + 2 * MAX_WIDTH).min(self.text.len()));
         Snippet::source(&self.text[..end])
             .line_start(self.first_line)
             .path(self.name.as_str())
@@ -147,7 +150,7 @@ fn ordinal(n: usize) -> String {
 }
 
 /// Escapes the control characters of a line, and moves the span accordingly.
-fn escape_line(line: &str, span: Range<usize>) -> (String, Range<usize>) {
+fn escape_with_span(line: &str, span: Range<usize>) -> (String, Range<usize>) {
     let mut text = String::with_capacity(line.len());
     let (mut start, mut end) = (None, None);
     for (at, c) in line.char_indices() {
@@ -176,7 +179,7 @@ mod tests {
 
     use super::*;
     use crate::diagnostics::Problem;
-    use crate::diagnostics::place;
+    use crate::diagnostics::line_and_column;
     use crate::settings::{ColorChoice, env::Env};
 
     fn plain() -> Terminal {
@@ -250,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_problem_without_a_source_is_one_line() {
-        let problem = Problem::new("", "setting", "timeout must be above zero").found("0");
+        let problem = Problem::new("", "setting", "timeout must be above zero").with_value("0");
         let origin = Some(Origin::Env { name: "IDEMPOST_TIMEOUT".into() });
         let found = [Diagnostic { problem, origin, hint: None }];
         let rule = "IDEMPOST_TIMEOUT: timeout must be above zero (found `0`)";
@@ -272,6 +275,6 @@ mod tests {
 
     #[test]
     fn positions_are_counted_in_lines_and_characters() {
-        assert_eq!((place("aé\nböc", 0), place("aé\nböc", 7)), ((1, 1), (2, 3)));
+        assert_eq!((line_and_column("aé\nböc", 0), line_and_column("aé\nböc", 7)), ((1, 1), (2, 3)));
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::terminal::safe;
+use super::terminal::escape_line;
 use super::{color, time};
 
 /// The space between two columns.
@@ -52,12 +52,12 @@ impl Column {
     }
 
     /// Takes the value at this JSON pointer instead.
-    pub(crate) const fn at(self, pointer: &'static str) -> Self {
+    pub(crate) const fn pointer(self, pointer: &'static str) -> Self {
         Self { text: Text::At(pointer), ..self }
     }
 
     /// Computes the text from the row instead.
-    pub(crate) const fn of(self, text: fn(&Value) -> String) -> Self {
+    pub(crate) const fn format_with(self, text: fn(&Value) -> String) -> Self {
         Self { text: Text::Of(text), ..self }
     }
 
@@ -69,8 +69,8 @@ impl Column {
     /// The complete text.
     fn text(&self, row: &Value) -> String {
         match self.text {
-            Text::Field => row.get(self.name).map(plain).unwrap_or_default(),
-            Text::At(pointer) => at(row, pointer),
+            Text::Field => row.get(self.name).map(format_value).unwrap_or_default(),
+            Text::At(pointer) => text_at(row, pointer),
             Text::Of(text) => text(row),
         }
     }
@@ -99,7 +99,7 @@ pub(crate) struct Columns(Vec<Column>);
 
 impl Columns {
     /// The default columns of a command.
-    pub(crate) fn all(columns: &[Column]) -> Self {
+    pub(crate) fn new(columns: &[Column]) -> Self {
         Self(columns.to_vec())
     }
 
@@ -119,24 +119,25 @@ impl Columns {
     pub(crate) fn tsv(&self, row: &Value) -> String {
         let cells = self.0.iter().map(|column| {
             let text = column.text(row);
-            let text = if column.kind == Kind::Time { time::rfc3339(&text) } else { text };
+            let text = if column.kind == Kind::Time { time::to_rfc3339(&text) } else { text };
             text.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r")
         });
         cells.collect::<Vec<_>>().join("\t")
     }
 
     /// Heading and rows for a terminal of this width, one line each.
-    pub(crate) fn human(&self, rows: &[Value], width: usize, now: Timestamp, colored: bool) -> String {
+    pub(crate) fn render(&self, rows: &[Value], width: usize, now: Timestamp, colored: bool) -> String {
         let mut cells: Vec<Vec<String>> = rows
             .iter()
             .map(|row| {
                 let cell = |column: &Column| {
                     let text = column.text(row);
-                    let text = if column.kind == Kind::Time { time::relative(&text, now) } else { text };
+                    let text =
+                        if column.kind == Kind::Time { time::format_relative(&text, now) } else { text };
                     // An ID is complete even on a narrower terminal.
                     let width = if column.kind == Kind::Id { width.max(ID_WIDTH) } else { width };
                     // Escapes only the visible part, so that a cell of 10 MB costs no more than a line.
-                    fit(&safe(prefix(&text, (width + 1) * CLUSTER_BYTES)), width)
+                    truncate_to_width(&escape_line(prefix(&text, (width + 1) * CLUSTER_BYTES)), width)
                 };
                 self.0.iter().map(cell).collect()
             })
@@ -203,7 +204,7 @@ impl Columns {
             let value = |row: &Vec<String>| row[index].parse().unwrap_or_default();
             let max = cells.iter().map(value).fold(0.0, f64::max);
             for row in &mut *cells {
-                row[index] = bar(value(row), max, width);
+                row[index] = render_bar(value(row), max, width);
             }
         }
     }
@@ -217,7 +218,11 @@ impl Columns {
     ) -> String {
         let mut line = String::new();
         for (index, (column, &width)) in self.0.iter().zip(widths).enumerate() {
-            let cell = if column.kind == Kind::Id { cells[index].clone() } else { fit(&cells[index], width) };
+            let cell = if column.kind == Kind::Id {
+                cells[index].clone()
+            } else {
+                truncate_to_width(&cells[index], width)
+            };
             let padding = width.saturating_sub(cell.width());
             line += &match style(column, &cell) {
                 Some(style) => color::paint(&cell, style, colored),
@@ -234,7 +239,7 @@ impl Columns {
 }
 
 /// A bar of up to `width` characters, exact to an eighth of one.
-fn bar(value: f64, max: f64, width: usize) -> String {
+fn render_bar(value: f64, max: f64, width: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     if max <= 0.0 {
         return String::new();
@@ -250,7 +255,7 @@ fn bar(value: f64, max: f64, width: usize) -> String {
 }
 
 /// Shortens the text to a number of columns, at a grapheme boundary, with `…` at the end.
-pub(crate) fn fit(text: &str, width: usize) -> String {
+pub(crate) fn truncate_to_width(text: &str, width: usize) -> String {
     let (mut fitted, mut used, mut cut) = (String::new(), 0, 0);
     for cluster in text.graphemes(true) {
         let cluster = prefix(cluster, CLUSTER_BYTES);
@@ -275,13 +280,13 @@ fn prefix(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
-/// The text at a JSON pointer, formatted by [`plain`].
-pub(crate) fn at(row: &Value, pointer: &str) -> String {
-    row.pointer(pointer).map(plain).unwrap_or_default()
+/// The text at a JSON pointer, formatted by [`format_value`].
+pub(crate) fn text_at(row: &Value, pointer: &str) -> String {
+    row.pointer(pointer).map(format_value).unwrap_or_default()
 }
 
 /// Strings unchanged, lists comma-separated, null as an empty text.
-fn plain(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
@@ -314,7 +319,7 @@ mod tests {
     }
 
     fn human(rows: &[Value], width: usize) -> String {
-        Columns::all(COLUMNS).human(rows, width, "2026-03-01T12:00:00Z".parse().unwrap(), false)
+        Columns::new(COLUMNS).render(rows, width, "2026-03-01T12:00:00Z".parse().unwrap(), false)
     }
 
     #[test]
@@ -373,7 +378,7 @@ mod tests {
     #[test]
     fn a_pipe_gets_complete_values_with_tabs_and_line_feeds_escaped() {
         assert_eq!(
-            Columns::all(COLUMNS).tsv(&email("a\tb\nc\\")),
+            Columns::new(COLUMNS).tsv(&email("a\tb\nc\\")),
             "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794\tada@example.com\ta\\tb\\nc\\\\\tdelivered\t2026-03-01T11:59:56Z"
         );
     }
@@ -388,15 +393,15 @@ mod tests {
 
     #[test]
     fn bars_are_proportional_to_the_largest_value_at_every_width() {
-        assert_eq!(bar(10.0, 10.0, BAR), "█".repeat(BAR));
-        assert_eq!(bar(5.0, 10.0, BAR), "█".repeat(BAR / 2));
-        assert_eq!(bar(0.1, 10.0, BAR), "▎");
-        assert_eq!((bar(0.0, 10.0, BAR), bar(0.0, 0.0, BAR)), (String::new(), String::new()));
+        assert_eq!(render_bar(10.0, 10.0, BAR), "█".repeat(BAR));
+        assert_eq!(render_bar(5.0, 10.0, BAR), "█".repeat(BAR / 2));
+        assert_eq!(render_bar(0.1, 10.0, BAR), "▎");
+        assert_eq!((render_bar(0.0, 10.0, BAR), render_bar(0.0, 0.0, BAR)), (String::new(), String::new()));
 
         let sent = Column::new("sent", "SENT", Kind::Text);
-        let columns = Columns::all(&[sent, Column::new("delivered", "DELIVERED", Kind::Text), sent.bars()]);
+        let columns = Columns::new(&[sent, Column::new("delivered", "DELIVERED", Kind::Text), sent.bars()]);
         let rows = [json!({"sent": 100, "delivered": 9}), json!({"sent": 50, "delivered": 5}), json!({})];
-        let shown = |width| columns.human(&rows, width, Timestamp::UNIX_EPOCH, false);
+        let shown = |width| columns.render(&rows, width, Timestamp::UNIX_EPOCH, false);
         for (width, bar) in [(80, BAR), (41, BAR), (31, 14), (25, 8)] {
             let (full, half) = ("█".repeat(bar), "█".repeat(bar / 2));
             assert_eq!(
@@ -410,17 +415,20 @@ mod tests {
     #[test]
     fn text_is_cut_at_grapheme_boundaries() {
         // G-03, G-07
-        assert_eq!(fit("漢字漢字", 5), "漢字…");
-        assert_eq!(fit("漢字漢字", 4), "漢…");
-        assert_eq!(fit("a👩🏽‍🚀bcd", 4), "a👩🏽‍🚀…");
-        assert_eq!(fit("abc", 3), "abc");
-        assert_eq!((fit("abc", 1), fit("abc", 0)), ("…".to_owned(), String::new()));
+        assert_eq!(truncate_to_width("漢字漢字", 5), "漢字…");
+        assert_eq!(truncate_to_width("漢字漢字", 4), "漢…");
+        assert_eq!(truncate_to_width("a👩🏽‍🚀bcd", 4), "a👩🏽‍🚀…");
+        assert_eq!(truncate_to_width("abc", 3), "abc");
+        assert_eq!(
+            (truncate_to_width("abc", 1), truncate_to_width("abc", 0)),
+            ("…".to_owned(), String::new())
+        );
     }
 
     #[test]
     fn a_colored_state_is_still_its_word() {
         let now = "2026-03-01T12:00:00Z".parse().unwrap();
-        let text = Columns::all(COLUMNS).human(&[email("Hi")], 80, now, true);
+        let text = Columns::new(COLUMNS).render(&[email("Hi")], 80, now, true);
         assert!(text.contains("\u{1b}[32mdelivered\u{1b}[0m"), "{text:?}");
     }
 
@@ -428,7 +436,7 @@ mod tests {
         #[test]
         fn no_text_is_wider_than_its_column(text in any::<String>(), width in 0_usize..40) {
             // G-03, G-07
-            let fitted = fit(&safe(&text), width);
+            let fitted = truncate_to_width(&escape_line(&text), width);
             prop_assert!(fitted.width() <= width, "{fitted:?}");
         }
     }

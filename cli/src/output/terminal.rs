@@ -1,6 +1,6 @@
 //! Properties of the terminal, and escaping of untrusted text.
 //!
-//! [`safe`] shows control characters, and characters that reorder text, as `\u{…}`; all text output passes through it. JSON stays lossless.
+//! [`escape_line`] shows control characters, and characters that reorder text, as `\u{…}`; all text output passes through it. JSON stays lossless.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -104,7 +104,7 @@ fn supports_color(terminal: bool, env: &Env, choice: ColorChoice) -> bool {
 }
 
 /// Shortens a text of any length, and appends its length in bytes.
-pub(crate) fn brief(text: &str) -> Cow<'_, str> {
+pub(crate) fn shorten(text: &str) -> Cow<'_, str> {
     const MAX_BYTES: usize = 1_000;
     if text.len() <= MAX_BYTES {
         return Cow::Borrowed(text);
@@ -113,7 +113,7 @@ pub(crate) fn brief(text: &str) -> Cow<'_, str> {
 }
 
 /// Escapes text for one line of a terminal, including line feeds and tabs.
-pub(crate) fn safe(text: &str) -> Cow<'_, str> {
+pub(crate) fn escape_line(text: &str) -> Cow<'_, str> {
     escape(text, is_hostile)
 }
 
@@ -164,7 +164,7 @@ mod tests {
         #[test]
         fn no_control_or_bidirectional_character_survives(text in any::<String>()) {
             // G-02
-            prop_assert!(!safe(&text).chars().any(is_hostile));
+            prop_assert!(!escape_line(&text).chars().any(is_hostile));
             prop_assert!(!safe_lines(&text).chars().any(|c| is_hostile(c) && c != '\n' && c != '\t'));
         }
 
@@ -175,19 +175,19 @@ mod tests {
         ) {
             // G-01, G-02
             let text = format!("a{c}b");
-            prop_assert_eq!(safe(&text), format!("a\\u{{{:x}}}b", u32::from(c)));
+            prop_assert_eq!(escape_line(&text), format!("a\\u{{{:x}}}b", u32::from(c)));
         }
 
         #[test]
         fn printable_text_is_unchanged(text in "[ -~äöüéßЖ漢字😀👩🏽‍🚀]*") {
-            prop_assert_eq!(safe(&text), text.as_str());
+            prop_assert_eq!(escape_line(&text), text.as_str());
         }
     }
 
     #[test]
     fn a_clipboard_escape_sequence_is_shown_and_has_no_effect() {
         // G-01
-        assert_eq!(safe("\u{1b}]52;c;YQ==\u{7}x"), "\\u{1b}]52;c;YQ==\\u{7}x");
+        assert_eq!(escape_line("\u{1b}]52;c;YQ==\u{7}x"), "\\u{1b}]52;c;YQ==\\u{7}x");
         assert_eq!(safe_lines("a\n\tb\r"), "a\n\tb\\u{d}");
         assert_eq!(safe_lines("a\r\nb\r\r\n"), "a\nb\\u{d}\n");
     }

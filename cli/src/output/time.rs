@@ -8,12 +8,12 @@ pub(crate) fn read(text: &str) -> Option<Timestamp> {
 }
 
 /// For a pipe: RFC 3339 in UTC. Any other text is returned unchanged.
-pub(crate) fn rfc3339(text: &str) -> String {
+pub(crate) fn to_rfc3339(text: &str) -> String {
     read(text).map_or_else(|| text.to_owned(), |at| at.to_string())
 }
 
 /// Human-readable: `4s ago`, `2m ago`, `in 3h`; after 30 days the date. Any other text is returned unchanged.
-pub(crate) fn relative(text: &str, now: Timestamp) -> String {
+pub(crate) fn format_relative(text: &str, now: Timestamp) -> String {
     let Some(at) = read(text) else { return text.to_owned() };
     let seconds = now.as_second() - at.as_second();
     let (past, seconds) = (seconds >= 0, seconds.unsigned_abs());
@@ -43,14 +43,14 @@ mod tests {
             ("2026-03-01T12:05:00Z", "in 5m"),
             ("soon", "soon"),
         ] {
-            assert_eq!(relative(text, now), shown, "{text}");
+            assert_eq!(format_relative(text, now), shown, "{text}");
         }
     }
 
     #[test]
     fn a_pipe_always_gets_rfc_3339() {
-        assert_eq!(rfc3339("2026-04-03 22:13:42.674981+00"), "2026-04-03T22:13:42.674981Z");
-        assert_eq!(rfc3339("2026-04-03T22:13:42.674+02:00"), "2026-04-03T20:13:42.674Z");
-        assert_eq!(rfc3339("never"), "never");
+        assert_eq!(to_rfc3339("2026-04-03 22:13:42.674981+00"), "2026-04-03T22:13:42.674981Z");
+        assert_eq!(to_rfc3339("2026-04-03T22:13:42.674+02:00"), "2026-04-03T20:13:42.674Z");
+        assert_eq!(to_rfc3339("never"), "never");
     }
 }

@@ -61,7 +61,7 @@ pub(super) enum Form {
     Attachments,
 }
 
-pub(crate) const ID: &[Field] = &[Field::place("id", "ID", "ID of the resource")];
+pub(crate) const ID: &[Field] = &[Field::positional("id", "ID", "ID of the resource")];
 
 /// The polling interval of a followed list.
 pub(crate) const INTERVAL: Field = Field::new("interval", "DURATION", "Polling interval [default: 2s]");
@@ -103,12 +103,16 @@ impl Field {
     }
 
     /// A positional argument.
-    pub(crate) const fn place(name: &'static str, value: &'static str, help: &'static str) -> Self {
+    pub(crate) const fn positional(name: &'static str, value: &'static str, help: &'static str) -> Self {
         Self { form: Form::Place, ..Self::new(name, value, help) }
     }
 
     /// A positional argument that may also be given as a flag with the field's name.
-    pub(crate) const fn place_or_flag(name: &'static str, value: &'static str, help: &'static str) -> Self {
+    pub(crate) const fn positional_or_flag(
+        name: &'static str,
+        value: &'static str,
+        help: &'static str,
+    ) -> Self {
         Self { form: Form::PlaceOrFlag, ..Self::new(name, value, help) }
     }
 
@@ -120,7 +124,7 @@ impl Field {
     }
 
     /// The name of the argument, if it isn't the field's.
-    pub(crate) const fn named(mut self, id: &'static str) -> Self {
+    pub(crate) const fn arg_id(mut self, id: &'static str) -> Self {
         self.id = id;
         self
     }
@@ -210,13 +214,13 @@ impl Field {
     }
 
     /// Several values may follow one flag, or be positional arguments.
-    pub(crate) const fn several(mut self) -> Self {
+    pub(crate) const fn multiple(mut self) -> Self {
         self.several = true;
         self
     }
 
     /// `--clear` empties the list.
-    pub(crate) const fn empties(mut self) -> Self {
+    pub(crate) const fn clear_to_empty(mut self) -> Self {
         self.empties = true;
         self
     }
@@ -228,13 +232,13 @@ impl Field {
     }
 
     /// The setting `from` is the default.
-    pub(crate) const fn sender(mut self) -> Self {
+    pub(crate) const fn default_sender(mut self) -> Self {
         self.is_sender = true;
         self
     }
 
     /// The row's `fill` reads it.
-    pub(crate) const fn by_hand(mut self) -> Self {
+    pub(crate) const fn manual(mut self) -> Self {
         self.by_hand = true;
         self
     }
@@ -285,7 +289,7 @@ impl Field {
     }
 
     /// Its name for `--clear`.
-    pub(super) fn cleared(&self) -> Cow<'static, str> {
+    pub(super) fn clear_name(&self) -> Cow<'static, str> {
         self.clear.map_or_else(|| self.long(), Cow::from)
     }
 

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::Verb;
 use super::field::{Field, Form};
-use crate::actions::attachments::{InboxArgs, contents_of};
+use crate::actions::attachments::{InboxArgs, describe_contents};
 use crate::actions::dry_run::Content;
 use crate::actions::{html_command, wait};
 use crate::context::Context;
@@ -130,16 +130,16 @@ impl<'a> Given<'a> {
     }
 
     /// Whether a switch is set.
-    pub(crate) fn switch(&self, id: &str) -> bool {
+    pub(crate) fn is_set(&self, id: &str) -> bool {
         self.matches.try_get_one::<bool>(id).ok().flatten().copied().unwrap_or_default()
     }
 
     /// The message if the outcome is unknown.
-    pub(crate) fn unknown(&self) -> String {
+    pub(crate) fn unknown_outcome(&self) -> String {
         let ids = self.ids.0.iter().enumerate();
         let message = ids
             .fold(self.verb.unknown.to_owned(), |message, (n, id)| message.replace(&format!("{{{n}}}"), id));
-        self.verb.fields.iter().fold(message, |message, field| match field.name_in(&message) {
+        self.verb.fields.iter().fold(message, |message, field| match field.find_placeholder(&message) {
             Some(mark) => message.replace(&mark, &field.value(self)),
             None => message,
         })
@@ -158,7 +158,7 @@ impl<'a> Given<'a> {
     }
 
     /// The flags of every change.
-    pub(crate) fn flags_of_change(&self, flags: &mut Flags) -> Plan {
+    pub(crate) fn mutation_flags(&self, flags: &mut Flags) -> Plan {
         let key = self.text("idempotency_key");
         flags.field("/idempotency_key", "--idempotency-key", key);
         let key = flags.idempotency_key(key);
@@ -172,7 +172,7 @@ impl<'a> Given<'a> {
     /// Reads the arguments of a change without a body.
     pub(crate) async fn plan_change(&self, context: &Context) -> Result<Plan, Fail> {
         let mut flags = self.flags(context).await;
-        let plan = self.flags_of_change(&mut flags);
+        let plan = self.mutation_flags(&mut flags);
         flags.finish()?;
         Ok(plan)
     }
@@ -194,7 +194,7 @@ impl<'a> Given<'a> {
             body.is_unknown = json.is_none();
             body.json = json.unwrap_or_default();
             body.is_touched = body.is_unknown || !body.json.is_empty();
-            body.contents = contents_of(&body.json);
+            body.contents = describe_contents(&body.json);
         }
         for field in self.verb.fields {
             // Settings that can't be read fail the call.
@@ -283,9 +283,9 @@ impl<'a> Given<'a> {
         self.clear(&mut body);
         let Body { json, mut flags, unread, is_unknown, is_touched, attachments, contents, .. } = body;
         if change == Change::Update && !is_touched {
-            flags.missing("a field to change");
+            flags.add_missing("a field to change");
         }
-        let plan = Plan { contents, ..self.flags_of_change(&mut flags) };
+        let plan = Plan { contents, ..self.mutation_flags(&mut flags) };
         let (input, problems) = match read(&Value::Object(json), attachments) {
             Ok(input) => (Some(input), None),
             Err(problems) => (None, Some(problems)),
@@ -332,7 +332,7 @@ impl Field {
     fn collect(&self, given: &Given<'_>, known: &[fields::Field], body: &mut Body) {
         let pointer = format!("/{}", self.name);
         if self.is_switch {
-            if given.switch(self.id) {
+            if given.is_set(self.id) {
                 body.set(self.name, true.into());
             }
             return;
@@ -340,11 +340,11 @@ impl Field {
         let kind = self.kind(known);
         let (label, values) = self.argument(given);
         if values.is_empty() && self.is_missed(known) {
-            body.flags.missing(label.as_ref());
+            body.flags.add_missing(label.as_ref());
         }
         if let Kind::List(_) = kind {
             let values = self.map.map_or_else(|| values.clone(), |map| map(values.clone()));
-            body.flags.list(&pointer, label.clone(), &values);
+            body.flags.declare_list(&pointer, label.clone(), &values);
             if let (Kind::List(Kind::Choice(choices)), true) = (kind, known.is_empty()) {
                 let rule = format!("{label} must be one of {}", choices.join(", "));
                 for (i, value) in
@@ -367,7 +367,7 @@ impl Field {
             Kind::Choice(choices)
                 if (known.is_empty() || self.name.contains('/')) && !choices.contains(&text.as_str()) =>
             {
-                Err(or(choices))
+                Err(join_or(choices))
             }
             _ => Ok(text.clone().into()),
         };
@@ -382,14 +382,14 @@ impl Field {
     }
 
     /// The field's placeholder in a message, if it has one: `{email}`.
-    fn name_in(&self, message: &str) -> Option<String> {
+    fn find_placeholder(&self, message: &str) -> Option<String> {
         let mark = format!("{{{}}}", self.id());
         message.contains(&mark).then_some(mark)
     }
 }
 
 /// `a, b or c`.
-fn or(choices: &[&str]) -> String {
+fn join_or(choices: &[&str]) -> String {
     match choices {
         [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
         _ => choices.concat(),

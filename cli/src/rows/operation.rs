@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::Verb;
 use super::given::{Change, Given, Ids, Plan};
-use crate::actions::mutation::{self, Make, Mutation, document};
+use crate::actions::mutation::{self, BuildCall, Mutation, document};
 use crate::actions::pages::{self, Match};
 use crate::actions::tail::{self, View};
 use crate::actions::trace;
@@ -33,8 +33,8 @@ pub(crate) trait Operation: Sync {
     }
 
     /// The arguments that the operation implies.
-    fn takes(&self) -> Takes {
-        Takes::Nothing
+    fn arguments(&self) -> Arguments {
+        Arguments::Nothing
     }
 
     /// Adds texts and arguments to the parser.
@@ -47,7 +47,7 @@ pub(crate) trait Operation: Sync {
 
 /// Arguments implied by an operation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Takes {
+pub(crate) enum Arguments {
     Nothing,
     /// `--dry-run`
     DryRun,
@@ -174,7 +174,7 @@ pub(crate) struct Checked<T>(pub(crate) fn(&Client, &Given<'_>) -> Call<T>);
 pub(crate) struct With<I>(pub(crate) for<'a> fn(I, Plan, Given<'a>, &'a Context) -> Done<'a>);
 
 /// A function of the arguments.
-pub(crate) struct Run(pub(crate) Takes, pub(crate) for<'a> fn(Given<'a>, &'a Context) -> Done<'a>);
+pub(crate) struct Run(pub(crate) Arguments, pub(crate) for<'a> fn(Given<'a>, &'a Context) -> Done<'a>);
 
 /// A hand-written command: its arguments and its function.
 pub(crate) struct Own<A>(pub(crate) for<'a> fn(A, &'a Context) -> Done<'a>);
@@ -194,8 +194,8 @@ macro_rules! operation {
                 $fields
             }
 
-            fn takes(&self) -> Takes {
-                let takes: fn(&Self) -> Takes = $takes;
+            fn arguments(&self) -> Arguments {
+                let takes: fn(&Self) -> Arguments = $takes;
                 takes(self)
             }
 
@@ -207,11 +207,11 @@ macro_rules! operation {
     };
 }
 
-operation!([T: Response] Show<T>, &[], |_| Takes::Nothing, |operation, given, context| {
+operation!([T: Response] Show<T>, &[], |_| Arguments::Nothing, |operation, given, context| {
     show(&given, &|client| operation.0(client, &given.ids).response(), record::lines, context).await
 });
 
-operation!([T: Response] ShowAs<T>, &[], |_| Takes::Nothing, |operation, given, context| {
+operation!([T: Response] ShowAs<T>, &[], |_| Arguments::Nothing, |operation, given, context| {
     show(&given, &|client| operation.0(client, &given.ids).response(), operation.1, context).await
 });
 
@@ -233,21 +233,21 @@ async fn list(
     let Some(part) = part else { return Ok(()) };
     let list = make(&context.client()?, given);
     let shown = pages::show(list, &part, filter.as_deref(), &columns, context).await?;
-    pages::footer(&shown, if filter.is_some() { nothing } else { table.nothing }, context);
+    pages::print_footer(&shown, if filter.is_some() { nothing } else { table.nothing }, context);
     Ok(())
 }
 
-operation!([T: Item] Pages<T>, &[], |operation| Takes::Pages(operation.0), |operation, given, context| {
+operation!([T: Item] Pages<T>, &[], |operation| Arguments::Pages(operation.0), |operation, given, context| {
     let make = |client: &Client, given: &Given<'_>| operation.1(client, given).as_json();
     list(operation.0, &make, |_, _| None, "", &given, context).await
 });
 
-operation!([T: Item] Filtered<T>, &[], |_| Takes::Pages(Paging::Usual), |operation, given, context| {
+operation!([T: Item] Filtered<T>, &[], |_| Arguments::Pages(Paging::Usual), |operation, given, context| {
     let make = |client: &Client, _: &Given<'_>| operation.0(client).as_json();
     list(Paging::Usual, &make, operation.1, operation.2, &given, context).await
 });
 
-operation!([T: Item] Tail<T>, &[], |_| Takes::Nothing, |operation, given, context| {
+operation!([T: Item] Tail<T>, &[], |_| Arguments::Nothing, |operation, given, context| {
     let Tail(list, filter, items, fields) = *operation;
     follow(&|client| list(client).as_json(), filter, items, fields, &given, context).await
 });
@@ -265,7 +265,7 @@ async fn follow(
     let columns = table.columns(context)?;
     let mut flags = given.flags(context).await;
     let filter = filter(given, &mut flags);
-    let interval = tail::interval(given.text("interval"), &mut flags);
+    let interval = tail::parse_interval(given.text("interval"), &mut flags);
     flags.finish()?;
     let client = context.client()?;
     let selects = |row: &Value| filter.as_ref().is_none_or(|filter| filter(row) == Match::Yes);
@@ -273,56 +273,56 @@ async fn follow(
     tail::follow(&|| list(&client), &selects, &view, context).await
 }
 
-operation!([T: Response] Act<T>, &[], |_| Takes::DryRun, |operation, given, context| {
+operation!([T: Response] Act<T>, &[], |_| Arguments::DryRun, |operation, given, context| {
     let plan = given.plan_change(context).await?;
     execute(&given, &plan, context, &|client| operation.0(client, &given.ids).response()).await
 });
 
-operation!([T: Response] Repeat<T>, &[], |_| Takes::Key, |operation, given, context| {
+operation!([T: Response] Repeat<T>, &[], |_| Arguments::Key, |operation, given, context| {
     let plan = given.plan_change(context).await?;
     execute(&given, &plan, context, &|client| operation.0(client, &given.ids).response()).await
 });
 
-operation!([T: Response] Delete<T>, &[], |_| Takes::DryRun, |operation, given, context| {
-    let make: &Make<'_> = &|client| operation.0(client, &given.ids).response();
+operation!([T: Response] Delete<T>, &[], |_| Arguments::DryRun, |operation, given, context| {
+    let make: &BuildCall<'_> = &|client| operation.0(client, &given.ids).response();
     let plan = given.plan_change(context).await?;
     mutation::confirm_delete(plan.dry_run.is_some(), context, make).await?;
     execute(&given, &plan, context, make).await
 });
 
-operation!([T: Response] Name<T>, Named::FIELDS, |_| Takes::Body, |operation, given, context| {
+operation!([T: Response] Name<T>, Named::FIELDS, |_| Arguments::Body, |operation, given, context| {
     let client = context.client_for_preview()?;
-    let check = |named: &Named| invalid(operation.0(&client, &given.ids, &named.name));
-    let read = |json: &Value, files| read_input(json, files, unattached, check);
+    let check = |named: &Named| check_call(operation.0(&client, &given.ids, &named.name));
+    let read = |json: &Value, files| read_input(json, files, without_attachments, check);
     let (named, plan) = given.plan(Change::Create, read, context).await?;
     execute(&given, &plan, context, &|client| operation.0(client, &given.ids, &named.name).response()).await
 });
 
-operation!([I: Input + 'static, T: Response] Create<I, T>, I::FIELDS, |_| Takes::Body, |operation, given, context| {
-    change(Change::Create, unattached, operation.0, &given, context).await
+operation!([I: Input + 'static, T: Response] Create<I, T>, I::FIELDS, |_| Arguments::Body, |operation, given, context| {
+    change(Change::Create, without_attachments, operation.0, &given, context).await
 });
 
-operation!([I: Input + 'static, T: Response] Update<I, T>, I::FIELDS, |_| Takes::Body, |operation, given, context| {
-    change(Change::Update, unattached, operation.0, &given, context).await
+operation!([I: Input + 'static, T: Response] Update<I, T>, I::FIELDS, |_| Arguments::Body, |operation, given, context| {
+    change(Change::Update, without_attachments, operation.0, &given, context).await
 });
 
 operation!(
     [I: Input + 'static, T: Response] Compose<I, T>,
     I::FIELDS,
     |operation| match operation.0 {
-        Change::Create => Takes::Send,
-        Change::Update => Takes::Body,
+        Change::Create => Arguments::Send,
+        Change::Update => Arguments::Body,
     },
     |operation, given, context| change(operation.0, operation.1, operation.2, &given, context).await
 );
 
-operation!([I: Input + 'static] With<I>, I::FIELDS, |_| Takes::Body, |operation, given, context| {
-    let read = |json: &Value, files| read_input(json, files, unattached, I::check);
+operation!([I: Input + 'static] With<I>, I::FIELDS, |_| Arguments::Body, |operation, given, context| {
+    let read = |json: &Value, files| read_input(json, files, without_attachments, I::check);
     let (input, plan) = given.plan(Change::Create, read, context).await?;
     operation.0(input, plan, given, context).await
 });
 
-operation!([I: Input + 'static, T: Response] Parse<I, T>, I::FIELDS, |_| Takes::Body, |operation, given, context| {
+operation!([I: Input + 'static, T: Response] Parse<I, T>, I::FIELDS, |_| Arguments::Body, |operation, given, context| {
     let (input, plan) = given.plan(Change::Create, |json, _| operation.0(json), context).await?;
     execute(&given, &plan, context, &|client| operation.1(client, &given.ids, &input).response()).await
 });
@@ -330,19 +330,19 @@ operation!([I: Input + 'static, T: Response] Parse<I, T>, I::FIELDS, |_| Takes::
 operation!(
     [I: Input + 'static, T: Response, U: Response] ShowOrUpdate<I, T, U>,
     I::FIELDS,
-    |_| Takes::Body,
+    |_| Arguments::Body,
     |operation, given, context| {
         if given.is_empty() {
             return show(&given, &|client| operation.0(client, &given.ids).response(), record::lines, context).await;
         }
-        change(Change::Update, unattached, operation.1, &given, context).await
+        change(Change::Update, without_attachments, operation.1, &given, context).await
     }
 );
 
-operation!([T: Response] Checked<T>, &[], |_| Takes::DryRun, |operation, given, context| {
+operation!([T: Response] Checked<T>, &[], |_| Arguments::DryRun, |operation, given, context| {
     let mut flags = given.flags(context).await;
-    let plan = given.flags_of_change(&mut flags);
-    flags.add_problems(invalid(operation.0(&context.client_for_preview()?, &given)));
+    let plan = given.mutation_flags(&mut flags);
+    flags.add_problems(check_call(operation.0(&context.client_for_preview()?, &given)));
     flags.finish()?;
     execute(&given, &plan, context, &|client| operation.0(client, &given).response()).await
 });
@@ -352,13 +352,13 @@ operation!([] Run, &[], |operation| operation.0, |operation, given, context| ope
 /// Fetches and prints a record, or opens its page.
 pub(crate) async fn show(
     given: &Given<'_>,
-    make: &Make<'_>,
+    make: &BuildCall<'_>,
     lines: fn(&Value) -> Vec<String>,
     context: &Context,
 ) -> Result<(), Fail> {
     let client = context.client()?;
     let document = document(&trace::respond(context, &|| make(&client)).await?);
-    match given.verb.web.filter(|_| given.switch("web")) {
+    match given.verb.web.filter(|_| given.is_set("web")) {
         Some(page) => page.open(&document, &client, context).await,
         None => context.out.result(&lines(&document), &document),
     }
@@ -378,7 +378,7 @@ async fn change<I: Input, T: Response>(
 }
 
 /// Problems that the call would report before sending.
-fn invalid<T: Send + 'static>(call: Call<T>) -> Result<(), Problems> {
+fn check_call<T: Send + 'static>(call: Call<T>) -> Result<(), Problems> {
     match call.preview() {
         Err(idempost::Error::Invalid(problems)) => Err(problems),
         _ => Ok(()),
@@ -398,7 +398,7 @@ fn read_input<I: Input>(
 }
 
 /// For inputs without attachments.
-fn unattached<I>(input: I, _: Attachment) -> I {
+fn without_attachments<I>(input: I, _: Attachment) -> I {
     input
 }
 
@@ -431,13 +431,13 @@ pub(crate) async fn execute(
     given: &Given<'_>,
     plan: &Plan,
     context: &Context,
-    make: &Make<'_>,
+    make: &BuildCall<'_>,
 ) -> Result<(), Fail> {
-    let has_key = matches!(given.verb.operation.takes(), Takes::Send | Takes::Key);
+    let has_key = matches!(given.verb.operation.arguments(), Arguments::Send | Arguments::Key);
     let key = plan.key.clone().or_else(|| has_key.then(IdempotencyKey::random));
     let unknown_outcome = match &key {
         Some(key) => repeatable_with("the request may have been executed", key),
-        None => given.unknown(),
+        None => given.unknown_outcome(),
     };
     let mutation = Mutation {
         dry_run: plan.dry_run,

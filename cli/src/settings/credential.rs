@@ -47,7 +47,10 @@ pub(crate) fn find(file: Option<&str>, env: &Env) -> Result<Option<Setting<Crede
 /// Reads an API key from standard input: everything, or one line from a terminal.
 pub(crate) fn read_key(terminal: bool) -> Result<SecretString, Diagnostics> {
     let invalid = |rule: String| {
-        Diagnostics::one(Problem::new("", "credential", rule), Some(Origin::flag("--with-token", "-")))
+        Diagnostics::from_problem(
+            Problem::new("", "credential", rule),
+            Some(Origin::flag("--with-token", "-")),
+        )
     };
     let text = if terminal { read_line() } else { read("-") };
     let text = text.map_err(|error| invalid(format!("couldn't read the API key: {error}")))?;

@@ -43,7 +43,7 @@ impl Env {
 }
 
 /// Parses a boolean: `1 true yes on` and their opposites, ignoring case.
-pub(crate) fn switch(text: &str) -> Option<bool> {
+pub(crate) fn parse_bool(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "1" | "true" | "yes" | "on" => Some(true),
         "0" | "false" | "no" | "off" => Some(false),
@@ -74,9 +74,9 @@ mod tests {
     #[test]
     fn a_switch_is_one_of_eight_words() {
         assert_eq!(
-            [switch("Yes"), switch("1"), switch("OFF"), switch("no")],
+            [parse_bool("Yes"), parse_bool("1"), parse_bool("OFF"), parse_bool("no")],
             [Some(true), Some(true), Some(false), Some(false)]
         );
-        assert_eq!([switch("2"), switch("maybe"), switch("")], [None; 3]);
+        assert_eq!([parse_bool("2"), parse_bool("maybe"), parse_bool("")], [None; 3]);
     }
 }

@@ -8,7 +8,7 @@ use toml_edit::{Document, DocumentMut, Item, Table, TableLike, Value};
 
 use super::keys::{self, KEYS};
 use super::secrets;
-use crate::diagnostics::{Diagnostic, Fail, Origin, place};
+use crate::diagnostics::{Diagnostic, Fail, Origin, line_and_column};
 use crate::files;
 
 /// Larger configuration files are rejected as mistakes.
@@ -120,28 +120,32 @@ impl ConfigFile {
 
     /// The line of a position in this file, from 1.
     pub(crate) fn line(&self, at: usize) -> usize {
-        place(&self.text, at).0
+        line_and_column(&self.text, at).0
     }
 
     /// The unknown settings in the file, each with a suggestion.
-    pub(crate) fn unknown(&self) -> Vec<Diagnostic> {
+    pub(crate) fn unknown_settings(&self) -> Vec<Diagnostic> {
         let mut found = Vec::new();
         for (name, _) in self.document.iter() {
             if !TABLES.contains(&name) {
                 let setting = keys::find(name).map(|_| "write settings under [defaults] or [profiles.NAME]");
-                let hint = setting.map(str::to_owned).or_else(|| keys::meant(name, TABLES));
-                found.push(self.unknown_at(self.document.as_table(), name, hint));
+                let hint = setting.map(str::to_owned).or_else(|| keys::suggestion_hint(name, TABLES));
+                found.push(self.unknown_setting(self.document.as_table(), name, hint));
             }
         }
         for (_, table) in self.tables() {
             for (name, _) in table.iter().filter(|(name, _)| keys::find(name).is_none()) {
-                found.push(self.unknown_at(table, name, keys::meant(name, KEYS.iter().map(|key| key.name))));
+                found.push(self.unknown_setting(
+                    table,
+                    name,
+                    keys::suggestion_hint(name, KEYS.iter().map(|key| key.name)),
+                ));
             }
         }
         found
     }
 
-    fn unknown_at(&self, table: &dyn TableLike, name: &str, hint: Option<String>) -> Diagnostic {
+    fn unknown_setting(&self, table: &dyn TableLike, name: &str, hint: Option<String>) -> Diagnostic {
         let span = table.key(name).and_then(toml_edit::Key::span).unwrap_or_default();
         let rule = format!("unknown setting `{name}`");
         Diagnostic { hint, ..Diagnostic::new("unknown", rule, Some(self.origin(span))) }
@@ -187,7 +191,7 @@ fn wrong_shapes(document: &Table) -> Vec<(Range<usize>, String)> {
 }
 
 /// The text of the file with one setting changed; preserves comments and order.
-pub(crate) fn with(
+pub(crate) fn with_setting(
     text: &str,
     profile: Option<&str>,
     key: &str,
@@ -196,13 +200,13 @@ pub(crate) fn with(
     let mut document: DocumentMut = text.parse()?;
     let value = match keys::find(key).map(|key| key.kind) {
         Some(keys::Kind::Count(most)) => {
-            keys::count(value, most).map_or_else(|_| value.into(), |n| Value::from(i64::from(n)))
+            keys::parse_count(value, most).map_or_else(|_| value.into(), |n| Value::from(i64::from(n)))
         }
-        Some(keys::Kind::Switch) => super::env::switch(value).map_or_else(|| value.into(), Value::from),
+        Some(keys::Kind::Switch) => super::env::parse_bool(value).map_or_else(|| value.into(), Value::from),
         _ => Value::from(value),
     };
     if key == "default_profile" {
-        put(document.as_table_mut(), key, value);
+        replace_value(document.as_table_mut(), key, value);
         return Ok(document.to_string());
     }
     let table = match profile {
@@ -212,13 +216,13 @@ pub(crate) fn with(
         }
     };
     if let Some(table) = table {
-        put(table, key, value);
+        replace_value(table, key, value);
     }
     Ok(document.to_string())
 }
 
 /// The text of the file without one setting; `None` if it wasn't set.
-pub(crate) fn without(
+pub(crate) fn without_setting(
     text: &str,
     profile: Option<&str>,
     key: &str,
@@ -245,7 +249,7 @@ pub(crate) fn with_alias(
     let mut document: DocumentMut = text.parse()?;
     let Some(aliases) = child(document.as_table_mut(), "aliases", false) else { return Ok(None) };
     match command {
-        Some(command) => put(aliases, name, command.into()),
+        Some(command) => replace_value(aliases, name, command.into()),
         None if aliases.remove(name).is_none() => return Ok(None),
         None => {}
     }
@@ -281,7 +285,7 @@ fn child<'a>(table: &'a mut dyn TableLike, name: &str, implicit: bool) -> Option
 }
 
 /// Replaces a value and keeps the comment after it.
-fn put(table: &mut dyn TableLike, key: &str, mut value: Value) {
+fn replace_value(table: &mut dyn TableLike, key: &str, mut value: Value) {
     match table.get_mut(key).and_then(Item::as_value_mut) {
         Some(old) => {
             *value.decor_mut() = old.decor().clone();
@@ -336,19 +340,24 @@ mod tests {
 
     #[test]
     fn setting_a_value_preserves_comments_and_order() {
-        let changed = with(FILE, None, "output", "json").unwrap();
+        let changed = with_setting(FILE, None, "output", "json").unwrap();
         assert_eq!(changed, FILE.replace("\"human\"", "\"json\""));
-        let changed = with(FILE, Some("work"), "from", "Acme <hi@acme.test>").unwrap();
+        let changed = with_setting(FILE, Some("work"), "from", "Acme <hi@acme.test>").unwrap();
         assert!(changed.contains("base_url = \"https://api.example.com\"\nfrom = \"Acme <hi@acme.test>\"\n"));
-        assert_eq!(with("", Some("a"), "retries", "2").unwrap(), "[profiles.a]\nretries = 2\n");
-        assert_eq!(with("", None, "no_input", "yes").unwrap(), "[defaults]\nno_input = true\n");
+        assert_eq!(with_setting("", Some("a"), "retries", "2").unwrap(), "[profiles.a]\nretries = 2\n");
+        assert_eq!(with_setting("", None, "no_input", "yes").unwrap(), "[defaults]\nno_input = true\n");
     }
 
     #[test]
     fn unsetting_reports_whether_the_value_was_set() {
-        assert_eq!(without(FILE, None, "retries").unwrap().unwrap(), FILE.replace("retries = 5\n", ""));
-        assert_eq!(without(FILE, None, "from").unwrap(), None);
-        assert!(!without(FILE, None, "default_profile").unwrap().unwrap().contains("default_profile"));
+        assert_eq!(
+            without_setting(FILE, None, "retries").unwrap().unwrap(),
+            FILE.replace("retries = 5\n", "")
+        );
+        assert_eq!(without_setting(FILE, None, "from").unwrap(), None);
+        assert!(
+            !without_setting(FILE, None, "default_profile").unwrap().unwrap().contains("default_profile")
+        );
     }
 
     #[test]
@@ -364,7 +373,7 @@ mod tests {
     #[test]
     fn an_unknown_key_is_reported_with_a_suggestion() {
         let file = parse("[defaults]\noutptu = \"json\"\n[profiles.x]\nzebra = 1\n").unwrap();
-        let unknown = file.unknown();
+        let unknown = file.unknown_settings();
         assert_eq!(unknown.len(), 2);
         assert_eq!(unknown[0].hint.as_deref(), Some("did you mean `output`?"));
         assert_eq!(unknown[0].origin, Some(file.origin(11..17)));
@@ -373,7 +382,7 @@ mod tests {
 
     #[test]
     fn a_setting_outside_a_table_has_a_hint_where_it_belongs() {
-        let hint = parse("base_url = \"x\"").unwrap().unknown()[0].hint.clone().unwrap();
+        let hint = parse("base_url = \"x\"").unwrap().unknown_settings()[0].hint.clone().unwrap();
         assert!(hint.contains("[defaults]"), "{hint}");
     }
 

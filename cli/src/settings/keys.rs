@@ -6,7 +6,7 @@ use std::time::Duration;
 use idempost::types::RecipientGuard;
 use url::{Host, Url};
 
-use super::env::switch;
+use super::env::parse_bool;
 
 /// One setting of the configuration file.
 #[derive(Debug)]
@@ -209,12 +209,12 @@ pub(crate) fn find(name: &str) -> Option<&'static ConfigKey> {
 }
 
 /// The hint with the most similar known name.
-pub(crate) fn meant<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    nearest(name, known).map(|meant| format!("did you mean `{meant}`?"))
+pub(crate) fn suggestion_hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    most_similar(name, known).map(|meant| format!("did you mean `{meant}`?"))
 }
 
 /// The most similar known name.
-pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn most_similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let scored = known.into_iter().map(|candidate| (strsim::jaro_winkler(name, candidate), candidate));
     scored
         .filter(|(score, _)| *score > 0.75)
@@ -229,7 +229,7 @@ impl Kind {
             Self::Text if text.trim().is_empty() => Err("must not be empty".to_owned()),
             Self::Text => Ok(()),
             Self::BaseUrl => base_url(text).map(drop),
-            Self::Proxy => match proxy(text)? {
+            Self::Proxy => match parse_proxy(text)? {
                 url if has_user_info(&url) => {
                     Err("must not contain a username or password; set IDEMPOST_PROXY".to_owned())
                 }
@@ -237,9 +237,9 @@ impl Kind {
             },
             Self::OneOf(words) if words.contains(&text) => Ok(()),
             Self::OneOf(words) => Err(format!("must be one of {}", words.join(", "))),
-            Self::Count(most) => count(text, most).map(drop),
-            Self::Duration => duration(text).map(drop),
-            Self::Switch => switch(text).map(drop).ok_or_else(|| "must be true or false".to_owned()),
+            Self::Count(most) => parse_count(text, most).map(drop),
+            Self::Duration => parse_duration(text).map(drop),
+            Self::Switch => parse_bool(text).map(drop).ok_or_else(|| "must be true or false".to_owned()),
             Self::AllowTo | Self::RedirectTo => self.narrow(RecipientGuard::new(), text).map(drop),
         }
     }
@@ -259,13 +259,13 @@ impl Kind {
 }
 
 /// Parses a count.
-pub(crate) fn count(text: &str, most: u32) -> Result<u32, String> {
+pub(crate) fn parse_count(text: &str, most: u32) -> Result<u32, String> {
     let rule = || format!("must be a whole number from 0 to {most}");
     text.parse().ok().filter(|&number| number <= most).ok_or_else(rule)
 }
 
 /// Parses `30s`, `1m 30s`, `500ms`, `PT1M`, or a bare number of seconds; must be positive.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let rule = "must be a duration above zero, such as 30s or 2m";
     let bare = text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().map(Duration::from_secs));
     let read = match bare {
@@ -306,7 +306,7 @@ pub(crate) fn http_url(text: &str) -> Result<Url, String> {
 }
 
 /// Parses the URL of a proxy, which may contain a username and a password.
-pub(crate) fn proxy(text: &str) -> Result<Url, String> {
+pub(crate) fn parse_proxy(text: &str) -> Result<Url, String> {
     let is_proxy = |url: &Url| {
         matches!(url.scheme(), "http" | "https" | "socks5" | "socks5h")
             && url.has_host()
@@ -348,13 +348,13 @@ mod tests {
     #[test]
     fn a_duration_is_positive_and_may_be_huge() {
         //
-        assert_eq!(duration("30s"), Ok(Duration::from_secs(30)));
-        assert_eq!(duration("1m 30s"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
-        assert_eq!(duration("45"), Ok(Duration::from_secs(45)));
-        assert_eq!(duration(&u64::MAX.to_string()), Ok(Duration::from_secs(u64::MAX)));
+        assert_eq!(parse_duration("30s"), Ok(Duration::from_secs(30)));
+        assert_eq!(parse_duration("1m 30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_duration("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(parse_duration("45"), Ok(Duration::from_secs(45)));
+        assert_eq!(parse_duration(&u64::MAX.to_string()), Ok(Duration::from_secs(u64::MAX)));
         for refused in ["0", "0s", "-1s", "-5", "", "soon", "99999999999999999999", "5 apples"] {
-            assert!(duration(refused).is_err(), "{refused:?}");
+            assert!(parse_duration(refused).is_err(), "{refused:?}");
         }
     }
 
@@ -389,8 +389,8 @@ mod tests {
     #[test]
     fn a_misspelling_suggests_the_nearest_name() {
         let names = || KEYS.iter().map(|key| key.name);
-        assert_eq!(nearest("base-url", names()), Some("base_url"));
-        assert_eq!(nearest("outptu", names()), Some("output"));
-        assert_eq!(nearest("zebra", names()), None);
+        assert_eq!(most_similar("base-url", names()), Some("base_url"));
+        assert_eq!(most_similar("outptu", names()), Some("output"));
+        assert_eq!(most_similar("zebra", names()), None);
     }
 }

@@ -11,7 +11,7 @@ use idempost::types::RecipientGuard;
 use url::Url;
 
 use super::credential;
-use super::env::{Env, switch};
+use super::env::{Env, parse_bool};
 use super::file::{ConfigFile, Entry};
 use super::keys::{self, ConfigKey};
 use super::network::Network;
@@ -52,7 +52,7 @@ pub(crate) struct Settings {
     /// The given credential, if it applies.
     pub(crate) credential: Option<Setting<Credential>>,
     /// The credential in the environment that doesn't apply.
-    pub(crate) passed_over: Option<PassedOver>,
+    pub(crate) passed_over: Option<IgnoredCredential>,
     /// The OAuth client ID.
     pub(crate) client_id: Option<Setting<String>>,
     /// The OAuth authorization server for logins.
@@ -89,7 +89,7 @@ pub(crate) struct Settings {
 
 /// An ignored credential in the environment, because a profile with its own account is named explicitly.
 #[derive(Debug, Clone)]
-pub(crate) struct PassedOver {
+pub(crate) struct IgnoredCredential {
     /// The variable with the credential.
     pub(crate) variable: String,
     pub(crate) profile: Setting<String>,
@@ -106,7 +106,7 @@ impl Settings {
     }
 }
 
-impl PassedOver {
+impl IgnoredCredential {
     /// Whether the environment also names a profile, which is ambiguous.
     pub(crate) fn is_ambiguous(&self) -> bool {
         matches!(self.profile.source, Source::Env(_))
@@ -133,26 +133,26 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
     let path = |text: &str| Ok(PathBuf::from(text));
     let cacert = layers.parse("cacert", path, &mut found);
     let client_cert = layers.parse("client_cert", path, &mut found);
-    let proxy = layers.parse("proxy", keys::proxy, &mut found);
+    let proxy = layers.parse("proxy", keys::parse_proxy, &mut found);
     let from = layers.parse("from", |text| Ok(text.to_owned()), &mut found);
     let client_id = layers.parse("client_id", |text| Ok(text.to_owned()), &mut found);
     let issuer = layers.parse("issuer", keys::base_url, &mut found);
     let scope = layers.parse("scope", |text| Ok(text.to_owned()), &mut found);
-    let store = layers.parse("store", word, &mut found);
+    let store = layers.parse("store", parse_enum, &mut found);
     let recipients = layers.recipients(&mut found);
-    let output = layers.parse("output", word, &mut found);
-    let timeout = layers.parse("timeout", keys::duration, &mut found);
-    let retries = layers.parse("retries", |text| keys::count(text, 100), &mut found);
-    let color = layers.parse("color", word, &mut found);
-    let progress = layers.parse("progress", word, &mut found);
-    let flag = |text: &str| switch(text).ok_or_else(String::new);
+    let output = layers.parse("output", parse_enum, &mut found);
+    let timeout = layers.parse("timeout", keys::parse_duration, &mut found);
+    let retries = layers.parse("retries", |text| keys::parse_count(text, 100), &mut found);
+    let color = layers.parse("color", parse_enum, &mut found);
+    let progress = layers.parse("progress", parse_enum, &mut found);
+    let flag = |text: &str| parse_bool(text).ok_or_else(String::new);
     let no_input = layers.parse("no_input", flag, &mut found);
     let trust_endpoints = layers.parse("trust_endpoints", flag, &mut found);
     let complete_ids = layers.parse("complete_ids", flag, &mut found);
     if let Some(width) =
         env.get("IDEMPOST_FORCE_TTY").filter(|text| !text.parse().is_ok_and(|columns: usize| columns > 0))
     {
-        let problem = Problem::new("", "type", "must be a number of columns above 0").found(width);
+        let problem = Problem::new("", "type", "must be a number of columns above 0").with_value(width);
         found.push(Diagnostic { problem, origin: Some(Origin::env("IDEMPOST_FORCE_TTY")), hint: None });
     }
     let credential = match credential::find(flags.api_key_file.as_deref(), env) {
@@ -162,9 +162,9 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
             None
         }
     };
-    let (credential, passed_over) = layers.choose(credential);
+    let (credential, passed_over) = layers.choose_credential(credential);
     // A guard that isn't recognized would allow everything.
-    let unknown = layers.file.as_ref().map(ConfigFile::unknown).unwrap_or_default();
+    let unknown = layers.file.as_ref().map(ConfigFile::unknown_settings).unwrap_or_default();
     let (guards, warnings): (Vec<_>, Vec<_>) = unknown.into_iter().partition(is_about_guard);
     found.extend(guards);
     if !found.is_empty() {
@@ -213,7 +213,7 @@ impl<'a> Layers<'a> {
             let source = Source::Env("IDEMPOST_PROFILE".to_owned());
             Some((Setting { value: name.to_owned(), source }, Origin::env("IDEMPOST_PROFILE")))
         } else {
-            file.as_ref().and_then(|file| Some(written(file, file.default_profile()?)))
+            file.as_ref().and_then(|file| Some(file_setting(file, file.default_profile()?)))
         };
         let (profile, profile_origin) = named.unzip();
         Self { flags, env, file, profile, profile_origin }
@@ -241,7 +241,7 @@ impl<'a> Layers<'a> {
                     Ok(narrowed) => guard = narrowed,
                     Err(rule) => {
                         let problem = Problem::new("", "setting", format!("{} {rule}", key.name));
-                        let problem = problem.found(setting.value);
+                        let problem = problem.with_value(setting.value);
                         found.push(Diagnostic { problem, origin: Some(origin), hint: None });
                     }
                 }
@@ -265,13 +265,13 @@ impl<'a> Layers<'a> {
         if let Some(file) = &self.file {
             let profile = self.profile.as_ref().map_or(DEFAULT, |profile| profile.value.as_str());
             let entries = [Some(profile), None].into_iter().filter_map(|table| file.get(table, key.name));
-            found.extend(entries.map(|entry| written(file, entry)));
+            found.extend(entries.map(|entry| file_setting(file, entry)));
         }
         found
     }
 
     /// The effective text of a setting; for the recipient guard, of each source.
-    pub(crate) fn applying(&self, key: &ConfigKey) -> Vec<Setting<String>> {
+    pub(crate) fn effective(&self, key: &ConfigKey) -> Vec<Setting<String>> {
         if GUARD.contains(&key.name) {
             return self.sources(key).into_iter().map(|(setting, _)| setting).collect();
         }
@@ -288,10 +288,10 @@ impl<'a> Layers<'a> {
     }
 
     /// Ignores a credential in the environment if a profile with its own account is named explicitly.
-    fn choose(
+    fn choose_credential(
         &self,
         given: Option<Setting<Credential>>,
-    ) -> (Option<Setting<Credential>>, Option<PassedOver>) {
+    ) -> (Option<Setting<Credential>>, Option<IgnoredCredential>) {
         let (Some(Setting { source: Source::Env(variable), .. }), Some(profile)) = (&given, &self.profile)
         else {
             return (given, None);
@@ -299,7 +299,7 @@ impl<'a> Layers<'a> {
         if matches!(profile.source, Source::File { .. }) || !self.has_account(&profile.value) {
             return (given, None);
         }
-        let passed_over = PassedOver { variable: variable.clone(), profile: profile.clone() };
+        let passed_over = IgnoredCredential { variable: variable.clone(), profile: profile.clone() };
         (None, Some(passed_over))
     }
 
@@ -307,7 +307,7 @@ impl<'a> Layers<'a> {
     fn has_account(&self, profile: &str) -> bool {
         let file = self.file.as_ref();
         file.is_some_and(|file| file.get(Some(profile), "base_url").is_some())
-            || profiles::existing(None, self.env).iter().any(|name| name == profile)
+            || profiles::names(None, self.env).iter().any(|name| name == profile)
     }
 
     fn parse<T>(
@@ -330,7 +330,7 @@ impl<'a> Layers<'a> {
                 // An invalid URL may contain a password, so it isn't repeated.
                 let problem = Problem::new("", "setting", format!("{name} {rule}"));
                 let is_url = matches!(key.kind, keys::Kind::BaseUrl | keys::Kind::Proxy);
-                let problem = if is_url { problem } else { problem.found(&text.value) };
+                let problem = if is_url { problem } else { problem.with_value(&text.value) };
                 found.push(Diagnostic { problem, origin, hint: None });
                 None
             }
@@ -344,11 +344,11 @@ impl<'a> Layers<'a> {
         {
             return None;
         }
-        let profiles = profiles::existing(self.file.as_ref(), self.env);
+        let profiles = profiles::names(self.file.as_ref(), self.env);
         if profiles.contains(name) {
             return None;
         }
-        let rule = match keys::nearest(name, profiles.iter().map(String::as_str)) {
+        let rule = match keys::most_similar(name, profiles.iter().map(String::as_str)) {
             Some(meant) => format!("there is no profile `{name}`; did you mean `{meant}`?"),
             None if profiles.is_empty() => {
                 format!("there is no profile `{name}`: none is configured, and none has credentials")
@@ -363,7 +363,7 @@ impl<'a> Layers<'a> {
 }
 
 /// A value in the file, with its source.
-fn written(file: &ConfigFile, entry: Entry) -> (Setting<String>, Origin) {
+fn file_setting(file: &ConfigFile, entry: Entry) -> (Setting<String>, Origin) {
     let source = Source::File { path: file.path.clone(), line: file.line(entry.span.start) };
     (Setting { value: entry.text, source }, file.origin(entry.span))
 }
@@ -375,7 +375,7 @@ fn is_about_guard(unknown: &Diagnostic) -> bool {
 }
 
 /// Parses a word of an enumeration.
-fn word<T: ValueEnum>(text: &str) -> Result<T, String> {
+fn parse_enum<T: ValueEnum>(text: &str) -> Result<T, String> {
     T::from_str(text, false)
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Network {
 impl Network {
     /// The settings that another process of this program [passed on](Self::variables).
     pub(crate) fn from_env(env: &Env) -> Self {
-        let proxy = env.get(PROXY).and_then(|proxy| keys::proxy(proxy).ok());
+        let proxy = env.get(PROXY).and_then(|proxy| keys::parse_proxy(proxy).ok());
         Self { cacert: env.path(CACERT), client_cert: env.path(CLIENT_CERT), proxy }
     }
 
@@ -43,14 +43,14 @@ impl Network {
     /// The setting that names an unusable file, and the rule that the file breaks.
     pub(crate) fn transport(&self) -> Result<ReqwestTransport, (&'static str, String)> {
         let trusted =
-            self.cacert.as_deref().map(certificates).transpose().map_err(|rule| ("cacert", rule))?;
-        let own = self.client_cert.as_deref().map(identity).transpose();
+            self.cacert.as_deref().map(read_certificates).transpose().map_err(|rule| ("cacert", rule))?;
+        let own = self.client_cert.as_deref().map(read_identity).transpose();
         let own = own.map_err(|rule| ("client_cert", rule))?;
         let transport = if trusted.is_none() && own.is_none() {
             ReqwestTransport::new()
         } else {
             let trusted = trusted.unwrap_or_default();
-            ReqwestTransport::configured(move |http| {
+            ReqwestTransport::with_config(move |http| {
                 let http = http.tls_certs_merge(trusted.iter().cloned());
                 match &own {
                     Some(own) => http.identity(own.clone()),
@@ -66,7 +66,7 @@ impl Network {
 }
 
 /// The certificates in a PEM file.
-pub(crate) fn certificates(file: &Path) -> Result<Vec<reqwest::Certificate>, String> {
+pub(crate) fn read_certificates(file: &Path) -> Result<Vec<reqwest::Certificate>, String> {
     let shown = file.display();
     let found = reqwest::Certificate::from_pem_bundle(&read(file)?).unwrap_or_default();
     if found.is_empty() {
@@ -80,7 +80,7 @@ pub(crate) fn certificates(file: &Path) -> Result<Vec<reqwest::Certificate>, Str
 }
 
 /// The client's certificate and its key in a PEM file.
-fn identity(file: &Path) -> Result<reqwest::Identity, String> {
+fn read_identity(file: &Path) -> Result<reqwest::Identity, String> {
     let shown = file.display();
     let identity = reqwest::Identity::from_pem(&read(file)?).map_err(|_| {
         format!("{shown} must contain a certificate and its private key, unencrypted, in PEM format")
@@ -102,5 +102,5 @@ fn read(file: &Path) -> Result<Vec<u8>, String> {
 /// The file in `SSL_CERT_FILE`, which replaces the system's certificates, if it can't be read.
 pub(crate) fn unreadable_cert_file(env: &Env) -> Option<String> {
     let file = env.path("SSL_CERT_FILE").filter(|_| cfg!(all(unix, not(target_vendor = "apple"))))?;
-    certificates(&file).err()
+    read_certificates(&file).err()
 }

@@ -30,8 +30,8 @@ impl fmt::Display for RelativePath {
 impl From<RelativePath> for Fail {
     fn from(path: RelativePath) -> Self {
         let problem =
-            Problem::new("", "path", "must be an absolute path").found(path.value.display().to_string());
-        Self::Usage(Diagnostics::one(problem, Some(Origin::env(path.variable))))
+            Problem::new("", "path", "must be an absolute path").with_value(path.value.display().to_string());
+        Self::Usage(Diagnostics::from_problem(problem, Some(Origin::env(path.variable))))
     }
 }
 
@@ -88,15 +88,15 @@ fn base_dir(
 
 /// The user's data directory, shared by all programs: `$XDG_DATA_HOME`, `~/.local/share`.
 pub(crate) fn data_home(env: &Env) -> Result<PathBuf, Fail> {
-    base_dir(env, "XDG_DATA_HOME", ".local/share", |system| system.data_dir())?.ok_or_else(no_home)
+    base_dir(env, "XDG_DATA_HOME", ".local/share", |system| system.data_dir())?.ok_or_else(missing_home)
 }
 
 /// The user's configuration directory, shared by all programs: `$XDG_CONFIG_HOME`, `~/.config`.
 pub(crate) fn config_home(env: &Env) -> Result<PathBuf, Fail> {
-    base_dir(env, "XDG_CONFIG_HOME", ".config", |system| system.config_dir())?.ok_or_else(no_home)
+    base_dir(env, "XDG_CONFIG_HOME", ".config", |system| system.config_dir())?.ok_or_else(missing_home)
 }
 
-fn no_home() -> Fail {
+fn missing_home() -> Fail {
     Fail::error("there is no home directory").hint("set HOME")
 }
 
@@ -106,7 +106,7 @@ pub(crate) fn config_file(env: &Env) -> Result<Option<PathBuf>, RelativePath> {
 }
 
 /// The permission bits of a file or folder, on systems that have them.
-pub(crate) fn mode(path: &Path) -> Option<u32> {
+pub(crate) fn permission_bits(path: &Path) -> Option<u32> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;

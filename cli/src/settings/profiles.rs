@@ -14,7 +14,7 @@ pub(crate) const DEFAULT: &str = "default";
 pub(crate) const CREDENTIALS: &str = "credentials";
 
 /// Their names: first the file's, in order, then the others, sorted.
-pub(crate) fn existing(file: Option<&ConfigFile>, env: &Env) -> Vec<String> {
+pub(crate) fn names(file: Option<&ConfigFile>, env: &Env) -> Vec<String> {
     let mut names: Vec<String> = file.iter().flat_map(|file| file.profiles()).map(str::to_owned).collect();
     let folder = paths::config_dir(env).ok().flatten().map(|config| config.join(CREDENTIALS));
     for name in folder.and_then(|folder| with_credentials(&folder).ok()).unwrap_or_default() {

@@ -84,7 +84,8 @@ impl ConfigStore {
     /// Writes settings of a profile, or of `[defaults]` if no profile is named.
     pub(crate) fn set(&self, profile: Option<&str>, values: &[(&str, &str)]) -> Result<(), Fail> {
         self.update(|text| {
-            let set = |text: String, (key, value): &(&str, &str)| file::with(&text, profile, key, value);
+            let set =
+                |text: String, (key, value): &(&str, &str)| file::with_setting(&text, profile, key, value);
             values.iter().try_fold(text.to_owned(), set).map(Some)
         })?;
         Ok(())

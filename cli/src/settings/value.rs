@@ -101,7 +101,7 @@ pub(crate) enum StoreKind {
 
 impl StoreKind {
     /// The store's name.
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Keyring => "keyring",
             Self::File => "file",

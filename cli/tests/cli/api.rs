@@ -67,17 +67,17 @@ fn a_list_without_has_more_is_read_to_its_end() {
     let service = Service::start();
     let page = |ids: &[&str]| {
         let items: Vec<_> = ids.iter().map(|id| json!({ "id": id })).collect();
-        Action::answer(200, json!({ "object": "list", "data": items }).to_string())
+        Action::http_response(200, json!({ "object": "list", "data": items }).to_string())
     };
     for ids in [&["e", "d"][..], &["c", "b"], &["a"]] {
-        service.core().faults().next(page(ids));
+        service.core().faults().add_once(page(ids));
     }
     let command = ["api", "GET", "/emails", "--all", "-Q", "limit=2", "-o", "ndjson", "--jq", ".id"];
     assert_eq!(service.idempost().run(&command).ok(), "e\nd\nc\nb\na\n");
     let queries: Vec<_> =
         service.core().requests().into_iter().map(|request| request.query.unwrap()).collect();
     assert_eq!(queries, ["limit=2", "limit=2&after=d", "limit=2&after=b"]);
-    service.core().faults().next(page(&["b", "a"]));
+    service.core().faults().add_once(page(&["b", "a"]));
     let run = service.idempost().run(&["topics", "list", "--limit", "2"]);
     assert!(run.stderr.contains("more available · next: --after a"), "{}", run.stderr);
 }

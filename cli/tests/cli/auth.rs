@@ -117,7 +117,7 @@ pub(crate) fn logged_in(service: &Service, arguments: &[&str]) -> Idempost {
 
 fn service() -> Service {
     let service = Service::start();
-    service.core().listens_at(&service.base_url());
+    service.core().set_base_url(&service.base_url());
     // Browsers request pages that aren't part of the contract.
     service.unjudged()
 }
@@ -213,20 +213,21 @@ fn an_authorization_code_is_sent_only_once_whatever_the_outcome() {
     // TOK-03, C-14
     let service = service();
     let idempost = without_credentials(&service);
-    let refusal = |status: u16, name: &str| Action::answer(status, json!({ "error": name }).to_string());
+    let refusal =
+        |status: u16, name: &str| Action::http_response(status, json!({ "error": name }).to_string());
     for (action, code) in [
         (refusal(400, "invalid_grant"), 4),
         (refusal(401, "invalid_client"), 4),
-        (Action::answer(500, "{}"), 4),
-        (Action::answer(200, "<html>"), 4),
-        (Action::answer(200, r#"{"access_token":"a","token_type":"DPoP"}"#), 4),
+        (Action::http_response(500, "{}"), 4),
+        (Action::http_response(200, "<html>"), 4),
+        (Action::http_response(200, r#"{"access_token":"a","token_type":"DPoP"}"#), 4),
         (Action::DropAfter, 4),
         (Action::DropBefore, 4),
     ] {
         let what = format!("{action:?}");
         let login = Login::begin(&idempost, &[]);
         let before = asked_for(&service, "/oauth/token");
-        service.core().faults().add(Rule::new(action).on(Method::POST, "/oauth/token"));
+        service.core().faults().add(Rule::new(action).on_request(Method::POST, "/oauth/token"));
         let message = login.decided(&Person::of("sb_test"), true).fails(code);
         assert!(message.contains("help: "), "{what}: {message}");
         assert!(asked_for(&service, "/oauth/token") - before <= 1, "{what}");
@@ -246,7 +247,8 @@ fn a_different_granted_scope_is_accepted_with_a_warning() {
         let idempost = without_credentials(&service);
         let answer = json!({ "access_token": "a", "token_type": "Bearer", "expires_in": 900, "refresh_token": "r", "scope": scope });
         let login = Login::begin(&idempost, &[]);
-        let rule = Rule::new(Action::answer(200, answer.to_string())).on(Method::POST, "/oauth/token");
+        let rule = Rule::new(Action::http_response(200, answer.to_string()))
+            .on_request(Method::POST, "/oauth/token");
         service.core().faults().add(rule);
         let ran = login.decided(&Person::of("sb_test"), true);
         assert!(ran.stderr.contains(expected), "{ran:?}");
@@ -303,7 +305,7 @@ fn ctrl_c_after_the_code_was_sent_waits_until_the_login_is_stored() {
     let idempost = without_credentials(&service);
     let login = Login::begin(&idempost, &[]);
     let before = asked_for(&service, "/oauth/token");
-    let slow = Rule::new(Action::Delay(Duration::from_secs(1))).on(Method::POST, "/oauth/token");
+    let slow = Rule::new(Action::Delay(Duration::from_secs(1))).on_request(Method::POST, "/oauth/token");
     service.core().faults().add(slow);
     let back = runtime().block_on(Person::of("sb_test").allows(login.page.as_str()));
     visit(&back);
@@ -392,7 +394,7 @@ fn a_registered_client_belongs_to_the_login_at_its_server() {
     let unregistered = || {
         let settings = Settings { oauth_clients: Vec::new(), ..Settings::default() };
         let service = Service::with(settings);
-        service.core().listens_at(&service.base_url());
+        service.core().set_base_url(&service.base_url());
         service.unjudged()
     };
     let service = unregistered();
@@ -427,7 +429,7 @@ fn a_registered_client_belongs_to_the_login_at_its_server() {
 fn a_configured_client_id_is_used() {
     let clients = vec![OAuthClient::new("mine", "Mine", "http://127.0.0.1/callback")];
     let service = Service::with(Settings { seed: Some(0), oauth_clients: clients, ..Settings::default() });
-    service.core().listens_at(&service.base_url());
+    service.core().set_base_url(&service.base_url());
     let service = service.unjudged();
     let idempost =
         without_credentials(&service).config("[defaults]\nclient_id = \"mine\"\nscope = \"full_access\"\n");

@@ -207,7 +207,11 @@ fn a_failing_service_leaves_the_outcome_of_a_send_unknown_and_it_is_not_retried(
         let stage = Stage::new();
         let id = stage.draft();
         for path in ["/broadcasts/{id}/send", "/broadcasts"] {
-            stage.service.core().faults().add(Rule::new(action.clone()).on(Method::POST, path).always());
+            stage
+                .service
+                .core()
+                .faults()
+                .add(Rule::new(action.clone()).on_request(Method::POST, path).always());
         }
         let before = stage.service.asked();
         let error = stage.service.idempost().run(&["broadcasts", "send", &id, "--yes", "--json"]).error(9);

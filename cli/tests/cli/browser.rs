@@ -64,7 +64,7 @@ async fn access_is_allowed_and_denied_in_a_real_browser() {
     // AUTHZ-01, AUTHZ-20, AUTHZ-21
     let browser = Browser::start().await;
     let server = idempost_sandbox::start(Settings::default()).await;
-    server.service().listens_at(&server.base_url());
+    server.service().set_base_url(&server.base_url());
     let idempost = Idempost::new().env("IDEMPOST_BASE_URL", server.base_url());
 
     let denied = log_in(&idempost, &browser, "deny").await;
@@ -90,7 +90,7 @@ async fn the_screenshot_of_the_consent_page_is_regenerated() {
     let browser = Browser::start().await;
     browser.driver().set_window_rect(0, 0, 860, 760).await.unwrap();
     let server = idempost_sandbox::start(Settings::default()).await;
-    server.service().listens_at(&server.base_url());
+    server.service().set_base_url(&server.base_url());
     let idempost = Idempost::new().env("IDEMPOST_BASE_URL", server.base_url());
     let process = ask_for_consent(&idempost, &browser).await;
     let picture = browser.driver().screenshot_as_png().await.unwrap();

@@ -183,8 +183,8 @@ fn ids_that_a_shell_would_interpret_are_not_offered() {
             "created_at": "2026-01-01T00:00:00Z", "last_event": "sent" })
     });
     let list = serde_json::json!({ "object": "list", "has_more": false, "data": items.collect::<Vec<_>>() });
-    let answer = Action::answer(200, list.to_string());
-    service.core().faults().add(Rule::new(answer).on(Method::GET, "/emails").always());
+    let answer = Action::http_response(200, list.to_string());
+    service.core().faults().add(Rule::new(answer).on_request(Method::GET, "/emails").always());
     let idempost = service.idempost().env("IDEMPOST_COMPLETE", "fish");
     let offered = idempost.run(&["--", "idempost", "emails", "get", "e"]).ok();
     let lines: Vec<_> = offered.lines().collect();

@@ -183,7 +183,7 @@ fn unreadable_consent_is_never_shown_or_exported_as_subscribed() {
         contact(4, "ada@x.test", Some(json!(false))),
     ];
     let list = json!({ "object": "list", "data": contacts, "has_more": false });
-    let rule = Rule::new(Action::answer(200, list.to_string())).on_path("/contacts").always();
+    let rule = Rule::new(Action::http_response(200, list.to_string())).on_path("/contacts").always();
     service.core().faults().add(rule);
     let idempost = service.idempost();
     let ran = idempost.run(&["contacts", "export", "--no-properties"]);
@@ -277,7 +277,7 @@ fn an_existing_contact_is_updated_skipped_or_rejected_as_requested() {
 fn a_rejected_row_is_written_to_a_file_with_its_reason_and_the_others_continue() {
     let service = Service::start();
     let answer = Action::error(422, "validation_error", "Not this one.");
-    service.core().faults().add(Rule::new(answer).on(Method::POST, "/contacts").times(1));
+    service.core().faults().add(Rule::new(answer).on_request(Method::POST, "/contacts").times(1));
     let program = service.idempost();
     let text = "email,first_name\nada@example.com,Ada\nbob@example.com,Bob\n";
     let arguments = ["contacts", "import", "-", "--concurrency", "1", "--failed", "rejected.csv"];
@@ -329,7 +329,10 @@ fn an_interrupted_import_reports_its_progress_and_how_to_continue() {
     for n in 0..20 {
         writeln!(text, "person{n}@example.com").unwrap();
     }
-    service.core().faults().add(Rule::new(answer).on(Method::POST, "/contacts").after(7).times(1));
+    service
+        .core()
+        .faults()
+        .add(Rule::new(answer).on_request(Method::POST, "/contacts").skip_first(7).times(1));
     let arguments = ["contacts", "import", "-", "--concurrency", "1"];
     let stderr = service.idempost().run_with(&arguments, &text).fails(4);
     assert!(
@@ -371,7 +374,8 @@ fn the_service_imports_a_file_from_one_request() {
     assert_eq!(topics["data"][0]["subscription"], "opt_out");
 
     // The same through standard input, again after a rejected attempt.
-    let fault = Rule::new(Action::TooMany { retry_after: None }).on(Method::POST, "/contacts/imports");
+    let fault =
+        Rule::new(Action::TooMany { retry_after: None }).on_request(Method::POST, "/contacts/imports");
     service.core().faults().add(fault.times(1));
     let again = ["contacts", "import", "-", "--server", "--on-conflict", "skip", "--wait"];
     let ran = program.run_with(&again, "email\nold@example.com\nnew@example.com\n");

@@ -140,7 +140,7 @@ impl Setup {
     }
 
     fn on_token(&self, action: Action) {
-        self.service.core().faults().add(Rule::new(action).on(Method::POST, "/oauth/token"));
+        self.service.core().faults().add(Rule::new(action).on_request(Method::POST, "/oauth/token"));
     }
 
     /// The events at the token endpoint since the grant was created.

@@ -186,7 +186,7 @@ fn a_clock_that_differs_from_the_service_s_is_a_warning() {
         let date = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(hours);
         let date = date.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
         let list = r#"{"object":"list","data":[],"has_more":false}"#;
-        for answer in [Action::answer(200, list), Action::error(403, "restricted_api_key", "no")] {
+        for answer in [Action::http_response(200, list), Action::error(403, "restricted_api_key", "no")] {
             service.core().faults().clear();
             service.core().faults().add(Rule::new(answer.header("date", &date)).always());
             let ran = service.idempost().run(&["doctor", "--json"]);

@@ -210,7 +210,7 @@ fn whoami_names_each_part_of_the_identity_with_its_source() {
 fn whoami_shows_the_account_scope_and_expiry_of_an_access_token() {
     let service = Service::start();
     let service = service.unjudged();
-    service.core().listens_at(&service.base_url());
+    service.core().set_base_url(&service.base_url());
     let idempost = super::auth::logged_in(&service, &["--scope", "full_access"]);
     let login = idempost.run(&["whoami", "--json"]).json();
     assert_eq!((&login["kind"], &login["scope"]), (&json!("login"), &json!("full_access")));

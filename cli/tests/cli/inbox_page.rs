@@ -42,7 +42,7 @@ pub(crate) struct InboxPage {
 impl InboxPage {
     pub(crate) async fn with(settings: Settings) -> Self {
         let server = idempost_sandbox::start(settings).await;
-        server.service().listens_at(&server.base_url());
+        server.service().set_base_url(&server.base_url());
         let browser = Browser::start().await;
         let page = Self { server, browser };
         page.driver().set_window_rect(0, 0, 1280, 900).await.unwrap();

@@ -288,10 +288,9 @@ fn a_new_api_key_that_cannot_be_shown_is_revoked() {
         assert!(!ran.stderr.contains("sb_"), "{ran:?}");
     }
     assert_eq!(names(), before);
-    service
-        .core()
-        .faults()
-        .add(Rule::new(Action::answer(500, "broken")).on(Method::DELETE, "/api-keys/{id}").always());
+    service.core().faults().add(
+        Rule::new(Action::http_response(500, "broken")).on_request(Method::DELETE, "/api-keys/{id}").always(),
+    );
     let ran = Ran::of(create(&[], File::create("/dev/full").unwrap().into()));
     assert!(ran.stderr.contains("idempost api-keys delete "), "{ran:?}");
 }

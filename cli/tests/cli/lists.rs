@@ -73,7 +73,7 @@ fn a_response_that_is_no_list_is_an_error_and_not_an_empty_list() {
     for body in ["", "1", "\"x\"", "[]", "{}", "null", r#"{"object":"list"}"#, r#"{"data":{}}"#] {
         for flags in [&["--json"][..], &[], &["--all"], &["--limit", "150"]] {
             service.core().faults().clear();
-            service.core().faults().add(Rule::new(Action::answer(200, body)).always());
+            service.core().faults().add(Rule::new(Action::http_response(200, body)).always());
             let ran = service.idempost().run(&[&["domains", "list"], flags].concat());
             assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{body} {flags:?}: {ran:?}");
             assert!(ran.stderr.contains("status 200"), "{body} {flags:?}: {ran:?}");

@@ -129,7 +129,7 @@ fn text(result: &CallToolResult) -> String {
 }
 
 async fn with_service() -> (ReferenceServer, Idempost) {
-    let server = ReferenceServer::over_http(Settings::default()).await;
+    let server = ReferenceServer::start_http(Settings::default()).await;
     let idempost =
         Idempost::new().env("IDEMPOST_BASE_URL", server.base_url()).env("IDEMPOST_API_KEY", server.api_key());
     (server, idempost)

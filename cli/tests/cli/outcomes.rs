@@ -100,7 +100,7 @@ fn the_exit_code_follows_what_has_to_happen_before_a_retry_succeeds() {
         (error(403, "validation_error"), 4, "act", "idempost domains list"),
         (error(403, "invalid_api_key"), 4, "act", "idempost auth login"),
         (error(401, "missing_api_key"), 4, "act", "idempost auth login"),
-        (Action::answer(302, "").header("location", "https://elsewhere.test"), 4, "act", "--base-url"),
+        (Action::http_response(302, "").header("location", "https://elsewhere.test"), 4, "act", "--base-url"),
         (error(511, ""), 4, "act", "proxy"),
         (error(429, "rate_limit_exceeded"), 6, "wait", ""),
         (error(429, "monthly_quota_exceeded"), 6, "wait", ""),
@@ -193,7 +193,7 @@ fn a_wait_with_json_prints_one_document_with_the_final_state() {
 fn a_lost_response_is_9_and_the_printed_key_makes_retrying_safe() {
     //
     let service = Service::start();
-    service.core().faults().add(Rule::new(Action::DropAfter).on(Method::POST, "/emails"));
+    service.core().faults().add(Rule::new(Action::DropAfter).on_request(Method::POST, "/emails"));
     let arguments = &SEND[..10];
     let stderr = service.idempost().run(&[arguments, &["--retries", "0"]].concat()).fails(9);
     let key = stderr.split("--idempotency-key ").nth(1).unwrap().split('`').next().unwrap().to_owned();
@@ -217,7 +217,7 @@ fn a_200_that_is_not_the_api_s_is_9_with_an_unknown_outcome() {
     ] {
         for send in [send(&[]), vec!["api", "POST", "/emails", "-f", "from=a@x.test", "-f", "to=b@x.test"]] {
             let service = Service::start().unjudged();
-            let error = failing_at(&service, Action::answer(status, body), &send, 9);
+            let error = failing_at(&service, Action::http_response(status, body), &send, 9);
             assert_eq!((&error["kind"], &error["outcome"]), (&json!("unknown"), &json!("unknown")), "{body}");
             assert!(error["idempotency_key"].is_string(), "{error}");
             let message = error["message"].as_str().unwrap();
@@ -232,8 +232,11 @@ fn a_200_that_is_not_the_api_s_is_9_with_an_unknown_outcome() {
 #[test]
 fn a_truncated_response_of_the_api_is_9_with_the_outcome_accepted() {
     // B-05
-    let answers =
-        [Action::answer(200, "{\"id\":"), Action::answer(200, "{\"id\":\"e1\"} x"), Action::Truncate(3)];
+    let answers = [
+        Action::http_response(200, "{\"id\":"),
+        Action::http_response(200, "{\"id\":\"e1\"} x"),
+        Action::Truncate(3),
+    ];
     for action in answers {
         let error = failing(action, &SEND, 9);
         assert_eq!(
@@ -250,7 +253,7 @@ fn a_page_instead_of_an_error_is_not_a_reason_to_log_in() {
     for (status, code) in [(401, 4), (403, 4), (404, 4), (502, 7)] {
         let page = "<html><head><title>Sign in</title></head></html>";
         let service = Service::start();
-        service.core().faults().add(Rule::new(Action::answer(status, page)).always());
+        service.core().faults().add(Rule::new(Action::http_response(status, page)).always());
         let stderr = service.idempost().run(&["emails", "list", "--retries", "0"]).fails(code);
         assert!(stderr.contains("not the API's response (a proxy, or a wrong base URL?)"), "{stderr}");
         assert!(stderr.contains("check --base-url") && !stderr.contains("log in"), "{stderr}");
@@ -297,12 +300,12 @@ fn the_exit_code_follows_the_outcome_and_what_a_repetition_does() {
         (Action::error(503, "service_unavailable", "later"), "unknown", [9, 7, 7]),
         (Action::error(500, "validation_error", "oh"), "unknown", [9, 7, 7]),
         (Action::error(502, "not_found", "oh"), "unknown", [9, 7, 7]),
-        (Action::answer(504, page), "unknown", [9, 7, 7]),
+        (Action::http_response(504, page), "unknown", [9, 7, 7]),
         (Action::DropAfter, "unknown", [9, 7, 7]),
         (Action::DropBefore, "unknown", [9, 7, 7]),
-        (Action::answer(303, ""), "unknown", [9, 9, 4]),
-        (Action::answer(200, page), "unknown", [9, 9, 1]),
-        (Action::answer(501, ""), "rejected", [4, 4, 4]),
+        (Action::http_response(303, ""), "unknown", [9, 9, 4]),
+        (Action::http_response(200, page), "unknown", [9, 9, 1]),
+        (Action::http_response(501, ""), "rejected", [4, 4, 4]),
         (Action::TooMany { retry_after: None }, "rejected", [6, 6, 6]),
         (Action::error(422, "validation_error", "no"), "rejected", [3, 3, 3]),
         (Action::error(404, "not_found", "no"), "rejected", [5, 5, 5]),
@@ -356,8 +359,8 @@ fn a_shell_runs_the_printed_command_and_the_email_is_sent_once() {
     let api = words("api POST /emails -f from=a@b.test -f to=c@d.test -f subject=s -f 'text=t u'");
     for command in [&quoted[..], &SEND, &["emails", "batch", "--", "one.json"], &api] {
         let before = service.core().mails("sb_test").len();
-        service.core().faults().add(Rule::new(Action::DropAfter).on(Method::POST, "/emails"));
-        service.core().faults().add(Rule::new(Action::DropAfter).on(Method::POST, "/emails/batch"));
+        service.core().faults().add(Rule::new(Action::DropAfter).on_request(Method::POST, "/emails"));
+        service.core().faults().add(Rule::new(Action::DropAfter).on_request(Method::POST, "/emails/batch"));
         let ran = idempost.run(&[&["--retries", "0"], command].concat());
         assert!(matches!(ran.code, Some(7 | 9)), "{ran:?}");
         idempost.shell(&printed(&ran)).ok();
@@ -371,7 +374,8 @@ fn an_unknown_outcome_names_the_command_that_repeats_it_without_secrets() {
     let service = Service::start();
     let idempost = service.idempost();
     std::fs::write(idempost.home().join("key"), "sb_test").unwrap();
-    let lost = || service.core().faults().add(Rule::new(Action::DropAfter).on(Method::POST, "/emails"));
+    let lost =
+        || service.core().faults().add(Rule::new(Action::DropAfter).on_request(Method::POST, "/emails"));
     lost();
     let flags = ["--retries", "0", "--json", "--api-key-file", "key"];
     let error = idempost.run(&[&SEND[..10], &flags].concat()).error(9);
@@ -396,9 +400,11 @@ fn an_unknown_outcome_names_the_command_that_repeats_it_without_secrets() {
 #[test]
 fn a_rejection_after_a_lost_response_is_9_because_the_first_attempt_may_have_been_accepted() {
     let service = Service::start();
-    service.core().faults().add(Rule::new(Action::DropAfter).on(Method::POST, "/emails"));
+    service.core().faults().add(Rule::new(Action::DropAfter).on_request(Method::POST, "/emails"));
     service.core().faults().add(
-        Rule::new(Action::error(403, "invalid_api_key", "revoked")).on(Method::POST, "/emails").always(),
+        Rule::new(Action::error(403, "invalid_api_key", "revoked"))
+            .on_request(Method::POST, "/emails")
+            .always(),
     );
     let error = service.idempost().run(&send(&["--json"])).error(9);
     assert_eq!((&error["api"]["name"], &error["outcome"]), (&json!("invalid_api_key"), &json!("unknown")));
@@ -408,7 +414,10 @@ fn a_rejection_after_a_lost_response_is_9_because_the_first_attempt_may_have_bee
 #[test]
 fn a_transient_failure_is_retried_with_the_same_key() {
     let service = Service::start();
-    service.core().faults().add(Rule::new(Action::answer(503, "busy")).on(Method::POST, "/emails"));
+    service
+        .core()
+        .faults()
+        .add(Rule::new(Action::http_response(503, "busy")).on_request(Method::POST, "/emails"));
     let ran = service.idempost().run(&SEND[..10]);
     assert!(ran.stderr.contains("; retrying in "), "{ran:?}");
     ran.ok();

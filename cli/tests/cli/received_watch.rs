@@ -220,8 +220,8 @@ fn an_outage_is_survived_and_emails_from_it_are_printed() {
     let idempost = service.idempost().env("IDEMPOST_RETRIES", "0");
     arrive(service.core(), 0..1);
     for action in [
-        Action::answer(503, "busy"),
-        Action::answer(500, "<html>"),
+        Action::http_response(503, "busy"),
+        Action::http_response(500, "<html>"),
         Action::DropBefore,
         Action::Truncate(3),
         Action::TooMany { retry_after: Some("1".to_owned()) },
@@ -229,7 +229,7 @@ fn an_outage_is_survived_and_emails_from_it_are_printed() {
         let mut watching = Watching::start(&idempost, &["--from-start"]);
         assert_eq!(watching.line(), "no 0");
         let before = service.core().faults().pending();
-        service.core().faults().add(Rule::new(action.clone()).on(Method::GET, "/emails/receiving"));
+        service.core().faults().add(Rule::new(action.clone()).on_request(Method::GET, "/emails/receiving"));
         let stderr = watching.says();
         assert!(stderr.contains("retrying in 1 s"), "{action:?}: {stderr}");
         assert!(watching.says().contains("responds again"));
@@ -248,12 +248,12 @@ fn a_permanent_failure_ends_the_watch_with_its_exit_code() {
     let refusals =
         [(401, "invalid_access_token", 4), (403, "invalid_api_key", 4), (451, "validation_error", 3)];
     for (status, name, code) in refusals {
-        let rule = Rule::new(Action::error(status, name, "no")).on(Method::GET, "/emails/receiving");
-        service.core().faults().add(rule.after(1));
+        let rule = Rule::new(Action::error(status, name, "no")).on_request(Method::GET, "/emails/receiving");
+        service.core().faults().add(rule.skip_first(1));
         let ended = idempost.run(&[&WATCH[..], &["--from-start"]].concat());
         assert_eq!(ended.code, Some(code), "{ended:?}");
     }
-    service.core().faults().add(Rule::new(Action::answer(503, "busy")));
+    service.core().faults().add(Rule::new(Action::http_response(503, "busy")));
     look(&idempost, &[]).fails(7);
     let keyless = Idempost::new().env("IDEMPOST_BASE_URL", service.base_url());
     keyless.run(&["received", "watch"]).fails(4);

@@ -18,10 +18,9 @@ async fn stage() -> (ReferenceServer, Idempost) {
 }
 
 fn answers(server: &ReferenceServer, path: &str, status: u16, body: &str) {
-    server
-        .service()
-        .faults()
-        .add(Rule::new(Action::answer(status, body.to_owned())).on(Method::POST, path.to_owned()));
+    server.service().faults().add(
+        Rule::new(Action::http_response(status, body.to_owned())).on_request(Method::POST, path.to_owned()),
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -92,10 +91,11 @@ async fn no_message_repeats_a_credential_that_a_service_echoes() {
     for flags in [&[][..], &["--json"], &["-vvv"]] {
         for (status, body) in [(401, echo.as_str()), (200, &format!("<p>{KEY}</p> \"token\": \"{SECRET}\""))]
         {
-            server
-                .service()
-                .faults()
-                .add(Rule::new(Action::answer(status, body.to_owned())).on(Method::POST, "/emails").times(3));
+            server.service().faults().add(
+                Rule::new(Action::http_response(status, body.to_owned()))
+                    .on_request(Method::POST, "/emails")
+                    .times(3),
+            );
             let ran = idempost.run(&[&email_send[..], flags].concat());
             server.service().faults().clear();
             assert_ne!(ran.code, Some(0), "{ran:?}");
@@ -107,7 +107,10 @@ async fn no_message_repeats_a_credential_that_a_service_echoes() {
     let mut application =
         Application::session(&idempost, &["--allow", "send", "--confirm", "never"], &json!({}));
     let email = json!({"from": "hi@acme.test", "to": ["ada@acme.test"], "subject": "s", "text": "t"});
-    server.service().faults().add(Rule::new(Action::answer(401, echo)).on(Method::POST, "/emails").times(3));
+    server
+        .service()
+        .faults()
+        .add(Rule::new(Action::http_response(401, echo)).on_request(Method::POST, "/emails").times(3));
     let failed = application.call("emails_send", &email).to_string();
     assert!(
         failed.contains("invalid_api_key") && !failed.contains(KEY) && !failed.contains(SECRET),

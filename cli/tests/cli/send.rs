@@ -81,7 +81,7 @@ fn every_flag_sets_its_field() {
     // EMAIL-07, EMAIL-08, EMAIL-12, EMAIL-13, EMAIL-16, EMAIL-17, EMAIL-20, EMAIL-22, EMAIL-28, EMAIL-31, EMAIL-33, EMAIL-34, GEN-16
     let service = Service::start();
     // Not validated: the test uses an unknown topic.
-    service.core().faults().add(Rule::new(Action::answer(200, "{\"id\":\"1\"}")).always());
+    service.core().faults().add(Rule::new(Action::http_response(200, "{\"id\":\"1\"}")).always());
     let idempost = service.idempost();
     std::fs::write(idempost.home().join("body.html"), "<p>Hi</p>").unwrap();
     std::fs::write(idempost.home().join("a;b.txt"), "abc").unwrap();

@@ -114,7 +114,7 @@ async fn every_snippet_of_the_skill_is_run_by_a_test() {
             }
             "toml" => assert!(text.contains(&format!("idempost = \"{}\"", minor())), "{text}"),
             "sh" => {
-                let server = ReferenceServer::over_http(Settings::default()).await;
+                let server = ReferenceServer::start_http(Settings::default()).await;
                 let idempost = Idempost::new()
                     .env("IDEMPOST_BASE_URL", server.base_url())
                     .env("IDEMPOST_API_KEY", server.api_key());
@@ -142,7 +142,7 @@ fn minor() -> &'static str {
 async fn variables_of_assistants_don_t_change_any_output() {
     // The status and the age of the email stay the same.
     let clock = ClockStart::Frozen("2026-03-02T12:00:00Z".parse().unwrap());
-    let server = ReferenceServer::over_http(Settings { seed: Some(0), clock, ..Settings::default() }).await;
+    let server = ReferenceServer::start_http(Settings { seed: Some(0), clock, ..Settings::default() }).await;
     let program = || {
         Idempost::new().env("IDEMPOST_BASE_URL", server.base_url()).env("IDEMPOST_API_KEY", server.api_key())
     };

@@ -107,7 +107,7 @@ fn a_result_without_any_of_the_selected_fields_is_an_error() {
     // An item of a list can lack an optional field.
     let items = serde_json::json!([{ "id": "1" }, { "id": "2", "subject": "Hello" }]);
     let list = serde_json::json!({ "object": "list", "has_more": false, "data": items }).to_string();
-    let rule = || Rule::new(Action::answer(200, list.clone())).on(Method::GET, "/emails");
+    let rule = || Rule::new(Action::http_response(200, list.clone())).on_request(Method::GET, "/emails");
     for (format, printed) in [
         ("ndjson", "{}\n{\"subject\":\"Hello\"}\n"),
         ("json", "{\"object\":\"list\",\"has_more\":false,\"data\":[{},{\"subject\":\"Hello\"}]}\n"),

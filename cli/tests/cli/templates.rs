@@ -112,7 +112,9 @@ fn all_problems_are_reported_at_once() {
 #[test]
 fn a_template_that_could_not_be_published_is_still_stored() {
     let service = Service::start();
-    let rule = Rule::new(Action::answer(503, "{}")).on(Method::POST, "/templates/{id}/publish").always();
+    let rule = Rule::new(Action::http_response(503, "{}"))
+        .on_request(Method::POST, "/templates/{id}/publish")
+        .always();
     service.core().faults().add(rule);
     let ran = service.idempost().run(&with(&WELCOME, &["--html", "x", "--publish", "--retries", "0"]));
     assert_eq!(ran.code, Some(7), "{ran:?}");

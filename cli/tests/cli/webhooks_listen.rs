@@ -401,7 +401,7 @@ fn a_webhook_whose_creation_fails_is_not_left_behind() {
     for action in [Action::DropAfter, Action::Truncate(5)] {
         let service = Service::start();
         let idempost = service.idempost();
-        service.core().faults().add(Rule::new(action).on(http::Method::POST, "/webhooks"));
+        service.core().faults().add(Rule::new(action).on_request(http::Method::POST, "/webhooks"));
         let stderr = idempost.run(&["webhooks", "listen"]).fails(7);
         assert!(stderr.contains("none was left behind"), "{stderr}");
         let requests = service.core().requests();
@@ -415,7 +415,7 @@ fn a_signal_during_creation_leaves_no_webhook_behind() {
     let service = Service::start();
     let idempost = service.idempost();
     let slow = Action::Delay(Duration::from_secs(2));
-    service.core().faults().add(Rule::new(slow).on(http::Method::POST, "/webhooks"));
+    service.core().faults().add(Rule::new(slow).on_request(http::Method::POST, "/webhooks"));
     let mut child = idempost.command().args(["webhooks", "listen"]).spawn().unwrap();
     until_asked(&service);
     signal(&child, Signal::INT);
@@ -425,7 +425,7 @@ fn a_signal_during_creation_leaves_no_webhook_behind() {
     // A second signal doesn't wait for a missing response.
     let service = Service::start();
     let idempost = service.idempost();
-    service.core().faults().add(Rule::new(Action::Stall).on(http::Method::POST, "/webhooks"));
+    service.core().faults().add(Rule::new(Action::Stall).on_request(http::Method::POST, "/webhooks"));
     let mut child = idempost.command().args(["webhooks", "listen"]).spawn().unwrap();
     until_asked(&service);
     signal(&child, Signal::TERM);
@@ -445,7 +445,7 @@ fn a_webhook_that_cannot_be_deleted_is_reported() {
     let mut listener = Listener::start(&idempost, &[]);
     let id = listener.announced["webhook_id"].as_str().unwrap().to_owned();
     let broken = Action::error(503, "service_unavailable", "busy");
-    let rule = Rule::new(broken).on(http::Method::DELETE, "/webhooks/{webhook_id}");
+    let rule = Rule::new(broken).on_request(http::Method::DELETE, "/webhooks/{webhook_id}");
     service.core().faults().add(rule.always());
     assert_eq!(listener.stop(Signal::INT), Some(7));
     let mut stderr = String::new();

@@ -25,12 +25,12 @@ enum Block {
 }
 
 /// Calls `on` with every item of a style sheet and its offset.
-pub(super) fn sheet(css: &str, on: &mut impl FnMut(usize, Item<'_>)) {
+pub(super) fn scan_stylesheet(css: &str, on: &mut impl FnMut(usize, Item<'_>)) {
     scan(css, Block::Rules, on);
 }
 
 /// Calls `on` with every item of a `style` attribute.
-pub(super) fn declarations(css: &str, on: &mut impl FnMut(usize, Item<'_>)) {
+pub(super) fn scan_declarations(css: &str, on: &mut impl FnMut(usize, Item<'_>)) {
     scan(css, Block::Declarations, on);
 }
 
@@ -51,7 +51,7 @@ fn scan(css: &str, outermost: Block, on: &mut impl FnMut(usize, Item<'_>)) {
                 rest[2..].find("*/").map_or(rest.len(), |end| end + 4)
             }
             quote @ (b'"' | b'\'') => {
-                let length = string(rest.as_bytes(), quote);
+                let length = string_len(rest.as_bytes(), quote);
                 statement.push(at, &rest[..length]);
                 length
             }
@@ -64,7 +64,7 @@ fn scan(css: &str, outermost: Block, on: &mut impl FnMut(usize, Item<'_>)) {
             b'-' if block == Block::Rules && rest.starts_with("-->") => 3,
             byte @ (b'(' | b'[') => {
                 // The content of `url(…)` isn't CSS; it may contain semicolons and quotes.
-                if byte == b'(' && open == 0 && statement.ends_with_url() && !url_is_quoted(&rest[1..]) {
+                if byte == b'(' && open == 0 && statement.ends_with_url() && !is_quoted_url(&rest[1..]) {
                     let length = rest.find(')').map_or(rest.len(), |end| end + 1);
                     statement.push(at, &rest[..length]);
                     length
@@ -80,17 +80,17 @@ fn scan(css: &str, outermost: Block, on: &mut impl FnMut(usize, Item<'_>)) {
                 1
             }
             b';' if open == 0 => {
-                statement.end(block, on);
+                statement.end_statement(block, on);
                 1
             }
             b'{' if open == 0 => {
-                blocks.push(statement.opens(block, on));
+                blocks.push(statement.open_block(block, on));
                 1
             }
             // Also closes open brackets: browsers would ignore the rest, but its findings matter.
             b'}' => {
                 open = 0;
-                statement.end(block, on);
+                statement.end_statement(block, on);
                 if blocks.len() > 1 {
                     blocks.pop();
                 }
@@ -106,7 +106,7 @@ fn scan(css: &str, outermost: Block, on: &mut impl FnMut(usize, Item<'_>)) {
         };
         at += length;
     }
-    statement.end(blocks.last().copied().unwrap_or(outermost), on);
+    statement.end_statement(blocks.last().copied().unwrap_or(outermost), on);
 }
 
 const SPECIAL: &[u8] = b"/\"'\\<-([)];{}";
@@ -135,7 +135,7 @@ impl Statement {
     }
 
     /// Ends a declaration, or an at-rule without a block.
-    fn end(&mut self, block: Block, on: &mut impl FnMut(usize, Item<'_>)) {
+    fn end_statement(&mut self, block: Block, on: &mut impl FnMut(usize, Item<'_>)) {
         let text = self.text.trim();
         if text.starts_with('@') {
             at_rule(self.start, text, on);
@@ -155,7 +155,7 @@ impl Statement {
     }
 
     /// Processes the text before a block. Returns the kind of block.
-    fn opens(&mut self, outer: Block, on: &mut impl FnMut(usize, Item<'_>)) -> Block {
+    fn open_block(&mut self, outer: Block, on: &mut impl FnMut(usize, Item<'_>)) -> Block {
         let text = self.text.trim();
         let block = if text.starts_with('@') {
             match &*at_rule(self.start, text, on) {
@@ -189,7 +189,7 @@ fn at_rule(start: usize, text: &str, on: &mut impl FnMut(usize, Item<'_>)) -> St
 }
 
 /// Returns the length of a string including its quotes. A line end terminates a string without a closing quote.
-fn string(text: &[u8], quote: u8) -> usize {
+fn string_len(text: &[u8], quote: u8) -> usize {
     let mut at = 1;
     while at < text.len() {
         match text[at] {
@@ -203,7 +203,7 @@ fn string(text: &[u8], quote: u8) -> usize {
     text.len()
 }
 
-fn url_is_quoted(rest: &str) -> bool {
+fn is_quoted_url(rest: &str) -> bool {
     rest.trim_start_matches([' ', '\t', '\n']).starts_with(['"', '\''])
 }
 
@@ -216,7 +216,7 @@ pub(super) enum Token<'a> {
 }
 
 /// Calls `on` with the functions, words and units of a value, in source order.
-pub(super) fn tokens<'a>(value: &'a str, on: &mut impl FnMut(Token<'a>)) {
+pub(super) fn scan_tokens<'a>(value: &'a str, on: &mut impl FnMut(Token<'a>)) {
     let bytes = value.as_bytes();
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_') || !byte.is_ascii();
     let mut at = 0;
@@ -226,7 +226,7 @@ pub(super) fn tokens<'a>(value: &'a str, on: &mut impl FnMut(Token<'a>)) {
         let signed = usize::from(matches!(rest[0], b'-' | b'+' | b'.'));
         let number = rest[signed..].iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
         at += match rest[0] {
-            quote @ (b'"' | b'\'') => string(rest, quote),
+            quote @ (b'"' | b'\'') => string_len(rest, quote),
             b'#' => 1 + rest[1..].iter().take_while(|byte| is_name(byte)).count(),
             _ if number > 0 => {
                 let start = signed + number;
@@ -283,7 +283,7 @@ pub(super) enum Simple<'a> {
 }
 
 /// Calls `on` with the parts of a selector list, including those inside `:not(…)` and similar, but not the arguments of `:nth-child(…)` and similar.
-pub(super) fn selectors<'a>(text: &'a str, on: &mut impl FnMut(Simple<'a>)) {
+pub(super) fn scan_selectors<'a>(text: &'a str, on: &mut impl FnMut(Simple<'a>)) {
     let bytes = text.as_bytes();
     let is_name =
         |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'\\') || !byte.is_ascii();
@@ -397,11 +397,11 @@ mod tests {
     }
 
     fn of_sheet(css: &str) -> Vec<String> {
-        items(css, |css, mut on| sheet(css, &mut on))
+        items(css, |css, mut on| scan_stylesheet(css, &mut on))
     }
 
     fn of_attribute(css: &str) -> Vec<String> {
-        items(css, |css, mut on| declarations(css, &mut on))
+        items(css, |css, mut on| scan_declarations(css, &mut on))
     }
 
     #[test]
@@ -446,7 +446,7 @@ mod tests {
     fn values_consist_of_functions_words_and_units() {
         let found = |value| {
             let mut all = Vec::new();
-            tokens(value, &mut |token| all.push(format!("{token:?}")));
+            scan_tokens(value, &mut |token| all.push(format!("{token:?}")));
             all.join(" ")
         };
         assert_eq!(found("calc(100% - 1.5rem)"), r#"Function("calc") Unit("%") Unit("rem")"#);
@@ -464,7 +464,7 @@ mod tests {
     fn selectors_consist_of_simple_ones_and_combinators() {
         let found = |text| {
             let mut all = Vec::new();
-            selectors(text, &mut |one| all.push(format!("{one:?}")));
+            scan_selectors(text, &mut |one| all.push(format!("{one:?}")));
             all.join(" ")
         };
         assert_eq!(found("a.b , #c"), "Type Class Grouping Id");
@@ -492,8 +492,8 @@ mod tests {
                 values.push(item);
             }
             for value in values {
-                tokens(&value, &mut |_| {});
-                selectors(&value, &mut |_| {});
+                scan_tokens(&value, &mut |_| {});
+                scan_selectors(&value, &mut |_| {});
             }
         }
     }

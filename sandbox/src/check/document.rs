@@ -57,10 +57,10 @@ pub(super) fn walk(html: &str, on: &mut dyn FnMut(Event<'_>)) {
         html::Event::Start(tag) => {
             code += usize::from(CODE.contains(&tag.name));
             if tag.name == "a" {
-                finish(&mut link, on);
+                finish_link(&mut link, on);
                 let is_labeled = ["aria-label", "title"].iter().any(|name| is_filled(tag.get(name)));
                 let mut labels = String::new();
-                label(tag, &mut labels);
+                append_labels(tag, &mut labels);
                 link = tag.get("href").map(|href| Link {
                     href: href.to_owned(),
                     offset: tag.offset,
@@ -73,14 +73,14 @@ pub(super) fn walk(html: &str, on: &mut dyn FnMut(Event<'_>)) {
                 // An image without `alt` has its own finding.
                 let is_label = tag.name == "img" && tag.get("alt").is_none_or(|alt| !alt.trim().is_empty());
                 link.is_labeled |= is_label || is_filled(tag.get("aria-label")) || tag.name == "svg";
-                label(tag, &mut link.labels);
+                append_labels(tag, &mut link.labels);
             }
             on(Event::Start(tag));
         }
         html::Event::End(name) => {
             code -= usize::from(code > 0 && CODE.contains(&name));
             if name == "a" {
-                finish(&mut link, on);
+                finish_link(&mut link, on);
             }
         }
         html::Event::Text(text) => match text.raw {
@@ -88,7 +88,7 @@ pub(super) fn walk(html: &str, on: &mut dyn FnMut(Event<'_>)) {
             Some(_) => {}
             None => {
                 if let Some(link) = &mut link {
-                    extend(&mut link.text, text.decoded);
+                    append_text(&mut link.text, text.decoded);
                 }
                 let html::Text { decoded, offset, source, .. } = text;
                 on(Event::Text(Text { decoded, offset, source, is_code: code > 0 }));
@@ -97,24 +97,24 @@ pub(super) fn walk(html: &str, on: &mut dyn FnMut(Event<'_>)) {
         html::Event::Comment(at) => on(Event::Comment(at)),
         html::Event::Doctype(at) => on(Event::Doctype(at)),
     });
-    finish(&mut link, on);
+    finish_link(&mut link, on);
 }
 
-fn finish(link: &mut Option<Link>, on: &mut dyn FnMut(Event<'_>)) {
+fn finish_link(link: &mut Option<Link>, on: &mut dyn FnMut(Event<'_>)) {
     if let Some(link) = link.take() {
         on(Event::Link(&link));
     }
 }
 
 /// Appends the labels of an element.
-fn label(tag: &Tag<'_>, labels: &mut String) {
+fn append_labels(tag: &Tag<'_>, labels: &mut String) {
     for label in ["alt", "aria-label", "title"].iter().filter_map(|name| tag.get(name)) {
-        extend(labels, label);
-        extend(labels, " ");
+        append_text(labels, label);
+        append_text(labels, " ");
     }
 }
 
-fn extend(beginning: &mut String, text: &str) {
+fn append_text(beginning: &mut String, text: &str) {
     let left = MAX_LINK_TEXT.saturating_sub(beginning.len());
     beginning.extend(text.chars().take(left));
 }

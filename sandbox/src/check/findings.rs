@@ -67,22 +67,22 @@ pub(super) struct Spot {
 }
 
 impl Spot {
-    pub(super) fn at(part: Part, offset: usize, excerpt: &str) -> Self {
-        Self { part, offset: Some(offset), excerpt: shortened(excerpt) }
+    pub(super) fn new(part: Part, offset: usize, excerpt: &str) -> Self {
+        Self { part, offset: Some(offset), excerpt: shorten(excerpt) }
     }
 
-    pub(super) fn of(part: Part, excerpt: &str) -> Self {
-        Self { part, offset: None, excerpt: shortened(excerpt) }
+    pub(super) fn in_part(part: Part, excerpt: &str) -> Self {
+        Self { part, offset: None, excerpt: shorten(excerpt) }
     }
 
     /// Returns the same position with another excerpt.
-    pub(super) fn with(self, excerpt: &str) -> Self {
-        Self { excerpt: shortened(excerpt), ..self }
+    pub(super) fn with_excerpt(self, excerpt: &str) -> Self {
+        Self { excerpt: shorten(excerpt), ..self }
     }
 }
 
 /// Returns a text as one line of limited length, with white space collapsed.
-pub(super) fn shortened(text: &str) -> String {
+pub(super) fn shorten(text: &str) -> String {
     let mut excerpt = String::new();
     let mut length = 0;
     let mut space = false;
@@ -125,7 +125,7 @@ impl Findings {
     }
 
     /// Adds a finding about the whole message, with a custom sentence.
-    pub(super) fn say(&mut self, rule: &Rule, message: String) {
+    pub(super) fn add_with_message(&mut self, rule: &Rule, message: String) {
         let index = self.index(rule);
         let (finding, _) = &mut self.found[index];
         finding.count += 1;
@@ -141,13 +141,13 @@ impl Findings {
         count: usize,
         spots: Vec<Spot>,
     ) {
-        let finding = Finding { count, message, feature: Some(name), ..finding(rule) };
+        let finding = Finding { count, message, feature: Some(name), ..new_finding(rule) };
         self.found.push((finding, spots));
     }
 
     fn index(&mut self, rule: &Rule) -> usize {
         *self.by_rule.entry(rule.code).or_insert_with(|| {
-            self.found.push((finding(rule), Vec::new()));
+            self.found.push((new_finding(rule), Vec::new()));
             self.found.len() - 1
         })
     }
@@ -158,7 +158,8 @@ impl Findings {
             let spots = self.found.iter().flat_map(|(_, spots)| spots);
             spots.filter(move |spot| spot.part == part).filter_map(|spot| spot.offset).collect::<Vec<_>>()
         };
-        let (in_html, in_text) = (lines(html, offsets(Part::Html)), lines(text, offsets(Part::Text)));
+        let (in_html, in_text) =
+            (line_positions(html, offsets(Part::Html)), line_positions(text, offsets(Part::Text)));
         let mut findings: Vec<_> = self
             .found
             .into_iter()
@@ -177,13 +178,13 @@ impl Findings {
     }
 }
 
-fn finding(rule: &Rule) -> Finding {
+fn new_finding(rule: &Rule) -> Finding {
     let (code, severity, message) = (rule.code, rule.severity, rule.sentence.to_owned());
     Finding { code, severity, message, count: 0, places: Vec::new(), feature: None }
 }
 
 /// Returns the lines and columns of these offsets, in one pass over the text.
-fn lines(text: &str, mut offsets: Vec<usize>) -> HashMap<usize, (usize, usize)> {
+fn line_positions(text: &str, mut offsets: Vec<usize>) -> HashMap<usize, (usize, usize)> {
     offsets.sort_unstable();
     offsets.dedup();
     let mut lines = HashMap::new();
@@ -211,7 +212,7 @@ mod tests {
 
     #[test]
     fn lines_and_columns_count_characters_from_one() {
-        let found = lines("é<b>\n𝄞x\n\ny", vec![2, 0, 10, 12, 99]);
+        let found = line_positions("é<b>\n𝄞x\n\ny", vec![2, 0, 10, 12, 99]);
         assert_eq!(found[&0], (1, 1));
         assert_eq!(found[&2], (1, 2));
         assert_eq!(found[&10], (2, 2));
@@ -221,8 +222,8 @@ mod tests {
 
     #[test]
     fn excerpts_are_one_short_line() {
-        assert_eq!(shortened("  <a\n\thref=x>  "), "<a href=x>");
-        assert_eq!(shortened(&"é".repeat(500)).chars().count(), MAX_EXCERPT + 1);
-        assert_eq!(shortened(&" ".repeat(1 << 20)), "");
+        assert_eq!(shorten("  <a\n\thref=x>  "), "<a href=x>");
+        assert_eq!(shorten(&"é".repeat(500)).chars().count(), MAX_EXCERPT + 1);
+        assert_eq!(shorten(&" ".repeat(1 << 20)), "");
     }
 }

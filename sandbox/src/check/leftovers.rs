@@ -16,8 +16,8 @@ pub(super) enum Leftover {
 }
 
 /// Calls `on` with every leftover in a prose text, in order.
-pub(super) fn in_text(text: &str, on: &mut impl FnMut(Leftover, Range<usize>)) {
-    placeholders(text, false, on);
+pub(super) fn find_in_text(text: &str, on: &mut impl FnMut(Leftover, Range<usize>)) {
+    find_placeholders(text, false, on);
     empty_values(text, on);
     let starts =
         |at: usize| text.get(at..at + LOREM.len()).is_some_and(|word| word.eq_ignore_ascii_case(LOREM));
@@ -29,16 +29,16 @@ pub(super) fn in_text(text: &str, on: &mut impl FnMut(Leftover, Range<usize>)) {
 const LOREM: &str = "lorem ipsum";
 
 /// Calls `on` with every leftover in a URL.
-pub(super) fn in_url(url: &str, on: &mut impl FnMut(Leftover, Range<usize>)) {
+pub(super) fn find_in_url(url: &str, on: &mut impl FnMut(Leftover, Range<usize>)) {
     let mut found = false;
-    placeholders(url, true, &mut |kind, range| {
+    find_placeholders(url, true, &mut |kind, range| {
         found = true;
         on(kind, range);
     });
     // Braces are often percent-encoded.
     if !found && url.contains('%') {
         let decoded = percent_decode_str(url).decode_utf8_lossy();
-        placeholders(&decoded, true, &mut |kind, _| {
+        find_placeholders(&decoded, true, &mut |kind, _| {
             if !std::mem::replace(&mut found, true) {
                 on(kind, 0..url.len());
             }
@@ -60,19 +60,19 @@ pub(super) fn in_url(url: &str, on: &mut impl FnMut(Leftover, Range<usize>)) {
 /// Returns whether a URL contains a placeholder, so that it can't be checked.
 pub(super) fn is_template(url: &str) -> bool {
     let mut found = false;
-    in_url(url, &mut |kind, _| found |= kind == Leftover::Placeholder);
+    find_in_url(url, &mut |kind, _| found |= kind == Leftover::Placeholder);
     found
 }
 
 /// Finds `{{name}}`, `{{{name}}}`, `{% tag %}`, `<% code %>`, `[[name]]`, `%NAME%`, `*|NAME|*`, `${name}` and `#{name}`.
-fn placeholders(text: &str, is_url: bool, on: &mut impl FnMut(Leftover, Range<usize>)) {
+fn find_placeholders(text: &str, is_url: bool, on: &mut impl FnMut(Leftover, Range<usize>)) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while let Some(next) =
         bytes[at..].iter().position(|byte| matches!(byte, b'{' | b'[' | b'%' | b'*' | b'$' | b'#' | b'<'))
     {
         at += next;
-        let length = placeholder(&bytes[at..], is_url);
+        let length = placeholder_len(&bytes[at..], is_url);
         if length > 0 {
             on(Leftover::Placeholder, at..at + length);
         }
@@ -81,7 +81,7 @@ fn placeholders(text: &str, is_url: bool, on: &mut impl FnMut(Leftover, Range<us
 }
 
 /// Returns the length of the placeholder that starts here, or 0.
-fn placeholder(text: &[u8], is_url: bool) -> usize {
+fn placeholder_len(text: &[u8], is_url: bool) -> usize {
     let until = |open: usize, close: &[u8], fits: &dyn Fn(&[u8]) -> bool| {
         let window = &text[..text.len().min(MAX_PLACEHOLDER)];
         let inner = window.get(open..)?;
@@ -166,11 +166,11 @@ mod tests {
     }
 
     fn in_words(text: &str) -> Vec<(Leftover, &str)> {
-        left(text, |text, mut on| in_text(text, &mut on))
+        left(text, |text, mut on| find_in_text(text, &mut on))
     }
 
     fn in_address(text: &str) -> Vec<(Leftover, &str)> {
-        left(text, |text, mut on| in_url(text, &mut on))
+        left(text, |text, mut on| find_in_url(text, &mut on))
     }
 
     #[test]

@@ -7,7 +7,7 @@ use url::{Host, Url};
 
 use super::document::{Event, Link};
 use super::findings::{Findings, Part, Spot};
-use super::targets::{OWN_PATH, Targets, says_unsubscribe};
+use super::targets::{OWN_PATH, Targets, mentions_unsubscribe};
 use super::{leftovers, rules};
 use idempost_reference_server::content::html::Tag;
 
@@ -70,7 +70,12 @@ impl Links {
         self.has_unsubscribe
     }
 
-    pub(super) fn see(&mut self, event: &Event<'_>, content_ids: &HashSet<String>, findings: &mut Findings) {
+    pub(super) fn visit(
+        &mut self,
+        event: &Event<'_>,
+        content_ids: &HashSet<String>,
+        findings: &mut Findings,
+    ) {
         match event {
             Event::Start(tag) => self.tag(tag, content_ids, findings),
             Event::Link(link) => self.link(link, findings),
@@ -103,7 +108,7 @@ impl Links {
         if let Some(id) = strip_scheme(src, "cid:") {
             let id = percent_encoding::percent_decode_str(id).decode_utf8_lossy();
             if !content_ids.contains(&*id) {
-                findings.add(&rules::IMAGE_NOT_ATTACHED, || Spot::at(Part::Html, tag.offset, tag.source));
+                findings.add(&rules::IMAGE_NOT_ATTACHED, || Spot::new(Part::Html, tag.offset, tag.source));
             }
         } else {
             self.url(src, Purpose::Image, Part::Html, tag.offset, tag.source, findings);
@@ -112,7 +117,7 @@ impl Links {
 
     fn link(&mut self, link: &Link, findings: &mut Findings) {
         self.in_link = false;
-        let spot = || Spot::at(Part::Html, link.offset, &link.source);
+        let spot = || Spot::new(Part::Html, link.offset, &link.source);
         if link.text.trim().is_empty() && !link.is_labeled {
             findings.add(&rules::LINK_WITHOUT_TEXT, spot);
         }
@@ -120,14 +125,14 @@ impl Links {
             let text = text.to_ascii_lowercase();
             ["unsubscribe", "opt-out", "optout", "opt out"].iter().any(|word| text.contains(word))
         };
-        self.has_unsubscribe |= is_unsubscribe(&link.text) || is_unsubscribe(shortest(&link.href));
+        self.has_unsubscribe |= is_unsubscribe(&link.text) || is_unsubscribe(shorten_url(&link.href));
         let says = format!("{} {}", link.text, link.labels);
         let url = self.url(&link.href, Purpose::Link(&says), Part::Html, link.offset, &link.source, findings);
-        if let (Some(url), Some(shown)) = (url, shown_domain(&link.text))
-            && url.host_str().is_some_and(|host| domain(host) != domain(&shown))
+        if let (Some(url), Some(shown)) = (url, displayed_domain(&link.text))
+            && url.host_str().is_some_and(|host| registered_domain(host) != registered_domain(&shown))
         {
             findings.add(&rules::LINK_MISLEADING, || {
-                Spot::at(Part::Html, link.offset, &format!("{} → {}", link.text.trim(), link.href))
+                Spot::new(Part::Html, link.offset, &format!("{} → {}", link.text.trim(), link.href))
             });
         }
     }
@@ -137,7 +142,7 @@ impl Links {
         self.targets.end_block();
         let mut next = 0;
         for at in memchr::memmem::find_iter(text.as_bytes(), "http") {
-            let rest = shortest(&text[at..]);
+            let rest = shorten_url(&text[at..]);
             if at < next || !(rest.starts_with("http://") || rest.starts_with("https://")) {
                 continue;
             }
@@ -147,11 +152,11 @@ impl Links {
                 .map_or(rest, |end| &rest[..end])
                 .trim_end_matches(['.', ',', ';', ':', '!', '?', '*', '_']);
             next = at + url.len();
-            let says = around(text, at, next);
+            let says = surrounding_lines(text, at, next);
             if is_alone {
                 self.url(url, Purpose::Link(says), Part::Text, at, url, findings);
             } else if let Some(parsed) = Url::parse(url).ok().filter(|_| !leftovers::is_template(url)) {
-                self.targets.add(parsed, says_unsubscribe(says), || Spot::at(Part::Text, at, url));
+                self.targets.add(parsed, mentions_unsubscribe(says), || Spot::new(Part::Text, at, url));
             }
         }
         self.has_unsubscribe |= is_alone && text.to_ascii_lowercase().contains("unsubscribe");
@@ -167,7 +172,7 @@ impl Links {
         source: &str,
         findings: &mut Findings,
     ) -> Option<Url> {
-        let spot = || Spot::at(part, offset, source);
+        let spot = || Spot::new(part, offset, source);
         let url = url.trim();
         if leftovers::is_template(url) {
             return None;
@@ -184,7 +189,7 @@ impl Links {
             }
             return None;
         }
-        let Some((scheme, rest)) = scheme(url) else {
+        let Some((scheme, rest)) = split_scheme(url) else {
             if !self.has_base {
                 findings.add(&rules::URL_RELATIVE, spot);
             }
@@ -195,9 +200,13 @@ impl Links {
                 if let (Purpose::Link(says), true, Ok(parsed)) =
                     (purpose, rest.starts_with("//"), Url::parse(url))
                 {
-                    self.targets.add(parsed, says_unsubscribe(shortest(url)) || says_unsubscribe(says), spot);
+                    self.targets.add(
+                        parsed,
+                        mentions_unsubscribe(shorten_url(url)) || mentions_unsubscribe(says),
+                        spot,
+                    );
                 }
-                return web(url, &scheme, rest, findings, spot);
+                return check_web_url(url, &scheme, rest, findings, spot);
             }
             "javascript" | "vbscript" | "file" | "blob" | "about" => findings.add(&rules::LINK_BLOCKED, spot),
             "data" if is_link => findings.add(&rules::LINK_BLOCKED, spot),
@@ -228,14 +237,20 @@ impl Links {
 }
 
 /// Returns the line of a link in a text and the line before it, up to a limit.
-fn around(text: &str, start: usize, end: usize) -> &str {
+fn surrounding_lines(text: &str, start: usize, end: usize) -> &str {
     let near = text.floor_char_boundary(start.saturating_sub(200));
     let line = text[near..start].rmatch_indices('\n').nth(1).map_or(near, |(at, _)| near + at);
     let rest = &text[end..text.floor_char_boundary(end + 100)];
     &text[line..end + rest.find('\n').unwrap_or(rest.len())]
 }
 
-fn web(url: &str, scheme: &str, rest: &str, findings: &mut Findings, spot: impl Fn() -> Spot) -> Option<Url> {
+fn check_web_url(
+    url: &str,
+    scheme: &str,
+    rest: &str,
+    findings: &mut Findings,
+    spot: impl Fn() -> Spot,
+) -> Option<Url> {
     let Some(parsed) = Url::parse(url).ok().filter(|_| rest.starts_with("//")) else {
         findings.add(&rules::LINK_INVALID, spot);
         return None;
@@ -271,7 +286,7 @@ fn web(url: &str, scheme: &str, rest: &str, findings: &mut Findings, spot: impl 
 }
 
 /// Returns the scheme in lower case, and the text after its colon. `example.com:80` and `localhost:80` have no scheme.
-fn scheme(url: &str) -> Option<(String, &str)> {
+fn split_scheme(url: &str) -> Option<(String, &str)> {
     let (scheme, rest) = url.split_once(':')?;
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-');
     let fits = scheme.starts_with(|char: char| char.is_ascii_alphabetic()) && scheme.bytes().all(fits);
@@ -308,7 +323,7 @@ const TOP_LEVEL: [&str; 16] =
     ["com", "org", "net", "io", "dev", "app", "co", "de", "uk", "fr", "eu", "ai", "us", "info", "shop", "ch"];
 
 /// Returns the domain shown in a link's text, if the text is a URL or a domain name.
-fn shown_domain(text: &str) -> Option<String> {
+fn displayed_domain(text: &str) -> Option<String> {
     let text = text.trim();
     if text.len() > 500 || text.contains(char::is_whitespace) || text.contains('@') {
         return None;
@@ -326,7 +341,7 @@ fn shown_domain(text: &str) -> Option<String> {
 }
 
 /// Returns the registered part of a host name, estimated without the public suffix list.
-fn domain(host: &str) -> String {
+fn registered_domain(host: &str) -> String {
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     if host.parse::<Ipv4Addr>().is_ok() {
         return host;
@@ -339,7 +354,7 @@ fn domain(host: &str) -> String {
 }
 
 /// Returns the beginning of a URL; a `data:` URL can be very long.
-fn shortest(url: &str) -> &str {
+fn shorten_url(url: &str) -> &str {
     url.char_indices().nth(2_000).map_or(url, |(end, _)| &url[..end])
 }
 
@@ -351,7 +366,7 @@ mod tests {
     fn found(html: &str) -> Vec<String> {
         let (mut links, mut findings) = (Links::default(), Findings::default());
         document::walk(html, &mut |event| {
-            links.see(&event, &HashSet::from(["logo".to_owned()]), &mut findings);
+            links.visit(&event, &HashSet::from(["logo".to_owned()]), &mut findings);
         });
         links.finish(&mut findings);
         let mut codes: Vec<_> =

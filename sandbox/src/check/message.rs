@@ -42,12 +42,12 @@ pub(super) struct Parts {
 
 impl Parts {
     /// Returns the parts of an unparsable message.
-    pub(super) fn unreadable(raw: &[u8]) -> Self {
+    pub(super) fn from_unparsable(raw: &[u8]) -> Self {
         Self { sizes: Sizes { message: Some(raw.len()), ..Sizes::default() }, ..Self::default() }
     }
 
     /// Returns the parts of a mail that isn't a message yet.
-    pub(super) fn of_bodies(
+    pub(super) fn from_bodies(
         subject: &str,
         html: Option<&str>,
         text: Option<&str>,
@@ -55,8 +55,8 @@ impl Parts {
     ) -> Self {
         let mut parts = Self {
             subject: subject.to_owned(),
-            html: html.map(lines),
-            text: text.map(lines),
+            html: html.map(normalize_lines),
+            text: text.map(normalize_lines),
             unsubscribe: unsubscribe.map(str::to_owned),
             ..Self::default()
         };
@@ -65,15 +65,15 @@ impl Parts {
     }
 
     /// Returns the parts of a message, and adds the findings about its MIME structure.
-    pub(super) fn of_message(raw: &[u8], message: &Message<'_>, findings: &mut Findings) -> Self {
+    pub(super) fn from_message(raw: &[u8], message: &Message<'_>, findings: &mut Findings) -> Self {
         let mut charset = None;
         let html =
             parts::html_parts(message).into_iter().filter(|part| matches!(part.body, PartType::Html(_)));
-        let html = html.map(|part| decoded(part, message, Part::Html, &mut charset, findings));
+        let html = html.map(|part| decode_body(part, message, Part::Html, &mut charset, findings));
         let html = html.reduce(|all, next| all + "\n" + &next);
         let text =
             parts::text_parts(message).into_iter().filter(|part| matches!(part.body, PartType::Text(_)));
-        let text = text.map(|part| decoded(part, message, Part::Text, &mut None, findings));
+        let text = text.map(|part| decode_body(part, message, Part::Text, &mut None, findings));
         let text = text.reduce(|all, next| all + "\n" + &next);
         let header = |name: &'static str| message.header_raw(name).map(|value| value.trim().to_owned());
         let is_bulk =
@@ -106,7 +106,7 @@ impl Parts {
             if extension.is_some_and(|extension| {
                 !extension.contains(' ') && BLOCKED.contains(&format!(" {extension} "))
             }) {
-                findings.add(&rules::ATTACHMENT_BLOCKED, || Spot::of(Part::Attachment, name));
+                findings.add(&rules::ATTACHMENT_BLOCKED, || Spot::in_part(Part::Attachment, name));
             }
         }
         parts.measure();
@@ -121,36 +121,36 @@ impl Parts {
     /// Applies the rules that don't need HTML.
     pub(super) fn check(&self, findings: &mut Findings) {
         if self.subject.trim().is_empty() {
-            findings.add(&rules::SUBJECT_MISSING, || Spot::of(Part::Subject, ""));
+            findings.add(&rules::SUBJECT_MISSING, || Spot::in_part(Part::Subject, ""));
         }
         let length = self.subject.chars().count();
         if length > MAX_SUBJECT {
-            findings.say(
+            findings.add_with_message(
                 &rules::SUBJECT_LONG,
                 format!("The subject has {length} characters; mail clients show 40 to 80."),
             );
         }
         let is_blank = |body: &Option<String>| body.as_ref().is_none_or(|body| body.trim().is_empty());
         if is_blank(&self.html) && is_blank(&self.text) {
-            findings.say(&rules::BODY_MISSING, rules::BODY_MISSING.sentence.to_owned());
+            findings.add_with_message(&rules::BODY_MISSING, rules::BODY_MISSING.sentence.to_owned());
         }
         let Sizes { message, html, images, .. } = self.sizes;
         if let Some(size) = html.filter(|size| *size > MAX_HTML) {
-            findings.say(
+            findings.add_with_message(
                 &rules::HTML_CLIPPED,
                 format!("The HTML has {} kB; Gmail clips it after 102 kB.", size.div_ceil(1_000)),
             );
         }
         if let Some(size) = message.filter(|size| *size > MAX_MESSAGE) {
             let size = size.div_ceil(1_000_000);
-            findings.say(
+            findings.add_with_message(
                 &rules::MESSAGE_LARGE,
                 format!("The message has {size} MB; many servers reject more than 10 MB."),
             );
         }
         if images > MAX_IMAGES {
             let tenths = images / 100_000;
-            findings.say(
+            findings.add_with_message(
                 &rules::IMAGES_LARGE,
                 format!("The attached images have {}.{} MB.", tenths / 10, tenths % 10),
             );
@@ -167,11 +167,14 @@ impl Parts {
     pub(super) fn check_unsubscribe(&self, has_link: bool, findings: &mut Findings) {
         let Some(header) = self.unsubscribe.as_ref().filter(|_| self.is_message) else {
             if self.is_message && (has_link || self.is_list) {
-                findings.say(&rules::UNSUBSCRIBE_MISSING, rules::UNSUBSCRIBE_MISSING.sentence.to_owned());
+                findings.add_with_message(
+                    &rules::UNSUBSCRIBE_MISSING,
+                    rules::UNSUBSCRIBE_MISSING.sentence.to_owned(),
+                );
             }
             return;
         };
-        let spot = || Spot::of(Part::Header, &format!("List-Unsubscribe: {header}"));
+        let spot = || Spot::in_part(Part::Header, &format!("List-Unsubscribe: {header}"));
         let is_usable = |url: &Url| matches!(url.scheme(), "https" | "http" | "mailto");
         let urls: Vec<_> = self.unsubscribe_urls().filter(is_usable).take(20).collect();
         // The sandbox itself has no certificate, so its own links may use `http:`.
@@ -183,7 +186,7 @@ impl Parts {
             None => findings.add(&rules::ONE_CLICK_MISSING, spot),
             Some(value) if value != "List-Unsubscribe=One-Click" || !urls.iter().any(is_post) => {
                 findings.add(&rules::UNSUBSCRIBE_INVALID, || {
-                    Spot::of(
+                    Spot::in_part(
                         Part::Header,
                         &format!("List-Unsubscribe: {header}, List-Unsubscribe-Post: {value}"),
                     )
@@ -195,17 +198,17 @@ impl Parts {
 }
 
 /// Decodes a body from its character set. The parser doesn't report which bytes it replaced.
-fn decoded(
+fn decode_body(
     part: &MessagePart<'_>,
     message: &Message<'_>,
     kind: Part,
     charset: &mut Option<&'static Encoding>,
     findings: &mut Findings,
 ) -> String {
-    let bytes = mime::decoded(part, message).unwrap_or_else(|| part.contents().into());
+    let bytes = mime::decode_part(part, message).unwrap_or_else(|| part.contents().into());
     let label = part.content_type().and_then(|kind| kind.attribute("charset"));
     let is_ascii = bytes.is_ascii();
-    let spot = |label: &str| Spot::of(kind, &format!("charset={label}"));
+    let spot = |label: &str| Spot::in_part(kind, &format!("charset={label}"));
     let encoding = match label {
         _ if is_ascii && label.is_none_or(|label| !label.to_ascii_lowercase().starts_with("iso-2022")) => {
             UTF_8
@@ -230,15 +233,15 @@ fn decoded(
     *charset = Some(encoding).filter(|_| !is_ascii);
     // The parser inserted these characters; another finding already reports that.
     let text = if wrong { Cow::Owned(text.replace('\u{fffd}', "?")) } else { text };
-    lines(&text)
+    normalize_lines(&text)
 }
 
-fn lines(text: &str) -> String {
+fn normalize_lines(text: &str) -> String {
     text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n")
 }
 
 /// Returns the offset of the first sign that a text was decoded with the wrong character set: U+FFFD, or UTF-8 read as Latin-1 (`Ã©`, `â€™`).
-pub(super) fn garbled(text: &str) -> Option<usize> {
+pub(super) fn find_mojibake(text: &str) -> Option<usize> {
     let mut chars = text.char_indices().peekable();
     while let Some((at, char)) = chars.next() {
         let next = chars.peek().map(|(_, next)| *next);
@@ -265,10 +268,10 @@ mod tests {
     #[test]
     fn text_read_in_a_wrong_character_set_is_garbled() {
         for text in ["CafÃ©", "itâ€™s", "x\u{fffd}", "Ã¼ber"] {
-            assert!(garbled(text).is_some(), "{text}");
+            assert!(find_mojibake(text).is_some(), "{text}");
         }
         for text in ["Café", "AMANHÃ", "«AMANHû", "SÃO", "â la carte", "5 €", "Ã"] {
-            assert_eq!(garbled(text), None, "{text}");
+            assert_eq!(find_mojibake(text), None, "{text}");
         }
     }
 }

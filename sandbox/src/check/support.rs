@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use serde::Serialize;
 
-use self::detect::{Kind, detected_by};
+use self::detect::{Kind, sources_of};
 use super::css::{self, Item, Simple, Token};
 use super::document::Event;
 use super::findings::{Findings, Part, Spot};
@@ -84,7 +84,7 @@ static SUPPORT: LazyLock<Data> = LazyLock::new(|| {
         .collect();
     let mut by_source: HashMap<_, Vec<usize>> = HashMap::new();
     for (index, feature) in features.iter().enumerate() {
-        for source in detected_by(feature.name) {
+        for source in sources_of(feature.name) {
             by_source.entry(source).or_default().push(index);
         }
     }
@@ -104,26 +104,26 @@ pub(super) struct Support {
 }
 
 impl Support {
-    pub(super) fn see(&mut self, event: &Event<'_>) {
+    pub(super) fn visit(&mut self, event: &Event<'_>) {
         match event {
             Event::Doctype(at) => {
-                self.uses(Kind::Other, "doctype", &|| Spot::at(Part::Html, *at, "<!doctype>"));
+                self.record_use(Kind::Other, "doctype", &|| Spot::new(Part::Html, *at, "<!doctype>"));
             }
             Event::Comment(at) => {
-                self.uses(Kind::Other, "comment", &|| Spot::at(Part::Html, *at, "<!-- -->"));
+                self.record_use(Kind::Other, "comment", &|| Spot::new(Part::Html, *at, "<!-- -->"));
             }
             Event::Start(tag) => self.tag(tag),
             Event::Style(text, offset) => {
-                css::sheet(text, &mut |at, item| {
-                    self.css(&item, &|excerpt| Spot::at(Part::Html, offset + at, excerpt));
+                css::scan_stylesheet(text, &mut |at, item| {
+                    self.css(&item, &|excerpt| Spot::new(Part::Html, offset + at, excerpt));
                 });
             }
             Event::Text(_) | Event::Link(_) => {}
         }
     }
 
-    fn uses(&mut self, kind: Kind, name: &str, spot: &dyn Fn() -> Spot) {
-        let name = lower(name);
+    fn record_use(&mut self, kind: Kind, name: &str, spot: &dyn Fn() -> Spot) {
+        let name = to_lowercase(name);
         for index in SUPPORT.by_source.get(&(kind, &*name)).into_iter().flatten() {
             let (count, spots) = self.used.entry(*index).or_default();
             *count += 1;
@@ -134,27 +134,27 @@ impl Support {
     }
 
     fn tag(&mut self, tag: &Tag<'_>) {
-        let spot = || Spot::at(Part::Html, tag.offset, tag.source);
-        self.uses(Kind::Element, tag.name, &spot);
+        let spot = || Spot::new(Part::Html, tag.offset, tag.source);
+        self.record_use(Kind::Element, tag.name, &spot);
         for (name, value) in tag.attributes().iter().map(|one| (&*one.name, &*one.value)) {
-            self.uses(Kind::Attribute, name, &spot);
+            self.record_use(Kind::Attribute, name, &spot);
             match name {
-                "style" => css::declarations(value, &mut |_, item| self.css(&item, &|_| spot())),
+                "style" => css::scan_declarations(value, &mut |_, item| self.css(&item, &|_| spot())),
                 "type" if matches!(tag.name, "input" | "button") => {
-                    self.uses(Kind::Type, &format!("{} {}", tag.name, value.trim()), &spot);
+                    self.record_use(Kind::Type, &format!("{} {}", tag.name, value.trim()), &spot);
                 }
                 "href" if tag.name == "a" && value.starts_with('#') => {
-                    self.uses(Kind::Other, "anchor", &spot);
+                    self.record_use(Kind::Other, "anchor", &spot);
                 }
                 "href"
                     if tag.name == "a"
                         && value.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("mailto:")) =>
                 {
-                    self.uses(Kind::Other, "mailto", &spot);
+                    self.record_use(Kind::Other, "mailto", &spot);
                 }
-                "usemap" if tag.name == "img" => self.uses(Kind::Element, "map", &spot),
-                "name" if tag.name == "meta" => self.uses(Kind::Meta, value.trim(), &spot),
-                "⚡4email" | "amp4email" if tag.name == "html" => self.uses(Kind::Other, "amp", &spot),
+                "usemap" if tag.name == "img" => self.record_use(Kind::Element, "map", &spot),
+                "name" if tag.name == "meta" => self.record_use(Kind::Meta, value.trim(), &spot),
+                "⚡4email" | "amp4email" if tag.name == "html" => self.record_use(Kind::Other, "amp", &spot),
                 "src" if tag.name == "img" => self.image(value, &spot),
                 "background" => self.image(value, &spot),
                 "srcset" if matches!(tag.name, "img" | "source") => {
@@ -167,8 +167,8 @@ impl Support {
         }
         // By default, a button submits and an input takes text.
         match tag.name {
-            "button" if tag.get("type").is_none() => self.uses(Kind::Type, "button submit", &spot),
-            "input" if tag.get("type").is_none() => self.uses(Kind::Type, "input text", &spot),
+            "button" if tag.get("type").is_none() => self.record_use(Kind::Type, "button submit", &spot),
+            "input" if tag.get("type").is_none() => self.record_use(Kind::Type, "input text", &spot),
             _ => {}
         }
     }
@@ -180,63 +180,63 @@ impl Support {
             url.get(..5).filter(|start| start.eq_ignore_ascii_case("data:")).map(|_| &url[5..])
         {
             let kind = data.split([';', ',']).next().unwrap_or_default();
-            self.uses(Kind::Other, "data", spot);
+            self.record_use(Kind::Other, "data", spot);
             if let Some(subtype) =
                 kind.get(..6).filter(|kind| kind.eq_ignore_ascii_case("image/")).map(|_| &kind[6..])
             {
-                self.uses(Kind::Image, subtype, spot);
+                self.record_use(Kind::Image, subtype, spot);
             }
             return;
         }
         let path = url.split(['?', '#']).next().unwrap_or_default();
         if let Some((_, extension)) = path.rsplit_once('.') {
-            self.uses(Kind::Image, extension, spot);
+            self.record_use(Kind::Image, extension, spot);
         }
     }
 
     fn css(&mut self, item: &Item<'_>, spot: &dyn Fn(&str) -> Spot) {
         match item {
-            Item::Comment => self.uses(Kind::Other, "css comment", &|| spot("/* */")),
-            Item::Nested => self.uses(Kind::Other, "nesting", &|| spot("&")),
+            Item::Comment => self.record_use(Kind::Other, "css comment", &|| spot("/* */")),
+            Item::Nested => self.record_use(Kind::Other, "nesting", &|| spot("&")),
             Item::AtRule(name, prelude) => {
                 let place = || spot(&format!("@{name} {prelude}"));
                 let name = name.strip_prefix("-webkit-").unwrap_or(name);
-                self.uses(Kind::AtRule, name, &place);
+                self.record_use(Kind::AtRule, name, &place);
                 if matches!(name, "media" | "import") {
-                    css::tokens(prelude, &mut |token| {
+                    css::scan_tokens(prelude, &mut |token| {
                         if let Token::Word(word) = token {
-                            self.uses(Kind::Media, word, &place);
+                            self.record_use(Kind::Media, word, &place);
                         }
                     });
                 }
             }
-            Item::Selector(text) => css::selectors(text, &mut |one| {
+            Item::Selector(text) => css::scan_selectors(text, &mut |one| {
                 let place = || spot(text);
                 match one {
-                    Simple::PseudoClass(name) => self.uses(Kind::PseudoClass, name, &place),
-                    Simple::PseudoElement(name) => self.uses(Kind::PseudoElement, name, &place),
-                    other => self.uses(Kind::Selector, selector(&other), &place),
+                    Simple::PseudoClass(name) => self.record_use(Kind::PseudoClass, name, &place),
+                    Simple::PseudoElement(name) => self.record_use(Kind::PseudoElement, name, &place),
+                    other => self.record_use(Kind::Selector, selector(&other), &place),
                 }
             }),
             Item::Declaration(property, value) => {
                 let place = || spot(&format!("{property}: {value}"));
                 if property.starts_with("--") {
-                    self.uses(Kind::Function, "var", &place);
+                    self.record_use(Kind::Function, "var", &place);
                 } else {
-                    self.uses(Kind::Property, property, &place);
+                    self.record_use(Kind::Property, property, &place);
                 }
-                css::tokens(value, &mut |token| match token {
+                css::scan_tokens(value, &mut |token| match token {
                     Token::Function(name) => {
-                        self.uses(Kind::Function, name, &place);
-                        self.uses(Kind::Word, name, &place);
+                        self.record_use(Kind::Function, name, &place);
+                        self.record_use(Kind::Word, name, &place);
                     }
                     Token::Word(word) => {
-                        self.uses(Kind::Word, word, &place);
+                        self.record_use(Kind::Word, word, &place);
                         if *property == "display" {
-                            self.uses(Kind::Display, word, &place);
+                            self.record_use(Kind::Display, word, &place);
                         }
                     }
-                    Token::Unit(unit) => self.uses(Kind::Unit, unit, &place),
+                    Token::Unit(unit) => self.record_use(Kind::Unit, unit, &place),
                 });
             }
         }
@@ -248,19 +248,23 @@ impl Support {
             .used
             .into_iter()
             .map(|(index, (count, spots))| (SUPPORT.features[index].with_count(count), spots))
-            .filter(|(feature, _)| feature.tested() > 0)
+            .filter(|(feature, _)| feature.tested_clients() > 0)
             .collect();
         // In per mille, so that equal shares compare equal.
         let share = |feature: &FeatureSupport| {
-            (feature.helped() * 1_000 / feature.tested(), feature.supported * 1_000 / feature.tested())
+            (
+                feature.helped() * 1_000 / feature.tested_clients(),
+                feature.supported * 1_000 / feature.tested_clients(),
+            )
         };
         features.sort_by(|(a, _), (b, _)| share(a).cmp(&share(b)).then(a.name.cmp(b.name)));
         let all = features.into_iter().map(|(feature, spots)| {
             // Lack of support in up to a tenth of the clients is ignored, since these are rarely used.
-            if feature.helped() * 10 < feature.tested() * 9 && !detect::is_recommended(feature.name) {
-                let is_content = detect::is_content(feature.name) && feature.helped() * 2 < feature.tested();
+            if feature.helped() * 10 < feature.tested_clients() * 9 && !detect::is_recommended(feature.name) {
+                let is_content =
+                    detect::is_content(feature.name) && feature.helped() * 2 < feature.tested_clients();
                 let rule = if is_content { &rules::CONTENT_UNSUPPORTED } else { &rules::FEATURE_UNSUPPORTED };
-                findings.feature(rule, feature.name, feature.sentence(), feature.count, spots);
+                findings.feature(rule, feature.name, feature.describe(), feature.count, spots);
             }
             feature
         });
@@ -305,7 +309,7 @@ impl Feature {
 }
 
 impl FeatureSupport {
-    fn tested(&self) -> usize {
+    fn tested_clients(&self) -> usize {
         self.supported + self.partial + self.unsupported
     }
 
@@ -314,9 +318,13 @@ impl FeatureSupport {
     }
 
     /// Returns a sentence such as `…: 12 of 41 mail clients support it, 3 in part; not Gmail, Outlook`.
-    fn sentence(&self) -> String {
-        let mut sentence =
-            format!("{}: {} of {} mail clients support it", self.title, self.supported, self.tested());
+    fn describe(&self) -> String {
+        let mut sentence = format!(
+            "{}: {} of {} mail clients support it",
+            self.title,
+            self.supported,
+            self.tested_clients()
+        );
         // Writing to a string can't fail.
         if self.partial > 0 {
             let _ = write!(sentence, ", {} in part", self.partial);
@@ -352,7 +360,7 @@ fn selector(simple: &Simple<'_>) -> &'static str {
     }
 }
 
-fn lower(text: &str) -> Cow<'_, str> {
+fn to_lowercase(text: &str) -> Cow<'_, str> {
     if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
         text.to_ascii_lowercase().into()
     } else {
@@ -367,7 +375,7 @@ mod tests {
 
     pub(super) fn used(html: &str) -> Vec<&'static str> {
         let mut support = Support::default();
-        document::walk(html, &mut |event| support.see(&event));
+        document::walk(html, &mut |event| support.visit(&event));
         let mut names: Vec<_> = support.used.keys().map(|index| SUPPORT.features[*index].name).collect();
         names.sort_unstable();
         names
@@ -380,7 +388,7 @@ mod tests {
             assert_eq!(feature.support.len(), SUPPORT.clients.len(), "{}", feature.name);
             assert!(feature.support.iter().all(|letter| b"ypn-".contains(letter)), "{}", feature.name);
             // `bimi` is a DNS record.
-            assert_eq!(detected_by(feature.name).is_empty(), feature.name == "bimi", "{}", feature.name);
+            assert_eq!(sources_of(feature.name).is_empty(), feature.name == "bimi", "{}", feature.name);
         }
         assert!(DATA.contains("Rémi Parmentier") && DATA.contains("The above copyright notice"));
         assert!(DATA.len() < 30_000);
@@ -444,7 +452,7 @@ mod tests {
     fn features_that_nearly_all_clients_support_are_no_findings() {
         let (mut support, mut findings) = (Support::default(), Findings::default());
         let html = "<table width=1 style='width:1px;margin:0;gap:1px'><video></video><video></video>";
-        document::walk(html, &mut |event| support.see(&event));
+        document::walk(html, &mut |event| support.visit(&event));
         let features = support.finish(&mut findings);
         let names: Vec<_> = features.iter().map(|feature| (feature.name, feature.count)).collect();
         let all = [

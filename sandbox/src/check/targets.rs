@@ -63,7 +63,7 @@ const UNSUBSCRIBING: [&str; 36] = [
 ];
 
 /// Returns whether a text or URL seems to be about unsubscribing.
-pub(super) fn says_unsubscribe(text: &str) -> bool {
+pub(super) fn mentions_unsubscribe(text: &str) -> bool {
     static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(UNSUBSCRIBING).ok());
     // Without the word list, no link is requested.
     WORDS.as_ref().is_none_or(|words| words.is_match(&text.to_lowercase()))
@@ -153,12 +153,12 @@ pub(super) struct Targets {
 
 impl Targets {
     pub(super) fn new(header: impl Iterator<Item = Url>) -> Self {
-        Self { header: header.map(without_fragment).map(String::from).collect(), ..Self::default() }
+        Self { header: header.map(strip_fragment).map(String::from).collect(), ..Self::default() }
     }
 
     /// Adds a link, or counts another occurrence of it.
     pub(super) fn add(&mut self, url: Url, unsubscribes: bool, spot: impl FnOnce() -> Spot) {
-        let url = without_fragment(url);
+        let url = strip_fragment(url);
         let index = match self.indices.get(url.as_str()) {
             Some(index) => *index,
             None if self.list.len() == MAX_COUNTED => return,
@@ -176,7 +176,7 @@ impl Targets {
 
     /// Examines text outside of links.
     pub(super) fn text(&mut self, text: &str) {
-        self.block_unsubscribes = self.block_unsubscribes || says_unsubscribe(text);
+        self.block_unsubscribes = self.block_unsubscribes || mentions_unsubscribe(text);
     }
 
     /// Ends a block of text.
@@ -209,9 +209,11 @@ impl Targets {
             if let Some((rule, reason)) = outcome.finding() {
                 // Some reasons already contain a URL, possibly a redirect's.
                 let has_url = reason.starts_with(url.as_str());
-                findings.add(rule, || spot.with(&if has_url { reason } else { format!("{reason}: {url}") }));
+                findings.add(rule, || {
+                    spot.with_excerpt(&if has_url { reason } else { format!("{reason}: {url}") })
+                });
             }
-            report.data.push(outcome.of(url));
+            report.data.push(outcome.into_link(url));
         }
         report
     }
@@ -260,7 +262,7 @@ impl Outcome {
         Some((rule, self.reason()?))
     }
 
-    fn of(self, url: Url) -> RequestedLink {
+    fn into_link(self, url: Url) -> RequestedLink {
         let (state, reason) = (self.state(), self.reason());
         let (status, location) = match self {
             Self::Response { status, location, .. } => {
@@ -272,7 +274,7 @@ impl Outcome {
     }
 }
 
-fn without_fragment(mut url: Url) -> Url {
+fn strip_fragment(mut url: Url) -> Url {
     url.set_fragment(None);
     url
 }
@@ -297,12 +299,12 @@ mod tests {
             "配信停止はこちら",
             "退订",
         ] {
-            assert!(says_unsubscribe(text), "{text}");
+            assert!(mentions_unsubscribe(text), "{text}");
         }
         for text in
             ["Verify your email", "Subscribe", "https://acme.com/sub", "Jetzt anmelden", "Option", "Bajar"]
         {
-            assert!(!says_unsubscribe(text), "{text}");
+            assert!(!mentions_unsubscribe(text), "{text}");
         }
     }
 }

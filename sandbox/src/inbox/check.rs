@@ -13,8 +13,8 @@ use idempost_reference_server::state::State;
 use idempost_reference_server::wire::problem::{self, Problem};
 
 /// Returns the findings about an email, sent or not. They are computed for each request, since most emails are never checked.
-pub(super) fn answer(mail: &MailView) -> Response<Bytes> {
-    checked(mail.id(), examined(mail).finish())
+pub(super) fn show(mail: &MailView) -> Response<Bytes> {
+    report_response(mail.id(), check_mail(mail).finish())
 }
 
 /// As above, after requesting the email's links. Mounts that can't wait respond without requesting them.
@@ -23,29 +23,29 @@ pub(super) fn request_links(state: &State, mail: &MailView) -> Result<Reply, Pro
         let message = "Links can't be requested, since fetching is disabled (`--no-fetch`).";
         return Err(Problem::new(StatusCode::FORBIDDEN, "fetching_disabled", message.to_owned()));
     }
-    let examined = examined(mail);
-    let unrequested = checked(mail.id(), examined.clone().finish());
+    let examined = check_mail(mail);
+    let unrequested = report_response(mail.id(), examined.clone().finish());
     let id = mail.id();
     Ok(Reply::wait(unrequested, |state| async move {
         let outcomes = links::request_all(&state, &examined.links()).await;
-        checked(id, examined.finish_with(outcomes))
+        report_response(id, examined.finish_with(outcomes))
     }))
 }
 
-fn examined(mail: &MailView) -> Examined {
+fn check_mail(mail: &MailView) -> Examined {
     match mail {
-        MailView::Sent(mail) => check::examine(&mail.mime()),
+        MailView::Sent(mail) => check::check_message(&mail.mime()),
         MailView::Unsent(email) => {
             let unsubscribe = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("List-Unsubscribe");
             let unsubscribe = email.headers.iter().find(unsubscribe).map(|(_, value)| value.as_str());
             let (html, text) = (email.bodies.html(), email.bodies.text());
-            check::examine_bodies(&email.subject, html.as_deref(), text.as_deref(), unsubscribe)
+            check::check_bodies(&email.subject, html.as_deref(), text.as_deref(), unsubscribe)
         }
-        MailView::Received(mail) => check::examine(&mail.raw),
+        MailView::Received(mail) => check::check_message(&mail.raw),
     }
 }
 
-fn checked(id: String, report: Report) -> Response<Bytes> {
+fn report_response(id: String, report: Report) -> Response<Bytes> {
     problem::json(StatusCode::OK, &Checked { id, report })
 }
 

@@ -14,7 +14,7 @@ use jiff::tz::TimeZone;
 use tokio::sync::{mpsc, watch};
 use uuid::Uuid;
 
-use crate::inbox::messages::{Detail, detail_of};
+use crate::inbox::messages::{Detail, mail_detail};
 use crate::inbox::search::Search;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::model::email::recipients::Mailbox;
@@ -23,7 +23,7 @@ use idempost_reference_server::reply::{Aborted, Parts, Reply};
 use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::State;
 use idempost_reference_server::state::tenant::Tenant;
-use idempost_reference_server::wire::paging::quoted;
+use idempost_reference_server::wire::paging::quote;
 use idempost_reference_server::wire::problem::Problem;
 
 /// Exports larger than this, in bytes, are streamed in parts of at least this size.
@@ -49,7 +49,7 @@ struct Export {
     written: usize,
 }
 
-pub(super) fn answer(call: &AccountCall<'_>) -> Result<Reply, Problem> {
+pub(super) fn export(call: &AccountCall<'_>) -> Result<Reply, Problem> {
     let format = call.parameters().one_of("format", &[("mbox", Format::Mbox), ("json", Format::Json)])?;
     let format =
         format.ok_or_else(|| Problem::validation("`format` must be `mbox` or `json`; found nothing."))?;
@@ -91,8 +91,8 @@ impl Export {
         let bodies = mail.bodies();
         let raw = mail.render(&bodies);
         match self.format {
-            Format::Mbox => mbox(body, mail, &raw),
-            Format::Json => json(body, self.written, &detail_of(&self.tenant, mail, bodies, &raw))?,
+            Format::Mbox => append_mbox(body, mail, &raw),
+            Format::Json => append_json(body, self.written, &mail_detail(&self.tenant, mail, bodies, &raw))?,
         }
         self.written += 1;
         Ok(())
@@ -124,7 +124,7 @@ impl Export {
     ) -> Option<()> {
         while !part.is_empty() {
             let reserved = state.in_flight.reserve(part.len(), TIMEOUT).await?;
-            sender.send(Ok(reserved.over(part))).await.ok()?;
+            sender.send(Ok(reserved.guard_bytes(part))).await.ok()?;
             let _slot = state.in_flight.slow.acquire().await.ok()?;
             let next = tokio::task::spawn_blocking(move || {
                 let part = self.part();
@@ -137,13 +137,13 @@ impl Export {
 }
 
 fn mails(call: &AccountCall<'_>) -> Result<Vec<Arc<Mail>>, Problem> {
-    let (search, canceled) = (Search::read(call)?, call.canceled());
+    let (search, canceled) = (Search::read(call)?, call.cancellation());
     let read = |id| {
         Uuid::try_parse(id).map_err(|_| {
-            Problem::validation(format!("`id` must be the id of a message; found {}.", quoted(id)))
+            Problem::validation(format!("`id` must be the id of a message; found {}.", quote(id)))
         })
     };
-    let ids = call.parameters().all("id").map(read).collect::<Result<Vec<_>, _>>()?;
+    let ids = call.parameters().get_all("id").map(read).collect::<Result<Vec<_>, _>>()?;
     if ids.len() > MAX_IDS {
         return Err(Problem::validation(format!(
             "At most {MAX_IDS} messages can be requested by id; found {}.",
@@ -165,7 +165,7 @@ fn mails(call: &AccountCall<'_>) -> Result<Vec<Arc<Mail>>, Problem> {
 }
 
 /// Appends an email to an mbox (RFC 4155) with LF line ends. Lines that look like the separator are quoted reversibly (`mboxrd`).
-fn mbox(written: &mut Vec<u8>, mail: &Mail, raw: &[u8]) {
+fn append_mbox(written: &mut Vec<u8>, mail: &Mail, raw: &[u8]) {
     let at = mail.captured_at.to_zoned(TimeZone::UTC).strftime("%a %b %e %H:%M:%S %Y");
     // Writing to memory can't fail.
     let _ = writeln!(written, "From {} {at}", sender(mail.from()));
@@ -190,7 +190,7 @@ fn sender(from: &str) -> String {
 }
 
 /// Appends an email to an open JSON array.
-fn json(written: &mut Vec<u8>, place: usize, mail: &Detail<'_>) -> Result<(), Problem> {
+fn append_json(written: &mut Vec<u8>, place: usize, mail: &Detail<'_>) -> Result<(), Problem> {
     written.extend_from_slice(if place == 0 { b"[\n" } else { b",\n" });
     serde_json::to_writer(written, mail).map_err(|error| Problem::application(error.to_string()))
 }

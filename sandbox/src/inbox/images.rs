@@ -19,7 +19,7 @@ const MAX_IMAGES: usize = 100;
 
 /// `GET /_/messages/{id}/images`
 pub(super) fn show(state: &State, mail: &MailView) -> Response<Bytes> {
-    let RemoteImages { urls, total } = of(mail);
+    let RemoteImages { urls, total } = remote_images(mail);
     let job = ImageJob { mail: mail.view_id(), urls, total };
     response(state, &job)
 }
@@ -30,7 +30,7 @@ pub(super) fn load(state: &State, mail: &MailView) -> Result<Reply, Problem> {
         let message = "Remote images can't be loaded, since fetching is disabled (`--no-fetch`).";
         return Err(Problem::new(StatusCode::FORBIDDEN, "fetching_disabled", message.to_owned()));
     }
-    let RemoteImages { urls, total } = of(mail);
+    let RemoteImages { urls, total } = remote_images(mail);
     let job = ImageJob { mail: mail.view_id(), urls, total };
     Ok(Reply::wait(response(state, &job), |state| async move {
         load_all(&state, &job).await;
@@ -38,14 +38,14 @@ pub(super) fn load(state: &State, mail: &MailView) -> Result<Reply, Problem> {
     }))
 }
 
-fn of(mail: &MailView) -> RemoteImages {
+fn remote_images(mail: &MailView) -> RemoteImages {
     remote_images::list(&mail.html().unwrap_or_default(), MAX_IMAGES)
 }
 
 /// Returns an email's images with their states.
 pub(super) fn response(state: &State, job: &ImageJob) -> Response<Bytes> {
     let loaded = state.images.get(job.mail, state.clock.now());
-    let images = job.urls.iter().map(|url| Item::of(url, loaded.as_deref())).collect();
+    let images = job.urls.iter().map(|url| Item::new(url, loaded.as_deref())).collect();
     problem::json(
         StatusCode::OK,
         &ImageList { object: "images", can_load: state.settings.fetch_remote, total: job.total, images },
@@ -75,7 +75,7 @@ struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    fn of(url: &'a Url, loaded: Option<&'a LoadedImages>) -> Self {
+    fn new(url: &'a Url, loaded: Option<&'a LoadedImages>) -> Self {
         let result = loaded.and_then(|loaded| loaded.get(url));
         let image = result.and_then(|result| result.as_ref().ok());
         Self {

@@ -27,7 +27,7 @@ use idempost_reference_server::state::State;
 use idempost_reference_server::state::event_bus::{BusEvent, BusEventKind};
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::mails::{Mails, StoredMail};
-use idempost_reference_server::wire::timestamp::database;
+use idempost_reference_server::wire::timestamp::to_database_format;
 
 /// The minimum delay between two messages: if thousands of emails per second are captured, they are reported in batches.
 const MIN_INTERVAL: Duration = Duration::from_millis(50);
@@ -42,8 +42,8 @@ struct Live {
 }
 
 /// Returns the stream with its initial message. On mounts that can't stream, the response ends there, and the page reconnects.
-pub(super) fn answer(state: &State, tenant: &str) -> Reply {
-    let mut response = Response::new(hello(state, tenant).0);
+pub(super) fn stream(state: &State, tenant: &str) -> Reply {
+    let mut response = Response::new(initial_state(state, tenant).0);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
     // Reverse proxies must neither compress the stream, which makes some of them buffer it, nor buffer it anyway, as nginx does by default.
@@ -76,7 +76,7 @@ impl Live {
         mut events: Receiver<BusEvent>,
         sender: &mpsc::Sender<Result<Bytes, Aborted>>,
     ) {
-        let (mut next, mut unsent) = hello(state, &self.tenant);
+        let (mut next, mut unsent) = initial_state(state, &self.tenant);
         loop {
             if sender.send(Ok(next)).await.is_err() {
                 return;
@@ -162,7 +162,7 @@ impl Collected {
             || self.deleted.len() + self.marked.len() > 4 * MAX_MAILS
             || self.emails.len() > 4 * MAX_MAILS
         {
-            let (hello, all) = hello(state, name);
+            let (hello, all) = initial_state(state, name);
             *unsent = all;
             return Some(hello);
         }
@@ -204,7 +204,7 @@ impl Collected {
             json!({"id": id.to_string(), "last_event": email.as_ref().map(|email| email.last_event().as_str())})
         });
         let waits = |email: &Option<Arc<Email>>| {
-            email.as_deref().is_some_and(|email| unsent::State::of(email).is_some())
+            email.as_deref().is_some_and(|email| unsent::State::from_email(email).is_some())
         };
         for (id, email) in &changed {
             if waits(email) {
@@ -216,13 +216,13 @@ impl Collected {
         let waiting = changed.iter().filter_map(|(_, email)| email.as_deref().filter(|_| waits(email)));
         let message = Message {
             now: now(state, tenant),
-            mails: mails.iter().filter_map(|mail| Some(messages::Item::of(tenant?, mail))).collect(),
-            received: received.iter().map(|mail| ReceivedItem::of(mail)).collect(),
+            mails: mails.iter().filter_map(|mail| Some(messages::Item::new(tenant?, mail))).collect(),
+            received: received.iter().map(|mail| ReceivedItem::new(mail)).collect(),
             deleted: self.deleted.iter().map(Uuid::to_string).collect(),
             marked: marked.collect(),
-            counts: Counts::of(tenant),
+            counts: Counts::for_tenant(tenant),
             emails: emails.collect(),
-            unsent: waiting.map(unsent::Item::of).collect(),
+            unsent: waiting.map(unsent::Item::new).collect(),
             unsent_count: unsent.len(),
             requests: self.requests,
             clock: self.clock,
@@ -267,22 +267,22 @@ struct Unread {
 }
 
 impl Counts {
-    fn of(tenant: Option<&Tenant>) -> Self {
+    fn for_tenant(tenant: Option<&Tenant>) -> Self {
         let Some(tenant) = tenant else { return Self::default() };
-        let (sent, unread_sent) = counted(&lock(&tenant.captured));
-        let (received, unread_received) = counted(&lock(&tenant.received));
+        let (sent, unread_sent) = count_mails(&lock(&tenant.captured));
+        let (received, unread_received) = count_mails(&lock(&tenant.received));
         Self { sent, received, unread: Unread { sent: unread_sent, received: unread_received } }
     }
 }
 
 /// Returns the number of mails, and how many are unread.
-fn counted<T: StoredMail>(mails: &Mails<T>) -> (usize, usize) {
+fn count_mails<T: StoredMail>(mails: &Mails<T>) -> (usize, usize) {
     (mails.len(), mails.unread())
 }
 
 /// The first message.
 #[derive(Serialize)]
-struct Hello {
+struct InitialState {
     account: String,
     now: String,
     #[serde(flatten)]
@@ -291,13 +291,13 @@ struct Hello {
 }
 
 /// Returns the initial message with the current state, and the unsent emails.
-fn hello(state: &State, name: &str) -> (Bytes, HashSet<Uuid>) {
+fn initial_state(state: &State, name: &str) -> (Bytes, HashSet<Uuid>) {
     let tenant = state.tenants.find(name);
     let unsent: HashSet<_> = tenant.as_deref().map(unsent::ids).into_iter().flatten().collect();
-    let hello = Hello {
-        account: account::label(state, name),
+    let hello = InitialState {
+        account: account::key_label(state, name),
         now: now(state, tenant.as_deref()),
-        counts: Counts::of(tenant.as_deref()),
+        counts: Counts::for_tenant(tenant.as_deref()),
         unsent: unsent.len(),
     };
     // The comment is for proxies and clients that wait for the first bytes.
@@ -308,7 +308,7 @@ fn hello(state: &State, name: &str) -> (Bytes, HashSet<Uuid>) {
 
 /// Returns the current time of an account.
 fn now(state: &State, tenant: Option<&Tenant>) -> String {
-    database(tenant.map_or_else(|| state.clock.now(), |tenant| tenant.clock.now()))
+    to_database_format(tenant.map_or_else(|| state.clock.now(), |tenant| tenant.clock.now()))
 }
 
 fn event(name: &str, data: &impl Serialize) -> Bytes {

@@ -15,25 +15,25 @@ use uuid::Uuid;
 use self::sanitized::Colors;
 use crate::inbox::{folder, messages, unsent};
 use idempost_reference_server::content::codes::{Extracted, extract};
-use idempost_reference_server::content::inline_images::Pictures;
+use idempost_reference_server::content::inline_images::InlineImages;
 use idempost_reference_server::content::preview::Preview;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::mime;
 use idempost_reference_server::model::email::Email;
 use idempost_reference_server::model::mail::Mail;
 use idempost_reference_server::model::received::{
-    Attachment, Authentication, Received, attachments, content_of, pictures,
+    Attachment, Authentication, Received, attachment_content, attachments, inline_images,
 };
 use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::State;
 use idempost_reference_server::state::mails::{self, Folder};
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::mails::StoredMail as _;
-use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::problem::{self, Problem};
 use idempost_reference_server::wire::query::Parameters;
-use idempost_reference_server::wire::timestamp::database;
+use idempost_reference_server::wire::timestamp::to_database_format;
 
 /// An email shown on the page.
 pub(super) enum MailView {
@@ -45,7 +45,7 @@ pub(super) enum MailView {
 
 impl MailView {
     /// Finds the email for a path with a folder and an ID.
-    pub(super) fn of(call: &AccountCall<'_>) -> Result<Self, Problem> {
+    pub(super) fn from_call(call: &AccountCall<'_>) -> Result<Self, Problem> {
         Self::find(&call.tenant, folder(call), call.parameter(1))
     }
 
@@ -133,11 +133,11 @@ impl MailView {
     }
 
     /// Returns the email's one-time codes and links.
-    fn extracted(&self) -> Extracted {
+    fn extract(&self) -> Extracted {
         match self {
-            Self::Sent(mail) => mail.extracted(mail.html().as_deref()),
+            Self::Sent(mail) => mail.extract(mail.html().as_deref()),
             Self::Unsent(email) => {
-                let (html, text) = (email.bodies.html(), email.bodies.given_text());
+                let (html, text) = (email.bodies.html(), email.bodies.explicit_text());
                 extract(&email.subject, html.as_deref(), text.as_deref())
             }
             Self::Received(mail) => extract(&mail.subject, mail.html.as_deref(), mail.text.as_deref()),
@@ -145,64 +145,70 @@ impl MailView {
     }
 
     /// Returns the HTML body as an isolated document: without scripts and external resources, but with the message's own inline images embedded.
-    pub(super) fn html_document(&self, canceled: &Cancellation) -> Answer {
+    pub(super) fn html_document(&self, canceled: &Cancellation) -> HandlerResult {
         self.document(&self.html_body()?, Colors::Own, canceled)
     }
 
     /// As above, for the page. `?images=loaded` embeds the remote images that have been loaded, and `?colors=inverted` inverts the colors.
-    pub(super) fn html_page(&self, state: &State, query: Option<&str>, canceled: &Cancellation) -> Answer {
+    pub(super) fn html_page(
+        &self,
+        state: &State,
+        query: Option<&str>,
+        canceled: &Cancellation,
+    ) -> HandlerResult {
         let html = self.html_body()?;
         let loaded = state.images.get(self.view_id(), state.clock.now());
-        let html = match loaded.filter(|_| Parameters::of(query).text("images") == Some("loaded")) {
+        let html = match loaded.filter(|_| Parameters::new(query).text("images") == Some("loaded")) {
             Some(loaded) => Cow::Owned(remote_images::embed(&html, &loaded).into_owned()),
             None => html,
         };
-        self.document(&html, Colors::of(query), canceled)
+        self.document(&html, Colors::from_query(query), canceled)
     }
 
     fn html_body(&self) -> Result<Cow<'_, str>, Problem> {
         self.html().ok_or_else(|| Problem::not_found("The email has no HTML body."))
     }
 
-    fn document(&self, html: &str, colors: Colors, canceled: &Cancellation) -> Answer {
-        let page = sanitized::document(html, colors, || self.pictures(), canceled);
+    fn document(&self, html: &str, colors: Colors, canceled: &Cancellation) -> HandlerResult {
+        let page = sanitized::render_document(html, colors, || self.inline_images(), canceled);
         page.map(sanitized::response).ok_or_else(|| Problem::application("The client disconnected."))
     }
 
     /// Returns the inline images of the HTML. An unparsable message has none.
-    fn pictures(&self) -> Pictures {
-        self.source().map(|source| pictures(&source)).unwrap_or_default()
+    fn inline_images(&self) -> InlineImages {
+        self.source().map(|source| inline_images(&source)).unwrap_or_default()
     }
 
     /// Returns the text body.
-    pub(super) fn text_page(&self) -> Answer {
+    pub(super) fn text_page(&self) -> HandlerResult {
         let text = self.text().ok_or_else(|| Problem::not_found("The email has no text body."))?;
-        Ok(inert(
+        Ok(inert_response(
             Bytes::copy_from_slice(text.as_bytes()),
             HeaderValue::from_static("text/plain; charset=utf-8"),
         ))
     }
 
     /// Returns the raw message as a download.
-    pub(super) fn download(&self) -> Answer {
+    pub(super) fn download(&self) -> HandlerResult {
         Ok(download_response(self.source()?, "message/rfc822", &format!("{}.eml", self.id())))
     }
 
     /// Returns one of the files as a download, or with `?as=pdf` for display as a PDF document.
-    pub(super) fn file(&self, place: &str, query: Option<&str>) -> Answer {
+    pub(super) fn file(&self, place: &str, query: Option<&str>) -> HandlerResult {
         let source = self.source()?;
-        let files = attachments(&source).map_err(|reason| Problem::validation(reason.not_shown()))?;
+        let files = attachments(&source).map_err(|reason| Problem::validation(reason.placeholder_text()))?;
         let file = place.parse::<usize>().ok().and_then(|place| files.get(place));
         let file = file.ok_or_else(|| Problem::not_found("Attachment not found."))?;
-        let bytes = content_of(&source, file).map_err(|reason| Problem::validation(reason.not_shown()))?;
-        if Parameters::of(query).text("as") != Some("pdf") {
+        let bytes = attachment_content(&source, file)
+            .map_err(|reason| Problem::validation(reason.placeholder_text()))?;
+        if Parameters::new(query).text("as") != Some("pdf") {
             return Ok(download_response(bytes, &file.content_type, &file.filename));
         }
         // Since the type can't be sniffed, a browser passes the file to its PDF viewer only.
         if !bytes.starts_with(b"%PDF-") {
             return Err(Problem::validation("The content of the file isn't PDF."));
         }
-        Ok(inert(bytes, HeaderValue::from_static("application/pdf")))
+        Ok(inert_response(bytes, HeaderValue::from_static("application/pdf")))
     }
 
     /// Returns all details except the bodies.
@@ -212,24 +218,24 @@ impl MailView {
         let parsed = mime::headers(&source);
         let headers = parsed.iter().flat_map(mail_parser::Message::headers_raw);
         let headers =
-            headers.map(|(name, value)| Header { name, value: messages::unfolded(value) }).collect();
+            headers.map(|(name, value)| Header { name, value: messages::unfold_header(value) }).collect();
         let (files, not_shown) = match attachments(&source) {
             Ok(files) => (files, None),
-            Err(reason) => (Vec::new(), Some(reason.not_shown())),
+            Err(reason) => (Vec::new(), Some(reason.placeholder_text())),
         };
         problem::json(
             StatusCode::OK,
             &Details {
                 mail: match self {
-                    Self::Sent(mail) => Item::Sent(messages::Item::of(tenant, mail)),
-                    Self::Unsent(email) => Item::Unsent(unsent::Item::of(email)),
-                    Self::Received(mail) => Item::Received(ReceivedItem::of(mail)),
+                    Self::Sent(mail) => Item::Sent(messages::Item::new(tenant, mail)),
+                    Self::Unsent(email) => Item::Unsent(unsent::Item::new(email)),
+                    Self::Received(mail) => Item::Received(ReceivedItem::new(mail)),
                 },
                 html_size: self.html().map(|html| html.len()),
                 text_size: self.text().map(|text| text.len()),
                 headers,
-                files: files.iter().map(File::of).collect(),
-                extracted: self.extracted(),
+                files: files.iter().map(File::new).collect(),
+                extracted: self.extract(),
                 not_shown,
             },
         )
@@ -240,8 +246,8 @@ impl MailView {
 fn download_response(bytes: Bytes, content_type: &str, filename: &str) -> Response<Bytes> {
     let content_type = HeaderValue::try_from(content_type)
         .unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"));
-    let mut response = inert(bytes, content_type);
-    let name: String = filename.chars().map(|char| if misleads(char) { '_' } else { char }).collect();
+    let mut response = inert_response(bytes, content_type);
+    let name: String = filename.chars().map(|char| if is_misleading(char) { '_' } else { char }).collect();
     let name = utf8_percent_encode(&name, NON_ALPHANUMERIC);
     if let Ok(disposition) = HeaderValue::try_from(format!("attachment; filename*=utf-8''{name}")) {
         response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);
@@ -250,13 +256,13 @@ fn download_response(bytes: Bytes, content_type: &str, filename: &str) -> Respon
 }
 
 /// Returns whether a character can disguise a file name: control characters and direction marks.
-fn misleads(char: char) -> bool {
+fn is_misleading(char: char) -> bool {
     char.is_control()
         || matches!(char, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Creates a response that is inert in a browser, whatever its content.
-pub(super) fn inert(bytes: Bytes, content_type: HeaderValue) -> Response<Bytes> {
+pub(super) fn inert_response(bytes: Bytes, content_type: HeaderValue) -> Response<Bytes> {
     let mut response = Response::new(bytes);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, content_type);
@@ -306,7 +312,7 @@ struct File<'a> {
 }
 
 impl<'a> File<'a> {
-    fn of(file: &'a Attachment) -> Self {
+    fn new(file: &'a Attachment) -> Self {
         Self {
             filename: &file.filename,
             content_type: &file.content_type,
@@ -341,7 +347,7 @@ pub(super) struct ReceivedItem<'a> {
 }
 
 impl<'a> ReceivedItem<'a> {
-    pub(super) fn of(mail: &'a Received) -> Self {
+    pub(super) fn new(mail: &'a Received) -> Self {
         Self {
             id: mail.id.to_string(),
             from: &mail.from,
@@ -351,13 +357,13 @@ impl<'a> ReceivedItem<'a> {
             reply_to: &mail.reply_to,
             received_for: &mail.recipients,
             subject: &mail.subject,
-            created_at: database(mail.created_at),
+            created_at: to_database_format(mail.created_at),
             size: mail.raw.len(),
             unread: mail.is_unread(),
             message_id: &mail.message_id,
             authentication: mail.authentication,
-            attachments: mail.attachments.iter().map(File::of).collect(),
-            preview: Preview::of(&mail.subject, mail.html.as_deref(), mail.text.as_deref()),
+            attachments: mail.attachments.iter().map(File::new).collect(),
+            preview: Preview::new(&mail.subject, mail.html.as_deref(), mail.text.as_deref()),
         }
     }
 }

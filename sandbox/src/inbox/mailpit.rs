@@ -45,7 +45,7 @@ fn json(value: &Value) -> Response<Bytes> {
 }
 
 /// Converts an error. Mailpit returns 400 for all invalid requests.
-fn refused(Problem { status, message, .. }: Problem) -> Response<Bytes> {
+fn error_response(Problem { status, message, .. }: Problem) -> Response<Bytes> {
     match status {
         StatusCode::UNPROCESSABLE_ENTITY => text(StatusCode::BAD_REQUEST, &message),
         status => text(status, &message),

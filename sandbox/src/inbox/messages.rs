@@ -18,20 +18,20 @@ use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::mails;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::mails::StoredMail as _;
-use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::paging::list;
 use idempost_reference_server::wire::problem;
-use idempost_reference_server::wire::timestamp::database;
+use idempost_reference_server::wire::timestamp::to_database_format;
 
-pub(super) fn index(call: &AccountCall<'_>) -> Answer {
+pub(super) fn index(call: &AccountCall<'_>) -> HandlerResult {
     if let Some(wanted) = Selection::read(call)? {
         return unsent::index(call, wanted);
     }
     let page = matching_page(call, &call.tenant.captured, &window(call)?)?;
-    Ok(list(&page.show(|mail| Item::of(&call.tenant, mail))))
+    Ok(list(&page.show(|mail| Item::new(&call.tenant, mail))))
 }
 
-pub(super) fn show(tenant: &Tenant, id: &str) -> Answer {
+pub(super) fn show(tenant: &Tenant, id: &str) -> HandlerResult {
     Ok(details(tenant, &*mails::find(tenant, id)?))
 }
 
@@ -39,25 +39,25 @@ pub(super) fn show(tenant: &Tenant, id: &str) -> Answer {
 pub(super) fn details(tenant: &Tenant, mail: &Mail) -> Response<Bytes> {
     let bodies = mail.bodies();
     let raw = mail.render(&bodies);
-    problem::json(StatusCode::OK, &detail_of(tenant, mail, bodies, &raw))
+    problem::json(StatusCode::OK, &mail_detail(tenant, mail, bodies, &raw))
 }
 
 /// Returns the details of a mail, for callers that already have the bodies and the source.
-pub(super) fn detail_of<'a>(tenant: &Tenant, mail: &'a Mail, bodies: MailBodies, raw: &[u8]) -> Detail<'a> {
+pub(super) fn mail_detail<'a>(tenant: &Tenant, mail: &'a Mail, bodies: MailBodies, raw: &[u8]) -> Detail<'a> {
     let parsed = mime::headers(raw);
     let headers = parsed.iter().flat_map(mail_parser::Message::headers_raw);
     let headers =
-        headers.map(|(name, value)| Header { name: name.to_owned(), value: unfolded(value) }).collect();
-    let extracted = mail.extracted(bodies.html.as_deref());
-    Detail { item: Item::of(tenant, mail), html: bodies.html, text: bodies.text, headers, extracted }
+        headers.map(|(name, value)| Header { name: name.to_owned(), value: unfold_header(value) }).collect();
+    let extracted = mail.extract(bodies.html.as_deref());
+    Detail { item: Item::new(tenant, mail), html: bodies.html, text: bodies.text, headers, extracted }
 }
 
 /// Unfolds a header's value (RFC 5322, 2.2.3).
-pub(super) fn unfolded(value: &str) -> String {
+pub(super) fn unfold_header(value: &str) -> String {
     value.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn raw(tenant: &Tenant, id: &str) -> Answer {
+pub(super) fn raw(tenant: &Tenant, id: &str) -> HandlerResult {
     let mail = mails::find(tenant, id)?;
     let mut response = Response::new(mail.mime());
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("message/rfc822"));
@@ -86,7 +86,7 @@ pub(super) struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    pub(super) fn of(tenant: &Tenant, mail: &'a Mail) -> Self {
+    pub(super) fn new(tenant: &Tenant, mail: &'a Mail) -> Self {
         let email = lock(&tenant.emails).get(mail.email_id).cloned();
         Self {
             id: mail.id.to_string(),
@@ -96,7 +96,7 @@ impl<'a> Item<'a> {
             cc: mail.cc(),
             bcc: mail.bcc(),
             subject: mail.subject(),
-            created_at: database(mail.captured_at),
+            created_at: to_database_format(mail.captured_at),
             size: mail.size(),
             last_event: email.map(|email| email.last_event().as_str()),
             unread: mail.is_unread(),

@@ -17,7 +17,7 @@ use idempost_reference_server::state::State;
 use idempost_reference_server::state::mails::{self, Folder};
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::mails::{Mails, StoredMail};
-use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::fields::{self, Fields};
 use idempost_reference_server::wire::json::text;
@@ -29,46 +29,62 @@ use idempost_reference_server::wire::readers::boolean;
 const MAX_IDS: usize = 10_000;
 
 /// `DELETE /_/messages` and `DELETE /_/received`.
-pub(super) fn delete(state: &State, tenant: &Tenant, folder: Folder, request: &Request<Bytes>) -> Answer {
+pub(super) fn delete(
+    state: &State,
+    tenant: &Tenant,
+    folder: Folder,
+    request: &Request<Bytes>,
+) -> HandlerResult {
     let body = request.body();
-    let ids = if body.is_empty() { None } else { fields::read_strict(body, &["ids"], ids)? };
-    let selected = selected(tenant, folder, ids, tenant.clock.now(), request)?;
-    Ok(deleted(mails::delete(state, tenant, folder, &selected)))
+    let ids = if body.is_empty() { None } else { fields::read_strict(body, &["ids"], read_ids)? };
+    let selected = select_ids(tenant, folder, ids, tenant.clock.now(), request)?;
+    Ok(deleted_response(mails::delete(state, tenant, folder, &selected)))
 }
 
 /// `PATCH /_/messages` and `PATCH /_/received`.
-pub(super) fn mark(state: &State, tenant: &Tenant, folder: Folder, request: &Request<Bytes>) -> Answer {
+pub(super) fn mark(
+    state: &State,
+    tenant: &Tenant,
+    folder: Folder,
+    request: &Request<Bytes>,
+) -> HandlerResult {
     let (ids, unread) = fields::read_strict(request.body(), &["ids", "unread"], |fields| {
-        let (ids, unread) = (ids(fields), unread(fields));
+        let (ids, unread) = (read_ids(fields), read_unread(fields));
         Ok((ids?, unread?))
     })?;
-    let selected = selected(tenant, folder, ids, tenant.clock.now(), request)?;
-    Ok(changed(mails::mark(state, tenant, folder, &selected, unread)))
+    let selected = select_ids(tenant, folder, ids, tenant.clock.now(), request)?;
+    Ok(changed_response(mails::mark(state, tenant, folder, &selected, unread)))
 }
 
 /// `DELETE /_/messages/{id}` and `DELETE /_/received/{id}`.
-pub(super) fn delete_one(state: &State, tenant: &Tenant, folder: Folder, id: &str) -> Answer {
-    let id = one(tenant, folder, id)?;
-    Ok(deleted(mails::delete(state, tenant, folder, &[id])))
+pub(super) fn delete_one(state: &State, tenant: &Tenant, folder: Folder, id: &str) -> HandlerResult {
+    let id = find_id(tenant, folder, id)?;
+    Ok(deleted_response(mails::delete(state, tenant, folder, &[id])))
 }
 
 /// `PATCH /_/messages/{id}` and `PATCH /_/received/{id}`.
-pub(super) fn mark_one(state: &State, tenant: &Tenant, folder: Folder, id: &str, body: &[u8]) -> Answer {
-    let id = one(tenant, folder, id)?;
-    let unread = fields::read_strict(body, &["unread"], unread)?;
-    Ok(changed(mails::mark(state, tenant, folder, &[id], unread)))
+pub(super) fn mark_one(
+    state: &State,
+    tenant: &Tenant,
+    folder: Folder,
+    id: &str,
+    body: &[u8],
+) -> HandlerResult {
+    let id = find_id(tenant, folder, id)?;
+    let unread = fields::read_strict(body, &["unread"], read_unread)?;
+    Ok(changed_response(mails::mark(state, tenant, folder, &[id], unread)))
 }
 
-fn deleted(number: usize) -> http::Response<Bytes> {
+fn deleted_response(number: usize) -> http::Response<Bytes> {
     problem::json(StatusCode::OK, &json!({ "deleted": number }))
 }
 
-fn changed(number: usize) -> http::Response<Bytes> {
+fn changed_response(number: usize) -> http::Response<Bytes> {
     problem::json(StatusCode::OK, &json!({ "changed": number }))
 }
 
 /// Returns the ID of the mail in the path.
-fn one(tenant: &Tenant, folder: Folder, id: &str) -> Result<Uuid, Problem> {
+fn find_id(tenant: &Tenant, folder: Folder, id: &str) -> Result<Uuid, Problem> {
     match MailView::find(tenant, folder, id)? {
         MailView::Sent(mail) => Ok(mail.id),
         MailView::Received(mail) => Ok(mail.id),
@@ -76,41 +92,41 @@ fn one(tenant: &Tenant, folder: Folder, id: &str) -> Result<Uuid, Problem> {
     }
 }
 
-fn unread(fields: &mut Fields<'_>) -> Checked<bool> {
+fn read_unread(fields: &mut Fields<'_>) -> Checked<bool> {
     fields.required("unread", boolean)
 }
 
-fn ids(fields: &mut Fields<'_>) -> Checked<Option<Vec<Uuid>>> {
+fn read_ids(fields: &mut Fields<'_>) -> Checked<Option<Vec<Uuid>>> {
     fields.optional("ids", |field| {
-        let ids = field.items_of("an array")?;
+        let ids = field.items_unlimited("an array")?;
         if ids.len() > MAX_IDS {
             return Err(field.reject(format_args!("must have at most {MAX_IDS} IDs; found {}", ids.len())));
         }
         ids.read(|_, id| {
             let parsed = text(id.json()).and_then(|id| Uuid::try_parse(&id).ok());
-            parsed.ok_or_else(|| id.mistyped("the ID of a mail"))
+            parsed.ok_or_else(|| id.reject_type("the ID of a mail"))
         })
     })
 }
 
 /// `GET /_/messages/ids` and `GET /_/received/ids`: the IDs of all mails selected by the query, so that exactly these can be deleted later.
-pub(super) fn list(call: &AccountCall<'_>, folder: Folder) -> Answer {
-    let (tenant, canceled) = (&*call.tenant, call.canceled());
+pub(super) fn list(call: &AccountCall<'_>, folder: Folder) -> HandlerResult {
+    let (tenant, canceled) = (&*call.tenant, call.cancellation());
     let search = Search::read(call)?;
     let all = match folder {
-        Folder::Sent => marked(tenant, &tenant.captured, &search, &canceled),
-        Folder::Received => marked(tenant, &tenant.received, &search, &canceled),
+        Folder::Sent => list_unread_states(tenant, &tenant.captured, &search, &canceled),
+        Folder::Received => list_unread_states(tenant, &tenant.received, &search, &canceled),
     };
     Ok(problem::json(StatusCode::OK, &json!({"object": "list", "data": all?, "has_more": false})))
 }
 
-fn marked<T: StoredMail + Searchable>(
+fn list_unread_states<T: StoredMail + Searchable>(
     tenant: &Tenant,
     mails: &Mutex<Mails<T>>,
     search: &Search,
     canceled: &Cancellation,
 ) -> Result<Vec<Value>, Problem> {
-    let ids = matching(tenant, mails, search, canceled)?;
+    let ids = matching_ids(tenant, mails, search, canceled)?;
     let found: Vec<_> = {
         let mails = lock(mails);
         ids.into_iter().filter_map(|id| Some((id, StoredMail::is_unread(&**mails.get(id)?)))).collect()
@@ -119,19 +135,19 @@ fn marked<T: StoredMail + Searchable>(
 }
 
 /// Returns the IDs of the mails selected by `ids` or the query; without either, of all mails. A search runs without the lock of the mails.
-fn selected(
+fn select_ids(
     tenant: &Tenant,
     folder: Folder,
     ids: Option<Vec<Uuid>>,
     now: Timestamp,
     request: &Request<Bytes>,
 ) -> Result<Vec<Uuid>, Problem> {
-    let search = Search::of_change(request.uri().query().unwrap_or_default(), now)?;
+    let search = Search::from_mutation_query(request.uri().query().unwrap_or_default(), now)?;
     let Some(ids) = ids else {
-        let canceled = Cancellation::of(request);
+        let canceled = Cancellation::from_request(request);
         return match folder {
-            Folder::Sent => matching(tenant, &tenant.captured, &search, &canceled),
-            Folder::Received => matching(tenant, &tenant.received, &search, &canceled),
+            Folder::Sent => matching_ids(tenant, &tenant.captured, &search, &canceled),
+            Folder::Received => matching_ids(tenant, &tenant.received, &search, &canceled),
         };
     };
     if !search.is_empty() {
@@ -139,14 +155,14 @@ fn selected(
     }
     Ok(match folder {
         Folder::Sent => {
-            ids.into_iter().filter_map(|id| mails::by_id(tenant, id)).map(|mail| mail.id).collect()
+            ids.into_iter().filter_map(|id| mails::find_by_id(tenant, id)).map(|mail| mail.id).collect()
         }
         Folder::Received => ids,
     })
 }
 
 /// Returns the IDs of the matching mails.
-pub(super) fn matching<T: StoredMail + Searchable>(
+pub(super) fn matching_ids<T: StoredMail + Searchable>(
     tenant: &Tenant,
     mails: &Mutex<Mails<T>>,
     search: &Search,

@@ -20,11 +20,11 @@ const DEFAULT_ADDRESS: &str = "http://127.0.0.1:4010";
 const SERVERS: &str = "\n\"servers\":";
 
 pub(super) fn json(state: &State) -> Response<Bytes> {
-    response(served_at(&state.links.address()), "application/json; charset=utf-8")
+    response(with_server(&state.links.address()), "application/json; charset=utf-8")
 }
 
 pub(super) fn yaml(state: &State) -> Response<Bytes> {
-    response(served_at(&state.links.address()), "application/yaml; charset=utf-8")
+    response(with_server(&state.links.address()), "application/yaml; charset=utf-8")
 }
 
 fn response(document: String, media_type: &'static str) -> Response<Bytes> {
@@ -37,7 +37,7 @@ fn response(document: String, media_type: &'static str) -> Response<Bytes> {
 }
 
 /// Returns the document with one server, whose address replaces the default address in links and examples.
-fn served_at(address: &str) -> String {
+fn with_server(address: &str) -> String {
     let servers = json!([{ "url": address, "description": "This sandbox." }]);
     let (before, after) = DOCUMENT.split_once(SERVERS).unwrap_or((DOCUMENT, ""));
     let (_, after) = after.split_once('\n').unwrap_or_default();
@@ -46,9 +46,9 @@ fn served_at(address: &str) -> String {
 }
 
 /// Returns the contract of the sandbox's own routes.
-pub(super) fn of_own_routes(call: &Call<'_>) -> Response<Bytes> {
+pub(super) fn sandbox_routes(call: &Call<'_>) -> Response<Bytes> {
     let mut paths = Map::new();
-    for route in call.routes.of(Area::Own) {
+    for route in call.routes.in_area(Area::Own) {
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         path[route.method.as_str().to_ascii_lowercase()] = operation(route);
     }

@@ -8,7 +8,7 @@ use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
 
 use idempost_reference_server::access::account;
 use idempost_reference_server::state::State;
-use idempost_reference_server::wire::answers::{Answer, no_such_route};
+use idempost_reference_server::wire::answers::{HandlerResult, route_not_found};
 use idempost_reference_server::wire::problem::Problem;
 use idempost_reference_server::wire::query::Parameters;
 
@@ -62,12 +62,12 @@ const ASSETS: &[(&str, &str, &str)] = assets![
 ];
 
 /// `GET /`: redirects browsers to the page. Other clients find nothing here.
-pub(super) fn lead(request: &Request<Bytes>) -> Answer {
+pub(super) fn redirect_to_page(request: &Request<Bytes>) -> HandlerResult {
     let accepted = request.headers().get_all(header::ACCEPT).iter();
     let is_browser =
         accepted.filter_map(|value| value.to_str().ok()).any(|value| value.contains("text/html"));
     if !is_browser {
-        return Err(no_such_route(request.method(), request.uri().path()));
+        return Err(route_not_found(request.method(), request.uri().path()));
     }
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = StatusCode::SEE_OTHER;
@@ -84,7 +84,7 @@ pub(super) fn lead(request: &Request<Bytes>) -> Answer {
 pub(super) fn show(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     let (path, query) = (request.uri().path(), request.uri().query());
     let here = if path.ends_with('/') { "./" } else { "_/" };
-    let names_account = Parameters::of(query).text("key").is_some();
+    let names_account = Parameters::new(query).text("key").is_some();
     if state.settings.password.is_some() && !names_account {
         return redirect(&format!("{here}?key={}", account::id(state, &state.default_account())));
     }
@@ -105,7 +105,7 @@ fn redirect(location: &str) -> Response<Bytes> {
 }
 
 /// `GET /_/assets/{name}`.
-pub(super) fn asset(name: &str) -> Answer {
+pub(super) fn asset(name: &str) -> HandlerResult {
     let asset = ASSETS.iter().find(|(known, _, _)| *known == name);
     let (_, kind, text) = asset.ok_or_else(|| Problem::not_found("The page has no such file."))?;
     Ok(file(kind, text))

@@ -17,29 +17,29 @@ use idempost_reference_server::model::received::{Authentication, CheckResult};
 use idempost_reference_server::resources::received::{self, NotReceived};
 use idempost_reference_server::state::State;
 use idempost_reference_server::state::tenant::Tenant;
-use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::problem::{self, Problem};
 use idempost_reference_server::wire::query::Parameters;
 
 /// Receives an email as `message/rfc822`, or as JSON with the fields of `POST /emails`. `?to=`, repeatable, sets the envelope recipients; by default
 /// they are taken from the message's headers. `?spf=`, `?dkim=` and `?dmarc=` set the results of authenticating the sender.
-pub(super) fn arrive(state: &State, tenant: &Arc<Tenant>, request: &Request<Bytes>) -> Answer {
+pub(super) fn receive(state: &State, tenant: &Arc<Tenant>, request: &Request<Bytes>) -> HandlerResult {
     let content_type =
         request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
     let (raw, named) = if content_type.to_ascii_lowercase().starts_with(b"application/json") {
-        written(state, tenant, request.body())?
+        render_message(state, tenant, request.body())?
     } else {
-        (request.body().clone(), named(request.body()).map_err(not_received)?)
+        (request.body().clone(), header_recipients(request.body()).map_err(not_received_problem)?)
     };
-    let parameters = Parameters::of(request.uri().query());
-    let envelope: Vec<_> = parameters.all("to").map(str::to_owned).collect();
+    let parameters = Parameters::new(request.uri().query());
+    let envelope: Vec<_> = parameters.get_all("to").map(str::to_owned).collect();
     let recipients = if envelope.is_empty() { named } else { envelope };
-    let id = received::arrive(state, tenant, recipients, authentication(&parameters)?, raw)
-        .map_err(not_received)?;
+    let id = received::receive(state, tenant, recipients, read_authentication(&parameters)?, raw)
+        .map_err(not_received_problem)?;
     Ok(problem::json(StatusCode::CREATED, &json!({"object": "email", "id": id.to_string()})))
 }
 
-fn not_received(reason: NotReceived) -> Problem {
+fn not_received_problem(reason: NotReceived) -> Problem {
     match reason {
         NotReceived::UnknownKey => Problem::invalid_api_key(),
         reason => Problem::validation(format!("The email was not received: {reason}.")),
@@ -47,7 +47,7 @@ fn not_received(reason: NotReceived) -> Problem {
 }
 
 /// Reads the results of authenticating the sender; the default is unknown.
-fn authentication(parameters: &Parameters<'_>) -> Result<Authentication, Problem> {
+fn read_authentication(parameters: &Parameters<'_>) -> Result<Authentication, Problem> {
     let check = |name| {
         let result = parameters.one_of(name, CheckResult::WORDS)?;
         Ok::<_, Problem>(result.unwrap_or(CheckResult::Unknown))
@@ -56,7 +56,7 @@ fn authentication(parameters: &Parameters<'_>) -> Result<Authentication, Problem
 }
 
 /// Renders the message described by a JSON body, and returns its recipients.
-fn written(state: &State, tenant: &Tenant, body: &[u8]) -> Result<(Bytes, Vec<String>), Problem> {
+fn render_message(state: &State, tenant: &Tenant, body: &[u8]) -> Result<(Bytes, Vec<String>), Problem> {
     let now = tenant.clock.now();
     let draft = Draft::parse(state, body, tenant, now)?;
     if draft.attachments.iter().any(|one| matches!(one.content, Content::Hosted(_))) {
@@ -70,7 +70,7 @@ fn written(state: &State, tenant: &Tenant, body: &[u8]) -> Result<(Bytes, Vec<St
 }
 
 /// Returns the recipients in a message's headers.
-fn named(raw: &[u8]) -> Result<Vec<String>, NotReceived> {
+fn header_recipients(raw: &[u8]) -> Result<Vec<String>, NotReceived> {
     let message = mime::read_headers(raw).map_err(|reason| NotReceived::TooComplex(reason.text()))?;
     let Some(message) = message else { return Ok(Vec::new()) };
     let all = [message.to(), message.cc(), message.bcc()];

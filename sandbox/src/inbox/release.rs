@@ -19,7 +19,7 @@ use idempost_reference_server::state::mails::Folder;
 use idempost_reference_server::state::relay::{Outgoing, Relay};
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::wire::fields;
-use idempost_reference_server::wire::paging::quoted;
+use idempost_reference_server::wire::paging::quote;
 use idempost_reference_server::wire::problem::{self, Problem};
 
 /// `GET /_/relay`: the server, without credentials.
@@ -28,14 +28,14 @@ pub(super) fn server(state: &State) -> Response<Bytes> {
     let body = json!({
         "object": "relay",
         "server": relay.map(Relay::server),
-        "forwards": relay.is_some_and(Relay::forwards),
+        "forwards": relay.is_some_and(Relay::is_forwarding),
         "allow": relay.map(|relay| relay.allow().patterns().collect::<Vec<_>>()).unwrap_or_default(),
     });
     problem::json(StatusCode::OK, &body)
 }
 
 /// Checks the request and sends the mail. The result is recorded even if the client disconnects.
-pub(super) fn ask(
+pub(super) fn handle(
     state: &State,
     tenant: &Tenant,
     folder: Folder,
@@ -55,12 +55,12 @@ pub(super) fn ask(
     let Some(outgoing) = outgoing.filter(|_| not_admitted.is_empty()) else {
         record_not_admitted(state, mail.email_id(), RelayOutcome::NotReleased, &not_admitted);
         let all: Vec<_> =
-            not_admitted.iter().map(|one| format!("{} {}", quoted(&one.recipient), one.reason)).collect();
+            not_admitted.iter().map(|one| format!("{} {}", quote(&one.recipient), one.reason)).collect();
         return Err(Problem::validation(format!("The mail was not released: {}.", all.join("; "))));
     };
     let otherwise = Problem::application("Releasing an email needs the HTTP mount.").into_response();
     let email = mail.email_id();
-    Ok(Reply::perform(otherwise, move |state| release(state, email, outgoing)))
+    Ok(Reply::from_task(otherwise, move |state| release(state, email, outgoing)))
 }
 
 /// Sends a released mail and responds with the server's reply.

@@ -12,8 +12,8 @@ use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use idempost_reference_server::state::State;
+use idempost_reference_server::state::http_clients::error_chain;
 use idempost_reference_server::state::http_clients::public::{self, Networks, NotPublic};
-use idempost_reference_server::state::http_clients::reasons;
 
 /// The number of concurrent requests per email.
 const CONCURRENT: usize = 6;
@@ -27,7 +27,7 @@ struct Remote {
 }
 
 /// A final response, after all redirects.
-struct Found {
+struct Fetched {
     response: reqwest::Response,
     /// Whether a redirect led to an `http:` URL.
     is_insecure: bool,
@@ -53,21 +53,21 @@ enum FailureKind {
 
 impl Failure {
     /// Creates a failure with its URL, possibly a redirect's.
-    fn at(url: &Url, kind: FailureKind, reason: &dyn std::fmt::Display) -> Self {
+    fn new(url: &Url, kind: FailureKind, reason: &dyn std::fmt::Display) -> Self {
         Self { kind, reason: format!("{:.200}: {reason}", url.as_str()) }
     }
 
-    fn of(url: &Url, error: &reqwest::Error) -> Self {
-        let kind = match NotPublic::cause_of(error) {
+    fn from_reqwest(url: &Url, error: &reqwest::Error) -> Self {
+        let kind = match NotPublic::from_error(error) {
             Some(_) => FailureKind::NotPublic,
             None => FailureKind::Unreachable,
         };
-        Self::at(url, kind, &reasons(error))
+        Self::new(url, kind, &error_chain(error))
     }
 }
 
 /// Runs a task for each URL, several concurrently. Each task has a timeout, and so do all together. Dropping the result cancels them.
-async fn all<T: Send + 'static, F>(
+async fn run_for_each<T: Send + 'static, F>(
     state: &State,
     urls: &[Url],
     task: impl Fn(Remote, Url) -> F,
@@ -85,7 +85,7 @@ where
     };
     let client = match state.http_clients.client(Networks::Public) {
         Ok(client) => client,
-        Err(error) => return all_failed(FailureKind::Unreachable, &reasons(&error)),
+        Err(error) => return all_failed(FailureKind::Unreachable, &error_chain(&error)),
     };
     let remote = Remote { client, servers: state.settings.remote_servers.clone().into() };
     let (mut results, mut running) = (Vec::with_capacity(urls.len()), JoinSet::new());
@@ -116,15 +116,22 @@ where
 
 impl Remote {
     /// Requests a URL with the first method, or the next one if the server doesn't support it. Every redirect is checked like the original URL.
-    async fn follow(&self, mut url: Url, methods: &[Method], accept: HeaderValue) -> Result<Found, Failure> {
+    async fn follow(
+        &self,
+        mut url: Url,
+        methods: &[Method],
+        accept: HeaderValue,
+    ) -> Result<Fetched, Failure> {
         let mut is_insecure = false;
         for _ in 0..=MAX_REDIRECTS {
             public::check(&url, &self.servers)
-                .map_err(|reason| Failure::at(&url, FailureKind::NotPublic, &reason))?;
-            let response =
-                self.request(&url, methods, &accept).await.map_err(|error| Failure::of(&url, &error))?;
+                .map_err(|reason| Failure::new(&url, FailureKind::NotPublic, &reason))?;
+            let response = self
+                .request(&url, methods, &accept)
+                .await
+                .map_err(|error| Failure::from_reqwest(&url, &error))?;
             if !response.status().is_redirection() {
-                return Ok(Found { response, is_insecure });
+                return Ok(Fetched { response, is_insecure });
             }
             let location =
                 response.headers().get(header::LOCATION).and_then(|location| location.to_str().ok());

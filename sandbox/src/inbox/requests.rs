@@ -19,9 +19,9 @@ use idempost_reference_server::model::log;
 use idempost_reference_server::state::State;
 use idempost_reference_server::state::requests::KeptRequest;
 use idempost_reference_server::store::packed_headers::PackedHeaders;
-use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::problem::{self, Problem};
-use idempost_reference_server::wire::timestamp::database;
+use idempost_reference_server::wire::timestamp::to_database_format;
 
 /// The maximum number of bytes shown of a body.
 const MAX_BODY: usize = 256 << 10;
@@ -32,27 +32,27 @@ const HIDDEN: &str = "[hidden]";
 const CREDENTIALS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "set-cookie"];
 
 /// `GET /_/requests?method=&path=&status=&before=NUMBER`, newest first. `status` is a status code or its first digits.
-pub(super) fn index(state: &State, tenant: &str, query: Option<&str>) -> Answer {
+pub(super) fn index(state: &State, tenant: &str, query: Option<&str>) -> HandlerResult {
     let filter = Filter::read(query.unwrap_or_default())?;
     let mut whose = OwnerFilter::new(state, tenant);
     let all = state.tenants.requests.shared();
-    let mut found = all.iter().rev().filter(|request| filter.lets_through(request) && whose.is(request));
-    let page: Vec<_> = found.by_ref().take(MAX_PAGE).map(Item::of).collect();
+    let mut found = all.iter().rev().filter(|request| filter.matches(request) && whose.matches(request));
+    let page: Vec<_> = found.by_ref().take(MAX_PAGE).map(Item::new).collect();
     let has_more = found.next().is_some();
     Ok(problem::json(StatusCode::OK, &List { object: "list", data: page, has_more }))
 }
 
 /// `GET /_/requests/{number}`.
-pub(super) fn show(state: &State, tenant: &str, number: &str) -> Answer {
+pub(super) fn show(state: &State, tenant: &str, number: &str) -> HandlerResult {
     let request = number.parse().ok().and_then(|number| state.tenants.requests.get(number));
-    let request = request.filter(|request| OwnerFilter::new(state, tenant).is(request));
+    let request = request.filter(|request| OwnerFilter::new(state, tenant).matches(request));
     let request =
         request.ok_or_else(|| Problem::not_found("The request does not exist, or no longer exists."))?;
-    Ok(problem::json(StatusCode::OK, &Detail::of(state, &request)))
+    Ok(problem::json(StatusCode::OK, &Detail::new(state, &request)))
 }
 
 /// `GET /_/messages/{id}/request`: the request that created the email.
-pub(super) fn of_email(state: &State, tenant: &str, email: Uuid) -> Answer {
+pub(super) fn for_email(state: &State, tenant: &str, email: Uuid) -> HandlerResult {
     let mut whose = OwnerFilter::new(state, tenant);
     let id = email.to_string();
     let id = id.as_bytes();
@@ -63,12 +63,12 @@ pub(super) fn of_email(state: &State, tenant: &str, email: Uuid) -> Answer {
             && request.status.is_success()
             && request.answer_body.len() < MAX_BODY
             && request.answer_body.windows(id.len()).any(|part| part == id)
-            && whose.is(request)
+            && whose.matches(request)
     });
     let found = found.ok_or_else(|| {
         Problem::not_found("No recorded request created this email: a broadcast or an automation sent it, or the request was evicted.")
     })?;
-    Ok(problem::json(StatusCode::OK, &Detail::of(state, found)))
+    Ok(problem::json(StatusCode::OK, &Detail::new(state, found)))
 }
 
 #[derive(Default)]
@@ -99,7 +99,7 @@ impl Filter {
         Ok(filter)
     }
 
-    fn lets_through(&self, request: &KeptRequest) -> bool {
+    fn matches(&self, request: &KeptRequest) -> bool {
         self.before.is_none_or(|before| request.number < before)
             && self.method.as_ref().is_none_or(|method| request.method.as_str() == method)
             && self.path.as_ref().is_none_or(|path| request.path.to_lowercase().contains(path))
@@ -119,7 +119,7 @@ impl<'a> OwnerFilter<'a> {
         Self { state, tenant, known: HashMap::new() }
     }
 
-    fn is(&mut self, request: &KeptRequest) -> bool {
+    fn matches(&mut self, request: &KeptRequest) -> bool {
         let Some(value) = request.headers.get(header::AUTHORIZATION.as_str()) else { return true };
         if let Some(known) = self.known.get(value) {
             return *known;
@@ -157,10 +157,10 @@ struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    fn of(request: &'a Arc<KeptRequest>) -> Self {
+    fn new(request: &'a Arc<KeptRequest>) -> Self {
         Self {
             number: request.number,
-            created_at: database(request.received_at),
+            created_at: to_database_format(request.received_at),
             method: request.method.as_str(),
             path: &request.path,
             query: request.query.as_deref(),
@@ -187,20 +187,20 @@ struct Detail<'a> {
 }
 
 impl<'a> Detail<'a> {
-    fn of(state: &State, request: &'a Arc<KeptRequest>) -> Self {
-        let body = Body::of(&request.path, &request.body);
+    fn new(state: &State, request: &'a Arc<KeptRequest>) -> Self {
+        let body = Body::new(&request.path, &request.body);
         let known = !request.bodies_dropped && !body.shortened && !is_secret(request);
         // Hidden parts of the body stay hidden.
         let bytes =
             if log::may_contain_secrets(&request.path) { body.text.as_bytes() } else { &request.body };
-        let curl = known.then(|| curl::command(&state.links.address(), request, bytes));
+        let curl = known.then(|| curl::curl_command(&state.links.address(), request, bytes));
         Self {
             curl,
-            item: Item::of(request),
+            item: Item::new(request),
             headers: headers(&request.headers),
             body,
             answer_headers: headers(&request.answer_headers),
-            answer_body: Body::of(&request.path, &request.answer_body),
+            answer_body: Body::new(&request.path, &request.answer_body),
             bodies_dropped: request.bodies_dropped,
         }
     }
@@ -246,14 +246,14 @@ struct Body {
 }
 
 impl Body {
-    fn of(path: &str, body: &Bytes) -> Self {
+    fn new(path: &str, body: &Bytes) -> Self {
         let size = body.len();
         if is_oauth(path) && size > 0 {
             return Self { size, text: format!("{HIDDEN}: it may contain credentials"), shortened: false };
         }
         let prefix = log::may_contain_secrets(path).then(|| serde_json::from_slice::<Value>(body));
         if let Some(Ok(mut value)) = prefix {
-            log::hide(&mut value);
+            log::redact(&mut value);
             return Self { size, text: value.to_string(), shortened: false };
         }
         let shown = &body[..size.min(MAX_BODY)];

@@ -14,9 +14,9 @@ use url::form_urlencoded;
 use self::parse::Dialect;
 use self::term::{Condition, Operator, Term};
 use idempost_reference_server::route::AccountCall;
-use idempost_reference_server::wire::paging::quoted;
+use idempost_reference_server::wire::paging::quote;
 use idempost_reference_server::wire::problem::Problem;
-use idempost_reference_server::wire::query::{BOOLEANS, word};
+use idempost_reference_server::wire::query::{BOOLEANS, parse_word};
 
 pub(super) use self::mails::Searchable;
 
@@ -49,9 +49,9 @@ impl Search {
                 continue;
             }
             if name == "query" {
-                terms.extend(parse::query(&value, Dialect::Own, now)?);
+                terms.extend(parse::parse_query(&value, Dialect::Own, now)?);
             } else if name == "unread" {
-                let unread = word("unread", &value, &BOOLEANS)?;
+                let unread = parse_word("unread", &value, &BOOLEANS)?;
                 terms.push(Term { negated: !unread, condition: Condition::Unread });
             } else if let Some(index) = SHORTHAND.iter().position(|one| one.as_str() == name) {
                 check_length(&name, &value)?;
@@ -70,18 +70,18 @@ impl Search {
     }
 
     /// Parses a search from Mailpit's API.
-    pub(super) fn of_mailpit(query: &str, now: Timestamp) -> Result<Self, Problem> {
-        Ok(Self { terms: parse::query(query, Dialect::Mailpit, now)? })
+    pub(super) fn from_mailpit_query(query: &str, now: Timestamp) -> Result<Self, Problem> {
+        Ok(Self { terms: parse::parse_query(query, Dialect::Mailpit, now)? })
     }
 
     /// Parses the search of a change, in which ignoring a parameter or an empty value would change more emails than intended.
-    pub(super) fn of_change(parameters: &str, now: Timestamp) -> Result<Self, Problem> {
+    pub(super) fn from_mutation_query(parameters: &str, now: Timestamp) -> Result<Self, Problem> {
         let names = || SHORTHAND.iter().map(|one| one.as_str()).chain(["query", "unread"]);
         for (name, value) in form_urlencoded::parse(parameters.as_bytes()) {
             if !names().any(|known| known == name) {
                 let names: Vec<_> = names().map(|name| format!("`{name}`")).collect();
                 let rule = format!("is not a filter here; these are: {}", names.join(", "));
-                return Err(Problem::validation(format!("{} {rule}.", quoted(&name))));
+                return Err(Problem::validation(format!("{} {rule}.", quote(&name))));
             }
             if value.trim().is_empty() {
                 return Err(Problem::validation(format!("`{name}` must not be empty.")));

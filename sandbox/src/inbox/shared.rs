@@ -11,11 +11,11 @@ use crate::inbox::mail::MailView;
 use idempost_reference_server::resources::emails::share;
 use idempost_reference_server::state::State;
 use idempost_reference_server::state::mails::Folder;
-use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::cancel::Cancellation;
-use idempost_reference_server::wire::escape::escaped;
+use idempost_reference_server::wire::escape::escape_html;
 use idempost_reference_server::wire::problem::Problem;
-use idempost_reference_server::wire::timestamp::iso;
+use idempost_reference_server::wire::timestamp::to_iso;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}\
     h1{font-size:1.4rem;overflow-wrap:anywhere}dl{display:grid;grid-template-columns:max-content 1fr;gap:0 1rem}dd{margin:0;overflow-wrap:anywhere}\
@@ -25,21 +25,21 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;mar
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-src 'self'; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'none'";
 
-pub(super) fn page(state: &State, token: &str) -> Answer {
+pub(super) fn page(state: &State, token: &str) -> HandlerResult {
     let mail = open(state, token)?;
-    let fields = Fields::of(&mail);
+    let fields = Fields::from_mail(&mail);
     let mut page = format!(
         "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
          <meta name=robots content=noindex><title>{subject}</title><style>{STYLE}</style></head><body><h1>{subject}</h1><dl>",
-        subject = escaped(&fields.subject)
+        subject = escape_html(&fields.subject)
     );
     let rows = [("From", &fields.from), ("To", &fields.to), ("Cc", &fields.cc), ("Date", &fields.date)];
     for (name, value) in rows.into_iter().filter(|(_, value)| !value.is_empty()) {
-        let _ = write!(page, "<dt>{name}</dt><dd>{}</dd>", escaped(value));
+        let _ = write!(page, "<dt>{name}</dt><dd>{}</dd>", escape_html(value));
     }
     // Relative, since the service's public URL may include a path.
     for (index, (name, size)) in mail.file_list().iter().enumerate() {
-        let name = escaped(name);
+        let name = escape_html(name);
         let _ =
             write!(page, "<dt>File</dt><dd><a href=\"{token}/files/{index}\">{name}</a> ({size} bytes)</dd>");
     }
@@ -49,19 +49,19 @@ pub(super) fn page(state: &State, token: &str) -> Answer {
         let title = "referrerpolicy=no-referrer title=\"The email\"";
         write!(page, "<iframe sandbox {title} src=\"{token}/html\"></iframe>")
     } else {
-        write!(page, "<pre>{}</pre>", escaped(&mail.text().unwrap_or_default()))
+        write!(page, "<pre>{}</pre>", escape_html(&mail.text().unwrap_or_default()))
     };
     page.push_str("</body></html>");
     Ok(response(page))
 }
 
 /// Returns the HTML body as an isolated document.
-pub(super) fn html(state: &State, token: &str, canceled: &Cancellation) -> Answer {
+pub(super) fn html(state: &State, token: &str, canceled: &Cancellation) -> HandlerResult {
     open(state, token)?.html_document(canceled)
 }
 
 /// Returns a file by its index in the message.
-pub(super) fn file(state: &State, token: &str, index: &str) -> Answer {
+pub(super) fn file(state: &State, token: &str, index: &str) -> HandlerResult {
     open(state, token)?.file(index, None)
 }
 
@@ -83,28 +83,28 @@ struct Fields {
 }
 
 impl Fields {
-    fn of(mail: &MailView) -> Self {
+    fn from_mail(mail: &MailView) -> Self {
         match mail {
             MailView::Sent(mail) => Self {
                 from: mail.from().to_owned(),
                 to: mail.to().join(", "),
                 cc: mail.cc().join(", "),
                 subject: mail.subject().to_owned(),
-                date: iso(mail.captured_at),
+                date: to_iso(mail.captured_at),
             },
             MailView::Unsent(email) => Self {
                 from: email.from.clone(),
                 to: email.to.join(", "),
                 cc: email.cc.as_deref().unwrap_or_default().join(", "),
                 subject: email.subject.clone(),
-                date: iso(email.created_at),
+                date: to_iso(email.created_at),
             },
             MailView::Received(mail) => Self {
                 from: mail.from.clone(),
                 to: mail.to.join(", "),
                 cc: mail.cc.join(", "),
                 subject: mail.subject.clone(),
-                date: iso(mail.created_at),
+                date: to_iso(mail.created_at),
             },
         }
     }

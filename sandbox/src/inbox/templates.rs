@@ -14,7 +14,7 @@ use serde_json::Value;
 use url::form_urlencoded;
 
 use crate::inbox::mail::sanitized::{self, Colors};
-use idempost_reference_server::content::inline_images::Pictures;
+use idempost_reference_server::content::inline_images::InlineImages;
 use idempost_reference_server::delivery::broadcast::audience;
 use idempost_reference_server::model::email::personalized::RecipientValues;
 use idempost_reference_server::model::template::Template;
@@ -22,21 +22,21 @@ use idempost_reference_server::model::template::version::{Rendered, Version};
 use idempost_reference_server::model::value::{PropertyValue, ValueType};
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::table::Record as _;
-use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::cancel::Cancellation;
-use idempost_reference_server::wire::paging::{Mode, Window, list, quoted};
+use idempost_reference_server::wire::paging::{Mode, Window, list, quote};
 use idempost_reference_server::wire::problem::{self, Problem};
 
 /// `GET /_/templates`, mode A.
-pub(super) fn index(tenant: &Tenant, query: Option<&str>) -> Answer {
+pub(super) fn index(tenant: &Tenant, query: Option<&str>) -> HandlerResult {
     let window = Window::read(query, Mode::A)?;
-    Ok(list(&tenant.templates.page(&window)?.show(Item::of)))
+    Ok(list(&tenant.templates.page(&window)?.show(Item::new)))
 }
 
 /// `GET /_/templates/{id_or_alias}/preview`: everything except the HTML.
-pub(super) fn preview(tenant: &Tenant, id: &str, query: Option<&str>) -> Answer {
-    let (version, input) = asked(tenant, id, query)?;
-    let missing = version.missing(&input.variables);
+pub(super) fn preview(tenant: &Tenant, id: &str, query: Option<&str>) -> HandlerResult {
+    let (version, input) = preview_input(tenant, id, query)?;
+    let missing = version.missing_values(&input.variables);
     let rendered = input.render(tenant, &version)?;
     let preview = Preview {
         object: "preview",
@@ -50,19 +50,23 @@ pub(super) fn preview(tenant: &Tenant, id: &str, query: Option<&str>) -> Answer 
 }
 
 /// `GET /_/templates/{id_or_alias}/preview.html`: the HTML, as an isolated document.
-pub(super) fn html(tenant: &Tenant, id: &str, query: Option<&str>, canceled: &Cancellation) -> Answer {
-    let (version, input) = asked(tenant, id, query)?;
+pub(super) fn html(tenant: &Tenant, id: &str, query: Option<&str>, canceled: &Cancellation) -> HandlerResult {
+    let (version, input) = preview_input(tenant, id, query)?;
     let rendered = input.render(tenant, &version)?;
-    let page = sanitized::document(
+    let page = sanitized::render_document(
         &rendered.bodies.html().unwrap_or_default(),
-        Colors::of(query),
-        Pictures::new,
+        Colors::from_query(query),
+        InlineImages::new,
         canceled,
     );
     page.map(sanitized::response).ok_or_else(|| Problem::application("The client disconnected."))
 }
 
-fn asked(tenant: &Tenant, id: &str, query: Option<&str>) -> Result<(Arc<Version>, PreviewInput), Problem> {
+fn preview_input(
+    tenant: &Tenant,
+    id: &str,
+    query: Option<&str>,
+) -> Result<(Arc<Version>, PreviewInput), Problem> {
     let input = PreviewInput::read(query.unwrap_or_default())?;
     let id = percent_decode_str(id).decode_utf8_lossy();
     let template = tenant.templates.find(&id).ok_or_else(Template::not_found)?;
@@ -86,7 +90,7 @@ impl PreviewInput {
         let mut input = Self::default();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             match &*name {
-                "variables" => input.variables = variables(&value)?,
+                "variables" => input.variables = parse_variables(&value)?,
                 "to" => input.to = Some(value.into_owned()).filter(|to| !to.is_empty()),
                 "version" => input.published = value == "published",
                 _ => {}
@@ -96,7 +100,7 @@ impl PreviewInput {
     }
 
     fn render(&self, tenant: &Tenant, version: &Version) -> Result<Rendered, Problem> {
-        let contact = self.to.as_deref().and_then(|to| tenant.contacts.by_key(to));
+        let contact = self.to.as_deref().and_then(|to| tenant.contacts.find_by_key(to));
         let fallback = |key: &str| audience::fallback(tenant, key);
         let recipient = self.to.as_deref().map(|to| RecipientValues {
             address: Some(to),
@@ -110,7 +114,7 @@ impl PreviewInput {
     }
 }
 
-fn variables(json: &str) -> Result<BTreeMap<String, PropertyValue>, Problem> {
+fn parse_variables(json: &str) -> Result<BTreeMap<String, PropertyValue>, Problem> {
     let wrong = |what: String| {
         Problem::validation(format!("`variables` must be an object of strings and numbers; {what}."))
     };
@@ -122,7 +126,7 @@ fn variables(json: &str) -> Result<BTreeMap<String, PropertyValue>, Problem> {
         .map(|(key, value)| match value {
             Value::String(text) => Ok((key, PropertyValue::Text(text))),
             Value::Number(number) => Ok((key, PropertyValue::Number(number))),
-            _ => Err(wrong(format!("{} is neither", quoted(&key)))),
+            _ => Err(wrong(format!("{} is neither", quote(&key)))),
         })
         .collect()
 }
@@ -158,7 +162,7 @@ struct Variable<'a> {
 }
 
 impl<'a> Item<'a> {
-    fn of(template: &'a Template) -> Self {
+    fn new(template: &'a Template) -> Self {
         let variables = template.newest.variables.iter().map(|variable| Variable {
             key: &variable.key,
             r#type: variable.r#type,

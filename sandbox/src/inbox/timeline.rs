@@ -15,9 +15,9 @@ use idempost_reference_server::model::relayed::RelayLog;
 use idempost_reference_server::model::webhook_delivery::{Attempt, WebhookDelivery, message_id};
 use idempost_reference_server::state::mails::Folder;
 use idempost_reference_server::state::tenant::Tenant;
-use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::problem::json;
-use idempost_reference_server::wire::timestamp::database;
+use idempost_reference_server::wire::timestamp::to_database_format;
 
 #[derive(Serialize)]
 struct Timeline {
@@ -41,7 +41,7 @@ struct Entry {
 
 impl Entry {
     fn new(at: Timestamp, event: &'static str) -> Self {
-        Self { at: database(at), event, reason: None, to: None }
+        Self { at: to_database_format(at), event, reason: None, to: None }
     }
 }
 
@@ -55,21 +55,21 @@ struct Delivery {
     status: &'static str,
     created_at: String,
     next_attempt_at: Option<String>,
-    attempts: Vec<Try>,
+    attempts: Vec<AttemptView>,
 }
 
 #[derive(Serialize)]
-struct Try {
+struct AttemptView {
     sent_at: String,
     http_status_code: u16,
     response: String,
 }
 
 /// Returns an email's timeline; for a sent email, even after its mail was deleted.
-pub(super) fn answer(tenant: &Tenant, folder: Folder, id: &str) -> Answer {
+pub(super) fn show(tenant: &Tenant, folder: Folder, id: &str) -> HandlerResult {
     let email = MailView::find_email(tenant, folder, id)?;
     let events = match folder {
-        Folder::Sent => of_email(tenant, email),
+        Folder::Sent => email_entries(tenant, email),
         Folder::Received => {
             let mail = lock(&tenant.received).get(email).cloned();
             let of =
@@ -77,11 +77,11 @@ pub(super) fn answer(tenant: &Tenant, folder: Folder, id: &str) -> Answer {
             mail.map(|mail| of(&mail)).unwrap_or_default()
         }
     };
-    let webhooks = tenant.deliveries.of_email(email).iter().map(|one| delivery(tenant, one)).collect();
+    let webhooks = tenant.deliveries.for_email(email).iter().map(|one| delivery(tenant, one)).collect();
     Ok(json(StatusCode::OK, &Timeline { object: "timeline", events, webhooks }))
 }
 
-fn of_email(tenant: &Tenant, id: Uuid) -> Vec<Entry> {
+fn email_entries(tenant: &Tenant, id: Uuid) -> Vec<Entry> {
     let Some(email) = lock(&tenant.emails).get(id).cloned() else { return Vec::new() };
     let accepted = Entry::new(email.created_at, "accepted");
     let later = email.history().into_iter();
@@ -111,15 +111,15 @@ fn delivery(tenant: &Tenant, delivery: &WebhookDelivery) -> Delivery {
         endpoint: tenant.webhooks.get(delivery.webhook).map(|webhook| webhook.endpoint.clone()),
         r#type: delivery.kind,
         status: progress.status().as_str(),
-        created_at: database(delivery.created_at),
-        next_attempt_at: progress.next_attempt_at.map(database),
+        created_at: to_database_format(delivery.created_at),
+        next_attempt_at: progress.next_attempt_at.map(to_database_format),
         attempts: progress.attempts.iter().map(attempt).collect(),
     }
 }
 
-fn attempt(attempt: &Attempt) -> Try {
-    Try {
-        sent_at: database(attempt.sent_at),
+fn attempt(attempt: &Attempt) -> AttemptView {
+    AttemptView {
+        sent_at: to_database_format(attempt.sent_at),
         http_status_code: attempt.http_status_code,
         response: attempt.response.clone(),
     }

@@ -16,10 +16,10 @@ use idempost_reference_server::model::email::{Email, Event};
 use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::ledger::Ledger;
-use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::paging::list;
 use idempost_reference_server::wire::problem::Problem;
-use idempost_reference_server::wire::timestamp::database;
+use idempost_reference_server::wire::timestamp::to_database_format;
 
 /// Why an email is unsent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -36,9 +36,9 @@ pub(super) enum State {
 
 impl State {
     /// Returns the state of an email; `None` if it was sent.
-    pub(super) fn of(email: &Email) -> Option<Self> {
+    pub(super) fn from_email(email: &Email) -> Option<Self> {
         match email.last_event() {
-            _ if email.captured().is_some() => None,
+            _ if email.captured_id().is_some() => None,
             _ if email.failure().is_some() => Some(Self::Failed),
             Event::Scheduled => Some(Self::Scheduled),
             Event::Queued => Some(Self::Queued),
@@ -74,8 +74,8 @@ impl Selection {
         Ok(call.parameters().one_of("state", &STATES)?.flatten())
     }
 
-    fn lets_through(self, email: &Email) -> bool {
-        State::of(email).is_some_and(|state| match self {
+    fn matches(self, email: &Email) -> bool {
+        State::from_email(email).is_some_and(|state| match self {
             Self::All => true,
             Self::In(wanted) => wanted == state,
         })
@@ -83,25 +83,24 @@ impl Selection {
 }
 
 /// `GET /_/messages?state=unsent`, mode A, most recently accepted first. The search runs without the lock of the emails.
-pub(super) fn index(call: &AccountCall<'_>, wanted: Selection) -> Answer {
-    let (search, canceled) = (Search::read(call)?, call.canceled());
+pub(super) fn index(call: &AccountCall<'_>, wanted: Selection) -> HandlerResult {
+    let (search, canceled) = (Search::read(call)?, call.cancellation());
     let mut matcher = search.matcher(&call.tenant);
     let walk = window(call)?.walk(&*lock(&call.tenant.emails))?;
-    let page = walk.page_where(|email| {
-        canceled.is_canceled() || wanted.lets_through(email) && matcher.matches(&**email)
-    });
+    let page =
+        walk.page_where(|email| canceled.is_canceled() || wanted.matches(email) && matcher.matches(&**email));
     canceled.check()?;
-    Ok(list(&page.show(Item::of)))
+    Ok(list(&page.show(Item::new)))
 }
 
 /// Returns the IDs of all unsent emails.
 pub(super) fn ids(tenant: &Tenant) -> impl Iterator<Item = Uuid> + use<> {
     let emails: Vec<_> = lock(&tenant.emails).newest_first().cloned().collect();
-    emails.into_iter().filter(|email| State::of(email).is_some()).map(|email| email.id)
+    emails.into_iter().filter(|email| State::from_email(email).is_some()).map(|email| email.id)
 }
 
 pub(super) fn find(emails: &Ledger<Arc<Email>>, id: Uuid) -> Option<Arc<Email>> {
-    emails.get(id).filter(|email| State::of(email).is_some()).cloned()
+    emails.get(id).filter(|email| State::from_email(email).is_some()).cloned()
 }
 
 /// An unsent email in a list, with the fields of a captured one that apply.
@@ -127,8 +126,8 @@ pub(super) struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    pub(super) fn of(email: &'a Email) -> Self {
-        let (html, text) = (email.bodies.html(), email.bodies.given_text());
+    pub(super) fn new(email: &'a Email) -> Self {
+        let (html, text) = (email.bodies.html(), email.bodies.explicit_text());
         Self {
             id: email.id.to_string(),
             email_id: email.id.to_string(),
@@ -137,13 +136,13 @@ impl<'a> Item<'a> {
             cc: email.cc.as_deref().unwrap_or_default(),
             bcc: email.bcc.as_deref().unwrap_or_default(),
             subject: &email.subject,
-            created_at: database(email.created_at),
-            state: State::of(email),
+            created_at: to_database_format(email.created_at),
+            state: State::from_email(email),
             reason: email.failure(),
-            scheduled_at: email.scheduled_at().map(database),
+            scheduled_at: email.scheduled_at().map(to_database_format),
             last_event: email.last_event().as_str(),
             tags: &email.tags,
-            preview: Preview::of(&email.subject, html.as_deref(), text.as_deref()),
+            preview: Preview::new(&email.subject, html.as_deref(), text.as_deref()),
         }
     }
 }

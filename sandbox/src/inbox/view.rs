@@ -10,7 +10,7 @@ use idempost_reference_server::access::{self, account};
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::State;
-use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::paging::{Window, list};
 use idempost_reference_server::wire::problem::{self, Problem};
 
@@ -25,7 +25,7 @@ pub(super) fn tenants(state: &State, request: &Request<Bytes>) -> Response<Bytes
             let (sent, received) = (lock(&tenant.captured).len(), lock(&tenant.received).len());
             json!({
                 "id": account::id(state, &tenant.name),
-                "label": account::label(state, &tenant.name),
+                "label": account::key_label(state, &tenant.name),
                 "current": current.as_ref() == Some(&tenant.name),
                 "sent": sent,
                 "received": received,
@@ -36,17 +36,17 @@ pub(super) fn tenants(state: &State, request: &Request<Bytes>) -> Response<Bytes
 }
 
 /// `GET /_/received`, mode A: received emails, with the search of `GET /_/messages`.
-pub(super) fn received(call: &AccountCall<'_>) -> Answer {
-    Ok(list(&matching_page(call, &call.tenant.received, &window(call)?)?.show(ReceivedItem::of)))
+pub(super) fn list_received(call: &AccountCall<'_>) -> HandlerResult {
+    Ok(list(&matching_page(call, &call.tenant.received, &window(call)?)?.show(ReceivedItem::new)))
 }
 
 /// `GET /_/latest.html?to=…`: the newest matching captured email, for tests that have only a browser.
-pub(super) fn latest(call: &AccountCall<'_>, name: &str) -> Answer {
+pub(super) fn latest(call: &AccountCall<'_>, name: &str) -> HandlerResult {
     let page = matching_page(call, &call.tenant.captured, &Window { limit: Some(1), cursor: None })?;
     let mail = page.items.into_iter().next();
     let mail = mail.map(MailView::Sent).ok_or_else(|| Problem::not_found("No captured email matches."))?;
     match name {
-        "latest.html" => mail.html_document(&call.canceled()),
+        "latest.html" => mail.html_document(&call.cancellation()),
         "latest.txt" => mail.text_page(),
         "latest.eml" => mail.download(),
         _ => messages::show(&call.tenant, &mail.id()),

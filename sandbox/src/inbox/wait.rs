@@ -23,7 +23,7 @@ use idempost_reference_server::state::State;
 use idempost_reference_server::state::arrivals::Seen;
 use idempost_reference_server::state::mails;
 use idempost_reference_server::wire::cancel::Cancellation;
-use idempost_reference_server::wire::paging::quoted;
+use idempost_reference_server::wire::paging::quote;
 use idempost_reference_server::wire::problem::Problem;
 use idempost_reference_server::wire::query::Parameters;
 
@@ -33,13 +33,13 @@ const MAX_TIMEOUT: Duration = Duration::from_mins(10);
 /// A request waiting for an email.
 struct Waiting {
     tenant: Arc<str>,
-    wanted: Arc<Wanted>,
+    wanted: Arc<WaitCondition>,
     seen: Seen,
     deadline: Instant,
 }
 
 #[derive(Debug)]
-struct Wanted {
+struct WaitCondition {
     search: Search,
     /// Matches only emails captured after this time, by the sandbox's clock.
     after: Option<Timestamp>,
@@ -49,18 +49,18 @@ struct Wanted {
 }
 
 /// `GET /_/messages/wait`
-pub(super) fn answer(call: &AccountCall<'_>) -> Result<Reply, Problem> {
+pub(super) fn wait(call: &AccountCall<'_>) -> Result<Reply, Problem> {
     let (start, parameters) = (Instant::now(), call.parameters());
-    let timeout = timeout(&parameters)?;
+    let timeout = parse_timeout(&parameters)?;
     let (state, tenant) = (call.state, &call.tenant);
     let mut seen = Seen::default();
     let after = match parameters.text("after") {
         Some(after) => read_after(state, &tenant.name, after, &mut seen)?,
         None => None,
     };
-    let conditions = conditions(call.query().unwrap_or_default());
-    let wanted = Wanted { search: Search::read(call)?, after, timeout, conditions };
-    if let Some(response) = wanted.look(state, &tenant.name, &mut seen, &call.canceled()) {
+    let conditions = describe_conditions(call.query().unwrap_or_default());
+    let wanted = WaitCondition { search: Search::read(call)?, after, timeout, conditions };
+    if let Some(response) = wanted.find_match(state, &tenant.name, &mut seen, &call.cancellation()) {
         return Ok(Reply::Now(response));
     }
     let message =
@@ -79,17 +79,17 @@ impl Waiting {
         let found = timeout_at(deadline, async move {
             let mut arrivals = state.arrivals.subscribe(&self.tenant);
             loop {
-                if let Some(response) = self.look(&state).await {
+                if let Some(response) = self.check_new_emails(&state).await {
                     return response;
                 }
-                arrivals.captured().await;
+                arrivals.next_capture().await;
             }
         });
         found.await.unwrap_or_else(|_| timeout.timed_out().into_response())
     }
 
     /// Compares the emails captured since the last check.
-    async fn look(&mut self, state: &Arc<State>) -> Option<Response<Bytes>> {
+    async fn check_new_emails(&mut self, state: &Arc<State>) -> Option<Response<Bytes>> {
         // Closing it would be the only error.
         let permit = Arc::clone(&state.arrivals.looking).acquire_owned().await.ok()?;
         let (state, tenant, wanted, mut seen) =
@@ -99,7 +99,7 @@ impl Waiting {
         let _gone = canceled.on_drop();
         let looked = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            let found = wanted.look(&state, &tenant, &mut seen, &canceled);
+            let found = wanted.find_match(&state, &tenant, &mut seen, &canceled);
             (found, seen)
         });
         match looked.await {
@@ -112,19 +112,21 @@ impl Waiting {
     }
 }
 
-impl Wanted {
-    fn look(
+impl WaitCondition {
+    fn find_match(
         &self,
         state: &State,
         tenant: &str,
         seen: &mut Seen,
         canceled: &Cancellation,
     ) -> Option<Response<Bytes>> {
-        let later = |mail: &Mail| self.after.is_none_or(|after| micros(mail.captured_at) > micros(after));
+        let later =
+            |mail: &Mail| self.after.is_none_or(|after| to_micros(mail.captured_at) > to_micros(after));
         let tenant = state.tenants.find(tenant)?;
         let mut matcher = self.search.matcher(&tenant);
-        let mail =
-            seen.newest(&tenant, |mail| canceled.is_canceled() || (later(mail) && matcher.matches(&**mail)))?;
+        let mail = seen.newest_match(&tenant, |mail| {
+            canceled.is_canceled() || (later(mail) && matcher.matches(&**mail))
+        })?;
         canceled.check().is_ok().then(|| messages::details(&tenant, &mail))
     }
 
@@ -142,18 +144,18 @@ impl Wanted {
 }
 
 /// Returns a time in the resolution used in responses.
-fn micros(time: Timestamp) -> i64 {
+fn to_micros(time: Timestamp) -> i64 {
     time.as_microsecond()
 }
 
-fn timeout(parameters: &Parameters<'_>) -> Result<Duration, Problem> {
+fn parse_timeout(parameters: &Parameters<'_>) -> Result<Duration, Problem> {
     let Some(text) = parameters.text("timeout") else { return Ok(DEFAULT_TIMEOUT) };
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     seconds.filter(|timeout| *timeout <= MAX_TIMEOUT).ok_or_else(|| {
         let max = MAX_TIMEOUT.as_secs();
         Problem::validation(format!(
             "`timeout` must be a number of seconds from 0 to {max}; found {}.",
-            quoted(text)
+            quote(text)
         ))
     })
 }
@@ -167,7 +169,7 @@ fn read_after(state: &State, name: &str, text: &str, seen: &mut Seen) -> Result<
         return time.map(Some).map_err(|_: jiff::Error| {
             Problem::validation(format!(
                 "`after` must be the id of a captured mail or of its email, or a time as in RFC 3339; found {}.",
-                quoted(text)
+                quote(text)
             ))
         });
     };
@@ -189,9 +191,9 @@ fn read_after(state: &State, name: &str, text: &str, seen: &mut Seen) -> Result<
 }
 
 /// Returns the conditions of a query as text.
-fn conditions(query: &str) -> String {
+fn describe_conditions(query: &str) -> String {
     let all = form_urlencoded::parse(query.as_bytes());
     let all =
         all.filter(|(name, _)| matches!(&**name, "to" | "from" | "subject" | "query" | "tag" | "after"));
-    all.map(|(name, value)| format!("`{name}` {}", quoted(&value))).collect::<Vec<_>>().join(", ")
+    all.map(|(name, value)| format!("`{name}` {}", quote(&value))).collect::<Vec<_>>().join(", ")
 }

@@ -75,21 +75,22 @@ impl Batch {
     pub(super) fn collect(service: &Service, known: &mut Known) -> Self {
         let mut batch = Self::default();
         let tenants = service.state().tenants.all();
-        batch.uses(&tenants, known);
+        batch.collect_tenants(&tenants, known);
         for tenant in &tenants {
             if let Some((number, _)) = known.tenants.get(&tenant.name) {
                 batch.tenant(tenant, *number);
             }
         }
         service.state().scheduler.changes(|key, job| {
-            let stored = job.and_then(StoredJob::of).map(|job| Box::new((key.0, job)) as Box<dyn Encode>);
-            batch.records.insert(of_all(JOBS, key.1), stored);
+            let stored =
+                job.and_then(StoredJob::from_job).map(|job| Box::new((key.0, job)) as Box<dyn Encode>);
+            batch.records.insert(shared_place(JOBS, key.1), stored);
         });
         let oauth = &service.state().oauth;
         batch.logins = oauth.changed_clients().map(|stored| Box::new(stored) as Box<dyn Encode>);
         let first = oauth.changed_grants(|position, stored| {
             let stored = stored.map(|stored| Box::new(stored) as Box<dyn Encode>);
-            batch.records.insert(of_all(GRANTS, position), stored);
+            batch.records.insert(shared_place(GRANTS, position), stored);
         });
         if first {
             batch.emptied.insert((Place::ALL, GRANTS));
@@ -98,7 +99,7 @@ impl Batch {
     }
 
     /// Collects the new, used and deleted tenants.
-    pub(super) fn uses(&mut self, tenants: &[Arc<Tenant>], known: &mut Known) {
+    pub(super) fn collect_tenants(&mut self, tenants: &[Arc<Tenant>], known: &mut Known) {
         let mut before = std::mem::take(&mut known.tenants);
         for tenant in tenants {
             let used = tenant.last_used.load(Ordering::Relaxed);
@@ -116,7 +117,7 @@ impl Batch {
 
     fn tenant(&mut self, tenant: &Tenant, number: u32) {
         // Collecting can't fail.
-        let _ = tables::every(tenant, &mut Collect { batch: self, tenant: number });
+        let _ = tables::visit_all(tenant, &mut Collector { batch: self, tenant: number });
         let first = tenant.keys.changes(|position, stored| {
             let stored = stored.map(|stored| Box::new(stored) as Box<dyn Encode>);
             self.records.insert(Place { tenant: number, table: KEYS, position }, stored);
@@ -134,7 +135,7 @@ impl Batch {
     }
 
     /// Adds the changes made since a failed write.
-    pub(super) fn then(&mut self, later: Self) {
+    pub(super) fn merge(&mut self, later: Self) {
         if self.is_empty() {
             *self = later;
             return;
@@ -150,16 +151,16 @@ impl Batch {
     }
 }
 
-fn of_all(table: u8, position: u64) -> Place {
+fn shared_place(table: u8, position: u64) -> Place {
     Place { tenant: Place::ALL, table, position }
 }
 
-struct Collect<'a> {
+struct Collector<'a> {
     batch: &'a mut Batch,
     tenant: u32,
 }
 
-impl Visit for Collect<'_> {
+impl Visit for Collector<'_> {
     fn table<T, R>(&mut self, number: u8, lock: impl FnOnce() -> R) -> Result<(), PersistenceError>
     where
         T: Snapshot + DeserializeOwned,
@@ -173,7 +174,7 @@ impl Visit for Collect<'_> {
         for position in changed {
             let place = Place { tenant: self.tenant, table: number, position };
             self.batch.records.entry(place).or_insert_with(|| {
-                let record = records.at(position);
+                let record = records.get_at(position);
                 record.map(|(id, record)| Box::new((*id, T::snapshot(record))) as Box<dyn Encode>)
             });
         }

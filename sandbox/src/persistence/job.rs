@@ -33,7 +33,7 @@ enum StoredJobKind {
 impl StoredJob {
     /// Converts a job. `None` for jobs whose tenant or email was evicted, for webhook deliveries (the event itself has its due time), for contact
     /// imports, whose files aren't persisted, and for mails reaching the maximum age, which may differ after a restart.
-    pub(super) fn of(job: &Job) -> Option<Self> {
+    pub(super) fn from_job(job: &Job) -> Option<Self> {
         let (tenant, what) = match job {
             Job::SendEmail { tenant, email } => {
                 (tenant.upgrade(), StoredJobKind::SendEmail { email: email.upgrade()?.id })
@@ -77,12 +77,14 @@ impl StoredJob {
         let owner = tenants.find(&self.tenant)?;
         let tenant = Arc::downgrade(&owner);
         Some(match self.what {
-            StoredJobKind::SendEmail { email } => Job::SendEmail { tenant, email: email_of(&owner, email)? },
+            StoredJobKind::SendEmail { email } => {
+                Job::SendEmail { tenant, email: find_email(&owner, email)? }
+            }
             StoredJobKind::RecordEvent { email, event } => {
-                Job::RecordEvent { tenant, email: email_of(&owner, email)?, event }
+                Job::RecordEvent { tenant, email: find_email(&owner, email)?, event }
             }
             StoredJobKind::NotifyAutomations { email, event } => {
-                Job::NotifyAutomations { tenant, email: email_of(&owner, email)?, event }
+                Job::NotifyAutomations { tenant, email: find_email(&owner, email)?, event }
             }
             StoredJobKind::ResumeRun { run, number } => Job::ResumeRun { tenant, run, number },
             StoredJobKind::CheckDomain { domain, number } => Job::CheckDomain { tenant, domain, number },
@@ -96,6 +98,6 @@ impl StoredJob {
     }
 }
 
-fn email_of(tenant: &Tenant, id: Uuid) -> Option<Weak<idempost_reference_server::model::email::Email>> {
+fn find_email(tenant: &Tenant, id: Uuid) -> Option<Weak<idempost_reference_server::model::email::Email>> {
     lock(&tenant.emails).get(id).map(Arc::downgrade)
 }

@@ -27,7 +27,7 @@ struct Inner {
 }
 
 impl Overlay {
-    pub(super) fn over(file: File) -> io::Result<Self> {
+    pub(super) fn from_file(file: File) -> io::Result<Self> {
         let length = file.metadata()?.len();
         Ok(Self(Mutex::new(Inner { file, on_disk: length, length, written: HashMap::new() })))
     }
@@ -127,7 +127,7 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         let before: Vec<u8> = (0..10_000_u32).map(|n| n.to_le_bytes()[0]).collect();
         file.write_all(&before).unwrap();
-        let overlay = Overlay::over(file.reopen().unwrap()).unwrap();
+        let overlay = Overlay::from_file(file.reopen().unwrap()).unwrap();
         let mut expected = before.clone();
         for (offset, data) in [(0, vec![1; 3]), (4_090, vec![2; 20]), (9_990, vec![3; 5_000])] {
             overlay.write(offset as u64, &data).unwrap();

@@ -32,7 +32,7 @@ use idempost_reference_server::store::size;
 use idempost_reference_server::store::table::Record as _;
 
 /// Restores a service from everything in the file.
-pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>, PersistenceError> {
+pub(super) fn restore_service(store: &Store, settings: Settings) -> Result<Arc<Service>, PersistenceError> {
     let mut links = Links::new(settings.seed);
     match store.metadata("links")? {
         Some(key) => {
@@ -47,11 +47,11 @@ pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>,
         let unfit = || PersistenceError::Damaged("the key of its logins".to_owned());
         logins = logins.restore(decode(&stored)?).ok_or_else(unfit)?;
     }
-    let service = Service::with(settings, links, logins, &crate::routes::ROUTES);
+    let service = Service::from_parts(settings, links, logins, &crate::routes::ROUTES);
     if let Some(clock) = store.metadata("clock")? {
         service.clock().restore(decode(&clock)?);
     }
-    let jobs = tenants(&service, store)?;
+    let jobs = restore_tenants(&service, store)?;
     count_mails(&service);
     count_events(&service);
     for (key, job) in jobs {
@@ -66,7 +66,7 @@ pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>,
 }
 
 /// Restores the tenants. Returns the jobs, which refer to them.
-fn tenants(service: &Service, store: &Store) -> Result<Vec<(JobKey, StoredJob)>, PersistenceError> {
+fn restore_tenants(service: &Service, store: &Store) -> Result<Vec<(JobKey, StoredJob)>, PersistenceError> {
     let state = service.state();
     let stored = store.tenants()?.into_iter();
     let tenants: BTreeMap<u32, Arc<Tenant>> =
@@ -78,7 +78,7 @@ fn tenants(service: &Service, store: &Store) -> Result<Vec<(JobKey, StoredJob)>,
             lock(&keys).insert((number, position), key);
         }
         if let Some(tenant) = tenants.get(&number) {
-            return tables::every(tenant, &mut Fill { records });
+            return tables::visit_all(tenant, &mut Fill { records });
         }
         for (position, bytes) in records.remove(&JOBS).unwrap_or_default() {
             let (due, job): (Timestamp, StoredJob) = decode(bytes)?;
@@ -135,8 +135,8 @@ fn count_mails(service: &Service) {
     for tenant in service.state().tenants.all() {
         let captured = lock(&tenant.captured);
         for email in lock(&tenant.emails).oldest_first() {
-            let mail = email.captured().and_then(|id| captured.get(id));
-            let size = email.size() + mail.map_or(0, |mail| mail.held());
+            let mail = email.captured_id().and_then(|id| captured.get(id));
+            let size = email.size() + mail.map_or(0, |mail| mail.owned_bytes());
             mails.push((email.created_at, email.id, size, Arc::clone(&tenant)));
         }
         for mail in lock(&tenant.received).oldest_first() {
@@ -185,11 +185,13 @@ fn recover(service: &Service, tenant: &Arc<Tenant>) {
     // Their attachments were being fetched.
     let cut_off: Vec<_> = lock(&tenant.emails)
         .oldest_first()
-        .filter(|email| email.last_event() == Event::Queued && !email.waits() && email.captured().is_none())
+        .filter(|email| {
+            email.last_event() == Event::Queued && !email.is_waiting() && email.captured_id().is_none()
+        })
         .cloned()
         .collect();
     for email in cut_off {
-        delivery::fail(service.state(), tenant, &email, now, "attachment_unreachable");
+        delivery::fail_email(service.state(), tenant, &email, now, "attachment_unreachable");
     }
     imports::fail_unfinished(tenant, now);
     mails::schedule_oldest(service.state(), tenant);

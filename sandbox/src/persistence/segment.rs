@@ -51,7 +51,7 @@ pub(super) fn append(
 }
 
 /// Reads the entries of a segment.
-pub(super) fn entries(mut segment: &[u8]) -> impl Iterator<Item = Result<Entry<'_>, PersistenceError>> {
+pub(super) fn read_entries(mut segment: &[u8]) -> impl Iterator<Item = Result<Entry<'_>, PersistenceError>> {
     std::iter::from_fn(move || {
         if segment.is_empty() {
             return None;
@@ -97,10 +97,10 @@ mod tests {
         let mut segment = Vec::new();
         assert_eq!(append(&mut segment, place(1), Some(&write)).unwrap(), Some(6));
         assert_eq!(append(&mut segment, place(MAX_POSITION), None).unwrap(), None);
-        let read: Vec<_> = entries(&segment).map(Result::unwrap).collect();
+        let read: Vec<_> = read_entries(&segment).map(Result::unwrap).collect();
         assert_eq!(read, [(place(1), Some(&b"record"[..])), (place(MAX_POSITION), None)]);
         let whole: Vec<usize> =
-            (0..segment.len()).filter(|at| entries(&segment[..*at]).all(|one| one.is_ok())).collect();
+            (0..segment.len()).filter(|at| read_entries(&segment[..*at]).all(|one| one.is_ok())).collect();
         assert_eq!(whole, [0, HEAD + 6], "only complete entries are read");
     }
 }

@@ -124,7 +124,7 @@ impl Store {
 
     /// Returns each tenant's name and the number of its last use, by its number.
     pub(super) fn tenants(&self) -> Result<BTreeMap<u32, (String, u64)>, PersistenceError> {
-        tenants(&self.database)
+        read_tenants(&self.database)
     }
 
     /// Visits every record, grouped by segment and tenant, on several threads. A table's records aren't ordered by position.
@@ -139,7 +139,7 @@ impl Store {
             let table = self.database.begin_read()?.open_table(SEGMENTS)?;
             loop {
                 if let Some(bytes) = table.get(number)? {
-                    self.records_of(number, bytes.value(), &show)?;
+                    self.visit_records(number, bytes.value(), &show)?;
                 }
                 let Some(following) = next() else { return Ok(()) };
                 number = following;
@@ -155,14 +155,14 @@ impl Store {
         })
     }
 
-    fn records_of(
+    fn visit_records(
         &self,
         number: u32,
         bytes: &[u8],
         show: &impl Fn(u32, Records<'_>) -> Result<(), PersistenceError>,
     ) -> Result<(), PersistenceError> {
         let mut groups: BTreeMap<u32, Records<'_>> = BTreeMap::new();
-        for entry in segment::entries(bytes) {
+        for entry in segment::read_entries(bytes) {
             let (place, record) = entry?;
             if let Some(record) = record
                 && self.index.segment(place) == Some(number)
@@ -207,12 +207,12 @@ impl Store {
                     None => {}
                 }
             }
-            removed = self.index.to_compact(SLICE.max(appender.written()));
+            removed = self.index.to_compact(SLICE.max(appender.bytes_written()));
             for (number, segment) in &removed {
                 let bytes = appender.table.remove(number)?.filter(|_| segment.used > 0);
                 // A copy, since the table is written to.
                 let bytes = bytes.map(|bytes| bytes.value().to_vec()).unwrap_or_default();
-                for entry in segment::entries(&bytes) {
+                for entry in segment::read_entries(&bytes) {
                     let (place, record) = entry?;
                     if let Some(record) = record
                         && self.index.segment(place) == Some(*number)
@@ -228,7 +228,7 @@ impl Store {
                     }
                 }
             }
-            (added, changed) = appender.end()?;
+            (added, changed) = appender.finish()?;
             let mut metadata = writing.open_table(METADATA)?;
             if let Some(logins) = &batch.logins {
                 let mut encoded = Vec::new();
@@ -256,7 +256,7 @@ impl Store {
     }
 }
 
-fn tenants(database: &Database) -> Result<BTreeMap<u32, (String, u64)>, PersistenceError> {
+fn read_tenants(database: &Database) -> Result<BTreeMap<u32, (String, u64)>, PersistenceError> {
     let reading = database.begin_read()?;
     let table = match reading.open_table(TENANTS) {
         Err(TableError::TableDoesNotExist(_)) => return Ok(BTreeMap::new()),
@@ -272,7 +272,7 @@ fn tenants(database: &Database) -> Result<BTreeMap<u32, (String, u64)>, Persiste
 }
 
 fn read_index(database: &Database) -> Result<Index, PersistenceError> {
-    let (tenants, mut index) = (tenants(database)?, Index::default());
+    let (tenants, mut index) = (read_tenants(database)?, Index::default());
     let reading = database.begin_read()?;
     let table = match reading.open_table(SEGMENTS) {
         Err(TableError::TableDoesNotExist(_)) => return Ok(index),
@@ -282,7 +282,7 @@ fn read_index(database: &Database) -> Result<Index, PersistenceError> {
         let (number, bytes) = segment?;
         let (number, bytes) = (number.value(), bytes.value());
         index.add_segment(number, bytes.len());
-        for entry in segment::entries(bytes) {
+        for entry in segment::read_entries(bytes) {
             let (place, record) = entry?;
             if index.segment(place) == Some(number) {
                 return Err(PersistenceError::Damaged("a write contains a record twice".to_owned()));
@@ -343,12 +343,12 @@ impl<'a, 't> Appender<'a, 't> {
         Ok(())
     }
 
-    fn written(&self) -> usize {
+    fn bytes_written(&self) -> usize {
         self.added.iter().map(|(_, bytes)| bytes).sum::<usize>() + self.buffer.len()
     }
 
     /// Adds the last segment. Returns the added segments and the positions of their records.
-    fn end(mut self) -> Result<(Vec<(u32, usize)>, Changed), PersistenceError> {
+    fn finish(mut self) -> Result<(Vec<(u32, usize)>, Changed), PersistenceError> {
         if !self.buffer.is_empty() {
             self.add_segment(self.buffer.len())?;
         }
@@ -360,12 +360,12 @@ impl<'a, 't> Appender<'a, 't> {
 /// in the meantime, which can fail if the file has another format.
 fn check(path: &Path) -> Result<Result<Index, PersistenceError>, PersistenceError> {
     let open = || -> Result<Database, PersistenceError> {
-        let overlay = Overlay::over(File::open(path)?)?;
+        let overlay = Overlay::from_file(File::open(path)?)?;
         Ok(Builder::new().set_cache_size(CACHE).create_with_backend(overlay)?)
     };
     thread::scope(|scope| {
-        let index = scope.spawn(|| without_panic(|| read_index(&open()?)));
-        if !without_panic(|| Ok(open()?.check_integrity()?))? {
+        let index = scope.spawn(|| catch_panic(|| read_index(&open()?)));
+        if !catch_panic(|| Ok(open()?.check_integrity()?))? {
             return Err(PersistenceError::Damaged("a checksum doesn't match".to_owned()));
         }
         Ok(index.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
@@ -373,7 +373,7 @@ fn check(path: &Path) -> Result<Result<Index, PersistenceError>, PersistenceErro
 }
 
 /// Runs `read`, treating a panic as damage: the database crate may panic on a damaged file.
-fn without_panic<T>(read: impl FnOnce() -> Result<T, PersistenceError>) -> Result<T, PersistenceError> {
+fn catch_panic<T>(read: impl FnOnce() -> Result<T, PersistenceError>) -> Result<T, PersistenceError> {
     let unreadable = |_| Err(PersistenceError::Damaged("the database can't be read".to_owned()));
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(unreadable)
 }

@@ -28,7 +28,7 @@ pub(super) trait Visit {
 }
 
 /// Visits every table. Numbers are never reused: files of earlier versions contain them.
-pub(super) fn every(tenant: &Tenant, visit: &mut impl Visit) -> Result<(), PersistenceError> {
+pub(super) fn visit_all(tenant: &Tenant, visit: &mut impl Visit) -> Result<(), PersistenceError> {
     visit.table(1, || lock(&tenant.emails))?;
     visit.table(2, || lock(&tenant.captured))?;
     visit.table(3, || lock(&tenant.received))?;

@@ -35,15 +35,15 @@ impl Login {
     pub(super) fn begin(mechanism: u64, first: &str) -> LoginStep {
         match (mechanism, first) {
             (AUTH_PLAIN, "") => LoginStep::Ask("", Self::Plain),
-            (AUTH_PLAIN, first) => Self::Plain.answer(first.as_bytes()),
+            (AUTH_PLAIN, first) => Self::Plain.process_response(first.as_bytes()),
             (AUTH_LOGIN, "") => LoginStep::Ask(USER_NAME, Self::UserName),
-            (AUTH_LOGIN, first) => Self::UserName.answer(first.as_bytes()),
+            (AUTH_LOGIN, first) => Self::UserName.process_response(first.as_bytes()),
             _ => LoginStep::Unknown,
         }
     }
 
     /// Processes the client's response to a prompt.
-    pub(super) fn answer(self, line: &[u8]) -> LoginStep {
+    pub(super) fn process_response(self, line: &[u8]) -> LoginStep {
         // `=` stands for an empty initial response (RFC 4954, 4).
         let bytes = if line == b"=" { Ok(Vec::new()) } else { STANDARD.decode(line.trim_ascii()) };
         let Some(text) = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok()) else {
@@ -76,9 +76,9 @@ mod tests {
         let answer = STANDARD.encode("\0anybody\0sb_mine");
         assert_eq!(Login::begin(AUTH_PLAIN, &answer), complete("anybody", "sb_mine"));
         assert_eq!(Login::begin(AUTH_PLAIN, ""), LoginStep::Ask("", Login::Plain));
-        assert_eq!(Login::Plain.answer(answer.as_bytes()), complete("anybody", "sb_mine"));
+        assert_eq!(Login::Plain.process_response(answer.as_bytes()), complete("anybody", "sb_mine"));
         assert_eq!(Login::begin(AUTH_PLAIN, "="), LoginStep::Garbled);
-        assert_eq!(Login::Plain.answer(b"sb_mine"), LoginStep::Garbled);
+        assert_eq!(Login::Plain.process_response(b"sb_mine"), LoginStep::Garbled);
     }
 
     #[test]
@@ -89,7 +89,7 @@ mod tests {
             LoginStep::Ask("UGFzc3dvcmQ6", Login::Password("a".into()))
         );
         let answer = STANDARD.encode("sb_mine");
-        assert_eq!(Login::Password("a".into()).answer(answer.as_bytes()), complete("a", "sb_mine"));
+        assert_eq!(Login::Password("a".into()).process_response(answer.as_bytes()), complete("a", "sb_mine"));
         assert_eq!(STANDARD.decode(USER_NAME).unwrap(), b"Username:");
         assert_eq!(STANDARD.decode(PASSWORD).unwrap(), b"Password:");
     }

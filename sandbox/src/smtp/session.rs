@@ -17,11 +17,11 @@ use crate::smtp::reply::Reply;
 use crate::smtp::{http, submission};
 use idempost_reference_server::model::credential::Scope;
 use idempost_reference_server::reply::Reply as Answered;
-use idempost_reference_server::resources::received::{NotReceived, may_receive};
+use idempost_reference_server::resources::received::{NotReceived, can_receive};
 use idempost_reference_server::service::Service;
 use idempost_reference_server::state::event_bus::BusEventKind;
 use idempost_reference_server::state::faults::{Action, SmtpStage, Wire};
-use idempost_reference_server::state::in_flight::Reserved;
+use idempost_reference_server::state::in_flight::Reservation;
 use idempost_reference_server::state::keys;
 
 /// The maximum number of recipients per message (RFC 5321, 4.5.3.1.8 requires at least 100).
@@ -29,7 +29,7 @@ const MAX_RECIPIENTS: usize = 1_000;
 /// The memory for a message and its parsed parts, as a multiple of its size.
 const PROCESSING: usize = 2;
 /// The number of rejected commands after which a client counts as broken.
-const MAX_REFUSALS: usize = 50;
+const MAX_REJECTIONS: usize = 50;
 
 /// What the connection should do next.
 pub(super) enum Step {
@@ -39,7 +39,7 @@ pub(super) enum Step {
     Read,
     /// Deliver this message, and report the outcome with [`Session::delivered`].
     Mail(Mail),
-    /// Send the pending output, start TLS, and continue with [`Session::secured`]. Input that has already been read is discarded.
+    /// Send the pending output, start TLS, and continue with [`Session::restart_after_tls`]. Input that has already been read is discarded.
     StartTls,
     /// Send the pending output after this time, and continue.
     Delay(Duration),
@@ -81,7 +81,7 @@ pub(super) struct Mail {
     /// How a scripted fault changes the transmission of the reply.
     wire: Wire,
     /// The memory for the message and its processing.
-    _held: Reserved,
+    _held: Reservation,
 }
 
 /// The state of a session.
@@ -96,7 +96,7 @@ pub(super) struct Session {
     envelope: Option<Envelope>,
     listening: Listening,
     /// The memory for the message being read.
-    held: Reserved,
+    held: Reservation,
     /// Whether there was too little memory for the message.
     lacks_memory: bool,
     refusals: usize,
@@ -127,7 +127,7 @@ impl Session {
             authenticated: false,
             envelope: None,
             listening: Listening::Command,
-            held: Reserved::default(),
+            held: Reservation::default(),
             lacks_memory: false,
             refusals: 0,
         }
@@ -135,15 +135,15 @@ impl Session {
 
     /// Starts the session. A fault may replace the greeting and end the session.
     pub(super) fn greet(&mut self, out: &mut Vec<u8>) -> Step {
-        let step = self.meet_fault(SmtpStage::Connect, out, |_, out| {
+        let step = self.run_stage(SmtpStage::Connect, out, |_, out| {
             Reply::GREETING.write(out);
             Step::Go
         });
-        if out.starts_with(b"220 ") { step } else { end(step) }
+        if out.starts_with(b"220 ") { step } else { end_session(step) }
     }
 
     /// Runs a stage of the session, or applies the scripted fault for it instead.
-    fn meet_fault(
+    fn run_stage(
         &mut self,
         stage: SmtpStage,
         out: &mut Vec<u8>,
@@ -151,7 +151,7 @@ impl Session {
     ) -> Step {
         let account = || {
             let keys = &self.service.state().tenants.api_key_index;
-            let credential = || Some(keys::credential(&self.key, keys)?.tenant);
+            let credential = || Some(keys::find_credential(&self.key, keys)?.tenant);
             if stage.is_before_login() { None } else { credential() }
         };
         let (fault, delay) = self.service.faults().apply_smtp(account, stage);
@@ -165,7 +165,7 @@ impl Session {
             Some(Action::DropAfter) => {
                 let before = out.len();
                 return if let Step::Mail(mail) = run(self, out) {
-                    Step::Mail(mail.with(Wire { cut: Some(None), ..Wire::default() }))
+                    Step::Mail(mail.with_wire(Wire { cut: Some(None), ..Wire::default() }))
                 } else {
                     out.truncate(before);
                     Step::Bye
@@ -180,21 +180,21 @@ impl Session {
         };
         match step {
             step if delay.is_zero() => step,
-            Step::Mail(mail) => Step::Mail(mail.with(Wire { delay, ..Wire::default() })),
+            Step::Mail(mail) => Step::Mail(mail.with_wire(Wire { delay, ..Wire::default() })),
             Step::Go => Step::Delay(delay),
             step => step,
         }
     }
 
     /// Returns the session after the TLS handshake. The client starts over, and an earlier `AUTH` is discarded (RFC 3207, 4.2).
-    pub(super) fn secured(self, key: Arc<str>) -> Self {
+    pub(super) fn restart_after_tls(self, key: Arc<str>) -> Self {
         Self { refusals: self.refusals, ..Self::new(self.service, key, Security::Encrypted) }
     }
 
     /// Consumes input and writes replies.
     pub(super) fn advance(&mut self, input: &mut BytesMut, out: &mut Vec<u8>) -> Step {
-        if self.refusals > MAX_REFUSALS {
-            Reply::TOO_MANY_REFUSALS.write(out);
+        if self.refusals > MAX_REJECTIONS {
+            Reply::TOO_MANY_REJECTIONS.write(out);
             return Step::Bye;
         }
         if input.is_empty() {
@@ -221,7 +221,7 @@ impl Session {
     /// Reports the outcome of the message in [`Step::Mail`].
     pub(super) fn delivered(&mut self, outcome: &Reply, out: &mut Vec<u8>) {
         self.envelope = None;
-        self.reply_with(outcome, out);
+        self.write_reply(outcome, out);
     }
 
     /// Processes the next line, if it is complete.
@@ -233,7 +233,7 @@ impl Session {
             }
             input.clear();
             if !matches!(self.listening, Listening::RestOfLine) {
-                self.reply_with(&Reply::LINE_TOO_LONG, out);
+                self.write_reply(&Reply::LINE_TOO_LONG, out);
                 self.listening = Listening::RestOfLine;
             }
             return Step::Read;
@@ -242,15 +242,15 @@ impl Session {
         match listening {
             Listening::RestOfLine => Step::Go,
             _ if line.len() > MAX_LINE_LENGTH => {
-                self.reply_with(&Reply::LINE_TOO_LONG, out);
+                self.write_reply(&Reply::LINE_TOO_LONG, out);
                 Step::Go
             }
             Listening::Login(login) => {
                 let line = line.trim_ascii_end();
                 if line == b"*" {
-                    self.reply_with(&Reply::CANCELED, out);
+                    self.write_reply(&Reply::CANCELED, out);
                 } else {
-                    self.log_in(login.answer(line), out);
+                    self.log_in(login.process_response(line), out);
                 }
                 Step::Go
             }
@@ -264,8 +264,8 @@ impl Session {
 
     fn command(&mut self, line: &[u8], out: &mut Vec<u8>) -> Step {
         let request = Request::parse(&mut line.iter());
-        match request.as_ref().ok().and_then(stage_of) {
-            Some(stage) => self.meet_fault(stage, out, |session, out| session.execute(request, out)),
+        match request.as_ref().ok().and_then(next_stage) {
+            Some(stage) => self.run_stage(stage, out, |session, out| session.execute(request, out)),
             None => self.execute(request, out),
         }
     }
@@ -277,14 +277,14 @@ impl Session {
                 return Step::Bye;
             }
             Ok(Request::Ehlo { .. }) => {
-                self.hello();
-                self.offer(out);
+                self.handle_hello();
+                self.write_capabilities(out);
                 return Step::Go;
             }
             Ok(Request::Auth { mechanism, initial_response }) => {
-                match self.may_log_in() {
+                match self.check_login_allowed() {
                     Ok(()) => self.log_in(Login::begin(mechanism, &initial_response), out),
-                    Err(refusal) => self.reply_with(&refusal, out),
+                    Err(refusal) => self.write_reply(&refusal, out),
                 }
                 return Step::Go;
             }
@@ -293,7 +293,7 @@ impl Session {
                 return Step::StartTls;
             }
             Ok(Request::Helo { .. }) => {
-                self.hello();
+                self.handle_hello();
                 Reply::new(250, "localhost".into())
             }
             Ok(Request::Mail { from }) => self.mail(&from).err().unwrap_or(Reply::SENDER_OK),
@@ -312,17 +312,17 @@ impl Session {
             Err(Error::InvalidParameter { .. } | Error::UnsupportedParameter { .. }) => Reply::PARAMETER,
             Err(_) => Reply::UNKNOWN,
         };
-        self.reply_with(&reply, out);
+        self.write_reply(&reply, out);
         Step::Go
     }
 
-    fn hello(&mut self) {
+    fn handle_hello(&mut self) {
         self.greeted = true;
         self.envelope = None;
     }
 
     /// Writes the reply to EHLO.
-    fn offer(&self, out: &mut Vec<u8>) {
+    fn write_capabilities(&self, out: &mut Vec<u8>) {
         let size = self.service.settings().body_limit;
         let start_tls = if self.security == Security::StartTls { "250-STARTTLS\r\n" } else { "" };
         let offers = format!(
@@ -332,7 +332,7 @@ impl Session {
         out.extend_from_slice(offers.as_bytes());
     }
 
-    fn may_log_in(&self) -> Result<(), Reply> {
+    fn check_login_allowed(&self) -> Result<(), Reply> {
         match () {
             () if !self.greeted => Err(Reply::HELLO_FIRST),
             () if self.authenticated => Err(Reply::AUTHENTICATED_ALREADY),
@@ -342,9 +342,9 @@ impl Session {
     }
 
     /// Returns whether the password is an API key for this purpose. If the sandbox has a password, receiving mail requires full access.
-    fn may_log_in_as(&self, user: &str, key: &str) -> bool {
+    fn can_log_in_as(&self, user: &str, key: &str) -> bool {
         let needs_full = self.service.settings().password.is_some() && user.eq_ignore_ascii_case(INBOUND);
-        keys::credential(key, &self.service.state().tenants.api_key_index)
+        keys::find_credential(key, &self.service.state().tenants.api_key_index)
             .is_some_and(|credential| !needs_full || credential.check(Scope::Full).is_ok())
     }
 
@@ -354,7 +354,7 @@ impl Session {
                 self.listening = Listening::Login(login);
                 Reply::new(334, what.to_owned())
             }
-            LoginStep::Complete { user, password } if self.may_log_in_as(&user, &password) => {
+            LoginStep::Complete { user, password } if self.can_log_in_as(&user, &password) => {
                 self.key = password.into();
                 self.authenticated = true;
                 if user.eq_ignore_ascii_case(INBOUND) {
@@ -368,7 +368,7 @@ impl Session {
             LoginStep::Garbled => Reply::NOT_BASE64,
             LoginStep::Unknown => Reply::MECHANISM,
         };
-        self.reply_with(&reply, out);
+        self.write_reply(&reply, out);
     }
 
     fn mail(&mut self, from: &MailFrom<Cow<'_, str>>) -> Result<(), Reply> {
@@ -405,10 +405,10 @@ impl Session {
         if envelope.recipients.len() >= MAX_RECIPIENTS {
             return Err(Reply::TOO_MANY_RECIPIENTS);
         }
-        let credential =
-            keys::credential(&self.key, &self.service.state().tenants.api_key_index).ok_or(Reply::BAD_KEY)?;
+        let credential = keys::find_credential(&self.key, &self.service.state().tenants.api_key_index)
+            .ok_or(Reply::BAD_KEY)?;
         let tenant = self.service.state().tenants.find_or_empty(&credential.tenant);
-        if self.purpose == Purpose::Receive && !may_receive(self.service.state(), &tenant, &to.address) {
+        if self.purpose == Purpose::Receive && !can_receive(self.service.state(), &tenant, &to.address) {
             let domain = to.address.rsplit_once('@').map_or("", |(_, domain)| domain);
             let text = format!("5.1.2 The domain {domain} is not verified for receiving");
             return Err(Reply::new(550, text));
@@ -444,15 +444,15 @@ impl Session {
             return Step::Go;
         }
         // A fault also ends the message's transaction: its envelope is already taken.
-        self.meet_fault(SmtpStage::EndOfData, out, |session, _| {
+        self.run_stage(SmtpStage::EndOfData, out, |session, _| {
             let (service, key) = (Arc::clone(&session.service), Arc::clone(&session.key));
             let wire = Wire::default();
             Step::Mail(Mail { service, purpose: session.purpose, key, recipients, raw, wire, _held: held })
         })
     }
 
-    fn reply_with(&mut self, reply: &Reply, out: &mut Vec<u8>) {
-        self.refusals += usize::from(reply.is_refusal());
+    fn write_reply(&mut self, reply: &Reply, out: &mut Vec<u8>) {
+        self.refusals += usize::from(reply.is_rejection());
         reply.write(out);
     }
 }
@@ -462,7 +462,7 @@ impl Mail {
         self.raw.len()
     }
 
-    fn with(self, wire: Wire) -> Self {
+    fn with_wire(self, wire: Wire) -> Self {
         Self { wire, ..self }
     }
 
@@ -478,11 +478,11 @@ impl Mail {
     }
 
     fn submit(self) -> (Reply, Wire) {
-        match submission::request(&self.key, &self.recipients, &self.raw) {
+        match submission::build_request(&self.key, &self.recipients, &self.raw) {
             Err(refusal) => (refusal, Wire::default()),
             Ok(request) => match self.service.reply(request) {
-                Answered::Fault(response, wire) => (submission::reply(&response), wire),
-                reply => (submission::reply(&reply.into_response()), Wire::default()),
+                Answered::Fault(response, wire) => (submission::reply_for(&response), wire),
+                reply => (submission::reply_for(&reply.into_response()), Wire::default()),
             },
         }
     }
@@ -495,7 +495,7 @@ impl Mail {
         // Boxed, so that the email doesn't retain spare capacity.
         match self.service.receive(&self.key, &recipients, self.raw.into_boxed_slice()) {
             Ok(id) => Reply::new(250, format!("2.0.0 Received as {id}")),
-            Err(NotReceived::Unreadable) => Reply::NOT_A_MAIL,
+            Err(NotReceived::Unreadable) => Reply::INVALID_MESSAGE,
             Err(NotReceived::TooComplex(reason)) => Reply::too_complex(reason),
             // The key was deleted after the session had accepted it.
             Err(NotReceived::UnknownKey) => Reply::BAD_KEY,
@@ -506,7 +506,7 @@ impl Mail {
 }
 
 /// Returns the stage that begins with a command.
-fn stage_of<T>(request: &Request<T>) -> Option<SmtpStage> {
+fn next_stage<T>(request: &Request<T>) -> Option<SmtpStage> {
     Some(match request {
         Request::Ehlo { .. } | Request::Helo { .. } => SmtpStage::Ehlo,
         Request::Auth { .. } => SmtpStage::Auth,
@@ -518,7 +518,7 @@ fn stage_of<T>(request: &Request<T>) -> Option<SmtpStage> {
 }
 
 /// Returns the step that ends the session instead of continuing it.
-fn end(step: Step) -> Step {
+fn end_session(step: Step) -> Step {
     if matches!(step, Step::Stall) { step } else { Step::Bye }
 }
 

@@ -24,12 +24,12 @@ use serde_json::{Map, Value, json};
 
 use crate::smtp::reply::Reply;
 use idempost_reference_server::mime;
-use idempost_reference_server::model::received::{addresses, contents, mailbox, parts};
+use idempost_reference_server::model::received::{contents, format_mailbox, list_addresses, parts};
 
 /// In lower case, like the lists below.
 const IDEMPOTENCY_KEY: &str = "resend-idempotency-key";
 /// Headers that correspond to request fields or are added by servers.
-const NOT_CUSTOM: [&str; 13] = [
+const STANDARD_HEADERS: [&str; 13] = [
     "from",
     "to",
     "cc",
@@ -49,10 +49,10 @@ const NOT_CUSTOM: [&str; 13] = [
 const MAX_MESSAGE: usize = 400;
 
 /// Returns the request that sends this message to these recipients. The error is the reply to an invalid message.
-pub(super) fn request(key: &str, recipients: &[String], raw: &[u8]) -> Result<Request<Bytes>, Reply> {
+pub(super) fn build_request(key: &str, recipients: &[String], raw: &[u8]) -> Result<Request<Bytes>, Reply> {
     let message = mime::parse(raw).map_err(|error| Reply::too_complex(error.text()))?;
-    let message = message.filter(|message| !message.headers().is_empty()).ok_or(Reply::NOT_A_MAIL)?;
-    let body = Bytes::from(body(&message, recipients).to_string());
+    let message = message.filter(|message| !message.headers().is_empty()).ok_or(Reply::INVALID_MESSAGE)?;
+    let body = Bytes::from(build_body(&message, recipients).to_string());
     let mut request = Request::post("/emails").body(body).map_err(|_| Reply::FAILED)?;
     let headers = request.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -66,7 +66,7 @@ pub(super) fn request(key: &str, recipients: &[String], raw: &[u8]) -> Result<Re
 }
 
 /// Returns the SMTP reply for the response to that request.
-pub(super) fn reply(response: &Response<Bytes>) -> Reply {
+pub(super) fn reply_for(response: &Response<Bytes>) -> Reply {
     let body: Value = serde_json::from_slice(response.body()).unwrap_or_default();
     let text = |field: &str| body[field].as_str().unwrap_or_default().to_owned();
     if response.status().is_success() {
@@ -84,27 +84,27 @@ pub(super) fn reply(response: &Response<Bytes>) -> Reply {
     Reply::new(code, format!("{enhanced} {message}"))
 }
 
-fn body(message: &Message<'_>, recipients: &[String]) -> Value {
-    let mut envelope = Envelope::of(recipients);
+fn build_body(message: &Message<'_>, recipients: &[String]) -> Value {
+    let mut envelope = Envelope::new(recipients);
     let (to, cc) = (envelope.take(message.to()), envelope.take(message.cc()));
-    let bcc = envelope.rest();
+    let bcc = envelope.into_remaining();
     let fields = [
         ("from", sender(message).map(Value::from)),
-        ("to", some_of(to)),
-        ("cc", some_of(cc)),
-        ("bcc", some_of(bcc)),
-        ("reply_to", some_of(as_addresses(message, "reply-to", message.reply_to()))),
+        ("to", non_empty_list(to)),
+        ("cc", non_empty_list(cc)),
+        ("bcc", non_empty_list(bcc)),
+        ("reply_to", non_empty_list(as_addresses(message, "reply-to", message.reply_to()))),
         ("subject", message.subject().map(Value::from)),
         ("html", parts::html(message).map(Value::from)),
         ("text", parts::text(message).map(Value::from)),
         ("headers", headers(message)),
-        ("attachments", some_of(attachments(message))),
+        ("attachments", non_empty_list(attachments(message))),
     ];
     let fields = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     Value::Object(fields.collect())
 }
 
-fn some_of<T: Into<Value>>(list: Vec<T>) -> Option<Value> {
+fn non_empty_list<T: Into<Value>>(list: Vec<T>) -> Option<Value> {
     (!list.is_empty()).then(|| list.into_iter().map(Into::into).collect())
 }
 
@@ -115,7 +115,7 @@ fn sender(message: &Message<'_>) -> Option<String> {
 
 /// Returns the addresses in a header. If it can't be parsed, returns its text, for the error message.
 fn as_addresses(message: &Message<'_>, name: &str, parsed: Option<&Address<'_>>) -> Vec<String> {
-    let found = addresses(parsed);
+    let found = list_addresses(parsed);
     if !found.is_empty() {
         return found;
     }
@@ -135,7 +135,7 @@ fn headers(message: &Message<'_>) -> Option<Value> {
     let mut headers = Map::new();
     for (name, value) in custom(message) {
         let lower = name.to_ascii_lowercase();
-        if NOT_CUSTOM.contains(&&*lower) || lower.starts_with("content-") {
+        if STANDARD_HEADERS.contains(&&*lower) || lower.starts_with("content-") {
             continue;
         }
         match headers.get_mut(name) {
@@ -172,7 +172,7 @@ struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    fn of(recipients: &'a [String]) -> Self {
+    fn new(recipients: &'a [String]) -> Self {
         let mut envelope = Self { left: Vec::new(), places: HashMap::new() };
         for recipient in recipients {
             let place = envelope.left.len();
@@ -190,12 +190,12 @@ impl<'a> Envelope<'a> {
         let taken = named.filter_map(|one| {
             let address = one.address()?.trim();
             self.left[*self.places.get(&address.to_lowercase())?].take()?;
-            Some(mailbox(one.name().map(str::trim), address))
+            Some(format_mailbox(one.name().map(str::trim), address))
         });
         taken.collect()
     }
 
-    fn rest(self) -> Vec<&'a str> {
+    fn into_remaining(self) -> Vec<&'a str> {
         self.left.into_iter().flatten().collect()
     }
 }

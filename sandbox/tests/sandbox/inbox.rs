@@ -177,7 +177,7 @@ fn mails_are_deleted_per_tenant() {
 #[test]
 fn control_routes_bypass_the_log_rate_limit_and_faults() {
     let sandbox = Sandbox::with(&idempost_sandbox::Settings { rate_limit: Some(1), ..Default::default() });
-    sandbox.service.faults().next(idempost_sandbox::faults::Action::answer(500, ""));
+    sandbox.service.faults().add_once(idempost_sandbox::faults::Action::http_response(500, ""));
     for _ in 0..3 {
         assert_eq!(sandbox.get("/_/messages").status, 200);
     }

@@ -62,7 +62,7 @@ fn the_published_base_url_is_an_allowed_host() {
     assert_eq!(ask("sandbox.example:8443"), 200);
     assert_eq!(ask("other.example"), 403);
     // A second listener has its own address.
-    sandbox.service.listens_at("http://192.168.7.1:8025");
+    sandbox.service.set_base_url("http://192.168.7.1:8025");
     assert_eq!((ask("192.168.7.1:8025"), ask("192.168.7.2:8025"), ask("sandbox.example")), (200, 403, 200));
 }
 

@@ -187,7 +187,7 @@ async fn a_stream_ends_on_shutdown() {
 
 #[tokio::test]
 async fn a_non_streaming_mount_sends_the_current_state_and_ends() {
-    let server = ReferenceServer::over_wiremock(idempost_sandbox::service(Settings::default())).await;
+    let server = ReferenceServer::start_wiremock(idempost_sandbox::service(Settings::default())).await;
     let mut stream = Stream::connect(&server).await;
     assert_eq!(stream.next("hello").await.unwrap()["sent"], 0);
     assert_eq!(stream.next("hello").await, None);

@@ -248,7 +248,7 @@ fn the_originating_request_is_shown_without_credentials() {
 #[test]
 fn the_request_log_shows_the_tenant_s_own_and_unauthenticated_requests() {
     let sandbox = Sandbox::new();
-    sandbox.service.faults().next(idempost_sandbox::faults::Action::answer(503, "busy"));
+    sandbox.service.faults().add_once(idempost_sandbox::faults::Action::http_response(503, "busy"));
     assert_eq!(sandbox.post("/emails", &email()).status, 503);
     sandbox.sent(&email());
     sandbox.ask(Method::POST, "/emails").key("sb_other").json(&email());

@@ -550,7 +550,8 @@ impl Held {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let service = Arc::clone(&sandbox.service);
-        let server = runtime.spawn(async { ReferenceServer::over(service).await }).await.unwrap();
+        let server =
+            runtime.spawn(async { ReferenceServer::start_http_service(service).await }).await.unwrap();
         Self { server, runtime, persistence, http: http_client(), arrived, release }
     }
 

@@ -102,9 +102,12 @@ async fn dropped_commands_have_no_effect_and_lost_ones_have_theirs() {
 async fn a_rejected_recipient_leaves_the_others_and_a_rejected_message_the_session() {
     let server = open().await;
     server.sandbox.service.faults().add(
-        Rule::new(Action::reply(550, "5.1.1 No such mailbox")).on_smtp(SmtpStage::Rcpt).after(1).times(1),
+        Rule::new(Action::smtp_reply(550, "5.1.1 No such mailbox"))
+            .on_smtp(SmtpStage::Rcpt)
+            .skip_first(1)
+            .times(1),
     );
-    server.sandbox.service.faults().next(Action::answer(500, "of HTTP, which this is not"));
+    server.sandbox.service.faults().add_once(Action::http_response(500, "of HTTP, which this is not"));
     let (_, mut stream) = reply_at(&server, 3).await;
     let mut say = async |words: &str| {
         stream.write_all(words.as_bytes()).await.unwrap();
@@ -118,7 +121,7 @@ async fn a_rejected_recipient_leaves_the_others_and_a_rejected_message_the_sessi
         .sandbox
         .service
         .faults()
-        .add(Rule::new(Action::reply(451, "4.3.0 Later")).on_smtp(SmtpStage::EndOfData));
+        .add(Rule::new(Action::smtp_reply(451, "4.3.0 Later")).on_smtp(SmtpStage::EndOfData));
     assert_eq!(say(SESSION[5]).await, "451 4.3.0 Later\r\n");
     assert!(say("DATA\r\n").await.starts_with("503 "), "the transaction has ended");
     for words in &SESSION[2..5] {

@@ -282,7 +282,7 @@ async fn scripted_api_faults_apply_to_smtp() {
     let (server, tls) = open(&Settings::default(), Encryption::None).await;
     let ada = envelope(&["ada@example.com"]);
     let faults = server.sandbox.service.faults();
-    faults.add(Rule::new(Action::DropBefore).on(Method::POST, "/emails").times(1));
+    faults.add(Rule::new(Action::DropBefore).on_request(Method::POST, "/emails").times(1));
     let client = client(&server, &tls, Encryption::None, ("resend", KEY), Mechanism::Plain);
     let lost = client.send_raw(&ada, SMALL.as_bytes()).await.unwrap_err();
     assert!(lost.status().is_none(), "{lost}");

@@ -345,7 +345,7 @@ fn details_contain_codes_and_links() {
 
 #[tokio::test]
 async fn tests_in_the_process_wait_without_http() {
-    let server = ReferenceServer::over_wiremock(idempost_sandbox::service(Settings::default())).await;
+    let server = ReferenceServer::start_wiremock(idempost_sandbox::service(Settings::default())).await;
     let service = std::sync::Arc::clone(server.service());
     let later = service.wait_for_mail(KEY, Duration::from_mins(1), |mail| mail.subject == "Welcome");
     let sends = async {

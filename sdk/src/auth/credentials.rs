@@ -63,7 +63,7 @@ impl Credentials {
     }
 
     /// Binds a session to the origin of the base URL, and provides it with the client's transport unless it has its own.
-    pub(crate) fn for_client_of(self, base_url: &Url, transport: &Arc<dyn Transport>) -> Self {
+    pub(crate) fn for_client(self, base_url: &Url, transport: &Arc<dyn Transport>) -> Self {
         #[cfg(feature = "oauth")]
         if let Self::Session(session, _) = self {
             session.inherit_transport(transport);
@@ -104,13 +104,15 @@ impl Credentials {
     #[cfg_attr(not(feature = "oauth"), expect(clippy::unused_async, reason = "only a session waits"))]
     pub(crate) async fn account_fingerprint(&self, salt: &[u8]) -> crate::error::Result<Option<String>> {
         let of_subject = |token: &str| {
-            TokenClaims::of(token)?.subject.map(|subject| fingerprint::of(salt, "subject", &subject))
+            TokenClaims::from_token(token)?
+                .subject
+                .map(|subject| fingerprint::compute(salt, "subject", &subject))
         };
         match self {
             Self::Fixed(header) => {
                 let value = header.to_str().unwrap_or_default();
                 let secret = value.strip_prefix("Bearer ").unwrap_or(value);
-                Ok(of_subject(secret).or_else(|| Some(fingerprint::of(salt, "secret", secret))))
+                Ok(of_subject(secret).or_else(|| Some(fingerprint::compute(salt, "secret", secret))))
             }
             #[cfg(feature = "oauth")]
             Self::Session(session, _) => {

@@ -6,7 +6,7 @@ use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
 /// Hashes an account's identity with a salt. The result reveals nothing, and results with different salts can't be compared.
-pub(crate) fn of(salt: &[u8], kind: &str, identity: &str) -> String {
+pub(crate) fn compute(salt: &[u8], kind: &str, identity: &str) -> String {
     // HMAC accepts keys of any length.
     let Ok(mut hash) = Hmac::<Sha256>::new_from_slice(salt) else { return String::new() };
     for part in [kind, "\0", identity] {
@@ -27,12 +27,12 @@ mod tests {
     #[test]
     fn a_fingerprint_depends_on_salt_kind_and_identity() {
         // F-13
-        let first = of(b"salt", "api_key", "sb_test");
-        assert_eq!((first.len(), first.clone()), (32, of(b"salt", "api_key", "sb_test")));
+        let first = compute(b"salt", "api_key", "sb_test");
+        assert_eq!((first.len(), first.clone()), (32, compute(b"salt", "api_key", "sb_test")));
         for other in [
-            of(b"other", "api_key", "sb_test"),
-            of(b"salt", "sub", "sb_test"),
-            of(b"salt", "api_key", "sb_a"),
+            compute(b"other", "api_key", "sb_test"),
+            compute(b"salt", "sub", "sb_test"),
+            compute(b"salt", "api_key", "sb_a"),
         ] {
             assert_ne!(first, other);
         }

@@ -96,7 +96,7 @@ pub(crate) struct Throttled {
 
 impl Throttled {
     /// Returns the remaining delay. A clock that was set back proves nothing, and no server's delay is honored for longer than [`MAX_THROTTLE`].
-    pub(crate) fn left(&self, now: SystemTime) -> Option<Duration> {
+    pub(crate) fn remaining(&self, now: SystemTime) -> Option<Duration> {
         let elapsed = now.duration_since(self.since).ok()?;
         self.pause.min(MAX_THROTTLE).checked_sub(elapsed).filter(|left| !left.is_zero())
     }
@@ -162,10 +162,10 @@ impl TokenRecord {
         client_id: impl Into<String>,
         refresh_token: RefreshToken,
     ) -> Self {
-        Self::with(origin, token_endpoint, client_id, Some(refresh_token))
+        Self::from_parts(origin, token_endpoint, client_id, Some(refresh_token))
     }
 
-    pub(crate) fn with(
+    pub(crate) fn from_parts(
         origin: impl Into<String>,
         token_endpoint: impl Into<String>,
         client_id: impl Into<String>,
@@ -204,7 +204,7 @@ impl TokenRecord {
         let record: Self = serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(bytes))
             .map_err(|error| {
                 let (path, cause) = (error.path(), error.inner());
-                StoreError::unreadable(match cause.classify() {
+                StoreError::invalid_data(match cause.classify() {
                     Category::Data if path.iter().next().is_none() => {
                         "it isn't an object with all fields of a login".to_owned()
                     }
@@ -215,7 +215,7 @@ impl TokenRecord {
             })?;
         match record.form {
             FORMAT => Ok(record),
-            form => Err(StoreError::unreadable(format!(
+            form => Err(StoreError::invalid_data(format!(
                 "it has format version {form}, and only {FORMAT} is supported"
             ))),
         }
@@ -266,7 +266,7 @@ mod tests {
         for (now, left) in
             [(9_999, None), (10_000, Some(3600)), (13_599, Some(1)), (13_600, None), (99_999, None)]
         {
-            assert_eq!(throttled.left(at(now)), left.map(Duration::from_secs), "{now}");
+            assert_eq!(throttled.remaining(at(now)), left.map(Duration::from_secs), "{now}");
         }
     }
 

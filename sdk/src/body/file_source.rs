@@ -24,7 +24,7 @@ struct FileVersion {
 }
 
 impl FileVersion {
-    fn of(metadata: &Metadata) -> Self {
+    fn from_metadata(metadata: &Metadata) -> Self {
         #[cfg(unix)]
         let inode = {
             use std::os::unix::fs::MetadataExt as _;
@@ -52,7 +52,7 @@ impl FileSource {
         }
         let file = File::open(&path).await?;
         let found = file.metadata().await?;
-        Ok(Self { path, version: FileVersion::of(&found) })
+        Ok(Self { path, version: FileVersion::from_metadata(&found) })
     }
 
     pub(crate) fn len(&self) -> u64 {
@@ -60,21 +60,21 @@ impl FileSource {
     }
 
     pub(super) async fn open(self: Arc<Self>) -> io::Result<OpenFile> {
-        let mut file = File::open(&self.path).await.map_err(|error| self.named(&error))?;
+        let mut file = File::open(&self.path).await.map_err(|error| self.with_path(&error))?;
         file.set_max_buf_size(CHUNK);
-        let now = file.metadata().await.map_err(|error| self.named(&error))?;
-        if FileVersion::of(&now) != self.version {
-            return Err(self.changed());
+        let now = file.metadata().await.map_err(|error| self.with_path(&error))?;
+        if FileVersion::from_metadata(&now) != self.version {
+            return Err(self.changed_error());
         }
         Ok(OpenFile { left: self.len(), file, source: self })
     }
 
-    fn changed(&self) -> io::Error {
+    fn changed_error(&self) -> io::Error {
         let text = format!("{}: the file changed after it was attached", self.path.display());
         io::Error::new(io::ErrorKind::InvalidData, text)
     }
 
-    fn named(&self, error: &io::Error) -> io::Error {
+    fn with_path(&self, error: &io::Error) -> io::Error {
         io::Error::new(error.kind(), format!("{}: {error}", self.path.display()))
     }
 }
@@ -88,14 +88,14 @@ impl OpenFile {
         let mut buffer = BytesMut::zeroed(wanted);
         if let Err(error) = self.file.read_exact(&mut buffer).await {
             let shrunk = error.kind() == io::ErrorKind::UnexpectedEof;
-            return Err(if shrunk { self.source.changed() } else { self.source.named(&error) });
+            return Err(if shrunk { self.source.changed_error() } else { self.source.with_path(&error) });
         }
         self.left -= wanted as u64;
         // Checked before the last chunk is sent, so that the service can't mistake an incomplete body for a complete one.
         if self.left == 0 {
-            let now = self.file.metadata().await.map_err(|error| self.source.named(&error))?;
-            if FileVersion::of(&now) != self.source.version {
-                return Err(self.source.changed());
+            let now = self.file.metadata().await.map_err(|error| self.source.with_path(&error))?;
+            if FileVersion::from_metadata(&now) != self.source.version {
+                return Err(self.source.changed_error());
             }
         }
         Ok(Some(buffer.freeze()))

@@ -56,7 +56,7 @@ impl OpenStream {
     pub(super) async fn next(&mut self, unit: usize, most: usize) -> io::Result<Option<Bytes>> {
         let mut ended = false;
         while self.unsent.len() < unit && !ended {
-            match self.received().await? {
+            match self.receive().await? {
                 Some(bytes) if self.unsent.is_empty() => self.unsent = bytes,
                 Some(bytes) => self.unsent = [&self.unsent[..], &bytes].concat().into(),
                 None => ended = true,
@@ -69,7 +69,7 @@ impl OpenStream {
 
     /// Receives the next bytes. The stream must yield exactly the stated length, so that the service can't mistake an incomplete body for a complete
     /// one.
-    async fn received(&mut self) -> io::Result<Option<Bytes>> {
+    async fn receive(&mut self) -> io::Result<Option<Bytes>> {
         let wrong = |text: &str| io::Error::new(io::ErrorKind::InvalidData, text);
         let Some(bytes) = self.stream.next().await.transpose()? else {
             let complete = self.left == 0;

@@ -1,7 +1,7 @@
 //! The gate that every request passes: the client's recipient guard.
 //!
 //! Only an [`Admitted`] operation can be executed, and only this module creates one. It inspects the method, path and body exactly as they will be
-//! sent, regardless of how the request was built, and rejects unknown operations: a new operation that sends is rejected until [`reach`] lists it.
+//! sent, regardless of how the request was built, and rejects unknown operations: a new operation that sends is rejected until [`recipient_reach`] lists it.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::{
     error::{Error, Result, chain},
     problem::{Problem, Problems, limits, path_segment},
     transport::BoxFuture,
-    types::{Addressed, RecipientGuard, unreadable},
+    types::{RecipientFields, RecipientGuard, unreadable_recipients},
 };
 
 /// An operation whose input is valid and whose recipients the guard allows.
@@ -46,43 +46,43 @@ pub(crate) async fn admit(
 
 /// Checks and redirects the recipients in an operation's body. Returns which other recipients the service would look up.
 pub(crate) fn screen(guard: &RecipientGuard, operation: &mut Operation) -> Result<Option<Stored>> {
-    operation.ready()?;
+    operation.ensure_valid()?;
     let reads = [Method::GET, Method::HEAD].contains(&operation.method) && operation.body.is_empty();
     if !guard.is_active() || operation.external_url.is_some() || reads {
         return Ok(None);
     }
     let mut problems = Vec::new();
     let mut stored = None;
-    match reach(operation) {
-        Some(Reach::NoRecipient) => {}
-        Some(Reach::Email(redirect)) => {
-            if let (Redirect::Possible, true) = (redirect, guard.redirects()) {
-                edit(&mut operation.body, |email| guard.redirect("", email, &mut problems))?;
+    match recipient_reach(operation) {
+        Some(RecipientSource::NoRecipient) => {}
+        Some(RecipientSource::Email(redirect)) => {
+            if let (Redirect::Possible, true) = (redirect, guard.has_redirect()) {
+                edit_json(&mut operation.body, |email| guard.redirect("", email, &mut problems))?;
             }
-            guard.check("", &read::<Addressed>(&operation.body)?, &mut problems);
+            guard.check("", &read::<RecipientFields>(&operation.body)?, &mut problems);
         }
-        Some(Reach::Batch) => {
-            if guard.redirects() {
+        Some(RecipientSource::Batch) => {
+            if guard.has_redirect() {
                 let redirect = |emails: &mut Value| {
                     for (i, email) in emails.as_array_mut().into_iter().flatten().enumerate() {
                         guard.redirect(&format!("/{i}"), email, &mut problems);
                     }
                 };
-                edit(&mut operation.body, redirect)?;
+                edit_json(&mut operation.body, redirect)?;
             }
-            for (i, email) in read::<Vec<Addressed>>(&operation.body)?.iter().enumerate() {
+            for (i, email) in read::<Vec<RecipientFields>>(&operation.body)?.iter().enumerate() {
                 guard.check(&format!("/{i}"), email, &mut problems);
             }
         }
-        Some(Reach::Stored(wanted)) => {
-            guard.check("", &read::<Addressed>(&operation.body)?, &mut problems);
+        Some(RecipientSource::Stored(wanted)) => {
+            guard.check("", &read::<RecipientFields>(&operation.body)?, &mut problems);
             stored = Some(wanted);
         }
         None => {
             let rule = "the recipient guard rejects a request to an operation that this version doesn't know";
             problems.push(
                 Problem::new("", "recipient", rule)
-                    .found(format_args!("{} {}", operation.method, operation.path)),
+                    .with_value(format_args!("{} {}", operation.method, operation.path)),
             );
         }
     }
@@ -91,7 +91,7 @@ pub(crate) fn screen(guard: &RecipientGuard, operation: &mut Operation) -> Resul
 }
 
 /// The recipients of a request.
-enum Reach {
+enum RecipientSource {
     NoRecipient,
     /// The recipients in its body.
     Email(Redirect),
@@ -127,7 +127,7 @@ pub(crate) enum Stored {
 
 /// Returns the recipients of an operation; `None` if it is unknown.
 #[expect(clippy::match_same_arms, reason = "each group of operations states why")]
-fn reach(operation: &Operation) -> Option<Reach> {
+fn recipient_reach(operation: &Operation) -> Option<RecipientSource> {
     let path = operation.path.strip_suffix('/').unwrap_or(&operation.path);
     let encoded: Vec<&str> = path.split('/').skip(1).collect();
     let decoded: Vec<_> =
@@ -139,40 +139,48 @@ fn reach(operation: &Operation) -> Option<Reach> {
     }
     let first = |n: usize| format!("/{}", encoded[..n].join("/"));
     Some(match (operation.method.as_str(), segments.as_slice()) {
-        ("POST", ["emails" | "email"] | ["emails" | "email", "sending"]) => Reach::Email(Redirect::Possible),
-        ("POST", ["emails", "batch"]) => Reach::Batch,
-        ("PATCH", ["emails", _]) => Reach::Stored(Stored::Email(first(2))),
-        ("POST", ["emails", _, "cancel" | "share"]) => Reach::NoRecipient,
-        ("POST", ["broadcasts"]) => Reach::Stored(Stored::NewBroadcast),
-        ("PATCH", ["broadcasts", _]) => Reach::Stored(Stored::BroadcastUpdate(first(2))),
-        ("POST", ["broadcasts", _, "send"]) => Reach::Stored(Stored::Broadcast(first(2))),
+        ("POST", ["emails" | "email"] | ["emails" | "email", "sending"]) => {
+            RecipientSource::Email(Redirect::Possible)
+        }
+        ("POST", ["emails", "batch"]) => RecipientSource::Batch,
+        ("PATCH", ["emails", _]) => RecipientSource::Stored(Stored::Email(first(2))),
+        ("POST", ["emails", _, "cancel" | "share"]) => RecipientSource::NoRecipient,
+        ("POST", ["broadcasts"]) => RecipientSource::Stored(Stored::NewBroadcast),
+        ("PATCH", ["broadcasts", _]) => RecipientSource::Stored(Stored::BroadcastUpdate(first(2))),
+        ("POST", ["broadcasts", _, "send"]) => RecipientSource::Stored(Stored::Broadcast(first(2))),
         ("POST", ["broadcasts", _, "cancel" | "duplicate"]) | ("DELETE", ["broadcasts", _]) => {
-            Reach::NoRecipient
+            RecipientSource::NoRecipient
         }
         ("POST", ["inboxes", _, "threads", _, "emails", _, "reply"]) => {
-            Reach::Stored(Stored::Reply(first(6)))
+            RecipientSource::Stored(Stored::Reply(first(6)))
         }
-        ("POST", ["inboxes", _, "threads", _, "emails", _, "forward"]) => Reach::Email(Redirect::Possible),
+        ("POST", ["inboxes", _, "threads", _, "emails", _, "forward"]) => {
+            RecipientSource::Email(Redirect::Possible)
+        }
         ("POST", ["inboxes", _, "drafts", _, "send"]) => {
-            Reach::Stored(Stored::Draft { inbox: first(2), draft: first(4) })
+            RecipientSource::Stored(Stored::Draft { inbox: first(2), draft: first(4) })
         }
         // A draft is checked when it is sent.
         ("POST" | "PATCH" | "DELETE" | "PUT", ["inboxes", rest @ ..])
             if !matches!(rest.last(), Some(&("send" | "reply" | "forward"))) =>
         {
-            Reach::NoRecipient
+            RecipientSource::NoRecipient
         }
         // Automations can send to the contact.
-        ("POST", ["events", "send"]) => Reach::Stored(Stored::Contact),
-        ("POST", ["events"]) | ("PATCH" | "DELETE", ["events", _]) => Reach::NoRecipient,
+        ("POST", ["events", "send"]) => RecipientSource::Stored(Stored::Contact),
+        ("POST", ["events"]) | ("PATCH" | "DELETE", ["events", _]) => RecipientSource::NoRecipient,
         // An automation run sends to the contact's current address.
-        ("PATCH", ["contacts", _] | ["audiences", _, "contacts", _]) => Reach::Email(Redirect::Impossible),
+        ("PATCH", ["contacts", _] | ["audiences", _, "contacts", _]) => {
+            RecipientSource::Email(Redirect::Impossible)
+        }
         // The sandbox's own operations: a release sends a captured email to real recipients.
-        ("POST", ["_", "messages" | "received", _, "release"]) => Reach::Email(Redirect::Impossible),
+        ("POST", ["_", "messages" | "received", _, "release"]) => {
+            RecipientSource::Email(Redirect::Impossible)
+        }
         (
             "POST" | "PATCH" | "PUT" | "DELETE",
             ["_", "clock" | "events" | "faults" | "messages" | "received" | "reset", ..],
-        ) => Reach::NoRecipient,
+        ) => RecipientSource::NoRecipient,
         (
             "POST" | "PATCH" | "PUT" | "DELETE",
             [
@@ -180,7 +188,7 @@ fn reach(operation: &Operation) -> Option<Reach> {
                 | "oauth" | "segments" | "suppressions" | "templates" | "topics" | "webhooks",
                 ..,
             ],
-        ) => Reach::NoRecipient,
+        ) => RecipientSource::NoRecipient,
         _ => return None,
     })
 }
@@ -196,11 +204,11 @@ fn read<T: for<'de> Deserialize<'de> + Default>(body: &Body) -> Result<T> {
             text.extend_from_slice(&bytes);
         }
     }
-    serde_json::from_slice(&text).map_err(|error| unreadable("", error).into())
+    serde_json::from_slice(&text).map_err(|error| unreadable_recipients("", error).into())
 }
 
-fn edit(body: &mut Body, change: impl FnOnce(&mut Value)) -> Result<()> {
-    *body = body.edit_json(change).map_err(|error| unreadable("", error))?;
+fn edit_json(body: &mut Body, change: impl FnOnce(&mut Value)) -> Result<()> {
+    *body = body.edit_json(change).map_err(|error| unreadable_recipients("", error))?;
     Ok(())
 }
 
@@ -263,13 +271,13 @@ impl Lookup<'_> {
             }
             Stored::NewBroadcast => {
                 let broadcast: BroadcastFields = read(&self.operation.body)?;
-                self.not_scheduled(&broadcast);
+                self.reject_scheduled(&broadcast);
                 if broadcast.send != Value::Null && broadcast.send != false {
                     self.segments(&broadcast).await?;
                 }
             }
             Stored::Broadcast(path) => {
-                self.not_scheduled(&read(&self.operation.body)?);
+                self.reject_scheduled(&read(&self.operation.body)?);
                 let broadcast = self.get(path).await?;
                 self.segments(&broadcast).await?;
             }
@@ -316,7 +324,7 @@ impl Lookup<'_> {
         Ok(())
     }
 
-    fn not_scheduled(&mut self, broadcast: &BroadcastFields) {
+    fn reject_scheduled(&mut self, broadcast: &BroadcastFields) {
         if !broadcast.scheduled_at.is_null() {
             let rule = "a broadcast must not be scheduled: the recipient guard can't know who will be in the segment by then";
             self.problems.push(Problem::new("/scheduled_at", "recipient", rule));
@@ -379,10 +387,10 @@ impl Lookup<'_> {
         read.timeout = self.operation.timeout;
         let record = (self.read)(read).await.map_err(|error| match error {
             Error::Api(_) | Error::Decode(_) | Error::OutcomeUnknown(_) => {
-                unreadable("", chain(&error)).into()
+                unreadable_recipients("", chain(&error)).into()
             }
             other => other,
         })?;
-        serde_json::from_value(record).map_err(|error| unreadable("", error).into())
+        serde_json::from_value(record).map_err(|error| unreadable_recipients("", error).into())
     }
 }

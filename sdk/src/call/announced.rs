@@ -32,10 +32,10 @@ impl AnnouncedLimit {
             .iter()
             .filter_map(|value| value.to_str().ok())
             .flat_map(|policies| split(policies, ','))
-            .filter_map(policy)
+            .filter_map(parse_policy)
             .peekable();
         if limits.peek().is_none() {
-            let limit = number(headers, LIMIT).filter(|limit| *limit > 0)?;
+            let limit = parse_number(headers, LIMIT).filter(|limit| *limit > 0)?;
             return Some(Self { requests: limit, seconds: 1 });
         }
         limits
@@ -45,8 +45,11 @@ impl AnnouncedLimit {
 
     /// Returns the time until the window resets, if it is used up (`ratelimit-remaining` is 0).
     pub(super) fn reset_if_exhausted(headers: &HeaderMap) -> Option<Duration> {
-        let exhausted = number(headers, REMAINING) == Some(0);
-        exhausted.then(|| number(headers, RESET)).flatten().map(|seconds| Duration::from_secs(seconds.into()))
+        let exhausted = parse_number(headers, REMAINING) == Some(0);
+        exhausted
+            .then(|| parse_number(headers, RESET))
+            .flatten()
+            .map(|seconds| Duration::from_secs(seconds.into()))
     }
 
     /// Returns the number of requests per window.
@@ -66,14 +69,14 @@ impl AnnouncedLimit {
 }
 
 /// Parses one policy: `10;w=1`, or `"default";q=10;w=1` as a structured field. Policies that don't count requests are ignored.
-fn policy(text: &str) -> Option<AnnouncedLimit> {
+fn parse_policy(text: &str) -> Option<AnnouncedLimit> {
     let mut parts = split(text, ';').map(str::trim);
-    let mut requests = positive(parts.next()?);
+    let mut requests = parse_positive(parts.next()?);
     let mut seconds = None;
     for (name, value) in parts.filter_map(|part| part.split_once('=')) {
         match name {
-            "q" => requests = positive(value),
-            "w" => seconds = positive(value),
+            "q" => requests = parse_positive(value),
+            "w" => seconds = parse_positive(value),
             "qu" if value != "\"requests\"" => return None,
             _ => {}
         }
@@ -90,10 +93,10 @@ fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
     })
 }
 
-fn positive(text: &str) -> Option<u32> {
+fn parse_positive(text: &str) -> Option<u32> {
     text.parse().ok().filter(|number| *number > 0)
 }
 
-fn number(headers: &HeaderMap, name: HeaderName) -> Option<u32> {
+fn parse_number(headers: &HeaderMap, name: HeaderName) -> Option<u32> {
     headers.get(name)?.to_str().ok()?.trim().parse().ok()
 }

@@ -108,7 +108,7 @@ impl<T> Call<T> {
             (Ok(name), _) if RESERVED_HEADERS.contains(&name) => {
                 self.fault(
                     Problem::new("", "reserved", "a header must not be one that the client sets itself")
-                        .found(name),
+                        .with_value(name),
                 );
             }
             (Ok(name), Ok(value)) if name == IDEMPOTENCY_KEY => {
@@ -116,19 +116,21 @@ impl<T> Call<T> {
             }
             (Ok(name), Ok(value)) => drop(self.operation.headers.insert(name, value)),
             (Err(_), _) => {
-                self.fault(Problem::new("", "header", "a header must have a valid HTTP name").found(name));
+                self.fault(
+                    Problem::new("", "header", "a header must have a valid HTTP name").with_value(name),
+                );
             }
             // A value can be a credential, so the problem doesn't quote it.
             (Ok(name), Err(_)) => {
                 let rule = "a header value must contain only visible ASCII characters";
-                self.fault(Problem::new("", "header", rule).found(format_args!("in {name}")));
+                self.fault(Problem::new("", "header", rule).with_value(format_args!("in {name}")));
             }
         }
         self
     }
 
     /// Skips validation: sends the input even if it breaks a rule known to this version. The service may have changed a limit.
-    pub fn unchecked(mut self) -> Self {
+    pub fn skip_validation(mut self) -> Self {
         self.operation.problems = None;
         self
     }
@@ -153,8 +155,8 @@ impl<T> Call<T> {
         screen(&self.core.recipients, &mut self.operation)?;
         let operation = *self.operation;
         Ok(Preview {
-            url: execute::address(&self.core.base_url, &operation),
-            headers: execute::headers(&self.core, &operation),
+            url: execute::operation_url(&self.core.base_url, &operation),
+            headers: execute::request_headers(&self.core, &operation),
             operation,
         })
     }
@@ -180,7 +182,7 @@ impl<T: DeserializeOwned> Call<T> {
     }
 
     /// Deserializes the response into another type.
-    pub fn typed<U: DeserializeOwned>(self) -> Call<U> {
+    pub fn with_response_type<U: DeserializeOwned>(self) -> Call<U> {
         Call { core: self.core, operation: self.operation, decode: decode::<U> }
     }
 }
@@ -257,7 +259,7 @@ impl<T> Call<T> {
 
     /// Sets a validated JSON body, replacing the current one.
     pub(crate) fn with_input(mut self, input: &(impl Serialize + Validate)) -> Self {
-        *self.operation = self.operation.validated(input).with_json(input);
+        *self.operation = self.operation.validate(input).with_json(input);
         self
     }
 

@@ -58,7 +58,12 @@ pub(crate) fn error_response(error: &ApiError, read_only: bool) -> AttemptResult
 }
 
 /// Classifies a 2xx with an unreadable body. `keyed`: whether the operation has an idempotency key, with which the response can be fetched again.
-pub(crate) fn unreadable(error: &DecodeError, body: &[u8], keyed: bool, read_only: bool) -> AttemptResult {
+pub(crate) fn classify_unreadable(
+    error: &DecodeError,
+    body: &[u8],
+    keyed: bool,
+    read_only: bool,
+) -> AttemptResult {
     let is_json = is_json(&error.headers);
     let (is_api, complete_later) = match &error.source {
         DecodeCause::Incomplete(lost) => (is_json, lost.kind() != TransportErrorKind::TooLarge),
@@ -89,7 +94,7 @@ mod tests {
     const NOT_SENT: AttemptResult = AttemptResult::NotSent { transient: false };
     const NOT_SENT_FOR_NOW: AttemptResult = AttemptResult::NotSent { transient: true };
 
-    fn refused(status: u16, name: &str) -> ApiError {
+    fn api_error(status: u16, name: &str) -> ApiError {
         let body = serde_json::json!({ "name": name, "message": "" }).to_string();
         let (mut head, ()) = http::Response::new(()).into_parts();
         head.status = http::StatusCode::from_u16(status).unwrap();
@@ -134,7 +139,7 @@ mod tests {
         ];
         for status in (100..=199).chain(300..=999) {
             for (name, kind, named) in names {
-                let error = refused(status, name);
+                let error = api_error(status, name);
                 let (expected, result) = match (status, kind) {
                     (501 | 505 | 511, _) => (Some(Server), REJECTED),
                     (408 | 500..=599, _) => (Some(Server), UNKNOWN_FOR_NOW),
@@ -194,7 +199,7 @@ mod tests {
             (600, "", UNKNOWN, REJECTED),
             (400, "application_error", UNKNOWN_FOR_NOW, REJECTED_FOR_NOW),
         ] {
-            let error = refused(status, name);
+            let error = api_error(status, name);
             assert_eq!(error_response(&error, false), write, "{status} {name}");
             assert_eq!(error_response(&error, true), read, "{status} {name}, read");
         }
@@ -244,13 +249,17 @@ mod tests {
             ("text/html", "<!DOCTYPE html><title>Sign in</title>", UNKNOWN, REJECTED),
         ] {
             let (error, bytes) = unreadable_json(media_type, body);
-            assert_eq!(unreadable(&error, &bytes, false, false), write, "{media_type} {body}");
-            assert_eq!(unreadable(&error, &bytes, false, true), read, "{media_type} {body}, read");
+            assert_eq!(classify_unreadable(&error, &bytes, false, false), write, "{media_type} {body}");
+            assert_eq!(classify_unreadable(&error, &bytes, false, true), read, "{media_type} {body}, read");
             let keyed = match write {
                 UNKNOWN => UNKNOWN_FOR_NOW,
                 _ => AttemptResult::Accepted { transient: true },
             };
-            assert_eq!(unreadable(&error, &bytes, true, false), keyed, "{media_type} {body}, with a key");
+            assert_eq!(
+                classify_unreadable(&error, &bytes, true, false),
+                keyed,
+                "{media_type} {body}, with a key"
+            );
         }
         for (media_type, kind, result) in [
             (json, TransportErrorKind::Closed, AttemptResult::Accepted { transient: true }),
@@ -260,7 +269,7 @@ mod tests {
         ] {
             let (mut error, _) = unreadable_json(media_type, "{");
             error.source = DecodeCause::Incomplete(TransportError::new(RequestDelivery::Unknown, kind));
-            assert_eq!(unreadable(&error, b"", true, false), result, "{media_type} {kind:?}");
+            assert_eq!(classify_unreadable(&error, b"", true, false), result, "{media_type} {kind:?}");
         }
     }
 

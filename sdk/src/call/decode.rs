@@ -27,10 +27,10 @@ pub(crate) fn decode<T: DeserializeOwned>(response: http::Response<Bytes>) -> Re
     let again = again.map_err(|error| (error.path().to_string(), error.into_inner()));
     let again =
         again.and_then(|value: T| deserializer.end().map(|()| value).map_err(|error| (String::new(), error)));
-    again.map_err(|(path, error)| undecoded(response, path, error))
+    again.map_err(|(path, error)| decode_error(response, path, error))
 }
 
-fn undecoded(response: http::Response<Bytes>, path: String, error: serde_json::Error) -> Box<DecodeError> {
+fn decode_error(response: http::Response<Bytes>, path: String, error: serde_json::Error) -> Box<DecodeError> {
     let (head, body) = response.into_parts();
     Box::new(DecodeError::new(head, &body, path, DecodeCause::Json(error)))
 }
@@ -42,7 +42,7 @@ const SENT_FIELDS: [&str; 2] = ["id", "data"];
 
 /// Checks that the response to a change comes from the API: a response from a proxy or another service must not count as a success, even if every
 /// field of the record is optional.
-pub(crate) fn recognized(
+pub(crate) fn ensure_api_response(
     response: http::Response<Bytes>,
     keyed: bool,
 ) -> Result<http::Response<Bytes>, Box<DecodeError>> {
@@ -57,7 +57,7 @@ pub(crate) fn recognized(
         }
         Err(error) => error,
     };
-    Err(undecoded(response, String::new(), missing))
+    Err(decode_error(response, String::new(), missing))
 }
 
 /// Decodes whether an object has one of these fields, other than `null`.
@@ -132,7 +132,7 @@ pub(crate) fn count_ids(
         Ok(named) if named.data.len() != ids => {
             let text = format!("{ids} emails were sent, but the response has {} IDs", named.data.len());
             let error = <serde_json::Error as serde::de::Error>::custom(text);
-            Err(undecoded(response, String::new(), error))
+            Err(decode_error(response, String::new(), error))
         }
         _ => Ok(response),
     }
@@ -184,11 +184,11 @@ impl<T> WithResponse<T> {
     /// ```
     /// # async fn example(client: &idempost::Client, email: &idempost::Email) -> idempost::Result<()> {
     /// let sent = client.emails().send(email).idempotency_key("order-17-receipt").with_response().await?;
-    /// println!("{} {}", sent.value.id, if sent.replayed() { "was sent before" } else { "is sent" });
+    /// println!("{} {}", sent.value.id, if sent.is_replayed() { "was sent before" } else { "is sent" });
     /// # Ok(())
     /// # }
     /// ```
-    pub fn replayed(&self) -> bool {
+    pub fn is_replayed(&self) -> bool {
         self.headers
             .get("idempotent-replayed")
             .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"true"))

@@ -46,7 +46,7 @@ impl Call<Bytes> {
             let Some(error) = copy(&mut body, writer, &mut written, deadline).await? else { break };
             let timed_out = deadline.is_some_and(|deadline| deadline <= Instant::now());
             let (Some(validator), false) = (&range, timed_out || resumed + 1 >= attempts) else {
-                return Err(incomplete(error, operation.name, resumed + 1));
+                return Err(incomplete_error(error, operation.name, resumed + 1));
             };
             resumed += 1;
             tracing::debug!(written, "resuming a download");
@@ -56,8 +56,8 @@ impl Call<Bytes> {
             rest.headers.insert(header::RANGE, start.unwrap_or(HeaderValue::from_static("bytes=0-")));
             rest.headers.insert(header::IF_RANGE, validator.clone());
             let (head, more) = execute::open(&core, rest).await?.into_parts();
-            if head.status != StatusCode::PARTIAL_CONTENT || !starts_at(&head.headers, written) {
-                return Err(incomplete(error, operation.name, resumed + 1));
+            if head.status != StatusCode::PARTIAL_CONTENT || !is_at_offset(&head.headers, written) {
+                return Err(incomplete_error(error, operation.name, resumed + 1));
             }
             body = more;
         }
@@ -99,12 +99,12 @@ fn range_validator(headers: &HeaderMap) -> Option<HeaderValue> {
     etag.or_else(|| headers.get(header::LAST_MODIFIED)).cloned()
 }
 
-fn starts_at(headers: &HeaderMap, offset: u64) -> bool {
+fn is_at_offset(headers: &HeaderMap, offset: u64) -> bool {
     let range = headers.get(header::CONTENT_RANGE).and_then(|range| range.to_str().ok());
     range.is_some_and(|range| range.starts_with(&format!("bytes {offset}-")))
 }
 
-fn incomplete(error: TransportError, operation: &'static str, attempts: u32) -> Error {
+fn incomplete_error(error: TransportError, operation: &'static str, attempts: u32) -> Error {
     let mut state = CallState::new(operation, Idempotency::Idempotent, None);
     state.attempts = attempts;
     state.record(AttemptResult::NotSent { transient: true });

@@ -16,7 +16,7 @@ use super::{
     admission::{Admitted, admit},
     classify,
     core::Core,
-    decode::{Decode, count_ids, decode, recognized},
+    decode::{Decode, count_ids, decode, ensure_api_response},
     limiter::Permit,
     operation::{IDEMPOTENCY_KEY, Operation},
     rate_limiter::RateVerdict,
@@ -53,7 +53,7 @@ pub(crate) fn run<T: Send + 'static>(
     operation: Box<Operation>,
     decode: Decode<T>,
 ) -> Running<T> {
-    let span = trace::call(&operation);
+    let span = trace::call_span(&operation);
     let work = async move {
         let mut value = None;
         let mut accept = |response| decode(response).map(|decoded| value = Some(decoded));
@@ -69,7 +69,7 @@ type Accept<'a> = &'a mut (dyn FnMut(http::Response<Bytes>) -> Result<(), Box<De
 
 /// Executes `operation` until a response is accepted. All value types share this code.
 async fn execute(core: &Arc<Core>, operation: Box<Operation>, accept: Accept<'_>) -> Result<()> {
-    let mut call = Execution::new(core, admitted(core, operation).await?);
+    let mut call = Execution::new(core, admit_operation(core, operation).await?);
     loop {
         let failure = match call.attempt().await {
             Ok(response) => match call.decode(response, accept).await {
@@ -87,9 +87,9 @@ pub(crate) async fn open(
     core: &Arc<Core>,
     operation: Box<Operation>,
 ) -> Result<http::Response<ResponseBody>> {
-    let span = trace::call(&operation);
+    let span = trace::call_span(&operation);
     let work = async move {
-        let mut call = Execution::new(core, admitted(core, operation).await?);
+        let mut call = Execution::new(core, admit_operation(core, operation).await?);
         loop {
             match call.attempt().await {
                 Ok(response) => {
@@ -103,13 +103,13 @@ pub(crate) async fn open(
     work.instrument(span).await
 }
 
-async fn admitted(core: &Arc<Core>, operation: Box<Operation>) -> Result<Admitted> {
+async fn admit_operation(core: &Arc<Core>, operation: Box<Operation>) -> Result<Admitted> {
     let read = |operation| run(Arc::clone(core), Box::new(operation), decode::<Value>);
-    admit(&core.recipients, operation, &read).await.inspect_err(trace::call_failed)
+    admit(&core.recipients, operation, &read).await.inspect_err(trace::record_call_failure)
 }
 
 /// Returns the request headers without the credential.
-pub(crate) fn headers(core: &Core, operation: &Operation) -> HeaderMap {
+pub(crate) fn request_headers(core: &Core, operation: &Operation) -> HeaderMap {
     // Leaves room for the headers that the transport adds: growing the map would rehash all headers.
     let mut headers = HeaderMap::with_capacity(core.headers.len() + operation.headers.len() + 8);
     // A default header can contain another credential, so none is sent to an external URL.
@@ -127,7 +127,7 @@ pub(crate) fn headers(core: &Core, operation: &Operation) -> HeaderMap {
 }
 
 /// Returns the operation's URL: its path appended to the base URL. A path can't change the host.
-pub(crate) fn address(base: &Url, operation: &Operation) -> Url {
+pub(crate) fn operation_url(base: &Url, operation: &Operation) -> Url {
     if let Some(url) = &operation.external_url {
         return url.clone();
     }
@@ -199,7 +199,7 @@ impl<'a> Execution<'a> {
         let started = Instant::now();
         Self {
             core,
-            url: address(&core.base_url, &operation),
+            url: operation_url(&core.base_url, &operation),
             policy: operation.retry.clone().unwrap_or_else(|| core.retry.clone()),
             attempt_timeout: core.attempt_timeout.unwrap_or(default),
             started,
@@ -224,7 +224,7 @@ impl<'a> Execution<'a> {
         // Held until the response is classified. Dropping a permit before sending passes its slot to the next call.
         let mut permit = self.wait_for_turn().await?;
         self.state.attempts += 1;
-        self.sent_at = permit.sent();
+        self.sent_at = permit.mark_sent();
         let span = self.trace.begin_attempt(&self.operation, &self.url);
         let end = self.attempt_end();
         let request = self.request(credential, &span);
@@ -233,14 +233,14 @@ impl<'a> Execution<'a> {
             Ok(response) => response.into_parts(),
             Err(error) => {
                 if error.delivery() == RequestDelivery::NotSent {
-                    permit.give_back();
+                    permit.release();
                 }
                 return Err(self.transport_failure(error));
             }
         };
-        self.trace.responded(&head);
+        self.trace.record_response(&head);
         if head.status.is_success() {
-            self.learn(&head.headers, RateVerdict::Admitted);
+            self.update_limiter(&head.headers, RateVerdict::Admitted);
             return Ok(http::Response::from_parts(head, body));
         }
         // An error response counts even if its body is incomplete.
@@ -277,28 +277,29 @@ impl<'a> Execution<'a> {
         let rejected = self.rejected.take();
         match self.core.credentials.authorize(self.deadline, rejected).await {
             Ok(authorized) => Ok((Some(authorized.header), authorized.token)),
-            Err(error) => Err(self.unauthorized(Error::Auth(error)).into()),
+            Err(error) => Err(self.unauthorized_error(Error::Auth(error)).into()),
         }
     }
 
     /// Returns the error of a call without a credential. The outcome of earlier attempts still counts.
-    fn unauthorized(&self, error: Error) -> Error {
+    fn unauthorized_error(&self, error: Error) -> Error {
         if self.state.outcome() != Outcome::Unknown {
             return error;
         }
-        let cause = TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other).caused_by(error);
+        let cause =
+            TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other).with_source(error);
         Error::OutcomeUnknown(Box::new(TransportFailure::new(cause, self.state.summary())))
     }
 
     /// Handles a 401 in response to an access token: the first in a call leads to a new token, the second is final.
     fn token_rejected(&mut self, token: Token, error: ApiError) -> Failure {
-        self.learn(&error.headers, RateVerdict::Unrelated);
+        self.update_limiter(&error.headers, RateVerdict::Unrelated);
         // The session resolves it before the next attempt.
         self.state.record(AttemptResult::Rejected { transient: !self.reauthorized });
-        let rejected = Rejected { token, response: error.after(self.state.summary()) };
+        let rejected = Rejected { token, response: error.with_call(self.state.summary()) };
         if self.reauthorized {
             let error = self.core.credentials.give_up(rejected);
-            return self.unauthorized(error.into()).into();
+            return self.unauthorized_error(error.into()).into();
         }
         self.reauthorized = true;
         self.core.credentials.reject(&rejected.token);
@@ -308,14 +309,14 @@ impl<'a> Execution<'a> {
     }
 
     fn transport_failure(&mut self, error: TransportError) -> Failure {
-        self.trace.no_response(&error);
+        self.trace.record_no_response(&error);
         let cause = Cause::transport_error(&error);
         let again = self.state.record(classify::transport_error(&error, self.read_only));
-        Failure::new(self.without_response(error), again.then_some(cause))
+        Failure::new(self.no_response_error(error), again.then_some(cause))
     }
 
     /// Returns the error of a call whose last attempt has no complete response.
-    fn without_response(&self, error: TransportError) -> Error {
+    fn no_response_error(&self, error: TransportError) -> Error {
         match self.state.outcome() {
             Outcome::Unknown => {
                 Error::OutcomeUnknown(Box::new(TransportFailure::new(error, self.state.summary())))
@@ -332,7 +333,7 @@ impl<'a> Execution<'a> {
 
     fn error_response(&mut self, error: ApiError) -> Failure {
         let again = self.state.record(classify::error_response(&error, self.read_only));
-        self.learn(
+        self.update_limiter(
             &error.headers,
             match error.kind() {
                 ApiErrorKind::RateLimited => RateVerdict::Throttled { retry_after: error.retry_after() },
@@ -340,7 +341,7 @@ impl<'a> Execution<'a> {
             },
         );
         let cause = again.then(|| Cause::error_response(&error));
-        Failure::new(Error::Api(Box::new(error.after(self.state.summary()))), cause)
+        Failure::new(Error::Api(Box::new(error.with_call(self.state.summary()))), cause)
     }
 
     /// Reads the whole body and decodes it.
@@ -368,20 +369,20 @@ impl<'a> Execution<'a> {
                 Box::new(DecodeError::new(head, &bytes, String::new(), DecodeCause::Incomplete(missing)))
             }
         };
-        self.trace.undecodable();
+        self.trace.record_undecodable();
         // The service stores the response to a keyed request, so a retry fetches it. A complete response that isn't JSON is fetched again only once:
         // a login or maintenance page won't disappear soon.
         let incomplete = matches!(error.source, DecodeCause::Incomplete(_));
-        let result = classify::unreadable(&error, &body, self.operation.is_keyed(), self.read_only);
+        let result = classify::classify_unreadable(&error, &body, self.operation.is_keyed(), self.read_only);
         let again = self.state.record(result) && (incomplete || !self.undecodable);
         self.undecodable |= !incomplete;
-        let retry = again.then(|| Cause::unreadable(error.status));
+        let retry = again.then(|| Cause::unreadable_response(error.status));
         if matches!(result, AttemptResult::Accepted { .. }) {
             self.refund_retries();
-            self.unread = Some(Error::Decode(error.after(self.state.summary())));
+            self.unread = Some(Error::Decode(error.with_call(self.state.summary())));
             return Err(Failure { error: None, retry });
         }
-        Err(Failure::new(Error::Decode(error.after(self.state.summary())), retry))
+        Err(Failure::new(Error::Decode(error.with_call(self.state.summary())), retry))
     }
 
     /// Checks a complete response to a change before it is decoded.
@@ -389,7 +390,8 @@ impl<'a> Execution<'a> {
         let keyed = self.operation.is_keyed();
         // The response to any other request built by the caller may have any format.
         let has_record = keyed || !self.operation.is_raw();
-        let response = if self.read_only || !has_record { response } else { recognized(response, keyed)? };
+        let response =
+            if self.read_only || !has_record { response } else { ensure_api_response(response, keyed)? };
         match self.operation.ids {
             Some(ids) => count_ids(response, ids),
             None => Ok(response),
@@ -404,12 +406,12 @@ impl<'a> Execution<'a> {
         let delay = retry.as_ref().and_then(|cause| self.delay(cause, error.as_ref()));
         let (Some(cause), Some(delay)) = (retry, delay) else {
             // The caller has to learn that the service accepted the request, whatever the result of a later attempt.
-            let Some(mut error) = self.unread().or(error) else { return Ok(()) };
+            let Some(mut error) = self.take_decode_error().or(error) else { return Ok(()) };
             if self.withdrawn.is_none() {
                 error.exhaust_budget();
             }
             tracing::debug!(attempts, error = chain(&error), "the call failed");
-            self.trace.fail(&error);
+            self.trace.record_failure(&error);
             return Err(error);
         };
         self.last_error = error;
@@ -425,9 +427,9 @@ impl<'a> Execution<'a> {
     }
 
     /// Returns the error of the accepted response that couldn't be read, counting the attempts since.
-    fn unread(&mut self) -> Option<Error> {
+    fn take_decode_error(&mut self) -> Option<Error> {
         match self.unread.take()? {
-            Error::Decode(error) => Some(Error::Decode(error.after(self.state.summary()))),
+            Error::Decode(error) => Some(Error::Decode(error.with_call(self.state.summary()))),
             error => Some(error),
         }
     }
@@ -458,7 +460,7 @@ impl<'a> Execution<'a> {
 
     /// Returns the call's retries to the budget: the service has accepted the request, which the status alone doesn't show.
     fn refund_retries(&mut self) {
-        self.core.budget.succeeded(self.withdrawn.replace(0).unwrap_or(0));
+        self.core.budget.record_success(self.withdrawn.replace(0).unwrap_or(0));
     }
 
     fn attempt_end(&self) -> Option<Instant> {
@@ -470,7 +472,7 @@ impl<'a> Execution<'a> {
         expect(unused_variables, reason = "the headers of a trace alone need it")
     )]
     fn request(&self, credential: Option<HeaderValue>, span: &tracing::Span) -> TransportRequest {
-        let mut headers = headers(self.core, &self.operation);
+        let mut headers = request_headers(self.core, &self.operation);
         #[cfg(feature = "otel")]
         if self.operation.external_url.is_none() {
             super::otel::propagate(span, &mut headers);
@@ -490,9 +492,9 @@ impl<'a> Execution<'a> {
     }
 
     /// Passes rate limit headers to the client's limiter. Responses from other servers don't count.
-    fn learn(&self, headers: &HeaderMap, verdict: RateVerdict) {
+    fn update_limiter(&self, headers: &HeaderMap, verdict: RateVerdict) {
         if self.operation.external_url.is_none() {
-            self.core.limiter.learn(self.sent_at, headers, verdict);
+            self.core.limiter.observe_response(self.sent_at, headers, verdict);
         }
     }
 }
@@ -507,10 +509,10 @@ mod tests {
         let goes = |base: &str, path: &str| {
             let mut operation = Operation::raw(Method::GET, "/".to_owned());
             operation.path = path.to_owned().into();
-            let before = address(&Url::parse(base).unwrap(), &operation).to_string();
+            let before = operation_url(&Url::parse(base).unwrap(), &operation).to_string();
             operation.query.push(("after".into(), "a&b=c d".into()));
             assert_eq!(
-                address(&Url::parse(base).unwrap(), &operation).as_str(),
+                operation_url(&Url::parse(base).unwrap(), &operation).as_str(),
                 format!("{before}?after=a%26b%3Dc+d")
             );
             before

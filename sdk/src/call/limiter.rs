@@ -66,7 +66,7 @@ impl RateLimit {
         match self {
             Self::PerSecond(rate) if !(rate.is_finite() && rate > 0.0) => {
                 let rule = "must be a positive, finite number of requests per second";
-                Err(SettingsError::new("rate_limit", rule).found(rate.to_string()))
+                Err(SettingsError::new("rate_limit", rule).with_value(rate.to_string()))
             }
             _ => Ok(()),
         }
@@ -125,7 +125,7 @@ impl Limiter {
 
     /// Waits for this call's slot.
     ///
-    /// Call it right before sending, and hold the permit until its response has been passed to [`learn`](Self::learn). Without a limit, it doesn't
+    /// Call it right before sending, and hold the permit until its response has been passed to [`observe_response`](Self::observe_response). Without a limit, it doesn't
     /// wait, lock or allocate. Dropping the future gives up the place in the queue.
     ///
     /// # Errors
@@ -143,7 +143,7 @@ impl Limiter {
             {
                 return Ok(self.permit(Some(slot)));
             }
-            let late = state.too_late(now);
+            let late = state.too_late_error(now);
             if deadline.is_some_and(|deadline| deadline <= Instant::now() + late.available_in) {
                 return Err(late);
             }
@@ -179,11 +179,11 @@ impl Limiter {
             let _moved_or_due = timeout_at(until, self.moved.notified()).await;
         }
         drop(place);
-        Err(self.lock().too_late(self.now()))
+        Err(self.lock().too_late_error(self.now()))
     }
 
     /// Updates the pace from the response to a request sent at `sent_at`. Call it before dropping the permit.
-    pub(crate) fn learn(&self, sent_at: Duration, headers: &HeaderMap, verdict: RateVerdict) {
+    pub(crate) fn observe_response(&self, sent_at: Duration, headers: &HeaderMap, verdict: RateVerdict) {
         if self.limit == RateLimit::Off {
             return;
         }
@@ -226,7 +226,7 @@ impl Limiter {
 
 impl State {
     /// Returns the error for a call made now, with the time until its slot.
-    fn too_late(&self, now: Duration) -> TooLate {
+    fn too_late_error(&self, now: Duration) -> TooLate {
         let available_in = self.pace.ready_at(self.waiting, now).saturating_sub(now);
         TooLate { available_in: available_in.min(MAX_INTERVAL), rate: self.pace.rate(now) }
     }
@@ -246,13 +246,13 @@ pub(crate) struct Permit<'a> {
 
 impl Permit<'_> {
     /// Consumes the slot: from now on, the request may reach the service, even if the call is canceled. Returns the time, for [`Limiter::learn`].
-    pub(crate) fn sent(&mut self) -> Duration {
+    pub(crate) fn mark_sent(&mut self) -> Duration {
         self.sent = true;
         self.limiter.now()
     }
 
     /// Gives the slot back: the request didn't reach the service, for example because the connection was refused.
-    pub(crate) fn give_back(mut self) {
+    pub(crate) fn release(mut self) {
         self.sent = false;
     }
 }
@@ -266,7 +266,7 @@ impl Drop for Permit<'_> {
             Some(_) if self.sent => {}
             Some(slot) => {
                 let mut state = self.limiter.lock();
-                state.pace.give_back(slot);
+                state.pace.return_slot(slot);
                 self.limiter.wake(&state);
             }
         }

@@ -48,7 +48,7 @@ pub(crate) struct Route {
 
 impl Route {
     /// Returns the route, unless the caller chose the path, which may contain IDs.
-    pub(crate) fn known(self) -> Option<Self> {
+    pub(crate) fn known_route(self) -> Option<Self> {
         (!self.parts[0].is_empty()).then_some(self)
     }
 }
@@ -79,7 +79,7 @@ pub(crate) struct Operation {
     pub(crate) key: Option<IdempotencyKey>,
     /// Input problems, which prevent the call from being sent.
     pub(crate) problems: Option<Problems>,
-    /// Problems of the call itself, which [`Call::unchecked`](super::Call::unchecked) can't skip.
+    /// Problems of the call itself, which [`Call::skip_validation`](super::Call::skip_validation) can't skip.
     pub(crate) faults: Vec<Problem>,
     /// The number of IDs that the response must contain.
     pub(crate) ids: Option<usize>,
@@ -122,29 +122,34 @@ impl Operation {
     }
 
     /// Creates an operation on one record: its ID becomes one encoded segment between `before` and `after`.
-    pub(crate) fn on(
+    pub(crate) fn for_record(
         name: &'static str,
         method: Method,
         before: &'static str,
         id: &str,
         after: &'static str,
     ) -> Self {
-        Self::at(name, method, [before, after, "", ""], &[id])
+        Self::for_path(name, method, [before, after, "", ""], &[id])
     }
 
     /// Creates an operation on a nested record: `before`, an ID, `between`, an ID, `after`.
-    pub(crate) fn on_inner(
+    pub(crate) fn for_nested(
         name: &'static str,
         method: Method,
         (before, outer): (&'static str, &str),
         (between, inner): (&'static str, &str),
         after: &'static str,
     ) -> Self {
-        Self::at(name, method, [before, between, after, ""], &[outer, inner])
+        Self::for_path(name, method, [before, between, after, ""], &[outer, inner])
     }
 
     /// Creates an operation on a record with up to three IDs in its path: each ID follows its part, and the last part comes at the end.
-    pub(crate) fn at(name: &'static str, method: Method, parts: [&'static str; 4], ids: &[&str]) -> Self {
+    pub(crate) fn for_path(
+        name: &'static str,
+        method: Method,
+        parts: [&'static str; 4],
+        ids: &[&str],
+    ) -> Self {
         let (mut path, mut faults) = (parts[0].to_owned(), Vec::new());
         for (id, after) in ids.iter().zip(&parts[1..]) {
             match problem::path_segment(id) {
@@ -210,7 +215,7 @@ impl Operation {
             Ok(text) => self.with_body(Body::from(text)),
             Err(error) => {
                 let problem = Problem::new("", "type", "the body can't be serialized as JSON");
-                self.faults.push(problem.found(error));
+                self.faults.push(problem.with_value(error));
                 self
             }
         }
@@ -254,7 +259,7 @@ impl Operation {
     }
 
     /// Validates the input; problems prevent the call from being sent.
-    pub(crate) fn validated(mut self, input: &(impl Validate + ?Sized)) -> Self {
+    pub(crate) fn validate(mut self, input: &(impl Validate + ?Sized)) -> Self {
         self.problems = input.check().err();
         self
     }
@@ -278,10 +283,10 @@ impl Operation {
 
 impl Operation {
     /// Fails if problems prevent the operation from being sent.
-    pub(crate) fn ready(&mut self) -> Result<()> {
+    pub(crate) fn ensure_valid(&mut self) -> Result<()> {
         let faults = std::mem::take(&mut self.faults);
         match self.problems.take() {
-            Some(problems) => Err(problems.preceded_by(faults).into()),
+            Some(problems) => Err(problems.prepend(faults).into()),
             None => Problems::check(faults).map_err(Into::into),
         }
     }
@@ -308,16 +313,16 @@ mod tests {
         let route = |operation: Operation| operation.route.to_string();
         assert_eq!(route(Operation::get("emails.list", "/emails")), "/emails");
         assert_eq!(
-            route(Operation::on("emails.cancel", Method::POST, "/emails/", "a@b", "/cancel")),
+            route(Operation::for_record("emails.cancel", Method::POST, "/emails/", "a@b", "/cancel")),
             "/emails/{id}/cancel"
         );
-        let inner = Operation::on_inner("x", Method::GET, ("/contacts/", "a@b"), ("/segments/", "s"), "");
+        let inner = Operation::for_nested("x", Method::GET, ("/contacts/", "a@b"), ("/segments/", "s"), "");
         assert_eq!(
             (inner.path.as_ref(), route(inner.clone()).as_str()),
             ("/contacts/a%40b/segments/s", "/contacts/{id}/segments/{id}")
         );
         assert_eq!(route(Operation::raw(Method::GET, "/contacts/a@b".to_owned())), "");
-        let wrong = Operation::on_inner("x", Method::GET, ("/contacts/", ""), ("/segments/", ".."), "");
+        let wrong = Operation::for_nested("x", Method::GET, ("/contacts/", ""), ("/segments/", ".."), "");
         assert_eq!(wrong.faults.len(), 2);
     }
 

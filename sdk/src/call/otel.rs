@@ -65,7 +65,7 @@ struct Attempt {
 
 impl Recorder {
     pub(super) fn new(metrics: Metrics, operation: &Operation) -> Self {
-        let template = operation.route.known();
+        let template = operation.route.known_route();
         Self {
             metrics,
             operation: KeyValue::new("idempost.operation", operation.name),
@@ -94,7 +94,7 @@ impl Recorder {
         self.attempt = Some(Attempt { begun: now, server, error: None });
     }
 
-    pub(super) fn attempt_failed(&mut self, error_type: Cow<'static, str>) {
+    pub(super) fn record_attempt_failure(&mut self, error_type: Cow<'static, str>) {
         if let Some(attempt) = &mut self.attempt {
             attempt.error = Some(error_type);
         }
@@ -110,7 +110,7 @@ impl Recorder {
         self.metrics.request.record(attempt.begun.elapsed().as_secs_f64(), &attributes);
     }
 
-    pub(super) fn fail(&mut self, error_type: Cow<'static, str>) {
+    pub(super) fn record_failure(&mut self, error_type: Cow<'static, str>) {
         self.error = Some(error_type);
     }
 

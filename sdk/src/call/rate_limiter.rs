@@ -109,7 +109,7 @@ impl RateSignal {
     }
 }
 
-/// The slot of one request. Pass it to [`RateLimiter::give_back`] if the request isn't sent.
+/// The slot of one request. Pass it to [`RateLimiter::return_slot`] if the request isn't sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateSlot(Option<(Option<Duration>, Duration)>);
 
@@ -131,23 +131,23 @@ pub struct RateLimiter {
     #[serde(skip)]
     max: Option<f64>,
     announced: Option<AnnouncedLimit>,
-    learned: Option<Learned>,
+    learned: Option<LearnedRate>,
     /// When the next request may be sent; `None` before the first.
     next: Option<Duration>,
     paused: Duration,
-    recent: Recent,
+    recent: RecentRequests,
 }
 
 impl RateLimiter {
     /// Creates the pace of a sender that starts now, with a limit learned earlier ([`limit`](Self::limit)), in requests per second.
     pub fn with_limit(limit: f64, now: Duration) -> Self {
-        Self { learned: Some(Learned::new(limit, now, now, WAIT)), ..Self::default() }
+        Self { learned: Some(LearnedRate::new(limit, now, now, WAIT)), ..Self::default() }
     }
 
     /// Creates the pace of a sender that starts now, slowly: its rate triples every second until the first 429.
     pub fn slow_start(now: Duration) -> Self {
         Self {
-            learned: Some(Learned { triples: true, ..Learned::new(START, now, now, WAIT) }),
+            learned: Some(LearnedRate { triples: true, ..LearnedRate::new(START, now, now, WAIT) }),
             ..Self::default()
         }
     }
@@ -194,7 +194,7 @@ impl RateLimiter {
         } else {
             interval(rate).saturating_mul(ahead)
         };
-        later(self.base(head), wait)
+        saturating_add(self.base(head), wait)
     }
 
     /// Takes a slot for a request sent now.
@@ -209,13 +209,13 @@ impl RateLimiter {
         }
         let Some(rate) = self.rate(now) else { return Ok(RateSlot(None)) };
         let before = self.next;
-        let after = later(self.base(now), interval(rate));
+        let after = saturating_add(self.base(now), interval(rate));
         self.next = Some(after);
         Ok(RateSlot(Some((before, after))))
     }
 
     /// Gives back an unused slot. If a later request has been sent, the slot is in the past, and reusing it would cause a burst.
-    pub fn give_back(&mut self, slot: RateSlot) {
+    pub fn return_slot(&mut self, slot: RateSlot) {
         if let RateSlot(Some((before, after))) = slot
             && self.next == Some(after)
         {
@@ -227,15 +227,15 @@ impl RateLimiter {
     pub fn observe(&mut self, signal: &RateSignal, in_flight: u32, now: Duration) {
         self.expire(now);
         if let Some(limit) = signal.announced
-            && self.announce(limit, in_flight, now)
+            && self.apply_announced(limit, in_flight, now)
             && let Some(reset) = signal.exhausted
         {
             // Only here: once the sender paces itself, every fully used window ends as exhausted.
-            self.pause_until(later(now, reset.min(limit.window())));
+            self.pause_until(saturating_add(now, reset.min(limit.window())));
         }
         match signal.verdict {
             RateVerdict::Admitted => self.recent.count(now),
-            RateVerdict::Throttled { retry_after } => self.throttled(signal.sent_at, retry_after, now),
+            RateVerdict::Throttled { retry_after } => self.record_throttled(signal.sent_at, retry_after, now),
             RateVerdict::Unrelated => {}
         }
     }
@@ -247,7 +247,7 @@ impl RateLimiter {
 
     /// Returns the maximum rate set by the application or announced by the service.
     fn cap(&self) -> Option<f64> {
-        [self.max, self.announced.map(paced)].into_iter().flatten().reduce(f64::min)
+        [self.max, self.announced.map(sustained_rate)].into_iter().flatten().reduce(f64::min)
     }
 
     /// Returns the time at which a request sent at `at` counts: when it was due, but no earlier than the tolerance allows.
@@ -256,8 +256,8 @@ impl RateLimiter {
     }
 
     /// Applies an announced limit. Returns whether it is new.
-    fn announce(&mut self, limit: AnnouncedLimit, in_flight: u32, now: Duration) -> bool {
-        let announced = Some(limit).filter(|limit| paced(*limit) < UNPACED);
+    fn apply_announced(&mut self, limit: AnnouncedLimit, in_flight: u32, now: Duration) -> bool {
+        let announced = Some(limit).filter(|limit| sustained_rate(*limit) < UNPACED);
         if announced == self.announced {
             return false;
         }
@@ -267,16 +267,19 @@ impl RateLimiter {
             // Earlier requests also count toward the service's window, which admits no more than the limit.
             let lowered = before.is_some_and(|before| before.per_second() > limit.per_second());
             let sent = if lowered { limit.requests() } else { in_flight.clamp(1, limit.requests()) };
-            let next = later(now, interval(paced(limit)).saturating_mul(sent));
+            let next = saturating_add(now, interval(sustained_rate(limit)).saturating_mul(sent));
             self.next = Some(self.next.map_or(next, |earlier| earlier.max(next)));
         }
         announced.is_some()
     }
 
     /// Pauses, and lowers the rate once per congestion event: 429s in response to requests sent before the first 429 belong to the same event.
-    fn throttled(&mut self, sent_at: Duration, retry_after: Option<Duration>, now: Duration) {
+    fn record_throttled(&mut self, sent_at: Duration, retry_after: Option<Duration>, now: Duration) {
         let triples = self.learned.is_some_and(|learned| learned.triples);
-        self.pause_until(later(now, retry_after.unwrap_or(if triples { SHORT_PAUSE } else { PAUSE })));
+        self.pause_until(saturating_add(
+            now,
+            retry_after.unwrap_or(if triples { SHORT_PAUSE } else { PAUSE }),
+        ));
         let since = self.paused;
         if let Some(learned) = self.learned.as_mut().filter(|learned| sent_at <= learned.at) {
             learned.since = learned.since.max(since);
@@ -284,10 +287,10 @@ impl RateLimiter {
         }
         let recent = self.recent.rate(now);
         let failed = self.rate(sent_at).unwrap_or(recent);
-        let learn = |rate, wait| Learned::new(rate, now, since, wait);
+        let learn = |rate, wait| LearnedRate::new(rate, now, since, wait);
         self.learned = Some(match self.learned {
             None if self.cap().is_none() => {
-                Learned { triples: true, ..learn((failed * BELOW_FIRST).max(MIN_START), WAIT) }
+                LearnedRate { triples: true, ..learn((failed * BELOW_FIRST).max(MIN_START), WAIT) }
             }
             None => learn(failed * BELOW, WAIT),
             Some(learned) if learned.triples => learn((recent * BELOW).max(failed * TRIPLED), WAIT),
@@ -304,7 +307,7 @@ impl RateLimiter {
 
 /// A limit learned from 429 responses.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Learned {
+struct LearnedRate {
     /// In requests per second.
     rate: f64,
     /// When the 429 arrived.
@@ -317,7 +320,7 @@ struct Learned {
     triples: bool,
 }
 
-impl Learned {
+impl LearnedRate {
     fn new(rate: f64, at: Duration, since: Duration, wait: Duration) -> Self {
         Self { rate: rate.max(FLOOR), at, since, wait, triples: false }
     }
@@ -331,22 +334,22 @@ impl Learned {
     }
 
     fn increases_at(self) -> Duration {
-        later(self.since, self.wait)
+        saturating_add(self.since, self.wait)
     }
 }
 
 /// Counts the requests that the service admitted in the current second and in the previous one.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct Recent {
+struct RecentRequests {
     since: Duration,
     current: u32,
     previous: u32,
 }
 
-impl Recent {
+impl RecentRequests {
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn roll(&mut self, now: Duration) {
+    fn advance_window(&mut self, now: Duration) {
         let age = now.saturating_sub(self.since);
         if age >= Self::SECOND {
             let previous = if age < Self::SECOND * 2 { self.current } else { 0 };
@@ -355,19 +358,19 @@ impl Recent {
     }
 
     fn count(&mut self, now: Duration) {
-        self.roll(now);
+        self.advance_window(now);
         self.current = self.current.saturating_add(1);
     }
 
     /// Returns the requests per second, at least 1.
     fn rate(&mut self, now: Duration) -> f64 {
-        self.roll(now);
+        self.advance_window(now);
         f64::from(self.current.max(self.previous).max(1))
     }
 }
 
 /// Returns the rate, in requests per second, that never exceeds the limit.
-fn paced(limit: AnnouncedLimit) -> f64 {
+fn sustained_rate(limit: AnnouncedLimit) -> f64 {
     limit.per_second() / STRETCH
 }
 
@@ -375,6 +378,6 @@ fn interval(rate: f64) -> Duration {
     Duration::try_from_secs_f64(rate.recip()).map_or(MAX_INTERVAL, |interval| interval.min(MAX_INTERVAL))
 }
 
-fn later(instant: Duration, by: Duration) -> Duration {
+fn saturating_add(instant: Duration, by: Duration) -> Duration {
     instant.saturating_add(by.min(MAX_INTERVAL))
 }

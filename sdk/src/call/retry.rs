@@ -218,7 +218,7 @@ impl Cause {
         }
     }
 
-    pub(crate) fn unreadable(status: StatusCode) -> Self {
+    pub(crate) fn unreadable_response(status: StatusCode) -> Self {
         Self::new(format!("{} with an unreadable body", status.as_u16()))
     }
 
@@ -258,7 +258,7 @@ impl Budget {
     }
 
     /// Deposits one success, and returns the amount that its call had withdrawn.
-    pub(crate) fn succeeded(&self, withdrawn: i64) {
+    pub(crate) fn record_success(&self, withdrawn: i64) {
         let more = |left: i64| (left < self.full).then(|| (left + 1 + withdrawn).min(self.full));
         // A full budget isn't increased further.
         let _ = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
@@ -272,7 +272,7 @@ mod tests {
     use super::*;
     use crate::transport::RequestDelivery;
 
-    fn refusal(status: u16, headers: &[(&'static str, &str)]) -> ApiError {
+    fn api_error(status: u16, headers: &[(&'static str, &str)]) -> ApiError {
         let mut response = http::Response::new(());
         *response.status_mut() = StatusCode::from_u16(status).unwrap();
         for (name, value) in headers {
@@ -317,7 +317,7 @@ mod tests {
     fn a_retry_after_is_honored_with_jitter() {
         // B-11
         let policy = RetryPolicy::default();
-        let asked = |seconds: &str| Cause::error_response(&refusal(503, &[("retry-after", seconds)]));
+        let asked = |seconds: &str| Cause::error_response(&api_error(503, &[("retry-after", seconds)]));
         assert_eq!(millis(policy.delay(1, &asked("4"), 0.0)), Some(4_000));
         assert_eq!(millis(policy.delay(1, &asked("4"), 1.0)), Some(5_000));
         assert_eq!(millis(policy.delay(1, &asked("60"), 0.0)), Some(60_000));
@@ -327,8 +327,9 @@ mod tests {
     #[test]
     fn rate_limits_and_conflicts_have_a_minimum_delay() {
         let policy = RetryPolicy::default();
-        let pause =
-            |status, headers| millis(policy.delay(1, &Cause::error_response(&refusal(status, headers)), 0.0));
+        let pause = |status, headers| {
+            millis(policy.delay(1, &Cause::error_response(&api_error(status, headers)), 0.0))
+        };
         assert_eq!(pause(429, &[]), Some(1_000));
         assert_eq!(pause(429, &[("retry-after", "0")]), Some(0));
         assert_eq!(pause(409, &[]), Some(1_000));
@@ -337,21 +338,21 @@ mod tests {
 
     #[test]
     fn a_cause_names_status_and_error() {
-        assert_eq!(Cause::error_response(&refusal(503, &[])).what, "503 some_error");
-        assert_eq!(Cause::unreadable(StatusCode::OK).what, "200 with an unreadable body");
+        assert_eq!(Cause::error_response(&api_error(503, &[])).what, "503 some_error");
+        assert_eq!(Cause::unreadable_response(StatusCode::OK).what, "200 with an unreadable body");
     }
 
     #[test]
     fn only_a_rejected_token_is_retried_without_a_delay() {
         assert!(Cause::token_rejected().immediate);
-        assert!(!Cause::error_response(&refusal(503, &[])).immediate);
-        assert!(!Cause::unreadable(StatusCode::OK).immediate);
+        assert!(!Cause::error_response(&api_error(503, &[])).immediate);
+        assert!(!Cause::unreadable_response(StatusCode::OK).immediate);
     }
 
     #[test]
     fn retry_after_is_read_in_every_form_and_never_panics() {
         // LIM-16, B-11
-        let at = |text: &str| refusal(429, &[("retry-after", text)]).retry_after();
+        let at = |text: &str| api_error(429, &[("retry-after", text)]).retry_after();
         assert_eq!(at("0"), Some(Duration::ZERO));
         assert_eq!(at("5"), Some(Duration::from_secs(5)));
         assert_eq!(at("99999999999999999999"), Some(Duration::from_secs(u64::MAX)));
@@ -359,11 +360,11 @@ mod tests {
             assert_eq!(at(garbage), None, "{garbage:?}");
         }
         let dated =
-            |date: &str, after: &str| refusal(429, &[("date", date), ("retry-after", after)]).retry_after();
+            |date: &str, after: &str| api_error(429, &[("date", date), ("retry-after", after)]).retry_after();
         let date = "Sat, 21 Nov 2015 04:46:00 GMT";
         assert_eq!(dated(date, "Sat, 21 Nov 2015 04:46:07 GMT"), Some(Duration::from_secs(7)));
         assert_eq!(dated(date, "Sat, 21 Nov 2015 04:45:00 GMT"), Some(Duration::ZERO));
-        let two = refusal(429, &[("retry-after", "3"), ("retry-after", "9")]);
+        let two = api_error(429, &[("retry-after", "3"), ("retry-after", "9")]);
         assert_eq!(two.retry_after(), Some(Duration::from_secs(3)));
     }
 
@@ -381,17 +382,17 @@ mod tests {
         let cause = Cause::new("x");
         assert_eq!(retries(&budget, &cause), 10);
         for _ in 0..4 {
-            budget.succeeded(0);
+            budget.record_success(0);
         }
         assert!(budget.take(&cause).is_none(), "five successes pay for a retry");
-        budget.succeeded(0);
+        budget.record_success(0);
         assert_eq!(retries(&budget, &cause), 1);
         for _ in 0..1_000 {
-            budget.succeeded(0);
+            budget.record_success(0);
         }
         assert_eq!(retries(&budget, &cause), 10, "it is never more than full");
         for _ in 0..4 {
-            budget.succeeded(0);
+            budget.record_success(0);
         }
         assert!(budget.take(&cause).is_none(), "nothing was left of a full budget");
         assert_eq!(retries(&self::budget(0), &cause), 0);
@@ -403,7 +404,7 @@ mod tests {
         let budget = budget(10);
         let cause = Cause::new("x");
         let paid: i64 = (0..10).filter_map(|_| budget.take(&cause)).sum();
-        budget.succeeded(paid);
+        budget.record_success(paid);
         assert_eq!(retries(&budget, &cause), 10);
     }
 
@@ -411,7 +412,7 @@ mod tests {
     fn a_timeout_costs_twice_and_a_rate_limit_nothing() {
         let error = TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Timeout);
         assert_eq!(retries(&budget(10), &Cause::transport_error(&error)), 5);
-        assert_eq!(retries(&budget(10), &Cause::error_response(&refusal(503, &[]))), 10);
-        assert_eq!(retries(&budget(0), &Cause::error_response(&refusal(429, &[]))), 1_000);
+        assert_eq!(retries(&budget(10), &Cause::error_response(&api_error(503, &[]))), 10);
+        assert_eq!(retries(&budget(0), &Cause::error_response(&api_error(429, &[]))), 1_000);
     }
 }

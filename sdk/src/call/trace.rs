@@ -21,13 +21,13 @@ use crate::{
 };
 
 /// Creates the span of a call.
-pub(super) fn call(operation: &Operation) -> Span {
+pub(super) fn call_span(operation: &Operation) -> Span {
     tracing::debug_span!(
         "idempost",
         otel.name = operation.name,
         otel.status_code = Empty,
         http.request.method = operation.method.as_str(),
-        url.template = operation.route.known().map(field::display),
+        url.template = operation.route.known_route().map(field::display),
         attempts = Empty,
         http.response.status_code = Empty,
         "error.type" = Empty,
@@ -35,14 +35,14 @@ pub(super) fn call(operation: &Operation) -> Span {
 }
 
 /// Records why the call of the current span failed.
-pub(super) fn call_failed(error: &Error) {
+pub(super) fn record_call_failure(error: &Error) {
     let span = Span::current();
     if !span.is_disabled() {
-        failed(&span, &error_type(error));
+        record_error(&span, &error_type(error));
     }
 }
 
-fn failed(span: &Span, error_type: &str) {
+fn record_error(span: &Span, error_type: &str) {
     span.record("error.type", error_type);
     span.record("otel.status_code", "ERROR");
 }
@@ -84,7 +84,7 @@ impl Trace {
             http.request.resend_count = (resends > 0).then_some(resends),
             server.address = url.host_str(),
             server.port = url.port_or_known_default().map(i64::from),
-            url.template = operation.route.known().map(field::display),
+            url.template = operation.route.known_route().map(field::display),
             http.response.status_code = Empty,
             request_id = Empty,
             "error.type" = Empty,
@@ -95,7 +95,7 @@ impl Trace {
     }
 
     /// Records the response to the running attempt.
-    pub(super) fn responded(&mut self, head: &response::Parts) {
+    pub(super) fn record_response(&mut self, head: &response::Parts) {
         self.status = Some(head.status.as_u16());
         if !self.attempt.is_disabled() {
             self.attempt.record("http.response.status_code", i64::from(head.status.as_u16()));
@@ -105,26 +105,26 @@ impl Trace {
             tracing::debug!(parent: &self.attempt, "response");
         }
         if !head.status.is_success() {
-            self.attempt_failed(|| head.status.as_str().to_owned().into());
+            self.record_attempt_failure(|| head.status.as_str().to_owned().into());
         }
     }
 
-    pub(super) fn no_response(&mut self, error: &TransportError) {
+    pub(super) fn record_no_response(&mut self, error: &TransportError) {
         tracing::debug!(parent: &self.attempt, %error, "no response");
-        self.attempt_failed(|| transport_error_type(error).into());
+        self.record_attempt_failure(|| transport_error_type(error).into());
     }
 
     /// Records that the response can't be decoded.
-    pub(super) fn undecodable(&mut self) {
-        self.attempt_failed(|| "decode".into());
+    pub(super) fn record_undecodable(&mut self) {
+        self.record_attempt_failure(|| "decode".into());
     }
 
-    fn attempt_failed(&mut self, error_type: impl FnOnce() -> Cow<'static, str>) {
+    fn record_attempt_failure(&mut self, error_type: impl FnOnce() -> Cow<'static, str>) {
         if cfg!(feature = "otel") || !self.attempt.is_disabled() {
             let error_type = error_type();
-            failed(&self.attempt, &error_type);
+            record_error(&self.attempt, &error_type);
             #[cfg(feature = "otel")]
-            self.recorder.attempt_failed(error_type);
+            self.recorder.record_attempt_failure(error_type);
         }
     }
 
@@ -136,10 +136,10 @@ impl Trace {
 
     /// Records why the call fails.
     #[cfg_attr(not(feature = "otel"), expect(clippy::unused_self, reason = "metrics alone need it"))]
-    pub(super) fn fail(&mut self, error: &Error) {
-        call_failed(error);
+    pub(super) fn record_failure(&mut self, error: &Error) {
+        record_call_failure(error);
         #[cfg(feature = "otel")]
-        self.recorder.fail(error_type(error));
+        self.recorder.record_failure(error_type(error));
     }
 }
 

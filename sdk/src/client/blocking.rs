@@ -46,17 +46,17 @@ fn runtime() -> Result<&'static Runtime> {
             .enable_all()
             .build()
     };
-    RUNTIME.get_or_init(start).as_ref().map_err(no_thread)
+    RUNTIME.get_or_init(start).as_ref().map_err(thread_error)
 }
 
-fn no_thread(error: &io::Error) -> Error {
+fn thread_error(error: &io::Error) -> Error {
     let rule = "requires a runtime thread, which couldn't be started";
-    SettingsError::new("blocking", rule).found(error.to_string()).into()
+    SettingsError::new("blocking", rule).with_value(error.to_string()).into()
 }
 
 /// Runs a future on that runtime, and blocks until it has completed and the token refreshes that it caused have been saved. Within another runtime,
 /// it blocks that runtime's thread.
-pub(crate) fn settled<T: Send>(future: impl Future<Output = Result<T>> + Send) -> Result<T> {
+pub(crate) fn block_on<T: Send>(future: impl Future<Output = Result<T>> + Send) -> Result<T> {
     if IN_CALL.get() {
         let rule = "can't be used in a callback of a blocking call, which would wait for itself";
         return Err(SettingsError::new("blocking", rule).into());
@@ -76,7 +76,8 @@ pub(crate) fn settled<T: Send>(future: impl Future<Output = Result<T>> + Send) -
     }
     // A thread within another runtime can't drive this one.
     thread::scope(|scope| {
-        let running = thread::Builder::new().spawn_scoped(scope, run).map_err(|error| no_thread(&error))?;
+        let running =
+            thread::Builder::new().spawn_scoped(scope, run).map_err(|error| thread_error(&error))?;
         running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
@@ -131,7 +132,7 @@ where
     T: Send,
 {
     fn blocking(self) -> Result<T> {
-        settled(self.into_future())
+        block_on(self.into_future())
     }
 }
 
@@ -150,7 +151,7 @@ impl<T: Send + 'static> Call<T> {
     /// # Errors
     /// The errors of the call.
     pub fn blocking(self) -> Result<T> {
-        settled(self.into_future())
+        block_on(self.into_future())
     }
 }
 
@@ -160,7 +161,7 @@ impl<T: Item> List<T> {
     /// # Errors
     /// The errors of the call.
     pub fn blocking(self) -> Result<Page<T>> {
-        settled(self.into_future())
+        block_on(self.into_future())
     }
 
     /// Returns all items, page by page, as [`stream`](Self::stream) yields them. Each page request blocks the thread (feature `blocking`).
@@ -183,7 +184,7 @@ impl Call<Bytes> {
     /// # Errors
     /// The errors of [`write_to`](Self::write_to).
     pub fn blocking_write_to(self, writer: &mut (impl Write + Send)) -> Result<u64> {
-        settled(self.write_to(&mut BlockingWriter(writer)))
+        block_on(self.write_to(&mut BlockingWriter(writer)))
     }
 }
 
@@ -215,7 +216,7 @@ impl<T: Send + 'static> Wait<T> {
     /// # Errors
     /// The errors of the wait.
     pub fn blocking(self) -> Result<T> {
-        settled(self.into_future())
+        block_on(self.into_future())
     }
 }
 
@@ -246,7 +247,7 @@ impl<T: Item> Iterator for BlockingIter<T> {
         if self.failed {
             return None;
         }
-        let next = settled(self.items.try_next());
+        let next = block_on(self.items.try_next());
         self.failed = next.is_err();
         next.transpose()
     }

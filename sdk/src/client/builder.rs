@@ -210,7 +210,7 @@ impl ClientBuilder {
             ("idle_timeout", Some(self.idle_timeout)),
         ] {
             if limit.is_some_and(|limit| limit.is_zero()) {
-                return Err(SettingsError::new(setting, "must be greater than zero").found("0").into());
+                return Err(SettingsError::new(setting, "must be greater than zero").with_value("0").into());
             }
         }
         self.rate_limit.validate()?;
@@ -223,7 +223,7 @@ impl ClientBuilder {
             (None, limit) => default_transport(limit.unwrap_or(CONNECT_TIMEOUT))?,
         };
         let core = Core {
-            credentials: credentials.for_client_of(&base_url, &transport),
+            credentials: credentials.for_client(&base_url, &transport),
             #[cfg(feature = "otel")]
             metrics: crate::call::Metrics::new(),
             base_url,
@@ -268,12 +268,12 @@ fn common_headers(product: Option<&str>, more: &[(String, String)]) -> Result<He
     let agent = product.map_or_else(|| own.to_owned(), |product| format!("{product} {own}"));
     let agent = HeaderValue::try_from(agent).map_err(|_| {
         SettingsError::new("user_agent", "must contain only visible ASCII characters")
-            .found(format!("{product:?}"))
+            .with_value(format!("{product:?}"))
     })?;
     let json = HeaderValue::from_static("application/json");
     let mut headers = HeaderMap::from_iter([(header::USER_AGENT, agent), (header::ACCEPT, json)]);
     for (name, value) in more {
-        let wrong = |rule: &str| SettingsError::new("default_header", rule).found(format!("{name:?}"));
+        let wrong = |rule: &str| SettingsError::new("default_header", rule).with_value(format!("{name:?}"));
         let parsed = HeaderName::try_from(name).map_err(|_| wrong("must have a valid HTTP header name"))?;
         if RESERVED_HEADERS.contains(&parsed) || PER_CALL_HEADERS.contains(&parsed) {
             return Err(wrong("must not be a header that the client sets itself"));
@@ -292,7 +292,7 @@ fn common_headers(product: Option<&str>, more: &[(String, String)]) -> Result<He
 mod tests {
     use super::*;
 
-    fn refused(url: &str) -> String {
+    fn rejection_message(url: &str) -> String {
         Client::new(url, "re_x").unwrap_err().to_string()
     }
 
@@ -310,7 +310,7 @@ mod tests {
             "https://api.example.com/?a=b",
             "https://api.example.com/#x",
         ] {
-            let error = refused(url);
+            let error = rejection_message(url);
             assert!(error.starts_with("base_url "), "{url}: {error}");
             assert!(!error.contains("secret"), "{error}");
         }

@@ -46,7 +46,7 @@ impl Client {
     ///
     /// `path` is relative to the base URL, begins with `/`, and is sent unchanged: encode its segments with
     /// [`path_segment`](crate::problem::path_segment). Add a [`query`](Call::query) or a [`json`](Call::json) body, and deserialize the response into
-    /// `serde_json::Value` or, with [`typed`](Call::typed), into your own type.
+    /// `serde_json::Value` or, with [`with_response_type`](Call::with_response_type), into your own type.
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {

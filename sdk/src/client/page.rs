@@ -101,7 +101,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for PageVisitor<T> {
 
 impl<T> Page<T> {
     /// If the response has no `has_more`, assumes that more items follow a full page, so that part of a list is never mistaken for the whole.
-    fn checked(mut self, page_size: Option<u8>) -> Self {
+    fn with_inferred_more(mut self, page_size: Option<u8>) -> Self {
         let full = usize::from(page_size.unwrap_or(limits::PAGE_SIZE_DEFAULT));
         self.has_more |= !self.announces_more && self.data.len() == full;
         self
@@ -237,7 +237,7 @@ impl<T: Item> List<T> {
         if let Some(limit) = self.page_size {
             if !(1..=limits::PAGE_SIZE_MAX).contains(&limit) {
                 let problem =
-                    Problem::new("/limit", "range", "`limit` must be between 1 and 100").found(limit);
+                    Problem::new("/limit", "range", "`limit` must be between 1 and 100").with_value(limit);
                 operation.problems = Some(problem.into());
             }
             operation.query.push((Cow::Borrowed("limit"), limit.to_string()));
@@ -294,7 +294,7 @@ impl<T: Item> IntoFuture for List<T> {
 
     fn into_future(self) -> Self::IntoFuture {
         let (call, page_size) = (self.call(), self.page_size);
-        Box::pin(async move { Ok(call.await?.checked(page_size)) })
+        Box::pin(async move { Ok(call.await?.with_inferred_more(page_size)) })
     }
 }
 
@@ -325,10 +325,10 @@ pub struct Pages<T> {
 impl<T> Pages<T> {
     /// Returns the position after the last page yielded, from which [`List::resume`] continues; `None` at the beginning of the list.
     pub fn position(&self) -> Option<ListPosition> {
-        self.at(self.position.as_ref())
+        self.position_at(self.position.as_ref())
     }
 
-    fn at(&self, cursor: Option<&Cursor>) -> Option<ListPosition> {
+    fn position_at(&self, cursor: Option<&Cursor>) -> Option<ListPosition> {
         cursor.map(|cursor| ListPosition { list: self.url.clone(), cursor: cursor.clone() })
     }
 }
@@ -396,7 +396,7 @@ impl<T: Item> Stream for Pages<T> {
         };
         let list = this.list.take();
         Poll::Ready(Some(answer.and_then(|page| {
-            let page = page.checked(list.as_ref().and_then(|list| list.page_size));
+            let page = page.with_inferred_more(list.as_ref().and_then(|list| list.page_size));
             let newer = this.position.as_ref().is_some_and(Cursor::is_newer);
             this.list = list
                 .map_or(Ok(None), |list| Self::follow(&mut this.seen, list, &page))
@@ -429,7 +429,7 @@ impl<T> Paginator<T> {
     /// Returns the position after the last item yielded, from which [`List::resume`] continues; `None` at the beginning of the list. Items without an
     /// ID don't count.
     pub fn position(&self) -> Option<ListPosition> {
-        self.pages.at(self.position.as_ref())
+        self.pages.position_at(self.position.as_ref())
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) enum State {
 
 impl State {
     /// Returns the state of a record with this status.
-    pub(crate) fn of<S: ToString>(status: Option<&S>, is_settled: impl FnOnce(&S) -> bool) -> Self {
+    pub(crate) fn from_status<S: ToString>(status: Option<&S>, is_settled: impl FnOnce(&S) -> bool) -> Self {
         match status {
             Some(status) if is_settled(status) => Self::Settled,
             status => Self::Open(status.map(ToString::to_string)),

@@ -15,7 +15,7 @@ use crate::types::IdempotencyKey;
 
 /// An error response with its status, headers and body.
 #[derive(Clone, thiserror::Error)]
-#[error("{}", self.line())]
+#[error("{}", self.summary_line())]
 #[non_exhaustive]
 pub struct ApiError {
     /// The status.
@@ -87,7 +87,7 @@ impl ApiError {
         }
     }
 
-    pub(crate) fn after(mut self, call: CallSummary) -> Self {
+    pub(crate) fn with_call(mut self, call: CallSummary) -> Self {
         self.attempts = call.attempts;
         self.idempotency_key = call.idempotency_key;
         (self.outcome, self.retryable) = (call.outcome, call.retryable);
@@ -153,7 +153,7 @@ impl ApiError {
         request_id(&self.headers)
     }
 
-    fn line(&self) -> String {
+    fn summary_line(&self) -> String {
         let is_of_proxy = self.status == StatusCode::PROXY_AUTHENTICATION_REQUIRED;
         let author = if is_of_proxy { "a proxy" } else { "the service" };
         let mut line = format!("{author} returned {}", self.status.as_u16());
@@ -199,7 +199,7 @@ impl fmt::Debug for ApiError {
 mod tests {
     use super::*;
 
-    fn answer(status: u16, body: &'static [u8]) -> ApiError {
+    fn api_error(status: u16, body: &'static [u8]) -> ApiError {
         let mut answer = http::Response::new(Bytes::from_static(body));
         *answer.status_mut() = StatusCode::from_u16(status).unwrap();
         {
@@ -221,19 +221,19 @@ mod tests {
             b"\xff\xfe",
             b"{",
         ] {
-            let error = answer(502, body);
+            let error = api_error(502, body);
             assert_eq!((error.status.as_u16(), error.name.as_str()), (502, ""), "{body:?}");
             assert_eq!(error.body, body);
             assert_eq!(error.is_html(), body.starts_with(b"<"));
             assert!(error.is_html() || error.to_string() == "the service returned 502", "{error}");
         }
-        let page = answer(404, b" <!DOCTYPE html><title>Not Found</title>");
+        let page = api_error(404, b" <!DOCTYPE html><title>Not Found</title>");
         let line = "the service returned 404: Not Found, an HTML page and not the API's response (a proxy, or a wrong base URL?)";
         assert_eq!(page.to_string(), line);
-        let flat = answer(422, br#"{"statusCode":422,"name":"validation_error","message":"no `to`"}"#);
+        let flat = api_error(422, br#"{"statusCode":422,"name":"validation_error","message":"no `to`"}"#);
         assert_eq!(flat.to_string(), "the service returned 422 validation_error: no `to`");
-        assert_eq!(answer(407, b"").to_string(), "a proxy returned 407");
-        let oauth = answer(400, br#"{"error":"invalid_grant","error_description":"used"}"#);
+        assert_eq!(api_error(407, b"").to_string(), "a proxy returned 407");
+        let oauth = api_error(400, br#"{"error":"invalid_grant","error_description":"used"}"#);
         assert_eq!((oauth.name.as_str(), oauth.message.as_str()), ("invalid_grant", "used"));
     }
 
@@ -281,11 +281,12 @@ mod tests {
     #[test]
     fn text_from_the_service_cannot_control_the_terminal() {
         // B-08
-        let error = answer(422, b"{\"name\":\"x\",\"message\":\"\\u001b]52;c;aGk=\\u0007 \\u202e\\u0085\"}");
+        let error =
+            api_error(422, b"{\"name\":\"x\",\"message\":\"\\u001b]52;c;aGk=\\u0007 \\u202e\\u0085\"}");
         let line = error.to_string();
         assert!(!line.chars().any(|c| c.is_control() || c == '\u{202e}'), "{line:?}");
         let long = format!(r#"{{"name":"{}"}}"#, "n".repeat(10_000)).leak();
-        let line = answer(422, long.as_bytes()).to_string();
+        let line = api_error(422, long.as_bytes()).to_string();
         assert!(line.len() < 1_000, "{} bytes", line.len());
     }
 }

@@ -72,7 +72,7 @@ pub enum AuthError {
     #[error("not logged in")]
     LoggedOut,
     /// The grant has ended; log in again.
-    #[error("{}", ended(.0))]
+    #[error("{}", describe_ended(.0))]
     Ended(Ended),
     /// The login is bound to another origin. Nothing was sent.
     #[error("the login is for {stored}, not {requested}; nothing was sent")]
@@ -199,7 +199,7 @@ pub enum AuthError {
     #[error("the token refresh returned no usable access token")]
     NoAccessToken,
     /// The API rejected a newly issued access token.
-    #[error("the service rejected a new access token{}; is its URL correct?", rejection(.response.as_deref()))]
+    #[error("the service rejected a new access token{}; is its URL correct?", describe_rejection(.response.as_deref()))]
     TokenRejected {
         /// The API's 401 response.
         response: Option<Box<ApiError>>,
@@ -305,11 +305,11 @@ pub enum CallbackError {
     Parameters(&'static str),
 }
 
-fn rejection(response: Option<&ApiError>) -> String {
+fn describe_rejection(response: Option<&ApiError>) -> String {
     response.map(|response| format!(": {response}")).unwrap_or_default()
 }
 
-fn ended(ended: &Ended) -> String {
+fn describe_ended(ended: &Ended) -> String {
     let at = |time: SystemTime| {
         jiff::Timestamp::try_from(time).map_or_else(|_| "an unknown time".to_owned(), |at| format!("{at:.0}"))
     };

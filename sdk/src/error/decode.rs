@@ -28,7 +28,7 @@ const MAX_SAMPLE: usize = 512;
 /// In both cases, a change with an idempotency key is requested once more, which can't act twice. After `Accepted`, the email is on its way, but its
 /// ID may be missing; see [`id`](Self::id).
 #[derive(thiserror::Error)]
-#[error("{}", self.line())]
+#[error("{}", self.summary_line())]
 #[non_exhaustive]
 pub struct DecodeError {
     /// The status of the response, always 2xx.
@@ -82,7 +82,7 @@ impl StdError for DecodeCause {
 
 impl DecodeError {
     pub(crate) fn new(head: http::response::Parts, body: &[u8], path: String, source: DecodeCause) -> Self {
-        let Readable { id, secret } = Readable::of(body);
+        let Readable { id, secret } = Readable::from_body(body);
         Self {
             status: head.status,
             headers: head.headers,
@@ -99,7 +99,7 @@ impl DecodeError {
         }
     }
 
-    pub(crate) fn after(mut self: Box<Self>, call: CallSummary) -> Box<Self> {
+    pub(crate) fn with_call(mut self: Box<Self>, call: CallSummary) -> Box<Self> {
         self.attempts = call.attempts;
         self.idempotency_key = call.idempotency_key;
         (self.outcome, self.retryable) = (call.outcome, call.retryable);
@@ -146,7 +146,7 @@ impl DecodeError {
         }
     }
 
-    fn line(&self) -> String {
+    fn summary_line(&self) -> String {
         let mut line = match (&self.source, self.path.trim_start_matches('.')) {
             (DecodeCause::Incomplete(_), _) => "the body is incomplete".to_owned(),
             (DecodeCause::Json(_), "") => "the body doesn't match the specification".to_owned(),
@@ -167,7 +167,7 @@ struct Readable {
 }
 
 impl Readable {
-    fn of(body: &[u8]) -> Self {
+    fn from_body(body: &[u8]) -> Self {
         let mut found = Self::default();
         // The rest doesn't matter.
         let _ = serde_json::Deserializer::from_slice(body).deserialize_map(&mut found);

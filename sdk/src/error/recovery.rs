@@ -32,7 +32,7 @@ impl Error {
             return Recovery::Never;
         }
         match self {
-            Self::Api(error) => of_response(error),
+            Self::Api(error) => from_response(error),
             _ if self.is_retryable() => Recovery::Wait,
             Self::Auth(_) | Self::Unreachable(_) | Self::Settings(_) => Recovery::Act,
             _ => Recovery::Never,
@@ -41,7 +41,7 @@ impl Error {
 }
 
 #[expect(clippy::match_same_arms, reason = "each group of responses states why")]
-fn of_response(error: &ApiError) -> Recovery {
+fn from_response(error: &ApiError) -> Recovery {
     let is_send = error.idempotency_key.is_some();
     match (error.kind(), error.status) {
         (ApiErrorKind::Authentication | ApiErrorKind::Permission | ApiErrorKind::Redirect, _) => {
@@ -92,7 +92,7 @@ mod tests {
             outcome: Outcome::Rejected,
             retryable,
         };
-        let error = ApiError::from_response(response.into_parts().0, Bytes::from(body)).after(summary);
+        let error = ApiError::from_response(response.into_parts().0, Bytes::from(body)).with_call(summary);
         Error::Api(Box::new(error)).recovery()
     }
 

@@ -31,7 +31,7 @@ pub enum StoreError {
 
 impl StoreError {
     /// Creates an error for stored data that is invalid.
-    pub fn unreadable(reason: impl Into<String>) -> Self {
+    pub fn invalid_data(reason: impl Into<String>) -> Self {
         Self::Unreadable { reason: reason.into() }
     }
 
@@ -42,7 +42,7 @@ impl StoreError {
 
     /// Adds the cause.
     #[must_use]
-    pub fn caused_by(self, cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+    pub fn with_source(self, cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         match self {
             Self::Unavailable { reason, .. } => Self::Unavailable { reason, source: Some(cause.into()) },
             other => other,

@@ -5,8 +5,8 @@ use std::{borrow::Cow, fmt};
 use url::Host;
 
 /// Returns an address as it is sent: a display name is quoted if RFC 5322 (section 3.2.5) requires it.
-pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
-    let Some((name, mailbox)) = named(text.trim()) else { return Cow::Borrowed(text) };
+pub(crate) fn quote_display_name(text: &str) -> Cow<'_, str> {
+    let Some((name, mailbox)) = split_display_name(text.trim()) else { return Cow::Borrowed(text) };
     let name = name.trim();
     if name.chars().all(is_atom_or_space) || is_quoted_string(name) {
         return Cow::Borrowed(text);
@@ -42,11 +42,11 @@ impl fmt::Display for Mailbox {
 /// Returns the mailbox in `email` or `Name <email>`; `None` unless every mail server would read the same mailbox. Quoted local parts, comments,
 /// routes, domain literals and display names that could be addresses are ambiguous, so they return `None`.
 pub(crate) fn mailbox(text: &str) -> Option<Mailbox> {
-    if fault(text).is_some() {
+    if find_fault(text).is_some() {
         return None;
     }
     let text = text.trim();
-    let address = match named(text) {
+    let address = match split_display_name(text) {
         Some((name, _)) if name.contains(['@', '<', '>']) && !is_quoted_string(name.trim()) => return None,
         Some((_, address)) => address,
         None => text,
@@ -63,13 +63,13 @@ pub(crate) fn mailbox(text: &str) -> Option<Mailbox> {
 }
 
 /// Splits `Name <email>`.
-fn named(text: &str) -> Option<(&str, &str)> {
+fn split_display_name(text: &str) -> Option<(&str, &str)> {
     let named = text.strip_suffix('>')?;
     // An unclosed quote belongs to the name.
     let open = if !named.contains('"') || is_unclosed(named) {
         named.rfind('<')?
     } else {
-        unquoted(named).filter(|(_, c)| *c == '<').last()?.0
+        unquoted_chars(named).filter(|(_, c)| *c == '<').last()?.0
     };
     Some((&named[..open], &named[open + 1..]))
 }
@@ -94,7 +94,7 @@ fn is_quoted_string(text: &str) -> bool {
 ///
 /// It rejects only text that no mail system accepts. The service applies the exact grammar of a mailbox: a stricter check here might reject addresses
 /// that it accepts.
-pub(crate) fn fault(text: &str) -> Option<(&'static str, &'static str)> {
+pub(crate) fn find_fault(text: &str) -> Option<(&'static str, &'static str)> {
     let (whole, text) = (text, text.trim());
     if text.is_empty() {
         return Some(("empty", "an address must not be empty"));
@@ -103,7 +103,7 @@ pub(crate) fn fault(text: &str) -> Option<(&'static str, &'static str)> {
         return Some(("header", "an address must not contain control characters such as line breaks"));
     }
     if text.ends_with('>') {
-        let Some((name, mailbox)) = named(text) else {
+        let Some((name, mailbox)) = split_display_name(text) else {
             return Some((
                 "address",
                 "an address must be `email` or `Name <email>`: the `>` has no matching `<`",
@@ -130,7 +130,7 @@ pub(crate) fn fault(text: &str) -> Option<(&'static str, &'static str)> {
 }
 
 fn mailbox_fault(text: &str) -> Option<(&'static str, &'static str)> {
-    let mut ats = unquoted(text).filter(|(_, c)| *c == '@').map(|(at, _)| at);
+    let mut ats = unquoted_chars(text).filter(|(_, c)| *c == '@').map(|(at, _)| at);
     let at = match (ats.next(), ats.next()) {
         (Some(at), None) => at,
         (Some(_), Some(_)) if text.contains(is_separator) => {
@@ -164,11 +164,11 @@ fn find_unquoted(text: &str, wanted: char) -> Option<usize> {
 }
 
 fn find_unquoted_by(text: &str, wanted: impl Fn(char) -> bool) -> Option<usize> {
-    unquoted(text).find(|(_, c)| wanted(*c)).map(|(at, _)| at)
+    unquoted_chars(text).find(|(_, c)| wanted(*c)).map(|(at, _)| at)
 }
 
 /// Returns the characters outside `"…"`; a backslash escapes the next character.
-fn unquoted(text: &str) -> impl Iterator<Item = (usize, char)> {
+fn unquoted_chars(text: &str) -> impl Iterator<Item = (usize, char)> {
     let mut quotes = Quotes::default();
     text.char_indices().filter(move |(_, c)| quotes.is_outside(*c))
 }
@@ -230,7 +230,7 @@ mod tests {
             "@; <hi@acme.test>",
         ];
         for text in good {
-            assert_eq!(fault(text), None, "{text}");
+            assert_eq!(find_fault(text), None, "{text}");
         }
     }
 
@@ -248,8 +248,11 @@ mod tests {
             ("A\\B <a@b.c>", "\"A\\\\B\" <a@b.c>"),
             ("5\" disks <a@b.c>", "\"5\\\" disks\" <a@b.c>"),
         ] {
-            assert_eq!(quoted(given), sent);
-            assert_eq!((fault(given), fault(sent), quoted(sent)), (None, None, sent.into()));
+            assert_eq!(quote_display_name(given), sent);
+            assert_eq!(
+                (find_fault(given), find_fault(sent), quote_display_name(sent)),
+                (None, None, sent.into())
+            );
         }
         for unchanged in [
             "a@b.c",
@@ -262,7 +265,7 @@ mod tests {
             "\"a, b\"@x.test",
             "Acme, Inc hi@acme.test",
         ] {
-            assert_eq!(quoted(unchanged), unchanged);
+            assert_eq!(quote_display_name(unchanged), unchanged);
         }
     }
 
@@ -292,7 +295,7 @@ mod tests {
             ("x\0@y.test", "header"),
         ];
         for (text, code) in bad {
-            assert_eq!(fault(text).map(|(code, _)| code), Some(code), "{text:?}");
+            assert_eq!(find_fault(text).map(|(code, _)| code), Some(code), "{text:?}");
         }
     }
 }

@@ -51,7 +51,7 @@ pub const TAGS_ADVISED: usize = 75;
 /// How far ahead an email can be scheduled without a warning, in seconds: 30 days. The specification sets no limit.
 pub const SCHEDULE_SECONDS_ADVISED: u64 = 30 * 24 * 60 * 60;
 /// The attachment file extensions that cause a warning, since Resend rejects them. The specification doesn't mention them.
-pub const REFUSED_ATTACHMENT_ENDINGS: [&str; 89] = [
+pub const REJECTED_ATTACHMENT_EXTENSIONS: [&str; 89] = [
     "adp", "app", "asp", "bas", "bat", "cer", "chm", "cmd", "com", "cpl", "crt", "csh", "der", "exe", "fxp",
     "gadget", "hlp", "hta", "inf", "ins", "isp", "its", "js", "jse", "ksh", "lib", "lnk", "mad", "maf",
     "mag", "mam", "maq", "mar", "mas", "mat", "mau", "mav", "maw", "mda", "mdb", "mde", "mdt", "mdw", "mdz",

@@ -20,15 +20,16 @@ pub fn path_segment(text: &str) -> Result<String, Problem> {
     match text {
         "" => Err(Problem::new("", "empty", "an identifier in a path must not be empty")),
         "." | ".." => {
-            Err(Problem::new("", "charset", "an identifier in a path must not be `.` or `..`").found(text))
+            Err(Problem::new("", "charset", "an identifier in a path must not be `.` or `..`")
+                .with_value(text))
         }
         text => Ok(utf8_percent_encode(text, ENCODED).to_string()),
     }
 }
 
 /// Returns why `path` can't be appended to the base URL unchanged.
-pub(crate) fn fault(path: &str) -> Option<Problem> {
-    let problem = |rule: &str| Some(Problem::new("", "url", rule).found(path));
+pub(crate) fn find_fault(path: &str) -> Option<Problem> {
+    let problem = |rule: &str| Some(Problem::new("", "url", rule).with_value(path));
     if !path.starts_with('/') || path.starts_with("//") {
         return problem("a path must start with a single `/`, relative to the base URL");
     }
@@ -78,9 +79,9 @@ mod tests {
         for path in
             ["", "emails", "//evil.test/x", "/a/../b", "/a/%2E%2e/b", "/a b", "/a#b", "https://evil.test"]
         {
-            assert!(fault(path).is_some(), "{path}");
+            assert!(find_fault(path).is_some(), "{path}");
         }
-        assert!(fault("/emails/a%2Fb?limit=5").is_none());
+        assert!(find_fault("/emails/a%2Fb?limit=5").is_none());
     }
 
     proptest! {

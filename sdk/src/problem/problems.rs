@@ -9,7 +9,7 @@ use std::{
 use super::limits;
 
 /// The number of characters of an offending value that a problem quotes.
-const MAX_FOUND_CHARS: usize = 80;
+const MAX_VALUE_CHARS: usize = 80;
 
 /// A validation problem in an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +34,8 @@ impl Problem {
 
     /// Adds the offending value, truncated to 80 characters. Formatting stops there, so a large value costs no more than a small one.
     #[must_use]
-    pub fn found(mut self, what: impl fmt::Display) -> Self {
-        let mut shown = Shortened { text: String::new(), left: MAX_FOUND_CHARS };
+    pub fn with_value(mut self, what: impl fmt::Display) -> Self {
+        let mut shown = Shortened { text: String::new(), left: MAX_VALUE_CHARS };
         if write!(shown, "{what}").is_err() {
             shown.text.push('…');
         }
@@ -118,7 +118,7 @@ impl Problems {
             (Ok(()), rules) => return rules,
         };
         let places: HashSet<String> = merged.iter().map(|problem| problem.path.clone()).collect();
-        let independent = rules.list.into_iter().filter(|problem| !follows(problem, &places));
+        let independent = rules.list.into_iter().filter(|problem| !is_consequence(problem, &places));
         independent.for_each(|problem| merged.push(|| problem));
         merged.omitted += rules.omitted;
         Err(merged)
@@ -141,14 +141,14 @@ impl Problems {
     }
 
     /// Prepends problems.
-    pub(crate) fn preceded_by(self, first: Vec<Problem>) -> Self {
+    pub(crate) fn prepend(self, first: Vec<Problem>) -> Self {
         let mut all = Self { list: first, omitted: self.omitted };
         self.list.into_iter().for_each(|problem| all.push(|| problem));
         all
     }
 }
 
-fn follows(problem: &Problem, places: &HashSet<String>) -> bool {
+fn is_consequence(problem: &Problem, places: &HashSet<String>) -> bool {
     let whole = problem.path.as_str();
     let mut around = std::iter::successors(Some(whole), |path| path.rfind('/').map(|end| &path[..end]));
     let unreadable = |field: &str| places.contains(&format!("{whole}/{field}"));
@@ -229,8 +229,8 @@ mod tests {
                 }
             }
         }
-        assert_eq!(problem(0).found(Endless).found.unwrap(), format!("{}…", "é".repeat(80)));
-        assert_eq!(problem(0).found("x".repeat(80)).found.unwrap(), "x".repeat(80));
+        assert_eq!(problem(0).with_value(Endless).found.unwrap(), format!("{}…", "é".repeat(80)));
+        assert_eq!(problem(0).with_value("x".repeat(80)).found.unwrap(), "x".repeat(80));
     }
 
     #[test]

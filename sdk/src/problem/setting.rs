@@ -18,7 +18,7 @@ impl SettingsError {
         Self { setting: setting.into(), rule: rule.into(), found: None }
     }
 
-    pub(crate) fn found(mut self, found: impl Into<String>) -> Self {
+    pub(crate) fn with_value(mut self, found: impl Into<String>) -> Self {
         self.found = Some(found.into());
         self
     }

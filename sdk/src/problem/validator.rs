@@ -83,7 +83,7 @@ impl Validator {
     }
 
     /// Enters each item of the list `name` in turn.
-    pub(crate) fn each<T>(
+    pub(crate) fn for_each_item<T>(
         &mut self,
         name: &str,
         items: impl IntoIterator<Item = T>,
@@ -110,7 +110,7 @@ impl Validator {
         rule: impl Into<String>,
         found: impl fmt::Display,
     ) {
-        self.problems.push(|| Problem::new(self.path.as_str(), code, rule).found(found));
+        self.problems.push(|| Problem::new(self.path.as_str(), code, rule).with_value(found));
     }
 
     /// Reports a problem at a field.
@@ -132,14 +132,14 @@ impl Validator {
 /// Rules for fields shared by several resources.
 impl Validator {
     /// Checks a required field, which must not be blank.
-    pub(crate) fn required(&mut self, name: &str, text: &str) {
+    pub(crate) fn check_required(&mut self, name: &str, text: &str) {
         if text.trim().is_empty() {
             self.report_at(name, "required", format!("`{name}` is required"));
         }
     }
 
     /// Checks a string that must not be blank if it is set.
-    pub(crate) fn not_blank(&mut self, name: &str, text: Option<&str>) {
+    pub(crate) fn check_not_blank(&mut self, name: &str, text: Option<&str>) {
         if text.is_some_and(|text| text.trim().is_empty()) {
             self.report_at(name, "empty", format!("`{name}` must not be empty"));
         }
@@ -154,12 +154,12 @@ impl Validator {
 
     /// Checks a scheduled time.
     pub(crate) fn schedule(&mut self, when: Option<&str>) {
-        self.not_blank("scheduled_at", when);
+        self.check_not_blank("scheduled_at", when);
     }
 
     /// Checks a field that is one `email` or `Name <email>`.
     pub(crate) fn address(&mut self, name: &str, text: &str) {
-        if let Some((code, rule)) = address::fault(text) {
+        if let Some((code, rule)) = address::find_fault(text) {
             self.field(name, |v| v.report_found(code, rule, text.escape_debug()));
         }
     }
@@ -168,14 +168,14 @@ impl Validator {
     pub(crate) fn addresses(&mut self, name: &str, list: &[String]) {
         for (i, text) in list.iter().enumerate() {
             // Most addresses are valid and need no location.
-            if let Some((code, rule)) = address::fault(text) {
+            if let Some((code, rule)) = address::find_fault(text) {
                 self.field(name, |v| v.item(i, |v| v.report_found(code, rule, text.escape_debug())));
             }
         }
     }
 
     /// Checks that a string contains no control characters.
-    pub(crate) fn one_line(&mut self, name: &str, text: Option<&str>) {
+    pub(crate) fn check_one_line(&mut self, name: &str, text: Option<&str>) {
         if let Some(text) = text.filter(|text| text.contains(|c: char| c.is_ascii_control())) {
             let rule = format!("`{name}` must not contain control characters such as line breaks");
             self.field(name, |v| v.report_found("header", rule, text.escape_debug()));
@@ -183,7 +183,7 @@ impl Validator {
     }
 
     /// Checks the name and the value of an email header.
-    pub(crate) fn header(&mut self, name: &str, value: &str) {
+    pub(crate) fn check_header(&mut self, name: &str, value: &str) {
         if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':') {
             let rule = "a header name must be visible ASCII without whitespace or `:`";
             self.report_found("header", rule, name.escape_debug());
@@ -204,7 +204,7 @@ impl Validator {
     }
 
     /// Checks the key of a variable or a property at the current location.
-    pub(crate) fn key(&mut self, what: &str, key: &str) {
+    pub(crate) fn check_key(&mut self, what: &str, key: &str) {
         if key.is_empty() || !key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
             let rule = format!("a {what} key must contain only ASCII letters, digits and `_`");
             self.report_found("charset", rule, key.escape_debug());
@@ -229,7 +229,7 @@ impl Validator {
     }
 
     /// Reports unknown fields.
-    pub(crate) fn known(&mut self, fields: &Map<String, Value>, what: &str, names: &[&str]) {
+    pub(crate) fn check_known_fields(&mut self, fields: &Map<String, Value>, what: &str, names: &[&str]) {
         for name in fields.keys().filter(|name| !names.contains(&name.as_str())) {
             self.field(name, |v| {
                 v.problems.push(|| {
@@ -241,7 +241,11 @@ impl Validator {
     }
 
     /// Returns a required field.
-    pub(crate) fn needed<'a>(&mut self, fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    pub(crate) fn required_field<'a>(
+        &mut self,
+        fields: &'a Map<String, Value>,
+        name: &str,
+    ) -> Option<&'a Value> {
         let value = present(fields, name);
         if value.is_none() {
             self.report_at(name, "required", format!("`{name}` is required"));
@@ -259,7 +263,11 @@ impl Validator {
     }
 
     /// Returns a string field that must not be empty.
-    pub(crate) fn filled<'a>(&mut self, fields: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+    pub(crate) fn non_empty_text<'a>(
+        &mut self,
+        fields: &'a Map<String, Value>,
+        name: &str,
+    ) -> Option<&'a str> {
         let text = self.text(fields, name)?;
         if text.is_empty() {
             self.report_at(name, "empty", format!("`{name}` must not be empty"));
@@ -268,9 +276,13 @@ impl Validator {
     }
 
     /// Returns a required string field that must not be empty.
-    pub(crate) fn needed_text<'a>(&mut self, fields: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
-        self.needed(fields, name)?;
-        self.filled(fields, name)
+    pub(crate) fn required_text<'a>(
+        &mut self,
+        fields: &'a Map<String, Value>,
+        name: &str,
+    ) -> Option<&'a str> {
+        self.required_field(fields, name)?;
+        self.non_empty_text(fields, name)
     }
 
     /// Returns a list field; empty if absent. If it has another type, reports that and returns `None`.
@@ -286,7 +298,7 @@ impl Validator {
     }
 
     /// Checks that the current string is one of a closed set.
-    pub(crate) fn one_of(&mut self, what: &str, names: &[&str], text: &str) -> bool {
+    pub(crate) fn check_one_of(&mut self, what: &str, names: &[&str], text: &str) -> bool {
         let known = names.contains(&text);
         if !known {
             self.report_found(

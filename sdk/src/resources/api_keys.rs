@@ -166,8 +166,9 @@ impl ApiKeys<'_> {
     /// [`Error::Invalid`](crate::Error::Invalid) if the name is empty, before anything is sent.
     pub fn rename(&self, id: impl Into<ApiKeyId>, name: impl Into<String>) -> Call<Reference<ApiKeyId>> {
         let (id, named) = (id.into(), Named { name: name.into() });
-        let operation = Operation::on("api_keys.rename", Method::PATCH, "/api-keys/", id.as_str(), "");
-        Call::new(&self.client.core, operation.validated(&named).with_json(&named))
+        let operation =
+            Operation::for_record("api_keys.rename", Method::PATCH, "/api-keys/", id.as_str(), "");
+        Call::new(&self.client.core, operation.validate(&named).with_json(&named))
     }
 }
 

@@ -38,7 +38,7 @@ impl NewContactProperty {
         if self.key.is_empty() {
             v.report_at("key", "required", "`key` is required");
         } else {
-            v.field("key", |v| v.key("property", &self.key));
+            v.field("key", |v| v.check_key("property", &self.key));
         }
     }
 }
@@ -138,7 +138,7 @@ impl ContactProperties<'_> {
     pub fn create(&self, property: impl Into<NewContactProperty>) -> Call<Reference<ContactPropertyId>> {
         let property = property.into();
         let operation = Operation::new("contact_properties.create", Method::POST, "/contact-properties");
-        Call::new(&self.client.core, operation.validated(&property).with_json(&property))
+        Call::new(&self.client.core, operation.validate(&property).with_json(&property))
     }
 }
 

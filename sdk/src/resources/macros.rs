@@ -65,7 +65,7 @@ macro_rules! operations {
                     $(let $id = $id.into();)*
                     let name = concat!(stringify!($accessor), ".", stringify!($name));
                     let operation = operations!(@path name, http::Method::$method, $path);
-                    $(let operation = operation.validated($body).with_json($body);)?
+                    $(let operation = operation.validate($body).with_json($body);)?
                     <$output as $crate::resources::macros::Start>::start(self.client, operation$(.$modifier())*)
                 }
             )+
@@ -75,10 +75,10 @@ macro_rules! operations {
         $crate::call::Operation::new($name, $method, $path)
     };
     (@path $name:ident, $method:expr, [$before:literal $id:ident $($after:literal)?]) => {
-        $crate::call::Operation::on($name, $method, $before, $id.as_str(), concat!($($after)?))
+        $crate::call::Operation::for_record($name, $method, $before, $id.as_str(), concat!($($after)?))
     };
     (@path $name:ident, $method:expr, [$before:literal $outer:ident $between:literal $inner:ident $($after:literal)?]) => {
-        $crate::call::Operation::on_inner(
+        $crate::call::Operation::for_nested(
             $name,
             $method,
             ($before, $outer.as_str()),
@@ -87,7 +87,7 @@ macro_rules! operations {
         )
     };
     (@path $name:ident, $method:expr, [$a:literal $first:ident $b:literal $second:ident $c:literal $third:ident $($after:literal)?]) => {
-        $crate::call::Operation::at(
+        $crate::call::Operation::for_path(
             $name,
             $method,
             [$a, $b, $c, concat!($($after)?)],

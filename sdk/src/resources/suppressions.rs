@@ -20,7 +20,7 @@ struct Address {
 
 impl Address {
     fn validate(&self, v: &mut Validator) {
-        v.required("email", &self.email);
+        v.check_required("email", &self.email);
         if !self.email.trim().is_empty() {
             v.field("email", |v| check_address(v, &self.email));
         }
@@ -51,11 +51,11 @@ impl Batch {
     fn validate(&self, v: &mut Validator) {
         let (name, count) = match self {
             Self::Emails(emails) => {
-                v.each("emails", emails, |v, email| check_address(v, email));
+                v.for_each_item("emails", emails, |v, email| check_address(v, email));
                 ("emails", emails.len())
             }
             Self::Ids(ids) => {
-                v.each("ids", ids, |v, id| {
+                v.for_each_item("ids", ids, |v, id| {
                     if id.as_str().is_empty() {
                         v.report("empty", "an id must not be empty");
                     }
@@ -150,7 +150,7 @@ impl Suppressions<'_> {
     pub fn add(&self, email: impl Into<String>) -> Call<Reference<SuppressionId>> {
         let address = Address { email: email.into() };
         let operation = Operation::new("suppressions.add", Method::POST, "/suppressions").idempotent();
-        Call::new(&self.client.core, operation.validated(&address).with_json(&address))
+        Call::new(&self.client.core, operation.validate(&address).with_json(&address))
     }
 
     /// Adds 1 to 100 addresses, either all or none: `POST /suppressions/batch/add`. It can be repeated, like [`add`](Self::add).
@@ -160,7 +160,7 @@ impl Suppressions<'_> {
     pub fn add_batch<T: Into<String>>(&self, emails: impl IntoIterator<Item = T>) -> Call<AddedSuppressions> {
         let batch = Batch::Emails(emails.into_iter().map(Into::into).collect());
         let operation = Operation::new("suppressions.add_batch", Method::POST, "/suppressions/batch/add");
-        Call::new(&self.client.core, operation.idempotent().validated(&batch).with_json(&batch))
+        Call::new(&self.client.core, operation.idempotent().validate(&batch).with_json(&batch))
     }
 
     /// Removes 1 to 100 addresses: `POST /suppressions/batch/remove`. Addresses that aren't on the list are ignored.
@@ -190,7 +190,7 @@ impl Suppressions<'_> {
     fn remove_all(self, batch: &Batch) -> Call<RemovedSuppressions> {
         let operation =
             Operation::new("suppressions.remove_batch", Method::POST, "/suppressions/batch/remove");
-        Call::new(&self.client.core, operation.idempotent().validated(batch).with_json(batch))
+        Call::new(&self.client.core, operation.idempotent().validate(batch).with_json(batch))
     }
 }
 

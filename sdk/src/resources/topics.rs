@@ -26,7 +26,7 @@ input! {
 
 impl NewTopic {
     fn validate(&self, v: &mut Validator) {
-        v.required("name", &self.name);
+        v.check_required("name", &self.name);
         v.max_length("name", Some(&self.name), limits::TOPIC_NAME_CHARS);
         v.field("default_subscription", |v| check_subscription(v, &self.default_subscription));
         v.max_length("description", self.description.as_deref(), limits::TOPIC_DESCRIPTION_CHARS);
@@ -60,7 +60,7 @@ patch! {
 
 impl TopicPatch {
     fn validate(&self, v: &mut Validator) {
-        v.not_blank("name", self.name.text());
+        v.check_not_blank("name", self.name.text());
         v.max_length("name", self.name.text(), limits::TOPIC_NAME_CHARS);
         v.max_length("description", self.description.text(), limits::TOPIC_DESCRIPTION_CHARS);
         check_visibility(v, self.visibility.value());

@@ -34,7 +34,7 @@ pub fn record<T: DeserializeOwned + Serialize>(json: impl Into<Value>) -> T {
         let written = record.as_ref().ok().and_then(|record| serde_json::to_value(record).ok());
         (record, written)
     });
-    unknown(&json, &written.unwrap_or_default(), "", &mut problems);
+    collect_unknown(&json, &written.unwrap_or_default(), "", &mut problems);
     match record {
         Err(error) => panic!("not a {name}: {error}"),
         Ok(_) if !problems.is_empty() => panic!("not a {name}: {}", problems.join("; ")),
@@ -43,12 +43,12 @@ pub fn record<T: DeserializeOwned + Serialize>(json: impl Into<Value>) -> T {
 }
 
 /// Collects the given fields that aren't part of the record. Every object may contain its type as `object`.
-fn unknown(given: &Value, written: &Value, path: &str, problems: &mut Vec<String>) {
+fn collect_unknown(given: &Value, written: &Value, path: &str, problems: &mut Vec<String>) {
     match (given, written) {
         (Value::Object(given), Value::Object(written)) => {
             for (name, value) in given {
                 match written.get(name) {
-                    Some(known) => unknown(value, known, &format!("{path}/{name}"), problems),
+                    Some(known) => collect_unknown(value, known, &format!("{path}/{name}"), problems),
                     None if name == "object" || value.is_null() || *value == Value::Array(Vec::new()) => {}
                     None => problems.push(format!("unknown field `{path}/{name}`")),
                 }
@@ -56,7 +56,7 @@ fn unknown(given: &Value, written: &Value, path: &str, problems: &mut Vec<String
         }
         (Value::Array(given), Value::Array(written)) => {
             for (index, (given, written)) in given.iter().zip(written).enumerate() {
-                unknown(given, written, &format!("{path}/{index}"), problems);
+                collect_unknown(given, written, &format!("{path}/{index}"), problems);
             }
         }
         _ => {}

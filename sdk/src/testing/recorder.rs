@@ -64,11 +64,11 @@ impl<T: Transport> Transport for Recorder<T> {
         request: TransportRequest,
     ) -> BoxFuture<'_, Result<Response<ResponseBody>, TransportError>> {
         Box::pin(async move {
-            let sent = Expected::before(&request);
+            let sent = Expected::from_transport(&request);
             let response = match self.transport.send(request).await {
                 Ok(response) => response,
                 Err(error) => {
-                    self.record(|recording| recording.failed(sent, &error));
+                    self.record(|recording| recording.push_failure(sent, &error));
                     return Err(error);
                 }
             };
@@ -76,7 +76,7 @@ impl<T: Transport> Transport for Recorder<T> {
             let body = body.collect(usize::MAX, None).await;
             let response = Response::from_parts(head, body.bytes);
             let cut = body.missing.as_ref().map(TransportError::kind);
-            self.record(|recording| recording.answered(sent, &response, cut));
+            self.record(|recording| recording.push_response(sent, &response, cut));
             Ok(response.map(|bytes: Bytes| match body.missing {
                 None => ResponseBody::from(bytes),
                 Some(error) => ResponseBody::stream(stream::iter([Ok(bytes), Err(error)])),

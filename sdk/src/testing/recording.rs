@@ -80,27 +80,27 @@ impl Recording {
 
     /// Returns the requests, each with its reply.
     pub(super) fn exchanges(&self) -> impl Iterator<Item = (Expected, Reply)> {
-        self.exchanges.iter().map(|exchange| (exchange.request.clone(), exchange.result.reply()))
+        self.exchanges.iter().map(|exchange| (exchange.request.clone(), exchange.result.to_reply()))
     }
 
     /// Adds a failed exchange.
-    pub(super) fn failed(&mut self, request: Expected, error: &TransportError) {
+    pub(super) fn push_failure(&mut self, request: Expected, error: &TransportError) {
         let result = Received::Failure { delivery: error.delivery(), kind: error.kind() };
         self.exchanges.push(Exchange { request, result });
     }
 
     /// Adds an exchange with a response, whose body may be truncated.
-    pub(super) fn answered(
+    pub(super) fn push_response(
         &mut self,
         request: Expected,
         response: &Response<Bytes>,
         cut: Option<TransportErrorKind>,
     ) {
-        let headers = response.headers().iter().filter_map(header);
+        let headers = response.headers().iter().filter_map(recorded_header);
         let result = Received::Response {
             status: response.status().as_u16(),
             headers: headers.collect(),
-            body: Body::of(response.body()),
+            body: Body::from_bytes(response.body()),
             cut,
         };
         self.exchanges.push(Exchange { request, result });
@@ -108,22 +108,22 @@ impl Recording {
 }
 
 impl Received {
-    fn reply(&self) -> Reply {
+    fn to_reply(&self) -> Reply {
         match self {
             Self::Failure { delivery, kind } => Reply::failure(*delivery, *kind),
             Self::Response { status, headers, body, cut } => {
                 let reply = Reply::bytes(*status, body.bytes());
                 let reply = headers.iter().fold(reply, |reply, (name, value)| reply.header(name, value));
-                if let Some(kind) = cut { reply.cut(*kind) } else { reply }
+                if let Some(kind) = cut { reply.cut_off(*kind) } else { reply }
             }
         }
     }
 }
 
 impl Body {
-    fn of(bytes: &[u8]) -> Self {
+    fn from_bytes(bytes: &[u8]) -> Self {
         match (serde_json::from_slice(bytes), std::str::from_utf8(bytes)) {
-            (Ok(json), _) => Self::Json(redacted(json)),
+            (Ok(json), _) => Self::Json(redact(json)),
             (_, Ok(text)) => Self::Text(text.to_owned()),
             _ => Self::Base64(STANDARD.encode(bytes)),
         }
@@ -139,7 +139,7 @@ impl Body {
 }
 
 /// Returns a header if the client reads it and it contains no secret.
-fn header((name, value): (&http::HeaderName, &http::HeaderValue)) -> Option<(String, String)> {
+fn recorded_header((name, value): (&http::HeaderName, &http::HeaderValue)) -> Option<(String, String)> {
     const READ: [&str; 10] = [
         "accept-ranges",
         "content-range",
@@ -175,12 +175,12 @@ impl Expected {
     }
 
     /// Describes a request as sent.
-    pub(super) fn of(request: &RecordedRequest) -> Self {
+    pub(super) fn from_recorded(request: &RecordedRequest) -> Self {
         Self::describe(&request.method, &request.url, &request.headers, Some(&request.body))
     }
 
     /// Describes a request about to be sent. A body in several pieces, as with attachments, isn't recorded.
-    pub(super) fn before(request: &TransportRequest) -> Self {
+    pub(super) fn from_transport(request: &TransportRequest) -> Self {
         let body = request.body.as_bytes();
         Self::describe(&request.method, &request.url, &request.headers, body.as_deref())
     }
@@ -195,7 +195,7 @@ impl Expected {
             });
             expected.query =
                 Some(form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish());
-            expected.json = body.and_then(|body| serde_json::from_slice(body).ok()).map(redacted);
+            expected.json = body.and_then(|body| serde_json::from_slice(body).ok()).map(redact);
         }
         expected
     }
@@ -227,17 +227,17 @@ fn is_secret(name: &str) -> bool {
     NAMES.contains(&name) || name.ends_with("_token") || name.ends_with("_secret")
 }
 
-fn redacted(json: Value) -> Value {
+fn redact(json: Value) -> Value {
     match json {
         Value::Object(fields) => {
             let fields = fields.into_iter().map(|(name, value)| {
                 let value =
-                    if value.is_string() && is_secret(&name) { REDACTED.into() } else { redacted(value) };
+                    if value.is_string() && is_secret(&name) { REDACTED.into() } else { redact(value) };
                 (name, value)
             });
             fields.collect()
         }
-        Value::Array(items) => items.into_iter().map(redacted).collect(),
+        Value::Array(items) => items.into_iter().map(redact).collect(),
         Value::String(text) => match Url::parse(&text) {
             Ok(mut url) if url.query().is_some() => {
                 url.set_query(None);
@@ -287,12 +287,12 @@ mod tests {
             Reply::json(200, json!({"id": "e1"}))
                 .header("set-cookie", "sentinel")
                 .header("ratelimit-limit", "2"),
-            Reply::lost(),
+            Reply::connection_lost(),
             Reply::json(201, json!({"id": "k1", "token": "re_sentinel_2"})),
             Reply::bytes(200, vec![0_u8, 159, 146, 150]),
             Reply::error(404, "not_found"),
             Reply::json(200, emails),
-            Reply::bytes(200, "{\"id\":").cut(TransportErrorKind::Closed),
+            Reply::bytes(200, "{\"id\":").cut_off(TransportErrorKind::Closed),
         ])
     }
 

@@ -51,7 +51,7 @@ impl Reply {
     pub fn bytes(status: u16, body: impl Into<Bytes>) -> Self {
         let Ok(status) = StatusCode::from_u16(status) else { panic!("{status} isn't an HTTP status") };
         let (headers, body) = (HeaderMap::new(), body.into());
-        Self::of(Action::Respond { status, headers, body, end: End::Complete })
+        Self::new(Action::Respond { status, headers, body, end: End::Complete })
     }
 
     /// Creates an API error response with this error name, such as `rate_limit_exceeded`.
@@ -65,23 +65,23 @@ impl Reply {
 
     /// Fails the request without a response.
     pub fn failure(delivery: RequestDelivery, kind: TransportErrorKind) -> Self {
-        Self::of(Action::Fail(delivery, kind))
+        Self::new(Action::Fail(delivery, kind))
     }
 
     /// Refuses the connection: nothing was sent.
-    pub fn refused() -> Self {
+    pub fn connection_refused() -> Self {
         Self::failure(RequestDelivery::NotSent, TransportErrorKind::Connect)
     }
 
     /// Breaks the connection before the response: the service may have acted.
-    pub fn lost() -> Self {
+    pub fn connection_lost() -> Self {
         Self::failure(RequestDelivery::Unknown, TransportErrorKind::Closed)
     }
 
     /// Doesn't respond until a timeout ends the attempt: either the request was sent, or the connection is never established
     /// ([`RequestDelivery::NotSent`]).
     pub fn stall(delivery: RequestDelivery) -> Self {
-        Self::of(Action::Stall(delivery))
+        Self::new(Action::Stall(delivery))
     }
 
     /// Adds a header to a response.
@@ -102,35 +102,35 @@ impl Reply {
 
     /// Breaks the connection after the response's bytes, before its body is complete.
     #[must_use]
-    pub fn cut(self, kind: TransportErrorKind) -> Self {
-        self.ends(End::Fails(kind))
+    pub fn cut_off(self, kind: TransportErrorKind) -> Self {
+        self.with_end(End::Fails(kind))
     }
 
     /// Sends nothing after the response's bytes, although its body isn't complete.
     #[must_use]
-    pub fn unfinished(self) -> Self {
-        self.ends(End::Stalls)
+    pub fn incomplete(self) -> Self {
+        self.with_end(End::Stalls)
     }
 
     /// Delays the reply, using Tokio's clock.
     #[must_use]
-    pub fn after(mut self, delay: Duration) -> Self {
+    pub fn with_delay(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
     }
 
     /// Uses this reply for all later requests as well.
     #[must_use]
-    pub fn repeated(mut self) -> Self {
+    pub fn repeat(mut self) -> Self {
         self.repeated = true;
         self
     }
 
-    fn of(action: Action) -> Self {
+    fn new(action: Action) -> Self {
         Self { action, delay: Duration::ZERO, repeated: false }
     }
 
-    fn ends(mut self, how: End) -> Self {
+    fn with_end(mut self, how: End) -> Self {
         if let Action::Respond { end, .. } = &mut self.action {
             *end = how;
         }
@@ -147,16 +147,16 @@ impl Reply {
             self.action,
             Action::Fail(RequestDelivery::NotSent, _) | Action::Stall(RequestDelivery::NotSent)
         );
-        request.connecting();
+        request.report_connecting();
         if reaches {
-            request.uploaded(sent);
+            request.report_uploaded(sent);
         }
         if !self.delay.is_zero() {
             crate::clock::sleep(self.delay).await;
         }
         match self.action {
             Action::Respond { status, headers, body, end } => {
-                let mut response = Response::new(ended(body, end));
+                let mut response = Response::new(ended_body(body, end));
                 *response.status_mut() = status;
                 *response.headers_mut() = headers;
                 Ok(response)
@@ -167,7 +167,7 @@ impl Reply {
     }
 }
 
-fn ended(body: Bytes, end: End) -> ResponseBody {
+fn ended_body(body: Bytes, end: End) -> ResponseBody {
     let start = stream::iter(Some(Ok(body.clone())).filter(|_| !body.is_empty()));
     match end {
         End::Complete => ResponseBody::from(body),

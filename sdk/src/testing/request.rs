@@ -35,7 +35,7 @@ impl RecordedRequest {
     /// Reads a request with its body.
     pub(super) async fn read(request: &TransportRequest) -> Result<Self, TransportError> {
         let pieces: Vec<Bytes> = request.body.stream().try_collect().await.map_err(|error| {
-            TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Body).caused_by(error)
+            TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Body).with_source(error)
         })?;
         Ok(Self {
             method: request.method.clone(),

@@ -49,12 +49,12 @@ type Function = Arc<Mutex<dyn FnMut(&RecordedRequest) -> Reply + Send>>;
 impl ScriptedTransport {
     /// Creates a script of replies to any requests, in order of arrival.
     pub fn new(replies: impl IntoIterator<Item = Reply>) -> Self {
-        Self(Arc::default()).with(None, Source::queue(replies))
+        Self(Arc::default()).with_source(None, Source::queue(replies))
     }
 
     /// Creates a script that computes each reply from its request.
     pub fn from_fn(reply: impl FnMut(&RecordedRequest) -> Reply + Send + 'static) -> Self {
-        Self(Arc::default()).with(None, Source::Function(Arc::new(Mutex::new(reply))))
+        Self(Arc::default()).with_source(None, Source::Function(Arc::new(Mutex::new(reply))))
     }
 
     /// Creates a script from recorded exchanges. Each request gets the recorded response of the first unused exchange with the same method, path,
@@ -62,14 +62,14 @@ impl ScriptedTransport {
     pub fn replay(recording: &Recording) -> Self {
         let script = Self(Arc::default());
         let rules = recording.exchanges().map(|(expected, reply)| (Some(expected), Source::queue([reply])));
-        rules.fold(script, |script, (expected, source)| script.with(expected, source))
+        rules.fold(script, |script, (expected, source)| script.with_source(expected, source))
     }
 
     /// Adds replies to requests with this method and path, in order of arrival. A `*` in the path matches one segment; the path includes the base
     /// URL's path. These replies take precedence over those of [`new`](Self::new).
     #[must_use]
-    pub fn on(self, method: &str, path: &str, replies: impl IntoIterator<Item = Reply>) -> Self {
-        self.with(Some(Expected::new(method, path)), Source::queue(replies))
+    pub fn reply_to(self, method: &str, path: &str, replies: impl IntoIterator<Item = Reply>) -> Self {
+        self.with_source(Some(Expected::new(method, path)), Source::queue(replies))
     }
 
     /// Returns a client with this transport, the base URL `https://api.example.com` and the API key `re_test`.
@@ -94,14 +94,14 @@ impl ScriptedTransport {
     #[track_caller]
     pub fn finish(&self) -> Vec<RecordedRequest> {
         let script = self.script();
-        let (unused, unexpected) = (script.unused().join("; "), script.unexpected.join("; "));
+        let (unused, unexpected) = (script.unused_replies().join("; "), script.unexpected.join("; "));
         drop(script);
         assert!(unexpected.is_empty(), "{unexpected}");
         assert!(unused.is_empty(), "replies that were not used: {unused}");
         self.take_requests()
     }
 
-    fn with(self, expected: Option<Expected>, source: Source) -> Self {
+    fn with_source(self, expected: Option<Expected>, source: Source) -> Self {
         self.script().rules.push(Rule { expected, source });
         self
     }
@@ -114,12 +114,12 @@ impl ScriptedTransport {
     fn reply(&self, request: &RecordedRequest) -> Reply {
         let mut script = self.script();
         script.requests.push(request.clone());
-        let sent = Expected::of(request);
+        let sent = Expected::from_recorded(request);
         let function = match script.next(&sent) {
             Some(Next::Reply(reply)) => return reply,
             Some(Next::Function(function)) => function,
             None => {
-                let message = script.surprise(&sent);
+                let message = script.unexpected_request(&sent);
                 script.unexpected.push(message.clone());
                 drop(script);
                 panic!("{message}");
@@ -147,7 +147,7 @@ impl Script {
         matching.chain(any).find_map(|rule| rule.source.next())
     }
 
-    fn unused(&self) -> Vec<String> {
+    fn unused_replies(&self) -> Vec<String> {
         let left = self.rules.iter().filter_map(|rule| {
             let Source::Queue(replies) = &rule.source else { return None };
             let expected =
@@ -157,8 +157,8 @@ impl Script {
         left.collect()
     }
 
-    fn surprise(&self, sent: &Expected) -> String {
-        let left = self.unused();
+    fn unexpected_request(&self, sent: &Expected) -> String {
+        let left = self.unused_replies();
         let left = if left.is_empty() { "no reply is left".to_owned() } else { left.join("; ") };
         format!("unexpected {sent}; expected: {left}")
     }
@@ -199,7 +199,9 @@ impl Transport for ScriptedTransport {
 
 impl fmt::Debug for ScriptedTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScriptedTransport").field("unused", &self.script().unused()).finish_non_exhaustive()
+        f.debug_struct("ScriptedTransport")
+            .field("unused", &self.script().unused_replies())
+            .finish_non_exhaustive()
     }
 }
 
@@ -228,10 +230,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn replies_come_by_method_and_path_before_those_in_order() {
         let found = json!({"id": "e7", "to": [], "from": "a@x.test", "created_at": "2026-11-21T04:46:00Z", "subject": "s"});
-        let script = ScriptedTransport::new([Reply::json(200, json!({"id": "e1"}))]).on(
+        let script = ScriptedTransport::new([Reply::json(200, json!({"id": "e1"}))]).reply_to(
             "GET",
             "/emails/*",
-            [Reply::error(503, "service_unavailable"), Reply::json(200, found).repeated()],
+            [Reply::error(503, "service_unavailable"), Reply::json(200, found).repeat()],
         );
         let client = script.client();
         for _ in 0..3 {
@@ -244,7 +246,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_unexpected_request_fails_the_test_even_if_its_panic_is_lost() {
-        let script = ScriptedTransport::new([]).on("GET", "/emails/*", [Reply::lost()]);
+        let script = ScriptedTransport::new([]).reply_to("GET", "/emails/*", [Reply::connection_lost()]);
         let client = script.client();
         let lost = tokio::spawn(async move { client.emails().send(&email()).await }).await;
         assert!(lost.unwrap_err().is_panic());
@@ -258,7 +260,7 @@ mod tests {
 
     #[test]
     fn unused_replies_fail_the_test() {
-        let script = ScriptedTransport::new([Reply::lost(), Reply::error(503, "")]);
+        let script = ScriptedTransport::new([Reply::connection_lost(), Reply::error(503, "")]);
         let message = message(|| drop(script.finish()));
         assert_eq!(message, "replies that were not used: any request: [failure Closed (Unknown), 503]");
     }
@@ -280,7 +282,7 @@ mod tests {
     async fn a_reply_is_delayed_by_the_paused_clock_and_computed_from_its_request() {
         let script = ScriptedTransport::from_fn(|request| {
             let id = request.json()["subject"].clone();
-            Reply::json(200, json!({"id": id})).after(Duration::from_secs(5))
+            Reply::json(200, json!({"id": id})).with_delay(Duration::from_secs(5))
         });
         let start = tokio::time::Instant::now();
         let accepted = script.client().emails().send(&email()).await.unwrap();
@@ -306,7 +308,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_response_that_is_cut_or_never_ends_is_not_a_success() {
         let start = || Reply::bytes(200, r#"{"id":"#);
-        for reply in [start().cut(TransportErrorKind::Closed), start().unfinished()] {
+        for reply in [start().cut_off(TransportErrorKind::Closed), start().incomplete()] {
             let script = ScriptedTransport::new([reply]);
             let error =
                 script.client().emails().send(&email()).retry(RetryPolicy::never()).await.unwrap_err();

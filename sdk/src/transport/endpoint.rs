@@ -10,22 +10,22 @@ pub(crate) fn base_url(given: &str, allow_plain_http: bool) -> Result<Url, Setti
         return Err(wrong("is missing; set the service's URL, such as https://api.example.com"));
     }
     let url = Url::parse(given)
-        .map_err(|_| wrong("must be an absolute URL such as https://api.example.com").found(given))?;
+        .map_err(|_| wrong("must be an absolute URL such as https://api.example.com").with_value(given))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(wrong("must start with https:// or http://").found(url.scheme()));
+        return Err(wrong("must start with https:// or http://").with_value(url.scheme()));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(wrong("must not contain a username or password"));
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err(wrong("must not contain a query or a fragment").found(given));
+        return Err(wrong("must not contain a query or a fragment").with_value(given));
     }
     if url.host().is_none() {
-        return Err(wrong("must have a host").found(given));
+        return Err(wrong("must have a host").with_value(given));
     }
     if url.scheme() == "http" && !is_loopback(&url) && !allow_plain_http {
         let rule = "must use https; plain http to a host other than loopback has to be allowed explicitly";
-        return Err(wrong(rule).found(given));
+        return Err(wrong(rule).with_value(given));
     }
     Ok(url)
 }
@@ -42,18 +42,18 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
 
 /// Parses a URL to which secrets may be sent: https, or http for a loopback address, with only a host, port and path.
 #[cfg(feature = "oauth")]
-pub(crate) fn address(given: &str) -> Result<Url, SettingsError> {
+pub(crate) fn parse_secure_url(given: &str) -> Result<Url, SettingsError> {
     base_url(given, false)
 }
 
 /// Parses an endpoint of an authorization server, which may have a query (RFC 6749, 3.1 and 3.2).
 #[cfg(feature = "oauth")]
-pub(crate) fn oauth(given: &str) -> Result<Url, SettingsError> {
+pub(crate) fn parse_oauth_url(given: &str) -> Result<Url, SettingsError> {
     let (before, query) =
         given.split_once('?').map_or((given, None), |(before, query)| (before, Some(query)));
-    let mut url = address(before)?;
+    let mut url = parse_secure_url(before)?;
     if query.is_some_and(|query| query.contains('#')) {
-        return Err(SettingsError::new("base_url", "must not contain a fragment").found(given));
+        return Err(SettingsError::new("base_url", "must not contain a fragment").with_value(given));
     }
     url.set_query(query);
     Ok(url)

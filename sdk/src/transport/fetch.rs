@@ -61,7 +61,7 @@ async fn send(
     let mut body = BytesMut::new();
     let mut pieces = pin!(request.body.stream());
     while let Some(piece) = pieces.try_next().await.map_err(|error| {
-        TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Body).caused_by(error)
+        TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Body).with_source(error)
     })? {
         body.extend_from_slice(&piece);
     }
@@ -72,26 +72,26 @@ async fn send(
     // Upload progress isn't visible here.
     let limit = idle.saturating_add(Duration::from_secs(total / MIN_BYTES_PER_SECOND));
     let answer = timeout(limit, client.execute(outgoing)).await;
-    let mut response = answer.map_err(|_| silent())?.map_err(failed)?;
+    let mut response = answer.map_err(|_| timeout_error())?.map_err(fetch_error)?;
     if request.url != *response.url() {
         return Err(TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Other)
-            .caused_by("the service redirected the request"));
+            .with_source("the service redirected the request"));
     }
     let mut head = http::Response::new(());
     *head.status_mut() = response.status();
     std::mem::swap(head.headers_mut(), response.headers_mut());
     let chunks = stream::try_unfold(Box::pin(response.bytes_stream()), move |mut chunks| async move {
-        let next = timeout(idle, chunks.try_next()).await.map_err(|_| silent())?;
-        Ok(next.map_err(failed)?.map(|chunk| (chunk, chunks)))
+        let next = timeout(idle, chunks.try_next()).await.map_err(|_| timeout_error())?;
+        Ok(next.map_err(fetch_error)?.map(|chunk| (chunk, chunks)))
     });
     Ok(head.map(|()| ResponseBody::stream(SendWrapper::new(Box::pin(chunks)))))
 }
 
-fn silent() -> TransportError {
+fn timeout_error() -> TransportError {
     TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Timeout)
 }
 
-fn failed(error: reqwest::Error) -> TransportError {
+fn fetch_error(error: reqwest::Error) -> TransportError {
     let delivery = if error.is_builder() { RequestDelivery::NotSent } else { RequestDelivery::Unknown };
-    TransportError::new(delivery, TransportErrorKind::Other).caused_by(error.without_url())
+    TransportError::new(delivery, TransportErrorKind::Other).with_source(error.without_url())
 }

@@ -38,7 +38,7 @@ impl ProxyVariables {
     }
 
     /// Uses this proxy instead of the environment's, with the exceptions in `NO_PROXY`.
-    pub(super) fn given(proxy: &str) -> Self {
+    pub(super) fn with_proxy(proxy: &str) -> Self {
         let no_proxy =
             |name: &str| name.eq_ignore_ascii_case("NO_PROXY").then(|| env::var_os(name)).flatten();
         Self { all: Some(("the setting `proxy`", proxy.into())), ..Self::read(no_proxy) }
@@ -75,12 +75,12 @@ impl ProxyVariables {
 
     /// Rejects a malformed variable that would apply to `url`.
     pub(super) fn check(&self, url: &Url) -> Result<(), SettingsError> {
-        self.applying_to(url).map_or(Ok(()), |(name, value)| check(name, value))
+        self.variable_for(url).map_or(Ok(()), |(name, value)| check(name, value))
     }
 
     /// Returns the variable that applies to `url` and its proxy, without a password.
-    pub(super) fn proxy_of(&self, url: &Url) -> Option<(&'static str, String)> {
-        self.applying_to(url).map(|(name, value)| (*name, masked(&value.to_string_lossy())))
+    pub(super) fn proxy_for(&self, url: &Url) -> Option<(&'static str, String)> {
+        self.variable_for(url).map(|(name, value)| (*name, mask_credentials(&value.to_string_lossy())))
     }
 
     /// Returns whether `NO_PROXY` excludes `url` with an entry that reqwest doesn't support.
@@ -92,7 +92,7 @@ impl ProxyVariables {
         entries.any(|(proxied, _)| excludes(proxied))
     }
 
-    fn applying_to(&self, url: &Url) -> Option<&(&'static str, OsString)> {
+    fn variable_for(&self, url: &Url) -> Option<&(&'static str, OsString)> {
         let uri = url.as_str().parse().ok()?;
         if self.is_cgi || self.proxied.intercept(&uri).is_none() || self.excludes(url) {
             return None;
@@ -105,17 +105,17 @@ impl ProxyVariables {
 
 fn check(name: &str, value: &OsStr) -> Result<(), SettingsError> {
     let wrong = |rule: &str| SettingsError::new(name, rule);
-    let Some(value) = value.to_str() else { return Err(wrong(RULE).found("a value that isn't UTF-8")) };
-    let found = || format!("{:?}", masked(value));
+    let Some(value) = value.to_str() else { return Err(wrong(RULE).with_value("a value that isn't UTF-8")) };
+    let found = || format!("{:?}", mask_credentials(value));
     let absolute = if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
     let url = Url::parse(&absolute).ok();
     match url.as_ref().map_or("", Url::scheme) {
         "http" | "https" if is_usable(value) => Ok(()),
         "socks4" | "socks4a" | "socks5" | "socks5h" if cfg!(feature = "socks") && is_usable(value) => Ok(()),
         "socks4" | "socks4a" | "socks5" | "socks5h" if !cfg!(feature = "socks") => {
-            Err(wrong(&format!("{RULE}; SOCKS proxies aren't supported")).found(found()))
+            Err(wrong(&format!("{RULE}; SOCKS proxies aren't supported")).with_value(found()))
         }
-        _ => Err(wrong(RULE).found(found())),
+        _ => Err(wrong(RULE).with_value(found())),
     }
 }
 
@@ -128,7 +128,7 @@ fn is_usable(value: &str) -> bool {
 }
 
 /// Returns the value without the user, the password, and anything that may be a password.
-fn masked(value: &str) -> String {
+fn mask_credentials(value: &str) -> String {
     let (scheme, rest) = match value.split_once("://") {
         Some((scheme, rest)) => (&value[..scheme.len() + 3], rest),
         None => ("", value),

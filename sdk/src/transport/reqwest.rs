@@ -39,7 +39,7 @@ use super::{
 ///
 /// use idempost::{Client, transport::ReqwestTransport};
 ///
-/// let transport = Arc::new(ReqwestTransport::configured(move |http| {
+/// let transport = Arc::new(ReqwestTransport::with_config(move |http| {
 ///     http.add_root_certificate(ca.clone()).pool_max_idle_per_host(4)
 /// }));
 /// let client = Client::builder()
@@ -77,7 +77,7 @@ enum Route {
 }
 
 impl Route {
-    fn to(url: &url::Url) -> Self {
+    fn for_url(url: &url::Url) -> Self {
         match is_loopback(url) {
             false => Self::Remote,
             true if url.scheme() == "http" => Self::LoopbackPlain,
@@ -95,7 +95,7 @@ impl ReqwestTransport {
     /// Creates a transport with custom reqwest settings, such as a proxy, a CA, or connection pool limits. `configure` runs once per internal client
     /// (pooled or not, remote or loopback); redirects and retries are disabled afterwards. A malformed proxy variable in the environment is an error
     /// even if `configure` sets another proxy.
-    pub fn configured(
+    pub fn with_config(
         configure: impl Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + Sync + 'static,
     ) -> Self {
         Self { configure: Some(Box::new(configure)), ..Self::default() }
@@ -106,17 +106,18 @@ impl ReqwestTransport {
     #[must_use]
     pub fn proxy(self, url: impl Into<String>) -> Self {
         let url = url.into();
-        let variables = OnceLock::from(ProxyVariables::given(&url));
+        let variables = OnceLock::from(ProxyVariables::with_proxy(&url));
         Self { proxy: Some(url), proxy_variables: variables, ..self }
     }
 
     /// Returns the proxy used for requests to this URL, without its password, and the variable or setting that it comes from. `None` if requests are
     /// sent directly.
     ///
-    /// Proxies set in [`configured`](Self::configured) are unknown here.
-    pub fn proxy_of(&self, url: &url::Url) -> Option<(String, &'static str)> {
+    /// Proxies set in [`with_config`](Self::with_config) are unknown here.
+    pub fn proxy_for(&self, url: &url::Url) -> Option<(String, &'static str)> {
         let variables = self.proxy_variables.get_or_init(ProxyVariables::from_env);
-        let (name, proxy) = variables.proxy_of(url).filter(|_| matches!(Route::to(url), Route::Remote))?;
+        let (name, proxy) =
+            variables.proxy_for(url).filter(|_| matches!(Route::for_url(url), Route::Remote))?;
         Some((proxy, name))
     }
 
@@ -126,13 +127,13 @@ impl ReqwestTransport {
 
     fn client(&self, url: &url::Url, new_connection: bool) -> Result<Pooled, TransportError> {
         if let Some(client) = &self.given {
-            return Ok(Pooled::given(client.clone()));
+            return Ok(Pooled::from_client(client.clone()));
         }
-        let mut route = Route::to(url);
+        let mut route = Route::for_url(url);
         if matches!(route, Route::Remote) {
             let variables = self.proxy_variables.get_or_init(ProxyVariables::from_env);
             variables.check(url).map_err(|error| {
-                TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Settings).caused_by(error)
+                TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Settings).with_source(error)
             })?;
             if variables.excludes(url) {
                 route = Route::Direct;
@@ -140,7 +141,7 @@ impl ReqwestTransport {
         }
         let pool = &self.pools[2 * route as usize + usize::from(new_connection)];
         pool.get(|| self.build(route, new_connection)).map_err(|error| {
-            TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other).caused_by(error)
+            TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other).with_source(error)
         })
     }
 
@@ -149,8 +150,8 @@ impl ReqwestTransport {
         if error.delivery() != RequestDelivery::NotSent {
             return error;
         }
-        let variables = self.proxy_variables.get().filter(|_| matches!(Route::to(url), Route::Remote));
-        let variable = variables.and_then(|variables| variables.proxy_of(url));
+        let variables = self.proxy_variables.get().filter(|_| matches!(Route::for_url(url), Route::Remote));
+        let variable = variables.and_then(|variables| variables.proxy_for(url));
         failure::through_proxy(error, variable, self.configure.is_some() && self.proxy.is_none())
     }
 
@@ -200,7 +201,7 @@ pub fn install_crypto_provider() {
 }
 
 /// Uses an existing client. Redirects and retries must be disabled; a response from a URL other than the requested one is reported as an error. Token
-/// requests require a new connection, which such a client opens only if its pool is empty: prefer [`configured`](ReqwestTransport::configured) for
+/// requests require a new connection, which such a client opens only if its pool is empty: prefer [`with_config`](ReqwestTransport::with_config) for
 /// sessions.
 impl From<reqwest::Client> for ReqwestTransport {
     fn from(client: reqwest::Client) -> Self {
@@ -223,28 +224,28 @@ impl Transport for ReqwestTransport {
             let pooled = self.client(&request.url, request.new_connection)?;
             let idle = request.idle_timeout;
             let answer = {
-                let unanswered = Unanswered::of(&pooled);
+                let unanswered = Unanswered::new(&pooled);
                 let answer = upload::send(pooled.client(), &mut request).await;
                 if answer.as_ref().err().is_none_or(|error| error.kind() != TransportErrorKind::Timeout) {
-                    unanswered.settled();
+                    unanswered.finish();
                 }
                 answer
             };
             let mut response = answer.map_err(|error| self.with_proxy(error, &request.url))?;
             if self.given.is_some() && request.url != *response.url() {
                 return Err(TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Other)
-                    .caused_by(
+                    .with_source(
                         "the given reqwest client follows redirects; build it with `Policy::none()`",
                     ));
             }
             let mut head = http::Response::new(());
             *head.status_mut() = response.status();
             std::mem::swap(head.headers_mut(), response.headers_mut());
-            Ok(head.map(|()| ResponseBody::stream(Chunks::of(response, pooled, idle))))
+            Ok(head.map(|()| ResponseBody::stream(Chunks::new(response, pooled, idle))))
         })
     }
 }
 
-fn silent() -> TransportError {
+fn idle_timeout_error() -> TransportError {
     TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Timeout)
 }

@@ -25,17 +25,17 @@ impl Upload {
         Arc::new(Self { stage: AtomicU8::new(UNREPORTED), listener })
     }
 
-    pub(super) fn connecting(&self) {
+    pub(super) fn report_connecting(&self) {
         self.stage.store(CONNECTING, Ordering::Release);
     }
 
     /// Records that the request has a connection.
-    pub(super) fn started(&self) {
+    pub(super) fn record_connected(&self) {
         self.stage.store(SENDING, Ordering::Release);
     }
 
-    pub(super) fn sent(&self, sent: u64, total: u64) {
-        self.started();
+    pub(super) fn report_sent(&self, sent: u64, total: u64) {
+        self.record_connected();
         if let Some(listener) = &self.listener {
             listener(sent, total);
         }

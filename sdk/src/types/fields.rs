@@ -115,7 +115,7 @@ impl Reader<'_> {
             let fields = v.object(json, "the input").unwrap_or(&empty);
             let input = read(&mut Reader { v, json: fields });
             let names: Vec<_> = T::FIELDS.iter().map(|field| field.name).collect();
-            v.known(fields, "the request", &names);
+            v.check_known_fields(fields, "the request", &names);
             input
         })
     }
@@ -129,7 +129,7 @@ impl Reader<'_> {
     ) -> Option<T> {
         let json = v.object(json, "the value")?;
         let object = read(&mut Reader { v, json });
-        v.known(json, "the object", names);
+        v.check_known_fields(json, "the object", names);
         Some(object)
     }
 
@@ -152,12 +152,12 @@ impl Reader<'_> {
 
     /// Returns a required field; a placeholder if there is a problem with it.
     pub(crate) fn required<T: FieldValue + for<'t> From<&'t str>>(&mut self, name: &str) -> T {
-        let value = self.v.needed(self.json, name);
+        let value = self.v.required_field(self.json, name);
         value.and_then(|value| self.value(name, value)).unwrap_or_else(|| T::from(""))
     }
 
     /// Returns whether the input contains a field.
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has_field(&self, name: &str) -> bool {
         present(self.json, name).is_some()
     }
 
@@ -183,7 +183,7 @@ impl Reader<'_> {
     }
 
     /// Returns a field with a default, for which `null` is accepted if it can be cleared.
-    pub(crate) fn other<T: FieldValue + Default>(&mut self, name: &str, clears: &[&str]) -> T {
+    pub(crate) fn optional_or_default<T: FieldValue + Default>(&mut self, name: &str, clears: &[&str]) -> T {
         let value = if clears.is_empty() { present(self.json, name) } else { self.json.get(name) };
         value.and_then(|value| self.value(name, value)).unwrap_or_default()
     }
@@ -193,7 +193,7 @@ impl Reader<'_> {
     }
 }
 
-fn text<'a>(v: &mut Validator, value: &'a Value) -> Option<&'a str> {
+fn expect_text<'a>(v: &mut Validator, value: &'a Value) -> Option<&'a str> {
     let text = value.as_str();
     if text.is_none() {
         v.wrong_type("expected a string", value);
@@ -228,7 +228,7 @@ macro_rules! json_field {
 }
 
 pub(crate) fn read_text<T: for<'t> From<&'t str>>(v: &mut Validator, value: &Value) -> Option<T> {
-    text(v, value).map(T::from)
+    expect_text(v, value).map(T::from)
 }
 
 pub(crate) fn read_json<T: serde::de::DeserializeOwned>(v: &mut Validator, value: &Value) -> Option<T> {
@@ -239,7 +239,7 @@ text_field!(String => Kind::Text, ScheduledAt => Kind::Time);
 json_field!(Value, Number);
 
 /// Returns the values if all of them are readable. All are read, so that every unreadable one is reported.
-fn all<T, C: FromIterator<T>>(values: impl Iterator<Item = Option<T>>) -> Option<C> {
+fn collect_readable<T, C: FromIterator<T>>(values: impl Iterator<Item = Option<T>>) -> Option<C> {
     let values: Vec<_> = values.collect();
     values.into_iter().collect()
 }
@@ -298,7 +298,7 @@ impl<T: FieldValue> FieldValue for Vec<T> {
             v.wrong_type("expected an array", value);
             return None;
         };
-        all(items.iter().enumerate().map(|(i, item)| v.item(i, |v| T::read(v, item))))
+        collect_readable(items.iter().enumerate().map(|(i, item)| v.item(i, |v| T::read(v, item))))
     }
 }
 
@@ -307,6 +307,8 @@ impl<T: FieldValue> FieldValue for BTreeMap<String, T> {
 
     fn read(v: &mut Validator, value: &Value) -> Option<Self> {
         let entries = v.object(value, "the value")?;
-        all(entries.iter().map(|(key, value)| Some((key.clone(), v.field(key, |v| T::read(v, value))?))))
+        collect_readable(
+            entries.iter().map(|(key, value)| Some((key.clone(), v.field(key, |v| T::read(v, value))?))),
+        )
     }
 }

@@ -25,9 +25,8 @@ impl IdempotencyKey {
         }
         let length = key.chars().count();
         if length > limits::IDEMPOTENCY_KEY_CHARS {
-            return Err(
-                problem("length", "must have at most 256 characters").found(format!("{length} characters"))
-            );
+            return Err(problem("length", "must have at most 256 characters")
+                .with_value(format!("{length} characters")));
         }
         let inner_space = |(i, c): (usize, char)| c == ' ' && i > 0 && i + 1 < length;
         match key.chars().enumerate().find(|&(i, c)| !c.is_ascii_graphic() && !inner_space((i, c))) {
@@ -35,7 +34,7 @@ impl IdempotencyKey {
                 "charset",
                 "must contain only visible ASCII characters, and spaces only between them",
             )
-            .found(format!("{c:?} at position {}", at + 1))),
+            .with_value(format!("{c:?} at position {}", at + 1))),
             None => Ok(Self(key)),
         }
     }

@@ -50,7 +50,7 @@ macro_rules! input {
                 $crate::types::fields::Reader::input(json, |fields| Self {
                     $($required: fields.required(stringify!($required)),)*
                     $($($field: fields.optional(stringify!($field)),)*)?
-                    $($($other: fields.other(stringify!($other), &[]),)*)?
+                    $($($other: fields.optional_or_default(stringify!($other), &[]),)*)?
                 })
             }
         }
@@ -109,7 +109,7 @@ macro_rules! patch {
             fn read(json: &serde_json::Value) -> (Self, Result<(), $crate::problem::Problems>) {
                 $crate::types::fields::Reader::input(json, |fields| Self {
                     $($field: fields.patch(stringify!($field), &[$(stringify!($clear))?]),)*
-                    $($($other: fields.other(stringify!($other), &[$(stringify!($null))?]),)*)?
+                    $($($other: fields.optional_or_default(stringify!($other), &[$(stringify!($null))?]),)*)?
                 })
             }
         }

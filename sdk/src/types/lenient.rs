@@ -38,7 +38,7 @@ pub(crate) trait Lenient: Sized {
     fn read(value: &Value) -> Reading<Self>;
 
     /// Returns the value of a field that is missing, null or unreadable; `None` if records require the field.
-    fn absent() -> Option<Self>;
+    fn fallback() -> Option<Self>;
 
     /// Decodes one entry of an object sent in place of a list, which gets one element per entry.
     fn from_entry(_name: &str, _value: &Value) -> Option<Self> {
@@ -90,7 +90,7 @@ impl<R: Record> Lenient for R {
     }
 
     /// Returns an empty record, if every field may be missing.
-    fn absent() -> Option<Self> {
+    fn fallback() -> Option<Self> {
         record(&Value::Object(Map::new())).ok()
     }
 }
@@ -104,7 +104,7 @@ macro_rules! strict {
                 <Self as serde::Deserialize>::deserialize(value).map_or(Reading::Unreadable, Reading::Exact)
             }
 
-            fn absent() -> Option<Self> {
+            fn fallback() -> Option<Self> {
                 None
             }
         })+
@@ -119,7 +119,7 @@ macro_rules! lenient_text {
                 <String as $crate::types::lenient::Lenient>::read(value).map(Self)
             }
 
-            fn absent() -> Option<Self> {
+            fn fallback() -> Option<Self> {
                 $absent
             }
 
@@ -140,7 +140,7 @@ impl Lenient for Value {
         Reading::Exact(value.clone())
     }
 
-    fn absent() -> Option<Self> {
+    fn fallback() -> Option<Self> {
         Some(Value::Null)
     }
 
@@ -158,7 +158,7 @@ impl Lenient for String {
         }
     }
 
-    fn absent() -> Option<Self> {
+    fn fallback() -> Option<Self> {
         Some(Self::new())
     }
 
@@ -195,7 +195,7 @@ impl Lenient for bool {
         }
     }
 
-    fn absent() -> Option<Self> {
+    fn fallback() -> Option<Self> {
         Some(false)
     }
 }
@@ -215,7 +215,7 @@ macro_rules! integers {
                 text.and_then(|text| text.parse().ok()).map_or(Reading::Unreadable, Reading::Converted)
             }
 
-            fn absent() -> Option<Self> {
+            fn fallback() -> Option<Self> {
                 None
             }
         })+
@@ -238,7 +238,7 @@ impl Lenient for f64 {
         }
     }
 
-    fn absent() -> Option<Self> {
+    fn fallback() -> Option<Self> {
         None
     }
 }
@@ -248,7 +248,7 @@ impl<T: Lenient> Lenient for Option<T> {
         if value.is_null() { Reading::Exact(None) } else { T::read(value).map(Some) }
     }
 
-    fn absent() -> Option<Self> {
+    fn fallback() -> Option<Self> {
         Some(None)
     }
 
@@ -291,7 +291,7 @@ impl<T: Lenient> Lenient for Vec<T> {
         Reading::exact_or_converted(exact, list)
     }
 
-    fn absent() -> Option<Self> {
+    fn fallback() -> Option<Self> {
         Some(Self::new())
     }
 
@@ -334,7 +334,7 @@ impl<T: Lenient> Lenient for BTreeMap<String, T> {
         Reading::exact_or_converted(exact, map)
     }
 
-    fn absent() -> Option<Self> {
+    fn fallback() -> Option<Self> {
         Some(Self::new())
     }
 }
@@ -365,7 +365,7 @@ impl Malformed {
     /// Decodes a field, and stores the original value if it is malformed.
     fn read<T: Lenient>(&mut self, name: &'static str, value: Value) -> Result<T, String> {
         if value.is_null() {
-            return T::absent().ok_or_else(|| format!("missing field `{name}`"));
+            return T::fallback().ok_or_else(|| format!("missing field `{name}`"));
         }
         let (read, sent) = T::take(value);
         let Some(sent) = sent else { return read.ok_or_else(|| format!("missing field `{name}`")) };
@@ -380,7 +380,7 @@ impl Malformed {
             Value::Object(_) => "an object",
         };
         self.0.insert(name, sent);
-        read.or_else(T::absent).ok_or_else(|| format!("field `{name}` has an unexpected type: {kind}"))
+        read.or_else(T::fallback).ok_or_else(|| format!("field `{name}` has an unexpected type: {kind}"))
     }
 
     /// Encodes a record's field, using its original value if it was malformed.
@@ -540,7 +540,7 @@ impl<'de, T: Lenient> Visitor<'de> for FieldSeed<'_, T> {
     }
 
     fn visit_unit<E: de::Error>(self) -> Result<T, E> {
-        match T::absent() {
+        match T::fallback() {
             Some(value) => Ok(value),
             None => self.value(Value::Null),
         }
@@ -722,7 +722,7 @@ macro_rules! record {
                             }
                         }
                         Ok($name {
-                            $($field: match $field.or_else(Lenient::absent) {
+                            $($field: match $field.or_else(Lenient::fallback) {
                                 Some(value) => value,
                                 None => return Err(serde::de::Error::missing_field(stringify!($field))),
                             },)*

@@ -33,7 +33,7 @@ impl UnknownValue {
         Self { text: value.to_string().into_boxed_str(), form: Form::Json }
     }
 
-    pub(crate) fn absent() -> Self {
+    pub(crate) fn missing() -> Self {
         Self { text: Box::default(), form: Form::Absent }
     }
 
@@ -85,7 +85,7 @@ macro_rules! open_enum {
                 }
             }
 
-            fn known(text: &str) -> Option<Self> {
+            fn from_known(text: &str) -> Option<Self> {
                 match text {
                     $($wire => Some(Self::$variant),)+
                     _ => None,
@@ -95,13 +95,13 @@ macro_rules! open_enum {
 
         impl From<String> for $name {
             fn from(text: String) -> Self {
-                Self::known(&text).unwrap_or_else(|| Self::Unknown($crate::types::UnknownValue::new(text)))
+                Self::from_known(&text).unwrap_or_else(|| Self::Unknown($crate::types::UnknownValue::new(text)))
             }
         }
 
         impl From<&str> for $name {
             fn from(text: &str) -> Self {
-                Self::known(text).unwrap_or_else(|| Self::from(text.to_owned()))
+                Self::from_known(text).unwrap_or_else(|| Self::from(text.to_owned()))
             }
         }
 
@@ -140,13 +140,13 @@ macro_rules! open_enum {
             fn read(value: &serde_json::Value) -> $crate::types::lenient::Reading<Self> {
                 $crate::types::lenient::Reading::Exact(match value {
                     serde_json::Value::String(text) => Self::from(text.as_str()),
-                    serde_json::Value::Null => Self::Unknown($crate::types::UnknownValue::absent()),
+                    serde_json::Value::Null => Self::Unknown($crate::types::UnknownValue::missing()),
                     other => Self::Unknown($crate::types::UnknownValue::json(other)),
                 })
             }
 
-            fn absent() -> Option<Self> {
-                Some(Self::Unknown($crate::types::UnknownValue::absent()))
+            fn fallback() -> Option<Self> {
+                Some(Self::Unknown($crate::types::UnknownValue::missing()))
             }
 
             fn from_text(text: &str) -> Option<Self> {

@@ -75,7 +75,7 @@ impl RecipientGuard {
     ) -> Result<Self, SettingsError> {
         let patterns = patterns.into_iter().map(|pattern| pattern.as_ref().parse());
         self.allow_to.push(patterns.collect::<Result<_, _>>()?);
-        self.consistent()
+        self.check_consistent()
     }
 
     /// Sends every email to these addresses instead. The original recipients are listed in the headers `X-Original-To`, `X-Original-Cc` and
@@ -94,7 +94,7 @@ impl RecipientGuard {
         for address in addresses {
             let address: Pattern = address.as_ref().parse()?;
             if address.local.is_none() {
-                return Err(wrong("redirect_to", "must be a whole address", &address));
+                return Err(invalid_setting("redirect_to", "must be a whole address", &address));
             }
             if self.redirect_to.as_ref().is_none_or(|earlier| earlier.contains(&address)) {
                 common.push(address);
@@ -103,33 +103,36 @@ impl RecipientGuard {
         if common.is_empty() {
             let rule = match &self.redirect_to {
                 Some(earlier) => {
-                    format!("must name an address to which the guard already redirects: {}", listed(earlier))
+                    format!(
+                        "must name an address to which the guard already redirects: {}",
+                        join_patterns(earlier)
+                    )
                 }
                 None => "must name an address".to_owned(),
             };
             return Err(SettingsError::new("redirect_to", rule));
         }
         self.redirect_to = Some(common);
-        self.consistent()
+        self.check_consistent()
     }
 
     /// Combines two guards into one that applies both.
     ///
     /// # Errors
     /// Nothing would satisfy both: their redirections have no address in common, or redirect to addresses that aren't allowed.
-    pub fn and(self, other: &Self) -> Result<Self, SettingsError> {
+    pub fn combine(self, other: &Self) -> Result<Self, SettingsError> {
         let narrowed = match &other.redirect_to {
             Some(addresses) => self.redirect_to(addresses.iter().map(ToString::to_string))?,
             None => self,
         };
         let lists = other.allow_to.iter().filter(|list| !narrowed.allow_to.contains(list)).cloned();
         let lists: Vec<_> = lists.collect();
-        Self { allow_to: [narrowed.allow_to.clone(), lists].concat(), ..narrowed }.consistent()
+        Self { allow_to: [narrowed.allow_to.clone(), lists].concat(), ..narrowed }.check_consistent()
     }
 
     /// Returns whether the guard restricts anything.
     pub fn is_active(&self) -> bool {
-        self.redirects() || !self.allow_to.is_empty()
+        self.has_redirect() || !self.allow_to.is_empty()
     }
 
     /// Applies the guard to an email in the service's JSON, as a client does before sending: redirects the email and checks its recipients.
@@ -142,14 +145,14 @@ impl RecipientGuard {
         }
         let mut problems = Vec::new();
         self.redirect("", email, &mut problems);
-        match Addressed::deserialize(&*email) {
+        match RecipientFields::deserialize(&*email) {
             Ok(email) => self.check("", &email, &mut problems),
-            Err(error) => problems.push(unreadable("", error)),
+            Err(error) => problems.push(unreadable_recipients("", error)),
         }
         Problems::check(problems)
     }
 
-    pub(crate) fn redirects(&self) -> bool {
+    pub(crate) fn has_redirect(&self) -> bool {
         self.redirect_to.is_some()
     }
 
@@ -160,8 +163,10 @@ impl RecipientGuard {
         let mut originals = Vec::new();
         for (field, header) in FIELDS {
             let mut addresses = Vec::new();
-            for (path, text) in texts(&format!("{base}/{field}"), email.get(field).unwrap_or(&Value::Null)) {
-                match readable(&path, text) {
+            for (path, text) in
+                collect_texts(&format!("{base}/{field}"), email.get(field).unwrap_or(&Value::Null))
+            {
+                match parse_mailbox(&path, text) {
                     Ok(mailbox) => addresses.push(mailbox),
                     Err(problem) => problems.push(problem),
                 }
@@ -169,7 +174,7 @@ impl RecipientGuard {
             originals.push((header, addresses));
         }
         let all = || originals.iter().flat_map(|(_, addresses)| addresses);
-        if all().next().is_none() || all().all(|mailbox| self.permits(mailbox)) {
+        if all().next().is_none() || all().all(|mailbox| self.allows(mailbox)) {
             return;
         }
         let (first, more) = (all().next().map(ToString::to_string).unwrap_or_default(), all().count() - 1);
@@ -194,7 +199,7 @@ impl RecipientGuard {
     }
 
     /// Checks the recipients of an email.
-    pub(crate) fn check(&self, base: &str, email: &Addressed, problems: &mut Vec<Problem>) {
+    pub(crate) fn check(&self, base: &str, email: &RecipientFields, problems: &mut Vec<Problem>) {
         for (field, value) in
             [("to", &email.to), ("cc", &email.cc), ("bcc", &email.bcc), ("email", &email.email)]
         {
@@ -217,10 +222,10 @@ impl RecipientGuard {
 
     /// Checks an address or a list of addresses.
     pub(crate) fn check_field(&self, path: &str, value: &Value, problems: &mut Vec<Problem>) {
-        for (path, text) in texts(path, value) {
-            problems.extend(match readable(&path, text) {
-                Ok(mailbox) if self.permits(&mailbox) => None,
-                Ok(mailbox) => Some(Problem::new(path, "recipient", self.rule()).found(mailbox)),
+        for (path, text) in collect_texts(path, value) {
+            problems.extend(match parse_mailbox(&path, text) {
+                Ok(mailbox) if self.allows(&mailbox) => None,
+                Ok(mailbox) => Some(Problem::new(path, "recipient", self.rule()).with_value(mailbox)),
                 Err(problem) => Some(problem),
             });
         }
@@ -229,29 +234,31 @@ impl RecipientGuard {
     /// Returns the rule that a recipient violates.
     fn rule(&self) -> String {
         if let Some(targets) = &self.redirect_to {
-            let targets = listed(targets);
+            let targets = join_patterns(targets);
             return format!(
                 "the recipient guard redirects everything to {targets}, which isn't possible here"
             );
         }
-        let lists: Vec<_> = self.allow_to.iter().map(|list| listed(list)).collect();
+        let lists: Vec<_> = self.allow_to.iter().map(|list| join_patterns(list)).collect();
         format!("the recipient guard allows only {}", lists.join(", and of those "))
     }
 
-    fn permits(&self, mailbox: &Mailbox) -> bool {
+    fn allows(&self, mailbox: &Mailbox) -> bool {
         let matches = |list: &Vec<Pattern>| list.iter().any(|pattern| pattern.matches(mailbox));
         self.redirect_to.as_ref().is_none_or(matches) && self.allow_to.iter().all(matches)
     }
 
     /// Checks that the guard allows its own redirection addresses.
-    fn consistent(self) -> Result<Self, SettingsError> {
+    fn check_consistent(self) -> Result<Self, SettingsError> {
         let targets = self.redirect_to.iter().flatten();
         let allowed = |address: &Pattern| {
             let mailbox = mailbox(&address.to_string());
-            mailbox.is_some_and(|mailbox| self.permits(&mailbox))
+            mailbox.is_some_and(|mailbox| self.allows(&mailbox))
         };
         match targets.clone().find(|address| !allowed(address)) {
-            Some(address) => Err(wrong("redirect_to", "must be an address that is allowed", address)),
+            Some(address) => {
+                Err(invalid_setting("redirect_to", "must be an address that is allowed", address))
+            }
             None => Ok(self),
         }
     }
@@ -260,7 +267,7 @@ impl RecipientGuard {
 /// The fields of a request that contain recipients. A duplicate field is an error, since the service might read the other one.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Addressed {
+pub(crate) struct RecipientFields {
     to: Value,
     cc: Value,
     bcc: Value,
@@ -270,13 +277,13 @@ pub(crate) struct Addressed {
 }
 
 /// Returns the problem for a request whose recipients can't be read.
-pub(crate) fn unreadable(path: &str, reason: impl fmt::Display) -> Problem {
+pub(crate) fn unreadable_recipients(path: &str, reason: impl fmt::Display) -> Problem {
     let rule = format!("the recipient guard can't read the recipients: {reason}");
     Problem::new(path, "recipient", rule)
 }
 
 /// Returns the texts in an address or a list, with their JSON pointers. Empty texts are ignored.
-fn texts<'a>(path: &str, value: &'a Value) -> Vec<(String, &'a Value)> {
+fn collect_texts<'a>(path: &str, value: &'a Value) -> Vec<(String, &'a Value)> {
     let is_blank =
         |value: &Value| value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty());
     match value {
@@ -289,24 +296,24 @@ fn texts<'a>(path: &str, value: &'a Value) -> Vec<(String, &'a Value)> {
 }
 
 /// Returns the mailbox in a text.
-fn readable(path: &str, value: &Value) -> Result<Mailbox, Problem> {
+fn parse_mailbox(path: &str, value: &Value) -> Result<Mailbox, Problem> {
     let Some(text) = value.as_str() else {
-        return Err(Problem::new(path, "recipient", "a recipient must be a string").found(value));
+        return Err(Problem::new(path, "recipient", "a recipient must be a string").with_value(value));
     };
     mailbox(text).ok_or_else(|| {
         let rule = address_fault(text).map_or(
             "the recipient guard accepts only addresses that every mail server reads alike",
             |(_, rule)| rule,
         );
-        Problem::new(path, "recipient", rule).found(text.escape_debug())
+        Problem::new(path, "recipient", rule).with_value(text.escape_debug())
     })
 }
 
-fn wrong(setting: &str, rule: &str, found: &Pattern) -> SettingsError {
-    SettingsError::new(setting, rule).found(format!("{:?}", found.to_string()))
+fn invalid_setting(setting: &str, rule: &str, found: &Pattern) -> SettingsError {
+    SettingsError::new(setting, rule).with_value(format!("{:?}", found.to_string()))
 }
 
-fn listed(patterns: &[Pattern]) -> String {
+fn join_patterns(patterns: &[Pattern]) -> String {
     let mut shown: Vec<_> = patterns.iter().take(MAX_SHOWN).map(ToString::to_string).collect();
     if patterns.len() > MAX_SHOWN {
         shown.push(format!("{} more", patterns.len() - MAX_SHOWN));
@@ -329,7 +336,7 @@ impl FromStr for Pattern {
         // A display name is rejected, since it would suggest that it matters.
         let Some(mailbox) = mailbox(&address).filter(|_| !address.contains(['<', '*'])) else {
             let rule = "must be an address such as qa@example.com, or *@ and a domain";
-            return Err(SettingsError::new("recipient_guard", rule).found(format!("{text:?}")));
+            return Err(SettingsError::new("recipient_guard", rule).with_value(format!("{text:?}")));
         };
         Ok(Self { local: domain.is_none().then_some(mailbox.local), domain: mailbox.domain })
     }

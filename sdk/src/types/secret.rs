@@ -34,7 +34,7 @@ macro_rules! secret {
                 }
                 if let Some(at) = text.find(|c: char| !c.is_ascii_graphic()) {
                     let rule = "must contain only visible ASCII characters without whitespace";
-                    return Err(SettingsError::new($what, rule).found(format!("an invalid character at byte {at}")));
+                    return Err(SettingsError::new($what, rule).with_value(format!("an invalid character at byte {at}")));
                 }
                 Ok(Self(text.into()))
             }
@@ -76,7 +76,7 @@ impl AccessToken {
     ///
     /// The signature isn't verified; the service does that before it accepts the token.
     pub fn claims(&self) -> Option<TokenClaims> {
-        TokenClaims::of(self.expose())
+        TokenClaims::from_token(self.expose())
     }
 }
 
@@ -94,7 +94,7 @@ pub struct TokenClaims {
 }
 
 impl TokenClaims {
-    pub(crate) fn of(token: &str) -> Option<Self> {
+    pub(crate) fn from_token(token: &str) -> Option<Self> {
         let mut parts = token.split('.');
         let (_, claims, _) = (parts.next()?, parts.next()?, parts.next()?);
         let claims = URL_SAFE_NO_PAD.decode(claims).ok()?;

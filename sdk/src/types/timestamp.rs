@@ -108,7 +108,7 @@ impl TryFrom<&Timestamp> for SystemTime {
 
     fn try_from(time: &Timestamp) -> Result<Self, Problem> {
         time.to_system_time()
-            .ok_or_else(|| Problem::new("", "type", "must be a valid date and time").found(&time.0))
+            .ok_or_else(|| Problem::new("", "type", "must be a valid date and time").with_value(&time.0))
     }
 }
 

@@ -24,7 +24,8 @@ fn email(attachment: Attachment) -> Email {
 async fn a_stream_is_opened_again_for_each_attempt_and_sent_as_base64() {
     // EMAIL-31
     let busy = json!({"statusCode": 503, "name": "service_unavailable", "message": "no"});
-    let script = Script::of([Reply::json(503, busy), Reply::lost(), Reply::json(200, json!({"id": "e1"}))]);
+    let script =
+        Script::of([Reply::json(503, busy), Reply::connection_lost(), Reply::json(200, json!({"id": "e1"}))]);
     let opened = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&opened);
     let report = Attachment::from_stream("/tmp/report.csv", 10, move || {

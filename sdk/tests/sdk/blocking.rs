@@ -34,7 +34,7 @@ fn a_blocking_call_in_a_callback_of_another_fails() {
 /// A server, and the runtime that it runs on.
 fn server() -> (Runtime, ReferenceServer) {
     let runtime = Runtime::new().unwrap();
-    let server = runtime.block_on(ReferenceServer::over_http(Settings::default()));
+    let server = runtime.block_on(ReferenceServer::start_http(Settings::default()));
     (runtime, server)
 }
 
@@ -192,7 +192,7 @@ fn refreshing() -> (Runtime, ReferenceServer, MemoryStore, Session) {
     let starting = Session::builder().wall_clock(move || later).start(store.clone(), &record);
     let session = runtime.block_on(starting).unwrap();
     let slow = Action::Delay(Duration::from_secs(1));
-    server.service().faults().add(Rule::new(slow).on(http::Method::POST, "/oauth/token"));
+    server.service().faults().add(Rule::new(slow).on_request(http::Method::POST, "/oauth/token"));
     (runtime, server, store, session)
 }
 

@@ -49,7 +49,8 @@ async fn a_send_is_one_authorized_json_request_with_a_key() {
 #[tokio::test(start_paused = true)]
 async fn attempts_share_one_key_and_one_body_and_calls_do_not() {
     // IDEM-05, IDEM-06, A-19
-    let script = Script::of([refusal(503, "service_unavailable"), Reply::lost(), accepted(), accepted()]);
+    let script =
+        Script::of([refusal(503, "service_unavailable"), Reply::connection_lost(), accepted(), accepted()]);
     let client = script.client();
     client.emails().send(&email()).await.unwrap();
     client.emails().send(&email()).await.unwrap();
@@ -62,7 +63,7 @@ async fn attempts_share_one_key_and_one_body_and_calls_do_not() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_response_is_an_unknown_outcome_with_a_key_to_retry() {
-    let script = Script::of([Reply::lost(), Reply::lost(), Reply::lost()]);
+    let script = Script::of([Reply::connection_lost(), Reply::connection_lost(), Reply::connection_lost()]);
     let error = script.client().emails().send(&email()).idempotency_key("order-17").await.unwrap_err();
     assert!(matches!(error, Error::OutcomeUnknown(_)), "{error:?}");
     assert_eq!((error.outcome(), error.attempts(), error.is_retryable()), (Outcome::Unknown, 3, true));
@@ -73,10 +74,11 @@ async fn a_lost_response_is_an_unknown_outcome_with_a_key_to_retry() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refused_connection_after_a_lost_response_is_still_unknown() {
-    let script = Script::of([Reply::lost(), Reply::refused(), Reply::refused()]);
+    let script =
+        Script::of([Reply::connection_lost(), Reply::connection_refused(), Reply::connection_refused()]);
     let error = script.client().emails().send(&email()).await.unwrap_err();
     assert_eq!(error.outcome(), Outcome::Unknown);
-    let script = Script::of([Reply::lost(), refusal(422, "validation_error")]);
+    let script = Script::of([Reply::connection_lost(), refusal(422, "validation_error")]);
     let error = script.client().emails().send(&email()).await.unwrap_err();
     assert_eq!((error.outcome(), error.status().unwrap().as_u16()), (Outcome::Unknown, 422));
 }
@@ -84,7 +86,9 @@ async fn a_refused_connection_after_a_lost_response_is_still_unknown() {
 #[tokio::test(start_paused = true)]
 async fn a_post_without_a_key_is_never_retried_after_it_was_sent() {
     // B-02
-    for step in [Reply::lost(), refusal(500, "application_error"), refusal(503, ""), refusal(408, "")] {
+    for step in
+        [Reply::connection_lost(), refusal(500, "application_error"), refusal(503, ""), refusal(408, "")]
+    {
         let script = Script::of([step]).odd();
         let call = script.client().request(http::Method::POST, "/broadcasts").json(&json!({}));
         let error = call.await.unwrap_err();
@@ -92,7 +96,7 @@ async fn a_post_without_a_key_is_never_retried_after_it_was_sent() {
         assert_eq!(script.seen().len(), 1);
     }
     let script = Script::of([
-        Reply::refused(),
+        Reply::connection_refused(),
         refusal(429, "rate_limit_exceeded"),
         Reply::json(201, json!({"id": 1})),
     ])
@@ -103,7 +107,7 @@ async fn a_post_without_a_key_is_never_retried_after_it_was_sent() {
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_read_has_no_unknown_outcome() {
-    let script = Script::of([Reply::lost(), Reply::lost(), Reply::lost()]);
+    let script = Script::of([Reply::connection_lost(), Reply::connection_lost(), Reply::connection_lost()]);
     let error = script.client().emails().list().await.unwrap_err();
     assert_eq!((error.outcome(), error.is_retryable()), (Outcome::NotSent, true));
 }
@@ -162,7 +166,7 @@ async fn timeouts_apply_to_an_attempt_and_to_the_whole_call() {
     assert_eq!(error.outcome(), Outcome::Unknown);
     assert_eq!(start.elapsed().as_secs(), 3);
 
-    let script = Script::of([accepted().after(Duration::from_secs(50))]);
+    let script = Script::of([accepted().with_delay(Duration::from_secs(50))]);
     script.client().emails().send(&email()).timeout(Duration::MAX).await.unwrap();
 }
 
@@ -359,13 +363,13 @@ async fn a_response_states_the_used_quota_and_whether_it_is_a_repeated_one() {
         let script = Script::of([answer]);
         let raw = script.client().emails().send(&email()).with_response().await.unwrap();
         let quota = raw.quota_used();
-        assert_eq!((raw.replayed(), (quota.daily, quota.monthly)), (replayed, used), "{headers:?}");
+        assert_eq!((raw.is_replayed(), (quota.daily, quota.monthly)), (replayed, used), "{headers:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_attempt_that_was_not_sent_leaves_its_slot_to_the_next() {
-    for (first, waits) in [(Reply::refused(), false), (Reply::lost(), true)] {
+    for (first, waits) in [(Reply::connection_refused(), false), (Reply::connection_lost(), true)] {
         let script = Script::of([first, accepted()]);
         let client = script.builder().rate_limit(RateLimit::PerSecond(0.1)).build().unwrap();
         client.emails().send(&email()).await.unwrap();
@@ -380,7 +384,7 @@ async fn a_body_that_cannot_be_read_is_an_error_of_its_file() {
     let error = script.client().emails().send(&email()).retry(RetryPolicy::never()).await.unwrap_err();
     assert!(matches!(error, Error::File(_)), "{error:?}");
     assert_eq!(error.outcome(), Outcome::NotSent);
-    let script = Script::of([Reply::lost(), unread()]);
+    let script = Script::of([Reply::connection_lost(), unread()]);
     let error = script.client().emails().send(&email()).await.unwrap_err();
     assert_eq!(error.outcome(), Outcome::Unknown, "{error:?}");
 }
@@ -410,7 +414,7 @@ async fn invalid_input_is_reported_and_sent_only_if_unchecked() {
     assert_eq!(paths, ["", "/to/1", "/tags/0/name"]);
     assert_eq!(error.outcome(), Outcome::NotSent);
     assert!(script.seen().is_empty());
-    client.emails().send(&wrong).unchecked().await.unwrap_err();
+    client.emails().send(&wrong).skip_validation().await.unwrap_err();
     assert_eq!(script.seen().len(), 1);
 }
 
@@ -453,7 +457,7 @@ async fn listeners_are_notified_of_retries_and_previews_send_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_policy_of_one_attempt_sends_once() {
     // A-51
-    let script = Script::of([Reply::refused()]);
+    let script = Script::of([Reply::connection_refused()]);
     let error = script.client().emails().send(&email()).retry(RetryPolicy::never()).await.unwrap_err();
     assert_eq!((error.attempts(), error.outcome()), (1, Outcome::NotSent));
 }
@@ -461,8 +465,13 @@ async fn a_policy_of_one_attempt_sends_once() {
 #[tokio::test(start_paused = true)]
 async fn no_error_repeats_a_credential_or_a_body() {
     // AUTH-08, F-12
-    for step in [Reply::lost(), Reply::refused(), refusal(422, "validation_error"), Reply::bytes(200, "{")] {
-        let script = Script::of([step, Reply::bytes(200, "{"), Reply::refused()]);
+    for step in [
+        Reply::connection_lost(),
+        Reply::connection_refused(),
+        refusal(422, "validation_error"),
+        Reply::bytes(200, "{"),
+    ] {
+        let script = Script::of([step, Reply::bytes(200, "{"), Reply::connection_refused()]);
         let client = script.builder().api_key("re_sentinel").retry(RetryPolicy::never()).build().unwrap();
         let error = client.emails().send(&email().text("sentinel")).await.unwrap_err();
         assert!(!format!("{error:?} {error}").contains("sentinel"), "{error:?}");
@@ -535,11 +544,15 @@ async fn an_unreadable_response_shows_no_secret_in_debug() {
 
 #[tokio::test(start_paused = true)]
 async fn an_accepted_send_stays_accepted_whatever_a_later_attempt_returns() {
-    for second in
-        [Reply::bytes(422, r#"{"name":"validation_error"}"#), Reply::refused(), Reply::lost(), untrusted()]
-    {
+    for second in [
+        Reply::bytes(422, r#"{"name":"validation_error"}"#),
+        Reply::connection_refused(),
+        Reply::connection_lost(),
+        untrusted(),
+    ] {
         let unreadable = Reply::bytes(200, "{\"id\":\"e1\"} x");
-        let script = Script::of([unreadable, second, Reply::refused(), Reply::refused()]);
+        let script =
+            Script::of([unreadable, second, Reply::connection_refused(), Reply::connection_refused()]);
         let error = script.client().emails().send(&email()).idempotency_key("k").await.unwrap_err();
         assert_eq!(error.outcome(), Outcome::Accepted, "{error:?}");
         assert_eq!(error.idempotency_key().unwrap().as_str(), "k");
@@ -560,7 +573,9 @@ async fn a_post_without_an_honored_key_is_sent_once_even_if_its_response_is_empt
 
 #[tokio::test(start_paused = true)]
 async fn a_policy_of_one_attempt_sends_one_request_whatever_its_response() {
-    for step in [Reply::bytes(200, "{"), Reply::lost(), Reply::bytes(503, ""), Reply::bytes(401, "")] {
+    for step in
+        [Reply::bytes(200, "{"), Reply::connection_lost(), Reply::bytes(503, ""), Reply::bytes(401, "")]
+    {
         let script = Script::of([step]);
         let client = script.builder().retry(RetryPolicy::never()).build().unwrap();
         client.emails().send(&email()).await.unwrap_err();

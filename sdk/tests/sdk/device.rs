@@ -52,11 +52,9 @@ async fn server(
         "device_authorization_endpoint": "https://login.example.com/device_authorization",
         "code_challenge_methods_supported": ["S256"],
     });
-    let script = ScriptedTransport::new(polls).on("GET", METADATA, [Reply::json(200, metadata)]).on(
-        "POST",
-        "/device_authorization",
-        [granted],
-    );
+    let script = ScriptedTransport::new(polls)
+        .reply_to("GET", METADATA, [Reply::json(200, metadata)])
+        .reply_to("POST", "/device_authorization", [granted]);
     let found =
         AuthorizationServer::discovery().transport(script.clone()).issuer("https://login.example.com").await;
     script.take_requests();
@@ -133,7 +131,7 @@ async fn each_end_of_the_device_flow_has_its_error() {
     script.finish();
 
     // The client's own clock also ends it.
-    let (server, device, script) = begun([pending().repeated()]).await;
+    let (server, device, script) = begun([pending().repeat()]).await;
     let start = Instant::now();
     for _ in 0..2 {
         let error = auth(server.exchange_device(&device).await.unwrap_err());
@@ -157,14 +155,15 @@ async fn each_end_of_the_device_flow_has_its_error() {
 #[tokio::test(start_paused = true)]
 async fn failures_of_the_network_and_the_server_only_slow_the_polling_down() {
     let busy = Reply::json(429, json!({})).header("retry-after", "12");
-    let (server, device, script) = begun([Reply::refused(), Reply::bytes(502, ""), busy, tokens()]).await;
+    let (server, device, script) =
+        begun([Reply::connection_refused(), Reply::bytes(502, ""), busy, tokens()]).await;
     let start = Instant::now();
     server.exchange_device(&device).await.unwrap();
     let at: Vec<_> = script.finish()[1..].iter().map(|request| (request.at - start).as_secs()).collect();
     // 5 s, doubled twice; then five seconds more than that, which is longer than `Retry-After`.
     assert_eq!(at, [5, 15, 35, 60]);
 
-    let (server, device, script) = begun([Reply::refused().repeated()]).await;
+    let (server, device, script) = begun([Reply::connection_refused().repeat()]).await;
     let error = auth(server.exchange_device(&device).await.unwrap_err());
     assert!(matches!(error, AuthError::Unreachable(_)), "{error:?}");
     assert_eq!(script.finish().len(), 1 + 4);
@@ -172,12 +171,13 @@ async fn failures_of_the_network_and_the_server_only_slow_the_polling_down() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_response_explains_why_the_device_code_is_no_longer_valid() {
-    let (server, device, script) = begun([Reply::lost(), rejected("invalid_grant")]).await;
+    let (server, device, script) = begun([Reply::connection_lost(), rejected("invalid_grant")]).await;
     let error = auth(server.exchange_device(&device).await.unwrap_err());
     assert!(matches!(error, AuthError::CodeLost { .. }), "{error:?}");
     script.finish();
     // The server still waits for the user, so nothing was lost.
-    let (server, device, script) = begun([Reply::lost(), pending(), rejected("invalid_grant")]).await;
+    let (server, device, script) =
+        begun([Reply::connection_lost(), pending(), rejected("invalid_grant")]).await;
     let error = auth(server.exchange_device(&device).await.unwrap_err());
     assert!(matches!(error, AuthError::Rejected(_)), "{error:?}");
     script.finish();
@@ -185,7 +185,7 @@ async fn a_lost_response_explains_why_the_device_code_is_no_longer_valid() {
 
 #[tokio::test(start_paused = true)]
 async fn a_poll_whose_caller_was_dropped_returns_its_tokens_to_the_next() {
-    let (server, device, script) = begun([pending(), tokens().after(Duration::from_secs(2))]).await;
+    let (server, device, script) = begun([pending(), tokens().with_delay(Duration::from_secs(2))]).await;
     assert!(timeout(Duration::from_secs(11), server.exchange_device(&device)).await.is_err());
     tokio::time::sleep(Duration::from_secs(30)).await;
     let (first, second) = (device.clone(), device);

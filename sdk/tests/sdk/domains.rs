@@ -81,10 +81,10 @@ async fn added_and_missing_fields_are_tolerated() {
 async fn a_verification_is_retried_and_a_registration_is_not() {
     // DOM-36
     let named = Reply::json(200, json!({ "object": "domain", "id": "d1" }));
-    let script = Script::of([Reply::lost(), named]);
+    let script = Script::of([Reply::connection_lost(), named]);
     script.client().domains().verify("d1").await.unwrap();
     assert_eq!(script.seen().len(), 2);
-    let script = Script::of([Reply::lost()]);
+    let script = Script::of([Reply::connection_lost()]);
     let error = script.client().domains().create(&NewDomain::new("acme.test")).await.unwrap_err();
     assert_eq!((error.outcome(), script.seen().len()), (Outcome::Unknown, 1));
 }
@@ -93,7 +93,7 @@ async fn a_verification_is_retried_and_a_registration_is_not() {
 async fn an_email_is_rescheduled_and_canceled_by_its_id() {
     // EMAIL-16
     let named = || Reply::json(200, json!({ "object": "email", "id": "e1" }));
-    let script = Script::of([named(), Reply::lost(), named()]);
+    let script = Script::of([named(), Reply::connection_lost(), named()]);
     let client = script.client();
     assert_eq!(client.emails().reschedule("e1", "in 2 hours").await.unwrap().id.as_str(), "e1");
     client.emails().cancel("e1").await.unwrap();

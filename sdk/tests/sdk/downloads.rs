@@ -61,7 +61,7 @@ fn files(content: Vec<u8>, breaks: &[usize], ranges: bool) -> ScriptedTransport 
             let range = format!("bytes {start}-{}/{}", content.len() - 1, content.len());
             reply = reply.header("content-range", &range);
         }
-        if end < rest.len() { reply.cut(TransportErrorKind::Closed) } else { reply }
+        if end < rest.len() { reply.cut_off(TransportErrorKind::Closed) } else { reply }
     })
 }
 

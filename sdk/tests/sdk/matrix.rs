@@ -89,15 +89,15 @@ static FAULTS: &[Fault] = &[
     fault("`expires_in` a string", true, |tokens| with(tokens, "expires_in", json!("900"))),
     fault("`expires_in` negative", true, |tokens| with(tokens, "expires_in", json!(-1))),
     fault("`refresh_token` a number", true, |tokens| with(tokens, "refresh_token", json!(17))),
-    fault("cut before the tokens", true, |_| Reply::bytes(200, "{\"acc").cut(TransportErrorKind::Closed)),
+    fault("cut before the tokens", true, |_| Reply::bytes(200, "{\"acc").cut_off(TransportErrorKind::Closed)),
     fault("cut after the tokens", true, |tokens| {
         let text = tokens.to_string();
-        Reply::bytes(200, text[..text.len() - 1].to_owned()).cut(TransportErrorKind::Closed)
+        Reply::bytes(200, text[..text.len() - 1].to_owned()).cut_off(TransportErrorKind::Closed)
     }),
-    fault("no connection", false, |_| Reply::refused()),
-    fault("slow: 20 s", true, |tokens| Reply::json(200, tokens).after(Duration::from_secs(20))),
+    fault("no connection", false, |_| Reply::connection_refused()),
+    fault("slow: 20 s", true, |tokens| Reply::json(200, tokens).with_delay(Duration::from_secs(20))),
     fault("no response", true, |_| Reply::stall(RequestDelivery::Unknown)),
-    fault("complete, but never ends", true, |tokens| Reply::bytes(200, tokens.to_string()).unfinished()),
+    fault("complete, but never ends", true, |tokens| Reply::bytes(200, tokens.to_string()).incomplete()),
     fault("huge: the tokens first", true, |tokens| {
         Reply::bytes(200, format!("{}{}", tokens, " ".repeat(1 << 20)))
     }),
@@ -200,7 +200,7 @@ impl World {
         let redirect = "http://127.0.0.1:4711/callback";
         let request = server.authorize("c", redirect).scope(Scope::EmailsSend).build().unwrap();
         let state = request.url().query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned();
-        let code = request.code_from(&format!("{redirect}?code=x&state={state}")).unwrap();
+        let code = request.code_from_url(&format!("{redirect}?code=x&state={state}")).unwrap();
         server.exchange(&request, &code).await
     }
 

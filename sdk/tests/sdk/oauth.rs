@@ -24,7 +24,7 @@ fn server(script: &Script) -> AuthorizationServer {
 fn authorized(server: &AuthorizationServer) -> (AuthorizationRequest, AuthorizationCode) {
     let authorization = server.authorize("c", REDIRECT).scope(Scope::EmailsSend).build().unwrap();
     let state = parameter(authorization.url(), "state");
-    let code = authorization.code_from(&format!("{REDIRECT}?code=the-code&state={state}")).unwrap();
+    let code = authorization.code_from_url(&format!("{REDIRECT}?code=the-code&state={state}")).unwrap();
     (authorization, code)
 }
 
@@ -156,7 +156,12 @@ async fn a_grant_is_revoked_by_its_refresh_token() {
 #[tokio::test]
 async fn a_code_is_sent_once_whatever_the_response() {
     // TOK-33, C-14
-    for step in [Reply::lost(), Reply::bytes(200, "not json"), Reply::bytes(500, ""), Reply::bytes(302, "")] {
+    for step in [
+        Reply::connection_lost(),
+        Reply::bytes(200, "not json"),
+        Reply::bytes(500, ""),
+        Reply::bytes(302, ""),
+    ] {
         let script = Script::of([step]).odd();
         let server = server(&script);
         let (authorization, code) = authorized(&server);
@@ -164,7 +169,7 @@ async fn a_code_is_sent_once_whatever_the_response() {
         assert!(matches!(error, AuthError::CodeLost { .. }), "{error:?}");
         assert_eq!(script.seen().len(), 1);
     }
-    let script = Script::of([Reply::refused()]).odd();
+    let script = Script::of([Reply::connection_refused()]).odd();
     let server = server(&script);
     let (authorization, code) = authorized(&server);
     let error = auth_error(server.exchange(&authorization, &code).await.unwrap_err());
@@ -176,7 +181,7 @@ async fn concurrent_exchanges_of_one_code_send_it_once() {
     // TOK-03: a reused code revokes the grant.
     let tokens =
         json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt"});
-    let script = Script::of([Reply::json(200, tokens).after(Duration::from_secs(1))]).odd();
+    let script = Script::of([Reply::json(200, tokens).with_delay(Duration::from_secs(1))]).odd();
     let server = server(&script);
     let (authorization, code) = authorized(&server);
     let again = code.clone();
@@ -265,7 +270,11 @@ async fn one_transport_serves_the_authorization_server_a_session_and_a_client() 
 async fn an_exchange_whose_caller_was_dropped_returns_its_tokens_to_the_next() {
     // TOK-01: a code can be used only once.
     let tokens = json!({"access_token": "a", "token_type": "Bearer", "expires_in": 900, "refresh_token": "r", "scope": "emails:send"});
-    let script = Script::of([Reply::refused(), Reply::json(200, tokens).after(Duration::from_secs(2))]).odd();
+    let script = Script::of([
+        Reply::connection_refused(),
+        Reply::json(200, tokens).with_delay(Duration::from_secs(2)),
+    ])
+    .odd();
     let server = server(&script);
     let (authorization, code) = authorized(&server);
     // A request that wasn't sent doesn't use up the code.

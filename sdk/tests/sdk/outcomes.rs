@@ -74,15 +74,15 @@ impl Step {
 
     fn reply(self) -> Reply {
         match self {
-            Self::Refused => Reply::refused(),
+            Self::Refused => Reply::connection_refused(),
             Self::Untrusted => untrusted(),
-            Self::Lost => Reply::lost(),
+            Self::Lost => Reply::connection_lost(),
             Self::Switching => Reply::bytes(101, ""),
             Self::Accepted => Reply::bytes(200, r#"{"object":"x","id":"i","event":"e"}"#),
             Self::Garbled => Reply::bytes(200, r#"{"id":"i"} x"#),
             Self::Cut => {
                 let start = Reply::bytes(200, r#"{"id":"#).header("content-type", "application/json");
-                start.cut(TransportErrorKind::Closed)
+                start.cut_off(TransportErrorKind::Closed)
             }
             Self::Page => Reply::bytes(200, "<!DOCTYPE html><title>Sign in</title>"),
             Self::Invalid => Reply::error(422, "validation_error"),

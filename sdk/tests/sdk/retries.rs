@@ -42,7 +42,7 @@ fn insistent() -> RetryPolicy {
 
 #[tokio::test(start_paused = true)]
 async fn a_function_decides_when_an_attempt_is_repeated() {
-    let script = Script::of([busy(), busy(), busy(), Reply::refused(), accepted()]);
+    let script = Script::of([busy(), busy(), busy(), Reply::connection_refused(), accepted()]);
     let asked = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&asked);
     let policy = RetryPolicy::default().decide_by(move |failed: &FailedAttempt<'_>| {
@@ -82,7 +82,12 @@ async fn a_function_is_never_asked_about_an_unsafe_or_useless_retry() {
         count.fetch_add(1, Ordering::Relaxed);
         Some(Duration::ZERO)
     });
-    for step in [Reply::lost(), busy(), refusal(500, "application_error"), refusal(422, "validation_error")] {
+    for step in [
+        Reply::connection_lost(),
+        busy(),
+        refusal(500, "application_error"),
+        refusal(422, "validation_error"),
+    ] {
         let script = Script::of([step]).odd();
         let call = script.client().request(Method::POST, "/broadcasts").json(&json!({}));
         call.retry(policy.clone()).await.unwrap_err();

@@ -44,7 +44,7 @@ impl Fixture {
 
     /// With an access token issued now.
     async fn fresh() -> Self {
-        let server = ReferenceServer::over_http(Settings::default()).await;
+        let server = ReferenceServer::start_http(Settings::default()).await;
         let fixture = Self { server, store: MemoryStore::new() };
         let record = fixture.grant();
         fixture.builder().start(fixture.store.clone(), &record).await.unwrap();
@@ -86,7 +86,7 @@ impl Fixture {
     }
 
     fn fault(&self, action: Action) {
-        self.server.service().faults().add(Rule::new(action).on(Method::POST, "/oauth/token"));
+        self.server.service().faults().add(Rule::new(action).on_request(Method::POST, "/oauth/token"));
     }
 
     async fn record(&self) -> TokenRecord {

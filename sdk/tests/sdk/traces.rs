@@ -62,7 +62,7 @@ fn unavailable() -> Reply {
 async fn a_call_has_a_span_with_a_child_for_each_attempt() {
     let exported = Exported::new();
     let accepted = Reply::json(200, json!({"id": "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"}));
-    let script = Script::of([unavailable(), Reply::lost(), accepted]).odd();
+    let script = Script::of([unavailable(), Reply::connection_lost(), accepted]).odd();
     script.client().emails().send(&email()).await.unwrap();
 
     let spans = exported.spans();

@@ -113,9 +113,9 @@ async fn a_transient_failure_does_not_end_a_wait() {
     let script = Script::of([
         email("queued"),
         refusal(503, "service_unavailable"),
-        Reply::refused(),
+        Reply::connection_refused(),
         refusal(429, "rate_limit_exceeded"),
-        Reply::lost(),
+        Reply::connection_lost(),
         email("delivered"),
     ]);
     let client = script.builder().retry(RetryPolicy::never()).build().unwrap();

@@ -66,7 +66,7 @@ impl Sdk {
     /// # Errors
     /// The URL is malformed.
     pub fn over_http2(base: &str) -> Result<Self, Failure> {
-        let transport = ReqwestTransport::configured(reqwest::ClientBuilder::http2_prior_knowledge);
+        let transport = ReqwestTransport::with_config(reqwest::ClientBuilder::http2_prior_knowledge);
         Ok(Self(Self::builder(base).transport(transport).build()?))
     }
 

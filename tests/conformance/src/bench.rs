@@ -288,7 +288,10 @@ mod tests {
     #[should_panic(expected = "status 418")]
     async fn a_response_outside_of_the_contract_is_reported() {
         let bench = Bench::start().await;
-        bench.service().faults().next(idempost_reference_server::faults::Action::answer(418, "{}"));
+        bench
+            .service()
+            .faults()
+            .add_once(idempost_reference_server::faults::Action::http_response(418, "{}"));
         bench.post("/emails", &least());
     }
 }

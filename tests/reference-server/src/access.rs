@@ -25,10 +25,10 @@ pub fn query_key(request: &Request<Bytes>) -> Option<String> {
 
 /// The name of the account whose credential or ID the header contains.
 pub fn name(state: &State, request: &Request<Bytes>) -> Result<String, Problem> {
-    let account = account::bearer(request.headers()).and_then(|token| account::named(state, token));
+    let account = account::bearer(request.headers()).and_then(|token| account::find_by_id(state, token));
     match account {
         Some(tenant) => Ok(tenant?.name.clone()),
-        None => full(state, state.credential(request.headers())?),
+        None => require_full_access(state, state.credential(request.headers())?),
     }
 }
 
@@ -41,15 +41,15 @@ pub fn name_or_query(state: &State, request: &Request<Bytes>) -> Result<String, 
 }
 
 fn name_of_key(state: &State, token: &str) -> Result<String, Problem> {
-    if let Some(tenant) = account::named(state, token) {
+    if let Some(tenant) = account::find_by_id(state, token) {
         return Ok(tenant?.name.clone());
     }
-    let credential = keys::credential(token, &state.tenants.api_key_index);
-    full(state, credential.ok_or_else(Problem::invalid_api_key)?)
+    let credential = keys::find_credential(token, &state.tenants.api_key_index);
+    require_full_access(state, credential.ok_or_else(Problem::invalid_api_key)?)
 }
 
 /// The account of a credential. If the sandbox has a password, the credential needs full access.
-pub fn full(state: &State, credential: Credential<'_>) -> Result<String, Problem> {
+pub fn require_full_access(state: &State, credential: Credential<'_>) -> Result<String, Problem> {
     if state.settings.password.is_some() {
         credential.check(Scope::Full)?;
     }
@@ -64,8 +64,8 @@ pub fn name_or_basic(state: &State, request: &Request<Bytes>) -> Option<Result<S
     }
     let (user, password) = basic(request.headers())?;
     let find = |key: &str| {
-        let credential = keys::credential(key, &state.tenants.api_key_index)?;
-        Some(full(state, credential))
+        let credential = keys::find_credential(key, &state.tenants.api_key_index)?;
+        Some(require_full_access(state, credential))
     };
     find(&user).or_else(|| find(&password))
 }

@@ -69,7 +69,7 @@ pub struct Now {
 }
 
 impl Readings {
-    fn of(&self, account: Option<&str>) -> Reading {
+    fn reading(&self, account: Option<&str>) -> Reading {
         let own = account.filter(|_| !self.own.is_empty()).and_then(|account| self.own.get(account));
         own.copied().unwrap_or(self.service)
     }
@@ -77,17 +77,17 @@ impl Readings {
 
 impl Reading {
     /// `None` stands for the system's time.
-    fn at(shown: Option<Timestamp>, frozen: bool) -> Self {
+    fn new(shown: Option<Timestamp>, frozen: bool) -> Self {
         let changed_at = Timestamp::now();
         Self { shown: shown.unwrap_or(changed_at), changed_at, scale: 1.0, frozen }
     }
 
     pub(crate) fn now(self) -> Timestamp {
-        self.at_system(Timestamp::now())
+        self.to_clock_time(Timestamp::now())
     }
 
     /// Whether it shows the system's time, within a second.
-    pub(crate) fn shows_system_time(self) -> bool {
+    pub(crate) fn is_system_time(self) -> bool {
         let ahead = self.shown.duration_since(self.changed_at);
         !self.frozen && self.is_unscaled() && ahead.abs() < SignedDuration::from_secs(1)
     }
@@ -97,35 +97,35 @@ impl Reading {
     }
 
     /// The time shown at a given system time.
-    fn at_system(self, system: Timestamp) -> Timestamp {
+    fn to_clock_time(self, system: Timestamp) -> Timestamp {
         if self.frozen {
             return self.shown;
         }
         if self.shown == self.changed_at && self.is_unscaled() {
             return system;
         }
-        saturating_add(self.shown, scaled(system.duration_since(self.changed_at), self.scale))
+        saturating_add(self.shown, scale_duration(system.duration_since(self.changed_at), self.scale))
     }
 
     /// The system time at which the clock shows this instant; the latest timestamp if it never does.
-    fn system_at(self, instant: Timestamp) -> Timestamp {
+    fn to_system_time(self, instant: Timestamp) -> Timestamp {
         if instant <= self.shown {
             return self.changed_at;
         }
         if self.frozen {
             return Timestamp::MAX;
         }
-        saturating_add(self.changed_at, scaled(instant.duration_since(self.shown), 1.0 / self.scale))
+        saturating_add(self.changed_at, scale_duration(instant.duration_since(self.shown), 1.0 / self.scale))
     }
 
     /// The same clock, set to this instant.
-    fn showing(self, shown: Timestamp) -> Self {
+    fn with_time(self, shown: Timestamp) -> Self {
         Self { shown, changed_at: Timestamp::now(), ..self }
     }
 }
 
 /// Multiplies a duration, saturating at the maximum.
-fn scaled(time: SignedDuration, scale: f64) -> SignedDuration {
+fn scale_duration(time: SignedDuration, scale: f64) -> SignedDuration {
     // Exact for a clock at normal speed.
     if scale.total_cmp(&1.0).is_eq() {
         return time;
@@ -136,16 +136,16 @@ fn scaled(time: SignedDuration, scale: f64) -> SignedDuration {
 impl Clock {
     pub(crate) fn new(start: ClockStart) -> Self {
         let service = match start {
-            ClockStart::Real => Reading::at(None, false),
-            ClockStart::Running(instant) => Reading::at(Some(instant), false),
-            ClockStart::Frozen(instant) => Reading::at(Some(instant), true),
+            ClockStart::Real => Reading::new(None, false),
+            ClockStart::Running(instant) => Reading::new(Some(instant), false),
+            ClockStart::Frozen(instant) => Reading::new(Some(instant), true),
         };
         let readings = Mutex::new(Readings { service, own: BTreeMap::new() });
         Self { shared: Arc::new(Shared { readings, moved: OnceLock::new() }), account: None }
     }
 
     /// The clock of an account of the same service.
-    pub(crate) fn of(&self, account: &str) -> Self {
+    pub(crate) fn for_account(&self, account: &str) -> Self {
         Self { shared: Arc::clone(&self.shared), account: Some(account.into()) }
     }
 
@@ -184,22 +184,22 @@ impl Clock {
     /// Moves the clock forward, and runs the jobs that become due, in order.
     pub fn advance(&self, by: Duration) {
         let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
-        self.change(|reading| reading.showing(saturating_add(reading.now(), by)));
+        self.change(|reading| reading.with_time(saturating_add(reading.now(), by)));
     }
 
     /// Sets the clock to an instant, even an earlier one. A running clock continues from there.
     pub fn set(&self, to: Timestamp) {
-        self.change(|reading| reading.showing(to));
+        self.change(|reading| reading.with_time(to));
     }
 
     /// Stops the clock at its current time. [`advance`](Self::advance) and [`set`](Self::set) still move it.
     pub fn freeze(&self) {
-        self.change(|reading| Reading { frozen: true, ..reading.showing(reading.now()) });
+        self.change(|reading| Reading { frozen: true, ..reading.with_time(reading.now()) });
     }
 
     /// Resumes a stopped clock from its current time.
     pub fn resume(&self) {
-        self.change(|reading| Reading { frozen: false, ..reading.showing(reading.now()) });
+        self.change(|reading| Reading { frozen: false, ..reading.with_time(reading.now()) });
     }
 
     /// Sets the speed of the clock relative to the system's, from its current time. A stopped clock stays stopped; the speed applies once
@@ -209,13 +209,13 @@ impl Clock {
     /// If `scale` isn't a positive number.
     pub fn run_at(&self, scale: f64) {
         assert!(scale.is_finite() && scale > 0.0, "a clock runs forward");
-        self.change(|reading| Reading { scale, ..reading.showing(reading.now()) });
+        self.change(|reading| Reading { scale, ..reading.with_time(reading.now()) });
     }
 
     /// The current times of the service's clock and of the system, up to which jobs are due.
     pub(crate) fn due(&self) -> Now {
         let system = Timestamp::now();
-        Now { service: lock(&self.shared.readings).service.at_system(system), system }
+        Now { service: lock(&self.shared.readings).service.to_clock_time(system), system }
     }
 
     /// Whether any account's clock is separate from the service's.
@@ -224,30 +224,30 @@ impl Clock {
     }
 
     /// The system time at which this account's separate clock shows an instant; `None` if it follows the service's.
-    pub(crate) fn system_at(&self, instant: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn to_system_time(&self, instant: Timestamp) -> Option<Timestamp> {
         let readings = lock(&self.shared.readings);
-        Some(readings.own.get(self.account.as_deref()?)?.system_at(instant))
+        Some(readings.own.get(self.account.as_deref()?)?.to_system_time(instant))
     }
 
     /// Makes the account follow the service's clock again.
-    pub(crate) fn forget(&self) {
+    pub(crate) fn reset(&self) {
         if let Some(account) = &self.account {
             lock(&self.shared.readings).own.remove(&**account);
         }
     }
 
     /// Makes all accounts follow the service's clock again.
-    pub(crate) fn forget_all(&self) {
+    pub(crate) fn reset_all(&self) {
         lock(&self.shared.readings).own.clear();
     }
 
     /// The clocks relative to system time, for persistence.
     #[doc(hidden)]
-    pub fn stored(&self) -> StoredClock {
+    pub fn to_stored(&self) -> StoredClock {
         let readings = lock(&self.shared.readings);
         let reading = readings.service;
         StoredClock {
-            shown: (!reading.shows_system_time()).then_some(reading.shown),
+            shown: (!reading.is_system_time()).then_some(reading.shown),
             changed_at: reading.changed_at,
             scale: reading.scale,
             frozen: reading.frozen,
@@ -267,14 +267,14 @@ impl Clock {
     }
 
     pub(crate) fn reading(&self) -> Reading {
-        lock(&self.shared.readings).of(self.account.as_deref())
+        lock(&self.shared.readings).reading(self.account.as_deref())
     }
 
     fn change(&self, change: impl Fn(Reading) -> Reading) {
         {
             let mut readings = lock(&self.shared.readings);
             if let Some(account) = &self.account {
-                let changed = change(readings.of(Some(account)));
+                let changed = change(readings.reading(Some(account)));
                 readings.own.insert((**account).to_owned(), changed);
             } else {
                 readings.service = change(readings.service);

@@ -15,11 +15,11 @@ use crate::model::credential::CreatedKey;
 use crate::state::State;
 use crate::state::tenant::Tenant;
 use crate::store::table::{Record, Table};
-use crate::wire::answers::Answer;
+use crate::wire::answers::HandlerResult;
 use crate::wire::fields::{self, Fields};
 use crate::wire::ignored::Ignored;
 use crate::wire::json::Body;
-use crate::wire::paging::{Mode, Window, list, quoted};
+use crate::wire::paging::{Mode, Window, list, quote};
 use crate::wire::pattern::segments;
 use crate::wire::problem::{Problem, json};
 use crate::wire::problems::Checked;
@@ -68,7 +68,7 @@ impl<'a> Context<'a> {
     pub fn id_at(&self, index: usize, what: &str) -> Result<Uuid, Problem> {
         let text = self.parameter(index);
         Uuid::try_parse(&text).map_err(|_| {
-            Problem::invalid_parameter(format!("The id of {what} must be a UUID; found {}.", quoted(&text)))
+            Problem::invalid_parameter(format!("The id of {what} must be a UUID; found {}.", quote(&text)))
         })
     }
 
@@ -83,17 +83,17 @@ impl<'a> Context<'a> {
     }
 
     /// Finds the record that a path parameter, given by its index, names by ID or key.
-    pub fn named<T: Record>(&self, index: usize, table: &Table<T>) -> Result<Arc<T>, Problem> {
+    pub fn find_by_id_or_key<T: Record>(&self, index: usize, table: &Table<T>) -> Result<Arc<T>, Problem> {
         table.find(&self.parameter(index)).ok_or_else(T::not_found)
     }
 
     /// Responds with a page of the records of a table.
-    pub fn list<T: Record + Listed>(&self, table: &Table<T>, mode: Mode) -> Answer {
+    pub fn list<T: Record + Listed>(&self, table: &Table<T>, mode: Mode) -> HandlerResult {
         Ok(list(&table.page(&self.window(mode)?)?.show(T::item)))
     }
 
     /// Responds with the record of the first path parameter.
-    pub fn show<T: Record + Shown>(&self, table: &Table<T>) -> Answer {
+    pub fn show<T: Record + Shown>(&self, table: &Table<T>) -> HandlerResult {
         Ok(json(StatusCode::OK, &self.find(table)?.detail()))
     }
 
@@ -124,7 +124,7 @@ impl<'a> Context<'a> {
 
     /// All query parameters.
     pub fn parameters(&self) -> Parameters<'_> {
-        Parameters::of(self.request.uri().query())
+        Parameters::new(self.request.uri().query())
     }
 
     /// A query parameter whose value must be one of these words.

@@ -20,12 +20,12 @@ use crate::access;
 use crate::route::Call;
 use crate::state::State;
 use crate::state::event_bus::BusEventKind;
-use crate::wire::answers::Answer;
+use crate::wire::answers::HandlerResult;
 use crate::wire::problem;
 
 /// Protects a response of the sandbox's own routes: no page from another origin can use it, even as an image, and no browser sniffs its type. Applies
 /// to every response, including errors.
-pub fn protect(headers: &mut HeaderMap) {
+pub fn add_security_headers(headers: &mut HeaderMap) {
     const POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
     headers.insert(POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -49,12 +49,12 @@ struct Ready {
 }
 
 /// `POST /_/reset`: deletes all data of the tenant.
-pub fn reset(call: &Call<'_>) -> Answer {
+pub fn reset(call: &Call<'_>) -> HandlerResult {
     let state = call.state;
     let name = access::name(state, call.request)?;
     state.tenants.reset_tenant(&name);
-    state.faults.clear_of(&name);
-    state.oauth.forget(&name);
+    state.faults.clear_account(&name);
+    state.oauth.remove_tenant(&name);
     state.event_bus.publish(&name, BusEventKind::Forgotten);
     Ok(problem::json(StatusCode::OK, &json!({"reset": true})))
 }

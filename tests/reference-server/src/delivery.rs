@@ -41,7 +41,7 @@ use crate::wire::problem::Problem;
 
 /// Rejects a sender whose domain isn't verified, if the service is strict.
 pub fn check_sender(state: &State, tenant: &Tenant, from: &Mailbox) -> Result<(), Problem> {
-    if !state.settings.strict_domains || tenant.may_send_from(from.domain()) {
+    if !state.settings.strict_domains || tenant.can_send_from(from.domain()) {
         return Ok(());
     }
     Err(Problem::new(
@@ -107,7 +107,7 @@ pub fn record_event(
         webhooks::notify(state, tenant, at, kind, Some(email.id), || {
             webhooks::payload::email(email, event, detail, at, &state.links.prefix())
         });
-        suppressions::learn(state, tenant, email, at, event, detail);
+        suppressions::suppress_recipients(state, tenant, email, at, event, detail);
         // As a job, so that a chain of automations doesn't recurse.
         if !tenant.runs.is_empty() || !tenant.automations.is_empty() {
             let (tenant, email) = (Arc::downgrade(tenant), Arc::downgrade(email));
@@ -121,7 +121,7 @@ pub fn dispatch(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Tim
     let Some(mut draft) = email.take_waiting(at) else { return };
     if !topics::drop_opted_out(tenant, &mut draft) {
         // No recipient remains: the request was answered with an ID anyway (`docs/specification.md`, Other API errors).
-        fail(state, tenant, email, at, "recipients_opted_out");
+        fail_email(state, tenant, email, at, "recipients_opted_out");
         return;
     }
     if let Some(origin) = suppressions::drop_listed(tenant, &mut draft) {
@@ -141,7 +141,7 @@ pub fn dispatch(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Tim
             Err("fetching_is_off")
         };
         if let Err(reason) = queued {
-            fail(state, tenant, email, at, reason);
+            fail_email(state, tenant, email, at, reason);
         }
         return;
     }
@@ -153,9 +153,9 @@ pub fn resume(state: &State, job: FetchJob, outcome: Result<Vec<Fetched>, FetchE
     let Some((tenant, email, mut draft)) = job.open() else { return };
     let now = tenant.clock.now();
     match outcome.and_then(|fetched| complete(&mut draft, fetched)) {
-        Err(error) => fail(state, &tenant, &email, now, error.reason()),
+        Err(error) => fail_email(state, &tenant, &email, now, error.reason()),
         Ok(()) if attachments::check(&draft.attachments).is_err() => {
-            fail(state, &tenant, &email, now, "attachment_too_complex");
+            fail_email(state, &tenant, &email, now, "attachment_too_complex");
         }
         Ok(()) => deliver(state, &tenant, &email, draft, now),
     }
@@ -173,7 +173,7 @@ fn complete(draft: &mut Draft, fetched: Vec<Fetched>) -> Result<(), FetchError> 
 }
 
 /// Fails an email that can't be sent. Its request was answered earlier; the failure shows in the email's events.
-pub fn fail(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp, reason: &str) {
+pub fn fail_email(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp, reason: &str) {
     email.set_failure(reason);
     record_event(state, tenant, email, at, Event::Failed, Some(&json!({ "reason": reason })));
     state.tenants.resize_mail(email.id, email.size());
@@ -195,7 +195,7 @@ fn deliver(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<D
         state.tenants.resize_mail(email.id, email.size());
         return;
     }
-    let tracking = domain.and_then(|domain| Tracking::of(&domain, state.links.prefix()));
+    let tracking = domain.and_then(|domain| Tracking::for_domain(&domain, state.links.prefix()));
     let id = state.next_id();
     let mail = Arc::new(Mail::new(id, email, draft, enforced, tracking, at));
     // Captured emails are kept as long as the email.
@@ -205,7 +205,7 @@ fn deliver(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<D
         lock(&tenant.emails).mark_changed(email.id);
         lock(&tenant.captured).insert(id, Arc::clone(&mail));
         mails::schedule_expiry(state, tenant, at);
-        state.tenants.resize_mail(email.id, email.size() + mail.held());
+        state.tenants.resize_mail(email.id, email.size() + mail.owned_bytes());
         state.event_bus.publish(&tenant.name, BusEventKind::Mail { id, email: email.id });
         state.arrivals.publish(&tenant.name);
     }

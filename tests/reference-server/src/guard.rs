@@ -24,25 +24,30 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 
-use crate::route::{Access, Area, Body, Found};
+use crate::route::{Access, Area, Body, RouteMatch};
 use crate::state::State;
-use crate::wire::paging::quoted;
+use crate::wire::paging::quote;
 use crate::wire::problem::Problem;
-use crate::wire::refusal::Refusal;
+use crate::wire::refusal::OAuthRejection;
 
 /// Rejects a request that only another origin's page would send, or that lacks the password.
-pub fn refusal(state: &State, request: &Request<Bytes>, found: &Found) -> Option<Response<Bytes>> {
+pub fn reject(state: &State, request: &Request<Bytes>, found: &RouteMatch) -> Option<Response<Bytes>> {
     if found.access() == Access::Health {
         return None;
     }
     if let Some(host) = unknown_host(state, request) {
         return Some(unknown_name(&host).into_response());
     }
-    foreign_page(state, request, found).or_else(|| password::refusal(state, request, found))
+    reject_cross_origin(state, request, found)
+        .or_else(|| password::reject_unauthenticated(state, request, found))
 }
 
 /// Rejects a request that a page of another origin sends.
-fn foreign_page(state: &State, request: &Request<Bytes>, found: &Found) -> Option<Response<Bytes>> {
+fn reject_cross_origin(
+    state: &State,
+    request: &Request<Bytes>,
+    found: &RouteMatch,
+) -> Option<Response<Bytes>> {
     let is_post = request.method() == Method::POST;
     let is_guarded = match found.table.area {
         Area::Service => false,
@@ -58,15 +63,16 @@ fn foreign_page(state: &State, request: &Request<Bytes>, found: &Found) -> Optio
         let rule = "This request came from a page of another origin; this route serves only the sandbox's own page and programs.";
         (StatusCode::FORBIDDEN, "forbidden_origin", rule.to_owned())
     } else {
-        let other = if is_post && takes_json() { other_than_json(request.headers())? } else { return None };
+        let other =
+            if is_post && takes_json() { non_json_media_type(request.headers())? } else { return None };
         let rule = format!(
             "The header `content-type` must be `application/json`, or absent; found {}.",
-            quoted(&other)
+            quote(&other)
         );
         (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", rule)
     };
     Some(if found.table.area == Area::OAuth {
-        Refusal { status, ..Refusal::invalid_request(message) }.into_response()
+        OAuthRejection { status, ..OAuthRejection::invalid_request(message) }.into_response()
     } else {
         Problem::new(status, name, message).into_response()
     })
@@ -76,14 +82,14 @@ fn foreign_page(state: &State, request: &Request<Bytes>, found: &Found) -> Optio
 fn unknown_host(state: &State, request: &Request<Bytes>) -> Option<String> {
     let names = state.links.names();
     let hosts = request.headers().get_all(header::HOST).iter();
-    let other = hosts.map(|host| String::from_utf8_lossy(host.as_bytes())).find(|host| !names.has(host));
+    let other = hosts.map(|host| String::from_utf8_lossy(host.as_bytes())).find(|host| !names.accepts(host));
     let other = other.map(Cow::into_owned);
     let authority = || request.uri().authority().map(|authority| authority.as_str().to_owned());
-    other.or_else(|| authority().filter(|authority| !names.has(authority)))
+    other.or_else(|| authority().filter(|authority| !names.accepts(authority)))
 }
 
 /// The media type of the body, if it isn't JSON.
-fn other_than_json(headers: &HeaderMap) -> Option<String> {
+fn non_json_media_type(headers: &HeaderMap) -> Option<String> {
     let found = String::from_utf8_lossy(headers.get(header::CONTENT_TYPE)?.as_bytes()).into_owned();
     let essence = found.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_json =
@@ -97,7 +103,7 @@ fn unknown_name(host: &str) -> Problem {
         "forbidden_host",
         format!(
             "The header `host` must name this machine (localhost, a loopback address), the sandbox's public address, or a host that it allows (`--allow-host`); found {}.",
-            quoted(host)
+            quote(host)
         ),
     )
 }

@@ -43,7 +43,7 @@ impl NotParsed {
     }
 
     /// The text shown in place of such a message's parts.
-    pub fn not_shown(self) -> String {
+    pub fn placeholder_text(self) -> String {
         format!("This mail {self} and is not shown.")
     }
 }
@@ -74,7 +74,7 @@ pub fn headers(raw: &[u8]) -> Option<Message<'_>> {
 
 /// The bytes of a part without its transfer encoding. The parser converts text to UTF-8; these are the original bytes. `None` if they can't be
 /// decoded.
-pub fn decoded<'a>(part: &MessagePart<'_>, message: &'a Message<'_>) -> Option<Cow<'a, [u8]>> {
+pub fn decode_part<'a>(part: &MessagePart<'_>, message: &'a Message<'_>) -> Option<Cow<'a, [u8]>> {
     let packed = message.raw_message.get(part.offset_body as usize..part.offset_end as usize)?;
     match part.encoding {
         Encoding::None => Some(packed.into()),
@@ -88,7 +88,7 @@ pub fn decoded<'a>(part: &MessagePart<'_>, message: &'a Message<'_>) -> Option<C
 pub fn check_attached<'a>(
     files: impl Iterator<Item = (&'a str, &'a [u8])>,
 ) -> Result<(), (usize, NotParsed)> {
-    let mut walk = structure::Walk::below_bodies();
+    let mut walk = structure::Walk::around_bodies();
     for (index, (content_type, bytes)) in files.enumerate() {
         walk.attachment(content_type, bytes).map_err(|reason| (index, reason))?;
     }

@@ -66,7 +66,10 @@ impl Reply {
     }
 
     /// Responds with the result of a task that runs to its end.
-    pub fn perform<F>(otherwise: Response<Bytes>, task: impl FnOnce(Arc<State>) -> F + Send + 'static) -> Self
+    pub fn from_task<F>(
+        otherwise: Response<Bytes>,
+        task: impl FnOnce(Arc<State>) -> F + Send + 'static,
+    ) -> Self
     where
         F: std::future::Future<Output = Response<Bytes>> + Send + 'static,
     {

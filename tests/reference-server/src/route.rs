@@ -17,13 +17,13 @@ use crate::reply::Reply;
 use crate::settings::Settings;
 use crate::state::State;
 use crate::state::tenant::Tenant;
-use crate::wire::answers::Answer;
+use crate::wire::answers::HandlerResult;
 use crate::wire::cancel::Cancellation;
 use crate::wire::pattern::segments;
 use crate::wire::problem::Problem;
 use crate::wire::query::Parameters;
 
-pub use crate::route::lookup::{Found, Routes};
+pub use crate::route::lookup::{RouteMatch, Routes};
 
 /// Routes with the same form of errors.
 pub struct Table {
@@ -122,15 +122,15 @@ pub enum Stage {
 #[derive(Clone, Copy)]
 pub enum Handler {
     /// An operation of the service, with the account of the credential.
-    Service(fn(&Context<'_>) -> Answer),
+    Service(fn(&Context<'_>) -> HandlerResult),
     /// An endpoint of the authorization server, which has its own form of errors.
     OAuth(fn(&State, &Request<Bytes>) -> Response<Bytes>),
     /// No account.
-    Open(fn(&Call<'_>) -> Answer),
+    Open(fn(&Call<'_>) -> HandlerResult),
     /// No account, although the request needs a valid key or the password: the route belongs to the whole service.
-    AnyKey(fn(&Call<'_>) -> Answer),
+    AnyKey(fn(&Call<'_>) -> HandlerResult),
     /// The account of the request. It is created if it doesn't exist, unless the route only reads.
-    Account(fn(&AccountCall<'_>) -> Answer),
+    Account(fn(&AccountCall<'_>) -> HandlerResult),
     /// Like [`Account`](Self::Account), for a response that isn't complete when the handler returns.
     Later(fn(&AccountCall<'_>) -> Result<Reply, Problem>),
 }
@@ -150,7 +150,7 @@ pub const fn route(
 /// Creates a route of the sandbox's own from the columns of a table, in order.
 #[rustfmt::skip]
 #[expect(clippy::too_many_arguments, reason = "a row names every column")]
-pub const fn own(
+pub const fn own_route(
     method: Method, path: &'static str, access: Access, effect: Effect, cost: Cost, body: Body, about: &'static str, handler: Handler,
 ) -> Route {
     Route { method, path, access, effect, cost, body, stage: Stage::Stable, about, handler }
@@ -158,7 +158,7 @@ pub const fn own(
 
 impl Route {
     /// The path within which an `Idempotency-Key` is unique: a key that was used for one record can be used for another.
-    pub fn scope_of_key<'a>(&'a self, request: &'a Request<Bytes>) -> &'a str {
+    pub fn idempotency_scope<'a>(&'a self, request: &'a Request<Bytes>) -> &'a str {
         if self.path.contains('{') { request.uri().path() } else { self.path }
     }
 
@@ -211,7 +211,7 @@ impl<'a> Call<'a> {
         Self { state, request, routes, pattern: route.path }
     }
 
-    pub fn of_account(self, tenant: Arc<Tenant>) -> AccountCall<'a> {
+    pub fn for_account(self, tenant: Arc<Tenant>) -> AccountCall<'a> {
         AccountCall { call: self, tenant }
     }
 
@@ -228,11 +228,11 @@ impl<'a> Call<'a> {
     }
 
     pub fn parameters(&self) -> Parameters<'a> {
-        Parameters::of(self.query())
+        Parameters::new(self.query())
     }
 
-    pub fn canceled(&self) -> Cancellation {
-        Cancellation::of(self.request)
+    pub fn cancellation(&self) -> Cancellation {
+        Cancellation::from_request(self.request)
     }
 }
 

@@ -13,10 +13,10 @@ use crate::settings::Settings;
 pub struct ReferenceServer {
     service: Arc<Service>,
     base_url: String,
-    _door: Door,
+    _door: ServerKind,
 }
 
-enum Door {
+enum ServerKind {
     #[cfg(feature = "wiremock")]
     Wiremock(#[expect(dead_code, reason = "kept because it stops when dropped")] wiremock::MockServer),
     Http(
@@ -25,29 +25,29 @@ enum Door {
 }
 
 impl ReferenceServer {
-    /// Starts with the default settings and repeatable IDs, as [`with`](Self::with) does.
+    /// Starts with the default settings and repeatable IDs, as [`start_with`](Self::start_with) does.
     #[cfg(feature = "wiremock")]
     pub async fn start() -> Self {
-        Self::with(Settings { seed: Some(0), ..Settings::default() }).await
+        Self::start_with(Settings { seed: Some(0), ..Settings::default() }).await
     }
 
     /// Starts with these settings, behind `wiremock`: requests are handled one at a time. Scheduled work, such as deliveries and webhooks, runs when
-    /// a request arrives or the clock is moved; [`over_http`](Self::over_http) doesn't wait for that.
+    /// a request arrives or the clock is moved; [`start_http`](Self::start_http) doesn't wait for that.
     #[cfg(feature = "wiremock")]
-    pub async fn with(settings: Settings) -> Self {
-        Self::over_wiremock(Service::new(settings)).await
+    pub async fn start_with(settings: Settings) -> Self {
+        Self::start_wiremock(Service::new(settings)).await
     }
 
     /// Starts with an existing service, behind `wiremock`.
     #[cfg(feature = "wiremock")]
-    pub async fn over_wiremock(service: Arc<Service>) -> Self {
+    pub async fn start_wiremock(service: Arc<Service>) -> Self {
         let server = wiremock::MockServer::builder().disable_request_recording().start().await;
         wiremock::Mock::given(wiremock::matchers::any())
             .respond_with(mount::wiremock::Mounted(Arc::clone(&service)))
             .mount(&server)
             .await;
-        service.listens_at(&server.uri());
-        Self { service, base_url: server.uri(), _door: Door::Wiremock(server) }
+        service.set_base_url(&server.uri());
+        Self { service, base_url: server.uri(), _door: ServerKind::Wiremock(server) }
     }
 
     /// Starts with these settings, behind `hyper`: requests are handled concurrently, and scripted faults may drop the connection. It runs
@@ -55,20 +55,20 @@ impl ReferenceServer {
     ///
     /// # Panics
     /// If no socket can be bound on 127.0.0.1.
-    pub async fn over_http(settings: Settings) -> Self {
-        Self::over(Service::new(settings)).await
+    pub async fn start_http(settings: Settings) -> Self {
+        Self::start_http_service(Service::new(settings)).await
     }
 
     /// Starts with an existing service, behind `hyper`.
     ///
     /// # Panics
     /// If no socket can be bound on 127.0.0.1.
-    pub async fn over(service: Arc<Service>) -> Self {
+    pub async fn start_http_service(service: Arc<Service>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a socket on 127.0.0.1");
         let address = listener.local_addr().expect("the address of a bound socket");
         let base_url = format!("http://{address}");
         // Before the task of the listener runs, so that links in the first responses already contain the address.
-        service.listens_at(&base_url);
+        service.set_base_url(&base_url);
         let (stop, stopped) = oneshot::channel();
         let serving = Arc::clone(&service);
         tokio::spawn(async move {
@@ -78,7 +78,7 @@ impl ReferenceServer {
             };
             mount::http::serve(listener, serving, stopped).await
         });
-        Self { service, base_url, _door: Door::Http(stop) }
+        Self { service, base_url, _door: ServerKind::Http(stop) }
     }
 
     /// The base URL for clients: `http://127.0.0.1:PORT`, without a trailing slash.

@@ -30,7 +30,7 @@ use crate::model::mail::{CapturedMail, Mail};
 use crate::model::received::Authentication;
 use crate::reply::Reply;
 use crate::resources::received::{self, NotReceived};
-use crate::route::{Access, Area, Call, Effect, Found, Handler, Route, Routes, Stage};
+use crate::route::{Access, Area, Call, Effect, Handler, Route, RouteMatch, Routes, Stage};
 use crate::routes::ROUTES;
 use crate::settings::{Compat, Settings};
 use crate::state::arrivals::Seen;
@@ -87,11 +87,16 @@ impl Service {
     pub fn with_routes(settings: Settings, routes: &'static Routes) -> Arc<Self> {
         let links = Links::new(settings.seed);
         let logins = OAuthStore::new(settings.oauth_clients.clone(), settings.keep_records, settings.share());
-        Self::with(settings, links, logins, routes)
+        Self::from_parts(settings, links, logins, routes)
     }
 
     #[doc(hidden)]
-    pub fn with(settings: Settings, links: Links, oauth: OAuthStore, routes: &'static Routes) -> Arc<Self> {
+    pub fn from_parts(
+        settings: Settings,
+        links: Links,
+        oauth: OAuthStore,
+        routes: &'static Routes,
+    ) -> Arc<Self> {
         let service = Arc::new(Self {
             state: Arc::new(State::new(settings, links, oauth)),
             routes,
@@ -125,27 +130,27 @@ impl Service {
     }
 
     /// Looks up a route. The path may belong to a metadata document with the service's base path after it (RFC 8414, section 3.1).
-    pub(crate) fn find(&self, method: &Method, path: &str) -> Found {
+    pub(crate) fn find(&self, method: &Method, path: &str) -> RouteMatch {
         self.routes.find(method, self.state.links.without_base_path(path))
     }
 
     /// Handles one request of a mount. A request that changes something waits while too many changes are unwritten.
     #[doc(hidden)]
     pub fn reply(&self, mut request: Request<Bytes>) -> Reply {
-        without_doubled_slashes(request.uri_mut());
+        collapse_slashes(request.uri_mut());
         let found = self.find(request.method(), request.uri().path());
-        self.reply_found(&request, &found)
+        self.reply_to_match(&request, &found)
     }
 
     /// Like [`reply`](Self::reply), once the route was found.
-    pub(crate) fn reply_found(&self, request: &Request<Bytes>, found: &Found) -> Reply {
+    pub(crate) fn reply_to_match(&self, request: &Request<Bytes>, found: &RouteMatch) -> Reply {
         let started = Instant::now();
         let _guard = is_change(found).then(|| self.state.snapshot_lock.enter());
         self.reply_to(request, found, started)
     }
 
-    /// Like [`reply_found`](Self::reply_found), but returns `None` if the request would have to wait.
-    pub(crate) fn try_reply(&self, request: &Request<Bytes>, found: &Found) -> Option<Reply> {
+    /// Like [`reply_to_match`](Self::reply_to_match), but returns `None` if the request would have to wait.
+    pub(crate) fn try_reply(&self, request: &Request<Bytes>, found: &RouteMatch) -> Option<Reply> {
         let started = Instant::now();
         let lock = &self.state.snapshot_lock;
         let guard = if is_change(found) { lock.try_enter() } else { None };
@@ -155,7 +160,7 @@ impl Service {
         Some(self.reply_to(request, found, started))
     }
 
-    fn reply_to(&self, request: &Request<Bytes>, found: &Found, started: Instant) -> Reply {
+    fn reply_to(&self, request: &Request<Bytes>, found: &RouteMatch, started: Instant) -> Reply {
         let (mut reply, allowance) = catch_unwind(AssertUnwindSafe(|| self.exchange(request, found)))
             .unwrap_or_else(|panic| {
                 let text = panic
@@ -170,7 +175,7 @@ impl Service {
         self.finish_headers(reply.response_mut(), allowance, clock);
         self.notify_of_evictions();
         if found.table.area == Area::Own {
-            control::protect(reply.response_mut().headers_mut());
+            control::add_security_headers(reply.response_mut().headers_mut());
         } else {
             self.record(request, &reply, started, clock.now());
         }
@@ -180,14 +185,14 @@ impl Service {
     /// Whether the head of a request is enough to reject it.
     pub(crate) fn is_rejected(&self, head: &Request<Bytes>) -> bool {
         let found = self.find(head.method(), head.uri().path());
-        if guard::refusal(&self.state, head, &found).is_some() {
+        if guard::reject(&self.state, head, &found).is_some() {
             return true;
         }
         let Ok(route) = &found.route else { return true };
         match route.handler {
             Handler::Service(_) => {
                 let credential = self.state.credential(head.headers());
-                credential.and_then(|credential| permit(&credential, route)).is_err()
+                credential.and_then(|credential| check_access(&credential, route)).is_err()
             }
             Handler::Open(_) | Handler::OAuth(_) => false,
             Handler::AnyKey(_) => {
@@ -199,12 +204,12 @@ impl Service {
 
     /// Responds to a request whose body was not read completely. `GET /logs` lists it; [`requests`](Self::requests), which contains only complete
     /// exchanges, doesn't.
-    pub(crate) fn refuse_unread(&self, head: &Request<Bytes>, problem: Problem) -> Response<Bytes> {
+    pub(crate) fn reject_unread(&self, head: &Request<Bytes>, problem: Problem) -> Response<Bytes> {
         let mut response = problem.into_response();
         let clock = self.clock_reading(head);
         self.finish_headers(&mut response, Allowance::uncounted(self.state.settings.rate_limit), clock);
         if self.find(head.method(), head.uri().path()).table.area == Area::Own {
-            control::protect(response.headers_mut());
+            control::add_security_headers(response.headers_mut());
         }
         if let Ok(credential) = self.state.credential(head.headers()) {
             self.log(&self.state.tenants.find_or_empty(&credential.tenant), head, &response);
@@ -213,7 +218,7 @@ impl Service {
     }
 
     /// Responds to a connection beyond the limit, without reading it.
-    pub(crate) fn refuse_connection(&self) -> Response<Bytes> {
+    pub(crate) fn reject_connection(&self) -> Response<Bytes> {
         let settings = &self.state.settings;
         let mut response = Problem::too_many_connections(settings.max_connections).into_response();
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(1));
@@ -222,13 +227,13 @@ impl Service {
         response
     }
 
-    fn exchange(&self, request: &Request<Bytes>, found: &Found) -> (Reply, Allowance) {
-        if let Some(refusal) = guard::refusal(&self.state, request, found) {
-            return self.unserved(Reply::Now(refusal));
+    fn exchange(&self, request: &Request<Bytes>, found: &RouteMatch) -> (Reply, Allowance) {
+        if let Some(refusal) = guard::reject(&self.state, request, found) {
+            return self.with_uncounted_allowance(Reply::Now(refusal));
         }
         self.run_some_due();
         if found.table.area == Area::Own {
-            return self.unserved(self.own(request, found));
+            return self.with_uncounted_allowance(self.call_own_route(request, found));
         }
         let account = || Some(self.state.credential(request.headers()).ok()?.tenant);
         let (fault, delay) = self.state.faults.apply(account, request.method(), request.uri().path());
@@ -237,7 +242,7 @@ impl Service {
             let (response, allowance) = self.serve(request, found);
             (Reply::Now(response), allowance)
         };
-        let unserved = |response| self.unserved(Reply::Now(response));
+        let unserved = |response| self.with_uncounted_allowance(Reply::Now(response));
         let (reply, allowance) = match fault {
             // `Faults` returns a delay separately, never as the fault itself, and a reply is for SMTP only.
             None | Some(Action::Delay(_) | Action::Reply { .. }) => served(),
@@ -271,12 +276,12 @@ impl Service {
         }
     }
 
-    fn unserved(&self, reply: Reply) -> (Reply, Allowance) {
+    fn with_uncounted_allowance(&self, reply: Reply) -> (Reply, Allowance) {
         (reply, Allowance::uncounted(self.state.settings.rate_limit))
     }
 
     /// Calls the handler of one of the sandbox's own routes.
-    fn own(&self, request: &Request<Bytes>, found: &Found) -> Reply {
+    fn call_own_route(&self, request: &Request<Bytes>, found: &RouteMatch) -> Reply {
         let state = &self.state;
         let route = match &found.route {
             Ok(route) => *route,
@@ -285,7 +290,7 @@ impl Service {
         let call = Call::new(state, request, self.routes, route);
         let of_account = || {
             let tenant = self.account(request, found, route)?;
-            Ok(call.of_account(tenant))
+            Ok(call.for_account(tenant))
         };
         let reply = as_declared(route, || match route.handler {
             Handler::Open(handler) => handler(&call).map(Reply::Now),
@@ -309,7 +314,7 @@ impl Service {
     fn account(
         &self,
         request: &Request<Bytes>,
-        found: &Found,
+        found: &RouteMatch,
         route: &Route,
     ) -> Result<Arc<Tenant>, Problem> {
         let name = self.account_name(request, found, route)?;
@@ -321,7 +326,7 @@ impl Service {
     fn account_name(
         &self,
         request: &Request<Bytes>,
-        found: &Found,
+        found: &RouteMatch,
         route: &Route,
     ) -> Result<String, Problem> {
         let state = &self.state;
@@ -342,11 +347,11 @@ impl Service {
         }
         let credential = state.credential(request.headers()).map(|credential| credential.tenant.into_owned());
         let account = credential.ok().or_else(|| access::name_or_basic(state, request)?.ok());
-        account.map_or_else(|| state.clock.reading(), |account| state.clock.of(&account).reading())
+        account.map_or_else(|| state.clock.reading(), |account| state.clock.for_account(&account).reading())
     }
 
     /// Checks the credential and the rate limit, responds and logs.
-    fn serve(&self, request: &Request<Bytes>, found: &Found) -> (Response<Bytes>, Allowance) {
+    fn serve(&self, request: &Request<Bytes>, found: &RouteMatch) -> (Response<Bytes>, Allowance) {
         let mut allowance = Allowance::uncounted(self.state.settings.rate_limit);
         if found.table.area == Area::OAuth {
             let response = match &found.route {
@@ -370,7 +375,7 @@ impl Service {
             }
             (Ok(route), tenant) => {
                 let checked = credential
-                    .and_then(|credential| permit(&credential, route).map(|()| credential.created_key));
+                    .and_then(|credential| check_access(&credential, route).map(|()| credential.created_key));
                 match (checked, tenant) {
                     (Ok(created_key), Some(tenant)) => match self.count(tenant, &mut allowance) {
                         Ok(()) => {
@@ -378,7 +383,7 @@ impl Service {
                                 tenant.api_keys.change(created_key.id, |key| {
                                     key.last_used_at = Some(tenant.clock.now());
                                 });
-                                self.state.snapshot_lock.touch();
+                                self.state.snapshot_lock.record_change();
                             }
                             self.call(request, tenant, route, created_key)
                         }
@@ -388,8 +393,8 @@ impl Service {
                             response
                         }
                     },
-                    (Ok(_), None) => self.unauthorized(request, Problem::missing_api_key()),
-                    (Err(problem), _) => self.unauthorized(request, problem),
+                    (Ok(_), None) => self.unauthorized_response(request, Problem::missing_api_key()),
+                    (Err(problem), _) => self.unauthorized_response(request, problem),
                 }
             }
         };
@@ -400,7 +405,7 @@ impl Service {
     }
 
     /// Responds to a request without a sufficient credential; a challenge names the metadata of the resource (RFC 9728, section 5.1).
-    fn unauthorized(&self, request: &Request<Bytes>, problem: Problem) -> Response<Bytes> {
+    fn unauthorized_response(&self, request: &Request<Bytes>, problem: Problem) -> Response<Bytes> {
         let mut response = problem.into_response();
         let error = response.headers().get(header::WWW_AUTHENTICATE).and_then(|error| error.to_str().ok());
         if error.is_some() || response.status() == StatusCode::UNAUTHORIZED {
@@ -440,7 +445,13 @@ impl Service {
             let Some(key) = key else { return Ok(None) };
             tenant
                 .keys
-                .begin(&route.method, route.scope_of_key(request), key, request.body(), tenant.clock.now())
+                .begin(
+                    &route.method,
+                    route.idempotency_scope(request),
+                    key,
+                    request.body(),
+                    tenant.clock.now(),
+                )
                 .map(Some)
         });
         match lookup {
@@ -484,8 +495,8 @@ impl Service {
     }
 
     /// The clock of one account, named by its API key. Moving it runs the jobs of this account that become due.
-    pub fn clock_of(&self, key: &str) -> Clock {
-        self.state.clock.of(&self.name_of(key))
+    pub fn account_clock(&self, key: &str) -> Clock {
+        self.state.clock.for_account(&self.tenant_name(key))
     }
 
     /// The scripted faults.
@@ -501,8 +512,8 @@ impl Service {
     /// Returns the captured emails of a tenant, newest first. An API key names the tenant.
     pub fn mails(&self, tenant: &str) -> Vec<CapturedMail> {
         self.run_due();
-        let Some(tenant) = self.tenant_of(tenant) else { return Vec::new() };
-        lock(&tenant.captured).newest_first().map(Mail::shown).collect()
+        let Some(tenant) = self.find_tenant(tenant) else { return Vec::new() };
+        lock(&tenant.captured).newest_first().map(Mail::to_captured).collect()
     }
 
     /// Waits until a captured email of a tenant matches, and returns the newest one that does; those captured earlier also count. An API key
@@ -512,7 +523,7 @@ impl Service {
     /// # use std::time::Duration;
     /// # use idempost_reference_server::{ReferenceServer, Settings};
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-    /// let server = ReferenceServer::over_http(Settings::default()).await;
+    /// let server = ReferenceServer::start_http(Settings::default()).await;
     /// # let request = http::Request::post("/emails").header("authorization", "Bearer sb_test");
     /// # let email = r#"{"from": "hi@acme.test", "to": "ada@example.com", "subject": "Hello", "text": "Your code is 482 913"}"#;
     /// # server.service().handle(request.body(email.into())?);
@@ -529,16 +540,17 @@ impl Service {
         matches: impl Fn(&CapturedMail) -> bool,
     ) -> Option<CapturedMail> {
         self.run_due();
-        let name = self.name_of(tenant);
+        let name = self.tenant_name(tenant);
         let waiting = async {
             let (mut seen, mut arrivals) = (Seen::default(), self.state.arrivals.subscribe(&name));
             loop {
                 let tenant = self.state.tenants.find(&name);
-                let mail = tenant.and_then(|tenant| seen.newest(&tenant, |mail| matches(&mail.shown())));
+                let mail =
+                    tenant.and_then(|tenant| seen.newest_match(&tenant, |mail| matches(&mail.to_captured())));
                 if let Some(mail) = mail {
-                    return mail.shown();
+                    return mail.to_captured();
                 }
-                arrivals.captured().await;
+                arrivals.next_capture().await;
             }
         };
         tokio::time::timeout(timeout, waiting).await.ok()
@@ -560,22 +572,22 @@ impl Service {
     ) -> Result<String, NotReceived> {
         self.run_some_due();
         let _guard = self.state.snapshot_lock.enter();
-        let credential =
-            keys::credential(tenant, &self.state.tenants.api_key_index).ok_or(NotReceived::UnknownKey)?;
+        let credential = keys::find_credential(tenant, &self.state.tenants.api_key_index)
+            .ok_or(NotReceived::UnknownKey)?;
         let tenant = self.state.tenants.tenant(&credential.tenant);
         self.notify_of_evictions();
         let recipients = recipients.iter().map(ToString::to_string).collect();
-        received::arrive(&self.state, &tenant, recipients, Authentication::UNKNOWN, message.into())
+        received::receive(&self.state, &tenant, recipients, Authentication::UNKNOWN, message.into())
             .map(|id| id.to_string())
     }
 
-    fn tenant_of(&self, key: &str) -> Option<Arc<Tenant>> {
-        self.state.tenants.find(&self.name_of(key))
+    fn find_tenant(&self, key: &str) -> Option<Arc<Tenant>> {
+        self.state.tenants.find(&self.tenant_name(key))
     }
 
     /// The name of the tenant of a key, or the tenant's own name.
-    fn name_of(&self, key: &str) -> String {
-        let credential = keys::credential(key, &self.state.tenants.api_key_index);
+    fn tenant_name(&self, key: &str) -> String {
+        let credential = keys::find_credential(key, &self.state.tenants.api_key_index);
         credential.map_or_else(|| key.to_owned(), |credential| credential.tenant.into_owned())
     }
 
@@ -591,7 +603,7 @@ impl Service {
 
     /// Lists the routes that need no credential.
     pub fn open_routes() -> impl Iterator<Item = (Method, &'static str)> {
-        ROUTES.of(Area::OAuth).map(|route| (route.method.clone(), route.path))
+        ROUTES.in_area(Area::OAuth).map(|route| (route.method.clone(), route.path))
     }
 
     /// Registers a callback for every captured email. It runs while the request is handled, or when a schedule is due.
@@ -619,8 +631,8 @@ impl Service {
 
     fn notify_of_evictions(&self) {
         while let Some(name) = self.state.tenants.next_evicted() {
-            self.state.faults.clear_of(&name);
-            let label = account::label(&self.state, &name);
+            self.state.faults.clear_account(&name);
+            let label = account::key_label(&self.state, &name);
             for listener in &*read(&self.eviction_listeners).clone() {
                 listener(&label);
             }
@@ -634,7 +646,7 @@ impl Service {
             if listeners.is_empty() {
                 continue;
             }
-            let mail = mail.shown();
+            let mail = mail.to_captured();
             for listener in listeners {
                 listener(&mail);
             }
@@ -642,8 +654,8 @@ impl Service {
     }
 
     /// Sets the base URL for links in emails and responses. Mounts call this; the first call wins.
-    pub fn listens_at(&self, base_url: &str) {
-        self.state.links.listens_at(base_url);
+    pub fn set_base_url(&self, base_url: &str) {
+        self.state.links.add_address(base_url);
     }
 
     /// Whether the state survives a restart.
@@ -665,7 +677,7 @@ impl std::fmt::Debug for Service {
 
 /// Whether a request changes something as a whole, so that its changes are persisted together. Moving the clock may take long; each batch of due
 /// jobs enters the snapshot lock by itself.
-fn is_change(found: &Found) -> bool {
+fn is_change(found: &RouteMatch) -> bool {
     found.route.as_ref().is_ok_and(|route| matches!(route.effect, Effect::Changes | Effect::Sends))
 }
 
@@ -688,7 +700,7 @@ fn dropped_connection() -> Response<Bytes> {
 }
 
 /// Checks that a credential may use a route.
-fn permit(credential: &Credential<'_>, route: &Route) -> Result<(), Problem> {
+fn check_access(credential: &Credential<'_>, route: &Route) -> Result<(), Problem> {
     match route.access {
         Access::Key(scope) => credential.check(scope),
         Access::Health | Access::Open | Access::Link | Access::Password => Ok(()),
@@ -696,7 +708,7 @@ fn permit(credential: &Credential<'_>, route: &Route) -> Result<(), Problem> {
 }
 
 /// Removes extra slashes at the beginning of a path: some clients join a base URL that ends with a slash and a path that begins with one.
-pub(crate) fn without_doubled_slashes(uri: &mut Uri) {
+pub(crate) fn collapse_slashes(uri: &mut Uri) {
     let target = uri.path_and_query().map_or("", PathAndQuery::as_str);
     if target.starts_with("//") {
         let target = PathAndQuery::try_from(format!("/{}", target.trim_start_matches('/')));

@@ -144,7 +144,7 @@ impl Default for Settings {
             password: None,
             allowed_hosts: Vec::new(),
             public_url: None,
-            oauth_clients: OAuthClient::usual(),
+            oauth_clients: OAuthClient::defaults(),
             beta: false,
             clock: ClockStart::Real,
         }

@@ -141,7 +141,7 @@ impl State {
     }
 
     /// The current time of the account of an email, or of the service if it no longer exists.
-    pub fn now_of_mail(&self, email: Uuid) -> Timestamp {
+    pub fn now_for_mail(&self, email: Uuid) -> Timestamp {
         self.tenants.owner(email).map_or_else(|| self.clock.now(), |tenant| tenant.clock.now())
     }
 

@@ -11,7 +11,7 @@ const fn ms(ms: u64) -> Duration {
 }
 
 /// Admits a request as soon as possible and advances `now` accordingly.
-fn admit(controller: &mut Controller, now: &mut Duration) -> Ticket {
+fn admit_next(controller: &mut Controller, now: &mut Duration) -> Ticket {
     loop {
         match controller.admit(*now) {
             Ok(ticket) => return ticket,
@@ -22,7 +22,7 @@ fn admit(controller: &mut Controller, now: &mut Duration) -> Ticket {
 
 /// Sends one request that takes 10 ms.
 fn send(controller: &mut Controller, now: &mut Duration, observation: Observation) {
-    let ticket = admit(controller, now);
+    let ticket = admit_next(controller, now);
     *now += ms(10);
     controller.observe(ticket, observation, &HeaderMap::new(), *now);
 }
@@ -36,9 +36,9 @@ fn a_429_pauses_all_requests_until_retry_after() {
         let expected = Pause { remaining: pause, reason: PauseReason::RateLimited };
         assert_eq!((snapshot.pause, snapshot.throttled), (Some(expected), 1));
         assert_eq!(controller.admit(now).unwrap_err().until, Some(now + pause));
-        let ticket = admit(&mut controller, &mut now);
+        let ticket = admit_next(&mut controller, &mut now);
         assert_eq!(controller.snapshot(now).pause, None);
-        controller.give_back(ticket, now);
+        controller.release(ticket, now);
     }
 }
 
@@ -56,7 +56,7 @@ fn a_journaled_rate_is_used_again() {
 #[test]
 fn an_announced_limit_applies() {
     let (mut controller, mut now) = (controller(PaceOptions::default()), Duration::ZERO);
-    let ticket = admit(&mut controller, &mut now);
+    let ticket = admit_next(&mut controller, &mut now);
     let headers = [("ratelimit-policy".parse().unwrap(), "600;w=60".parse().unwrap())];
     controller.observe(ticket, Observation::Accepted, &headers.into_iter().collect(), now);
     let snapshot = controller.snapshot(now);
@@ -81,7 +81,7 @@ fn twenty_consecutive_failures_open_the_breaker_and_a_successful_trial_closes_it
     assert_eq!(now, opened + ms(30_010));
     assert_eq!(controller.snapshot(now).breaker, BreakerState::Open);
 
-    let trial = admit(&mut controller, &mut now);
+    let trial = admit_next(&mut controller, &mut now);
     assert_eq!(controller.snapshot(now).breaker, BreakerState::HalfOpen);
     assert_eq!(controller.admit(now + Duration::from_mins(1)).unwrap_err(), Blocked { until: None });
     controller.observe(trial, Observation::Accepted, &HeaderMap::new(), now);
@@ -94,10 +94,10 @@ fn a_trial_that_was_not_sent_leaves_room_for_another() {
     for _ in 0..20 {
         send(&mut controller, &mut now, Observation::Unreachable);
     }
-    let trial = admit(&mut controller, &mut now);
-    controller.give_back(trial, now);
+    let trial = admit_next(&mut controller, &mut now);
+    controller.release(trial, now);
     let resumed = now;
-    let trial = admit(&mut controller, &mut now);
+    let trial = admit_next(&mut controller, &mut now);
     assert_eq!(now, resumed);
     controller.abandon(trial, now);
     assert_eq!(controller.snapshot(now).pause.unwrap().remaining, Duration::from_secs(30));
@@ -131,7 +131,7 @@ fn retries_are_a_tenth_of_all_requests_after_a_reserve_of_100() {
     }
     let mut taken: Vec<_> = (0..200).filter_map(|_| controller.take_retry(now).ok()).collect();
     assert!((50..=51).contains(&taken.len()), "{}", taken.len());
-    controller.give_back_retry(taken.pop().unwrap());
+    controller.refund_retry(taken.pop().unwrap());
     let _taken = controller.take_retry(now).unwrap();
     let Blocked { until } = controller.take_retry(now).unwrap_err();
     assert!(until.unwrap() <= now + Duration::from_secs(11));
@@ -155,7 +155,7 @@ fn timeouts_lower_the_concurrency_and_responses_raise_it_again() {
 fn no_more_requests_are_in_flight_than_the_concurrency() {
     let options = PaceOptions { start_rate: Some(1_000.0), concurrency: 3, ..PaceOptions::default() };
     let (mut controller, mut now) = (controller(options), Duration::ZERO);
-    let mut tickets: Vec<_> = (0..3).map(|_| admit(&mut controller, &mut now)).collect();
+    let mut tickets: Vec<_> = (0..3).map(|_| admit_next(&mut controller, &mut now)).collect();
     now += Duration::from_secs(1);
     assert_eq!(controller.admit(now).unwrap_err(), Blocked { until: None });
     controller.observe(tickets.pop().unwrap(), Observation::Accepted, &HeaderMap::new(), now);
@@ -168,7 +168,7 @@ fn the_maximum_rate_is_not_exceeded_in_any_second() {
         let options = PaceOptions { max_rps: Some(max), ..PaceOptions::default() };
         let (mut controller, mut now, mut sent) = (controller(options), Duration::ZERO, Vec::new());
         while now < Duration::from_mins(2) {
-            let ticket = admit(&mut controller, &mut now);
+            let ticket = admit_next(&mut controller, &mut now);
             sent.push(now);
             controller.observe(ticket, Observation::Accepted, &HeaderMap::new(), now + ms(2));
             now += ms(u64::from(now.subsec_nanos()) % 7);

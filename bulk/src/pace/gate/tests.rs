@@ -12,7 +12,7 @@ fn gate(rate: f64) -> Gate {
 }
 
 async fn send(gate: &Gate, observation: Observation) {
-    let mut permit = gate.permit().await;
+    let mut permit = gate.acquire().await;
     permit.sending();
     permit.finish(observation, &HeaderMap::new());
 }
@@ -35,11 +35,11 @@ async fn permits_are_granted_in_order_at_the_rate() {
 async fn canceled_waits_and_unused_permits_leak_nothing() {
     let (gate, start) = (gate(2.0), Instant::now());
     for _ in 0..1_000 {
-        drop(gate.permit().await);
+        drop(gate.acquire().await);
     }
     assert_eq!(start.elapsed(), Duration::ZERO);
     send(&gate, Observation::Accepted).await;
-    let waits = (0..1_000).map(|_| timeout(Duration::from_millis(100), gate.permit()));
+    let waits = (0..1_000).map(|_| timeout(Duration::from_millis(100), gate.acquire()));
     let waits = join_all(waits).await;
     assert!(waits.len() == 1_000 && waits.iter().all(Result::is_err));
     send(&gate, Observation::Accepted).await;
@@ -51,7 +51,7 @@ async fn canceled_waits_and_unused_permits_leak_nothing() {
 async fn a_permit_dropped_after_sending_frees_its_place_and_keeps_its_slot() {
     let options = PaceOptions { start_rate: Some(2.0), concurrency: 1, ..PaceOptions::default() };
     let (gate, start) = (Gate::new(options), Instant::now());
-    let mut permit = gate.permit().await;
+    let mut permit = gate.acquire().await;
     permit.sending();
     assert_eq!(gate.snapshot().in_flight, 1);
     drop(permit);
@@ -63,7 +63,7 @@ async fn a_permit_dropped_after_sending_frees_its_place_and_keeps_its_slot() {
 async fn a_finished_request_wakes_a_task_that_waits_for_concurrency() {
     let options = PaceOptions { start_rate: Some(100.0), concurrency: 1, ..PaceOptions::default() };
     let (gate, start) = (Gate::new(options), Instant::now());
-    let permit = gate.permit().await;
+    let permit = gate.acquire().await;
     let finish = async {
         sleep(SECOND).await;
         permit.finish(Observation::Accepted, &HeaderMap::new());
@@ -75,7 +75,7 @@ async fn a_finished_request_wakes_a_task_that_waits_for_concurrency() {
 #[tokio::test(start_paused = true)]
 async fn a_429_pauses_waiting_tasks_as_well() {
     let (gate, start) = (gate(10.0), Instant::now());
-    let permit = gate.permit().await;
+    let permit = gate.acquire().await;
     let throttle = async {
         sleep(Duration::from_millis(50)).await;
         permit.finish(Observation::Throttled { retry_after: Some(SECOND * 10) }, &HeaderMap::new());
@@ -130,7 +130,7 @@ async fn a_dropped_trial_does_not_block_the_job() {
     for _ in 0..20 {
         send(&gate, Observation::Unreachable).await;
     }
-    let trial = gate.permit().await;
+    let trial = gate.acquire().await;
     assert_eq!(gate.snapshot().breaker, BreakerState::HalfOpen);
     let release = async {
         sleep(SECOND).await;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn made(folder: &Folder, file: &Path, message: &Message, options: &PlanOptions) -> Plan {
+fn make_plan(folder: &Folder, file: &Path, message: &Message, options: &PlanOptions) -> Plan {
     plan(Input::csv(file), message, options, &folder.jobs()).unwrap()
 }
 
@@ -12,20 +12,20 @@ fn the_same_input_and_message_is_the_same_job_until_another_run_is_asked_for() {
     let file = folder.file("people.csv", "to\na@x.test\n");
     let options = PlanOptions { origin: "https://a.test".to_owned(), ..PlanOptions::default() };
     let before = jiff::Timestamp::now();
-    let first = made(&folder, &file, &message(), &options);
+    let first = make_plan(&folder, &file, &message(), &options);
     assert_eq!((first.id().len(), &first.id()[12..]), (14, "-1"));
-    let created: jiff::Timestamp = first.created().parse().unwrap();
+    let created: jiff::Timestamp = first.created_at().parse().unwrap();
     assert!(before <= created && created <= jiff::Timestamp::now(), "{created}");
     assert_eq!(first.dir(), folder.jobs().join(first.id()));
     let profile = PlanOptions { profile: Some("work".to_owned()), ..options.clone() };
     for same in [&options, &profile] {
-        let again = made(&folder, &file, &message(), same);
-        assert_eq!((again.id(), again.created()), (first.id(), first.created()));
+        let again = make_plan(&folder, &file, &message(), same);
+        assert_eq!((again.id(), again.created_at()), (first.id(), first.created_at()));
     }
     let again = PlanOptions { again: true, ..options.clone() };
-    assert_eq!(&made(&folder, &file, &message(), &again).id()[12..], "-2");
-    assert_eq!(&made(&folder, &file, &message(), &options).id()[12..], "-2");
-    assert_eq!(&made(&folder, &file, &message(), &again).id()[12..], "-3");
+    assert_eq!(&make_plan(&folder, &file, &message(), &again).id()[12..], "-2");
+    assert_eq!(&make_plan(&folder, &file, &message(), &options).id()[12..], "-2");
+    assert_eq!(&make_plan(&folder, &file, &message(), &again).id()[12..], "-3");
     let mut ids = vec![first.id()[..12].to_owned()];
     let others = [
         (message().subject("other"), options.clone()),
@@ -34,10 +34,10 @@ fn the_same_input_and_message_is_the_same_job_until_another_run_is_asked_for() {
         (message(), PlanOptions { test_to: Some("me@x.test".to_owned()), ..options.clone() }),
     ];
     for (message, options) in others {
-        ids.push(made(&folder, &file, &message, &options).id()[..12].to_owned());
+        ids.push(make_plan(&folder, &file, &message, &options).id()[..12].to_owned());
     }
     fs::write(&file, "to\nb@x.test\n").unwrap();
-    ids.push(made(&folder, &file, &message(), &options).id()[..12].to_owned());
+    ids.push(make_plan(&folder, &file, &message(), &options).id()[..12].to_owned());
     ids.sort();
     ids.dedup();
     assert_eq!(ids.len(), 6, "{ids:?}");
@@ -47,10 +47,10 @@ fn the_same_input_and_message_is_the_same_job_until_another_run_is_asked_for() {
 fn a_moved_input_is_the_same_job_and_a_changed_one_changes_no_job() {
     let folder = Folder::new();
     let file = folder.file("people.csv", "to\na@x.test\n");
-    let first = made(&folder, &file, &message(), &PlanOptions::default());
+    let first = make_plan(&folder, &file, &message(), &PlanOptions::default());
     let moved = folder.file("elsewhere/moved.csv", "to\na@x.test\n");
     fs::remove_file(&file).unwrap();
-    let again = made(&folder, &moved, &message(), &PlanOptions::default());
+    let again = make_plan(&folder, &moved, &message(), &PlanOptions::default());
     assert_eq!(again.id(), first.id());
     assert_eq!(again.job.input.folder, fs::canonicalize(moved.parent().unwrap()).unwrap());
     fs::write(&moved, "to\nb@x.test\n").unwrap();
@@ -61,14 +61,14 @@ fn a_moved_input_is_the_same_job_and_a_changed_one_changes_no_job() {
 fn a_job_that_another_process_planned_meanwhile_is_opened_or_followed_by_another_run() {
     let folder = Folder::new();
     let file = folder.file("people.csv", "to\na@x.test\n");
-    let first = made(&folder, &file, &message(), &PlanOptions::default());
+    let first = make_plan(&folder, &file, &message(), &PlanOptions::default());
     let base = &first.id()[..12];
     let drafted =
         |options: &PlanOptions| Draft::new(Input::csv(&file), &message(), options, &folder.jobs()).unwrap();
     let written = |options: &PlanOptions| {
         drafted(options).write(&mut KnownRows::default(), ChangedRows::Reject).unwrap()
     };
-    let opened = drafted(&PlanOptions::default()).existing().unwrap().unwrap();
+    let opened = drafted(&PlanOptions::default()).find_existing().unwrap().unwrap();
     assert_eq!(opened.dir(), first.dir());
     let second = written(&PlanOptions { again: true, ..PlanOptions::default() }).publish(Vec::new()).unwrap();
     assert_eq!((second.id(), emails(&second)), (format!("{base}-2").as_str(), emails(&first)));
@@ -141,12 +141,12 @@ fn a_device_or_a_pipe_in_place_of_a_file_is_refused() {
         fs::write(&path, content).unwrap();
     }
     let options = PlanOptions { max_size: 1 << 20, ..PlanOptions::default() };
-    let endless = plan_of(&folder, Input::csv("/dev/zero"), &options);
+    let endless = plan_input(&folder, Input::csv("/dev/zero"), &options);
     assert!(error(endless).contains("/dev/zero has more than 1048576 bytes"));
 }
 
 #[cfg(unix)]
-fn plan_of(folder: &Folder, input: Input, options: &PlanOptions) -> Result<Plan> {
+fn plan_input(folder: &Folder, input: Input, options: &PlanOptions) -> Result<Plan> {
     plan(input, &message(), options, &folder.jobs())
 }
 
@@ -154,7 +154,7 @@ fn plan_of(folder: &Folder, input: Input, options: &PlanOptions) -> Result<Plan>
 fn a_damaged_or_incomplete_plan_is_refused() {
     let folder = Folder::new();
     let file = folder.file("people.csv", "to\na@x.test\n");
-    let plan = made(&folder, &file, &message(), &PlanOptions::default());
+    let plan = make_plan(&folder, &file, &message(), &PlanOptions::default());
     let index = plan.dir().join("plan.idx");
     let bytes = fs::read(&index).unwrap();
     assert_eq!(bytes.len(), 32);
@@ -190,7 +190,7 @@ fn the_description_names_input_origin_and_profile() {
         profile: Some("work".to_owned()),
         ..PlanOptions::default()
     };
-    let plan = made(&folder, &file, &message(), &options);
+    let plan = make_plan(&folder, &file, &message(), &options);
     let job: Value = serde_json::from_slice(&fs::read(plan.dir().join("job.json")).unwrap()).unwrap();
     assert_eq!(job["input"]["blake3"], blake3::hash(&fs::read(&file).unwrap()).to_hex().as_str());
     assert_eq!(

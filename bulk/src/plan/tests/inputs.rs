@@ -7,7 +7,7 @@ use super::*;
 const PEOPLE: &str =
     "to;subject;var:NAME\r\né@bücher.test;\"Grüße;\n\"\"x\"\"\";Zoë <&>\r\nb@x.test;Hi;🐦\r\n";
 
-fn greeting() -> Message {
+fn greeting_message() -> Message {
     Message::new().from("hi@acme.test").html("<p>{{{NAME}}}</p>").text("{{{NAME}}}")
 }
 
@@ -33,7 +33,7 @@ fn a_spreadsheet_is_read_in_every_encoding_and_compressed() {
     ];
     for (i, bytes) in inputs.into_iter().enumerate() {
         let folder = Folder::new();
-        let plan = folder.csv(bytes, &greeting()).unwrap();
+        let plan = folder.csv(bytes, &greeting_message()).unwrap();
         let expected = json!([
             {"from": "hi@acme.test", "to": ["é@bücher.test"], "subject": "Grüße;\"x\"", "html": "<p>Zoë &lt;&amp;&gt;</p>", "text": "Zoë <&>"},
             {"from": "hi@acme.test", "to": ["b@x.test"], "subject": "Hi", "html": "<p>🐦</p>", "text": "🐦"},
@@ -47,7 +47,7 @@ fn a_line_break_in_quotes_belongs_to_the_cell() {
     let folder = Folder::new();
     let plan = folder.csv("to,text\r\na@x.test,\"one\r\ntwo\"\r\n\r\nnobody,x\r\n", &message()).unwrap();
     assert_eq!(emails(&plan)[0]["text"], "one\r\ntwo");
-    assert!(shown(&plan)[0].starts_with("row 2 (line 5): to: "), "{:?}", shown(&plan));
+    assert!(describe_plan(&plan)[0].starts_with("row 2 (line 5): to: "), "{:?}", describe_plan(&plan));
 }
 
 #[test]
@@ -92,7 +92,7 @@ async fn rows_of_the_application_are_emails_with_variables() {
     let row = |i: u32| json!({"to": format!("r{i}@x.test"), "variables": {"NAME": i}});
     let rows = futures_util::stream::iter((0..30_000).map(row));
     let input = Input::rows(rows, &folder.jobs()).await.unwrap();
-    let greeting = greeting().subject("s");
+    let greeting = greeting_message().subject("s");
     let plan = plan(input, &greeting, &PlanOptions::default(), &folder.jobs()).unwrap();
     assert_eq!((plan.counts().valid, plan.batches()), (30_000, 300));
     let last = emails(&plan).pop().unwrap();

@@ -66,7 +66,7 @@ proptest! {
         let folder = Folder::new();
         let (csv, requests) = model(&kinds);
         let plan = folder.csv(csv, &message()).unwrap();
-        let all = prepared(&plan);
+        let all = prepare_all(&plan);
         let found: Vec<_> = all.iter().map(|p| (p.kind, p.rows.iter().map(|row| row.row).collect::<Vec<_>>())).collect();
         prop_assert_eq!(&found, &requests);
         for request in &all {

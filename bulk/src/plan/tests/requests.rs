@@ -35,7 +35,7 @@ fn a_row_overrides_the_defaults_field_by_field() {
         },
     ]);
     assert_eq!(json!(emails(&plan)), expected);
-    let recipients: Vec<_> = prepared(&plan).remove(0).rows.into_iter().map(|row| row.recipient).collect();
+    let recipients: Vec<_> = prepare_all(&plan).remove(0).rows.into_iter().map(|row| row.recipient).collect();
     assert_eq!(recipients, ["a@x.test", "b@x.test; c@x.test"]);
 }
 
@@ -70,7 +70,7 @@ fn a_body_and_a_stored_template_of_row_and_message_replace_each_other() {
         {"from": "Acme <hi@acme.test>", "to": ["b@x.test"], "subject": "Hello", "html": "<p>Hi</p>"},
     ]);
     assert_eq!(json!(emails(&plan)), expected);
-    assert_eq!(shown(&plan), ["row 3 (line 3): /html: `html` and `template` are mutually exclusive"]);
+    assert_eq!(describe_plan(&plan), ["row 3 (line 3): /html: `html` and `template` are mutually exclusive"]);
     let stored = Message::new().from("hi@acme.test").subject("s").template("welcome").variable("A", 1);
     let rows = "to,html,text,template\na@x.test,own,,\nb@x.test,,own,\nc@x.test,,,own\nd@x.test,,,\n";
     let bodies = emails(&folder.csv(rows, &stored).unwrap());
@@ -99,7 +99,7 @@ fn emails_with_attachments_or_a_schedule_are_sent_one_by_one() {
                d@x.test,,\n";
     let plan = folder.csv(csv, &message()).unwrap();
     assert_eq!((plan.counts().batches, plan.counts().singles, plan.batches()), (1, 2, 3));
-    let requests = prepared(&plan);
+    let requests = prepare_all(&plan);
     let rows: Vec<Vec<u64>> = requests.iter().map(|p| p.rows.iter().map(|row| row.row).collect()).collect();
     assert_eq!(rows, [vec![2], vec![3], vec![1, 4]]);
     let kinds: Vec<_> = requests.iter().map(|p| p.kind).collect();
@@ -135,7 +135,7 @@ fn an_attachment_that_is_missing_too_large_or_outside_of_the_folder_is_a_problem
     );
     let input = Input::csv(folder.file("input/people.csv", csv));
     let made = plan(input, &message(), &PlanOptions::default(), &folder.jobs()).unwrap();
-    let problems = shown(&made);
+    let problems = describe_plan(&made);
     let expected = [
         "couldn't read the attachment",
         "or below",
@@ -165,12 +165,12 @@ fn attachments_have_at_most_40_mib_after_base64() {
     }
     let plan = folder.csv("to,attachment\na@x.test,a;b\nb@x.test,a;b;c\n", &message()).unwrap();
     let expected = "row 2 (line 3): attachment: the attachments must have at most 41943040 bytes after Base64 encoding (found \"41943044 bytes\")";
-    assert_eq!(shown(&plan), [expected]);
+    assert_eq!(describe_plan(&plan), [expected]);
     let mut preparer = plan.preparer().unwrap();
     assert_eq!(preparer.prepare(0).unwrap().body.len() as u64, plan.counts().bytes);
     let own = json!({"to": "a@x.test", "attachment": ["a", "b"], "attachments": [{"filename": "d", "content": "eA=="}]});
     let plan = folder.json(&[own], &message()).unwrap();
-    assert!(shown(&plan)[0].contains("41943044 bytes"), "{:?}", shown(&plan));
+    assert!(describe_plan(&plan)[0].contains("41943044 bytes"), "{:?}", describe_plan(&plan));
 }
 
 #[test]
@@ -189,18 +189,18 @@ fn a_batch_has_at_most_100_emails_and_4_mib() {
     let folder = Folder::new();
     let people = |n: usize| (0..n).map(|n| format!("a{n}@x.test")).collect::<Vec<_>>().join("\n");
     let plan = folder.csv(format!("to\n{}", people(250)), &message()).unwrap();
-    let sizes: Vec<_> = prepared(&plan).iter().map(|p| p.rows.len()).collect();
+    let sizes: Vec<_> = prepare_all(&plan).iter().map(|p| p.rows.len()).collect();
     assert_eq!(sizes, [100, 100, 50]);
     let large = message().html("x".repeat(1 << 20));
     let plan = folder.csv(format!("to\n{}", people(7)), &large).unwrap();
-    let requests = prepared(&plan);
+    let requests = prepare_all(&plan);
     assert_eq!(requests.iter().map(|p| p.rows.len()).collect::<Vec<_>>(), [3, 3, 1]);
     assert!(requests.iter().all(|p| p.body.len() <= 4 << 20));
     let size: usize = requests.iter().map(|p| p.body.len()).sum();
     assert_eq!(plan.counts().bytes, size as u64);
     let larger = message().html("x".repeat(5 << 20));
     let plan = folder.csv("to\na@x.test\nb@x.test\n", &larger).unwrap();
-    assert_eq!(prepared(&plan).iter().map(|p| p.rows.len()).collect::<Vec<_>>(), [1, 1]);
+    assert_eq!(prepare_all(&plan).iter().map(|p| p.rows.len()).collect::<Vec<_>>(), [1, 1]);
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn a_body_that_fills_4_mib_exactly_is_one_batch() {
     let sizes = |html: usize, name: usize| -> Vec<usize> {
         let csv = format!("to\na@x.test\n{}@x.test\n", "b".repeat(name));
         let plan = folder.csv(csv, &message().html("x".repeat(html))).unwrap();
-        prepared(&plan).iter().map(|p| p.body.len()).collect()
+        prepare_all(&plan).iter().map(|p| p.body.len()).collect()
     };
     let room = (4 << 20) - sizes(1, 1)[0];
     let (html, name) = (1 + room / 2, 1 + room % 2);
@@ -233,13 +233,13 @@ fn a_trial_is_limited_and_sent_to_the_test_address_only() {
     let preview = made.preview(5).unwrap();
     assert_eq!(preview.iter().map(|email| email.row).collect::<Vec<_>>(), [2, 3]);
     assert_eq!(preview[0].email.fields().to, ["me@x.test"]);
-    assert_eq!(prepared(&made)[0].rows[0].recipient, "me@x.test");
+    assert_eq!(prepare_all(&made)[0].rows[0].recipient, "me@x.test");
 }
 
 #[test]
 fn the_hash_is_that_of_the_body() {
     let folder = Folder::new();
-    let request = prepared(&folder.csv("to\na@x.test\n", &message()).unwrap()).remove(0);
+    let request = prepare_all(&folder.csv("to\na@x.test\n", &message()).unwrap()).remove(0);
     assert_eq!(request.hash, blake3::hash(&request.body).as_bytes()[..16]);
     assert_eq!(request.batch, 0);
 }

@@ -25,10 +25,10 @@ fn all_problems_of_all_rows_are_reported_with_row_line_column_and_value() {
         "row 5 (line 6): a row must have as many fields as the header, 6; is a quote missing? (found \"2 fields\")",
         "row 7 (line 8): a row must have as many fields as the header, 6; is a quote missing? (found \"7 fields\")",
     ];
-    assert_eq!(shown(&plan), expected);
+    assert_eq!(describe_plan(&plan), expected);
     let counts = plan.counts();
     assert_eq!((counts.rows, counts.valid, counts.invalid, counts.blank, counts.problems), (7, 2, 4, 1, 8));
-    let sent: Vec<_> = prepared(&plan).into_iter().flat_map(|p| p.rows).map(|row| row.row).collect();
+    let sent: Vec<_> = prepare_all(&plan).into_iter().flat_map(|p| p.rows).map(|row| row.row).collect();
     assert_eq!(sent, [1, 6]);
     assert_eq!(emails(&plan)[1]["html"], "<b>own</b>", "a row's own column is no template");
 }
@@ -43,7 +43,7 @@ fn what_follows_from_a_missing_variable_is_no_further_problem() {
             "row 1 (line 2): var:A: the variable `A` in `{field}` has no value, and its placeholder has no fallback"
         )
     };
-    assert_eq!(shown(&plan), [missing("text"), missing("tags")]);
+    assert_eq!(describe_plan(&plan), [missing("text"), missing("tags")]);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn large_fields_are_problems_of_their_row() {
     let csv = format!("to,text\na@x.test,{}\nb@x.test,{}\n", "x".repeat(max), "x".repeat(max + 1));
     let plan = folder.csv(csv, &message()).unwrap();
     assert_eq!(
-        shown(&plan),
+        describe_plan(&plan),
         [
             "row 2 (line 3): text: a field must have at most 1048576 bytes; is a quote missing? (found \"1048577 bytes\")"
         ]
@@ -150,11 +150,11 @@ fn a_job_of_some_rows_has_no_others_and_the_options_of_the_first_job() {
     };
     let input = Input::csv(file).delimiter(b'|');
     let first = plan(input, &message(), &options, &folder.jobs()).unwrap();
-    let some = first.draft_of(Selection::new(vec![1, 3])).unwrap();
+    let some = first.draft_part(Selection::new(vec![1, 3])).unwrap();
     let some =
         some.write(&mut KnownRows::default(), ChangedRows::Reject).unwrap().publish(Vec::new()).unwrap();
     assert_eq!((first.counts().valid, some.counts().valid), (4, 2));
-    let rows: Vec<_> = prepared(&some).into_iter().flat_map(|request| request.rows).collect();
+    let rows: Vec<_> = prepare_all(&some).into_iter().flat_map(|request| request.rows).collect();
     assert_eq!(rows.iter().map(|row| row.row).collect::<Vec<_>>(), [3, 1]);
     assert_eq!(rows.iter().map(|row| row.recipient.as_str()).collect::<Vec<_>>(), ["me@x.test"; 2]);
     assert_eq!(emails(&some)[0]["attachments"], json!([{"filename": "x", "content": "eA=="}]));
@@ -172,7 +172,7 @@ fn rows_with_the_same_key_are_sent_once_and_counted() {
         let plan = plan(Input::csv(&file), &message(), &options, &folder.jobs()).unwrap();
         let counts = plan.counts();
         assert_eq!(counts.rows, counts.valid + counts.invalid + counts.repeated);
-        let rows = prepared(&plan).into_iter().flat_map(|request| request.rows).map(|row| row.row);
+        let rows = prepare_all(&plan).into_iter().flat_map(|request| request.rows).map(|row| row.row);
         (rows.collect::<Vec<_>>(), counts.repeated, counts.invalid)
     };
     assert_eq!(rows(None), (vec![1, 3, 4], 1, 2));
@@ -186,7 +186,11 @@ fn rows_with_the_same_key_are_sent_once_and_counted() {
     let keyed =
         plan(Input::json_lines(folder.file("o.jsonl", json)), &message(), &options, &folder.jobs()).unwrap();
     assert_eq!((keyed.counts().valid, keyed.counts().repeated), (2, 1));
-    assert!(shown(&keyed)[0].starts_with("row 3 (line 3): id: the key"), "{:?}", shown(&keyed));
+    assert!(
+        describe_plan(&keyed)[0].starts_with("row 3 (line 3): id: the key"),
+        "{:?}",
+        describe_plan(&keyed)
+    );
 }
 
 #[test]
@@ -195,6 +199,10 @@ fn a_field_that_is_there_twice_is_a_problem_of_its_row() {
     let line = "{\"to\":\"a@x.test\",\"to\":\"b@x.test\"}\n{\"to\":\"c@x.test\",\"tags\":[{\"name\":\"a\",\"name\":\"b\"}]}\n";
     let input = Input::json_lines(folder.file("people.jsonl", line));
     let plan = plan(input, &message(), &PlanOptions::default(), &folder.jobs()).unwrap();
-    assert!(shown(&plan)[0].contains("the object contains `to` twice"), "{:?}", shown(&plan));
-    assert!(shown(&plan)[1].contains("the object contains `name` twice"), "{:?}", shown(&plan));
+    assert!(describe_plan(&plan)[0].contains("the object contains `to` twice"), "{:?}", describe_plan(&plan));
+    assert!(
+        describe_plan(&plan)[1].contains("the object contains `name` twice"),
+        "{:?}",
+        describe_plan(&plan)
+    );
 }

@@ -12,7 +12,7 @@ use crate::queue::{Cell, CellKey, QueueError, Result};
 
 impl NatsJob {
     pub(super) async fn load_cell(&self, key: CellKey<'_>) -> Result<Option<Cell>> {
-        let (bucket, subject) = self.place(key);
+        let (bucket, subject) = self.bucket_and_key(key);
         let message = self.last(&format!("KV_{bucket}"), &subject, "read a shared value").await?;
         Ok(message.map(|message| Cell { value: message.payload, revision: message.sequence }))
     }
@@ -23,14 +23,14 @@ impl NatsJob {
         value: Bytes,
         expected: Option<u64>,
     ) -> Result<Option<u64>> {
-        let (_, subject) = self.place(key);
+        let (_, subject) = self.bucket_and_key(key);
         match self.write(subject, value, expected.unwrap_or(0), "write a shared value").await? {
             Written::At(revision) => Ok(Some(revision)),
             Written::Conflict => Ok(None),
         }
     }
 
-    fn place(&self, key: CellKey<'_>) -> (&'static str, String) {
+    fn bucket_and_key(&self, key: CellKey<'_>) -> (&'static str, String) {
         match key {
             CellKey::Control => (CONTROL, format!("$KV.{CONTROL}.{}", self.job)),
             CellKey::Rate(scope) => (RATE, format!("$KV.{RATE}.{scope}")),
@@ -39,7 +39,10 @@ impl NatsJob {
 }
 
 /// Returns all values in a bucket; none if the bucket doesn't exist.
-pub(super) async fn all(context: &jetstream::Context, bucket: &'static str) -> Result<Vec<(String, Bytes)>> {
+pub(super) async fn load_all(
+    context: &jetstream::Context,
+    bucket: &'static str,
+) -> Result<Vec<(String, Bytes)>> {
     let action = "list the jobs of the queue";
     if streams::info(context, &format!("KV_{bucket}")).await?.is_none() {
         return Ok(Vec::new());

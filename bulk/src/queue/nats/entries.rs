@@ -23,7 +23,7 @@ use crate::queue::{Lease, Queue, QueueError, QueueStats, Result, Storage};
 /// The duration of a lease without an extension.
 pub(super) const LEASE: Duration = Duration::from_mins(1);
 /// The number of additions in flight.
-const PUTS: usize = 256;
+const MAX_CONCURRENT_PUTS: usize = 256;
 /// The maximum number of leases across all workers of a job. It isn't a limit in practice, since a worker holds only as many leases as it has
 /// requests in flight.
 const MAX_LEASES: i64 = 100_000;
@@ -51,7 +51,7 @@ impl NatsJob {
             .map_err(QueueError::unavailable("create the consumer of the job"))
     }
 
-    async fn put_one(&self, batch: u32, id: String) -> Result<()> {
+    async fn put_batch(&self, batch: u32, id: String) -> Result<()> {
         let mut headers = HeaderMap::new();
         headers.insert(NATS_MESSAGE_ID, id);
         let action = "add a batch to the queue";
@@ -87,9 +87,9 @@ impl Queue for NatsJob {
                     0 => format!("{}/{batch}", self.job),
                     _ => format!("{}/{batch}#{round}", self.job),
                 };
-                self.put_one(batch, id)
+                self.put_batch(batch, id)
             })
-            .buffer_unordered(PUTS)
+            .buffer_unordered(MAX_CONCURRENT_PUTS)
             .try_collect()
             .await
     }
@@ -126,17 +126,17 @@ impl Queue for NatsJob {
             .map_err(QueueError::unavailable("extend the lease of a batch"))
     }
 
-    async fn done(&self, lease: &Lease) -> Result<()> {
+    async fn complete(&self, lease: &Lease) -> Result<()> {
         self.acknowledge(lease, "+ACK", "remove a batch from the queue").await
     }
 
     async fn reject(&self, lease: &Lease) -> Result<()> {
         // Add a second entry before removing the first one: a negative acknowledgment would count as a failed delivery.
-        self.put_one(lease.batch, format!("{}/{}@{}", self.job, lease.batch, lease.token)).await?;
-        self.done(lease).await
+        self.put_batch(lease.batch, format!("{}/{}@{}", self.job, lease.batch, lease.token)).await?;
+        self.complete(lease).await
     }
 
-    async fn attend(&self) -> Result<()> {
+    async fn announce_worker(&self) -> Result<()> {
         let client = &self.queue.client;
         let failed =
             |error: async_nats::SubscribeError| QueueError::unavailable("answer the coordinator")(error);

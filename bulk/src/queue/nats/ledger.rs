@@ -14,7 +14,7 @@ use futures_util::StreamExt;
 use tokio::time::timeout;
 
 use super::{INTENTS, NatsJob, RESULTS, connect::TIMEOUT};
-use crate::queue::{Entry, Intended, Intent, Ledger, QueueError, Result, StoredIntent};
+use crate::queue::{Entry, Intent, IntentResult, Ledger, QueueError, Result, StoredIntent};
 
 /// The status that ends a batch of direct get responses.
 const END_OF_BATCH: u16 = 204;
@@ -118,14 +118,14 @@ impl NatsJob {
     fn entry(&self, message: Message) -> Result<Entry> {
         let headers = message.headers.unwrap_or_default();
         let position = headers.get(NATS_SEQUENCE).and_then(|value| value.as_str().parse().ok());
-        let batch = headers.get(NATS_SUBJECT).and_then(|value| batch_of(value.as_str()));
+        let batch = headers.get(NATS_SUBJECT).and_then(|value| parse_batch(value.as_str()));
         match (position, batch) {
             (Some(position), Some(batch)) => Ok(Entry { batch, position, payload: message.payload }),
-            _ => Err(self.unreadable("a record doesn't name its batch")),
+            _ => Err(self.invalid_data("a record doesn't name its batch")),
         }
     }
 
-    fn unreadable(&self, problem: &str) -> QueueError {
+    fn invalid_data(&self, problem: &str) -> QueueError {
         QueueError::Job { job: self.job.to_string(), problem: problem.to_owned() }
     }
 
@@ -134,13 +134,13 @@ impl NatsJob {
             return Ok(None);
         };
         let intent = serde_json::from_slice(&message.payload)
-            .map_err(|_| self.unreadable(&format!("the intent of batch {batch} is unreadable")))?;
+            .map_err(|_| self.invalid_data(&format!("the intent of batch {batch} is unreadable")))?;
         Ok(Some(StoredIntent { intent, revision: message.sequence }))
     }
 }
 
 /// Returns the batch: the last part of the subject.
-fn batch_of(subject: &str) -> Option<u32> {
+fn parse_batch(subject: &str) -> Option<u32> {
     subject.rsplit('.').next()?.parse().ok()
 }
 
@@ -166,15 +166,20 @@ impl Ledger for NatsJob {
         Duration::try_from(time.as_duration()).map_err(|_| unreadable())
     }
 
-    async fn intend(&self, batch: u32, intent: &Intent, expected: Option<u64>) -> Result<Intended> {
+    async fn record_intent(
+        &self,
+        batch: u32,
+        intent: &Intent,
+        expected: Option<u64>,
+    ) -> Result<IntentResult> {
         let action = "record an intent";
         let payload = serde_json::to_vec(intent).map_err(QueueError::unavailable(action))?;
         match self.write(self.intent_subject(batch), payload.into(), expected.unwrap_or(0), action).await? {
-            Written::At(revision) => Ok(Intended::Recorded(revision)),
+            Written::At(revision) => Ok(IntentResult::Recorded(revision)),
             Written::Conflict => match self.stored_intent(batch).await? {
                 // Recorded by an earlier call whose response was lost.
-                Some(stored) if stored.intent == *intent => Ok(Intended::Recorded(stored.revision)),
-                Some(stored) => Ok(Intended::Conflict(stored)),
+                Some(stored) if stored.intent == *intent => Ok(IntentResult::Recorded(stored.revision)),
+                Some(stored) => Ok(IntentResult::Conflict(stored)),
                 None => Err(QueueError::Lost { action }),
             },
         }
@@ -184,7 +189,7 @@ impl Ledger for NatsJob {
         self.stored_intent(batch).await
     }
 
-    async fn conclude(&self, batch: u32, result: Bytes) -> Result<bool> {
+    async fn record_result(&self, batch: u32, result: Bytes) -> Result<bool> {
         let written = self.write(self.result_subject(batch), result, 0, "record a result").await?;
         Ok(matches!(written, Written::At(_)))
     }

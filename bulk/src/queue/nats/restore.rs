@@ -36,11 +36,11 @@ impl Storage for NatsJob {
         streams::ensure(self.context(), self.queue.options.replicas).await?;
         // A work queue rejects a second consumer for the same subject.
         self.delete_other_consumers(generation).await?;
-        self.follow(generation);
+        self.use_generation(generation);
         self.ensure_consumer().await
     }
 
-    fn follow(&self, generation: &str) {
+    fn use_generation(&self, generation: &str) {
         generation.clone_into(&mut self.generation.write().unwrap_or_else(PoisonError::into_inner));
     }
 

@@ -53,14 +53,14 @@ fn rows(recipients: std::ops::Range<usize>) -> Vec<(usize, usize)> {
 /// Runs a job until this number of requests has been sent, or to its end.
 async fn run(job: &BulkJob, service: &Arc<Service>, requests: u64) -> Report {
     let until = service.requests() + requests;
-    let mut run = job.start_with(Arc::clone(service), patient().concurrency(1));
+    let mut run = job.start_with(Arc::clone(service), patient_options().concurrency(1));
     while service.requests() < until && run.next().await.is_some() {}
     run.stop();
     run.finish().await.unwrap()
 }
 
 async fn finish(job: &BulkJob, service: &Arc<Service>) -> Report {
-    job.start_with(Arc::clone(service), patient()).finish().await.unwrap()
+    job.start_with(Arc::clone(service), patient_options()).finish().await.unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -80,7 +80,7 @@ async fn a_row_appended_to_a_stopped_job_stops_the_plan_and_is_added_by_choice()
     let reordered: Vec<_> = appended.into_iter().rev().collect();
     let job = inputs.plan(inputs.bulk(&reordered).add_rows(ChangedRows::Reject)).await.unwrap();
     assert_eq!((job.plan().counts().valid, job.plan().counts().known), (1, 2_000));
-    assert_eq!(job.plan().after(), [first.plan().id()]);
+    assert_eq!(job.plan().earlier_parts(), [first.plan().id()]);
     let status = job.status().await.unwrap();
     assert_eq!((status.state, status.counts.remaining), (JobState::Stopped, 2_001 - sent));
     let report = finish(&job, &service).await;
@@ -110,7 +110,7 @@ async fn a_corrected_message_stops_the_plan_of_an_unfinished_job() {
     assert_eq!((other.plan().name(), other.plan().counts().valid), (Some("second try"), 500));
     finish(&first, &service).await;
     let next = inputs.plan(inputs.bulk(&rows(0..500))).await.unwrap();
-    assert_eq!((next.plan().counts().valid, next.plan().after().len()), (500, 0));
+    assert_eq!((next.plan().counts().valid, next.plan().earlier_parts().len()), (500, 0));
     assert_eq!(service.delivered(), (500, 1));
 }
 
@@ -127,7 +127,7 @@ async fn a_canceled_job_releases_the_rows_that_it_has_not_sent() {
     let report = finish(&job, &service).await;
     assert_eq!((report.counts.sent, report.counts.remaining), (1_000, 0));
     assert_eq!(service.delivered(), (1_000, 1));
-    let error = first.start_with(Arc::clone(&service), patient()).finish().await.unwrap_err();
+    let error = first.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap_err();
     assert!(error.to_string().contains("was canceled"), "{error}");
 }
 
@@ -172,7 +172,7 @@ async fn a_plan_that_was_never_started_is_replaced_by_the_next_one() {
     inputs.subject = "Corrected: {{{NAME}}}";
     let second = inputs.plan(inputs.bulk(&rows(0..199))).await.unwrap();
     assert_eq!((inputs.jobs(), second.plan().counts().valid), (1, 199));
-    let error = first.start_with(Arc::clone(&service), patient()).finish().await.unwrap_err();
+    let error = first.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap_err();
     assert!(matches!(error, BulkError::Io { .. }), "{error}");
     finish(&second, &service).await;
     assert_eq!(service.delivered(), (199, 1));
@@ -219,14 +219,20 @@ async fn a_deleted_job_leaves_nothing_behind() {
 }
 
 /// Plans these rows as another part of the job if they are new, and runs the job until a quota is exhausted after this many requests.
-async fn added(inputs: &Inputs, rows: &[(usize, usize)], service: &Arc<Service>, accepted: u64) -> BulkJob {
+async fn add_rows(
+    inputs: &Inputs,
+    rows: &[(usize, usize)],
+    service: &Arc<Service>,
+    accepted: u64,
+) -> BulkJob {
     let mut requests = 0;
     service.set_script(move |_, _| {
         requests += 1;
         (requests > accepted).then_some(Fault::Quota)
     });
     let job = inputs.plan(inputs.bulk(rows).batch_size(1).add_rows(ChangedRows::Reject)).await.unwrap();
-    let report = job.start_with(Arc::clone(service), patient().concurrency(1)).finish().await.unwrap();
+    let report =
+        job.start_with(Arc::clone(service), patient_options().concurrency(1)).finish().await.unwrap();
     assert_eq!(report.job, job.plan().id(), "whichever part was interrupted");
     service.set_script(|_, _| None);
     job
@@ -237,13 +243,13 @@ async fn an_added_row_is_sent_even_if_the_input_is_the_earlier_one_again() {
     // F-09
     let inputs = Inputs::new();
     let service = Service::reliable();
-    let first = added(&inputs, &rows(0..2), &service, 1).await;
-    let second = added(&inputs, &rows(0..3), &service, 0).await;
-    assert_eq!(second.plan().after(), [first.plan().id()]);
+    let first = add_rows(&inputs, &rows(0..2), &service, 1).await;
+    let second = add_rows(&inputs, &rows(0..3), &service, 0).await;
+    assert_eq!(second.plan().earlier_parts(), [first.plan().id()]);
     let found = inputs.differences(inputs.bulk(&rows(0..2)).batch_size(1)).await;
     assert_eq!((found.job.as_str(), found.remaining), (second.plan().id(), 2));
     assert_eq!((found.known, found.new, found.missing), (2, 0, 1));
-    let again = added(&inputs, &rows(0..2), &service, 0).await;
+    let again = add_rows(&inputs, &rows(0..2), &service, 0).await;
     assert_eq!(again.plan().id(), second.plan().id());
     let report = finish(&again, &service).await;
     assert_eq!((report.ending, report.counts.sent), (Ending::Finished, 3));
@@ -260,7 +266,7 @@ async fn a_limited_plan_sends_only_its_rows_while_a_later_part_is_unfinished() {
     let trial = || inputs.bulk(&rows(0..5)).batch_size(1).limit(2);
     let first = inputs.plan(trial()).await.unwrap();
     finish(&first, &service).await;
-    added(&inputs, &rows(0..5), &service, 1).await;
+    add_rows(&inputs, &rows(0..5), &service, 1).await;
     let again = inputs.plan(trial().add_rows(ChangedRows::Reject)).await.unwrap();
     assert_eq!(again.plan().id(), first.plan().id());
 }
@@ -269,11 +275,11 @@ async fn a_limited_plan_sends_only_its_rows_while_a_later_part_is_unfinished() {
 async fn another_run_of_a_job_is_not_continued_by_an_earlier_input() {
     let inputs = Inputs::new();
     let service = Service::reliable();
-    added(&inputs, &rows(0..3), &service, 1).await;
-    let second = added(&inputs, &rows(0..4), &service, 0).await;
-    let other = inputs.plan(inputs.bulk(&rows(0..1)).batch_size(1).again()).await.unwrap();
+    add_rows(&inputs, &rows(0..3), &service, 1).await;
+    let second = add_rows(&inputs, &rows(0..4), &service, 0).await;
+    let other = inputs.plan(inputs.bulk(&rows(0..1)).batch_size(1).new_run()).await.unwrap();
     finish(&other, &service).await;
-    let job = added(&inputs, &rows(0..3), &service, 0).await;
+    let job = add_rows(&inputs, &rows(0..3), &service, 0).await;
     assert_eq!(job.plan().id(), second.plan().id());
 }
 
@@ -288,7 +294,7 @@ async fn the_same_command_reports_the_job_whose_retry_is_unfinished() {
     finish(&retry, &service).await;
     let same = inputs.plan(inputs.bulk(&rows(0..2)).batch_size(1)).await.unwrap();
     assert_eq!(same.plan().id(), first.plan().id());
-    let continued = added(&inputs, &rows(0..2), &service, 2).await;
+    let continued = add_rows(&inputs, &rows(0..2), &service, 2).await;
     assert_eq!(continued.plan().id(), retry.plan().id());
     assert_eq!(continued.status().await.unwrap().counts.sent, 2);
 }

@@ -11,11 +11,11 @@ fn is_fourth(request: &SendRequest) -> bool {
 }
 
 /// Runs a job until its emails are delivered, and kills it before the result of batch 3 is recorded.
-async fn interrupted(folder: &Path, wall: &WallClock) -> (BulkJob, Arc<Service>) {
-    let job = planned(folder, 500).await;
+async fn run_interrupted(folder: &Path, wall: &WallClock) -> (BulkJob, Arc<Service>) {
+    let job = plan_job(folder, 500).await;
     let service = Service::new(|_, request| is_fourth(request).then_some(Fault::TimedOut { executed: true }));
     *service.time.lock().unwrap() = Some(wall.now());
-    let mut run = job.start_with(Arc::clone(&service), patient().wall_clock(wall));
+    let mut run = job.start_with(Arc::clone(&service), patient_options().wall_clock(wall));
     while service.delivered().0 < 500 && run.next().await.is_some() {}
     run.abort();
     assert_eq!(run.finish().await.unwrap().counts.remaining, 100);
@@ -27,9 +27,10 @@ async fn interrupted(folder: &Path, wall: &WallClock) -> (BulkJob, Arc<Service>)
 async fn a_clock_that_is_a_little_behind_makes_no_batch_unknown() {
     // F-11
     let (folder, wall) = (tempfile::tempdir().unwrap(), WallClock::default());
-    let (job, service) = interrupted(folder.path(), &wall).await;
-    wall.move_by(-3_000);
-    let report = job.start_with(Arc::clone(&service), patient().wall_clock(&wall)).finish().await.unwrap();
+    let (job, service) = run_interrupted(folder.path(), &wall).await;
+    wall.advance_millis(-3_000);
+    let report =
+        job.start_with(Arc::clone(&service), patient_options().wall_clock(&wall)).finish().await.unwrap();
     assert_eq!(report.counts, Counts { sent: 500, ..Counts::default() });
     assert_eq!(service.delivered(), (500, 1));
 }
@@ -38,11 +39,12 @@ async fn a_clock_that_is_a_little_behind_makes_no_batch_unknown() {
 async fn a_clock_set_back_does_not_hide_that_keys_have_expired() {
     // F-11
     let (folder, wall) = (tempfile::tempdir().unwrap(), WallClock::default());
-    let (job, service) = interrupted(folder.path(), &wall).await;
+    let (job, service) = run_interrupted(folder.path(), &wall).await;
     // A day later, the wall clock has been set back to the same time.
     service.forgets_keys.store(true, Ordering::SeqCst);
     *service.time.lock().unwrap() = Some(wall.now() + Duration::from_hours(24));
-    let report = job.start_with(Arc::clone(&service), patient().wall_clock(&wall)).finish().await.unwrap();
+    let report =
+        job.start_with(Arc::clone(&service), patient_options().wall_clock(&wall)).finish().await.unwrap();
     assert_eq!(report.counts, Counts { sent: 400, unknown: 100, ..Counts::default() });
     assert_eq!(service.delivered(), (500, 1));
 }
@@ -50,20 +52,21 @@ async fn a_clock_set_back_does_not_hide_that_keys_have_expired() {
 /// Runs a job in which the wall clock advances by a day between two attempts of batch 3. `slept` is how far the service's clock advances.
 async fn day_passes(slept: Option<Duration>) -> (Report, (usize, u32)) {
     let (folder, wall) = (tempfile::tempdir().unwrap(), WallClock::default());
-    let job = planned(folder.path(), 500).await;
+    let job = plan_job(folder.path(), 500).await;
     let moved = wall.clone();
     let mut attempts = 0;
     let service = Service::new(move |_, request| {
         is_fourth(request).then_some(())?;
         attempts += 1;
         if attempts == 1 {
-            moved.move_by(DAY);
+            moved.advance_millis(DAY);
         }
         (attempts == 1).then_some(Fault::TimedOut { executed: true })
     });
     service.forgets_keys.store(slept.is_none_or(|slept| !slept.is_zero()), Ordering::SeqCst);
     *service.time.lock().unwrap() = slept.map(|slept| wall.now() + slept);
-    let report = job.start_with(Arc::clone(&service), patient().wall_clock(&wall)).finish().await.unwrap();
+    let report =
+        job.start_with(Arc::clone(&service), patient_options().wall_clock(&wall)).finish().await.unwrap();
     (report, service.delivered())
 }
 

@@ -49,7 +49,7 @@ impl Damage {
 
     fn options(self) -> SalvageOptions {
         let options = SalvageOptions::default();
-        if matches!(self, Self::Truncated) { options.truncated() } else { options }
+        if matches!(self, Self::Truncated) { options.assume_truncated() } else { options }
     }
 }
 
@@ -65,18 +65,18 @@ impl Snapshot {
     /// Runs a job in batches of two and kills it several times, the last time when most or all of it has been sent.
     async fn new(seed: u64, is_finished: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let job = planned_in_batches(folder.path(), ROWS, 2).await;
-        let service = strict(seed, 0.1, &[7, 31, 130, 211]);
+        let job = plan_job_in_batches(folder.path(), ROWS, 2).await;
+        let service = strict_service(seed, 0.1, &[7, 31, 130, 211]);
         let mut random = StdRng::seed_from_u64(seed);
         while service.delivered().0 < ROWS * 2 / 3 {
             let until = service.requests() + random.gen_range(10..60);
-            let mut run = job.start_with(Arc::clone(&service), patient());
+            let mut run = job.start_with(Arc::clone(&service), patient_options());
             while service.requests() < until && run.next().await.is_some() {}
             run.abort();
             run.finish().await.unwrap();
         }
         if is_finished {
-            job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+            job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
         }
         let journal = fs::read(job.plan().dir().join("journal")).unwrap();
         let state = service.state.lock().unwrap().clone();
@@ -100,7 +100,7 @@ impl Snapshot {
 }
 
 /// Salvages and resumes a copy of the job with this journal. Returns the salvage results and the report, or `None` if the damage is undetectable.
-async fn resumed(
+async fn salvage_and_resume(
     snapshot: &Snapshot,
     journal: &[u8],
     options: SalvageOptions,
@@ -112,7 +112,8 @@ async fn resumed(
     assert_eq!(job.status().await.unwrap().counts, salvage.counts);
     service.forgets_keys.store(have_keys_expired, Ordering::SeqCst);
     let hours = if have_keys_expired { 24 } else { 0 };
-    let run = job.start_with(Arc::clone(&service), patient().clock_offset(Duration::from_hours(hours)));
+    let run =
+        job.start_with(Arc::clone(&service), patient_options().clock_offset(Duration::from_hours(hours)));
     let report = run.finish().await.unwrap();
     assert_eq!((&report.ending, report.counts.remaining), (&Ending::Finished, 0));
     let Counts { sent, rejected, unknown, .. } = report.counts;
@@ -150,7 +151,7 @@ async fn a_salvaged_job_sends_no_email_twice_and_loses_none_silently() {
                     cases += 1;
                     let case = format!("seed {seed}, {damage:?} at {at}, keys expired: {have_keys_expired}");
                     println!("{case}");
-                    match resumed(&snapshot, &journal, damage.options(), have_keys_expired).await {
+                    match salvage_and_resume(&snapshot, &journal, damage.options(), have_keys_expired).await {
                         Some((_, report)) => unknown += report.counts.unknown,
                         None => unseen += 1,
                     }
@@ -172,7 +173,9 @@ async fn a_lost_record_of_a_settled_batch_makes_no_other_row_unknown() {
         journal[at] ^= 1;
         for have_keys_expired in [false, true] {
             let (salvage, report) =
-                resumed(&snapshot, &journal, SalvageOptions::default(), have_keys_expired).await.unwrap();
+                salvage_and_resume(&snapshot, &journal, SalvageOptions::default(), have_keys_expired)
+                    .await
+                    .unwrap();
             assert!(report.counts.unknown <= 2, "{at}: {report:?}");
             assert!(salvage.counts.sent + 4 >= ROWS as u64 - 4, "{at}: {salvage:?}");
         }
@@ -201,6 +204,6 @@ async fn an_undamaged_journal_and_a_dry_run_change_nothing() {
     fs::write(&path, journal).unwrap();
     let again = job.salvage(SalvageOptions::default()).await.unwrap().remove(0);
     assert!(again.damaged.as_ref().unwrap().ends_with("journal.damaged-2"), "{again:?}");
-    let report = job.start_with(service, patient()).finish().await.unwrap();
+    let report = job.start_with(service, patient_options()).finish().await.unwrap();
     assert_eq!(report.ending, Ending::Finished);
 }

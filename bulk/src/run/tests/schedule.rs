@@ -11,7 +11,7 @@ const HOUR: i64 = 3_600_000;
 fn half_past() -> WallClock {
     let wall = WallClock::default();
     let past = i64::try_from(wall.now().as_millis()).unwrap() % HOUR;
-    wall.move_by(HOUR / 2 - past);
+    wall.advance_millis(HOUR / 2 - past);
     wall
 }
 
@@ -20,7 +20,7 @@ fn day(wall: &WallClock) -> u64 {
 }
 
 /// Runs a job until it has sent a number of requests or waits for its schedule, then kills it. Returns whether it finished.
-async fn killed(job: &BulkJob, service: &Arc<Service>, options: RunOptions, requests: u64) -> bool {
+async fn run_and_kill(job: &BulkJob, service: &Arc<Service>, options: RunOptions, requests: u64) -> bool {
     let mut run = job.start_with(Arc::clone(service), options);
     let until = service.requests() + requests;
     while service.requests() < until {
@@ -37,7 +37,7 @@ async fn killed(job: &BulkJob, service: &Arc<Service>, options: RunOptions, requ
 async fn no_day_has_more_than_its_cap_however_often_the_job_is_killed() {
     // F-09
     let (folder, wall) = (tempfile::tempdir().unwrap(), half_past());
-    let job = planned_in_batches(folder.path(), 4_000, 10).await;
+    let job = plan_job_in_batches(folder.path(), 4_000, 10).await;
     let service = Service::faulty(5, 0.1);
     let mut random = StdRng::seed_from_u64(5);
     let schedule = Schedule::new().daily([30]).unwrap().time_zone("UTC").unwrap();
@@ -45,11 +45,11 @@ async fn no_day_has_more_than_its_cap_however_often_the_job_is_killed() {
     loop {
         let before = service.delivered().0;
         // The schedule is set once, and the job keeps it.
-        let mut options = patient().wall_clock(&wall);
+        let mut options = patient_options().wall_clock(&wall);
         if kills == 0 {
             options = options.schedule(schedule.clone());
         }
-        let finished = killed(&job, &service, options, random.gen_range(1..4)).await;
+        let finished = run_and_kill(&job, &service, options, random.gen_range(1..4)).await;
         let sent = service.delivered().0 - before;
         *by_day.entry(day(&wall)).or_default() += sent;
         if finished {
@@ -57,7 +57,7 @@ async fn no_day_has_more_than_its_cap_however_often_the_job_is_killed() {
         }
         kills += 1;
         assert!(kills < 3_000, "the job makes no progress");
-        wall.move_by(random.gen_range(0..6) * HOUR);
+        wall.advance_millis(random.gen_range(0..6) * HOUR);
     }
     assert!(kills >= 1_000, "{kills} kills");
     let most = by_day.values().max().unwrap();
@@ -71,10 +71,10 @@ async fn no_day_has_more_than_its_cap_however_often_the_job_is_killed() {
 #[tokio::test(start_paused = true)]
 async fn a_day_of_refused_connections_leaves_its_cap_unused() {
     let (folder, wall) = (tempfile::tempdir().unwrap(), half_past());
-    let job = planned_in_batches(folder.path(), 50, 10).await;
+    let job = plan_job_in_batches(folder.path(), 50, 10).await;
     let service = Service::new(|_, _| Some(Fault::Refused));
     let schedule = Schedule::new().daily([20]).unwrap().time_zone("UTC").unwrap();
-    let options = || patient().wall_clock(&wall);
+    let options = || patient_options().wall_clock(&wall);
     let mut run = job.start_with(Arc::clone(&service), options().schedule(schedule));
     while service.requests() < 6 && run.next().await.is_some() {}
     run.abort();
@@ -91,7 +91,7 @@ async fn a_day_of_refused_connections_leaves_its_cap_unused() {
         run.abort();
         run.finish().await.unwrap();
         assert_eq!(service.delivered().0, sent);
-        wall.move_by(24 * HOUR);
+        wall.advance_millis(24 * HOUR);
     }
     // Without a schedule, the rest is sent immediately.
     let report = job.start_with(Arc::clone(&service), options().schedule(Schedule::new())).finish().await;
@@ -101,10 +101,10 @@ async fn a_day_of_refused_connections_leaves_its_cap_unused() {
 #[tokio::test(start_paused = true)]
 async fn a_plan_whose_requests_exceed_a_cap_does_not_start() {
     let (folder, wall) = (tempfile::tempdir().unwrap(), half_past());
-    let job = planned_in_batches(folder.path(), 50, 10).await;
+    let job = plan_job_in_batches(folder.path(), 50, 10).await;
     let service = Service::reliable();
     let schedule = Schedule::new().daily([100, 9]).unwrap();
-    let run = job.start_with(Arc::clone(&service), patient().wall_clock(&wall).schedule(schedule));
+    let run = job.start_with(Arc::clone(&service), patient_options().wall_clock(&wall).schedule(schedule));
     let error = run.finish().await.unwrap_err().to_string();
     assert!(
         error.contains("requests in the plan contain up to 10 emails, more than the daily cap of 9"),

@@ -3,13 +3,13 @@
 use super::*;
 
 fn rule(text: &str) -> RunOptions {
-    patient().concurrency(1).stop_on(text.parse().unwrap())
+    patient_options().concurrency(1).stop_on(text.parse().unwrap())
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_job_pauses_when_too_many_emails_bounce_and_stays_paused() {
     let folder = tempfile::tempdir().unwrap();
-    let job = planned(folder.path(), 20_000).await;
+    let job = plan_job(folder.path(), 20_000).await;
     // One in ten emails bounces.
     let service = Service::reliable();
     let report = job.start_with(Arc::clone(&service), rule("bounced>5%")).finish().await.unwrap();
@@ -27,7 +27,7 @@ async fn a_job_pauses_when_too_many_emails_bounce_and_stays_paused() {
 #[tokio::test(start_paused = true)]
 async fn a_job_pauses_when_too_many_emails_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
-    let job = planned(folder.path(), 20_000).await;
+    let job = plan_job(folder.path(), 20_000).await;
     // One in a hundred emails is rejected.
     let service = Service::new(|_, _| Some(Fault::Partial));
     let report = job.start_with(Arc::clone(&service), rule("rejected>0.5%")).finish().await.unwrap();

@@ -15,7 +15,7 @@ use crate::input::json;
 use crate::input::pair::Pair;
 use crate::input::source::{self, StdinReaders};
 
-fn pairs<'a>(
+fn split_pairs<'a>(
     flags: &mut Flags,
     flag: &str,
     form: &str,
@@ -38,11 +38,11 @@ pub(super) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let mut stdin = context.stdin();
 
     let method = read_method(&method, &mut flags);
-    let path = fill(&path, &segment, &mut flags);
-    let query = pairs(&mut flags, "--query", "NAME=VALUE", &query, '=');
+    let path = fill_path(&path, &segment, &mut flags);
+    let query = split_pairs(&mut flags, "--query", "NAME=VALUE", &query, '=');
     let query = query.into_iter().map(|(_, pair)| (pair.name.to_owned(), pair.value.to_owned())).collect();
     let headers = headers(&header, &mut flags);
-    let body = body(input.as_deref(), &field, &json_field, &mut stdin, &mut flags);
+    let body = read_body(input.as_deref(), &field, &json_field, &mut stdin, &mut flags);
     if body.is_some() && matches!(method, Method::GET | Method::HEAD) {
         let rule = format!("a {method} request has no body; pass query parameters with -Q");
         flags.reject_at("exclusive", rule, flag_origin("METHOD", 1, method.as_str()));
@@ -69,14 +69,14 @@ fn read_method(text: &str, flags: &mut Flags) -> Method {
 }
 
 /// Inserts the path segments, each percent-encoded so that it stays one segment.
-fn fill(path: &str, segments: &[String], flags: &mut Flags) -> String {
+fn fill_path(path: &str, segments: &[String], flags: &mut Flags) -> String {
     let at_path = |span| flag_span("PATH", 1, path, span);
     if path.contains("://") || path.starts_with("//") {
         let rule = "PATH must be relative to the service's base URL; set that with --base-url";
         flags.reject_at("url", rule, flag_origin("PATH", 1, path));
         return "/".to_owned();
     }
-    let pairs = pairs(flags, "--path", "NAME=VALUE", segments, '=');
+    let pairs = split_pairs(flags, "--path", "NAME=VALUE", segments, '=');
     let mut used = BTreeSet::new();
     let mut filled = if path.starts_with('/') { String::new() } else { "/".to_owned() };
     let mut rest = 0;
@@ -104,19 +104,19 @@ fn fill(path: &str, segments: &[String], flags: &mut Flags) -> String {
     filled += &path[rest..];
     for (i, pair) in pairs.iter().filter(|(_, pair)| !used.contains(pair.name)) {
         let rule = format!("there is no {{{}}} in the path", pair.name);
-        flags.reject_at("unknown", rule, flag_span("--path", i + 1, &segments[*i], pair.name_at()));
+        flags.reject_at("unknown", rule, flag_span("--path", i + 1, &segments[*i], pair.name_range()));
     }
     filled
 }
 
 fn headers(values: &[String], flags: &mut Flags) -> Vec<(String, String)> {
     let mut headers = Vec::new();
-    for (i, pair) in pairs(flags, "--header", "`NAME: VALUE`", values, ':') {
+    for (i, pair) in split_pairs(flags, "--header", "`NAME: VALUE`", values, ':') {
         let (name, value) = (pair.name, pair.value.trim());
         let origin = |span| flag_span("--header", i + 1, &values[i], span);
         match (HeaderName::try_from(name), HeaderValue::try_from(value)) {
             (Err(_), _) => {
-                flags.reject_at("header", "a header must have a valid HTTP name", origin(pair.name_at()));
+                flags.reject_at("header", "a header must have a valid HTTP name", origin(pair.name_range()));
             }
             (_, Err(_)) => {
                 flags.reject_at(
@@ -126,7 +126,7 @@ fn headers(values: &[String], flags: &mut Flags) -> Vec<(String, String)> {
                 );
             }
             (Ok(name), _) if matches!(name.as_str(), "authorization" | "host" | "content-length") => {
-                flags.reject_at("reserved", "this header is set by idempost", origin(pair.name_at()));
+                flags.reject_at("reserved", "this header is set by idempost", origin(pair.name_range()));
             }
             (Ok(name), Ok(_)) if name == "idempotency-key" => match idempost::IdempotencyKey::new(value) {
                 Ok(_) => headers.push((name.as_str().to_owned(), value.to_owned())),
@@ -138,14 +138,14 @@ fn headers(values: &[String], flags: &mut Flags) -> Vec<(String, String)> {
     headers
 }
 
-fn body(
+fn read_body(
     input: Option<&str>,
     fields: &[String],
     json_fields: &[String],
     stdin: &mut StdinReaders,
     flags: &mut Flags,
 ) -> Option<Value> {
-    let mut body = input.and_then(|name| document(name, stdin, flags));
+    let mut body = input.and_then(|name| read_document(name, stdin, flags));
     if fields.is_empty() && json_fields.is_empty() {
         return body;
     }
@@ -158,12 +158,12 @@ fn body(
             return Some(other);
         }
     };
-    for (_, pair) in pairs(flags, "--field", "NAME=TEXT", fields, '=') {
+    for (_, pair) in split_pairs(flags, "--field", "NAME=TEXT", fields, '=') {
         object.insert(pair.name.to_owned(), pair.value.into());
     }
-    for (i, pair) in pairs(flags, "--json-field", "NAME=JSON", json_fields, '=') {
+    for (i, pair) in split_pairs(flags, "--json-field", "NAME=JSON", json_fields, '=') {
         let origin = flag_span("--json-field", i + 1, &json_fields[i], pair.value_at.clone());
-        if let Some(path) = source::named_in(pair.value) {
+        if let Some(path) = source::input_name(pair.value) {
             let Some(source) = flags.take(stdin.claim("--json-field", path)) else { continue };
             match source.text() {
                 Ok(text) => drop(object.insert(pair.name.to_owned(), (*text).into())),
@@ -182,7 +182,7 @@ fn body(
     Some(Value::Object(object))
 }
 
-fn document(name: &str, stdin: &mut StdinReaders, flags: &mut Flags) -> Option<Value> {
+fn read_document(name: &str, stdin: &mut StdinReaders, flags: &mut Flags) -> Option<Value> {
     let read = stdin.claim("--input", name).and_then(|source| Document::read(source, "--input"));
     let (_, value, repeated) = read.map_err(|found| flags.push(*found)).ok()?;
     flags.take::<()>(Err(repeated));
@@ -193,10 +193,10 @@ fn document(name: &str, stdin: &mut StdinReaders, flags: &mut Flags) -> Option<V
 mod tests {
     use super::*;
 
-    fn fill_path(path: &str, segments: &[&str]) -> Result<String, Vec<String>> {
+    fn fill_test_path(path: &str, segments: &[&str]) -> Result<String, Vec<String>> {
         let segments: Vec<String> = segments.iter().map(|&text| text.to_owned()).collect();
         let mut flags = Flags::default();
-        let path = fill(path, &segments, &mut flags);
+        let path = fill_path(path, &segments, &mut flags);
         match flags.finish() {
             Err(Fail::Usage(report)) => {
                 Err(report.found.into_iter().map(|found| found.problem.message).collect())
@@ -208,21 +208,21 @@ mod tests {
     #[test]
     fn a_value_stays_one_segment_of_the_path() {
         //
-        assert_eq!(fill_path("emails", &[]), Ok("/emails".into()));
+        assert_eq!(fill_test_path("emails", &[]), Ok("/emails".into()));
         assert_eq!(
-            fill_path("/emails/{id}", &["id=a/b?c#d %2F é"]),
+            fill_test_path("/emails/{id}", &["id=a/b?c#d %2F é"]),
             Ok("/emails/a%2Fb%3Fc%23d%20%252F%20%C3%A9".into())
         );
-        assert_eq!(fill_path("/a/{x}/b/{y}", &["y=2", "x=1"]), Ok("/a/1/b/2".into()));
+        assert_eq!(fill_test_path("/a/{x}/b/{y}", &["y=2", "x=1"]), Ok("/a/1/b/2".into()));
         for wrong in ["id=", "id=.", "id=.."] {
-            assert_eq!(fill_path("/emails/{id}", &[wrong]).unwrap_err().len(), 1, "{wrong}");
+            assert_eq!(fill_test_path("/emails/{id}", &[wrong]).unwrap_err().len(), 1, "{wrong}");
         }
     }
 
     #[test]
     fn each_missing_and_each_unknown_path_parameter_is_reported() {
         assert_eq!(
-            fill_path("/emails/{id}", &["ID=1"]).unwrap_err(),
+            fill_test_path("/emails/{id}", &["ID=1"]).unwrap_err(),
             ["--path id=… is missing", "there is no {ID} in the path"]
         );
     }
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn a_path_with_another_host_is_refused() {
         for wrong in ["https://evil.test/emails", "//evil.test/emails"] {
-            assert_eq!(fill_path(wrong, &[]).unwrap_err().len(), 1);
+            assert_eq!(fill_test_path(wrong, &[]).unwrap_err().len(), 1);
         }
     }
 }

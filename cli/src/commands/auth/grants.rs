@@ -42,7 +42,7 @@ pub(crate) struct RevokeArgs {
 const TABLE: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Id),
-        Column::new("client", "APPLICATION", Kind::Shrinks).at("/client/name"),
+        Column::new("client", "APPLICATION", Kind::Shrinks).pointer("/client/name"),
         Column::new("scopes", "SCOPES", Kind::Text),
         Column::new("revoked_at", "REVOKED", Kind::Time),
         Column::new("created_at", "CREATED", Kind::Time),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::profile;
-use super::status::{describe, state_of};
+use super::status::{describe, login_state};
 use crate::context::Context;
 use crate::credentials::Credentials;
 use crate::diagnostics::Fail;
@@ -18,7 +18,7 @@ pub(crate) struct Args {}
 
 const COLUMNS: &[Column] = &[
     Column::new("used", "", Kind::Text)
-        .of(|row| if row["used"] == true { "*".to_owned() } else { String::new() }),
+        .format_with(|row| if row["used"] == true { "*".to_owned() } else { String::new() }),
     Column::new("profile", "PROFILE", Kind::Text),
     Column::new("origin", "SERVICE", Kind::Shrinks),
     Column::new("kind", "KIND", Kind::Text),
@@ -48,7 +48,7 @@ pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
         rows.push(match overview {
             Ok(overview) => describe(overview),
             Err(error) => {
-                json!({ "profile": name, "state": state_of(Err(error)), "problem": report::chain(error) })
+                json!({ "profile": name, "state": login_state(Err(error)), "problem": report::error_chain(error) })
             }
         });
     }

@@ -35,7 +35,7 @@ use crate::diagnostics::{Diagnostic, Fail};
 use crate::input::flags::{Choices, Flags};
 use crate::output::hidden::Hidden;
 use crate::output::report;
-use crate::output::time::relative;
+use crate::output::time::format_relative;
 use crate::output::write_stderr;
 use crate::settings::{Source, credential, keys};
 use crate::signals;
@@ -138,7 +138,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     } else {
         // Without a terminal, the user can't paste the redirect's URL.
         let alone = !args.device && args.port.is_none() && !context.out.terminal.stdin;
-        if alone && browser::reason_not_to_open(args.no_browser, context).is_some() {
+        if alone && browser::skip_reason(args.no_browser, context).is_some() {
             return unfinished::begin(&plan, store, &credentials, context).await;
         }
         let place = credentials.store(Some(store));
@@ -150,7 +150,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         warn_about_scope(&plan, &record, context);
         metadata(&record)
     };
-    remember(&plan, store, context)?;
+    save_settings(&plan, store, context)?;
     print_result(&plan, store, metadata, context)
 }
 
@@ -163,7 +163,7 @@ async fn revoke_earlier(credentials: &Credentials, context: &Context) -> Result<
     if let Revocation::NotRevoked(error) =
         context.session(credentials)?.logout().await.map_err(login_failure)?
     {
-        let why = report::chain(&error);
+        let why = report::error_chain(&error);
         context.out.warn(&format!(
             "the earlier login couldn't be revoked: {why}; its tokens may stay valid at the service"
         ));
@@ -172,7 +172,7 @@ async fn revoke_earlier(credentials: &Credentials, context: &Context) -> Result<
 }
 
 /// Logs in again with more scopes. The earlier login stays until then.
-pub(super) async fn widen(
+pub(super) async fn widen_scopes(
     scopes: Vec<String>,
     client_id: String,
     no_browser: bool,
@@ -219,7 +219,7 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
     }
     let store = match args.store.as_deref() {
         Some(word) => {
-            let kind = kind(word);
+            let kind = parse_store(word);
             if kind.is_none() {
                 flags.reject("type", "the store must be keyring or file", "--store", word);
             }
@@ -227,7 +227,7 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
         }
         None => settings.store.as_ref().map(|store| store.value),
     };
-    let timeout = keys::duration(&args.login_timeout).unwrap_or_else(|rule| {
+    let timeout = keys::parse_duration(&args.login_timeout).unwrap_or_else(|rule| {
         flags.reject("setting", format!("--login-timeout {rule}"), "--login-timeout", &args.login_timeout);
         Duration::default()
     });
@@ -260,7 +260,7 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
         );
     }
     if settings.base_url.is_none() {
-        flags.missing("--base-url, IDEMPOST_BASE_URL or `base_url` in the profile");
+        flags.add_missing("--base-url, IDEMPOST_BASE_URL or `base_url` in the profile");
     }
     let issuer = args.issuer.as_deref().and_then(|text| match keys::base_url(text) {
         Ok(issuer) => Some(issuer),
@@ -285,7 +285,7 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
     })
 }
 
-fn kind(word: &str) -> Option<StoreKind> {
+fn parse_store(word: &str) -> Option<StoreKind> {
     <StoreKind as clap::ValueEnum>::from_str(word, false).ok()
 }
 
@@ -298,7 +298,7 @@ async fn choose_store(
     let last = credentials.overview().ok().flatten().map(|last| last.store);
     let store = wanted.or(last).unwrap_or_default();
     let Err(error) = credentials.probe(store).await else { return Ok(store) };
-    let why = report::chain(&error);
+    let why = report::error_chain(&error);
     if store == StoreKind::File || wanted.is_some() {
         let message = format!("the login can't be stored: {why}");
         return Err(Fail::error(message));
@@ -365,7 +365,7 @@ async fn authorize(plan: &Plan, no_browser: bool, context: &Context) -> Result<G
     let may_paste = is_interactive(context)?;
     let receiver = match RedirectListener::bind_to(plan.port).await {
         Ok(receiver) => {
-            let warn = context.out.warner();
+            let warn = context.out.warning_printer();
             Some(receiver.on_rejected(move |why| {
                 warn(&format!("rejected a request to the redirect URI: {why}; still waiting"));
             }))
@@ -380,11 +380,11 @@ async fn authorize(plan: &Plan, no_browser: bool, context: &Context) -> Result<G
         receiver.as_ref().map_or(PASTE_REDIRECT_URI, RedirectListener::redirect_uri).to_owned();
     let authorization = request(&server, redirect_uri, plan, context).await?;
     show(&authorization, plan, context);
-    match browser::reason_not_to_open(no_browser, context) {
+    match browser::skip_reason(no_browser, context) {
         None => browser::open(authorization.url().as_str(), context),
         Some(reason) => context.out.note(&format!("no browser opened: {reason}")),
     }
-    let paste = may_paste.then(paste::Paste::listen);
+    let paste = may_paste.then(paste::PasteReader::listen);
     if may_paste {
         context.out.note("Waiting for the browser… or paste the URL it redirects to and press Enter.");
     } else {
@@ -416,7 +416,7 @@ async fn request(
 /// Prints the page's URL: always, since a failing opener may not report it.
 fn show(authorization: &AuthorizationRequest, plan: &Plan, context: &Context) {
     let (url, scope) = (authorization.url().as_str(), plan.scopes.join(" "));
-    write_stderr(&if context.out.messages_are_json() {
+    write_stderr(&if context.out.has_json_messages() {
         format!("{}\n", json!({ "open": { "url": url, "scope": scope } }))
     } else {
         format!("Open this page to allow `idempost` to use your account ({scope}):\n  {url}\n")
@@ -426,7 +426,7 @@ fn show(authorization: &AuthorizationRequest, plan: &Plan, context: &Context) {
 /// Waits for the redirect or the pasted URL, whichever comes first.
 async fn wait_for_code(
     receiver: Option<RedirectListener>,
-    paste: Option<paste::Paste>,
+    paste: Option<paste::PasteReader>,
     authorization: &AuthorizationRequest,
     timeout: Duration,
     countdown: &Countdown,
@@ -487,7 +487,7 @@ fn warn_about_scope(plan: &Plan, record: &TokenRecord, context: &Context) {
 }
 
 /// Writes the settings that later commands need to find the login: the base URL and the store.
-fn remember(plan: &Plan, store: StoreKind, context: &Context) -> Result<(), Fail> {
+fn save_settings(plan: &Plan, store: StoreKind, context: &Context) -> Result<(), Fail> {
     let settings = context.settings()?;
     let name = profile::display_name(context)?;
     let written = |profile| {
@@ -502,7 +502,7 @@ fn remember(plan: &Plan, store: StoreKind, context: &Context) -> Result<(), Fail
     }
     values.extend(plan.saves.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     if plan.chosen || plan.store.is_none() && store != StoreKind::default() {
-        values.push(("store", store.word()));
+        values.push(("store", store.name()));
     }
     if values.is_empty() {
         return Ok(());
@@ -527,14 +527,14 @@ fn remember(plan: &Plan, store: StoreKind, context: &Context) -> Result<(), Fail
 fn print_result(plan: &Plan, store: StoreKind, mut metadata: Value, context: &Context) -> Result<(), Fail> {
     let name = profile::display_name(context)?;
     metadata["profile"] = name.into();
-    metadata["store"] = store.word().into();
+    metadata["store"] = store.name().into();
     let place = match store {
         StoreKind::Keyring => "encrypted with a key in the system keyring",
         StoreKind::File => "stored in a file that only you can read",
     };
     let origin = metadata["origin"].as_str().unwrap_or_default();
     let line = if metadata["kind"] == "login" {
-        let expires = metadata["expires_at"].as_str().map(|at| relative(at, Timestamp::now()));
+        let expires = metadata["expires_at"].as_str().map(|at| format_relative(at, Timestamp::now()));
         let then = if metadata["refreshable"] == true {
             ", refreshed automatically"
         } else {

@@ -40,7 +40,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     };
     let (mut ended, mut failures) = (Vec::new(), Vec::new());
     for profile in profiles {
-        match end(profile.as_deref(), args.local, context).await {
+        match log_out_profile(profile.as_deref(), args.local, context).await {
             Ok(Some(done)) => ended.push(done),
             Ok(None) => context
                 .out
@@ -49,9 +49,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         }
     }
     cache::clear(&context.env);
-    let lines: Vec<String> = ended.iter().map(line).collect();
+    let lines: Vec<String> = ended.iter().map(summary_line).collect();
     context.out.result(&lines, &json!({ "logged_out": ended }))?;
-    forget(context)?;
+    reset_default_profile(context)?;
     match failures.len() {
         0 => Ok(()),
         1 if !args.all => Err(failures.remove(0).1),
@@ -66,18 +66,16 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
 }
 
 /// A profile with nothing but a login no longer exists, so it can't stay the default.
-fn forget(context: &Context) -> Result<(), Fail> {
+fn reset_default_profile(context: &Context) -> Result<(), Fail> {
     let Some(file) = &context.settings()?.file else { return Ok(()) };
     let gone = |file: &ConfigFile| {
         let name = file.default_profile().map(|entry| entry.text);
-        name.is_some_and(|name| {
-            name != DEFAULT && !profiles::existing(Some(file), &context.env).contains(&name)
-        })
+        name.is_some_and(|name| name != DEFAULT && !profiles::names(Some(file), &context.env).contains(&name))
     };
     if gone(file) {
         let store = ConfigStore::lock(&context.env)?;
         if store.read()?.is_some_and(|file| gone(&file)) {
-            store.update(|text| file::without(text, None, "default_profile"))?;
+            store.update(|text| file::without_setting(text, None, "default_profile"))?;
         }
     }
     Ok(())
@@ -93,7 +91,11 @@ async fn all_profiles(context: &Context) -> Result<Vec<Option<String>>, Fail> {
     Ok(names.into_iter().map(Some).collect())
 }
 
-async fn end(profile: Option<&str>, local: bool, context: &Context) -> Result<Option<Value>, Fail> {
+async fn log_out_profile(
+    profile: Option<&str>,
+    local: bool,
+    context: &Context,
+) -> Result<Option<Value>, Fail> {
     let credentials = Credentials::new(&context.env, profile)?;
     credentials.take_unfinished()?;
     let stored = credentials.overview();
@@ -123,7 +125,7 @@ async fn end(profile: Option<&str>, local: bool, context: &Context) -> Result<Op
 fn revocation_failure(error: &AuthError) -> Fail {
     let message = format!(
         "access couldn't be revoked: {}; the tokens may stay valid at the service",
-        report::chain(error)
+        report::error_chain(error)
     );
     let local = "to remove the login without revoking it: idempost auth logout --local";
     if error.is_retryable() || matches!(error, AuthError::Unreachable(_)) {
@@ -132,7 +134,7 @@ fn revocation_failure(error: &AuthError) -> Fail {
     Fail::auth(message).hint(local)
 }
 
-fn line(done: &Value) -> String {
+fn summary_line(done: &Value) -> String {
     let name = done["profile"].as_str().unwrap_or_default();
     match (done["kind"] == "api_key", done["revoked"] == true) {
         (true, _) => format!(

@@ -35,15 +35,15 @@ pub(super) fn write(
     // Read again: the login may have taken minutes in the browser.
     let store = ConfigStore::lock(&context.env)?;
     for name in removed {
-        store.update(|text| file::without(text, profile, name))?;
+        store.update(|text| file::without_setting(text, profile, name))?;
     }
     store.set(profile, values)?;
     Ok(store.path().to_owned())
 }
 
 /// The error for a profile name that doesn't exist.
-pub(super) fn unknown(name: &str, profiles: &[String]) -> Fail {
-    let hint = match keys::nearest(name, profiles.iter().map(String::as_str)) {
+pub(super) fn unknown_profile(name: &str, profiles: &[String]) -> Fail {
+    let hint = match keys::most_similar(name, profiles.iter().map(String::as_str)) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None if profiles.is_empty() => {
             "create one: idempost --profile NAME --base-url https://… auth login".to_owned()

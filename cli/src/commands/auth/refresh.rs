@@ -41,7 +41,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
             context.out.note("the login doesn't include these scopes; log in with them");
             let mut scopes: Vec<String> = metadata.scope.split_whitespace().map(str::to_owned).collect();
             scopes.extend(args.scopes);
-            login::widen(scopes, metadata.client_id, args.no_browser, context).await
+            login::widen_scopes(scopes, metadata.client_id, args.no_browser, context).await
         }
         Err(error) => Err(login_failure(error)),
     }

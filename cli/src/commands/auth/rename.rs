@@ -37,13 +37,13 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     }
     // Locked until the end: no other rename can start, and no login can configure the new name.
     let config = ConfigStore::lock(&context.env)?;
-    let profiles = profiles::existing(config.read()?.as_ref(), &context.env);
+    let profiles = profiles::names(config.read()?.as_ref(), &context.env);
     if profiles.contains(new) {
         flags.reject("exclusive", format!("profile `{new}` already exists"), "NEW", new);
     }
     flags.finish()?;
     if !profiles.contains(old) {
-        return Err(profile::unknown(old, &profiles));
+        return Err(profile::unknown_profile(old, &profiles));
     }
     let of = |name: &str| Credentials::new(&context.env, Some(name));
     let (from, to) = (of(old)?, of(new)?);
@@ -73,7 +73,7 @@ async fn move_profile(
         let mut renamed = file::rename_profile(text, old, new)?;
         // Otherwise commands without a profile would fall back to `default`.
         if is_default {
-            renamed = file::with(&renamed, None, "default_profile", new)?;
+            renamed = file::with_setting(&renamed, None, "default_profile", new)?;
         }
         Ok((renamed != text).then_some(renamed))
     });

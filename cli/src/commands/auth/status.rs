@@ -12,7 +12,7 @@ use super::{LOGIN, profile};
 use crate::context::Context;
 use crate::credentials::{CredentialKind, Overview};
 use crate::diagnostics::Fail;
-use crate::output::time::relative;
+use crate::output::time::format_relative;
 use crate::output::{record, secret};
 use crate::settings::{Credential, Setting, Source};
 
@@ -47,7 +47,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
         context.out.result(&record::lines(&document), &document)
     };
     if let Some(given) = context.credential()? {
-        return print(given_summary(given, settings.base_url.as_ref()));
+        return print(explicit_summary(given, settings.base_url.as_ref()));
     }
     let Some(overview) = overview? else {
         return Err(
@@ -66,7 +66,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
         let since = Timestamp::try_from(pending.since).unwrap_or_default();
         context.out.note(&format!(
             "a token refresh started {} and its outcome is unknown",
-            relative(&since.to_string(), Timestamp::now())
+            format_relative(&since.to_string(), Timestamp::now())
         ));
     }
     if let Some(base_url) = &settings.base_url
@@ -85,7 +85,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
 }
 
 /// A credential from a flag or the environment.
-fn given_summary(given: &Setting<Credential>, base_url: Option<&Setting<url::Url>>) -> Value {
+fn explicit_summary(given: &Setting<Credential>, base_url: Option<&Setting<url::Url>>) -> Value {
     let (kind, key, claims) = match &given.value {
         Credential::ApiKey(key) => ("api_key", Some(secret::mask(key.expose_secret())), None),
         Credential::AccessToken(token) => {
@@ -106,7 +106,7 @@ fn given_summary(given: &Setting<Credential>, base_url: Option<&Setting<url::Url
 }
 
 /// The login's state as one word.
-pub(super) fn state_of(overview: Result<&Overview, &StoreError>) -> &'static str {
+pub(super) fn login_state(overview: Result<&Overview, &StoreError>) -> &'static str {
     match overview {
         Ok(overview) if overview.metadata.ended.is_some() => "ended",
         Ok(_) => "logged_in",
@@ -122,10 +122,10 @@ pub(super) fn describe(overview: &Overview) -> Value {
         "profile": overview.profile,
         "origin": metadata.origin,
         "kind": if login { "login" } else { "api_key" },
-        "credential_source": overview.path.as_ref().map_or_else(|| overview.store.word().into(), |path| path.to_string_lossy()),
+        "credential_source": overview.path.as_ref().map_or_else(|| overview.store.name().into(), |path| path.to_string_lossy()),
         "key": metadata.key,
         "account": metadata.account,
-        "state": state_of(Ok(overview)),
+        "state": login_state(Ok(overview)),
         "scope": login.then_some(&metadata.scope),
         "issuer": metadata.issuer,
         "client_id": login.then_some(&metadata.client_id),
@@ -133,7 +133,7 @@ pub(super) fn describe(overview: &Overview) -> Value {
         "obtained_at": metadata.obtained_at,
         "generation": login.then_some(metadata.generation),
         "pending_since": metadata.pending.as_ref().and_then(|pending| rfc3339(pending.since)),
-        "store": overview.store.word(),
+        "store": overview.store.name(),
         "path": overview.path,
     })
 }

@@ -20,9 +20,9 @@ pub(crate) struct Args {
 /// Writes it to the configuration file.
 pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let settings = context.settings()?;
-    let profiles = profiles::existing(settings.file.as_ref(), &context.env);
+    let profiles = profiles::names(settings.file.as_ref(), &context.env);
     if args.name != DEFAULT && !profiles.contains(&args.name) {
-        return Err(profile::unknown(&args.name, &profiles));
+        return Err(profile::unknown_profile(&args.name, &profiles));
     }
     profile::write(None, &[], &[("default_profile", &args.name)], context)?;
     let is_stored =

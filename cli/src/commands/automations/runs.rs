@@ -37,7 +37,7 @@ const STEPS: [Column; 6] = [
     Column::new("status", "STATUS", Kind::State),
     Column::new("started_at", "STARTED", Kind::Time),
     Column::new("completed_at", "ENDED", Kind::Time),
-    Column::new("error", "ERROR", Kind::Shrinks).at("/error/message"),
+    Column::new("error", "ERROR", Kind::Shrinks).pointer("/error/message"),
 ];
 
 /// Reports each unknown status with its location.
@@ -83,10 +83,10 @@ async fn wait_until_ended(id: &str, run: &str, timeout: Duration, context: &Cont
         check: format!("idempost automations run {id} {run}"),
     };
     let wait = context.client()?.automations().wait_for_run(id, run);
-    wait::until(wait, timeout, &words, context, end).await.map(drop)
+    wait::poll_until_terminal(wait, timeout, &words, context, terminal_state).await.map(drop)
 }
 
-fn end(run: &AutomationRun) -> End {
+fn terminal_state(run: &AutomationRun) -> End {
     match &run.status {
         Some(RunStatus::Completed) => End::Good(COMPLETED.to_owned()),
         status => End::Bad(status.as_ref().map_or("unknown", RunStatus::as_str).to_owned()),

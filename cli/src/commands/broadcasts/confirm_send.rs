@@ -10,7 +10,7 @@ use crate::actions::confirm;
 use crate::actions::wait::{self, End, Messages};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::output::count;
+use crate::output::format_count;
 
 /// The state to wait for.
 pub(super) const SENT: &str = "sent";
@@ -56,7 +56,7 @@ async fn contacts(client: &Client, segment: &str) -> String {
     match client.segments().contacts(segment).page_size(100).await {
         Ok(page) if page.has_more => format!("more than {} contacts", page.data.len()),
         Ok(page) if page.data.is_empty() => "no contacts".to_owned(),
-        Ok(page) => count(page.data.len() as u64, "contact"),
+        Ok(page) => format_count(page.data.len() as u64, "contact"),
         // The question works without the number.
         Err(_) => "all contacts".to_owned(),
     }
@@ -73,10 +73,18 @@ pub(super) async fn wait(timeout: Option<Duration>, response: &Value, context: &
         failed: "the broadcast failed".to_owned(),
         check: format!("idempost broadcasts get {id}"),
     };
-    wait::until(context.client()?.broadcasts().wait(id), timeout, &words, context, end).await.map(drop)
+    wait::poll_until_terminal(
+        context.client()?.broadcasts().wait(id),
+        timeout,
+        &words,
+        context,
+        terminal_state,
+    )
+    .await
+    .map(drop)
 }
 
-fn end(broadcast: &Broadcast) -> End {
+fn terminal_state(broadcast: &Broadcast) -> End {
     match &broadcast.status {
         Some(BroadcastStatus::Sent) => End::Good("sent".to_owned()),
         status => End::Bad(status.as_ref().map_or("unknown", BroadcastStatus::as_str).to_owned()),

@@ -23,7 +23,7 @@ pub(super) struct AccountArgs {
 }
 
 /// The account of this command's client.
-pub(super) async fn of(same: bool, client: &Client, context: &Context) -> Result<Account, Fail> {
+pub(super) async fn resolve_account(same: bool, client: &Client, context: &Context) -> Result<Account, Fail> {
     let profile = context.settings()?.profile.as_ref().map_or(DEFAULT, |profile| profile.value.as_str());
     let mut account = Account::new().profile(profile);
     // A failure is reported when the job needs the account.
@@ -33,17 +33,17 @@ pub(super) async fn of(same: bool, client: &Client, context: &Context) -> Result
             context.credentials()?.overview().map_err(|error| credentials::store_failure(&error))?;
         account = overview.into_iter().fold(account, |account, overview| account.id(overview.login));
     }
-    Ok(if same { account.same_account() } else { account })
+    Ok(if same { account.assume_same_account() } else { account })
 }
 
 /// The account of this command's client; fails if the job belongs to another one.
-pub(super) async fn checked(
+pub(super) async fn resolve_job_account(
     job: &Job,
     same: bool,
     client: &Client,
     context: &Context,
 ) -> Result<Account, Fail> {
-    let account = of(same, client, context).await?;
-    job.check_account(client, &account).await.map_err(failure::of)?;
+    let account = resolve_account(same, client, context).await?;
+    job.check_account(client, &account).await.map_err(failure::from_bulk_error)?;
     Ok(account)
 }

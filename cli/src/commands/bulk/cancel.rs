@@ -8,7 +8,7 @@ use super::account::{self, AccountArgs};
 use super::failure;
 use super::job;
 use super::queue::{self, QueueArgs};
-use super::words::count;
+use super::words::format_count;
 use crate::actions::mutation;
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -37,8 +37,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let job = job::inspect(Some(&args.job), context).await?;
     let client = client(&job, args.account.same_account, context).await?;
     let id = job.plan().id();
-    let status = job.status().await.map_err(failure::of)?;
-    let workers = args.queue.of_workers(&job, status.state, "cancel")?;
+    let status = job.status().await.map_err(failure::from_bulk_error)?;
+    let workers = args.queue.distributed_options(&job, status.state, "cancel")?;
     match status.state {
         JobState::Finished => {
             context.out.note(&format!("job {id} is finished; nothing is left to cancel"));
@@ -50,27 +50,27 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         }
         _ => {}
     }
-    let left = count(status.counts.remaining, "row");
+    let left = format_count(status.counts.remaining, "row");
     mutation::confirm(false, &format!("Cancel job {id}, with {left} left to send?"), context).await?;
     let Some(options) = workers else {
-        job.cancel().await.map_err(failure::of)?;
+        job.cancel().await.map_err(failure::from_bulk_error)?;
         context.out.note(&match status.state {
             JobState::Running => {
                 format!("canceling job {id}; its process stops after the requests in flight")
             }
-            _ => canceled(&job, &status),
+            _ => describe_remaining(&job, &status),
         });
         return Ok(());
     };
     // Connects first: otherwise, the workers would continue with a job that is marked as canceled.
     let connection = Box::pin(queue::connect(options, context)).await?;
-    let backend = queue::job(&connection, id)?;
-    job.cancel().await.map_err(failure::of)?;
+    let backend = queue::open_job(&connection, id)?;
+    job.cancel().await.map_err(failure::from_bulk_error)?;
     stop_workers(&job, &client, backend, context).await?;
-    let status = job.status().await.map_err(failure::of)?;
+    let status = job.status().await.map_err(failure::from_bulk_error)?;
     context.out.note(&match status.state {
         JobState::Finished => format!("job {id} is finished; nothing was left to cancel"),
-        _ => canceled(&job, &status),
+        _ => describe_remaining(&job, &status),
     });
     Ok(())
 }
@@ -81,10 +81,10 @@ async fn client(job: &Job, same: bool, context: &Context) -> Result<Client, Fail
         return context.client_for_preview();
     }
     let Ok(client) = context.client() else { return context.client_for_preview() };
-    let account = account::of(same, &client, context).await?;
+    let account = account::resolve_account(same, &client, context).await?;
     match job.check_account(&client, &account).await {
         Ok(()) => Ok(client),
-        Err(error @ BulkError::Account(_)) => Err(failure::of(error)),
+        Err(error @ BulkError::Account(_)) => Err(failure::from_bulk_error(error)),
         Err(error) => {
             context.out.warn(&format!("couldn't check the account: {error}"));
             Ok(client)
@@ -93,19 +93,19 @@ async fn client(job: &Job, same: bool, context: &Context) -> Result<Client, Fail
 }
 
 /// Describes the remaining rows of a canceled job.
-fn canceled(job: &Job, status: &Status) -> String {
+fn describe_remaining(job: &Job, status: &Status) -> String {
     let uncertain = match status.in_flight {
         0 => String::new(),
-        rows => format!(", and {} in flight when it stopped may have been", count(rows, "row")),
+        rows => format!(", and {} in flight when it stopped may have been", format_count(rows, "row")),
     };
-    let left = count(status.counts.remaining - status.in_flight, "row");
+    let left = format_count(status.counts.remaining - status.in_flight, "row");
     format!("canceled job {}; {left} won't be sent{uncertain}", job.plan().id())
 }
 
 /// Waits until the workers of a canceled job have stopped, and collects their results.
 async fn stop_workers(job: &Job, client: &Client, backend: NatsJob, context: &Context) -> Result<(), Fail> {
     let options = DistributeOptions::default().skip_invalid();
-    let mut run = job.distribute(client, backend, options).map_err(failure::of)?;
+    let mut run = job.distribute(client, backend, options).map_err(failure::from_bulk_error)?;
     while let Some(event) = run.next().await {
         match event {
             Event::QueueUnavailable { reason } => {
@@ -115,5 +115,5 @@ async fn stop_workers(job: &Job, client: &Client, backend: NatsJob, context: &Co
             _ => {}
         }
     }
-    run.finish().await.map_err(failure::of).map(drop)
+    run.finish().await.map_err(failure::from_bulk_error).map(drop)
 }

@@ -4,7 +4,7 @@ use idempost_bulk::JobState;
 
 use super::failure;
 use super::job;
-use super::words::count;
+use super::words::format_count;
 use crate::actions::mutation;
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -24,13 +24,13 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let job = job::inspect(Some(&args.job), context).await?;
     let id = job.plan().id().to_owned();
-    let status = job.status().await.map_err(failure::of)?;
+    let status = job.status().await.map_err(failure::from_bulk_error)?;
     let left = match status.state {
         JobState::Finished | JobState::Canceled => String::new(),
-        _ => format!(", with {} left to send", count(status.counts.remaining, "row")),
+        _ => format!(", with {} left to send", format_count(status.counts.remaining, "row")),
     };
     mutation::confirm(false, &format!("Delete job {id}{left}?"), context).await?;
-    job.delete().await.map_err(failure::of)?;
+    job.delete().await.map_err(failure::from_bulk_error)?;
     context.out.note(&format!("deleted job {id}"));
     Ok(())
 }

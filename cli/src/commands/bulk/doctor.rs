@@ -30,7 +30,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         None => context.settings()?.from.as_ref().map(|from| from.value.clone()),
     };
     flags.field("/from", "--from (or `from` in the profile)", from.as_deref());
-    flags.list("/to", "--to", &args.to.iter().cloned().collect::<Vec<_>>());
+    flags.declare_list("/to", "--to", &args.to.iter().cloned().collect::<Vec<_>>());
     let text = "This email was sent twice under one idempotency key by `idempost bulk doctor`. \
         If you get it once, the service honors idempotency keys.";
     let mut email = Email::default().subject("Check of idempotency keys").text(text);

@@ -4,12 +4,12 @@ use std::io::ErrorKind;
 
 use idempost_bulk::{AccountError, BulkError, Differences, Plan, RowProblem};
 
-use super::words::{count, number};
+use super::words::{format_count, format_number};
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Problem};
 use crate::input::flags::Flags;
 
 /// The failure of a library call.
-pub(super) fn of(error: BulkError) -> Fail {
+pub(super) fn from_bulk_error(error: BulkError) -> Fail {
     match error {
         BulkError::Input(problems) => Fail::Usage(Diagnostics {
             found: problems
@@ -45,7 +45,7 @@ pub(super) fn of(error: BulkError) -> Fail {
 }
 
 /// The failure of a run, with the command that continues the job if that can help.
-pub(super) fn of_run(error: BulkError, resume: Option<&str>) -> Fail {
+pub(super) fn from_run_error(error: BulkError, resume: Option<&str>) -> Fail {
     let full = |source: &std::io::Error| {
         matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::FileTooLarge | ErrorKind::QuotaExceeded)
     };
@@ -56,14 +56,14 @@ pub(super) fn of_run(error: BulkError, resume: Option<&str>) -> Fail {
         (BulkError::Io { .. }, Some(resume)) => Some(format!("after the cause is fixed, continue: {resume}")),
         _ => None,
     };
-    match of(error) {
+    match from_bulk_error(error) {
         Fail::Local { message, source, hint: other } => Fail::Local { message, source, hint: hint.or(other) },
         fail => fail,
     }
 }
 
 /// The failure of planning; its problems may concern flags or the input's name.
-pub(super) fn of_planning(error: BulkError, file: &str, mut flags: Flags) -> Fail {
+pub(super) fn from_planning_error(error: BulkError, file: &str, mut flags: Flags) -> Fail {
     match error {
         BulkError::Input(problems) => {
             let columns = problems.iter().any(|problem| problem.code == "unknown");
@@ -80,34 +80,37 @@ pub(super) fn of_planning(error: BulkError, file: &str, mut flags: Flags) -> Fai
             flags.reject("file", format!("couldn't read {file}: {source}"), "FILE", file);
             flags.finish().err().unwrap_or_else(|| Fail::Usage(Diagnostics::default()))
         }
-        BulkError::Differs(differences) => of_differences(&differences),
-        error => of(error),
+        BulkError::Differs(differences) => from_differences(&differences),
+        error => from_bulk_error(error),
     }
 }
 
 /// The failure for a job of the same name with other rows or another message: the differences, and the options.
-fn of_differences(differences: &Differences) -> Fail {
+fn from_differences(differences: &Differences) -> Fail {
     let Differences { name, job, remaining, fields, known, new, changed, first_changed, missing, .. } =
         differences;
     let mut lines = vec![format!(
         "{} of these rows are in the job, which has {} left to send",
-        number(*known),
-        count(*remaining, "row")
+        format_number(*known),
+        format_count(*remaining, "row")
     )];
     if !fields.is_empty() {
         lines.push(format!("different besides the rows: {}", fields.join(", ")));
     }
-    lines.push(count(*new, "new row"));
+    lines.push(format_count(*new, "new row"));
     if *changed > 0 {
         let rows =
             first_changed.iter().map(|(row, to)| format!("row {row}, {to}")).collect::<Vec<_>>().join("; ");
         lines.push(format!(
             "of these, {} for recipients that the job already has ({rows}): corrected rows, or further emails?",
-            number(*changed)
+            format_number(*changed)
         ));
     }
     if *missing > 0 {
-        lines.push(format!("{} only in the job, which still sends what is left", count(*missing, "row")));
+        lines.push(format!(
+            "{} only in the job, which still sends what is left",
+            format_count(*missing, "row")
+        ));
     }
     let found = lines.into_iter().map(|line| Diagnostic {
         problem: Problem::new("", "job", line),
@@ -135,7 +138,7 @@ fn of_differences(differences: &Differences) -> Fail {
 }
 
 /// The failure for invalid rows: the first problems, and the location of the others if the job's folder is kept.
-pub(super) fn of_rows(plan: &Plan, is_kept: bool) -> Fail {
+pub(super) fn from_invalid_rows(plan: &Plan, is_kept: bool) -> Fail {
     let counts = plan.counts();
     let found = plan.problems().iter().map(diagnostic).collect::<Vec<_>>();
     let list = plan.invalid_rows().filter(|_| is_kept);
@@ -143,8 +146,8 @@ pub(super) fn of_rows(plan: &Plan, is_kept: bool) -> Fail {
     let are = if counts.invalid == 1 { "is" } else { "are" };
     let summary = format!(
         "{} of {} {are} invalid; nothing was sent",
-        number(counts.invalid),
-        count(counts.rows, "row")
+        format_number(counts.invalid),
+        format_count(counts.rows, "row")
     );
     Fail::Usage(Diagnostics {
         summary: Some(summary),

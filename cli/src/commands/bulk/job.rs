@@ -47,7 +47,7 @@ impl Jobs {
     }
 
     /// Whether jobs outlive the command.
-    pub(super) fn are_kept(&self) -> bool {
+    pub(super) fn is_persistent(&self) -> bool {
         matches!(self, Self::Kept(_))
     }
 }
@@ -63,13 +63,13 @@ pub(super) fn folder(context: &Context) -> Result<PathBuf, Fail> {
 }
 
 /// The time of a job's last change: of its journal, or else of its plan.
-pub(super) fn changed(folder: &Path) -> Timestamp {
+pub(super) fn last_changed(folder: &Path) -> Timestamp {
     let modified = |name| folder.join(name).metadata().and_then(|file| file.modified()).ok();
     modified("journal").or_else(|| modified("job.json")).and_then(|at| at.try_into().ok()).unwrap_or_default()
 }
 
 /// The folders of all jobs, the latest first: by the last change of the journal, or else of the plan.
-pub(super) fn all(jobs: &Path) -> Result<Vec<PathBuf>, Fail> {
+pub(super) fn list_folders(jobs: &Path) -> Result<Vec<PathBuf>, Fail> {
     let entries = match std::fs::read_dir(jobs) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -95,7 +95,7 @@ pub(super) fn find(job: Option<&str>, context: &Context) -> Result<PathBuf, Fail
     if let Some(path) = job.map(Path::new).filter(|path| path.join("job.json").is_file()) {
         return std::path::absolute(path).map_err(|error| Fail::local("couldn't resolve the folder", error));
     }
-    let all = all(&folder(context)?)?;
+    let all = list_folders(&folder(context)?)?;
     let Some(job) = job else {
         return all
             .first()
@@ -116,12 +116,15 @@ pub(super) fn find(job: Option<&str>, context: &Context) -> Result<PathBuf, Fail
     }
     let names: Vec<_> = std::iter::once(&first).chain(&others).map(|path| name(path)).collect();
     let rule = format!("several jobs start like this: {}", names.join(", "));
-    Err(Fail::Usage(Diagnostics::one(Problem::new("", "ambiguous", rule), Some(flag_origin("JOB", 1, job)))))
+    Err(Fail::Usage(Diagnostics::from_problem(
+        Problem::new("", "ambiguous", rule),
+        Some(flag_origin("JOB", 1, job)),
+    )))
 }
 
 /// Opens the named job, or the latest one, for inspection. Its input may have changed.
 pub(super) async fn inspect(job: Option<&str>, context: &Context) -> Result<Job, Fail> {
-    Job::inspect(find(job, context)?).await.map_err(failure::of)
+    Job::inspect(find(job, context)?).await.map_err(failure::from_bulk_error)
 }
 
 /// Returns the latest started part of the job that a folder is a part of. A run first sends the rest of the earlier parts, so after an interruption,

@@ -44,12 +44,12 @@ pub(super) async fn run(Args {}: Args, context: &Context) -> Result<(), Fail> {
     let columns = TABLE.columns(context)?;
     let folder = job::folder(context)?;
     let mut rows: Vec<Value> = Vec::new();
-    for path in job::all(&folder)? {
+    for path in job::list_folders(&folder)? {
         let read = async {
             let job = Job::inspect(&path).await?;
             Ok(status::document(&job, &job.status().await?))
         };
-        match read.await.map_err(failure::of) {
+        match read.await.map_err(failure::from_bulk_error) {
             Ok(row) => rows.push(row),
             Err(fail) => {
                 context.out.warn(&crate::output::report::message(&fail));

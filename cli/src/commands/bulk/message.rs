@@ -123,16 +123,16 @@ impl MessageArgs {
             ("/reply_to", "--reply-to", reply_to, |message, text| message.reply_to(text)),
         ];
         for (pointer, flag, values, add) in lists {
-            flags.list(pointer, flag, &values);
+            flags.declare_list(pointer, flag, &values);
             message = values.into_iter().fold(message, add);
         }
-        message = pairs(message, flags, "--var", '=', "/variables", &var, |message, name, value| {
+        message = add_pairs(message, flags, "--var", '=', "/variables", &var, |message, name, value| {
             message.variable(name, value)
         });
-        message = pairs(message, flags, "--tag", '=', "/tags", &tag, |message, name, value| {
+        message = add_pairs(message, flags, "--tag", '=', "/tags", &tag, |message, name, value| {
             message.tag(name, value)
         });
-        message = pairs(message, flags, "--header", ':', "/headers", &header, |message, name, value| {
+        message = add_pairs(message, flags, "--header", ':', "/headers", &header, |message, name, value| {
             message.header(name, value.trim())
         });
         flags.add_problems(idempost::problem::Problems::check(message.check().err().unwrap_or_default()));
@@ -141,7 +141,7 @@ impl MessageArgs {
 }
 
 /// Adds the pairs of a repeated flag.
-fn pairs(
+fn add_pairs(
     mut message: Message,
     flags: &mut Flags,
     flag: &'static str,

@@ -50,7 +50,7 @@ impl Metrics {
 
     /// Replaces the figures.
     pub(super) fn set(&self, figures: &Figures) {
-        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text(&self.job, figures);
+        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = render_text(&self.job, figures);
     }
 }
 
@@ -86,7 +86,7 @@ async fn accept(listener: TcpListener, text: Arc<Mutex<String>>) {
 }
 
 /// The text format: a job's ID has no character that needs an escape.
-fn text(job: &str, figures: &Figures) -> String {
+fn render_text(job: &str, figures: &Figures) -> String {
     let Figures { state, sent, rejected, unknown, remaining, requests, throttled, .. } = figures;
     let emails = [("sent", sent), ("rejected", rejected), ("unknown", unknown), ("remaining", remaining)];
     let emails = emails.map(|(outcome, emails)| {

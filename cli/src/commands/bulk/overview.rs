@@ -6,10 +6,10 @@ use idempost_bulk::{Plan, PreviewEmail};
 use serde_json::{Value, json};
 
 use super::failure;
-use super::words::{count, duration, number};
+use super::words::{duration, format_count, format_number};
 use crate::context::{Context, Identity};
 use crate::diagnostics::Fail;
-use crate::output::terminal::brief;
+use crate::output::terminal::shorten;
 
 /// The number of rendered emails.
 const SHOWN: usize = 3;
@@ -31,22 +31,22 @@ pub(super) struct Overview<'a> {
 impl<'a> Overview<'a> {
     /// Renders the first emails.
     pub(super) fn new(plan: &'a Plan, max_rps: Option<f64>, context: &Context) -> Result<Self, Fail> {
-        let emails = plan.preview(SHOWN).map_err(failure::of)?;
+        let emails = plan.preview(SHOWN).map_err(failure::from_bulk_error)?;
         Ok(Self { plan, identity: context.identity()?, emails, rps: max_rps.unwrap_or(ESTIMATED_RPS) })
     }
 
     /// The time that requests take at the estimated rate.
-    fn time_of(&self, requests: u32) -> Duration {
+    fn estimated_duration(&self, requests: u32) -> Duration {
         Duration::from_secs_f64(f64::from(requests) / self.rps)
     }
 
     /// The estimate as a sentence: `1,000,000 rows = 10,000 requests; 17 min at 10 requests/s`.
     pub(super) fn estimate_line(&self) -> String {
-        let requests = count(self.plan.batches(), "request");
-        let rows = count(self.plan.counts().valid, "row");
+        let requests = format_count(self.plan.batches(), "request");
+        let rows = format_count(self.plan.counts().valid, "row");
         format!(
             "{rows} = {requests}; {} at {} requests/s",
-            duration(self.time_of(self.plan.batches())),
+            duration(self.estimated_duration(self.plan.batches())),
             self.rps
         )
     }
@@ -56,10 +56,10 @@ impl<'a> Overview<'a> {
         let counts = self.plan.counts();
         let mut warnings = Vec::new();
         if counts.singles > 0 {
-            let time = self.time_of(u32::try_from(counts.singles).unwrap_or(u32::MAX));
+            let time = self.estimated_duration(u32::try_from(counts.singles).unwrap_or(u32::MAX));
             warnings.push(format!(
                 "{} with an attachment or scheduled_at: one request each, which takes {}",
-                count(counts.singles, "email"),
+                format_count(counts.singles, "email"),
                 duration(time)
             ));
         }
@@ -88,9 +88,10 @@ impl<'a> Overview<'a> {
     /// The human-readable lines.
     pub(super) fn lines(&self) -> Vec<String> {
         let counts = self.plan.counts();
-        let mut rows = format!("{} valid, {} invalid", number(counts.valid), number(counts.invalid));
+        let mut rows =
+            format!("{} valid, {} invalid", format_number(counts.valid), format_number(counts.invalid));
         if counts.blank > 0 {
-            rows = format!("{rows}, {} blank", number(counts.blank));
+            rows = format!("{rows}, {} blank", format_number(counts.blank));
         }
         for (n, what) in [
             (counts.repeated, "repeated"),
@@ -99,25 +100,25 @@ impl<'a> Overview<'a> {
             (counts.suppressed, "suppressed"),
         ] {
             if n > 0 {
-                rows = format!("{rows}, {} {what}", number(n));
+                rows = format!("{rows}, {} {what}", format_number(n));
             }
         }
         let duplicates = match counts.duplicates {
             0 => "no duplicates".to_owned(),
-            n => format!("{} with the recipients of an earlier row", number(n)),
+            n => format!("{} with the recipients of an earlier row", format_number(n)),
         };
         let mut lines = vec![
             format!(
                 "job         {}",
                 self.plan.name().map_or_else(
                     || self.plan.id().to_owned(),
-                    |name| format!("{} ({})", brief(name), self.plan.id())
+                    |name| format!("{} ({})", shorten(name), self.plan.id())
                 )
             ),
             format!("as          {}", self.identity),
-            format!("rows        {} ({rows})", number(counts.rows)),
-            format!("recipients  {} ({duplicates})", number(counts.recipients)),
-            format!("emails      {} bytes each", number(self.bytes_per_email())),
+            format!("rows        {} ({rows})", format_number(counts.rows)),
+            format!("recipients  {} ({duplicates})", format_number(counts.recipients)),
+            format!("emails      {} bytes each", format_number(self.bytes_per_email())),
             format!("estimate    {}", self.estimate_line()),
         ];
         for PreviewEmail { row, email, attachments, .. } in &self.emails {
@@ -126,7 +127,7 @@ impl<'a> Overview<'a> {
             lines.push(format!("row {row}"));
             let mut field = |name: &str, text: String| {
                 if !text.is_empty() {
-                    lines.push(format!("  {name:<10}{}", brief(&text)));
+                    lines.push(format!("  {name:<10}{}", shorten(&text)));
                 }
             };
             field("from", fields.from.unwrap_or_default().to_owned());
@@ -137,10 +138,10 @@ impl<'a> Overview<'a> {
             field("template", fields.template.map(|template| template.id.to_string()).unwrap_or_default());
             field("attach", attachments.join(", "));
             for body in [fields.text, fields.html].into_iter().flatten() {
-                lines.extend(body.lines().take(BODY_LINES).map(|line| format!("  | {}", brief(line))));
+                lines.extend(body.lines().take(BODY_LINES).map(|line| format!("  | {}", shorten(line))));
                 let more = body.lines().count().saturating_sub(BODY_LINES);
                 if more > 0 {
-                    lines.push(format!("  … {}", count(more as u64, "more line")));
+                    lines.push(format!("  … {}", format_count(more as u64, "more line")));
                 }
             }
         }
@@ -156,12 +157,12 @@ impl<'a> Overview<'a> {
             "object": "bulk_plan",
             "job": self.plan.id(),
             "name": self.plan.name(),
-            "after": self.plan.after(),
+            "after": self.plan.earlier_parts(),
             "folder": self.plan.dir(),
             "input": self.plan.input_name(),
             "requests": self.plan.batches(),
             "bytes_per_email": self.bytes_per_email(),
-            "estimate_seconds": self.time_of(self.plan.batches()).as_secs(),
+            "estimate_seconds": self.estimated_duration(self.plan.batches()).as_secs(),
             "invalid_rows": self.plan.invalid_rows(),
             "skipped_rows": self.plan.skipped_rows(),
             "emails": emails.collect::<Vec<_>>(),
@@ -177,17 +178,17 @@ impl<'a> Overview<'a> {
 
     /// The question before sending: number of emails, sender, subject, first recipient.
     pub(super) fn question(&self, remaining: u64) -> String {
-        let emails = count(remaining, "email");
+        let emails = format_count(remaining, "email");
         let Some(PreviewEmail { email, .. }) = self.emails.first() else {
             return format!("Send {emails}?");
         };
         let fields = email.fields();
-        let from = fields.from.map(|from| format!(" from {}", brief(from))).unwrap_or_default();
+        let from = fields.from.map(|from| format!(" from {}", shorten(from))).unwrap_or_default();
         let subject = match (fields.subject, fields.template) {
-            (Some(subject), _) => format!(", subject \"{}\"", brief(subject)),
+            (Some(subject), _) => format!(", subject \"{}\"", shorten(subject)),
             (None, Some(template)) => format!(", template {}", template.id),
             (None, None) => String::new(),
         };
-        format!("Send {emails}{from}{subject}, the first to {}?", brief(&fields.to.join(", ")))
+        format!("Send {emails}{from}{subject}, the first to {}?", shorten(&fields.to.join(", ")))
     }
 }

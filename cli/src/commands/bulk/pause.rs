@@ -26,14 +26,14 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let job = job::inspect(args.job.job.as_deref(), context).await?;
     let id = job.plan().id();
-    let state = job.status().await.map_err(failure::of)?.state;
-    let workers = args.queue.of_workers(&job, state, "pause")?;
+    let state = job.status().await.map_err(failure::from_bulk_error)?.state;
+    let workers = args.queue.distributed_options(&job, state, "pause")?;
     match (state, workers) {
-        (JobState::Running, _) => job.pause().await.map_err(failure::of)?,
+        (JobState::Running, _) => job.pause().await.map_err(failure::from_bulk_error)?,
         (JobState::Stopped, Some(options)) => {
             let connection = Box::pin(queue::connect(options, context)).await?;
-            let backend = queue::job(&connection, id)?;
-            set_state(&backend, ControlState::Paused).await.map_err(queue::failed)?;
+            let backend = queue::open_job(&connection, id)?;
+            set_state(&backend, ControlState::Paused).await.map_err(queue::from_queue_error)?;
         }
         _ => {
             context.out.note(&format!("job {id} isn't running"));

@@ -39,7 +39,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     context.out.result(&overview.lines(), &overview.document())?;
     overview.warnings().iter().for_each(|warning| context.out.warn(warning));
     if job.plan().counts().invalid > 0 && !skip_invalid {
-        return Err(failure::of_rows(job.plan(), jobs.are_kept()));
+        return Err(failure::from_invalid_rows(job.plan(), jobs.is_persistent()));
     }
     Ok(())
 }

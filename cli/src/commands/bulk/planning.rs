@@ -91,7 +91,7 @@ pub(super) struct PlanArgs {
 }
 
 /// The validated description of a job.
-pub(super) struct Described {
+pub(super) struct JobInput {
     source: Option<Source>,
     /// The output of a command.
     output: Option<NamedTempFile>,
@@ -117,7 +117,7 @@ pub(super) struct Described {
 
 impl PlanArgs {
     /// Validates the flags, and fails with all problems, those in `flags` included.
-    pub(super) async fn read(self, mut flags: Flags, context: &Context) -> Result<Described, Fail> {
+    pub(super) async fn read(self, mut flags: Flags, context: &Context) -> Result<JobInput, Fail> {
         let Self {
             file,
             from_command,
@@ -142,7 +142,7 @@ impl PlanArgs {
         flags.help("idempost bulk send people.csv --from hi@acme.test --subject Hello --html-file mail.html");
         let mut stdin = context.stdin();
         if file.is_none() && only.is_none() && from_command.is_none() {
-            flags.missing("FILE");
+            flags.add_missing("FILE");
         }
         let source = file.as_deref().and_then(|file| match stdin.claim("FILE", file) {
             Ok(source) => Some(source),
@@ -151,9 +151,9 @@ impl PlanArgs {
                 None
             }
         });
-        let format = rows::format(format.as_deref(), &mut flags);
-        let limit = above_0(limit.as_deref(), "--limit", &mut flags);
-        let max_size = above_0(max_size.as_deref(), "--max-size", &mut flags);
+        let format = rows::parse_format(format.as_deref(), &mut flags);
+        let limit = parse_positive(limit.as_deref(), "--limit", &mut flags);
+        let max_size = parse_positive(max_size.as_deref(), "--max-size", &mut flags);
         let changed = match changed.as_deref() {
             Some("send") => ChangedRows::Send,
             Some("skip") => ChangedRows::Skip,
@@ -161,7 +161,7 @@ impl PlanArgs {
         };
         let add = add.then_some(changed);
         let suppressed = match &suppress {
-            Some(file) => addresses(file, &mut stdin, &mut flags, &context.client_for_preview()?),
+            Some(file) => read_addresses(file, &mut stdin, &mut flags, &context.client_for_preview()?),
             None => Vec::new(),
         };
         let key = if unique_recipients { Some("to".to_owned()) } else { key };
@@ -170,11 +170,11 @@ impl PlanArgs {
         let message = message.read(&mut flags, stdin, context).await?;
         flags.finish()?;
         let output = match &from_command {
-            Some(command) => Some(rows::output(command, max_size).await?),
+            Some(command) => Some(rows::run_command(command, max_size).await?),
             None => None,
         };
         let ignored = ignore_column;
-        Ok(Described {
+        Ok(JobInput {
             source,
             output,
             format,
@@ -198,36 +198,40 @@ impl PlanArgs {
     }
 }
 
-impl Described {
+impl JobInput {
     /// Limits the number of emails in a request.
-    pub(super) fn batches_of(self, emails: Option<u64>) -> Self {
+    pub(super) fn limit_batch_size(self, emails: Option<u64>) -> Self {
         Self { batch_size: emails, ..self }
     }
 
     /// Validates all rows and plans the job in the folder of jobs, or opens it if it exists.
     pub(super) async fn plan(&self, client: &Client, jobs: &Path) -> Result<Job, Fail> {
         let bulk = match (&self.source, &self.only, &self.output) {
-            (_, _, Some(output)) => self.bulk(rows::spooled(output, self.format)?, self.message.clone()),
+            (_, _, Some(output)) => {
+                self.bulk(rows::spooled_input(output, self.format)?, self.message.clone())
+            }
             (source, Some(only), None) => {
                 let earlier = match source {
                     // An existing job is opened, and a new one has the same invalid rows.
                     Some(source) => {
-                        let bulk = self.bulk(rows::input(source, self.format), self.message.clone());
-                        Some(bulk.plan(client, jobs).await.map_err(failure::of)?)
+                        let bulk = self.bulk(rows::open_input(source, self.format), self.message.clone());
+                        Some(bulk.plan(client, jobs).await.map_err(failure::from_bulk_error)?)
                     }
-                    None => job_of(only).await?,
+                    None => find_job(only).await?,
                 };
                 let message = match &earlier {
                     Some(earlier) if !self.has_message => earlier.plan().message().clone(),
                     _ => self.message.clone(),
                 };
                 let invalid = earlier.and_then(|earlier| earlier.plan().invalid_rows());
-                self.bulk(rows::corrected(only, invalid.as_deref())?, message)
+                self.bulk(rows::corrected_input(only, invalid.as_deref())?, message)
             }
-            (Some(source), None, None) => self.bulk(rows::input(source, self.format), self.message.clone()),
+            (Some(source), None, None) => {
+                self.bulk(rows::open_input(source, self.format), self.message.clone())
+            }
             (None, None, None) => return Err(Fail::Usage(Diagnostics::default())),
         };
-        let bulk = if self.again { bulk.again() } else { bulk };
+        let bulk = if self.again { bulk.new_run() } else { bulk };
         let file = match (&self.only, &self.source) {
             (Some(only), _) => only.display().to_string(),
             (None, Some(Source::File(path))) => path.display().to_string(),
@@ -238,7 +242,7 @@ impl Described {
         flags.field("/key", "--key", self.key.as_deref());
         let max_size = self.max_size.map_or_else(|| "1 GiB".to_owned(), |bytes| bytes.to_string());
         flags.field("/max_size", "--max-size", Some(&max_size));
-        bulk.plan(client, jobs).await.map_err(|error| failure::of_planning(error, &file, flags))
+        bulk.plan(client, jobs).await.map_err(|error| failure::from_planning_error(error, &file, flags))
     }
 
     fn bulk(&self, input: Input, message: Message) -> Bulk {
@@ -258,7 +262,7 @@ impl Described {
 }
 
 /// Reads the addresses of `--suppress`. Each row must have one: an address that can't be read would be sent to.
-fn addresses(file: &str, stdin: &mut StdinReaders, flags: &mut Flags, client: &Client) -> Vec<String> {
+fn read_addresses(file: &str, stdin: &mut StdinReaders, flags: &mut Flags, client: &Client) -> Vec<String> {
     let source = match stdin.claim("--suppress", file) {
         Ok(source) => source,
         Err(found) => {
@@ -287,7 +291,7 @@ fn addresses(file: &str, stdin: &mut StdinReaders, flags: &mut Flags, client: &C
 }
 
 /// Parses a whole number above 0.
-fn above_0(given: Option<&str>, flag: &'static str, flags: &mut Flags) -> Option<u64> {
+fn parse_positive(given: Option<&str>, flag: &'static str, flags: &mut Flags) -> Option<u64> {
     let text = given?;
     let number = text.parse().ok().filter(|&number: &u64| number > 0);
     if number.is_none() {
@@ -297,10 +301,10 @@ fn above_0(given: Option<&str>, flag: &'static str, flags: &mut Flags) -> Option
 }
 
 /// The job whose list of invalid rows this is, if it is in the folder of one.
-async fn job_of(list: &Path) -> Result<Option<Job>, Fail> {
+async fn find_job(list: &Path) -> Result<Option<Job>, Fail> {
     let folder = crate::files::folder(list);
     if !folder.join("job.json").is_file() {
         return Ok(None);
     }
-    Job::inspect(folder).await.map(Some).map_err(failure::of)
+    Job::inspect(folder).await.map(Some).map_err(failure::from_bulk_error)
 }

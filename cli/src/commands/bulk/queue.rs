@@ -76,7 +76,7 @@ impl QueueArgs {
             }
         }
         if self.queue_cert.is_some() != self.queue_key.is_some() {
-            flags.missing("--queue-cert and --queue-key together");
+            flags.add_missing("--queue-cert and --queue-key together");
         }
         let mut valid = |checked: Result<QueueOptions, QueueError>, flag, value: &str| {
             let problem = |error: QueueError| Problem::new("", "type", format!("{flag}: {error}"));
@@ -109,7 +109,7 @@ impl QueueArgs {
 
     /// The queue of workers that still send a job although no process collects their results; `None` if there are none to stop. The flags must name
     /// it.
-    pub(super) fn of_workers(
+    pub(super) fn distributed_options(
         &self,
         job: &Job,
         state: JobState,
@@ -120,7 +120,7 @@ impl QueueArgs {
         let without_process = matches!(state, JobState::Stopped | JobState::Canceled) && job.is_distributed();
         if without_process && !self.is_given() {
             let id = job.plan().id();
-            flags.missing("--queue");
+            flags.add_missing("--queue");
             flags.help(format!(
                 "workers may be sending job {id}: idempost bulk {command} {id} --queue nats://HOST:PORT"
             ));
@@ -132,7 +132,7 @@ impl QueueArgs {
 
 /// Connects to the queue, and warns unless it syncs each record to disk.
 pub(super) async fn connect(options: QueueOptions, context: &Context) -> Result<NatsQueue, Fail> {
-    let queue = NatsQueue::connect(options).await.map_err(failed)?;
+    let queue = NatsQueue::connect(options).await.map_err(from_queue_error)?;
     let durability = queue.durability().await;
     if !durability.is_always() {
         context.out.warn(&durability.to_string());
@@ -141,23 +141,23 @@ pub(super) async fn connect(options: QueueOptions, context: &Context) -> Result<
 }
 
 /// The failure of a call to the queue. A queue that doesn't respond counts as an unavailable service.
-pub(super) fn failed(error: QueueError) -> Fail {
+pub(super) fn from_queue_error(error: QueueError) -> Fail {
     let hint = Some("the job can be resumed, and workers can be started again, at any time".to_owned());
     match error {
         QueueError::Connect { .. } | QueueError::Unavailable { .. } => {
-            Fail::Unavailable { message: chain(&error), hint }
+            Fail::Unavailable { message: error_chain(&error), hint }
         }
-        error => failure::of(BulkError::from(error)),
+        error => failure::from_bulk_error(BulkError::from(error)),
     }
 }
 
 /// The messages of an error and its sources.
-fn chain(error: &dyn std::error::Error) -> String {
+fn error_chain(error: &dyn std::error::Error) -> String {
     let sources = std::iter::successors(error.source(), |error| error.source());
     sources.fold(error.to_string(), |text, source| format!("{text}: {source}"))
 }
 
 /// The storage of a job in the queue.
-pub(super) fn job(queue: &NatsQueue, id: &str) -> Result<NatsJob, Fail> {
-    queue.job(id).map_err(failed)
+pub(super) fn open_job(queue: &NatsQueue, id: &str) -> Result<NatsJob, Fail> {
+    queue.job(id).map_err(from_queue_error)
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::account::{self, AccountArgs};
 use super::failure;
 use super::job::{self, JobArg};
-use super::words::count;
+use super::words::format_count;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 
@@ -26,8 +26,8 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let job = job::inspect(args.job.job.as_deref(), context).await?;
     let client = context.client()?;
-    let account = account::of(args.account.same_account, &client, context).await?;
-    let found = job.reconcile(&client, &account).await.map_err(failure::of)?;
+    let account = account::resolve_account(args.account.same_account, &client, context).await?;
+    let found = job.reconcile(&client, &account).await.map_err(failure::from_bulk_error)?;
     let document = json!({
         "object": "bulk_reconciliation",
         "job": job.plan().id(),
@@ -38,9 +38,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     });
     let mut lines = vec![format!(
         "{} of unknown outcome, {} inferred as sent, by {} of the service",
-        count(found.unknown, "row"),
+        format_count(found.unknown, "row"),
         found.inferred,
-        count(found.examined, "email"),
+        format_count(found.examined, "email"),
     )];
     lines.extend(found.file.iter().map(|file| format!("list: {}", file.display())));
     context.out.result(&lines, &document)

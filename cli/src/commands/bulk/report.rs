@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use super::account::AccountArgs;
 use super::job::{self, JobArg};
-use super::words::{count, duration, number};
+use super::words::{duration, format_count, format_number};
 use super::{account, failure, status};
 use crate::actions::pages::{self, Table};
 use crate::context::Context;
@@ -65,15 +65,15 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let job = job::inspect(args.job.job.as_deref(), context).await?;
     let events = if args.outcomes {
         let client = context.client()?;
-        let account = account::of(args.account.same_account, &client, context).await?;
-        job.last_events(&client, &account).await.map_err(failure::of)?
+        let account = account::resolve_account(args.account.same_account, &client, context).await?;
+        job.last_events(&client, &account).await.map_err(failure::from_bulk_error)?
     } else {
         LastEvents::default()
     };
     if !args.rows && !args.outcomes {
-        let status = job.status().await.map_err(failure::of)?;
+        let status = job.status().await.map_err(failure::from_bulk_error)?;
         // A run that crashed left no report, but there may be one from an earlier run.
-        let report = job.report().await.map_err(failure::of)?;
+        let report = job.report().await.map_err(failure::from_bulk_error)?;
         if let Some(report) = report.filter(|report| report.counts == status.counts) {
             return print(&job, &report, None, context);
         }
@@ -91,17 +91,22 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (mut rows, mut any) = (Vec::with_capacity(QUEUE), false);
     while outcomes.recv_many(&mut rows, QUEUE).await > 0 {
         any = true;
-        let documents: Vec<Value> = rows.drain(..).map(|row| of_row(&row, &events)).collect();
+        let documents: Vec<Value> = rows.drain(..).map(|row| row_json(&row, &events)).collect();
         if context.out.streams() {
             context.out.rows(&documents, &columns)?;
         } else {
             for document in &documents {
-                pages::item(document, &columns, &["row", "recipient", "outcome", "id", "reason"], context)?;
+                pages::print_item(
+                    document,
+                    &columns,
+                    &["row", "recipient", "outcome", "id", "reason"],
+                    context,
+                )?;
             }
         }
     }
     if let Ok(read) = reading.await {
-        read.map_err(failure::of)?;
+        read.map_err(failure::from_bulk_error)?;
     }
     if !any {
         context.out.note(ROWS.nothing);
@@ -110,7 +115,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
 }
 
 /// The object of a row; `id`, `reason` or `last_event` are null where they don't apply.
-fn of_row(row: &RowOutcome, events: &LastEvents) -> Value {
+fn row_json(row: &RowOutcome, events: &LastEvents) -> Value {
     let (outcome, id, reason, status) = match &row.outcome {
         Outcome::Sent { id } => ("sent", Some(id), None, None),
         Outcome::Rejected { status, reason } => ("rejected", None, Some(reason), Some(status)),
@@ -127,11 +132,11 @@ fn of_row(row: &RowOutcome, events: &LastEvents) -> Value {
         "status": status,
         "batch": row.batch,
         "key": row.key,
-        "first_attempt": time(row.first_attempt),
+        "first_attempt": format_time(row.first_attempt),
     })
 }
 
-fn time(unix_ms: u64) -> Option<String> {
+fn format_time(unix_ms: u64) -> Option<String> {
     jiff::Timestamp::from_millisecond(unix_ms.cast_signed()).ok().map(|time| time.to_string())
 }
 
@@ -159,7 +164,7 @@ pub(super) fn print(
         document["complete_since"] = since.to_string().into();
     }
     let counts = &report.counts;
-    let mut parts = vec![format!("{} sent", number(counts.sent))];
+    let mut parts = vec![format!("{} sent", format_number(counts.sent))];
     for (n, what) in [
         (counts.rejected, "rejected"),
         (counts.unknown, "unknown"),
@@ -167,7 +172,7 @@ pub(super) fn print(
         (counts.remaining, "left to send"),
     ] {
         if n > 0 {
-            parts.push(format!("{} {what}", number(n)));
+            parts.push(format!("{} {what}", format_number(n)));
         }
     }
     let outcome = match complete_since {
@@ -180,10 +185,10 @@ pub(super) fn print(
         format!("job {}: {outcome}", report.job),
         format!(
             "last run: {} in {}, {} throttled (429), {} sent again under their keys",
-            count(report.requests, "request"),
+            format_count(report.requests, "request"),
             duration(report.elapsed()),
-            number(report.throttled),
-            count(report.replayed, "batch"),
+            format_number(report.throttled),
+            format_count(report.replayed, "batch"),
         ),
     ];
     lines.extend(report.files.iter().map(|file| format!("list: {}", file.display())));

@@ -56,12 +56,12 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
             None
         }
         (false, false) => {
-            flags.missing("--rejected or --unknown");
+            flags.add_missing("--rejected or --unknown");
             None
         }
     };
     if args.unknown && !args.accept_duplicates {
-        flags.missing("--accept-duplicates: rows of unknown outcome may have been sent");
+        flags.add_missing("--accept-duplicates: rows of unknown outcome may have been sent");
     }
     let options = args.run.read(&mut flags);
     flags.finish()?;
@@ -69,22 +69,22 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let folder = job::find(args.job.job.as_deref(), context)?;
     let client = context.client_for_jobs()?;
     let planning = async {
-        let earlier = idempost_bulk::Job::open(&folder).await.map_err(failure::of)?;
-        let account = account::checked(&earlier, options.same_account, &client, context).await?;
-        Ok((earlier.retry(retry).await.map_err(failure::of)?, account))
+        let earlier = idempost_bulk::Job::open(&folder).await.map_err(failure::from_bulk_error)?;
+        let account = account::resolve_job_account(&earlier, options.same_account, &client, context).await?;
+        Ok((earlier.retry(retry).await.map_err(failure::from_bulk_error)?, account))
     };
-    let (job, account) = running::unless_interrupted(&mut signals, planning).await?;
+    let (job, account) = running::run_until_interrupted(&mut signals, planning).await?;
     let options = options.for_account(&account);
     let Some(job) = job else {
         context.out.note("the job has no such rows; nothing was sent");
         return Ok(());
     };
-    let status = job.status().await.map_err(failure::of)?;
+    let status = job.status().await.map_err(failure::from_bulk_error)?;
     if status.state != JobState::Finished {
         let overview = Overview::new(job.plan(), options.max_rps, context)?;
         context.out.note(&overview.estimate_line());
         let question = overview.question(status.counts.remaining);
-        running::unless_interrupted(&mut signals, confirm::confirm(&question, context)).await?;
+        running::run_until_interrupted(&mut signals, confirm::confirm(&question, context)).await?;
     }
     running::run(&job, &client, options, &Jobs::Kept(folder), &mut signals, context).await
 }

@@ -15,7 +15,7 @@ use crate::diagnostics::{Diagnostics, Fail, Problem};
 use crate::input::body_builder::flag_origin;
 use crate::input::flags::Flags;
 use crate::input::source::Source;
-use crate::literal::permit_local;
+use crate::literal::check_local;
 
 /// The maximum size of a command's output, in bytes, as for an input.
 const MAX_OUTPUT: u64 = 1 << 30;
@@ -25,7 +25,7 @@ const ROW: &str = "_row";
 const JSON: &str = "_json";
 
 /// The input that a name refers to.
-pub(super) fn input(source: &Source, format: Option<Format>) -> Input {
+pub(super) fn open_input(source: &Source, format: Option<Format>) -> Input {
     let input = match source {
         Source::Stdin => Input::stdin(),
         Source::File(path) => Input::file(path),
@@ -34,27 +34,27 @@ pub(super) fn input(source: &Source, format: Option<Format>) -> Input {
 }
 
 /// Writes the output of a command to a temporary file.
-pub(super) async fn output(command: &str, max_size: Option<u64>) -> Result<NamedTempFile, Fail> {
+pub(super) async fn run_command(command: &str, max_size: Option<u64>) -> Result<NamedTempFile, Fail> {
     let failed = |error| Fail::local("couldn't use a temporary file", error);
     let file = NamedTempFile::new().map_err(failed)?;
     let mut to = tokio::fs::File::from_std(file.reopen().map_err(failed)?);
     let copied = Shell::copy(command, max_size.unwrap_or(MAX_OUTPUT), &mut to).await;
     copied.map_err(|rule| {
         let origin = flag_origin("--from-command", 1, command);
-        Fail::Usage(Diagnostics::one(Problem::new("", "command", rule), Some(origin)))
+        Fail::Usage(Diagnostics::from_problem(Problem::new("", "command", rule), Some(origin)))
     })?;
     to.flush().await.map_err(failed)?;
     Ok(file)
 }
 
 /// Converts the output of a command to an input.
-pub(super) fn spooled(output: &NamedTempFile, format: Option<Format>) -> Result<Input, Fail> {
+pub(super) fn spooled_input(output: &NamedTempFile, format: Option<Format>) -> Result<Input, Fail> {
     let file = output.reopen().map_err(|error| Fail::local("couldn't use a temporary file", error))?;
     Ok(format.into_iter().fold(Input::reader("the command's output", file), Input::format))
 }
 
 /// Parses `--format`.
-pub(super) fn format(given: Option<&str>, flags: &mut Flags) -> Option<Format> {
+pub(super) fn parse_format(given: Option<&str>, flags: &mut Flags) -> Option<Format> {
     match given? {
         "csv" => Some(Format::Csv),
         "tsv" => Some(Format::Tsv),
@@ -67,15 +67,15 @@ pub(super) fn format(given: Option<&str>, flags: &mut Flags) -> Option<Format> {
 }
 
 /// The corrected rows in a copy of `invalid.csv`. If the earlier job is known, `invalid` is its list of invalid rows.
-pub(super) fn corrected(file: &Path, invalid: Option<&Path>) -> Result<Input, Fail> {
+pub(super) fn corrected_input(file: &Path, invalid: Option<&Path>) -> Result<Input, Fail> {
     let mut reader = open(file)?;
-    let header = reader.headers().map_err(|error| unreadable(file, &error))?.clone();
+    let header = reader.headers().map_err(|error| read_failure(file, &error))?.clone();
     let Some(row_at) = header.iter().position(|name| name == ROW) else {
-        return Err(wrong(file, "isn't a list of invalid rows: it has no column `_row`".to_owned()));
+        return Err(invalid_file(file, "isn't a list of invalid rows: it has no column `_row`".to_owned()));
     };
     let json_at = header.iter().position(|name| name == JSON);
     let known = match invalid {
-        Some(list) if !same(list, file) => Some(numbers(list)?),
+        Some(list) if !is_same_file(list, file) => Some(read_row_numbers(list)?),
         _ => None,
     };
     // Rows of JSON Lines are in a separate column.
@@ -85,7 +85,7 @@ pub(super) fn corrected(file: &Path, invalid: Option<&Path>) -> Result<Input, Fa
         None => None,
     };
     let (mut record, mut refused) = (StringRecord::new(), Vec::new());
-    while reader.read_record(&mut record).map_err(|error| unreadable(file, &error))? {
+    while reader.read_record(&mut record).map_err(|error| read_failure(file, &error))? {
         let number = record.get(row_at).unwrap_or_default();
         if known.as_ref().is_some_and(|known| !number.parse().is_ok_and(|number| known.contains(&number))) {
             refused.push(number.to_owned());
@@ -98,7 +98,10 @@ pub(super) fn corrected(file: &Path, invalid: Option<&Path>) -> Result<Input, Fa
         let more = if refused.len() > 10 { ", …" } else { "" };
         refused.truncate(10);
         let rows = refused.join(", ");
-        return Err(wrong(file, format!("has rows that weren't invalid in the earlier job: {rows}{more}")));
+        return Err(invalid_file(
+            file,
+            format!("has rows that weren't invalid in the earlier job: {rows}{more}"),
+        ));
     }
     match lines {
         None => Ok(Input::csv(file)),
@@ -110,38 +113,38 @@ pub(super) fn corrected(file: &Path, invalid: Option<&Path>) -> Result<Input, Fa
 }
 
 /// The row numbers in a list of invalid rows.
-fn numbers(list: &Path) -> Result<HashSet<u64>, Fail> {
+fn read_row_numbers(list: &Path) -> Result<HashSet<u64>, Fail> {
     let mut reader = open(list)?;
-    let header = reader.headers().map_err(|error| unreadable(list, &error))?.clone();
+    let header = reader.headers().map_err(|error| read_failure(list, &error))?.clone();
     let at = header.iter().position(|name| name == ROW).unwrap_or_default();
     let rows = reader.into_records().map(|record| Ok(record?.get(at).and_then(|number| number.parse().ok())));
     let rows: Result<Vec<_>, csv::Error> = rows.collect();
-    Ok(rows.map_err(|error| unreadable(list, &error))?.into_iter().flatten().collect())
+    Ok(rows.map_err(|error| read_failure(list, &error))?.into_iter().flatten().collect())
 }
 
 fn open(file: &Path) -> Result<Reader<File>, Fail> {
     // The delimiter of the input was kept.
     let mut first = Vec::new();
-    let read = permit_local()
+    let read = check_local()
         .and_then(|()| File::open(file))
         .and_then(|file| BufReader::new(file).read_until(b'\n', &mut first));
-    read.map_err(|error| wrong(file, format!("couldn't be read: {error}")))?;
+    read.map_err(|error| invalid_file(file, format!("couldn't be read: {error}")))?;
     let header = String::from_utf8_lossy(&first);
     let delimiter = ['\t', ';', ','].into_iter().max_by_key(|delimiter| header.matches(*delimiter).count());
     let delimiter = delimiter.and_then(|delimiter| u8::try_from(delimiter).ok());
     let reader = ReaderBuilder::new().flexible(true).delimiter(delimiter.unwrap_or(b',')).from_path(file);
-    reader.map_err(|error| unreadable(file, &error))
+    reader.map_err(|error| read_failure(file, &error))
 }
 
-fn same(a: &Path, b: &Path) -> bool {
+fn is_same_file(a: &Path, b: &Path) -> bool {
     matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
-fn unreadable(file: &Path, error: &csv::Error) -> Fail {
-    wrong(file, format!("couldn't be read: {error}"))
+fn read_failure(file: &Path, error: &csv::Error) -> Fail {
+    invalid_file(file, format!("couldn't be read: {error}"))
 }
 
-fn wrong(file: &Path, rule: String) -> Fail {
+fn invalid_file(file: &Path, rule: String) -> Fail {
     let origin = flag_origin("--only", 1, &file.display().to_string());
-    Fail::Usage(Diagnostics::one(Problem::new("", "file", rule), Some(origin)))
+    Fail::Usage(Diagnostics::from_problem(Problem::new("", "file", rule), Some(origin)))
 }

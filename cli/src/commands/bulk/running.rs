@@ -15,7 +15,7 @@ use super::job::{self, Jobs};
 use super::metrics::Metrics;
 use super::queue::{self, QueueArgs};
 use super::schedule::ScheduleArgs;
-use super::words::{count, duration};
+use super::words::{duration, format_count};
 use super::{failure, report};
 use crate::actions::shell::Shell;
 use crate::context::Context;
@@ -95,7 +95,7 @@ impl RunArgs {
     pub(super) fn read(&self, flags: &mut Flags) -> Options {
         let max_rps = max_rps(self.max_rps.as_deref(), flags);
         let concurrency = concurrency(&self.concurrency, flags);
-        let max_outage = keys::duration(&self.max_outage).unwrap_or_else(|rule| {
+        let max_outage = keys::parse_duration(&self.max_outage).unwrap_or_else(|rule| {
             flags.reject("type", format!("--max-outage {rule}"), "--max-outage", &self.max_outage);
             Duration::ZERO
         });
@@ -199,7 +199,7 @@ fn moved_clock(options: RunOptions) -> RunOptions {
 }
 
 /// Awaits the work, or ends with the first signal.
-pub(super) async fn unless_interrupted<T>(
+pub(super) async fn run_until_interrupted<T>(
     signals: &mut Signals,
     work: impl Future<Output = Result<T, Fail>>,
 ) -> Result<T, Fail> {
@@ -220,15 +220,15 @@ pub(super) async fn run(
 ) -> Result<(), Fail> {
     let distributed = options.distributed.is_some();
     let queue = if distributed { " --queue …" } else { "" };
-    let resume = jobs.are_kept().then(|| format!("idempost bulk resume {}{queue}", job.plan().id()));
-    let before = job.status().await.map_err(failure::of)?;
-    let complete_since = (before.state == JobState::Finished).then(|| job::changed(job.plan().dir()));
+    let resume = jobs.is_persistent().then(|| format!("idempost bulk resume {}{queue}", job.plan().id()));
+    let before = job.status().await.map_err(failure::from_bulk_error)?;
+    let complete_since = (before.state == JobState::Finished).then(|| job::last_changed(job.plan().dir()));
     if complete_since.is_some()
-        && let Some(report) = job.report().await.map_err(failure::of)?
+        && let Some(report) = job.report().await.map_err(failure::from_bulk_error)?
     {
         context.out.note("to send these rows again, as a new job: idempost bulk send --again");
         report::print(job, &report, complete_since, context)?;
-        return end(job, &report, None, resume.as_deref()).await;
+        return into_result(job, &report, None, resume.as_deref()).await;
     }
     context.out.note(&format!("sending as {}", context.identity()?));
     let metrics = match options.metrics {
@@ -236,10 +236,11 @@ pub(super) async fn run(
         None => None,
     };
     let mut run = match options.distributed {
-        None => job.start(client, options.run).map_err(failure::of)?,
+        None => job.start(client, options.run).map_err(failure::from_bulk_error)?,
         Some((queue, distribute)) => {
-            let queue = unless_interrupted(signals, Box::pin(queue::connect(queue, context))).await?;
-            job.distribute(client, queue::job(&queue, job.plan().id())?, distribute).map_err(failure::of)?
+            let queue = run_until_interrupted(signals, Box::pin(queue::connect(queue, context))).await?;
+            job.distribute(client, queue::open_job(&queue, job.plan().id())?, distribute)
+                .map_err(failure::from_bulk_error)?
         }
     };
     let style = context.settings()?.progress.value;
@@ -262,7 +263,7 @@ pub(super) async fn run(
                     }
                     progress.set(&figures);
                 }
-                Some(event) => tell(&event, &mut state, &mut warnings, &progress, context),
+                Some(event) => print_event(&event, &mut state, &mut warnings, &progress, context),
                 None => break,
             },
             signal = signals.next() => {
@@ -292,7 +293,9 @@ pub(super) async fn run(
         Ok(report) => {
             let ended = match report::print(job, &report, complete_since, context) {
                 // The result stands, and the exit code reports it.
-                Err(Fail::BrokenPipe) | Ok(()) => end(job, &report, stopped_by, resume.as_deref()).await,
+                Err(Fail::BrokenPipe) | Ok(()) => {
+                    into_result(job, &report, stopped_by, resume.as_deref()).await
+                }
                 failed => failed,
             };
             (ended, report::document(job, &report))
@@ -300,11 +303,11 @@ pub(super) async fn run(
         Err(error) => {
             let (id, folder, why) = (job.plan().id(), job.plan().dir(), error.to_string());
             let document = json!({ "object": "bulk_report", "job": id, "folder": folder, "state": "failed", "reason": why });
-            (Err(failure::of_run(error, resume.as_deref())), document)
+            (Err(failure::from_run_error(error, resume.as_deref())), document)
         }
     };
     let Some(command) = &options.on_end else { return ended };
-    let told = unless_interrupted(signals, run_on_end(command, job, document)).await;
+    let told = run_until_interrupted(signals, run_on_end(command, job, document)).await;
     match (ended, told) {
         (Ok(()), told) => told,
         (Err(fail), Ok(())) => Err(fail),
@@ -323,10 +326,12 @@ async fn run_on_end(command: &str, job: &Job, mut report: Value) -> Result<(), F
     }
     let state = report["state"].as_str().unwrap_or_default();
     let variables = [("IDEMPOST_JOB", job.plan().id()), ("IDEMPOST_STATE", state)];
-    Shell::feed(command, report.to_string().as_bytes(), &variables).await.map_err(|why| Fail::Local {
-        message: format!("--on-end: {why}"),
-        source: None,
-        hint: Some(format!("what was sent stays as it is: idempost bulk report {}", job.plan().id())),
+    Shell::run_with_input(command, report.to_string().as_bytes(), &variables).await.map_err(|why| {
+        Fail::Local {
+            message: format!("--on-end: {why}"),
+            source: None,
+            hint: Some(format!("what was sent stays as it is: idempost bulk report {}", job.plan().id())),
+        }
     })
 }
 
@@ -366,7 +371,13 @@ fn figures(now: &Progress, state: &str, requests_per_second: f64) -> Figures {
 }
 
 /// Shows an event other than progress.
-fn tell(event: &Event, state: &mut String, warnings: &mut u32, progress: &JobProgress, context: &Context) {
+fn print_event(
+    event: &Event,
+    state: &mut String,
+    warnings: &mut u32,
+    progress: &JobProgress,
+    context: &Context,
+) {
     let (what, first_row, emails, reason) = match event {
         Event::Paused { remaining, reason } => {
             *state = format!("paused: {reason}");
@@ -392,7 +403,9 @@ fn tell(event: &Event, state: &mut String, warnings: &mut u32, progress: &JobPro
     };
     *warnings += 1;
     let text = match *warnings {
-        ..=SHOWN_WARNINGS => format!("{} from row {first_row} on {what}: {reason}", count(*emails, "email")),
+        ..=SHOWN_WARNINGS => {
+            format!("{} from row {first_row} on {what}: {reason}", format_count(*emails, "email"))
+        }
         n if n == SHOWN_WARNINGS + 1 => {
             "further rows are listed in rejected.csv and unknown.csv at the end".to_owned()
         }
@@ -402,18 +415,20 @@ fn tell(event: &Event, state: &mut String, warnings: &mut u32, progress: &JobPro
 }
 
 /// The failure of a run that didn't send every row.
-pub(super) async fn end(
+pub(super) async fn into_result(
     job: &Job,
     report: &Report,
     stopped_by: Option<Signal>,
     resume: Option<&str>,
 ) -> Result<(), Fail> {
     let counts = &report.counts;
-    let left = count(counts.remaining, "row");
+    let left = format_count(counts.remaining, "row");
     let hint = resume.map(|resume| format!("to continue: {resume}"));
     match &report.ending {
         Ending::Finished => {}
-        Ending::Stopped if job.status().await.map_err(failure::of)?.state == JobState::Canceled => {
+        Ending::Stopped
+            if job.status().await.map_err(failure::from_bulk_error)?.state == JobState::Canceled =>
+        {
             let message = format!("the job was canceled; {left} not sent");
             return Err(Fail::Partial { message, hint: None });
         }
@@ -452,7 +467,7 @@ pub(super) async fn end(
         return Err(Fail::Unknown {
             message: format!(
                 "the outcome of {} is unknown; they are listed in unknown.csv",
-                count(counts.unknown, "row")
+                format_count(counts.unknown, "row")
             ),
             hint: Some(format!(
                 "idempost bulk reconcile {id} looks for them in the service's list of emails"
@@ -461,13 +476,16 @@ pub(super) async fn end(
     }
     if counts.rejected > 0 {
         return Err(Fail::Partial {
-            message: format!("{} rejected; they are listed in rejected.csv", count(counts.rejected, "row")),
+            message: format!(
+                "{} rejected; they are listed in rejected.csv",
+                format_count(counts.rejected, "row")
+            ),
             hint: Some(format!("after the cause is fixed: idempost bulk retry --rejected {id}")),
         });
     }
     if report.invalid > 0 {
         return Err(Fail::Partial {
-            message: format!("{} invalid and skipped", count(report.invalid, "row")),
+            message: format!("{} invalid and skipped", format_count(report.invalid, "row")),
             hint: Some("correct them in a copy of invalid.csv, and send that with --only".to_owned()),
         });
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::failure;
 use super::job::{self, JobArg};
-use super::words::count;
+use super::words::format_count;
 use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -62,12 +62,12 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let id = job.plan().id().to_owned();
     let mut options = SalvageOptions::default();
     if args.truncated {
-        options = options.truncated();
+        options = options.assume_truncated();
     }
     if args.dry_run {
         options = options.dry_run();
     }
-    let parts = job.salvage(options).await.map_err(failure::of)?;
+    let parts = job.salvage(options).await.map_err(failure::from_bulk_error)?;
     let rows: Vec<Value> = parts.iter().map(document).collect();
     context.out.list(&json!({ "object": "list", "data": rows, "has_more": false }), &columns)?;
     if parts.is_empty() {
@@ -83,7 +83,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let unknown = parts.iter().map(|part| part.counts.unknown).sum::<u64>();
     if unknown > 0 {
         return Err(Fail::Unknown {
-            message: format!("the outcome of {} is unknown", count(unknown, "row")),
+            message: format!("the outcome of {} is unknown", format_count(unknown, "row")),
             hint: Some(format!(
                 "idempost bulk reconcile {id} looks for them in the service's list of emails"
             )),

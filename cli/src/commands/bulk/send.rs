@@ -6,7 +6,7 @@ use super::job::Jobs;
 use super::overview::Overview;
 use super::planning::PlanArgs;
 use super::running::{self, RunArgs};
-use super::words::count;
+use super::words::format_count;
 use super::{account, failure};
 use crate::actions::confirm;
 use crate::context::Context;
@@ -58,21 +58,21 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let options = run.read(&mut flags);
     let skip_invalid = plan.skip_invalid;
-    let described = running::unless_interrupted(&mut signals, Box::pin(plan.read(flags, context))).await?;
+    let described = running::run_until_interrupted(&mut signals, Box::pin(plan.read(flags, context))).await?;
     let client = context.client_for_jobs()?;
     let jobs = Jobs::open(false, context)?;
-    let job = running::unless_interrupted(
+    let job = running::run_until_interrupted(
         &mut signals,
-        described.batches_of(options.batch_size).plan(&client, jobs.path()),
+        described.limit_batch_size(options.batch_size).plan(&client, jobs.path()),
     )
     .await?;
     if job.plan().counts().invalid > 0 && !skip_invalid {
-        return Err(failure::of_rows(job.plan(), jobs.are_kept()));
+        return Err(failure::from_invalid_rows(job.plan(), jobs.is_persistent()));
     }
-    let checking = account::checked(&job, options.same_account, &client, context);
-    let account = running::unless_interrupted(&mut signals, checking).await?;
+    let checking = account::resolve_job_account(&job, options.same_account, &client, context);
+    let account = running::run_until_interrupted(&mut signals, checking).await?;
     let options = options.for_account(&account);
-    let status = job.status().await.map_err(failure::of)?;
+    let status = job.status().await.map_err(failure::from_bulk_error)?;
     if status.state != JobState::Finished && status.counts.remaining > 0 {
         let overview = Overview::new(job.plan(), options.max_rps, context)?;
         if status.state == JobState::Planned {
@@ -80,21 +80,25 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
             overview.warnings().iter().for_each(|warning| context.out.warn(warning));
             let counts = job.plan().counts();
             if counts.duplicates > 0 {
-                let rows = count(counts.duplicates, "row");
+                let rows = format_count(counts.duplicates, "row");
                 context.out.warn(&format!("{rows} for recipients of an earlier row; they are sent too"));
             }
             if counts.repeated > 0 {
-                let rows = count(counts.repeated, "row");
+                let rows = format_count(counts.repeated, "row");
                 context.out.note(&format!(
                     "{rows} identical to an earlier row, or with the same key; each is sent once"
                 ));
             }
         } else {
             let done = status.counts.sent + status.counts.rejected + status.counts.unknown;
-            context.out.note(&format!("job {} continues after {}", job.plan().id(), count(done, "row")));
+            context.out.note(&format!(
+                "job {} continues after {}",
+                job.plan().id(),
+                format_count(done, "row")
+            ));
         }
         let question = overview.question(status.counts.remaining);
-        running::unless_interrupted(&mut signals, confirm::confirm(&question, context)).await?;
+        running::run_until_interrupted(&mut signals, confirm::confirm(&question, context)).await?;
     }
     running::run(&job, &client, options, &jobs, &mut signals, context).await
 }

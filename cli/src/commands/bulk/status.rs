@@ -20,7 +20,7 @@ pub(crate) struct Args {
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let job = job::inspect(args.job.job.as_deref(), context).await?;
-    let status = job.status().await.map_err(failure::of)?;
+    let status = job.status().await.map_err(failure::from_bulk_error)?;
     if status.state == JobState::Stopped && job.is_distributed() {
         let id = job.plan().id();
         context.out.note(&format!(
@@ -51,7 +51,7 @@ pub(super) fn document(job: &Job, status: &Status) -> Value {
         "input": plan.input_name(),
         "base_url": plan.origin(),
         "profile": plan.profile(),
-        "created_at": plan.created(),
+        "created_at": plan.created_at(),
         "folder": plan.dir(),
     })
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-pub(super) use crate::output::{count, number};
+pub(super) use crate::output::{format_count, format_number};
 
 /// `0.4 s`, `12 s`, `17 min`, `3 h 20 min`.
 pub(super) fn duration(time: Duration) -> String {
@@ -21,8 +21,14 @@ mod tests {
 
     #[test]
     fn numbers_have_separators_and_times_a_unit() {
-        assert_eq!((count(1, "row"), count(1_000_000, "row")), ("1 row".into(), "1,000,000 rows".into()));
-        assert_eq!((count(1, "batch"), count(0, "batch")), ("1 batch".into(), "0 batches".into()));
+        assert_eq!(
+            (format_count(1, "row"), format_count(1_000_000, "row")),
+            ("1 row".into(), "1,000,000 rows".into())
+        );
+        assert_eq!(
+            (format_count(1, "batch"), format_count(0, "batch")),
+            ("1 batch".into(), "0 batches".into())
+        );
         let shown = |seconds| duration(Duration::from_secs_f64(seconds));
         assert_eq!([0.44, 61.0, 1_000.0, 12_000.0].map(shown), ["0.4 s", "61 s", "17 min", "3 h 20 min"]);
     }

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use super::account::{self, AccountArgs};
 use super::job::folder;
 use super::queue::{self, QueueArgs};
-use super::words::{count, duration};
+use super::words::{duration, format_count};
 use super::{failure, running};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -62,7 +62,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     flags.help("idempost bulk worker --queue nats://127.0.0.1:4222");
     let concurrency = running::concurrency(&args.concurrency, &mut flags);
     if !args.queue.is_given() {
-        flags.missing("--queue");
+        flags.add_missing("--queue");
     }
     let options = args.queue.read(&mut flags);
     flags.finish()?;
@@ -70,8 +70,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let client = context.client_for_jobs()?;
     let cache = folder(context)?.join(".worker");
     context.out.note(&format!("sending as {}", context.identity()?));
-    let queue = running::unless_interrupted(&mut signals, Box::pin(queue::connect(options, context))).await?;
-    let account = account::of(args.account.same_account, &client, context).await?;
+    let queue =
+        running::run_until_interrupted(&mut signals, Box::pin(queue::connect(options, context))).await?;
+    let account = account::resolve_account(args.account.same_account, &client, context).await?;
     let options = WorkerOptions::default().concurrency(concurrency).account(account);
     let Some(job) = args.job else {
         let options = options.leave_when_idle(IDLE);
@@ -92,21 +93,21 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         return print(&jobs.total, context);
     };
     context.out.note(&format!("sending for job {job}"));
-    let mut worker = Worker::start(queue::job(&queue, &job)?, &client, &cache, options);
+    let mut worker = Worker::start(queue::open_job(&queue, &job)?, &client, &cache, options);
     let mut stopping = 0;
     loop {
         tokio::select! {
             event = worker.next() => match event {
-                Some(event) => tell(&event, context),
+                Some(event) => print_event(&event, context),
                 None => break,
             },
             _ = signals.next() => {
-                stop([&worker], stopping, context);
+                stop_workers([&worker], stopping, context);
                 stopping += 1;
             }
         }
     }
-    let report = worker.finish().await.map_err(failure::of)?;
+    let report = worker.finish().await.map_err(failure::from_bulk_error)?;
     print(&report, context)?;
     match report.ending {
         WorkerEnding::Unauthorized { reason } => Err(Fail::Auth {
@@ -118,7 +119,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
 }
 
 /// Stops workers: after their requests in flight at the first signal, immediately at the second.
-fn stop<'a>(workers: impl IntoIterator<Item = &'a Worker>, signals_before: u32, context: &Context) {
+fn stop_workers<'a>(workers: impl IntoIterator<Item = &'a Worker>, signals_before: u32, context: &Context) {
     if signals_before == 0 {
         context.out.note("stopping after the requests in flight; interrupt again to stop immediately");
     }
@@ -152,8 +153,8 @@ impl Jobs<'_> {
         while self.stopping == 0 || !self.served.is_empty() {
             tokio::select! {
                 (index, event) = next_event(&mut self.served) => match event {
-                    Some(event) => self.tell(index, &event),
-                    None => self.end(index).await,
+                    Some(event) => self.handle_event(index, &event),
+                    None => self.finish_job(index).await,
                 },
                 () = sleep_until(look_at), if self.stopping == 0 => {
                     match self.queue.running_jobs().await {
@@ -162,7 +163,7 @@ impl Jobs<'_> {
                                 self.context.out.note("the queue responds again");
                             }
                             Worker::delete_ended(&self.cache, &jobs);
-                            self.choose(&jobs);
+                            self.select_jobs(&jobs);
                         }
                         Err(error) if std::mem::replace(&mut available, false) => {
                             self.context.out.warn(&format!("the queue doesn't respond: {error}"));
@@ -176,7 +177,7 @@ impl Jobs<'_> {
                     look_at = Instant::now() + LOOK_INTERVAL;
                 }
                 _ = signals.next() => {
-                    stop(self.served.iter().map(|(_, worker)| worker), self.stopping, self.context);
+                    stop_workers(self.served.iter().map(|(_, worker)| worker), self.stopping, self.context);
                     self.stopping += 1;
                 }
             }
@@ -184,7 +185,7 @@ impl Jobs<'_> {
     }
 
     /// Starts serving the running jobs with the highest priority, and stops serving jobs with a lower one.
-    fn choose(&mut self, running: &[RunningJob]) {
+    fn select_jobs(&mut self, running: &[RunningJob]) {
         // Forgets jobs that have ended.
         let ids: HashSet<&str> = running.iter().map(|job| job.id.as_str()).collect();
         self.announced.retain(|id| ids.contains(id.as_str()));
@@ -218,17 +219,17 @@ impl Jobs<'_> {
         }
     }
 
-    fn tell(&mut self, index: usize, event: &WorkerEvent) {
+    fn handle_event(&mut self, index: usize, event: &WorkerEvent) {
         if let WorkerEvent::Settled { .. } = event {
             let id = &self.served[index].0.id;
             self.quiet.remove(id);
             self.passed_over.remove(id);
         }
-        tell(event, self.context);
+        print_event(event, self.context);
     }
 
     /// Stops serving a job whose worker has stopped.
-    async fn end(&mut self, index: usize) {
+    async fn finish_job(&mut self, index: usize) {
         let (job, worker) = self.served.swap_remove(index);
         let problem = match worker.finish().await {
             Ok(report) => {
@@ -266,7 +267,7 @@ async fn next_event(served: &mut [(RunningJob, Worker)]) -> (usize, Option<Worke
     (index, event)
 }
 
-fn tell(event: &WorkerEvent, context: &Context) {
+fn print_event(event: &WorkerEvent, context: &Context) {
     match event {
         WorkerEvent::Waiting { reason } => context.out.note(&format!("waiting: {reason}")),
         WorkerEvent::Paused { remaining, reason } => {
@@ -285,8 +286,8 @@ fn print(total: &WorkerReport, context: &Context) -> Result<(), Fail> {
     let WorkerReport { batches, requests, throttled, replayed, .. } = total;
     let line = format!(
         "{}, {}, {throttled} throttled (429), {replayed} repeated with the same keys",
-        count(*batches, "batch"),
-        count(*requests, "request")
+        format_count(*batches, "batch"),
+        format_count(*requests, "request")
     );
     let document = json!({
         "object": "bulk_worker", "batches": batches, "requests": requests, "throttled": throttled, "replayed": replayed,

@@ -66,7 +66,7 @@ fn with_values(root: clap::Command, words: &[String], env: &Env) -> clap::Comman
         ArgValueCandidates::new(move || {
             let path = paths::config_file(&env).ok().flatten();
             let file = path.and_then(|path| ConfigFile::read(&path).ok().flatten());
-            let names = profiles::existing(file.as_ref(), &env).into_iter();
+            let names = profiles::names(file.as_ref(), &env).into_iter();
             names.filter(|name| cache::is_plain(name)).map(CompletionCandidate::new).collect()
         })
     };
@@ -80,7 +80,7 @@ fn with_values(root: clap::Command, words: &[String], env: &Env) -> clap::Comman
         with_ids(noun, &name, &ids)
     });
     // An alias takes the arguments of its command.
-    alias::all(env).into_iter().fold(root, |root, (name, line)| {
+    alias::load_all(env).into_iter().fold(root, |root, (name, line)| {
         let Some((command, _)) =
             alias::target(&line, &root).ok().filter(|_| root.find_subcommand(&name).is_none())
         else {

@@ -68,7 +68,7 @@ pub(super) fn candidates(list: &Value, label: &str) -> Vec<(String, Option<Strin
         let id = item["id"].as_str().filter(|id| is_plain(id))?;
         Some((
             id.to_owned(),
-            item[label].as_str().map(|text| crate::output::terminal::safe(text).into_owned()),
+            item[label].as_str().map(|text| crate::output::terminal::escape_line(text).into_owned()),
         ))
     };
     items.iter().filter_map(candidate).collect()

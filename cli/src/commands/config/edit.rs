@@ -64,7 +64,7 @@ pub(super) fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
             });
         }
     };
-    for found in file.iter().flat_map(ConfigFile::unknown) {
+    for found in file.iter().flat_map(ConfigFile::unknown_settings) {
         let hint = found.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
         context.out.warn(&format!("{}{hint}", found.problem.message));
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::find;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::output::table::{Column, Kind, at};
+use crate::output::table::{Column, Kind, text_at};
 use crate::settings::keys::KEYS;
 use crate::settings::merge::Layers;
 use crate::settings::secrets::mask_user_info;
@@ -56,9 +56,9 @@ pub(super) fn get(args: &GetArgs, context: &Context) -> Result<(), Fail> {
     rows.retain(|row| row["name"] == name && !row["value"].is_null());
     match rows.as_slice() {
         [] => Err(Fail::not_found(format!("`{}` isn't set", args.key))),
-        [row] => context.out.result(&[at(row, "/value")], row),
+        [row] => context.out.result(&[text_at(row, "/value")], row),
         rows => {
-            let values: Vec<_> = rows.iter().map(|row| at(row, "/value")).collect();
+            let values: Vec<_> = rows.iter().map(|row| text_at(row, "/value")).collect();
             context.out.result(&values, &json!({ "settings": rows }))
         }
     }
@@ -75,7 +75,7 @@ fn rows(context: &Context) -> Result<Vec<Value>, Fail> {
         "source": settings.profile.as_ref().map(|profile| profile.source.to_string()),
     })];
     for key in KEYS {
-        let applying = layers.applying(key);
+        let applying = layers.effective(key);
         if applying.is_empty() {
             rows.push(json!({ "name": key.name, "value": null, "source": null }));
         }

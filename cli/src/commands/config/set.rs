@@ -46,7 +46,11 @@ pub(super) fn set(args: &SetArgs, context: &Context) -> Result<(), Fail> {
         return Err(wrong("--profile", "", "a profile name must not be empty".to_owned()));
     }
     store.set(profile.as_deref(), &[(&args.key, &args.value)])?;
-    context.out.note(&format!("set {} in {}", place(&args.key, profile.as_deref()), store.path().display()));
+    context.out.note(&format!(
+        "set {} in {}",
+        setting_path(&args.key, profile.as_deref()),
+        store.path().display()
+    ));
     Ok(())
 }
 
@@ -55,14 +59,14 @@ pub(super) fn unset(args: &UnsetArgs, context: &Context) -> Result<(), Fail> {
     find(&args.key)?;
     let store = ConfigStore::lock(&context.env)?;
     let profile = profile(context, store.read()?.as_ref());
-    if !store.update(|text| file::without(text, profile.as_deref(), &args.key))? {
-        let place = place(&args.key, profile.as_deref());
+    if !store.update(|text| file::without_setting(text, profile.as_deref(), &args.key))? {
+        let place = setting_path(&args.key, profile.as_deref());
         context.out.note(&format!("{place} wasn't set in {}", store.path().display()));
     }
     Ok(())
 }
 
-fn place(key: &str, profile: Option<&str>) -> String {
+fn setting_path(key: &str, profile: Option<&str>) -> String {
     match profile {
         _ if key == "default_profile" => "default_profile".to_owned(),
         Some(name) => format!("profiles.{name}.{key}"),

@@ -18,7 +18,7 @@ pub(super) fn properties(given: &Given<'_>, body: &mut Body) {
 /// Clears the properties of `--clear-property`.
 pub(super) fn clear_properties(given: &Given<'_>, body: &mut Body) {
     for (i, key) in given.texts("clear-property").iter().enumerate() {
-        let pointer = json::pointer(key);
+        let pointer = json::escape_pointer(key);
         if body
             .get("properties")
             .is_some_and(|properties| properties.get(key).is_some_and(|value| !value.is_null()))
@@ -72,7 +72,7 @@ fn read(given: &Given<'_>, flags: &mut Flags) -> Map<String, Value> {
                     flags.reject_nth("exclusive", rule, label, i + 1, text);
                 }
                 Ok((key, value)) => {
-                    flags.field(&format!("/properties{}", json::pointer(key)), label, Some(text));
+                    flags.field(&format!("/properties{}", json::escape_pointer(key)), label, Some(text));
                     found.insert(key.to_owned(), value);
                 }
                 Err(rule) => flags.reject_nth("type", rule, label, i + 1, text),
@@ -89,7 +89,7 @@ fn read(given: &Given<'_>, flags: &mut Flags) -> Map<String, Value> {
         if found.contains_key(&key) {
             flags.reject("exclusive", format!("the property `{key}` is repeated"), "--properties", text);
         }
-        flags.field(&format!("/properties{}", json::pointer(&key)), "--properties", Some(text));
+        flags.field(&format!("/properties{}", json::escape_pointer(&key)), "--properties", Some(text));
         found.insert(key, value);
     }
     found

@@ -24,7 +24,7 @@ use crate::actions::wait::{self, TimeoutFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, Flags};
-use crate::input::size::size;
+use crate::input::size::parse_size;
 
 /// Create or update contacts from a CSV file
 ///
@@ -107,7 +107,7 @@ struct ImportOptions {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let options = options(&args, &mut flags);
-    let csv = if let Some(max_size) = size(&args.max_size) {
+    let csv = if let Some(max_size) = parse_size(&args.max_size) {
         Csv::open(&args.file, max_size, &mut flags).await
     } else {
         let rule = "--max-size must be a positive size in bytes, optionally with a unit such as MB or MiB";
@@ -121,7 +121,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (Some(csv), Some(columns), Some(options)) = (csv, &mut columns, options) else { return Ok(()) };
     let client = if args.dry_run { None } else { Some(context.client()?) };
     if let Some(client) = &client {
-        columns.learn(&csv, &properties(client).await?)?;
+        columns.check_properties(&csv, &properties(client).await?)?;
     }
     if let Some(client) = client.as_ref().filter(|_| args.server) {
         return server::run(client, &csv, columns, &args, wait, context).await;
@@ -158,7 +158,7 @@ fn options(args: &Args, flags: &mut Flags) -> Option<ImportOptions> {
             None
         }
     };
-    let concurrency = flags.number("--concurrency", &args.concurrency, 1..=32);
+    let concurrency = flags.parse_number("--concurrency", &args.concurrency, 1..=32);
     let concurrency = concurrency.and_then(|number| usize::try_from(number).ok());
     for (i, segment) in args.segment_id.iter().enumerate().filter(|(_, segment)| segment.is_empty()) {
         flags.reject_nth("empty", "--segment-id must not be empty", "--segment-id", i + 1, segment);

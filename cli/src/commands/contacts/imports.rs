@@ -36,7 +36,7 @@ impl Noun for Imports {
             "Show one contact import and the number of rows by their effect",
             &Show(|client, ids| client.contact_imports().get(ids[0])),
         )
-        .ids(&[Field::place("id", "ID", "ID of the import")])
+        .ids(&[Field::positional("id", "ID", "ID of the import")])
         .examples(&["contacts imports get 479e3145-dd38-476b-932c-529ceb705947 --jq .counts.failed"]),
     ];
 }
@@ -46,11 +46,11 @@ const TABLE: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Id),
         Column::new("status", "STATUS", Kind::State),
-        Column::new("total", "ROWS", Kind::Text).at("/counts/total"),
-        Column::new("created", "CREATED", Kind::Text).at("/counts/created"),
-        Column::new("updated", "UPDATED", Kind::Text).at("/counts/updated"),
-        Column::new("skipped", "SKIPPED", Kind::Text).at("/counts/skipped"),
-        Column::new("failed", "FAILED", Kind::Text).at("/counts/failed"),
+        Column::new("total", "ROWS", Kind::Text).pointer("/counts/total"),
+        Column::new("created", "CREATED", Kind::Text).pointer("/counts/created"),
+        Column::new("updated", "UPDATED", Kind::Text).pointer("/counts/updated"),
+        Column::new("skipped", "SKIPPED", Kind::Text).pointer("/counts/skipped"),
+        Column::new("failed", "FAILED", Kind::Text).pointer("/counts/failed"),
         Column::new("created_at", "STARTED", Kind::Time),
         Column::new("completed_at", "ENDED", Kind::Time),
     ],

@@ -54,7 +54,7 @@ pub(super) fn choices(given: &Given<'_>, flags: &mut Flags) -> Vec<(String, Subs
     }
     let Some(text) = given.text("topics") else {
         if choices.is_empty() {
-            flags.missing("--opt-in, --opt-out or --topics");
+            flags.add_missing("--opt-in, --opt-out or --topics");
         }
         return choices;
     };

@@ -43,7 +43,7 @@ pub(super) async fn checks(settings: &Settings, context: &Context, checks: &mut 
             );
         }
     }
-    store(&credentials, &overview, checks).await;
+    check_store(&credentials, &overview, checks).await;
     match credentials.holder() {
         None => checks.ok("lock", "free"),
         Some(holder) => {
@@ -52,7 +52,7 @@ pub(super) async fn checks(settings: &Settings, context: &Context, checks: &mut 
         }
     }
     if let Some(path) = &overview.path {
-        modes(path, checks);
+        check_modes(path, checks);
     }
 }
 
@@ -84,25 +84,30 @@ fn login(overview: &Overview, checks: &mut Checks) {
 }
 
 /// Whether a refreshed login could be written to its store.
-async fn store(credentials: &Credentials, overview: &Overview, checks: &mut Checks) {
+async fn check_store(credentials: &Credentials, overview: &Overview, checks: &mut Checks) {
     let place = match &overview.path {
-        Some(path) => format!("{} {}", overview.store.word(), path.display()),
-        None => overview.store.word().to_owned(),
+        Some(path) => format!("{} {}", overview.store.name(), path.display()),
+        None => overview.store.name().to_owned(),
     };
     match credentials.probe(overview.store).await {
         Ok(()) => checks.ok("store", place),
         Err(error) => {
             let hint =
                 "without it the login can't be refreshed; nothing is lost until a refresh is attempted";
-            checks.add("store", State::Error, format!("{place}: {}", report::chain(&error)), Some(hint));
+            checks.add(
+                "store",
+                State::Error,
+                format!("{place}: {}", report::error_chain(&error)),
+                Some(hint),
+            );
         }
     }
 }
 
 /// Read access to the file exposes the login; write access to its folder allows replacing it.
-fn modes(path: &Path, checks: &mut Checks) {
+fn check_modes(path: &Path, checks: &mut Checks) {
     for part in [Some(path), path.parent()].into_iter().flatten() {
-        if let Some(mode) = paths::mode(part).filter(|mode| mode & 0o077 != 0) {
+        if let Some(mode) = paths::permission_bits(part).filter(|mode| mode & 0o077 != 0) {
             let message = format!("{} is accessible to others (mode {mode:03o})", part.display());
             checks.add("file modes", State::Error, message, Some(&format!("chmod go= {}", part.display())));
         }

@@ -12,7 +12,7 @@ use crate::diagnostics::Fail;
 use crate::output::record;
 use crate::rows::field::Field;
 use crate::rows::given::{Given, Plan};
-use crate::rows::operation::{self, Act, Run, Takes, With};
+use crate::rows::operation::{self, Act, Arguments, Run, With};
 use crate::rows::{Noun, Verb};
 
 /// The commands.
@@ -29,9 +29,9 @@ impl Noun for Claim {
         )
         .detail("Prints the ID of the domain that is created for the claim; deleting it (domains delete) cancels the claim. Publish the record, then run `domains claim verify`. A claim expires after 7 days; claiming the domain again starts over.")
         .fields(&[NAME, REGION, RETURN_PATH, OPENS, CLICKS, TRACKING])
-        .waits(COMPLETED, WAIT)
+        .wait_flag(COMPLETED, WAIT)
         .hint("domains claim create acme.test")
-        .unknown("the domain may have been claimed; repeating the command is safe")
+        .unknown_outcome("the domain may have been claimed; repeating the command is safe")
         .examples(&[
             "domains claim create acme.test",
             "domains claim create acme.test --region eu-west-1 --tracking-subdomain links --click-tracking",
@@ -39,10 +39,10 @@ impl Noun for Claim {
         Verb::new(
             "get",
             "Show the latest claim of a domain",
-            &Run(Takes::Nothing, |given, context| Box::pin(get(given, context))),
+            &Run(Arguments::Nothing, |given, context| Box::pin(get(given, context))),
         )
         .ids(DOMAIN)
-        .waits(COMPLETED, WAIT)
+        .wait_flag(COMPLETED, WAIT)
         .examples(&[
             "domains claim get d91cd9bd-1176-453e-8fc1-35364d380206",
             "domains claim get d91cd9bd-1176-453e-8fc1-35364d380206 --jq .record.value",
@@ -54,22 +54,22 @@ impl Noun for Claim {
         )
         .detail("The service checks in the background and then transfers the domain; --wait waits for the outcome. A completed domain has new DKIM records: publish them, then run `domains verify`.")
         .ids(DOMAIN)
-        .waits(COMPLETED, WAIT)
-        .prints(0)
-        .unknown("the check may have started; check: idempost domains claim get {0}")
-        .then(|given, plan, _, context| Box::pin(finish_verify(given.ids[0], plan.wait, context)))
-        .after("Example:\n  idempost domains claim verify d91cd9bd-1176-453e-8fc1-35364d380206 --wait\n\n\
+        .wait_flag(COMPLETED, WAIT)
+        .print_argument(0)
+        .unknown_outcome("the check may have started; check: idempost domains claim get {0}")
+        .on_success(|given, plan, _, context| Box::pin(finish_verify(given.ids[0], plan.wait, context)))
+        .after_help("Example:\n  idempost domains claim verify d91cd9bd-1176-453e-8fc1-35364d380206 --wait\n\n\
             Exit codes: 0 started, or with --wait completed; 3 the claim is blocked or has failed; 8 timed out"),
     ];
 }
 
-const DOMAIN: &[Field] = &[Field::place("id", "ID", "ID of the domain created for the claim")];
+const DOMAIN: &[Field] = &[Field::positional("id", "ID", "ID of the domain created for the claim")];
 /// The state to wait for.
 const COMPLETED: &str = "completed";
 const WAIT: &str = "Wait until the claim is completed; exits with 3 if it fails";
 
 async fn create(claim: NewDomainClaim, plan: Plan, given: Given<'_>, context: &Context) -> Result<(), Fail> {
-    let unknown = given.unknown();
+    let unknown = given.unknown_outcome();
     let done = mutation::execute(plan.dry_run, &unknown, context, |client| client.domains().claim(&claim));
     let Some(response) = done.await? else { return Ok(()) };
     let id = response.value.domain_id.clone().unwrap_or_else(|| "".into());
@@ -111,13 +111,20 @@ async fn wait_until_completed(timeout: Duration, id: &str, context: &Context) ->
     let next = format!(
         "publish its DNS records (idempost domains records {id}), then: idempost domains verify {id} --wait"
     );
-    wait::until(context.client()?.domains().wait_for_claim(id), timeout, &words, context, end).await?;
+    wait::poll_until_terminal(
+        context.client()?.domains().wait_for_claim(id),
+        timeout,
+        &words,
+        context,
+        terminal_state,
+    )
+    .await?;
     context.out.note(&next);
     Ok(())
 }
 
 /// Includes the service's reason for a failure.
-fn end(claim: &DomainClaim) -> End {
+fn terminal_state(claim: &DomainClaim) -> End {
     let status = claim.status.as_ref().map_or("unknown", DomainClaimStatus::as_str);
     if status == COMPLETED {
         return End::Good(status.to_owned());

@@ -45,23 +45,23 @@ pub(super) async fn run(given: Given<'_>, context: &Context) -> Result<(), Fail>
 }
 
 /// Renders the records of a domain as a table.
-pub(super) fn lines(domain: &Value) -> Vec<String> {
+pub(super) fn format_records(domain: &Value) -> Vec<String> {
     let rows = domain.get("records").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    table(rows, &Columns::all(&COLUMNS))
+    table(rows, &Columns::new(&COLUMNS))
 }
 
 fn table(rows: &[Value], columns: &Columns) -> Vec<String> {
     if rows.is_empty() {
         return Vec::new();
     }
-    columns.human(rows, WIDTH, Timestamp::now(), false).lines().map(str::to_owned).collect()
+    columns.render(rows, WIDTH, Timestamp::now(), false).lines().map(str::to_owned).collect()
 }
 
 /// Renders a record as a zone file line; without a TTL, which defaults to the zone's.
 fn zone_line(record: &DnsRecord) -> String {
     let (name, kind) = (&record.name, record.kind.as_str());
     let value = match kind {
-        "TXT" => text(&record.value),
+        "TXT" => quote_txt_value(&record.value),
         "MX" => format!("{} {}", record.priority.unwrap_or_default(), host(&record.value)),
         "CNAME" => host(&record.value),
         _ => record.value.clone(),
@@ -75,7 +75,7 @@ fn host(name: &str) -> String {
 }
 
 /// Quoted strings of at most 255 bytes each, which resolvers concatenate.
-fn text(value: &str) -> String {
+fn quote_txt_value(value: &str) -> String {
     let bare = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(value);
     let mut pieces = vec![String::new()];
     let mut length = 0;

@@ -25,11 +25,13 @@ pub(super) async fn wait(id: &str, timeout: Option<Duration>, context: &Context)
         failed: "verification failed".to_owned(),
         check,
     };
-    wait::until(context.client()?.domains().wait(id), timeout, &words, context, end).await.map(drop)
+    wait::poll_until_terminal(context.client()?.domains().wait(id), timeout, &words, context, terminal_state)
+        .await
+        .map(drop)
 }
 
 /// A failure names the records that weren't found.
-fn end(domain: &Domain) -> End {
+fn terminal_state(domain: &Domain) -> End {
     let status = domain.status.as_ref().map_or("unknown", DomainStatus::as_str);
     if status == VERIFIED {
         return End::Good(status.to_owned());
@@ -61,11 +63,14 @@ mod tests {
                 "records": [{"record": "SPF", "name": "send.a.test", "type": "MX", "value": "v", "status": record}]}))
             .unwrap()
         };
-        assert_eq!(end(&domain("verified", "verified")), End::Good("verified".to_owned()));
+        assert_eq!(terminal_state(&domain("verified", "verified")), End::Good("verified".to_owned()));
         assert_eq!(
-            end(&domain("failed", "failed")),
+            terminal_state(&domain("failed", "failed")),
             End::Bad("failed; not found: send.a.test MX".to_owned())
         );
-        assert_eq!(end(&domain("temporary_failure", "verified")), End::Bad("temporary_failure".to_owned()));
+        assert_eq!(
+            terminal_state(&domain("temporary_failure", "verified")),
+            End::Bad("temporary_failure".to_owned())
+        );
     }
 }

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail, repeatable_with};
 use crate::input::documents::Documents;
 use crate::input::flags::{Choices, DryRun, Flags};
-use crate::output::count;
+use crate::output::format_count;
 
 /// Send up to 100 emails in one request
 ///
@@ -120,19 +120,19 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let mut omitted = documents.omitted;
     if !no_validate && let Err(problems) = Problems::merge(shape_errors, rules) {
         omitted += problems.omitted();
-        found.extend(documents.found(problems.into_vec()));
+        found.extend(documents.locate(problems.into_vec()));
     }
     found.sort_by_key(|found| {
-        item_of(&found.problem.path).trim_start_matches('/').parse::<usize>().unwrap_or(0)
+        item_pointer(&found.problem.path).trim_start_matches('/').parse::<usize>().unwrap_or(0)
     });
     let (of_items, of_flags) = (found.len() + omitted, flags.into_report().found);
-    let items: BTreeSet<&str> = found.iter().map(|found| item_of(&found.problem.path)).collect();
+    let items: BTreeSet<&str> = found.iter().map(|found| item_pointer(&found.problem.path)).collect();
     let summary = format!(
         "{} in {}{} of {}; nothing was sent",
-        count(of_items, "problem"),
+        format_count(of_items, "problem"),
         if omitted > 0 { "at least " } else { "" },
         items.len(),
-        count(documents.items.len(), "email")
+        format_count(documents.items.len(), "email")
     );
     let summary =
         (of_flags.is_empty() && !items.contains("") && documents.items.len() > 1).then_some(summary);
@@ -150,7 +150,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     {
         context.out.warn(&format!("/{i}{warning}"));
     }
-    let recipients = documents.items.iter().map(recipients_of).sum();
+    let recipients = documents.items.iter().map(recipient_count).sum();
     let json = (!readable).then_some(documents.items);
     Ok(Plan { emails, json, recipients, permissive, unchecked: no_validate, key, key_given, dry_run })
 }
@@ -160,10 +160,10 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
     let make = |client: &Client| {
         let call: Call<AcceptedBatch> = match &plan.json {
             None => client.emails().send_batch(&plan.emails),
-            Some(items) => client.request(Method::POST, "/emails/batch").json(items).typed(),
+            Some(items) => client.request(Method::POST, "/emails/batch").json(items).with_response_type(),
         };
         let call = if plan.permissive { call.permissive() } else { call };
-        let call = if plan.unchecked { call.unchecked() } else { call };
+        let call = if plan.unchecked { call.skip_validation() } else { call };
         call.idempotency_key(plan.key.as_str())
     };
     let unknown_outcome = repeatable_with("the emails may have been accepted", &plan.key);
@@ -177,14 +177,15 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
     let Some((_, response)) = mutation.execute(context, make).await? else { return Ok(()) };
     let AcceptedBatch { data, errors, .. } = &response.value;
     let ids: Vec<String> = data.iter().map(|accepted| accepted.id.to_string()).collect();
-    let accepted = count(ids.len(), "email");
+    let accepted = format_count(ids.len(), "email");
     mutation::report(context, || context.out.result(&ids, &mutation::document(&response)))?;
     if errors.is_empty() {
-        context.out.note(&format!("accepted {accepted} for {}", count(plan.recipients, "recipient")));
+        context.out.note(&format!("accepted {accepted} for {}", format_count(plan.recipients, "recipient")));
         return Ok(());
     }
     let refused = errors.iter().map(|error| format!("  /{}: {}", error.index, error.message));
-    let message = std::iter::once(format!("{} rejected, {accepted} accepted", count(errors.len(), "email")));
+    let message =
+        std::iter::once(format!("{} rejected, {accepted} accepted", format_count(errors.len(), "email")));
     let message = message.chain(refused).collect::<Vec<_>>().join("\n");
     if ids.is_empty() {
         return Err(Fail::rejected(message));
@@ -207,12 +208,12 @@ fn set_html(email: &mut Value, html: &str) {
 }
 
 /// `/3` of `/3/to/0`.
-fn item_of(pointer: &str) -> &str {
+fn item_pointer(pointer: &str) -> &str {
     let end = pointer.get(1..).and_then(|rest| rest.find('/')).map_or(pointer.len(), |at| at + 1);
     &pointer[..end]
 }
 
-fn recipients_of(email: &Value) -> usize {
+fn recipient_count(email: &Value) -> usize {
     let fields = ["to", "cc", "bcc"].into_iter().filter_map(|field| email.get(field));
     fields.map(|value| value.as_array().map_or(usize::from(!value.is_null()), Vec::len)).sum()
 }
@@ -223,8 +224,8 @@ mod tests {
 
     #[test]
     fn a_pointer_names_its_email() {
-        assert_eq!(item_of("/3/to/0"), "/3");
-        assert_eq!(item_of("/100"), "/100");
-        assert_eq!(item_of(""), "");
+        assert_eq!(item_pointer("/3/to/0"), "/3");
+        assert_eq!(item_pointer("/100"), "/100");
+        assert_eq!(item_pointer(""), "");
     }
 }

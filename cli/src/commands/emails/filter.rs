@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::actions::pages::Match;
 use crate::input::flags::Flags;
-use crate::output::table::at;
+use crate::output::table::text_at;
 use crate::output::time;
 use crate::rows::field::Field;
 use crate::rows::given::Given;
@@ -40,7 +40,7 @@ struct Filter {
 /// Reads the flags.
 pub(super) fn selection(given: &Given<'_>, flags: &mut Flags) -> Option<Selects> {
     let since = given.text("since").and_then(|text| {
-        let read = since(text, Timestamp::now());
+        let read = parse_since(text, Timestamp::now());
         if read.is_none() {
             let rule =
                 "--since must be a time such as 2026-11-26T09:00:00Z, a date, or an age such as 2h or 7d";
@@ -61,7 +61,7 @@ fn parts(texts: [Option<&str>; 3]) -> Vec<(&'static [&'static str], String)> {
 
 impl Filter {
     fn check(&self, email: &Value) -> Match {
-        let created_at = || time::read(&at(email, "/created_at"));
+        let created_at = || time::read(&text_at(email, "/created_at"));
         if let Some(since) = self.since
             && created_at().is_some_and(|created_at| created_at < since)
         {
@@ -75,13 +75,13 @@ impl Filter {
             _ => false,
         };
         let is_kept = self.parts.iter().all(|(fields, part)| fields.iter().any(|field| has(field, part)))
-            && (self.status.is_empty() || self.status.contains(&at(email, "/last_event")));
+            && (self.status.is_empty() || self.status.contains(&text_at(email, "/last_event")));
         if is_kept { Match::Yes } else { Match::No }
     }
 }
 
 /// Parses a time, the beginning of a date in UTC, or an age.
-fn since(text: &str, now: Timestamp) -> Option<Timestamp> {
+fn parse_since(text: &str, now: Timestamp) -> Option<Timestamp> {
     let in_utc = now.to_zoned(TimeZone::UTC);
     let date = || Some(text.parse::<jiff::civil::Date>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp());
     let age = || text.parse::<Span>().ok().filter(|age| age.is_positive());
@@ -104,10 +104,10 @@ mod tests {
             ("7d", "2026-11-19T09:00:00Z"),
             ("2h 30m", "2026-11-26T06:30:00Z"),
         ] {
-            assert_eq!(since(text, now), expected.parse().ok(), "{text}");
+            assert_eq!(parse_since(text, now), expected.parse().ok(), "{text}");
         }
         for wrong in ["", "soon", "-2h", "0s", "7", "2026-13-01"] {
-            assert_eq!(since(wrong, now), None, "{wrong}");
+            assert_eq!(parse_since(wrong, now), None, "{wrong}");
         }
     }
 

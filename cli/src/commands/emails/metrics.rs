@@ -103,9 +103,9 @@ impl Args {
         flags.field("/end_date", "--end-date", self.end_date.as_deref());
         flags.field("/timezone", "--timezone", self.timezone.as_deref());
         flags.field("/dimensions", "--dimensions", self.dimensions.last().map(String::as_str));
-        flags.list("/domain_id", "--domain-id", &self.domain_id);
-        flags.list("/email_id", "--email-id", &self.email_id);
-        flags.list("/broadcast_id", "--broadcast-id", &self.broadcast_id);
+        flags.declare_list("/domain_id", "--domain-id", &self.domain_id);
+        flags.declare_list("/email_id", "--email-id", &self.email_id);
+        flags.declare_list("/broadcast_id", "--broadcast-id", &self.broadcast_id);
         for (flag, known, values) in [
             ("--granularity", MetricsGranularity::KNOWN, self.granularity.as_slice()),
             ("--metrics", EmailMetric::KNOWN, &self.metrics),

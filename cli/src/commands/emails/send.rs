@@ -18,7 +18,7 @@ use crate::actions::wait::TimeoutFlag;
 use crate::context::Context;
 use crate::diagnostics::{Fail, repeatable_with};
 use crate::input::flags::{Choices, DryRun, Local, Required};
-use crate::output::count;
+use crate::output::format_count;
 use crate::output::progress::Upload;
 
 /// Send one email
@@ -210,13 +210,13 @@ impl Message {
 /// Sends the email or shows the request.
 pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
     let progress = context.settings()?.progress.value;
-    let upload = Arc::new(Upload::new(progress, &context.out, &uploading(&plan.contents)));
+    let upload = Arc::new(Upload::new(progress, &context.out, &upload_label(&plan.contents)));
     let make = |client: &Client| {
         let call: Call<Accepted> = match &plan.message {
             Message::Email(email) => client.emails().send(email),
-            Message::Json(json) => client.request(Method::POST, "/emails").json(json).typed(),
+            Message::Json(json) => client.request(Method::POST, "/emails").json(json).with_response_type(),
         };
-        let call = if plan.unchecked { call.unchecked() } else { call };
+        let call = if plan.unchecked { call.skip_validation() } else { call };
         let seen = Arc::clone(&upload);
         call.idempotency_key(plan.key.as_str()).on_upload(move |sent, total| seen.set(sent, total))
     };
@@ -233,10 +233,10 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
     let Some((client, accepted)) = done? else { return Ok(()) };
     let id = accepted.value.id.as_str();
     if let (Some(timeout), true) = (plan.wait, context.out.is_json()) {
-        return wait::and_print(timeout, &client, &accepted, context).await;
+        return wait::wait_and_print(timeout, &client, &accepted, context).await;
     }
     mutation::print(id, &accepted, context)?;
-    let recipients = count(plan.recipients, "recipient");
+    let recipients = format_count(plan.recipients, "recipient");
     context.out.note(&match context.show_command(id) {
         // The sandbox captures the email when it is sent.
         Some(_) if plan.message.is_scheduled() => {
@@ -251,6 +251,6 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
     }
 }
 
-fn uploading(contents: &[Content]) -> String {
-    format!("uploading {}", count(contents.len(), "file"))
+fn upload_label(contents: &[Content]) -> String {
+    format!("uploading {}", format_count(contents.len(), "file"))
 }

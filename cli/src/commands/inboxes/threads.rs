@@ -23,7 +23,7 @@ pub(super) const FILTERS: &[Field] = &[FOLDER, LABEL, READ, UNREAD];
 
 /// The conditions of a search, before the filters.
 pub(super) const CONDITIONS: &[Field] = &[
-    Field::place(
+    Field::positional(
         "query",
         "QUERY",
         "Words in subject, body, addresses or names of attachments, at most 256 characters",
@@ -62,7 +62,7 @@ macro_rules! filtered {
         let list = texts($given, "folder")
             .fold(list, |list, folders| list.folders(folders.into_iter().map(InboxFolder::from)));
         let list = texts($given, "label").fold(list, |list, labels| list.labels(labels));
-        if $given.switch("read") || $given.switch("unread") { list.read($given.switch("read")) } else { list }
+        if $given.is_set("read") || $given.is_set("unread") { list.read($given.is_set("read")) } else { list }
     }};
 }
 
@@ -84,7 +84,7 @@ pub(super) fn search(client: &Client, given: &Given<'_>) -> List<InboxThreadMatc
     let list = given.text("query").into_iter().fold(list, List::query);
     let list = given.text("since").into_iter().fold(list, List::start_date);
     let list = given.text("until").into_iter().fold(list, List::end_date);
-    if given.switch("has_attachment") { list.has_attachment(true) } else { list }
+    if given.is_set("has_attachment") { list.has_attachment(true) } else { list }
 }
 
 /// Columns of threads; the first five are the default.

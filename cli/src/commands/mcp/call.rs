@@ -32,7 +32,7 @@ pub(super) struct Runner {
 
 /// The result of a command.
 #[derive(Debug)]
-pub(super) enum Ran {
+pub(super) enum CallOutcome {
     /// The output, without secrets.
     Done(Value),
     /// The error, as JSON if the command printed one.
@@ -46,17 +46,17 @@ impl Runner {
     }
 
     /// Runs a command to its end, even if the application cancels the call: an interrupted send would have an unknown outcome.
-    pub(super) async fn run(&self, command_line: Vec<OsString>) -> Ran {
+    pub(super) async fn run(&self, command_line: Vec<OsString>) -> CallOutcome {
         let runner = self.clone();
         let ran = tokio::spawn(async move { runner.output(command_line).await });
         match ran.await {
             Ok(Ok(ran)) => ran,
-            Ok(Err(error)) => Ran::Failed(format!("couldn't run the command: {error}")),
-            Err(_) => Ran::Failed("the command was aborted".to_owned()),
+            Ok(Err(error)) => CallOutcome::Failed(format!("couldn't run the command: {error}")),
+            Err(_) => CallOutcome::Failed("the command was aborted".to_owned()),
         }
     }
 
-    async fn output(&self, command_line: Vec<OsString>) -> std::io::Result<Ran> {
+    async fn output(&self, command_line: Vec<OsString>) -> std::io::Result<CallOutcome> {
         let _slot = self.slots.acquire().await;
         let mut child = Command::new(&self.program)
             .args(command_line)
@@ -73,16 +73,16 @@ impl Runner {
         if !status.success() {
             let text = String::from_utf8_lossy(&stderr);
             let error = text.lines().rev().find(|line| line.starts_with("{\"error\"")).unwrap_or(text.trim());
-            return Ok(Ran::Failed(secret::redact(error).into_owned()));
+            return Ok(CallOutcome::Failed(secret::redact(error).into_owned()));
         }
         if stdout.len() as u64 > MAX_RESULT {
             let rule = format!("the result exceeds {MAX_RESULT} bytes; request less, such as with `limit`");
-            return Ok(Ran::Failed(rule));
+            return Ok(CallOutcome::Failed(rule));
         }
         let mut values: Vec<Value> =
             Deserializer::from_slice(&stdout).into_iter().collect::<Result<_, _>>().unwrap_or_default();
-        values.iter_mut().for_each(secret::cover_credentials);
-        Ok(Ran::Done(if values.len() == 1 { values.remove(0) } else { Value::Array(values) }))
+        values.iter_mut().for_each(secret::redact_credentials);
+        Ok(CallOutcome::Done(if values.len() == 1 { values.remove(0) } else { Value::Array(values) }))
     }
 
     /// The command line of a call. The error names the argument, the rule and the value.

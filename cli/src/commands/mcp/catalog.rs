@@ -20,7 +20,7 @@ const CHANGE: &str = "change_command";
 const MAX_LIST: usize = 48 * 1024;
 
 /// A tool and the arguments of its call.
-type Found<'a> = (&'a Tool, Map<String, Value>);
+type ToolCall<'a> = (&'a Tool, Map<String, Value>);
 
 /// All tools that an application may call.
 pub(super) struct Catalog {
@@ -71,7 +71,7 @@ impl Catalog {
         &self,
         name: &str,
         arguments: Map<String, Value>,
-    ) -> Option<Result<Found<'_>, String>> {
+    ) -> Option<Result<ToolCall<'_>, String>> {
         if let Some(tool) = self.listed.get(name) {
             return Some(Ok((tool, arguments)));
         }
@@ -83,7 +83,7 @@ impl Catalog {
         (!self.further.is_empty()).then(|| self.find_further(changes, arguments))
     }
 
-    fn find_further(&self, changes: bool, mut arguments: Map<String, Value>) -> Result<Found<'_>, String> {
+    fn find_further(&self, changes: bool, mut arguments: Map<String, Value>) -> Result<ToolCall<'_>, String> {
         let command = arguments.remove("command");
         let inner = arguments.remove("arguments").unwrap_or_else(|| json!({}));
         if let Some(unknown) = arguments.keys().next() {

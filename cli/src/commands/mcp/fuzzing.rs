@@ -12,7 +12,7 @@ pub(crate) fn tools(data: &[u8], tree: fn() -> clap::Command) {
     static TOOLS: OnceLock<(clap::Command, Vec<Tool>)> = OnceLock::new();
     let (tree, tools) = TOOLS.get_or_init(|| {
         let tree = tree();
-        let tools = tools::all(&tree, Access::Manage);
+        let tools = tools::list_tools(&tree, Access::Manage);
         (tree, tools)
     });
     let end = data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len());

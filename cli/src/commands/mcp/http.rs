@@ -74,7 +74,7 @@ impl Args {
 
 /// Serves until the program ends.
 pub(super) async fn serve(server: Server, port: u16, args: &Args, context: &Context) -> Result<(), Fail> {
-    let given = given_token(args, context)?;
+    let given = configured_token(args, context)?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
     let (listener, port) = listener
         .and_then(|listener| listener.local_addr().map(|address| (listener, address.port())))
@@ -107,7 +107,7 @@ pub(super) async fn serve(server: Server, port: u16, args: &Args, context: &Cont
             let _place = place;
             let answer = service_fn(|request| {
                 let endpoint = Arc::clone(&endpoint);
-                async move { Ok::<_, Infallible>(endpoint.answer(request).await) }
+                async move { Ok::<_, Infallible>(endpoint.handle(request).await) }
             });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
@@ -132,15 +132,15 @@ fn handler(server: Server, port: u16) -> Handler {
 }
 
 impl Endpoint {
-    async fn answer(&self, request: Request<Incoming>) -> Response<BoxBody<Bytes, Infallible>> {
+    async fn handle(&self, request: Request<Incoming>) -> Response<BoxBody<Bytes, Infallible>> {
         if !self.is_authorized(request.headers()) {
             let mut response =
-                plain(StatusCode::UNAUTHORIZED, "missing or wrong token (Authorization: Bearer …)\n");
+                text_response(StatusCode::UNAUTHORIZED, "missing or wrong token (Authorization: Bearer …)\n");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             return response;
         }
         if request.uri().path() != PATH {
-            return plain(StatusCode::NOT_FOUND, "the only path is /mcp\n");
+            return text_response(StatusCode::NOT_FOUND, "the only path is /mcp\n");
         }
         self.handler.handle(request).await
     }
@@ -156,7 +156,7 @@ fn digest(token: &str) -> [u8; 32] {
     Sha256::digest(token).into()
 }
 
-fn plain(status: StatusCode, text: &'static str) -> Response<BoxBody<Bytes, Infallible>> {
+fn text_response(status: StatusCode, text: &'static str) -> Response<BoxBody<Bytes, Infallible>> {
     let mut response = Response::new(Full::from(text).boxed());
     *response.status_mut() = status;
     let kind = HeaderValue::from_static("text/plain; charset=utf-8");
@@ -165,7 +165,7 @@ fn plain(status: StatusCode, text: &'static str) -> Response<BoxBody<Bytes, Infa
 }
 
 /// The token from the file or the environment.
-fn given_token(args: &Args, context: &Context) -> Result<Option<String>, Fail> {
+fn configured_token(args: &Args, context: &Context) -> Result<Option<String>, Fail> {
     let (text, origin) = match (&args.token_file, context.env.get(TOKEN)) {
         (Some(path), _) => {
             let failed = |error| Fail::local(format!("couldn't read {}", path.display()), error);

@@ -16,17 +16,17 @@ const MAX_BODY: usize = 200;
 const BODIES: [&str; 2] = ["html", "text"];
 
 /// Returns the question about a request, or why it can't be asked.
-pub(super) fn ask(tool: &Tool, request: &Value) -> Result<String, String> {
+pub(super) fn build_question(tool: &Tool, request: &Value) -> Result<String, String> {
     let mut request = request.get("dry_run").unwrap_or(request).clone();
     let mut lines = vec![format!("Run `idempost {}`?", tool.command), String::new()];
     let email = &request["body"];
-    lines.extend(email["from"].as_str().map(|from| format!("From: {}", bare(from))));
+    lines.extend(email["from"].as_str().map(|from| format!("From: {}", bare_address(from))));
     let mut domains = BTreeMap::<String, usize>::new();
     for (name, field) in [("To", "to"), ("Cc", "cc"), ("Bcc", "bcc")] {
         let addresses: Vec<_> = match &email[field] {
-            Value::String(one) => vec![bare(one)],
+            Value::String(one) => vec![bare_address(one)],
             Value::Array(all) => {
-                all.iter().map(|one| one.as_str().map_or_else(|| one.to_string(), bare)).collect()
+                all.iter().map(|one| one.as_str().map_or_else(|| one.to_string(), bare_address)).collect()
             }
             _ => continue,
         };
@@ -44,7 +44,7 @@ pub(super) fn ask(tool: &Tool, request: &Value) -> Result<String, String> {
     shorten(&mut request);
     let json = serde_json::to_string_pretty(&request).unwrap_or_default();
     // Escape lines before joining: a subject can contain line breaks.
-    let lines = lines.iter().map(String::as_str).chain(json.split('\n')).map(visible);
+    let lines = lines.iter().map(String::as_str).chain(json.split('\n')).map(escape_invisible);
     let text = lines.collect::<Vec<_>>().join("\n");
     match text.chars().count() {
         length if length > MAX_QUESTION => Err(format!(
@@ -56,7 +56,7 @@ pub(super) fn ask(tool: &Tool, request: &Value) -> Result<String, String> {
 }
 
 /// The address without its display name, which can look like another address. An internationalized domain is shown in its ASCII form.
-fn bare(address: &str) -> String {
+fn bare_address(address: &str) -> String {
     let address = address.trim();
     let address = address
         .strip_suffix('>')
@@ -69,7 +69,7 @@ fn bare(address: &str) -> String {
 }
 
 /// Escapes characters in a line that reorder, hide or break it, and in runs of spaces, which push text out of sight.
-fn visible(line: &str) -> String {
+fn escape_invisible(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     let mut spaces = 0;
     let indent = line.len() - line.trim_start_matches(' ').len();
@@ -124,7 +124,7 @@ mod tests {
             description: String::new(),
             parameters: Vec::new(),
         };
-        ask(&tool, &json!({"dry_run": {"method": "POST", "path": "/emails", "body": body}}))
+        build_question(&tool, &json!({"dry_run": {"method": "POST", "path": "/emails", "body": body}}))
     }
 
     proptest! {

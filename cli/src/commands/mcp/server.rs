@@ -15,7 +15,7 @@ use rmcp::service::{RequestContext, RoleServer, ServiceExt as _};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::call::{Ran, Runner};
+use super::call::{CallOutcome, Runner};
 use super::catalog::{COMMANDS, Catalog};
 use super::tools::Tool;
 use super::{Access, Confirm, fence, question};
@@ -91,7 +91,7 @@ impl ServerHandler for Server {
         if request.name == COMMANDS
             && let Some(described) = self.catalog.commands(&given)
         {
-            return Ok(described.map_or_else(failure, plain));
+            return Ok(described.map_or_else(failure, structured_result));
         }
         let (tool, arguments) = match self.catalog.find(&request.name, given) {
             Some(Ok(found)) => found,
@@ -123,15 +123,15 @@ impl Server {
 
     async fn run(&self, tool: &Tool, command_line: Vec<std::ffi::OsString>) -> CallToolResponse {
         match self.runner.run(command_line).await {
-            Ran::Failed(error) if tool.returns_content() => {
+            CallOutcome::Failed(error) if tool.returns_content() => {
                 failure(fence::enclose(&serde_json::from_str(&error).unwrap_or(error.into())))
             }
-            Ran::Failed(error) => failure(error),
+            CallOutcome::Failed(error) => failure(error),
             // Structured content would be outside the fence.
-            Ran::Done(value) if tool.returns_content() => {
+            CallOutcome::Done(value) if tool.returns_content() => {
                 CallToolResult::success(vec![ContentBlock::text(fence::enclose(&value))]).into()
             }
-            Ran::Done(value) => plain(value),
+            CallOutcome::Done(value) => structured_result(value),
         }
     }
 
@@ -180,10 +180,10 @@ impl Server {
                 (Err(problem), _) | (_, Err(problem)) => return Ok(failure(problem)),
             };
         let request = match self.runner.run(preview).await {
-            Ran::Done(request) => request,
-            Ran::Failed(error) => return Ok(failure(error)),
+            CallOutcome::Done(request) => request,
+            CallOutcome::Failed(error) => return Ok(failure(error)),
         };
-        let question = match question::ask(tool, &request) {
+        let question = match question::build_question(tool, &request) {
             Ok(question) => form(question)?,
             Err(problem) => return Ok(failure(problem)),
         };
@@ -191,7 +191,7 @@ impl Server {
             .protocol_version()
             .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
         {
-            let state = self.remember(Pending { tool: tool.name(), arguments });
+            let state = self.store_pending(Pending { tool: tool.name(), arguments });
             let requests = [(CONFIRM.to_owned(), InputRequest::Elicitation(ElicitRequest::new(question)))];
             return Ok(InputRequiredResult::new(Some(requests.into()), Some(state)).into());
         }
@@ -203,7 +203,7 @@ impl Server {
         }
     }
 
-    fn remember(&self, call: Pending) -> String {
+    fn store_pending(&self, call: Pending) -> String {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         if pending.len() >= MAX_PENDING {
             pending.clear();
@@ -236,7 +236,7 @@ fn form(message: String) -> Result<ElicitRequestParams, ErrorData> {
 }
 
 /// A result as text, and as structured content.
-fn plain(value: Value) -> CallToolResponse {
+fn structured_result(value: Value) -> CallToolResponse {
     let mut result = CallToolResult::success(vec![ContentBlock::text(value.to_string())]);
     // Older clients accept objects only.
     result.structured_content = value.is_object().then_some(value);

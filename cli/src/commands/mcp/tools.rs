@@ -30,7 +30,7 @@ const GROUPS: [&str; 19] = [
 ];
 
 /// Commands that aren't tools: they don't end, return a secret, or send mail without a dry run.
-const EXCLUDED: [&str; 9] = [
+const EXCLUDED_COMMANDS: [&str; 9] = [
     "api-keys create",
     "emails tail",
     "logs tail",
@@ -116,14 +116,14 @@ impl Kind {
 }
 
 /// All tools with at most this access.
-pub(super) fn all(tree: &clap::Command, allowed: Access) -> Vec<Tool> {
+pub(super) fn list_tools(tree: &clap::Command, allowed: Access) -> Vec<Tool> {
     let mut tools = Vec::new();
-    collect(tree, "", &mut tools);
+    collect_tools(tree, "", &mut tools);
     tools.retain(|tool| tool.access <= allowed);
     tools
 }
 
-fn collect(command: &clap::Command, path: &str, tools: &mut Vec<Tool>) {
+fn collect_tools(command: &clap::Command, path: &str, tools: &mut Vec<Tool>) {
     for child in command.get_subcommands().filter(|child| !child.is_hide_set()) {
         let path = if path.is_empty() {
             child.get_name().to_owned()
@@ -131,8 +131,8 @@ fn collect(command: &clap::Command, path: &str, tools: &mut Vec<Tool>) {
             format!("{path} {}", child.get_name())
         };
         if child.has_subcommands() {
-            collect(child, &path, tools);
-        } else if is_in(&path, &GROUPS) && !is_in(&path, &EXCLUDED) {
+            collect_tools(child, &path, tools);
+        } else if is_in(&path, &GROUPS) && !is_in(&path, &EXCLUDED_COMMANDS) {
             tools.extend(tool(child, path));
         }
     }

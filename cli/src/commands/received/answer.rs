@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::diagnostics::{Fail, repeatable_with};
 use crate::input::bodies::{self, Bodies};
 use crate::input::flags::{Choices, DryRun, Flags, Required};
-use crate::output::count;
+use crate::output::format_count;
 
 /// The email to send
 #[derive(Debug, clap::Args)]
@@ -67,7 +67,7 @@ impl Plan {
         for (pointer, flag, list) in
             [("/to", "--to", to.unwrap_or_default()), ("/cc", "--cc", &cc), ("/bcc", "--bcc", &bcc)]
         {
-            flags.list(pointer, flag, list);
+            flags.declare_list(pointer, flag, list);
         }
         let bodies = html_command::bodies(&bodies, flags, &mut context.stdin()).await;
         // The received email provides the rest; placeholders stand for it.
@@ -108,7 +108,7 @@ impl Plan {
         let id = accepted.value.id.as_str();
         mutation::print(id, &accepted, context)?;
         let fields = email.fields();
-        let recipients = count(fields.to.len() + fields.cc.len() + fields.bcc.len(), "recipient");
+        let recipients = format_count(fields.to.len() + fields.cc.len() + fields.bcc.len(), "recipient");
         context.out.note(&match context.show_command(id) {
             Some(look) => format!("accepted for {recipients} · view it: {look}"),
             None => format!("accepted for {recipients}"),

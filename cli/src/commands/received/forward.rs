@@ -38,7 +38,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     flags.help("idempost received forward ID --from 'You <you@yours.test>' --to ada@example.com");
     let plan = Plan::read(answer, Some(&to), &mut flags, context).await?;
     match (wrap, plan.has_body()) {
-        (true, false) => flags.missing("--text or --html, with --wrap"),
+        (true, false) => flags.add_missing("--text or --html, with --wrap"),
         (false, true) => {
             let rule = "a body requires --wrap: without it, the original's is forwarded";
             let (flag, body) = match &plan.bodies {

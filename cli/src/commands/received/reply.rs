@@ -33,7 +33,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     flags.help("idempost received reply ID --from 'You <you@yours.test>' --text '…'");
     let plan = Plan::read(answer, None, &mut flags, context).await?;
     if !plan.has_body() {
-        flags.missing("--text or --html");
+        flags.add_missing("--text or --html");
     }
     flags.finish()?;
     let client = context.client()?;

@@ -20,7 +20,7 @@ use crate::actions::{mutation, tail, trace};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
-use crate::output::table::{Columns, at};
+use crate::output::table::{Columns, text_at};
 
 /// Print received emails as they arrive, once each and oldest first, until Ctrl-C
 ///
@@ -118,7 +118,7 @@ fn plan(args: &Args) -> Result<Plan, Fail> {
         let rule = "--from-now and --from-start can't be used together";
         flags.reject("exclusive", rule, "--from-start", "--from-start");
     }
-    let interval = tail::interval(Some(&args.interval), &mut flags);
+    let interval = tail::parse_interval(Some(&args.interval), &mut flags);
     let limit = args.limit.as_ref().and_then(|text| {
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let number = text.parse().ok().filter(|&number: &u64| digits && number > 0);
@@ -169,7 +169,7 @@ impl Watch<'_> {
     /// Prints the emails that arrived since the last poll.
     async fn poll(&mut self, once: bool, cursor: &mut Cursor) -> Result<(), Fail> {
         loop {
-            let looked = backlog::walk(self, cursor).await;
+            let looked = backlog::print_all(self, cursor).await;
             // Emails printed before a failure aren't printed again.
             cursor.save()?;
             match looked {
@@ -185,26 +185,26 @@ impl Watch<'_> {
     /// Prints one email after its command succeeded; breaks after the last one to print.
     async fn print(&mut self, row: &Value, cursor: &mut Cursor) -> Result<ControlFlow<()>, Fail> {
         self.outage.is_over(self.context);
-        if at(row, "/id").is_empty() {
+        if text_at(row, "/id").is_empty() {
             return Err(Fail::error("the service listed an email without an ID, which can't be tracked"));
         }
         if let Some(command) = &self.exec {
-            let id = at(row, "/id");
+            let id = text_at(row, "/id");
             let email = match trace::execute(self.context, || self.client.received().get(id.as_str())).await {
                 Ok(email) => mutation::document(&email),
                 // The email was just deleted: use the list item.
                 Err(Error::Api(error)) if error.status == http::StatusCode::NOT_FOUND => row.clone(),
                 Err(error) => return Err(error.into()),
             };
-            Shell::feed(command, email.to_string().as_bytes(), &[("IDEMPOST_EMAIL_ID", &id)]).await.map_err(
-                |why| {
+            Shell::run_with_input(command, email.to_string().as_bytes(), &[("IDEMPOST_EMAIL_ID", &id)])
+                .await
+                .map_err(|why| {
                     Fail::error(format!("--exec, received email {id}: {why}"))
                         .hint("the next watch starts with this email")
-                },
-            )?;
+                })?;
         }
         let fields = ["/created_at", "/from", "/subject", "/id"];
-        pages::item(row, &self.columns, &fields, self.context)?;
+        pages::print_item(row, &self.columns, &fields, self.context)?;
         cursor.advance(row);
         cursor.save_if_due()?;
         if let Some(left) = &mut self.left {

@@ -5,14 +5,14 @@ use idempost::Client;
 use idempost_sandbox::check;
 use serde_json::{Value, json};
 
-use super::inbox::{EmailFilter, newest};
-use super::{captured_or_received, client, patient_client};
+use super::inbox::{EmailFilter, find_newest};
+use super::{captured_or_received, client, client_without_timeout};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, Flags};
-use crate::output::count;
-use crate::output::table::{Column, Kind, at};
-use crate::settings::keys::nearest;
+use crate::output::format_count;
+use crate::output::table::{Column, Kind, text_at};
+use crate::settings::keys::most_similar;
 
 /// The values of `--fail-on`, strictest first.
 const LEVELS: &[&str] = &["note", "warning", "error", "never"];
@@ -53,13 +53,13 @@ const COLUMNS: &[Column] = &[
     Column::new("severity", "SEVERITY", Kind::State),
     Column::new("code", "CODE", Kind::Id),
     Column::new("count", "COUNT", Kind::Id),
-    Column::new("place", "PLACE", Kind::Id).of(place),
+    Column::new("place", "PLACE", Kind::Id).format_with(format_position),
     Column::new("message", "MESSAGE", Kind::Shrinks),
 ];
 
 /// Columns shown only on request.
 const MORE: &[Column] = &[
-    Column::new("excerpt", "EXCERPT", Kind::Text).at("/places/0/excerpt"),
+    Column::new("excerpt", "EXCERPT", Kind::Text).pointer("/places/0/excerpt"),
     Column::new("feature", "FEATURE", Kind::Text),
 ];
 
@@ -74,8 +74,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     for (n, code) in args.ignore.iter().enumerate() {
         let known = check::RULES.iter().map(|rule| rule.code).chain(check::features());
         if !known.clone().any(|known| known == code) {
-            let meant =
-                nearest(code, known).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+            let meant = most_similar(code, known)
+                .map(|meant| format!("; did you mean `{meant}`?"))
+                .unwrap_or_default();
             flags.reject_nth("unknown", format!("no finding has this code{meant}"), "--ignore", n + 1, code);
         }
     }
@@ -87,20 +88,20 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         flags.reject("conflict", rule, "--fetch-links", file);
     }
     flags.finish()?;
-    let client = || if args.fetch_links { patient_client(context) } else { client(context) };
+    let client = || if args.fetch_links { client_without_timeout(context) } else { client(context) };
     let mut report = match (&args.mail, of_file) {
         (_, Some(bytes)) => serde_json::to_value(check::message(&bytes))
             .map_err(|error| Fail::local("the findings can't be written as JSON", error))?,
-        (Some(id), None) => by_id(id, args.fetch_links, &client()?).await?,
+        (Some(id), None) => check_by_id(id, args.fetch_links, &client()?).await?,
         (None, None) => {
             let client = client()?;
-            let id = newest(&client, &args.which.query()).await?;
-            by_id(&id, args.fetch_links, &client).await?
+            let id = find_newest(&client, &args.which.query()).await?;
+            check_by_id(&id, args.fetch_links, &client).await?
         }
     };
     if let Some(findings) = report["findings"].as_array_mut() {
         findings.retain(|finding| {
-            !["/code", "/feature"].iter().any(|field| args.ignore.contains(&at(finding, field)))
+            !["/code", "/feature"].iter().any(|field| args.ignore.contains(&text_at(finding, field)))
         });
     }
     show(&report, context)?;
@@ -110,7 +111,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     if failed == 0 {
         return Ok(());
     }
-    Err(Fail::rejected(format!("the check found {}", summary(findings)))
+    Err(Fail::rejected(format!("the check found {}", summarize(findings)))
         .hint("to accept a finding: idempost sandbox check --ignore CODE"))
 }
 
@@ -121,7 +122,7 @@ fn show(report: &Value, context: &Context) -> Result<(), Fail> {
     let columns = if context.global.columns.is_empty() { COLUMNS.to_vec() } else { [COLUMNS, MORE].concat() };
     let columns = context.out.columns(&columns)?;
     let findings = report["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
-    context.out.note(&if findings.is_empty() { "no findings".to_owned() } else { summary(findings) });
+    context.out.note(&if findings.is_empty() { "no findings".to_owned() } else { summarize(findings) });
     if let Some(links) = report.get("links") {
         context.out.note(&summarize_links(links));
     }
@@ -129,13 +130,13 @@ fn show(report: &Value, context: &Context) -> Result<(), Fail> {
 }
 
 /// `1 error, 2 warnings, 3 notes`.
-fn summary(findings: &[Value]) -> String {
+fn summarize(findings: &[Value]) -> String {
     let of = |severity: &str| findings.iter().filter(|finding| finding["severity"] == severity).count();
     let counted = ["error", "warning", "note"].map(|severity| (of(severity), severity));
     let parts: Vec<_> = counted
         .iter()
         .filter(|(found, _)| *found > 0)
-        .map(|(found, severity)| count(*found, severity))
+        .map(|(found, severity)| format_count(*found, severity))
         .collect();
     parts.join(", ")
 }
@@ -149,15 +150,17 @@ fn summarize_links(links: &Value) -> String {
 }
 
 /// `html:12:5`, or the part alone.
-fn place(finding: &Value) -> String {
+fn format_position(finding: &Value) -> String {
     let Some(place) = finding.pointer("/places/0") else { return String::new() };
     match (&place["line"], &place["column"]) {
-        (Value::Number(line), Value::Number(column)) => format!("{}:{line}:{column}", at(place, "/part")),
-        _ => at(place, "/part"),
+        (Value::Number(line), Value::Number(column)) => {
+            format!("{}:{line}:{column}", text_at(place, "/part"))
+        }
+        _ => text_at(place, "/part"),
     }
 }
 
-async fn by_id(id: &str, fetch_links: bool, client: &Client) -> Result<Value, Fail> {
+async fn check_by_id(id: &str, fetch_links: bool, client: &Client) -> Result<Value, Fail> {
     let method = if fetch_links { Method::POST } else { Method::GET };
     captured_or_received(|folder| client.request(method.clone(), format!("/_/{folder}/{id}/check"))).await
 }

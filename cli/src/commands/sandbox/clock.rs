@@ -4,11 +4,11 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{client, control_client, unreachable};
+use super::{client, control_client, unreachable_failure};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
-use crate::output::table::at;
+use crate::output::table::text_at;
 
 /// Show or control the account's clock
 ///
@@ -76,19 +76,19 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         Some(Command::Run) => Some(json!({ "run": true, "all_accounts": all })),
         Some(Command::Advance { by }) => Some(json!({ "advance": by.join(" "), "all_accounts": all })),
         Some(Command::Set { to }) => Some(json!({ "set": to, "all_accounts": all })),
-        Some(Command::Scale { scale }) => Some(json!({ "scale": number(scale)?, "all_accounts": all })),
+        Some(Command::Scale { scale }) => Some(json!({ "scale": parse_number(scale)?, "all_accounts": all })),
     };
     let client = if all { control_client(context)? } else { client(context)? };
     let call = match wanted {
         None => client.request(Method::GET, format!("/_/clock?all_accounts={all}")),
         Some(wanted) => client.request(Method::POST, "/_/clock").json(&wanted),
     };
-    let clock = call.await.map_err(unreachable)?;
-    context.out.note(&state(&clock));
-    context.out.result(&[at(&clock, "/now")], &clock)
+    let clock = call.await.map_err(unreachable_failure)?;
+    context.out.note(&describe_state(&clock));
+    context.out.result(&[text_at(&clock, "/now")], &clock)
 }
 
-fn number(text: &str) -> Result<f64, Fail> {
+fn parse_number(text: &str) -> Result<f64, Fail> {
     if let Some(number) = text.parse().ok().filter(|number| (0.001..=100_000.0).contains(number)) {
         return Ok(number);
     }
@@ -98,7 +98,7 @@ fn number(text: &str) -> Result<f64, Fail> {
     Ok(1.0)
 }
 
-fn state(clock: &Value) -> String {
+fn describe_state(clock: &Value) -> String {
     let scale = clock["scale"].as_f64().unwrap_or(1.0);
     let pace =
         if (scale - 1.0).abs() < f64::EPSILON { String::new() } else { format!(", {scale} times as fast") };
@@ -110,14 +110,14 @@ fn state(clock: &Value) -> String {
     let ahead = clock["ahead_seconds"].as_f64().unwrap_or_default();
     let away = match ahead {
         ahead if ahead.abs() < 1.0 => String::new(),
-        ahead if ahead > 0.0 => format!(", {} ahead", length(ahead)),
-        ahead => format!(", {} behind", length(-ahead)),
+        ahead if ahead > 0.0 => format!(", {} ahead", format_duration(ahead)),
+        ahead => format!(", {} behind", format_duration(-ahead)),
     };
     format!("{runs}{pace}{away}")
 }
 
 /// Formats a duration: `1h 30m 5s`.
-fn length(seconds: f64) -> String {
+fn format_duration(seconds: f64) -> String {
     let rounded = jiff::SignedDuration::try_from_secs_f64(seconds.round()).unwrap_or_default();
     format!("{rounded:#}")
 }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::assignment::{Shell, word};
-use super::{VENDOR_API_KEY, client, key, vendor_base_urls};
+use super::assignment::{Shell, quote_value};
+use super::{VENDOR_API_KEY, api_key_or_default, client, vendor_base_urls};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::files;
@@ -41,7 +41,7 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let client = client(context)?;
     let base_url = client.base_url().as_str().trim_end_matches('/').to_owned();
-    let key = key(context)?;
+    let key = api_key_or_default(context)?;
     let mut variables = vec![("IDEMPOST_BASE_URL", base_url.clone()), ("IDEMPOST_API_KEY", key.clone())];
     if !args.no_vendor_env {
         variables.extend(vendor_base_urls(&base_url));
@@ -79,7 +79,7 @@ fn write(path: &Path, variables: &[(&str, String)]) -> std::io::Result<()> {
 fn set_variables(before: &str, variables: &[(&str, String)]) -> String {
     let mut missing: Vec<_> = variables.iter().collect();
     let mut after = String::new();
-    for line in entries(before) {
+    for line in split_entries(before) {
         let content = line.trim_end_matches(['\r', '\n']);
         let assignment = content.trim_start();
         let assignment = assignment.strip_prefix("export ").unwrap_or(assignment);
@@ -89,7 +89,7 @@ fn set_variables(before: &str, variables: &[(&str, String)]) -> String {
         } else if let Some(at) = missing.iter().position(|(known, _)| Some(*known) == name) {
             // Duplicate lines are removed: readers disagree on which one counts.
             let (name, value) = missing.remove(at);
-            after.extend([name, "=", &word(value), &line[content.len()..]]);
+            after.extend([name, "=", &quote_value(value), &line[content.len()..]]);
         }
     }
     let ending = if before.contains("\r\n") { "\r\n" } else { "\n" };
@@ -97,13 +97,13 @@ fn set_variables(before: &str, variables: &[(&str, String)]) -> String {
         if !after.is_empty() && !after.ends_with('\n') {
             after.push_str(ending);
         }
-        after.extend([name, "=", &word(value), ending]);
+        after.extend([name, "=", &quote_value(value), ending]);
     }
     after
 }
 
 /// The lines of a dotenv file; a quoted value may span several.
-fn entries(text: &str) -> Vec<&str> {
+fn split_entries(text: &str) -> Vec<&str> {
     let (mut entries, mut rest) = (Vec::new(), text);
     while !rest.is_empty() {
         let line = rest.find('\n').map_or(rest.len(), |end| end + 1);

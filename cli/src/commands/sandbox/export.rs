@@ -8,15 +8,15 @@ use http::Method;
 use idempost::{Client, Error};
 use serde_json::{Value, json};
 
-use super::inbox::{EmailFilter, messages};
-use super::{client, unreachable};
+use super::inbox::{EmailFilter, fetch_messages};
+use super::{client, unreachable_failure};
 use crate::commands::received::file_name::{safe, with_number};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::files::{self, Output};
 use crate::input::flags::{Choices, Flags};
-use crate::output::count as counted;
-use crate::output::table::at;
+use crate::output::format_count as counted;
+use crate::output::table::text_at;
 
 /// Maximum bytes of mail per request, unless a single mail is larger.
 const MAX_CHUNK_BYTES: u64 = 8 << 20;
@@ -62,21 +62,21 @@ struct Mail {
 /// Exports the emails.
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
-    let format = format(args, &mut flags);
+    let format = parse_format(args, &mut flags);
     flags.finish()?;
     let query = args.which.query();
     let client = client(context)?;
-    let mails = all(&client, &query).await?;
+    let mails = fetch_all(&client, &query).await?;
     match format {
-        Format::Eml => folder(&args.to_path, &mails, &client, context).await,
+        Format::Eml => export_to_folder(&args.to_path, &mails, &client, context).await,
         format if args.to_path == Path::new("-") => {
             write(format, &mails, &client, |bytes| context.out.print_untrusted(bytes)).await.map(drop)
         }
-        format => file(&args.to_path, format, &mails, &client, context).await,
+        format => export_to_file(&args.to_path, format, &mails, &client, context).await,
     }
 }
 
-fn format(args: &Args, flags: &mut Flags) -> Format {
+fn parse_format(args: &Args, flags: &mut Flags) -> Format {
     let stdout = args.to_path == Path::new("-");
     let ending = args.to_path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
     let format = match args.format.as_deref() {
@@ -111,13 +111,13 @@ fn format(args: &Args, flags: &mut Flags) -> Format {
 }
 
 /// All matching emails, oldest first.
-async fn all(client: &Client, query: &[(&'static str, String)]) -> Result<Vec<Mail>, Fail> {
+async fn fetch_all(client: &Client, query: &[(&'static str, String)]) -> Result<Vec<Mail>, Fail> {
     let mut mails: Vec<Mail> = Vec::new();
     loop {
         let mut query = query.to_vec();
         query.push(("limit", MAX_CHUNK_MAILS.to_string()));
         query.extend(mails.last().map(|mail| ("after", mail.id.clone())));
-        let page = match messages(client, &query).await {
+        let page = match fetch_messages(client, &query).await {
             // Eviction starts with the oldest: if the last mail of a page is gone, so are all before it.
             Err(Fail::Sdk(Error::Api(error))) if error.status.as_u16() == 422 && !mails.is_empty() => break,
             page => page?,
@@ -134,11 +134,12 @@ async fn all(client: &Client, query: &[(&'static str, String)]) -> Result<Vec<Ma
 
 impl Mail {
     fn from_json(row: &Value) -> Self {
-        let digits: String = at(row, "/created_at").chars().filter(char::is_ascii_digit).take(14).collect();
+        let digits: String =
+            text_at(row, "/created_at").chars().filter(char::is_ascii_digit).take(14).collect();
         let (day, time) = digits.split_at(digits.len().min(8));
-        let id = at(row, "/id");
+        let id = text_at(row, "/id");
         let start: String = id.chars().take(8).collect();
-        let subject: String = at(row, "/subject").chars().take(60).collect();
+        let subject: String = text_at(row, "/subject").chars().take(60).collect();
         Self {
             size: row["size"].as_u64().unwrap_or_default(),
             name: safe(&format!("{day}T{time}Z {subject} {start}.eml")),
@@ -147,12 +148,17 @@ impl Mail {
     }
 }
 
-async fn folder(folder: &Path, mails: &[Mail], client: &Client, context: &Context) -> Result<(), Fail> {
+async fn export_to_folder(
+    folder: &Path,
+    mails: &[Mail],
+    client: &Client,
+    context: &Context,
+) -> Result<(), Fail> {
     files::create_dir(folder)
         .map_err(|error| Fail::local(format!("couldn't create {}", folder.display()), error))?;
     let (mut lines, mut saved, mut known, mut gone) = (Vec::new(), Vec::new(), 0, 0);
     for mail in mails {
-        let Some(bytes) = raw(mail, client).await? else {
+        let Some(bytes) = fetch_raw(mail, client).await? else {
             gone += 1;
             continue;
         };
@@ -176,14 +182,14 @@ async fn folder(folder: &Path, mails: &[Mail], client: &Client, context: &Contex
 }
 
 /// A mail as it would have been sent; `None` if it has been evicted.
-async fn raw(mail: &Mail, client: &Client) -> Result<Option<Bytes>, Fail> {
+async fn fetch_raw(mail: &Mail, client: &Client) -> Result<Option<Bytes>, Fail> {
     match client.request(Method::GET, format!("/_/messages/{}/raw", mail.id)).bytes().await {
         Err(Error::Api(error)) if error.status.as_u16() == 404 => Ok(None),
-        bytes => bytes.map(Some).map_err(unreachable),
+        bytes => bytes.map(Some).map_err(unreachable_failure),
     }
 }
 
-async fn file(
+async fn export_to_file(
     path: &Path,
     format: Format,
     mails: &[Mail],
@@ -214,11 +220,11 @@ async fn write(
     if format == Format::Json {
         hand_on(b"[")?;
     }
-    for chunk in chunks(mails) {
+    for chunk in split_chunks(mails) {
         let name = if format == Format::Json { "json" } else { "mbox" };
         let call = client.request(Method::GET, "/_/export").query("format", name);
         let call = chunk.iter().fold(call, |call, mail| call.query("id", mail.id.as_str()));
-        let bytes = call.bytes().await.map_err(unreachable)?;
+        let bytes = call.bytes().await.map_err(unreachable_failure)?;
         if format == Format::Mbox {
             hand_on(&bytes)?;
             count += chunk.len();
@@ -239,7 +245,7 @@ async fn write(
 }
 
 /// Splits the mails into chunks of limited size; a mail above the limit forms its own chunk.
-fn chunks(mails: &[Mail]) -> Vec<&[Mail]> {
+fn split_chunks(mails: &[Mail]) -> Vec<&[Mail]> {
     let (mut chunks, mut start, mut size) = (Vec::new(), 0, 0);
     for (i, mail) in mails.iter().enumerate() {
         if i > start && (size + mail.size > MAX_CHUNK_BYTES || i - start == MAX_CHUNK_MAILS) {
@@ -269,7 +275,7 @@ mod tests {
             .enumerate()
             .map(|(i, size)| Mail { id: i.to_string(), size, name: String::new() })
             .collect();
-        let chunks = chunks(&mails);
+        let chunks = split_chunks(&mails);
         let ids: Vec<_> = chunks.concat_ids();
         assert_eq!(ids, (0..mails.len()).map(|i| i.to_string()).collect::<Vec<_>>());
         for chunk in chunks {

@@ -6,11 +6,11 @@ use std::time::Duration;
 use http::Method;
 use serde_json::{Map, Value, json};
 
-use super::{client, control_client, unreachable};
+use super::{client, control_client, unreachable_failure};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
-use crate::output::table::{Column, Kind, at};
+use crate::output::table::{Column, Kind, text_at};
 use crate::settings::keys;
 
 /// Make requests fail on purpose
@@ -117,13 +117,14 @@ const STAGES: [&str; 7] = ["CONNECT", "EHLO", "AUTH", "MAIL", "RCPT", "DATA", "E
 
 const COLUMNS: &[Column] = &[
     Column::new("id", "ID", Kind::Text),
-    Column::new("method", "METHOD", Kind::Text).of(|fault| rule_target(fault).0),
-    Column::new("path", "PATH", Kind::Text).of(|fault| rule_target(fault).1),
+    Column::new("method", "METHOD", Kind::Text).format_with(|fault| rule_target(fault).0),
+    Column::new("path", "PATH", Kind::Text).format_with(|fault| rule_target(fault).1),
     Column::new("action", "ACTION", Kind::State),
-    Column::new("status", "STATUS", Kind::Text).of(|fault| at(fault, "/status") + &at(fault, "/code")),
-    Column::new("often", "FREQUENCY", Kind::Text).of(often),
+    Column::new("status", "STATUS", Kind::Text)
+        .format_with(|fault| text_at(fault, "/status") + &text_at(fault, "/code")),
+    Column::new("often", "FREQUENCY", Kind::Text).format_with(describe_frequency),
     Column::new("met", "MATCHES", Kind::Text),
-    Column::new("client_gets", "CLIENT GETS", Kind::Shrinks).at("/client_gets/summary"),
+    Column::new("client_gets", "CLIENT GETS", Kind::Shrinks).pointer("/client_gets/summary"),
 ];
 
 /// Adds a rule, lists the rules or removes them.
@@ -139,7 +140,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     match plan {
         Plan::List => {
             let columns = context.out.columns(COLUMNS)?;
-            let list = client.request(Method::GET, "/_/faults").await.map_err(unreachable)?;
+            let list = client.request(Method::GET, "/_/faults").await.map_err(unreachable_failure)?;
             if list["data"].as_array().is_some_and(Vec::is_empty) {
                 context.out.note("no rules");
             }
@@ -151,7 +152,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
                 None if args.all_accounts => "/_/faults?all_accounts=true".to_owned(),
                 None => "/_/faults".to_owned(),
             };
-            let response = client.request(Method::DELETE, path).await.map_err(unreachable)?;
+            let response = client.request(Method::DELETE, path).await.map_err(unreachable_failure)?;
             context.out.note(match id {
                 Some(_) => "rule removed",
                 None if args.all_accounts => "the rules of all accounts removed",
@@ -161,9 +162,13 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         }
         Plan::Add(rule) => {
             let call = client.request(Method::POST, "/_/faults").json(&Value::Object(rule));
-            let fault = call.await.map_err(unreachable)?;
-            context.out.note(&format!("{}: {}", which(&fault), at(&fault, "/client_gets/summary")));
-            context.out.result(&[at(&fault, "/id")], &fault)
+            let fault = call.await.map_err(unreachable_failure)?;
+            context.out.note(&format!(
+                "{}: {}",
+                describe_rule(&fault),
+                text_at(&fault, "/client_gets/summary")
+            ));
+            context.out.result(&[text_at(&fault, "/id")], &fault)
         }
     }
 }
@@ -189,8 +194,8 @@ fn plan(args: &Args, flags: &mut Flags) -> Plan {
     if *all_accounts {
         wanted.insert("all_accounts".to_owned(), true.into());
     }
-    requests(rule, what.rotate_then_lose, &mut wanted, flags);
-    let asked = action(what, &mut wanted, flags);
+    read_requests(rule, what.rotate_then_lose, &mut wanted, flags);
+    let asked = read_action(what, &mut wanted, flags);
     if let Some(code) = what.code.as_ref().filter(|_| !wanted.contains_key("smtp")) {
         flags.reject("exclusive", "--code requires a stage of SMTP: 'SMTP RCPT'", "--code", code);
     }
@@ -202,7 +207,7 @@ fn plan(args: &Args, flags: &mut Flags) -> Plan {
             status,
         );
     }
-    let counted = count(often, &mut wanted, flags);
+    let counted = read_frequency(often, &mut wanted, flags);
     let given = !rule.is_empty() || asked || counted;
     if *list && (given || clear.is_some()) {
         flags.reject("exclusive", "--list can't be used with a rule or other flags", "--list", "--list");
@@ -224,7 +229,7 @@ fn plan(args: &Args, flags: &mut Flags) -> Plan {
     if *list { Plan::List } else { Plan::Add(wanted) }
 }
 
-fn requests(rule: &[String], renewal: bool, wanted: &mut Map<String, Value>, flags: &mut Flags) {
+fn read_requests(rule: &[String], renewal: bool, wanted: &mut Map<String, Value>, flags: &mut Flags) {
     let text = rule.join(" ");
     if renewal {
         if !text.is_empty() {
@@ -283,7 +288,7 @@ fn requests(rule: &[String], renewal: bool, wanted: &mut Map<String, Value>, fla
 }
 
 /// Reads the kind of failure; returns whether a flag set it.
-fn action(what: &Failure, wanted: &mut Map<String, Value>, flags: &mut Flags) -> bool {
+fn read_action(what: &Failure, wanted: &mut Map<String, Value>, flags: &mut Flags) -> bool {
     let Failure {
         status,
         code,
@@ -322,13 +327,13 @@ fn action(what: &Failure, wanted: &mut Map<String, Value>, flags: &mut Flags) ->
         ("code", "--code", code, 400..=599),
         ("bytes", "--truncate", truncate, 0..=1 << 30),
     ];
-    numbers(given_numbers, wanted, flags);
+    read_numbers(given_numbers, wanted, flags);
     if let Some(name) = name {
         wanted.insert("name".to_owned(), name.as_str().into());
     }
     if let Some(text) = slow {
         let longest = Duration::from_hours(1);
-        match keys::duration(text) {
+        match keys::parse_duration(text) {
             Ok(by) if by <= longest => {
                 let by = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
                 wanted.insert("delay_ms".to_owned(), by.into());
@@ -348,7 +353,7 @@ fn action(what: &Failure, wanted: &mut Map<String, Value>, flags: &mut Flags) ->
 }
 
 /// Reads the frequency; returns whether a flag set it.
-fn count(often: &Frequency, wanted: &mut Map<String, Value>, flags: &mut Flags) -> bool {
+fn read_frequency(often: &Frequency, wanted: &mut Map<String, Value>, flags: &mut Flags) -> bool {
     let Frequency { times, percent, always, after } = often;
     let given: Vec<_> =
         [(times.is_some(), "--times"), (percent.is_some(), "--percent"), (*always, "--always")]
@@ -363,7 +368,7 @@ fn count(often: &Frequency, wanted: &mut Map<String, Value>, flags: &mut Flags) 
         ("percent", "--percent", percent, 1..=100),
         ("after", "--after", after, 0..=1_000_000),
     ];
-    numbers(given_numbers, wanted, flags);
+    read_numbers(given_numbers, wanted, flags);
     if *always {
         wanted.insert("always".to_owned(), true.into());
     }
@@ -371,20 +376,20 @@ fn count(often: &Frequency, wanted: &mut Map<String, Value>, flags: &mut Flags) 
 }
 
 /// Reads the numbers that are given: the name of the field, its flag, the text and its limits.
-fn numbers(
+fn read_numbers(
     given: [(&str, &str, &Option<String>, RangeInclusive<u64>); 3],
     wanted: &mut Map<String, Value>,
     flags: &mut Flags,
 ) {
     for (field, flag, text, limits) in given {
-        if let Some(number) = text.as_ref().and_then(|text| flags.number(flag, text, limits)) {
+        if let Some(number) = text.as_ref().and_then(|text| flags.parse_number(flag, text, limits)) {
             wanted.insert(field.to_owned(), number.into());
         }
     }
 }
 
 /// Describes a rule: `the next 2 of POST /emails`.
-fn which(fault: &Value) -> String {
+fn describe_rule(fault: &Value) -> String {
     let of: [_; 2] = rule_target(fault).into();
     let of = of.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
     let of = if of.is_empty() { "all requests".to_owned() } else { of };
@@ -393,18 +398,18 @@ fn which(fault: &Value) -> String {
         spared => format!(", after {spared} that succeed"),
     };
     let whose = if fault["all_accounts"] == true { ", of all accounts" } else { "" };
-    format!("{} of {of}{whose}{spared}", often(fault))
+    format!("{} of {of}{whose}{spared}", describe_frequency(fault))
 }
 
 /// The method and path that a rule selects, or `SMTP` and the stage.
 fn rule_target(fault: &Value) -> (String, String) {
-    match at(fault, "/smtp") {
+    match text_at(fault, "/smtp") {
         stage if !stage.is_empty() => ("SMTP".to_owned(), stage),
-        _ => (at(fault, "/method"), at(fault, "/path")),
+        _ => (text_at(fault, "/method"), text_at(fault, "/path")),
     }
 }
 
-fn often(fault: &Value) -> String {
+fn describe_frequency(fault: &Value) -> String {
     match (fault["left"].as_u64(), fault["percent"].as_u64()) {
         (Some(left), _) => format!("the next {left}"),
         (_, Some(percent)) => format!("{percent}%"),

@@ -50,11 +50,11 @@ impl Forward {
             waiting: AtomicUsize::new(0),
             bytes: AtomicUsize::new(0),
             dropped: AtomicUsize::new(0),
-            report: Box::new(context.out.warner()),
+            report: Box::new(context.out.warning_printer()),
         });
         let taking = Arc::clone(&queue);
         service.on_captured(move |mail| taking.take(mail));
-        let work = tokio::spawn(work(target, mails, Arc::clone(&queue), Arc::clone(service)));
+        let work = tokio::spawn(forward_mails(target, mails, Arc::clone(&queue), Arc::clone(service)));
         Self { queue, work }
     }
 
@@ -64,7 +64,7 @@ impl Forward {
         if timeout(GRACE, &mut self.work).await.is_err() {
             self.work.abort();
             let left = self.queue.waiting.load(Ordering::SeqCst);
-            (self.queue.report)(&format!("stopped before {} forwarded", count(left)));
+            (self.queue.report)(&format!("stopped before {} forwarded", format_count(left)));
         }
     }
 }
@@ -98,7 +98,7 @@ impl Queue {
     }
 }
 
-async fn work(
+async fn forward_mails(
     target: Target,
     mut mails: mpsc::Receiver<CapturedMail>,
     queue: Arc<Queue>,
@@ -115,7 +115,7 @@ async fn work(
         if mails.is_empty() {
             let dropped = queue.dropped.swap(0, Ordering::SeqCst);
             if dropped > 0 {
-                (queue.report)(&format!("{} not forwarded: the queue was full", count(dropped)));
+                (queue.report)(&format!("{} not forwarded: the queue was full", format_count(dropped)));
             }
         }
     }
@@ -129,7 +129,7 @@ async fn forward(target: &Target, mail: &CapturedMail, service: &Service) -> Res
         match target.send(&outgoing).await {
             Ok(reply) => break Ok(reply),
             Err(error) => match pauses.next() {
-                Some(pause) if error.may_pass() => sleep(*pause).await,
+                Some(pause) if error.is_transient() => sleep(*pause).await,
                 _ => break Err(relay_error(&error)),
             },
         }
@@ -138,6 +138,6 @@ async fn forward(target: &Target, mail: &CapturedMail, service: &Service) -> Res
     result.map(drop)
 }
 
-fn count(mails: usize) -> String {
+fn format_count(mails: usize) -> String {
     if mails == 1 { "one mail was".to_owned() } else { format!("{mails} mails were") }
 }

@@ -11,12 +11,12 @@ use idempost::{Client, Error, call::RetryPolicy, problem::path_segment};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::wait::{deadline, format_limit, limit};
-use super::{captured_or_received, client, patient_client, unreachable};
+use super::wait::{deadline, format_limit, max_wait};
+use super::{captured_or_received, client, client_without_timeout, unreachable_failure};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail, Origin};
-use crate::output::table::{Column, Kind, at};
-use crate::output::terminal::{safe, safe_lines};
+use crate::output::table::{Column, Kind, text_at};
+use crate::output::terminal::{escape_line, safe_lines};
 
 /// Inspect, mark and delete captured emails
 #[derive(Debug, Subcommand)]
@@ -151,7 +151,7 @@ const MAX_TIMEOUT: Duration = Duration::from_mins(10);
 /// The pause after a lost connection.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The maximum number of links in an error, and of characters per link.
-const MAX_NAMED: usize = 10;
+const MAX_LISTED: usize = 10;
 const MAX_NAME: usize = 60;
 
 /// Send one email to real recipients, through the server of `sandbox serve --smtp-release` or `--smtp`
@@ -216,7 +216,7 @@ pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         }
         Command::Latest(args) => {
             let client = client(context)?;
-            let id = newest(&client, &args.which.query()).await?;
+            let id = find_newest(&client, &args.which.query()).await?;
             show(&id, args.how, &client, context).await
         }
         Command::Wait(args) => wait(&args, context).await,
@@ -237,7 +237,7 @@ async fn list(args: &ListArgs, context: &Context) -> Result<(), Fail> {
     if let Some(state) = args.state.to_possible_value().filter(|_| !sent) {
         query.push(("state", state.get_name().to_owned()));
     }
-    let list = messages(&client(context)?, &query).await?;
+    let list = fetch_messages(&client(context)?, &query).await?;
     if list["data"].as_array().is_some_and(Vec::is_empty) {
         context.out.note("no emails");
     }
@@ -245,8 +245,8 @@ async fn list(args: &ListArgs, context: &Context) -> Result<(), Fail> {
 }
 
 async fn wait(args: &WaitArgs, context: &Context) -> Result<(), Fail> {
-    let client = patient_client(context)?;
-    let limit = limit(context)?;
+    let client = client_without_timeout(context)?;
+    let limit = max_wait(context)?;
     let mut query = args.which.query();
     query.extend(args.after.clone().map(|after| ("after", after)));
     let end = deadline(limit);
@@ -271,7 +271,7 @@ async fn wait(args: &WaitArgs, context: &Context) -> Result<(), Fail> {
             }
             // A proxy may cut idle connections.
             Err(error) if is_cut(&error) && !left.is_zero() => sleep(PAUSE.min(left)).await,
-            Err(error) => return Err(unreachable(error)),
+            Err(error) => return Err(unreachable_failure(error)),
         }
     };
     if args.code {
@@ -279,7 +279,7 @@ async fn wait(args: &WaitArgs, context: &Context) -> Result<(), Fail> {
     }
     match &args.link {
         Some(wanted) => show_link(&mail, wanted, context),
-        None if args.how.raw => show(&at(&mail, "/id"), args.how, &client, context).await,
+        None if args.how.raw => show(&text_at(&mail, "/id"), args.how, &client, context).await,
         None => show_mail(&mail, context),
     }
 }
@@ -304,9 +304,9 @@ fn show_code(mail: &Value, context: &Context) -> Result<(), Fail> {
     let Some(code) = mail["codes"][0].as_str() else {
         return Err(Fail::not_found(format!(
             "the email has no one-time code; its subject is `{}`",
-            safe(&at(mail, "/subject"))
+            escape_line(&text_at(mail, "/subject"))
         ))
-        .hint(format!("idempost sandbox inbox get {}", at(mail, "/id"))));
+        .hint(format!("idempost sandbox inbox get {}", text_at(mail, "/id"))));
     };
     let document =
         json!({ "code": code, "codes": mail["codes"], "id": mail["id"], "email_id": mail["email_id"] });
@@ -316,10 +316,10 @@ fn show_code(mail: &Value, context: &Context) -> Result<(), Fail> {
 /// Prints the first link of an email whose text contains this.
 fn show_link(mail: &Value, wanted: &str, context: &Context) -> Result<(), Fail> {
     let links = mail["links"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let text = |link: &Value| at(link, "/text").to_lowercase();
+    let text = |link: &Value| text_at(link, "/text").to_lowercase();
     let Some(link) = links.iter().find(|link| text(link).contains(&wanted.to_lowercase())) else {
-        let there: Vec<_> = links.iter().take(MAX_NAMED).map(describe_link).collect();
-        let more = links.len().saturating_sub(MAX_NAMED);
+        let there: Vec<_> = links.iter().take(MAX_LISTED).map(describe_link).collect();
+        let more = links.len().saturating_sub(MAX_LISTED);
         return Err(Fail::not_found(match there.as_slice() {
             [] => format!("no link contains `{wanted}`: the email has no links"),
             _ if more > 0 => {
@@ -327,15 +327,15 @@ fn show_link(mail: &Value, wanted: &str, context: &Context) -> Result<(), Fail> 
             }
             _ => format!("no link contains `{wanted}`; there are {}", there.join(", ")),
         })
-        .hint(format!("idempost sandbox inbox get {} --json=links", at(mail, "/id"))));
+        .hint(format!("idempost sandbox inbox get {} --json=links", text_at(mail, "/id"))));
     };
     let document = json!({ "link": link, "id": mail["id"], "email_id": mail["email_id"] });
-    context.out.result(&[at(link, "/url")], &document)
+    context.out.result(&[text_at(link, "/url")], &document)
 }
 
 /// The text of a link, shortened, for a message.
 fn describe_link(link: &Value) -> String {
-    let text = safe(&at(link, "/text")).into_owned();
+    let text = escape_line(&text_at(link, "/text")).into_owned();
     match text.char_indices().nth(MAX_NAME) {
         Some((end, _)) => format!("`{}…`", &text[..end]),
         None => format!("`{text}`"),
@@ -343,18 +343,19 @@ fn describe_link(link: &Value) -> String {
 }
 
 async fn release(args: &ReleaseArgs, context: &Context) -> Result<(), Fail> {
-    let (client, id) = (patient_client(context)?, segment(&args.id)?);
+    let (client, id) = (client_without_timeout(context)?, encode_id(&args.id)?);
     let released = captured_or_received(|folder| {
         client.request(Method::POST, format!("/_/{folder}/{id}/release")).json(&json!({ "to": args.to }))
     })
     .await?;
     context.out.note(&format!("released to {}", args.to.join(", ")));
-    context.out.result(&[at(&released, "/reply")], &released)
+    context.out.result(&[text_at(&released, "/reply")], &released)
 }
 
 /// An ID as a segment of a path.
-fn segment(id: &str) -> Result<String, Fail> {
-    path_segment(id).map_err(|problem| Diagnostics::one(problem, Some(Origin::flag("ID", id))).into())
+fn encode_id(id: &str) -> Result<String, Fail> {
+    path_segment(id)
+        .map_err(|problem| Diagnostics::from_problem(problem, Some(Origin::flag("ID", id))).into())
 }
 
 impl EmailFilter {
@@ -365,30 +366,31 @@ impl EmailFilter {
     }
 }
 
-pub(super) async fn messages(client: &Client, query: &[(&str, String)]) -> Result<Value, Fail> {
+pub(super) async fn fetch_messages(client: &Client, query: &[(&str, String)]) -> Result<Value, Fail> {
     let mut call = client.request(Method::GET, "/_/messages");
     for (name, value) in query {
         call = call.query(*name, value);
     }
-    call.await.map_err(unreachable)
+    call.await.map_err(unreachable_failure)
 }
 
 /// The ID of the newest matching email.
-pub(super) async fn newest(client: &Client, query: &[(&str, String)]) -> Result<String, Fail> {
+pub(super) async fn find_newest(client: &Client, query: &[(&str, String)]) -> Result<String, Fail> {
     let mut query = query.to_vec();
     query.push(("limit", "1".to_owned()));
-    let list = messages(client, &query).await?;
+    let list = fetch_messages(client, &query).await?;
     let none = || Fail::not_found("no captured email matches").hint("idempost sandbox inbox list");
     list["data"][0]["id"].as_str().map(str::to_owned).ok_or_else(none)
 }
 
 async fn show(id: &str, how: DisplayArgs, client: &Client, context: &Context) -> Result<(), Fail> {
-    let path = format!("/_/messages/{}", segment(id)?);
+    let path = format!("/_/messages/{}", encode_id(id)?);
     if how.raw {
-        let mail = client.request(Method::GET, format!("{path}/raw")).bytes().await.map_err(unreachable)?;
+        let mail =
+            client.request(Method::GET, format!("{path}/raw")).bytes().await.map_err(unreachable_failure)?;
         return context.out.print_untrusted(&mail);
     }
-    let mail = client.request(Method::GET, path).await.map_err(unreachable)?;
+    let mail = client.request(Method::GET, path).await.map_err(unreachable_failure)?;
     show_mail(&mail, context)
 }
 
@@ -396,38 +398,45 @@ fn show_mail(mail: &Value, context: &Context) -> Result<(), Fail> {
     if context.out.is_json() {
         return context.out.document(mail);
     }
-    context.out.result(&[human(mail)], mail)
+    context.out.result(&[render_email(mail)], mail)
 }
 
 /// Renders an email: headers, then text.
-fn human(mail: &Value) -> String {
+fn render_email(mail: &Value) -> String {
     let tags = mail["tags"].as_array().into_iter().flatten();
-    let tags = tags.map(|tag| format!("{}={}", at(tag, "/name"), at(tag, "/value"))).collect::<Vec<_>>();
+    let tags =
+        tags.map(|tag| format!("{}={}", text_at(tag, "/name"), text_at(tag, "/value"))).collect::<Vec<_>>();
     let attached = mail["attachments"].as_array().into_iter().flatten();
     let attached = attached.map(|file| {
-        format!("{} ({}, {} bytes)", at(file, "/filename"), at(file, "/content_type"), at(file, "/size"))
+        format!(
+            "{} ({}, {} bytes)",
+            text_at(file, "/filename"),
+            text_at(file, "/content_type"),
+            text_at(file, "/size")
+        )
     });
     let codes = mail["codes"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let lines = [
-        ("From", at(mail, "/from")),
-        ("To", at(mail, "/to")),
-        ("Cc", at(mail, "/cc")),
-        ("Bcc", at(mail, "/bcc")),
-        ("Subject", at(mail, "/subject")),
-        ("Captured", at(mail, "/created_at")),
-        ("State", at(mail, "/last_event")),
+        ("From", text_at(mail, "/from")),
+        ("To", text_at(mail, "/to")),
+        ("Cc", text_at(mail, "/cc")),
+        ("Bcc", text_at(mail, "/bcc")),
+        ("Subject", text_at(mail, "/subject")),
+        ("Captured", text_at(mail, "/created_at")),
+        ("State", text_at(mail, "/last_event")),
         ("Tags", tags.join(", ")),
         ("Attached", attached.collect::<Vec<_>>().join(", ")),
         ("Codes", codes.collect::<Vec<_>>().join(", ")),
-        ("Size", format!("{} bytes", at(mail, "/size"))),
-        ("Email ID", at(mail, "/email_id")),
-        ("ID", at(mail, "/id")),
+        ("Size", format!("{} bytes", text_at(mail, "/size"))),
+        ("Email ID", text_at(mail, "/email_id")),
+        ("ID", text_at(mail, "/id")),
     ];
     let head = lines.iter().filter(|(_, value)| !value.is_empty());
-    let head =
-        head.map(|(name, value)| format!("{:<10}{}", format!("{name}:"), safe(value))).collect::<Vec<_>>();
-    let text = at(mail, "/text");
-    let text = if text.trim().is_empty() && !at(mail, "/html").is_empty() {
+    let head = head
+        .map(|(name, value)| format!("{:<10}{}", format!("{name}:"), escape_line(value)))
+        .collect::<Vec<_>>();
+    let text = text_at(mail, "/text");
+    let text = if text.trim().is_empty() && !text_at(mail, "/html").is_empty() {
         "(HTML only: --json --jq .html)".to_owned()
     } else {
         safe_lines(&text).trim_end().to_owned()

@@ -5,7 +5,7 @@ use http::Method;
 use idempost::received::AuthenticationResult;
 use serde_json::{Map, Value, json};
 
-use super::{client, unreachable};
+use super::{client, unreachable_failure};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, Flags, Required};
@@ -66,7 +66,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let (mut flags, mut stdin) = (Flags::default(), context.stdin());
     let mail = match &args.file {
         Some(file) => flags.take(stdin.bytes("FILE", file)).map(Mail::Whole),
-        None => Some(Mail::Fields(fields(args, &mut stdin, &mut flags))),
+        None => Some(Mail::Fields(read_fields(args, &mut stdin, &mut flags))),
     };
     flags.finish()?;
     let Some(mail) = mail else { return Ok(()) };
@@ -80,7 +80,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let checks = [("spf", &args.spf), ("dkim", &args.dkim), ("dmarc", &args.dmarc)];
     let checks = checks.into_iter().filter_map(|(name, result)| Some((name, result.as_ref()?)));
     let call = checks.fold(call, |call, (name, result)| call.query(name, result));
-    let response = call.await.map_err(unreachable)?;
+    let response = call.await.map_err(unreachable_failure)?;
     let id = response.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
     context.out.result(&[id], &response)
 }
@@ -90,7 +90,7 @@ enum Mail {
     Fields(Map<String, Value>),
 }
 
-fn fields(args: &Args, stdin: &mut StdinReaders, flags: &mut Flags) -> Map<String, Value> {
+fn read_fields(args: &Args, stdin: &mut StdinReaders, flags: &mut Flags) -> Map<String, Value> {
     flags.help("idempost sandbox receive --from ada@example.com --to support@acme.test --subject Help --text 'It broke'");
     let mut fields = Map::new();
     for (name, flag, value) in [
@@ -101,15 +101,15 @@ fn fields(args: &Args, stdin: &mut StdinReaders, flags: &mut Flags) -> Map<Strin
     ] {
         match value {
             Some(value) => drop(fields.insert(name.to_owned(), value.as_str().into())),
-            None if matches!(name, "from" | "subject") => flags.missing(flag),
+            None if matches!(name, "from" | "subject") => flags.add_missing(flag),
             None => {}
         }
     }
     if args.to.is_empty() {
-        flags.missing("--to");
+        flags.add_missing("--to");
     }
     if args.text.is_none() && args.html.is_none() {
-        flags.missing("--text or --html");
+        flags.add_missing("--text or --html");
     }
     for (name, values) in [("to", &args.to), ("cc", &args.cc), ("reply_to", &args.reply_to)] {
         if !values.is_empty() {

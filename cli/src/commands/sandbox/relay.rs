@@ -122,7 +122,7 @@ pub(super) enum SendError {
 
 impl SendError {
     /// Whether a retry can succeed.
-    pub(super) fn may_pass(&self) -> bool {
+    pub(super) fn is_transient(&self) -> bool {
         matches!(self, Self::Smtp(error) if !(error.is_permanent() || error.is_client() || error.is_tls()))
     }
 }
@@ -132,7 +132,7 @@ pub(super) fn relay_error(error: &SendError) -> RelayError {
         SendError::Address(text) => RelayError { code: None, text: text.clone() },
         SendError::Smtp(error) => match (error.status(), std::error::Error::source(error)) {
             (Some(code), Some(text)) => RelayError { code: Some(code.into()), text: text.to_string() },
-            (code, _) => RelayError { code: code.map(Into::into), text: message_of(error) },
+            (code, _) => RelayError { code: code.map(Into::into), text: error_message(error) },
         },
     }
 }
@@ -175,7 +175,7 @@ fn without_credentials(url: &Url) -> String {
     format!("{}://{}{port}", url.scheme(), url.host_str().unwrap_or_default())
 }
 
-fn message_of(error: &SmtpError) -> String {
+fn error_message(error: &SmtpError) -> String {
     let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
     // Most errors include their cause's message.
     let mut message = error.to_string();

@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::json;
 
-use super::{client, confirm_on_disk, unreachable};
+use super::{client, confirm_disk_deletion, unreachable_failure};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 
@@ -18,8 +18,8 @@ pub(crate) struct Args {}
 /// Sends the request.
 pub(super) async fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
     let client = client(context)?;
-    confirm_on_disk(&client, "Delete all data of this key, including on disk?", context).await?;
-    client.request(Method::POST, "/_/reset").await.map_err(unreachable)?;
+    confirm_disk_deletion(&client, "Delete all data of this key, including on disk?", context).await?;
+    client.request(Method::POST, "/_/reset").await.map_err(unreachable_failure)?;
     context.out.note("deleted all data of this key");
     context.out.result(&[], &json!({ "reset": true }))
 }

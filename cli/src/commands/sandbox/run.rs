@@ -7,7 +7,7 @@ use tempfile::NamedTempFile;
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 
-use super::serve::reach::Reach;
+use super::serve::reach::ListenArgs;
 use super::server::SandboxServer;
 use super::{KEY, REMOTE, ServerArgs, VENDOR_API_KEY, vendor_base_urls};
 use crate::context::Context;
@@ -42,12 +42,12 @@ pub(crate) struct Args {
 
 /// Starts the sandbox and the command, and waits for the command.
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
-    let server = SandboxServer::open(0, &Reach::default(), &args.service, context).await?;
+    let server = SandboxServer::open(0, &ListenArgs::default(), &args.service, context).await?;
     let base_url = server.base_url().to_owned();
     let smtp = [("IDEMPOST_SANDBOX_SMTP", server.smtp_url()), ("IDEMPOST_SANDBOX_SMTPS", server.smtps_url())];
     let smtp = smtp.into_iter().filter_map(|(name, url)| Some((name, url?)));
     let smtp_address = server.smtp_address();
-    let certificate = server.self_signed().map(certificate).transpose();
+    let certificate = server.self_signed().map(write_certificate).transpose();
     let certificate =
         certificate.map_err(|error| Fail::local("couldn't write the certificate for SMTP", error))?;
     let (stop, stopped) = oneshot::channel::<()>();
@@ -58,7 +58,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let [program, arguments @ ..] = args.command.as_slice() else { return Ok(()) };
     // Registered before the command starts, so that early signals reach it too.
     let signals = Signals::listen()?;
-    let mut command = Command::new(processes::program(program, &context.env));
+    let mut command = Command::new(processes::resolve_program(program, &context.env));
     command
         .args(arguments)
         .env("IDEMPOST_BASE_URL", &base_url)
@@ -94,14 +94,14 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let _ = stop.send(());
     let _ = serving.await;
     let status = status.map_err(|error| Fail::local("couldn't wait for the command", error))?;
-    match code(status) {
+    match exit_code(status) {
         0 => Ok(()),
         code => Err(Fail::Child { code, message: None }),
     }
 }
 
 /// Writes a certificate to a file that is deleted on drop.
-fn certificate(pem: &str) -> std::io::Result<NamedTempFile> {
+fn write_certificate(pem: &str) -> std::io::Result<NamedTempFile> {
     let mut file = NamedTempFile::with_suffix(".pem")?;
     file.write_all(pem.as_bytes())?;
     file.flush()?;
@@ -154,7 +154,7 @@ fn is_in_foreground() -> bool {
 fn forward(_: &Child, _: Signal) {}
 
 /// The command's exit code; after a signal, 128 plus its number, as in a shell.
-fn code(status: ExitStatus) -> u8 {
+fn exit_code(status: ExitStatus) -> u8 {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return u8::try_from(128 + signal).unwrap_or(1);

@@ -7,8 +7,8 @@ use std::io;
 
 use tokio::sync::oneshot;
 
-use self::line::line;
-use self::reach::Reach;
+use self::line::format_request;
+use self::reach::ListenArgs;
 use super::assignment::Shell;
 use super::server::SandboxServer;
 use super::{PORT, ServerArgs, VENDOR_API_KEY, vendor_base_urls};
@@ -18,7 +18,7 @@ use crate::diagnostics::Fail;
 use crate::signals::Signals;
 
 /// Commands to try first; they find the sandbox through the variables on the last line.
-const TRY: [&str; 2] = [
+const SUGGESTIONS: [&str; 2] = [
     "idempost emails send --from hi@acme.test --to ada@example.com --subject Hello --text 'It works'",
     "idempost sandbox inbox latest",
 ];
@@ -52,7 +52,7 @@ pub(crate) struct Args {
     #[arg(long, hide_short_help = true)]
     until_eof: bool,
     #[command(flatten)]
-    reach: Reach,
+    reach: ListenArgs,
     #[command(flatten)]
     pub(super) service: ServerArgs,
 }
@@ -80,15 +80,15 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     }
     lines.extend(args.service.data.iter().map(|folder| format!("# data    {}", folder.display())));
     lines.extend(server.relay().map(|(purpose, server)| format!("# {purpose} {server}")));
-    lines.extend(TRY.map(|command| format!("# try     {command}")));
+    lines.extend(SUGGESTIONS.map(|command| format!("# try     {command}")));
     let shell = Shell::from_name(None, &context.env);
     let [first, second] = vendor_base_urls(base_url);
     let resend = shell.line(&[(first.0, &first.1), (second.0, &second.1), (VENDOR_API_KEY, key)]);
     lines.push(format!("# resend  {resend}"));
     lines.push(shell.line(&[("IDEMPOST_BASE_URL", base_url), ("IDEMPOST_API_KEY", key)]));
     if context.global.verbose > 0 {
-        let note = context.out.noter();
-        server.service.on_request(move |request| note(&line(request)));
+        let note = context.out.note_printer();
+        server.service.on_request(move |request| note(&format_request(request)));
     }
     // Signal handlers are installed before the sandbox is announced.
     let mut signals = Signals::listen()?;

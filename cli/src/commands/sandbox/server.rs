@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use super::ServerArgs;
 use super::forward::Forward;
-use super::serve::reach::Reach;
+use super::serve::reach::ListenArgs;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::files;
@@ -46,7 +46,7 @@ impl SandboxServer {
     /// Binds the sockets; port 0 picks any free port.
     pub(super) async fn open(
         port: u16,
-        reach: &Reach,
+        reach: &ListenArgs,
         server_args: &ServerArgs,
         context: &Context,
     ) -> Result<Self, Fail> {
@@ -76,7 +76,7 @@ impl SandboxServer {
             }
             None => (idempost_sandbox::service(settings()?), None),
         };
-        let (warn, limit) = (context.out.warner(), server_args.keep_accounts);
+        let (warn, limit) = (context.out.warning_printer(), server_args.keep_accounts);
         service.on_evicted(move |account| {
             warn(&format!(
                 "deleted the least recently used account {account} with all its data: --keep-accounts is {limit}"
@@ -98,7 +98,7 @@ impl SandboxServer {
         Ok(Self {
             service,
             http,
-            base_url: format!("http://{}", reachable(address)),
+            base_url: format!("http://{}", reachable_address(address)),
             key,
             smtp,
             smtps,
@@ -125,17 +125,17 @@ impl SandboxServer {
 
     /// The URL of the SMTP server, if enabled.
     pub(super) fn smtp_url(&self) -> Option<String> {
-        self.smtp.as_ref().map(|(_, address)| format!("smtp://{}", reachable(*address)))
+        self.smtp.as_ref().map(|(_, address)| format!("smtp://{}", reachable_address(*address)))
     }
 
     /// The address of the SMTP server, if enabled.
     pub(super) fn smtp_address(&self) -> Option<SocketAddr> {
-        self.smtp.as_ref().map(|(_, address)| reachable(*address))
+        self.smtp.as_ref().map(|(_, address)| reachable_address(*address))
     }
 
     /// The URL of the SMTP server over TLS, if enabled.
     pub(super) fn smtps_url(&self) -> Option<String> {
-        self.smtps.as_ref().map(|(_, address)| format!("smtps://{}", reachable(*address)))
+        self.smtps.as_ref().map(|(_, address)| format!("smtps://{}", reachable_address(*address)))
     }
 
     /// The certificate, if it is self-signed, in PEM.
@@ -224,7 +224,7 @@ impl ServerArgs {
 
 /// Opens a service that resumes from a folder.
 fn resume(folder: &Path, settings: Settings, context: &Context) -> Result<(Arc<Service>, Persistence), Fail> {
-    let (warn, shown) = (context.out.warner(), folder.display().to_string());
+    let (warn, shown) = (context.out.warning_printer(), folder.display().to_string());
     let report = move |outcome: Result<(), &PersistenceError>| match outcome {
         Err(error) => warn(&format!("couldn't write changes to {shown}: {error}; retrying")),
         Ok(()) => warn(&format!("all changes are written to {shown} again")),
@@ -269,7 +269,7 @@ async fn bind(host: IpAddr, port: u16, flag: &str) -> Result<(TcpListener, Socke
 }
 
 /// The address for programs on this machine: loopback, if the listener is on all addresses.
-fn reachable(address: SocketAddr) -> SocketAddr {
+fn reachable_address(address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => (Ipv4Addr::LOCALHOST, address.port()).into(),
         IpAddr::V6(ip) if ip.is_unspecified() => (Ipv6Addr::LOCALHOST, address.port()).into(),

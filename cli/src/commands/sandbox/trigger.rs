@@ -4,13 +4,13 @@ use http::Method;
 use idempost::webhooks::EventType;
 use serde_json::{Map, Value, json};
 
-use super::{client, unreachable};
+use super::{client, unreachable_failure};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, Flags};
 use crate::input::json as strict;
 use crate::input::pair::Pair;
-use crate::output::table::at;
+use crate::output::table::text_at;
 
 /// Send a simulated event to subscribed webhooks
 ///
@@ -40,13 +40,14 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     flags.finish()?;
     let client = client(context)?;
     let Some(event) = &args.event else {
-        let types = client.request(Method::GET, "/_/events").await.map_err(unreachable)?;
+        let types = client.request(Method::GET, "/_/events").await.map_err(unreachable_failure)?;
         let lines =
             types["data"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
         return context.out.result(&lines.collect::<Vec<_>>(), &types);
     };
     let body = json!({ "type": event, "data": data });
-    let response = client.request(Method::POST, "/_/events").json(&body).await.map_err(unreachable)?;
+    let response =
+        client.request(Method::POST, "/_/events").json(&body).await.map_err(unreachable_failure)?;
     let deliveries: Vec<_> = response["deliveries"].as_array().into_iter().flatten().collect();
     context.out.note(&match deliveries.len() {
         0 => format!(
@@ -55,7 +56,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         1 => "sent to 1 webhook".to_owned(),
         several => format!("sent to {several} webhooks"),
     });
-    let lines: Vec<_> = deliveries.into_iter().map(|delivery| at(delivery, "/event_id")).collect();
+    let lines: Vec<_> = deliveries.into_iter().map(|delivery| text_at(delivery, "/event_id")).collect();
     context.out.result(&lines, &response)
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Args {}
 /// Polls until the sandbox responds.
 pub(super) async fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
     let client = client(context)?;
-    let limit = limit(context)?;
+    let limit = max_wait(context)?;
     let asking = async {
         loop {
             let asked = client
@@ -57,7 +57,7 @@ pub(super) async fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
 }
 
 /// The maximum wait.
-pub(super) fn limit(context: &Context) -> Result<Duration, Fail> {
+pub(super) fn max_wait(context: &Context) -> Result<Duration, Fail> {
     Ok(context.settings()?.timeout.as_ref().map_or(DEFAULT_TIMEOUT, |timeout| timeout.value))
 }
 

@@ -32,8 +32,8 @@ pub(crate) struct Args {
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (source, text) = context.stdin().text("FILE", &args.file)?;
-    let addresses = Addresses::read(source, &text).map_err(fail)?;
-    addresses.check(&context.client_for_preview()?).map_err(fail)?;
+    let addresses = Addresses::read(source, &text).map_err(rejected_failure)?;
+    addresses.check(&context.client_for_preview()?).map_err(rejected_failure)?;
     let total = addresses.emails.len();
     if args.dry_run {
         context.out.note(&format!("{total} addresses, no problems found, nothing sent"));
@@ -66,7 +66,7 @@ fn interrupted_message(done: usize, total: usize) -> String {
     )
 }
 
-fn fail(Rejected { found, omitted }: Rejected) -> Fail {
+fn rejected_failure(Rejected { found, omitted }: Rejected) -> Fail {
     let count = found.len() + omitted;
     let summary = (count > 1).then(|| format!("invalid input: {count} problems; nothing was sent"));
     Fail::Usage(Diagnostics { summary, found, omitted, ..Diagnostics::default() })

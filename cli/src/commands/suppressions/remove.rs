@@ -17,16 +17,16 @@ pub(super) async fn run(given: Given<'_>, context: &Context) -> Result<(), Fail>
     let mut seen = HashSet::new();
     entries.retain(|entry| seen.insert(entry.to_ascii_lowercase()));
     let mut flags = given.flags(context).await;
-    let plan = given.flags_of_change(&mut flags);
-    let unknown = given.unknown();
+    let plan = given.mutation_flags(&mut flags);
+    let unknown = given.unknown_outcome();
     if let [entry] = &entries[..] {
         flags.finish()?;
-        let make: &mutation::Make<'_> = &|client| client.suppressions().remove(entry).response();
+        let make: &mutation::BuildCall<'_> = &|client| client.suppressions().remove(entry).response();
         mutation::confirm_delete(plan.dry_run.is_some(), context, make).await?;
         return operation::execute(&given, &plan, context, make).await;
     }
-    flags.list("/emails", FLAG, &entries);
-    flags.list("/ids", FLAG, &entries);
+    flags.declare_list("/emails", FLAG, &entries);
+    flags.declare_list("/ids", FLAG, &entries);
     check_count(&entries, FLAG, "", &mut flags);
     let addresses = entries.iter().filter(|entry| entry.contains('@')).count();
     let id = entries.iter().enumerate().find(|(_, entry)| !entry.contains('@'));

@@ -6,13 +6,13 @@ use serde_json::Value;
 use crate::rows::given::{Body, Given};
 
 /// Reads the variables; reports malformed ones.
-pub(super) fn fill(given: &Given<'_>, body: &mut Body) {
+pub(super) fn fill_variables(given: &Given<'_>, body: &mut Body) {
     let texts = given.texts("variable");
-    body.flags.list("/variables", "--variable", &texts);
+    body.flags.declare_list("/variables", "--variable", &texts);
     let mut variables = Vec::with_capacity(texts.len());
     for (i, text) in texts.iter().enumerate() {
         // A placeholder for a malformed one, so that later variables keep their index.
-        let read = variable(text).unwrap_or_else(|rule| {
+        let read = parse_variable(text).unwrap_or_else(|rule| {
             body.flags.reject_nth("type", rule, "--variable", i + 1, text);
             TemplateVariable::string(format!("stand_in_{i}")).into()
         });
@@ -24,7 +24,7 @@ pub(super) fn fill(given: &Given<'_>, body: &mut Body) {
 }
 
 /// Parses `NAME[:TYPE][=FALLBACK]`.
-fn variable(text: &str) -> Result<TemplateVariable, String> {
+fn parse_variable(text: &str) -> Result<TemplateVariable, String> {
     let (definition, fallback) = match text.split_once('=') {
         Some((definition, fallback)) => (definition, Some(fallback)),
         None => (text, None),
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_variable_is_a_name_a_type_and_a_fallback() {
-        let wire = |text: &str| variable(text).map(|variable| serde_json::to_value(variable).unwrap());
+        let wire = |text: &str| parse_variable(text).map(|variable| serde_json::to_value(variable).unwrap());
         assert_eq!(wire("A"), Ok(json!({ "key": "A", "type": "string" })));
         assert_eq!(wire("A=b=c:d"), Ok(json!({ "key": "A", "type": "string", "fallback_value": "b=c:d" })));
         assert_eq!(wire("A:string="), Ok(json!({ "key": "A", "type": "string", "fallback_value": "" })));

@@ -28,7 +28,7 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::files;
 use crate::input::flags::{ALL, EVENT_TYPES, Flags};
-use crate::output::terminal::safe;
+use crate::output::terminal::escape_line;
 use crate::output::{report, write_stderr, write_stderr_json};
 use crate::settings::paths;
 use crate::signals::Signals;
@@ -154,10 +154,10 @@ fn announce(
 ) -> Result<(), Fail> {
     let secret = registration.filter(|_| print_secret).map(|made| made.secret.expose());
     if let Some(secret) = secret.filter(|_| !context.out.is_json() || context.out.filters()) {
-        if context.out.messages_are_json() {
+        if context.out.has_json_messages() {
             write_stderr_json(&json!({ "signing_secret": secret }));
         } else {
-            write_stderr(&format!("signing secret: {}\n", safe(secret)));
+            write_stderr(&format!("signing secret: {}\n", escape_line(secret)));
         }
     }
     let line = match registration {
@@ -265,7 +265,7 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     flags.help("idempost webhooks listen --public-url https://abc.tunnel.test");
     let mut stdin = context.stdin();
     let verifier = secrets::read(&secret_file, &mut stdin, &mut flags);
-    let tolerance = secrets::tolerance(tolerance.as_deref(), &mut flags);
+    let tolerance = secrets::parse_tolerance(tolerance.as_deref(), &mut flags);
     let own = secret_file.is_empty() && !insecure_no_verify;
     if let Some(path) = &path {
         if own {
@@ -275,7 +275,8 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
             flags.reject("url", "a path must start with `/` and have no query", "--path", path);
         }
     }
-    let shared = |path: &PathBuf| path.is_file() && paths::mode(path).is_some_and(|mode| mode & 0o077 != 0);
+    let shared =
+        |path: &PathBuf| path.is_file() && paths::permission_bits(path).is_some_and(|mode| mode & 0o077 != 0);
     if let Some(path) = write_secret.filter(shared) {
         let rule = "other users can read this file; run chmod 600 on it";
         flags.reject("file", rule, "--write-secret", &path.to_string_lossy());
@@ -289,7 +290,7 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     }
     let sandboxed = if own && public_url.is_none() { context.is_sandboxed() } else { Ok(true) };
     if matches!(sandboxed, Ok(false)) {
-        flags.missing(
+        flags.add_missing(
             "--public-url or --secret-file: only a sandbox on this machine can reach it without them",
         );
     }
@@ -302,7 +303,7 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         (false, _) if all => BTreeSet::new(),
         _ => event.into_iter().map(|kind| kind.trim().to_owned()).collect(),
     };
-    let forward = forward_to.map(Forward::to).transpose()?;
+    let forward = forward_to.map(Forward::new).transpose()?;
     Ok(Plan {
         verifier,
         insecure: insecure_no_verify,

@@ -19,7 +19,7 @@ pub(super) fn read(paths: &[String], stdin: &mut StdinReaders, flags: &mut Flags
         let added = text(&source).and_then(|secret| {
             let secret = secret.trim();
             let added = match verifier.clone() {
-                Some(verifier) => verifier.or(secret),
+                Some(verifier) => verifier.add_secret(secret),
                 None => WebhookVerifier::new(secret),
             };
             added.map_err(|error| format!("{source}: {error}"))
@@ -38,10 +38,10 @@ fn text(source: &Source) -> Result<String, String> {
 }
 
 /// Parses `--tolerance`: a duration, or `any`.
-pub(super) fn tolerance(text: Option<&str>, flags: &mut Flags) -> Option<Duration> {
+pub(super) fn parse_tolerance(text: Option<&str>, flags: &mut Flags) -> Option<Duration> {
     match text? {
         "any" => Some(Duration::MAX),
-        text => match keys::duration(text) {
+        text => match keys::parse_duration(text) {
             Ok(tolerance) => Some(tolerance),
             Err(rule) => {
                 flags.reject("range", format!("a tolerance {rule}, or `any`"), "--tolerance", text);

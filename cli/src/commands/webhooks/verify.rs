@@ -104,15 +104,15 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
     let mut stdin = context.stdin();
     let verifier = secrets::read(secret_file, &mut stdin, &mut flags);
     if secret_file.is_empty() {
-        flags.missing("--secret-file");
+        flags.add_missing("--secret-file");
     }
     let headers = all_headers(headers.as_deref(), header, &mut stdin, &mut flags);
     if payload.is_none() {
-        flags.missing("--payload");
+        flags.add_missing("--payload");
     }
     let payload =
         payload.as_deref().and_then(|name| flags.take(stdin.bytes("--payload", name))).unwrap_or_default();
-    let tolerance = secrets::tolerance(tolerance.as_deref(), &mut flags);
+    let tolerance = secrets::parse_tolerance(tolerance.as_deref(), &mut flags);
     let at = at.as_deref().and_then(|text| {
         let time = text.parse::<Timestamp>().ok();
         if time.is_none() {
@@ -139,14 +139,14 @@ fn all_headers(
 ) -> HeaderMap {
     let mut headers = HeaderMap::new();
     if file.is_none() && typed.is_empty() {
-        flags.missing("--headers or --header");
+        flags.add_missing("--headers or --header");
     }
     if let Some(name) = file
         && let Some(bytes) = flags.take(stdin.bytes("--headers", name))
     {
         let lines = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
         for (i, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
-            match header(line) {
+            match parse_header(line) {
                 Some((name, value)) => drop(headers.append(name, value)),
                 // A request line, which some tools print before the headers.
                 None if i == 0 => {}
@@ -158,7 +158,7 @@ fn all_headers(
         }
     }
     for (i, text) in typed.iter().enumerate() {
-        match header(text.as_bytes()) {
+        match parse_header(text.as_bytes()) {
             Some((name, value)) => drop(headers.append(name, value)),
             None => flags.reject_nth("header", "a header must be `NAME: VALUE`", "--header", i + 1, text),
         }
@@ -166,7 +166,7 @@ fn all_headers(
     headers
 }
 
-fn header(line: &[u8]) -> Option<(HeaderName, HeaderValue)> {
+fn parse_header(line: &[u8]) -> Option<(HeaderName, HeaderValue)> {
     let colon = line.iter().position(|&byte| byte == b':')?;
     let (name, value) = line.split_at(colon);
     let value = value.get(1..).unwrap_or_default().trim_ascii();

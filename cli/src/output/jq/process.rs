@@ -41,7 +41,7 @@ pub(super) struct Process {
 impl Process {
     /// Starts the process, which waits for documents.
     pub(super) fn start(expression: &str) -> io::Result<Self> {
-        let mut command = Command::new(processes::this_program()?);
+        let mut command = Command::new(processes::current_program()?);
         command
             .args([ARGUMENT, expression])
             .stdin(Stdio::piped())
@@ -85,7 +85,7 @@ pub(crate) fn serve(arguments: &[OsString]) -> Option<u8> {
     if argument != ARGUMENT {
         return None;
     }
-    limit();
+    limit_resources();
     let filter = Jq::compile(expression.to_str()?).ok()?;
     let (send, documents) = channel();
     std::thread::spawn(move || {
@@ -97,7 +97,7 @@ pub(crate) fn serve(arguments: &[OsString]) -> Option<u8> {
     });
     for line in documents {
         let asked: Value = serde_json::from_str(&line).unwrap_or_default();
-        let result = match filter.here(&asked["document"], asked["terminal"] == true) {
+        let result = match filter.run_in_process(&asked["document"], asked["terminal"] == true) {
             Ok(lines) => json!({ "lines": lines }),
             Err(error) => json!({ "error": error }),
         };
@@ -109,7 +109,7 @@ pub(crate) fn serve(arguments: &[OsString]) -> Option<u8> {
 }
 
 /// Limits the memory, disables core dumps, and exits with the parent process.
-fn limit() {
+fn limit_resources() {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, Rlimit, setrlimit};

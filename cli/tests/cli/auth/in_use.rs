@@ -224,7 +224,10 @@ fn a_login_whose_revocation_failed_stays_ended_until_it_succeeds() {
     let service = service();
     let idempost = logged_in(&service, &[]);
     for _ in 0..2 {
-        service.core().faults().add(Rule::new(Action::answer(503, "{}")).on(Method::POST, "/oauth/revoke"));
+        service
+            .core()
+            .faults()
+            .add(Rule::new(Action::http_response(503, "{}")).on_request(Method::POST, "/oauth/revoke"));
         let stderr = idempost.run(&["auth", "logout", "--quiet"]).fails(7);
         for part in ["access couldn't be revoked", "may stay valid", "auth logout --local"] {
             assert!(stderr.contains(part), "{part}: {stderr}");
@@ -249,7 +252,10 @@ fn a_new_login_revokes_one_that_could_not_be_revoked() {
     let other = Idempost::new()
         .env("IDEMPOST_BASE_URL", service.base_url())
         .env("IDEMPOST_ACCESS_TOKEN", token.trim());
-    service.core().faults().add(Rule::new(Action::answer(503, "{}")).on(Method::POST, "/oauth/revoke"));
+    service
+        .core()
+        .faults()
+        .add(Rule::new(Action::http_response(503, "{}")).on_request(Method::POST, "/oauth/revoke"));
     idempost.run(&["auth", "logout"]).fails(7);
     other.run(&SEND).ok();
     Login::begin(&idempost, &[]).decided(&Person::of("sb_test"), true).ok();
@@ -272,8 +278,8 @@ fn a_local_logout_removes_a_login_without_a_request() {
 fn a_page_instead_of_a_revocation_is_a_failed_logout() {
     let service = service();
     let idempost = logged_in(&service, &[]);
-    let page = Rule::new(Action::answer(200, "<html>Sign in to the Wi-Fi</html>"));
-    service.core().faults().add(page.on(Method::POST, "/oauth/revoke"));
+    let page = Rule::new(Action::http_response(200, "<html>Sign in to the Wi-Fi</html>"));
+    service.core().faults().add(page.on_request(Method::POST, "/oauth/revoke"));
     let stderr = idempost.run(&["auth", "logout"]).fails(4);
     assert!(stderr.contains("access couldn't be revoked"), "{stderr}");
     assert!(idempost.run(&["auth", "logout"]).ok().contains("access revoked"));
@@ -308,9 +314,10 @@ fn a_limited_or_intercepted_refresh_keeps_the_login() {
     let service = service();
     let idempost = logged_in(&service, &[]);
     service.core().clock().advance(Duration::from_secs(901));
-    let limited = Action::answer(429, r#"{"error":"too_many_requests"}"#).header("retry-after", "3600");
-    for (action, code) in [(Action::answer(403, "<html>"), 7), (limited, 6)] {
-        service.core().faults().add(Rule::new(action).on(Method::POST, "/oauth/token"));
+    let limited =
+        Action::http_response(429, r#"{"error":"too_many_requests"}"#).header("retry-after", "3600");
+    for (action, code) in [(Action::http_response(403, "<html>"), 7), (limited, 6)] {
+        service.core().faults().add(Rule::new(action).on_request(Method::POST, "/oauth/token"));
         let message = idempost.run(&SEND).fails(code);
         assert!(!message.contains("auth login"), "{message}");
         assert_eq!(service.core().faults().pending(), 0);
@@ -350,7 +357,7 @@ fn a_request_timeout_does_not_interrupt_a_token_refresh() {
     let idempost = logged_in(&service, &[]);
     // The service rejects the access token from now on, and takes longer to refresh it than the request's timeout.
     service.core().clock().advance(Duration::from_secs(901));
-    let slow = Rule::new(Action::Delay(Duration::from_secs(2))).on(Method::POST, "/oauth/token");
+    let slow = Rule::new(Action::Delay(Duration::from_secs(2))).on_request(Method::POST, "/oauth/token");
     service.core().faults().add(slow);
     let mut call = SEND.to_vec();
     call.extend(["--timeout", "500ms"]);

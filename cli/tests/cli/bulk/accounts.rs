@@ -126,7 +126,7 @@ fn a_retry_belongs_to_the_account_of_its_job() {
     let bench = Bench::with(250);
     let rejected = Action::error(422, "validation_error", "The topic doesn't exist.");
     // The second batch, and each of its rows alone.
-    bench.service.core().faults().add(Rule::new(rejected.clone()).after(1).times(101));
+    bench.service.core().faults().add(Rule::new(rejected.clone()).skip_first(1).times(101));
     bench.send(&["--concurrency", "1", "--max-rejections", "0"]);
     bench.service.core().faults().add(Rule::new(rejected).times(2));
     let id = bench.bulk(&["status", "--json"]).json()["job"].as_str().unwrap().to_owned();

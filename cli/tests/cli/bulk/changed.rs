@@ -7,7 +7,7 @@ fn stopped() -> Bench {
     let bench = Bench::with(300);
     let quota = idempost_reference_server::faults::Action::error(429, "daily_quota_exceeded", "Enough");
     let rule = idempost_reference_server::faults::Rule::new(quota);
-    bench.service.core().faults().add(rule.after(1).always());
+    bench.service.core().faults().add(rule.skip_first(1).always());
     assert_eq!(bench.send(&["--concurrency", "1"]).code, Some(6));
     bench.service.core().faults().clear();
     bench.each_got_one(100);

@@ -28,7 +28,7 @@ impl Bench {
 fn on_end_gets_the_state_and_the_report_of_each_run() {
     let bench = Bench::with(250);
     let quota = Action::error(429, "daily_quota_exceeded", "You have reached your daily quota.");
-    bench.service.core().faults().add(Rule::new(quota).after(1).times(1));
+    bench.service.core().faults().add(Rule::new(quota).skip_first(1).times(1));
     let flags = ["--concurrency", "1", "--on-end", LOG];
     let paused = bench.send(&flags);
     assert!(paused.stderr.contains("logged") && !paused.stdout.contains("logged"), "{paused:?}");

@@ -13,7 +13,7 @@ use crate::support::{Finish as _, signal};
 fn an_exhausted_quota_pauses_the_job() {
     let bench = Bench::with(300);
     let quota = Action::error(429, "daily_quota_exceeded", "You have reached your daily quota.");
-    bench.service.core().faults().add(Rule::new(quota.header("retry-after", "7200")).after(1).always());
+    bench.service.core().faults().add(Rule::new(quota.header("retry-after", "7200")).skip_first(1).always());
     let ran = bench.send(&["--concurrency", "1"]);
     assert_eq!(ran.code, Some(6), "{ran:?}");
     assert!(ran.stderr.contains("paused until 20") && ran.stderr.contains("daily_quota_exceeded"), "{ran:?}");
@@ -39,7 +39,7 @@ fn a_service_that_does_not_respond_ends_the_run_and_resuming_is_safe() {
 fn a_rejected_credential_stops_the_job_and_nothing_is_lost() {
     let bench = Bench::with(200);
     let rejected = Action::error(401, "invalid_api_key", "API key is invalid");
-    bench.service.core().faults().add(Rule::new(rejected).after(1).always());
+    bench.service.core().faults().add(Rule::new(rejected).skip_first(1).always());
     let ran = bench.send(&["--concurrency", "1"]);
     assert_eq!(ran.code, Some(4), "{ran:?}");
     assert!(ran.stderr.contains("100 rows left") && ran.stderr.contains("idempost doctor"), "{ran:?}");
@@ -55,7 +55,7 @@ fn rejected_rows_are_listed_and_can_be_retried() {
     let bench = Bench::with(250);
     let rejected = Action::error(422, "validation_error", "The topic doesn't exist.");
     // The second batch, and each of its rows alone.
-    bench.service.core().faults().add(Rule::new(rejected).after(1).times(101));
+    bench.service.core().faults().add(Rule::new(rejected).skip_first(1).times(101));
     let ran = bench.send(&["--concurrency", "1", "--max-rejections", "0"]);
     assert_eq!(ran.code, Some(10), "{ran:?}");
     assert!(
@@ -156,7 +156,7 @@ fn rows_whose_key_has_expired_are_unknown_and_never_sent_again_automatically() {
 #[test]
 fn a_login_is_refreshed_during_a_job() {
     let service = Service::start();
-    service.core().listens_at(&service.base_url());
+    service.core().set_base_url(&service.base_url());
     // Browsers request pages that aren't part of the contract.
     let service = service.unjudged();
     let idempost = crate::auth::logged_in(&service, &["--scope", "full_access"]);
@@ -178,7 +178,7 @@ fn a_login_is_refreshed_during_a_job() {
 #[test]
 fn a_login_that_may_only_send_gets_a_hint() {
     let service = Service::start();
-    service.core().listens_at(&service.base_url());
+    service.core().set_base_url(&service.base_url());
     let service = service.unjudged();
     let idempost = crate::auth::logged_in(&service, &[]);
     let bench = Bench { service, idempost };

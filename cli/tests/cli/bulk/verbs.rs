@@ -52,7 +52,7 @@ fn a_damaged_job_is_listed() {
 fn a_damaged_job_is_salvaged_and_resumed() {
     // F-09
     let bench = Bench::with(250);
-    bench.service.core().faults().add(Rule::new(Action::Stall).after(1).always());
+    bench.service.core().faults().add(Rule::new(Action::Stall).skip_first(1).always());
     let mut child = bench.start(&["--concurrency", "1"]);
     bench.until_asked(2);
     child.kill().unwrap();
@@ -122,8 +122,9 @@ fn the_doctor_sends_one_email_twice_and_compares_the_ids() {
     let stderr = bench.bulk(&["doctor"]).fails(2);
     assert!(stderr.contains("missing: --from"), "{stderr}");
     // A service that forgets the key between the requests.
-    let forgets = idempost_reference_server::faults::Action::answer(200, r#"{"data":[{"id":"another"}]}"#);
-    bench.service.core().faults().add(idempost_reference_server::faults::Rule::new(forgets).after(1));
+    let forgets =
+        idempost_reference_server::faults::Action::http_response(200, r#"{"data":[{"id":"another"}]}"#);
+    bench.service.core().faults().add(idempost_reference_server::faults::Rule::new(forgets).skip_first(1));
     let ran = bench.bulk(&["doctor", "--from", "hi@acme.test", "--to", "me@acme.test", "--json"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.stdout.contains(r#""honored":false"#), "{ran:?}");

@@ -110,7 +110,7 @@ fn a_stopped_process_keeps_its_lock_and_the_session() {
 /// A login whose refresh lost its response: for a minute the refresh token isn't sent again.
 fn lost() -> Setup {
     let setup = Setup::expired();
-    setup.on_token(Action::answer(500, "oops"));
+    setup.on_token(Action::http_response(500, "oops"));
     setup.idempost.run(&super::CALL).fails(7);
     assert!(setup.is_pending());
     setup

@@ -250,7 +250,7 @@ const BY_PREFIX: &[(&str, Kind)] = &[
 ];
 
 /// Returns the sources that identify a feature.
-pub(super) fn detected_by(feature: &'static str) -> Vec<(Kind, &'static str)> {
+pub(super) fn sources_of(feature: &'static str) -> Vec<(Kind, &'static str)> {
     if let Some((_, kind, names)) = BY_NAME.iter().find(|(name, ..)| *name == feature) {
         return names.iter().map(|name| (*kind, *name)).collect();
     }
@@ -288,14 +288,14 @@ mod tests {
 
     #[test]
     fn names_describe_features_unless_the_table_does() {
-        assert_eq!(detected_by("css-align-items"), [(Property, "align-items")]);
-        assert_eq!(detected_by("css-at-font-face"), [(Kind::AtRule, "font-face")]);
-        assert_eq!(detected_by("css-unit-rem"), [(Kind::Unit, "rem")]);
-        assert_eq!(detected_by("css-function-clamp"), [(Function, "clamp")]);
-        assert_eq!(detected_by("css-pseudo-class-nth-child"), [(Kind::PseudoClass, "nth-child")]);
-        assert_eq!(detected_by("html-aria-label"), [(Attribute, "aria-label")]);
-        assert_eq!(detected_by("html-video"), [(Element, "video")]);
-        assert_eq!(detected_by("image-png"), [(Image, "png")]);
+        assert_eq!(sources_of("css-align-items"), [(Property, "align-items")]);
+        assert_eq!(sources_of("css-at-font-face"), [(Kind::AtRule, "font-face")]);
+        assert_eq!(sources_of("css-unit-rem"), [(Kind::Unit, "rem")]);
+        assert_eq!(sources_of("css-function-clamp"), [(Function, "clamp")]);
+        assert_eq!(sources_of("css-pseudo-class-nth-child"), [(Kind::PseudoClass, "nth-child")]);
+        assert_eq!(sources_of("html-aria-label"), [(Attribute, "aria-label")]);
+        assert_eq!(sources_of("html-video"), [(Element, "video")]);
+        assert_eq!(sources_of("image-png"), [(Image, "png")]);
         assert!(BY_NAME.is_sorted_by_key(|(name, ..)| *name));
     }
 }

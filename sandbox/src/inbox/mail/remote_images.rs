@@ -30,7 +30,7 @@ pub(in crate::inbox) struct RemoteImages {
 pub(in crate::inbox) fn list(html: &str, max: usize) -> RemoteImages {
     let mut known = HashSet::new();
     let mut urls = Vec::new();
-    references(html, |_, url| {
+    find_references(html, |_, url| {
         if !known.contains(url.as_str()) {
             known.insert(url.as_str().to_owned());
             if urls.len() < max {
@@ -45,7 +45,7 @@ pub(in crate::inbox) fn list(html: &str, max: usize) -> RemoteImages {
 pub(in crate::inbox) fn embed<'a>(html: &'a str, loaded: &LoadedImages) -> Cow<'a, str> {
     let mut page = String::new();
     let (mut end, mut left) = (0, MAX_EMBEDDED);
-    references(html, |range, url| {
+    find_references(html, |range, url| {
         let Some(Ok(image)) = loaded.get(&url) else { return };
         let size = "data:;base64,".len() + image.kind.len() + image.bytes.len().div_ceil(3) * 4;
         let Some(rest) = left.checked_sub(size) else { return };
@@ -65,9 +65,9 @@ pub(in crate::inbox) fn embed<'a>(html: &'a str, loaded: &LoadedImages) -> Cow<'
 }
 
 /// Calls `found` with every reference to a remote image: its range in the source, and its URL.
-fn references(html: &str, mut found: impl FnMut(Range<usize>, Url)) {
+fn find_references(html: &str, mut found: impl FnMut(Range<usize>, Url)) {
     let mut found = |range: Range<usize>| {
-        if let Some(url) = remote(&html[range.clone()]) {
+        if let Some(url) = remote_url(&html[range.clone()]) {
             found(range, url);
         }
     };
@@ -75,16 +75,16 @@ fn references(html: &str, mut found: impl FnMut(Range<usize>, Url)) {
         Event::Start(tag) => {
             for attribute in tag.attributes() {
                 let value = attribute.place.clone();
-                match reference(tag, &attribute.name) {
+                match find_reference(tag, &attribute.name) {
                     Some(Reference::Url) => found(value),
-                    Some(Reference::Candidates) => candidates(html, value, &mut found),
-                    Some(Reference::Style) => style(html, value, &mut found),
+                    Some(Reference::Candidates) => find_candidates(html, value, &mut found),
+                    Some(Reference::Style) => find_css_urls(html, value, &mut found),
                     None => {}
                 }
             }
         }
         Event::Text(text) if text.raw == Some("style") => {
-            style(html, text.offset..text.offset + text.source.len(), &mut found);
+            find_css_urls(html, text.offset..text.offset + text.source.len(), &mut found);
         }
         _ => {}
     });
@@ -97,7 +97,7 @@ enum Reference {
     Style,
 }
 
-fn reference(tag: &Tag<'_>, attribute: &str) -> Option<Reference> {
+fn find_reference(tag: &Tag<'_>, attribute: &str) -> Option<Reference> {
     match (tag.name, attribute) {
         (_, "style") => Some(Reference::Style),
         (_, "background") | ("video", "poster") | ("img" | "input", "src") => Some(Reference::Url),
@@ -107,7 +107,7 @@ fn reference(tag: &Tag<'_>, attribute: &str) -> Option<Reference> {
 }
 
 /// Finds the URLs in a `srcset`.
-fn candidates(html: &str, value: Range<usize>, found: &mut impl FnMut(Range<usize>)) {
+fn find_candidates(html: &str, value: Range<usize>, found: &mut impl FnMut(Range<usize>)) {
     let mut at = value.start;
     loop {
         let rest = &html[at..value.end];
@@ -128,7 +128,7 @@ fn candidates(html: &str, value: Range<usize>, found: &mut impl FnMut(Range<usiz
 }
 
 /// Finds the URLs in `url(…)`.
-fn style(html: &str, css: Range<usize>, found: &mut impl FnMut(Range<usize>)) {
+fn find_css_urls(html: &str, css: Range<usize>, found: &mut impl FnMut(Range<usize>)) {
     /// In a style attribute, quotes may be written as character references.
     const QUOTES: [&str; 8] = ["\"", "'", "&quot;", "&#34;", "&#x22;", "&apos;", "&#39;", "&#x27;"];
     let mut at = css.start;
@@ -166,13 +166,13 @@ fn style(html: &str, css: Range<usize>, found: &mut impl FnMut(Range<usize>)) {
 }
 
 /// Returns the URL in an attribute's source, if it is remote. A URL without a scheme uses HTTPS.
-fn remote(source: &str) -> Option<Url> {
+fn remote_url(source: &str) -> Option<Url> {
     let source = source.trim_ascii();
     let starts = |with: &str| source.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
     if source.len() > MAX_URL || !["http:", "https:", "//"].into_iter().any(starts) {
         return None;
     }
-    let text = decoded(source);
+    let text = decode_references(source);
     let text = if text.starts_with("//") { Cow::Owned(format!("https:{text}")) } else { text };
     let mut url = Url::parse(&text).ok()?;
     url.set_fragment(None);
@@ -181,7 +181,7 @@ fn remote(source: &str) -> Option<Url> {
 
 /// Replaces the character references in a part of an attribute's value. Only references to markup characters are replaced, since URLs contain no
 /// others.
-fn decoded(value: &str) -> Cow<'_, str> {
+fn decode_references(value: &str) -> Cow<'_, str> {
     let Some(first) = value.find('&') else { return Cow::Borrowed(value) };
     let (before, mut rest) = value.split_at(first);
     let mut text = before.to_owned();
@@ -190,7 +190,7 @@ fn decoded(value: &str) -> Cow<'_, str> {
         rest = &rest[at..];
         // The longest reference is `&#x10ffff;`.
         let end = rest.bytes().take(10).position(|byte| byte == b';');
-        if let Some((char, end)) = end.and_then(|end| Some((character(&rest[1..end])?, end))) {
+        if let Some((char, end)) = end.and_then(|end| Some((decode_entity(&rest[1..end])?, end))) {
             text.push(char);
             rest = &rest[end + 1..];
         } else {
@@ -202,7 +202,7 @@ fn decoded(value: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-fn character(name: &str) -> Option<char> {
+fn decode_entity(name: &str) -> Option<char> {
     Some(match name {
         "amp" => '&',
         "quot" => '"',
@@ -381,7 +381,7 @@ mod tests {
             ("é&amp;é", "é&é"),
             ("", ""),
         ] {
-            assert_eq!(decoded(value), text, "{value}");
+            assert_eq!(decode_references(value), text, "{value}");
         }
     }
 }

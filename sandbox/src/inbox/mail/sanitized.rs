@@ -13,12 +13,12 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, header};
 
 use idempost_reference_server::content::html::{Event, walk};
-use idempost_reference_server::content::inline_images::{Embedded, Pictures, References};
+use idempost_reference_server::content::inline_images::{Embedded, InlineImages, References};
 use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::query::Parameters;
 
 /// The maximum total size of embedded images, in bytes; further ones are omitted.
-const MAX_PICTURES: usize = 32 << 20;
+const MAX_IMAGE_BYTES: usize = 32 << 20;
 /// The number of replacements between checks for a disconnected client.
 const CHECK_INTERVAL: usize = 1 << 10;
 /// Elements renamed to unknown ones. The policy already prevents all of them from showing anything, except for SVG animations.
@@ -63,18 +63,18 @@ pub(in crate::inbox) enum Colors {
 
 impl Colors {
     /// Reads `?colors=inverted`.
-    pub(in crate::inbox) fn of(query: Option<&str>) -> Self {
-        let is_inverted = Parameters::of(query).text("colors") == Some("inverted");
+    pub(in crate::inbox) fn from_query(query: Option<&str>) -> Self {
+        let is_inverted = Parameters::new(query).text("colors") == Some("inverted");
         if is_inverted { Self::Inverted } else { Self::Own }
     }
 }
 
 /// Renders the document, in time and space linear in the size of the HTML. `pictures` is called once, if the HTML refers to any picture as `cid:…`.
 /// Returns `None` if the client disconnects in the meantime.
-pub(in crate::inbox) fn document(
+pub(in crate::inbox) fn render_document(
     html: &str,
     colors: Colors,
-    pictures: impl FnOnce() -> Pictures,
+    pictures: impl FnOnce() -> InlineImages,
     canceled: &Cancellation,
 ) -> Option<String> {
     let (before, mut rest) = html.split_at(end_of_doctype(html));
@@ -87,8 +87,8 @@ pub(in crate::inbox) fn document(
     if colors == Colors::Inverted {
         page.push_str(INVERTED);
     }
-    let mut embedded = Embedded::new(pictures, MAX_PICTURES);
-    let mut references = References::of(rest);
+    let mut embedded = Embedded::new(pictures, MAX_IMAGE_BYTES);
+    let mut references = References::from_text(rest);
     for step in 0_usize.. {
         if step.is_multiple_of(CHECK_INTERVAL) && canceled.is_canceled() {
             return None;
@@ -96,16 +96,16 @@ pub(in crate::inbox) fn document(
         let Some(at) = rest.find(['<', 'c', 'C', 'h', 'H']) else { break };
         let (text, found) = rest.split_at(at);
         page.push_str(text);
-        let taken = if let Some(name) = renamed(found) {
+        let taken = if let Some(name) = replacement_name(found) {
             page.push_str("<x-");
             page.push_str(name);
             1 + name.len()
-        } else if let Some(length) = link(&page, found) {
+        } else if let Some(length) = link_len(&page, found) {
             // Unquoted, since it may be inside quotes; before the original attribute, since the first of two takes effect.
             page.push_str(" href=# data-to=");
             length
         } else if let Some((reference, id)) = references.content_id(found) {
-            match embedded.picture(&id) {
+            match embedded.data_uri(&id) {
                 Some(picture) => page.push_str(&picture),
                 None => page.push_str(reference),
             }
@@ -126,7 +126,7 @@ fn color_schemes(html: &str) -> Option<String> {
     walk(html, &mut |event| {
         if let Event::Start(tag) = event
             && tag.name == "meta"
-            && tag.is("name", "color-scheme")
+            && tag.has_attribute_value("name", "color-scheme")
             && schemes.is_none()
         {
             schemes = tag.get("content").and_then(valid_schemes);
@@ -158,7 +158,7 @@ fn end_of_doctype(html: &str) -> usize {
 }
 
 /// Returns the name of the element that starts here, if it must be renamed.
-fn renamed(tag: &str) -> Option<&str> {
+fn replacement_name(tag: &str) -> Option<&str> {
     let name = tag.strip_prefix('<')?;
     RENAMED.iter().find_map(|renamed| {
         let found = name.get(..renamed.len()).filter(|found| found.eq_ignore_ascii_case(renamed))?;
@@ -169,7 +169,7 @@ fn renamed(tag: &str) -> Option<&str> {
 }
 
 /// Returns the length of the `href=` or `xlink:href=` that starts here, if it is the attribute of an external link.
-fn link(before: &str, text: &str) -> Option<usize> {
+fn link_len(before: &str, text: &str) -> Option<usize> {
     let name = text.get(..4).filter(|name| name.eq_ignore_ascii_case("href"))?;
     let space = |char: char| char.is_ascii_whitespace();
     if !before.ends_with(|char: char| space(char) || matches!(char, '/' | '"' | '\'' | ':')) {
@@ -208,7 +208,7 @@ mod tests {
 
     fn shown(html: &str, id: &str, kind: &str, bytes: Bytes) -> String {
         let files = HashMap::from([(id.to_owned(), (kind.to_owned(), bytes))]);
-        document(html, Colors::Own, || files, &Cancellation::default()).unwrap()
+        render_document(html, Colors::Own, || files, &Cancellation::default()).unwrap()
     }
 
     fn sanitized(html: &str) -> String {
@@ -297,7 +297,7 @@ mod tests {
     fn cost(html: &str, files: usize) -> std::time::Duration {
         let picture = |number| (format!("f{number}"), ("image/png".to_owned(), Bytes::from_static(b"abc")));
         let files: HashMap<_, _> = (0..files).map(picture).collect();
-        cpu_time(|| assert!(document(html, Colors::Own, || files, &Cancellation::default()).is_some()))
+        cpu_time(|| assert!(render_document(html, Colors::Own, || files, &Cancellation::default()).is_some()))
     }
 
     #[test]
@@ -346,7 +346,7 @@ mod tests {
             drop(gone);
             HashMap::new()
         };
-        assert_eq!(document(&html, Colors::Own, files, &canceled), None);
+        assert_eq!(render_document(&html, Colors::Own, files, &canceled), None);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use uuid::Uuid;
 
 use super::messages::VERSION;
-use super::summary::{by_id, counts, summary};
+use super::summary::{counts, find_by_id, summary};
 use super::websocket;
 use idempost_reference_server::reply::Reply;
 use idempost_reference_server::route::AccountCall;
@@ -45,7 +45,7 @@ pub(super) fn handshake(call: &AccountCall<'_>) -> Result<Reply, Problem> {
     let key = headers.get(header::SEC_WEBSOCKET_KEY);
     let key = key.filter(|_| has(header::UPGRADE, "websocket") && has(header::CONNECTION, "upgrade"));
     let Some(key) = key.filter(|_| has(header::SEC_WEBSOCKET_VERSION, "13")) else {
-        return Err(Problem::unreadable("This route is a websocket (RFC 6455, version 13)."));
+        return Err(Problem::bad_request("This route is a websocket (RFC 6455, version 13)."));
     };
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
@@ -106,7 +106,7 @@ impl Events {
         };
         let own = events.iter().filter(|event| event.tenant.as_ref().is_none_or(|name| *name == self.tenant));
         let (total, unread) = counts(&tenant);
-        let mail = |id: Uuid| by_id(&tenant, &id.to_string()).as_ref().map(summary);
+        let mail = |id: Uuid| find_by_id(&tenant, &id.to_string()).as_ref().map(summary);
         let reload = if total == 0 { "truncate" } else { "prune" };
         let mut messages: Vec<_> = own
             .filter_map(|event| {

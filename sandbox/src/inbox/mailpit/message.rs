@@ -11,42 +11,42 @@ use serde_json::{Value, json};
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
-use super::summary::{address, by_id, is_unread, people, stored_at};
+use super::summary::{common_fields, find_by_id, is_unread, split_address, stored_at};
 use super::{json as answer, messages};
-use crate::inbox::mail::{MailView, inert};
-use crate::inbox::messages::unfolded;
+use crate::inbox::mail::{MailView, inert_response};
+use crate::inbox::messages::unfold_header;
 use idempost_reference_server::mime;
 use idempost_reference_server::model::received::read_contents;
 use idempost_reference_server::route::AccountCall;
-use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::problem::Problem;
-use idempost_reference_server::wire::timestamp::iso;
+use idempost_reference_server::wire::timestamp::to_iso;
 
 /// `GET /api/v1/message/{id}`
-pub(super) fn show(call: &AccountCall<'_>, id: &str) -> Answer {
+pub(super) fn show(call: &AccountCall<'_>, id: &str) -> HandlerResult {
     let mail = find(call, id)?;
     let source = mail.source()?;
     let headers = mime::headers(&source);
     let header = |name: &str| {
         let value = headers.as_ref().and_then(|message| message.header_raw(name));
-        value.map(unfolded).unwrap_or_default()
+        value.map(unfold_header).unwrap_or_default()
     };
     let date =
         headers.as_ref().and_then(|message| Timestamp::from_second(message.date()?.to_timestamp()).ok());
     let sender = match &mail {
-        MailView::Sent(mail) => address(mail.from()).1,
+        MailView::Sent(mail) => split_address(mail.from()).1,
         MailView::Received(mail) => mail.from.clone(),
         MailView::Unsent(_) => String::new(),
     };
     let return_path = Some(header("Return-Path")).filter(|path| !path.is_empty());
-    let mut details = people(&mail, headers.as_ref());
+    let mut details = common_fields(&mail, headers.as_ref());
     let (inline, attachments): (Vec<_>, Vec<_>) = parts(&source).into_iter().partition(|(inline, _)| *inline);
     let listed = |parts: Vec<(bool, Value)>| parts.into_iter().map(|(_, part)| part).collect::<Vec<_>>();
     for (name, value) in [
         ("Read", (!is_unread(&mail)).into()),
         ("ReturnPath", return_path.map_or(sender, |path| path.trim_matches(['<', '>']).to_owned()).into()),
         ("ListUnsubscribe", unsubscribe(&header("List-Unsubscribe"), &header("List-Unsubscribe-Post"))),
-        ("Date", iso(date.unwrap_or_else(|| stored_at(&mail))).into()),
+        ("Date", to_iso(date.unwrap_or_else(|| stored_at(&mail))).into()),
         ("Text", mail.text().unwrap_or_default().into()),
         ("HTML", mail.html().unwrap_or_default().into()),
         ("Size", source.len().into()),
@@ -59,34 +59,34 @@ pub(super) fn show(call: &AccountCall<'_>, id: &str) -> Answer {
 }
 
 /// `GET /api/v1/message/{id}/headers`
-pub(super) fn headers(call: &AccountCall<'_>, id: &str) -> Answer {
+pub(super) fn headers(call: &AccountCall<'_>, id: &str) -> HandlerResult {
     let source = find(call, id)?.source()?;
     let mut headers = BTreeMap::<String, Vec<String>>::new();
     let parsed = mime::headers(&source);
     for (name, value) in parsed.iter().flat_map(Message::headers_raw) {
-        headers.entry(canonical(name)).or_default().push(unfolded(value));
+        headers.entry(canonical_name(name)).or_default().push(unfold_header(value));
     }
     Ok(answer(&json!(headers)))
 }
 
 /// `GET /api/v1/message/{id}/raw`; with `dl=1` as a download.
-pub(super) fn source(call: &AccountCall<'_>, id: &str) -> Answer {
+pub(super) fn source(call: &AccountCall<'_>, id: &str) -> HandlerResult {
     let mail = find(call, id)?;
     if call.query().unwrap_or_default().split('&').any(|pair| pair == "dl=1") {
         return mail.download();
     }
-    Ok(inert(mail.source()?, HeaderValue::from_static("text/plain; charset=utf-8")))
+    Ok(inert_response(mail.source()?, HeaderValue::from_static("text/plain; charset=utf-8")))
 }
 
 /// `GET /api/v1/message/{id}/part/{part}`: a file, which browsers save instead of showing it.
-pub(super) fn part(call: &AccountCall<'_>, id: &str, part: &str) -> Answer {
+pub(super) fn part(call: &AccountCall<'_>, id: &str, part: &str) -> HandlerResult {
     let index = part.parse::<usize>().ok().and_then(|part| part.checked_sub(1));
     let index = index.ok_or_else(|| Problem::not_found("404 page not found"))?;
     find(call, id)?.file(&index.to_string(), None)
 }
 
 /// `GET /view/{file}`: a message's HTML or text; without an extension, redirects to the message on the inbox page.
-pub(super) fn view(call: &AccountCall<'_>, file: &str) -> Answer {
+pub(super) fn view(call: &AccountCall<'_>, file: &str) -> HandlerResult {
     match file.rsplit_once('.') {
         None => {
             let mail = find(call, file)?;
@@ -109,13 +109,13 @@ pub(super) fn view(call: &AccountCall<'_>, file: &str) -> Answer {
 }
 
 /// Returns the HTML, isolated as on the inbox page.
-fn html(call: &AccountCall<'_>, id: &str) -> Answer {
-    find(call, id)?.html_document(&call.canceled())
+fn html(call: &AccountCall<'_>, id: &str) -> HandlerResult {
+    find(call, id)?.html_document(&call.cancellation())
 }
 
-fn text(call: &AccountCall<'_>, id: &str) -> Answer {
+fn text(call: &AccountCall<'_>, id: &str) -> HandlerResult {
     let mail = find(call, id)?;
-    let mut response = inert(
+    let mut response = inert_response(
         Bytes::from(mail.text().unwrap_or_default().into_owned()),
         HeaderValue::from_static("text/plain; charset=utf-8"),
     );
@@ -129,7 +129,7 @@ fn find(call: &AccountCall<'_>, id: &str) -> Result<MailView, Problem> {
     if id == "latest" {
         return messages::latest(call)?.ok_or_else(missing);
     }
-    by_id(&call.tenant, id).ok_or_else(missing)
+    find_by_id(&call.tenant, id).ok_or_else(missing)
 }
 
 /// Returns a message's files, and whether each is inline.
@@ -143,9 +143,9 @@ fn parts(source: &Bytes) -> Vec<(bool, Value)> {
             "ContentID": part.content_id.unwrap_or_default(),
             "Size": content.len(),
             "Checksums": {
-                "MD5": hex::<Md5>(&content),
-                "SHA1": hex::<Sha1>(&content),
-                "SHA256": hex::<Sha256>(&content),
+                "MD5": hex_digest::<Md5>(&content),
+                "SHA1": hex_digest::<Sha1>(&content),
+                "SHA256": hex_digest::<Sha256>(&content),
             },
         });
         (part.inline, details)
@@ -153,7 +153,7 @@ fn parts(source: &Bytes) -> Vec<(bool, Value)> {
     shown.collect()
 }
 
-fn hex<D: Digest>(content: &[u8]) -> String {
+fn hex_digest<D: Digest>(content: &[u8]) -> String {
     D::digest(content).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
@@ -163,7 +163,7 @@ fn unsubscribe(header: &str, post: &str) -> Value {
 }
 
 /// Returns a header name in Go's spelling, such as `Message-Id`.
-fn canonical(name: &str) -> String {
+fn canonical_name(name: &str) -> String {
     let words = name.split('-').map(|word| {
         let (first, rest) = word.split_at_checked(1).unwrap_or((word, ""));
         format!("{}{}", first.to_ascii_uppercase(), rest.to_ascii_lowercase())

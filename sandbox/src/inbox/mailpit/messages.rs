@@ -10,17 +10,17 @@ use serde_json::{Value, json};
 use url::form_urlencoded;
 use uuid::Uuid;
 
-use super::summary::{by_id, counts, is_unread, stored_at, summary, tags as tags_of};
+use super::summary::{counts, find_by_id, is_unread, stored_at, summary, tags as tags_of};
 use super::{json as answer, ok};
 use crate::inbox::mail::MailView;
-use crate::inbox::mutations::matching;
+use crate::inbox::mutations::matching_ids;
 use crate::inbox::search::{Search, Searchable};
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::mails::{self, Folder};
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::mails::{Mails, StoredMail};
-use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::problem::Problem;
 use idempost_reference_server::wire::query::Parameters;
@@ -69,23 +69,23 @@ pub(super) fn tags(call: &AccountCall<'_>) -> Response<Bytes> {
 }
 
 /// `GET /api/v1/messages`
-pub(super) fn index(call: &AccountCall<'_>) -> Answer {
-    let (start, limit) = window(call.query().unwrap_or_default());
-    let newest = newest(&call.tenant, start.saturating_add(limit));
+pub(super) fn index(call: &AccountCall<'_>) -> HandlerResult {
+    let (start, limit) = parse_window(call.query().unwrap_or_default());
+    let newest = newest_messages(&call.tenant, start.saturating_add(limit));
     let (total, unread) = counts(&call.tenant);
     page(call, &newest, start, limit, (total, unread))
 }
 
 /// `GET /api/v1/search`
-pub(super) fn search(call: &AccountCall<'_>) -> Answer {
-    let (start, limit) = window(call.query().unwrap_or_default());
-    let found = found(&call.tenant, &searched(call)?, &call.canceled())?;
+pub(super) fn search(call: &AccountCall<'_>) -> HandlerResult {
+    let (start, limit) = parse_window(call.query().unwrap_or_default());
+    let found = search_messages(&call.tenant, &parse_search(call)?, &call.cancellation())?;
     let unread = found.iter().filter(|mail| is_unread(mail)).count();
     page(call, &found, start, limit, (found.len(), unread))
 }
 
 /// `PUT /api/v1/messages`: marks the messages in `IDs`, those matching `Search`, or all.
-pub(super) fn mark(call: &AccountCall<'_>) -> Answer {
+pub(super) fn mark(call: &AccountCall<'_>) -> HandlerResult {
     let body = Body::read(call.request)?;
     if !body.ids.is_empty() && !body.search.is_empty() {
         return Err(Problem::validation("You may specify either IDs or a search query, not both"));
@@ -93,7 +93,7 @@ pub(super) fn mark(call: &AccountCall<'_>) -> Answer {
     let search = if body.search.is_empty() {
         Search::default()
     } else {
-        Search::of_mailpit(&body.search, call.now())?
+        Search::from_mailpit_query(&body.search, call.now())?
     };
     for (folder, ids) in select(call, &body.ids, &search)? {
         mails::mark(call.state, &call.tenant, folder, &ids, !body.read);
@@ -102,17 +102,17 @@ pub(super) fn mark(call: &AccountCall<'_>) -> Answer {
 }
 
 /// `DELETE /api/v1/messages`: deletes the messages in `IDs`, or all.
-pub(super) fn delete(call: &AccountCall<'_>) -> Answer {
+pub(super) fn delete(call: &AccountCall<'_>) -> HandlerResult {
     let body = Body::read(call.request)?;
     delete_selected(call, &body.ids, &Search::default())
 }
 
 /// `DELETE /api/v1/search`
-pub(super) fn delete_found(call: &AccountCall<'_>) -> Answer {
-    delete_selected(call, &[], &searched(call)?)
+pub(super) fn delete_found(call: &AccountCall<'_>) -> HandlerResult {
+    delete_selected(call, &[], &parse_search(call)?)
 }
 
-fn delete_selected(call: &AccountCall<'_>, ids: &[String], search: &Search) -> Answer {
+fn delete_selected(call: &AccountCall<'_>, ids: &[String], search: &Search) -> HandlerResult {
     for (folder, ids) in select(call, ids, search)? {
         mails::delete(call.state, &call.tenant, folder, &ids);
     }
@@ -126,14 +126,14 @@ fn select(
     search: &Search,
 ) -> Result<[(Folder, Vec<Uuid>); 2], Problem> {
     let (sent, received) = if ids.is_empty() {
-        let (tenant, canceled) = (&call.tenant, call.canceled());
+        let (tenant, canceled) = (&call.tenant, call.cancellation());
         (
-            matching(tenant, &tenant.captured, search, &canceled)?,
-            matching(tenant, &tenant.received, search, &canceled)?,
+            matching_ids(tenant, &tenant.captured, search, &canceled)?,
+            matching_ids(tenant, &tenant.received, search, &canceled)?,
         )
     } else {
         let (mut sent, mut received) = (Vec::new(), Vec::new());
-        for mail in ids.iter().filter_map(|id| by_id(&call.tenant, id)) {
+        for mail in ids.iter().filter_map(|id| find_by_id(&call.tenant, id)) {
             match mail {
                 MailView::Sent(mail) => sent.push(mail.id),
                 MailView::Received(mail) => received.push(mail.id),
@@ -148,9 +148,9 @@ fn select(
 /// Returns the newest message, or the newest that matches `query`.
 pub(super) fn latest(call: &AccountCall<'_>) -> Result<Option<MailView>, Problem> {
     if parameter(call.query().unwrap_or_default(), "query").is_none() {
-        return Ok(newest(&call.tenant, 1).into_iter().next());
+        return Ok(newest_messages(&call.tenant, 1).into_iter().next());
     }
-    Ok(found(&call.tenant, &searched(call)?, &call.canceled())?.into_iter().next())
+    Ok(search_messages(&call.tenant, &parse_search(call)?, &call.cancellation())?.into_iter().next())
 }
 
 /// Returns a page of these messages, with the total number of matches and how many of them are unread.
@@ -160,9 +160,9 @@ fn page(
     start: usize,
     limit: usize,
     matching: (usize, usize),
-) -> Answer {
+) -> HandlerResult {
     let (total, unread) = counts(&call.tenant);
-    let canceled = call.canceled();
+    let canceled = call.cancellation();
     let shown = mails.iter().skip(start).take(limit).take_while(|_| !canceled.is_canceled());
     let shown: Vec<_> = shown.map(summary).collect();
     canceled.check()?;
@@ -179,21 +179,25 @@ fn page(
 }
 
 /// Returns the newest messages of both folders together, newest first.
-fn newest(tenant: &Tenant, number: usize) -> Vec<MailView> {
+fn newest_messages(tenant: &Tenant, number: usize) -> Vec<MailView> {
     let sent: Vec<_> = lock(&tenant.captured).newest_first().take(number).cloned().collect();
     let received: Vec<_> = lock(&tenant.received).newest_first().take(number).cloned().collect();
-    merged(sent.into_iter().map(MailView::Sent), received.into_iter().map(MailView::Received))
+    merge(sent.into_iter().map(MailView::Sent), received.into_iter().map(MailView::Received))
 }
 
 /// Returns all matching messages, newest first. The search runs without a lock.
-fn found(tenant: &Tenant, search: &Search, canceled: &Cancellation) -> Result<Vec<MailView>, Problem> {
-    let sent = found_in(tenant, &tenant.captured, search, canceled);
-    let received = found_in(tenant, &tenant.received, search, canceled);
+fn search_messages(
+    tenant: &Tenant,
+    search: &Search,
+    canceled: &Cancellation,
+) -> Result<Vec<MailView>, Problem> {
+    let sent = search_folder(tenant, &tenant.captured, search, canceled);
+    let received = search_folder(tenant, &tenant.received, search, canceled);
     canceled.check()?;
-    Ok(merged(sent.into_iter().map(MailView::Sent), received.into_iter().map(MailView::Received)))
+    Ok(merge(sent.into_iter().map(MailView::Sent), received.into_iter().map(MailView::Received)))
 }
 
-fn found_in<T: StoredMail + Searchable>(
+fn search_folder<T: StoredMail + Searchable>(
     tenant: &Tenant,
     mails: &Mutex<Mails<T>>,
     search: &Search,
@@ -205,7 +209,7 @@ fn found_in<T: StoredMail + Searchable>(
     all
 }
 
-fn merged(one: impl Iterator<Item = MailView>, other: impl Iterator<Item = MailView>) -> Vec<MailView> {
+fn merge(one: impl Iterator<Item = MailView>, other: impl Iterator<Item = MailView>) -> Vec<MailView> {
     let mut all: Vec<_> = one.chain(other).collect();
     all.sort_by_key(|mail| Reverse(stored_at(mail)));
     all
@@ -222,23 +226,23 @@ fn tag_counts(tenant: &Tenant) -> BTreeMap<String, usize> {
 }
 
 /// Reads `start` and `limit`; as in Mailpit, invalid values are ignored.
-fn window(query: &str) -> (usize, usize) {
+fn parse_window(query: &str) -> (usize, usize) {
     let number = |name| parameter(query, name).and_then(|text| text.parse().ok());
     (number("start").unwrap_or(0), number("limit").unwrap_or(LIMIT))
 }
 
 fn parameter(query: &str, name: &str) -> Option<String> {
-    Parameters::of(Some(query))
+    Parameters::new(Some(query))
         .text(name)
         .map(|value| value.trim().to_owned())
         .filter(|value| !value.is_empty())
 }
 
 /// Reads the search in `query`, which is required: without it, a deletion would delete all messages.
-fn searched(call: &AccountCall<'_>) -> Result<Search, Problem> {
+fn parse_search(call: &AccountCall<'_>) -> Result<Search, Problem> {
     let search = parameter(call.query().unwrap_or_default(), "query")
         .ok_or_else(|| Problem::validation("Error: no search query"))?;
-    Search::of_mailpit(&search, call.now())
+    Search::from_mailpit_query(&search, call.now())
 }
 
 /// The body of a change. Mailpit ignores the case of field names; the PyPI package `mailpit-api-client` sends form data.
@@ -267,7 +271,7 @@ impl Body {
                 }
             }
         } else {
-            let invalid = |what: &str| Problem::unreadable(format!("The body must be {what}."));
+            let invalid = |what: &str| Problem::bad_request(format!("The body must be {what}."));
             let read: BTreeMap<String, Value> =
                 serde_json::from_slice(request.body()).map_err(|_| invalid("a JSON object"))?;
             for (name, value) in read {

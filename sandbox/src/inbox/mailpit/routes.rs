@@ -1,37 +1,37 @@
 //! The route table of Mailpit's API, with every column that [`route`](idempost_reference_server::route) declares: one line per route.
 
-use crate::inbox::mailpit::{events, message, messages, ok, refused, send};
+use crate::inbox::mailpit::{error_response, events, message, messages, ok, send};
 use idempost_reference_server::route::Handler::{Account, Later, Open};
 #[allow(clippy::wildcard_imports, reason = "the values of the columns")]
 use idempost_reference_server::route::columns::*;
-use idempost_reference_server::route::{Area, Route, Table, own};
+use idempost_reference_server::route::{Area, Route, Table, own_route};
 
 /// Mailpit's API. Its clients have no notion of accounts.
 pub(crate) const TABLE: Table = Table {
     area: Area::Own,
     prefixes: &["/api/v1/", "/view/"],
-    errors: refused,
+    errors: error_response,
     anonymous: true,
     routes: ROUTES,
 };
 
 #[rustfmt::skip] // One line per route.
 const ROUTES: &[Route] = &[
-    own(GET, "/livez", OPEN, READS, QUICK, JSON, "Whether the sandbox serves, for clients of Mailpit", Open(|_| Ok(ok()))),
-    own(GET, "/readyz", OPEN, READS, QUICK, JSON, "The same", Open(|_| Ok(ok()))),
-    own(GET, "/api/events", FULL, READS, SLOW, JSON, "A websocket with events about the account", Later(events::handshake)),
-    own(GET, "/api/v1/info", FULL, READS, SLOW, JSON, "The numbers of messages", Account(|call| Ok(messages::info(call)))),
-    own(GET, "/api/v1/webui", FULL, READS, SLOW, JSON, "The settings of a page of Mailpit", Account(|_| Ok(messages::page_settings()))),
-    own(GET, "/api/v1/tags", FULL, READS, SLOW, JSON, "The tags of all messages", Account(|call| Ok(messages::tags(call)))),
-    own(GET, "/api/v1/messages", FULL, READS, SLOW, JSON, "Messages, newest first", Account(messages::index)),
-    own(PUT, "/api/v1/messages", FULL, CHANGES, SLOW, ANY, "Marks messages as read or unread", Account(messages::mark)),
-    own(DELETE, "/api/v1/messages", FULL, CHANGES, SLOW, ANY, "Deletes messages", Account(messages::delete)),
-    own(GET, "/api/v1/search", FULL, READS, SLOW, JSON, "Messages that match, newest first", Account(messages::search)),
-    own(DELETE, "/api/v1/search", FULL, CHANGES, SLOW, ANY, "Deletes messages that match", Account(messages::delete_found)),
-    own(GET, "/api/v1/message/{id}", FULL, READS, SLOW, JSON, "A message", Account(|call| message::show(call, call.parameter(0)))),
-    own(GET, "/api/v1/message/{id}/headers", FULL, READS, SLOW, JSON, "The headers of a message", Account(|call| message::headers(call, call.parameter(0)))),
-    own(GET, "/api/v1/message/{id}/raw", FULL, READS, SLOW, JSON, "The source of a message", Account(|call| message::source(call, call.parameter(0)))),
-    own(GET, "/api/v1/message/{id}/part/{part}", FULL, READS, SLOW, JSON, "A file of a message", Account(|call| message::part(call, call.parameter(0), call.parameter(1)))),
-    own(GET, "/view/{file}", FULL, READS, SLOW, JSON, "A message as an isolated document (ID.html) or as text (ID.txt)", Account(|call| message::view(call, call.parameter(0)))),
-    own(POST, "/api/v1/send", FULL, CHANGES, SLOW, JSON, "Sends an email", Account(|call| Ok(send::answer(call)))),
+    own_route(GET, "/livez", OPEN, READS, QUICK, JSON, "Whether the sandbox serves, for clients of Mailpit", Open(|_| Ok(ok()))),
+    own_route(GET, "/readyz", OPEN, READS, QUICK, JSON, "The same", Open(|_| Ok(ok()))),
+    own_route(GET, "/api/events", FULL, READS, SLOW, JSON, "A websocket with events about the account", Later(events::handshake)),
+    own_route(GET, "/api/v1/info", FULL, READS, SLOW, JSON, "The numbers of messages", Account(|call| Ok(messages::info(call)))),
+    own_route(GET, "/api/v1/webui", FULL, READS, SLOW, JSON, "The settings of a page of Mailpit", Account(|_| Ok(messages::page_settings()))),
+    own_route(GET, "/api/v1/tags", FULL, READS, SLOW, JSON, "The tags of all messages", Account(|call| Ok(messages::tags(call)))),
+    own_route(GET, "/api/v1/messages", FULL, READS, SLOW, JSON, "Messages, newest first", Account(messages::index)),
+    own_route(PUT, "/api/v1/messages", FULL, CHANGES, SLOW, ANY, "Marks messages as read or unread", Account(messages::mark)),
+    own_route(DELETE, "/api/v1/messages", FULL, CHANGES, SLOW, ANY, "Deletes messages", Account(messages::delete)),
+    own_route(GET, "/api/v1/search", FULL, READS, SLOW, JSON, "Messages that match, newest first", Account(messages::search)),
+    own_route(DELETE, "/api/v1/search", FULL, CHANGES, SLOW, ANY, "Deletes messages that match", Account(messages::delete_found)),
+    own_route(GET, "/api/v1/message/{id}", FULL, READS, SLOW, JSON, "A message", Account(|call| message::show(call, call.parameter(0)))),
+    own_route(GET, "/api/v1/message/{id}/headers", FULL, READS, SLOW, JSON, "The headers of a message", Account(|call| message::headers(call, call.parameter(0)))),
+    own_route(GET, "/api/v1/message/{id}/raw", FULL, READS, SLOW, JSON, "The source of a message", Account(|call| message::source(call, call.parameter(0)))),
+    own_route(GET, "/api/v1/message/{id}/part/{part}", FULL, READS, SLOW, JSON, "A file of a message", Account(|call| message::part(call, call.parameter(0), call.parameter(1)))),
+    own_route(GET, "/view/{file}", FULL, READS, SLOW, JSON, "A message as an isolated document (ID.html) or as text (ID.txt)", Account(|call| message::view(call, call.parameter(0)))),
+    own_route(POST, "/api/v1/send", FULL, CHANGES, SLOW, JSON, "Sends an email", Account(|call| Ok(send::accept(call)))),
 ];

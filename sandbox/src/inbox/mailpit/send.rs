@@ -47,7 +47,7 @@ struct File {
 }
 
 /// Accepts an email. Its errors are JSON, as in Mailpit.
-pub(super) fn answer(call: &AccountCall<'_>) -> Response<Bytes> {
+pub(super) fn accept(call: &AccountCall<'_>) -> Response<Bytes> {
     match send(call) {
         Ok(id) => super::json(&json!({ "ID": id })),
         Err(problem) => problem::json(StatusCode::BAD_REQUEST, &json!({ "Error": problem.message })),
@@ -56,7 +56,7 @@ pub(super) fn answer(call: &AccountCall<'_>) -> Response<Bytes> {
 
 fn send(call: &AccountCall<'_>) -> Result<String, Problem> {
     let message: Message = serde_json::from_slice(call.request.body())
-        .map_err(|error| Problem::unreadable(format!("The body can't be read: {error}.")))?;
+        .map_err(|error| Problem::bad_request(format!("The body can't be read: {error}.")))?;
     if !message.tags.is_empty() {
         return Err(Problem::validation("`Tags` must be empty: tags of the sandbox have names and values."));
     }
@@ -64,7 +64,7 @@ fn send(call: &AccountCall<'_>) -> Result<String, Problem> {
     let draft = Draft::parse(state, message.fields().to_string().as_bytes(), tenant, now)?;
     delivery::check_sender(state, tenant, &draft.from)?;
     let email = delivery::accept(state, tenant, draft, now);
-    let captured = lock(&tenant.emails).get(email).and_then(|email| email.captured());
+    let captured = lock(&tenant.emails).get(email).and_then(|email| email.captured_id());
     Ok(captured.unwrap_or(email).to_string())
 }
 
@@ -97,7 +97,7 @@ impl Message {
 
 impl Mailbox {
     fn text(&self) -> Value {
-        idempost_reference_server::model::received::mailbox(Some(&self.name), &self.email).into()
+        idempost_reference_server::model::received::format_mailbox(Some(&self.name), &self.email).into()
     }
 }
 

@@ -10,12 +10,12 @@ use idempost_reference_server::mime;
 use idempost_reference_server::state::mails::Folder;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::mails::StoredMail as _;
-use idempost_reference_server::wire::timestamp::iso;
+use idempost_reference_server::wire::timestamp::to_iso;
 
 /// The maximum length of a snippet, in characters.
 const SNIPPET: usize = 250;
 
-pub(super) fn by_id(tenant: &Tenant, id: &str) -> Option<MailView> {
+pub(super) fn find_by_id(tenant: &Tenant, id: &str) -> Option<MailView> {
     let found = [Folder::Sent, Folder::Received].map(|folder| MailView::find(tenant, folder, id).ok());
     found.into_iter().flatten().find(|mail| !matches!(mail, MailView::Unsent(_)))
 }
@@ -24,7 +24,7 @@ pub(super) fn by_id(tenant: &Tenant, id: &str) -> Option<MailView> {
 pub(super) fn summary(mail: &MailView) -> Value {
     // Only the headers are parsed, since the parts aren't needed.
     let source = mail.source().unwrap_or_default();
-    let mut summary = people(mail, mime::headers(&source).as_ref());
+    let mut summary = common_fields(mail, mime::headers(&source).as_ref());
     let attachments = match mail {
         MailView::Sent(mail) => mail.attachments().len(),
         MailView::Received(mail) => mail.attachments.len(),
@@ -32,7 +32,7 @@ pub(super) fn summary(mail: &MailView) -> Value {
     };
     for (name, value) in [
         ("Read", (!is_unread(mail)).into()),
-        ("Created", iso(stored_at(mail)).into()),
+        ("Created", to_iso(stored_at(mail)).into()),
         ("Size", source.len().into()),
         ("Attachments", attachments.into()),
         ("Snippet", snippet(&mail.text().unwrap_or_default()).into()),
@@ -43,7 +43,7 @@ pub(super) fn summary(mail: &MailView) -> Value {
 }
 
 /// Returns the fields that lists and details share.
-pub(super) fn people(mail: &MailView, headers: Option<&Message<'_>>) -> Value {
+pub(super) fn common_fields(mail: &MailView, headers: Option<&Message<'_>>) -> Value {
     let named = |address: Option<&Address<'_>>| {
         let all = address.into_iter().flat_map(Address::iter);
         all.map(|one| json!({"Name": one.name().unwrap_or_default(), "Address": one.address().unwrap_or_default()}))
@@ -53,14 +53,17 @@ pub(super) fn people(mail: &MailView, headers: Option<&Message<'_>>) -> Value {
         MailView::Sent(mail) => mail.bcc().into_iter().map(str::to_owned).collect(),
         MailView::Received(mail) => {
             let visible = |one: &String| {
-                [&mail.to, &mail.cc, &mail.bcc].into_iter().flatten().any(|named| address(named).1 == *one)
+                [&mail.to, &mail.cc, &mail.bcc]
+                    .into_iter()
+                    .flatten()
+                    .any(|named| split_address(named).1 == *one)
             };
             let hidden = mail.recipients.iter().filter(|one| !visible(one));
             mail.bcc.iter().chain(hidden).cloned().collect()
         }
         MailView::Unsent(_) => Vec::new(),
     };
-    let copies: Vec<_> = copies.iter().map(|one| address(one)).collect();
+    let copies: Vec<_> = copies.iter().map(|one| split_address(one)).collect();
     let from = named(headers.and_then(Message::from)).into_iter().next();
     json!({
         "ID": mail.id(),
@@ -99,7 +102,7 @@ pub(super) fn stored_at(mail: &MailView) -> Timestamp {
 }
 
 /// Splits `address` or `Name <address>` into name and address.
-pub(super) fn address(text: &str) -> (String, String) {
+pub(super) fn split_address(text: &str) -> (String, String) {
     let bracketed = text.rsplit_once('<').and_then(|(name, rest)| Some((name, rest.split_once('>')?.0)));
     let (name, address) = bracketed.unwrap_or(("", text));
     let name = name.trim();

@@ -9,7 +9,7 @@ use url::Url;
 
 use super::{Failure, FailureKind, Remote};
 use idempost_reference_server::state::State;
-use idempost_reference_server::state::http_clients::reasons;
+use idempost_reference_server::state::http_clients::error_chain;
 use idempost_reference_server::state::images::{Image, ImageJob, ImageResult, LoadedImages};
 
 /// The maximum size of an image, in bytes.
@@ -21,14 +21,16 @@ const ACCEPT: HeaderValue =
 /// Loads an email's images and stores them. Dropping the result cancels the requests.
 pub(in crate::inbox) async fn load_all(state: &State, job: &ImageJob) {
     let remaining = Arc::new(AtomicUsize::new(state.images.max_email()));
-    let loaded = super::all(state, &job.urls, |remote, url| image(remote, url, Arc::clone(&remaining))).await;
+    let loaded =
+        super::run_for_each(state, &job.urls, |remote, url| load_image(remote, url, Arc::clone(&remaining)))
+            .await;
     let loaded = loaded.into_iter().map(|(url, image)| (url.into(), image.map_err(|failure| failure.reason)));
     let now = state.clock.now();
     state.images.insert(job.mail, LoadedImages::new(now, loaded.collect()), now);
 }
 
 /// Loads one image. `remaining` is the number of bytes left for the email's images.
-async fn image(remote: Remote, url: Url, remaining: Arc<AtomicUsize>) -> Result<Image, Failure> {
+async fn load_image(remote: Remote, url: Url, remaining: Arc<AtomicUsize>) -> Result<Image, Failure> {
     let found = remote.follow(url, &[Method::GET], ACCEPT).await?;
     read(found.response, &remaining).await.map_err(|reason| Failure { kind: FailureKind::Broken, reason })
 }
@@ -52,7 +54,7 @@ async fn read(mut answer: reqwest::Response, remaining: &AtomicUsize) -> ImageRe
         return Err(too_large());
     }
     let mut content = Reserved { bytes: Vec::new(), remaining };
-    while let Some(chunk) = answer.chunk().await.map_err(|error| reasons(&error))? {
+    while let Some(chunk) = answer.chunk().await.map_err(|error| error_chain(&error))? {
         if content.bytes.len() + chunk.len() > MAX_IMAGE {
             return Err(too_large());
         }

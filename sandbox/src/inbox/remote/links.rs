@@ -13,7 +13,7 @@ const ACCEPT: HeaderValue = HeaderValue::from_static("text/html,*/*;q=0.8");
 
 /// Requests these links. Dropping the result cancels the requests.
 pub(in crate::inbox) async fn request_all(state: &State, urls: &[Url]) -> HashMap<Url, Outcome> {
-    let found = super::all(state, urls, link).await;
+    let found = super::run_for_each(state, urls, check_link).await;
     let outcome = |result: Result<Outcome, Failure>| {
         result.unwrap_or_else(|Failure { kind, reason }| match kind {
             FailureKind::NotPublic => Outcome::NotPublic(reason),
@@ -25,7 +25,7 @@ pub(in crate::inbox) async fn request_all(state: &State, urls: &[Url]) -> HashMa
     found.into_iter().map(|(url, result)| (url, outcome(result))).collect()
 }
 
-async fn link(remote: Remote, url: Url) -> Result<Outcome, Failure> {
+async fn check_link(remote: Remote, url: Url) -> Result<Outcome, Failure> {
     let found = remote.follow(url, &[Method::HEAD, Method::GET], ACCEPT).await?;
     let (status, location) = (found.response.status(), found.response.url().clone());
     Ok(Outcome::Response { status, location, is_insecure: found.is_insecure })

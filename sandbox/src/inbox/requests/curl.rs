@@ -11,28 +11,28 @@ use idempost_reference_server::state::requests::KeptRequest;
 const MAX_ARGUMENT: usize = 100 << 10;
 
 /// Returns the command that sends this request with this body to a service at this base URL.
-pub(super) fn command(address: &str, request: &KeptRequest, body: &[u8]) -> String {
+pub(super) fn curl_command(address: &str, request: &KeptRequest, body: &[u8]) -> String {
     let query = request.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
     let url = format!("{address}{}{query}", request.path);
     // curl interprets brackets as patterns, and normalizes dots.
     let globoff = if url.contains(['[', ']', '{', '}']) { "--globoff " } else { "" };
     let as_is = if request.path.contains("/.") { "--path-as-is " } else { "" };
     let mut words = vec![
-        format!("curl {globoff}{as_is}-X {} {}", quoted(request.method.as_str()), quoted(&url)),
+        format!("curl {globoff}{as_is}-X {} {}", quote(request.method.as_str()), quote(&url)),
         "-H \"Authorization: Bearer $IDEMPOST_API_KEY\"".to_owned(),
     ];
     for name in ["content-type", "idempotency-key"] {
         let value = request.headers.get(name).and_then(|value| std::str::from_utf8(value).ok());
         if let Some(value) = value.filter(|value| value.is_ascii() && !value.chars().any(char::is_control)) {
-            words.push(format!("-H {}", quoted(&format!("{name}: {value}"))));
+            words.push(format!("-H {}", quote(&format!("{name}: {value}"))));
         }
     }
     let mut before = String::new();
     match std::str::from_utf8(body) {
         Ok("") => {}
-        Ok(text) if is_pasteable(text) => words.push(format!("--data-raw {}", quoted(text))),
+        Ok(text) if is_pasteable(text) => words.push(format!("--data-raw {}", quote(text))),
         _ => {
-            before = format!("printf {} | ", quoted(&escaped(body)));
+            before = format!("printf {} | ", quote(&escape_printf(body)));
             words.push("--data-binary @-".to_owned());
         }
     }
@@ -43,12 +43,12 @@ fn is_pasteable(text: &str) -> bool {
     text.len() <= MAX_ARGUMENT && !text.chars().any(|char| char.is_control() && char != '\n')
 }
 
-fn quoted(word: &str) -> String {
+fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// Escapes bytes for the format of `printf`.
-fn escaped(bytes: &[u8]) -> String {
+fn escape_printf(bytes: &[u8]) -> String {
     let mut format = String::with_capacity(bytes.len());
     for (index, byte) in bytes.iter().enumerate() {
         match byte {

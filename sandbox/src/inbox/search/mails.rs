@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::term::Field;
 use idempost_reference_server::lock::lock;
-use idempost_reference_server::model::email::html_and_text::{any_of_html, searched};
+use idempost_reference_server::model::email::html_and_text::{any_of_html, search_prefix};
 use idempost_reference_server::model::email::{Email, Event};
 use idempost_reference_server::model::mail::{Mail, Tag};
 use idempost_reference_server::model::received::Received;
@@ -17,10 +17,10 @@ pub(in crate::inbox) trait Searchable {
     fn has_id(&self, id: Uuid) -> bool;
 
     /// Returns the time shown in lists.
-    fn at(&self) -> Timestamp;
+    fn timestamp(&self) -> Timestamp;
 
     /// Returns whether any value of the field satisfies the condition.
-    fn any(&self, field: Field, holds: &mut dyn FnMut(&str) -> bool) -> bool;
+    fn any_value(&self, field: Field, holds: &mut dyn FnMut(&str) -> bool) -> bool;
 
     fn tags(&self) -> &[Tag];
 
@@ -31,7 +31,7 @@ pub(in crate::inbox) trait Searchable {
     /// Returns the size of the complete message, in bytes; `None` if there is none.
     fn size(&self) -> Option<usize>;
 
-    fn had(&self, event: Event, tenant: &Tenant) -> bool;
+    fn has_event(&self, event: Event, tenant: &Tenant) -> bool;
 }
 
 impl Searchable for Mail {
@@ -39,11 +39,11 @@ impl Searchable for Mail {
         self.id == id || self.email_id == id
     }
 
-    fn at(&self) -> Timestamp {
+    fn timestamp(&self) -> Timestamp {
         self.captured_at
     }
 
-    fn any(&self, field: Field, holds: &mut dyn FnMut(&str) -> bool) -> bool {
+    fn any_value(&self, field: Field, holds: &mut dyn FnMut(&str) -> bool) -> bool {
         match field {
             Field::From => holds(self.from()),
             Field::To => self.recipients().any(holds),
@@ -75,9 +75,9 @@ impl Searchable for Mail {
         Some(self.size())
     }
 
-    fn had(&self, event: Event, tenant: &Tenant) -> bool {
+    fn has_event(&self, event: Event, tenant: &Tenant) -> bool {
         let email = lock(&tenant.emails).get(self.email_id).cloned();
-        email.is_some_and(|email| email.had(event))
+        email.is_some_and(|email| email.has_event(event))
     }
 }
 
@@ -86,11 +86,11 @@ impl Searchable for Email {
         self.id == id
     }
 
-    fn at(&self) -> Timestamp {
+    fn timestamp(&self) -> Timestamp {
         self.created_at
     }
 
-    fn any(&self, field: Field, holds: &mut dyn FnMut(&str) -> bool) -> bool {
+    fn any_value(&self, field: Field, holds: &mut dyn FnMut(&str) -> bool) -> bool {
         let cc = self.cc.iter().flatten();
         let bcc = self.bcc.iter().flatten();
         match field {
@@ -126,8 +126,8 @@ impl Searchable for Email {
         None
     }
 
-    fn had(&self, event: Event, _: &Tenant) -> bool {
-        self.had(event)
+    fn has_event(&self, event: Event, _: &Tenant) -> bool {
+        self.has_event(event)
     }
 }
 
@@ -136,11 +136,11 @@ impl Searchable for Received {
         self.id == id
     }
 
-    fn at(&self) -> Timestamp {
+    fn timestamp(&self) -> Timestamp {
         self.created_at
     }
 
-    fn any(&self, field: Field, holds: &mut dyn FnMut(&str) -> bool) -> bool {
+    fn any_value(&self, field: Field, holds: &mut dyn FnMut(&str) -> bool) -> bool {
         match field {
             Field::From => holds(&self.sender()),
             Field::To => {
@@ -155,7 +155,7 @@ impl Searchable for Received {
             Field::MessageId => holds(&self.message_id),
             Field::FileName => self.attachments.iter().any(|file| holds(&file.filename)),
             Field::Text => match (&self.text, &self.html) {
-                (Some(text), _) => holds(searched(text)),
+                (Some(text), _) => holds(search_prefix(text)),
                 (None, Some(html)) => any_of_html(html, holds),
                 (None, None) => false,
             },
@@ -179,7 +179,7 @@ impl Searchable for Received {
     }
 
     /// Only sent emails have events.
-    fn had(&self, _: Event, _: &Tenant) -> bool {
+    fn has_event(&self, _: Event, _: &Tenant) -> bool {
         false
     }
 }

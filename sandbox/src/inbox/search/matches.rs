@@ -1,7 +1,7 @@
 //! Matches emails against a search, evaluating the cheapest terms first.
 
 use super::mails::Searchable;
-use super::phrase::{Needle, fold};
+use super::phrase::{Needle, append_folded};
 use super::term::{Condition, Field};
 use super::{MAX_TERMS, Search};
 use idempost_reference_server::model::mail::Tag;
@@ -11,7 +11,7 @@ use idempost_reference_server::state::tenant::Tenant;
 const HEAD: [Field; 3] = [Field::Subject, Field::From, Field::To];
 
 /// The fields that [`Field::Addressed`] stands for.
-const ADDRESSED: [Field; 3] = [Field::From, Field::To, Field::ReplyTo];
+const ADDRESS_FIELDS: [Field; 3] = [Field::From, Field::To, Field::ReplyTo];
 
 /// A search prepared for matching many emails.
 pub(in crate::inbox) struct Matcher<'a> {
@@ -52,14 +52,15 @@ impl Search {
 impl Matcher<'_> {
     pub(in crate::inbox) fn matches(&mut self, mail: &impl Searchable) -> bool {
         let Self { tenant, plain, fields, anywhere, sizes, folded } = self;
-        let holds =
-            |(negated, condition): &(bool, &Condition)| *negated != self::holds(condition, mail, tenant);
+        let holds = |(negated, condition): &(bool, &Condition)| {
+            *negated != self::matches_condition(condition, mail, tenant)
+        };
         plain.iter().all(holds)
             && fields.iter().all(|(negated, field, needle)| {
                 let fields: &[Field] =
-                    if *field == Field::Addressed { &ADDRESSED } else { std::slice::from_ref(field) };
+                    if *field == Field::Addressed { &ADDRESS_FIELDS } else { std::slice::from_ref(field) };
                 let mut is_in = |text: &str| needle.is_in(folded_pieces(&[text], folded));
-                let found = fields.iter().any(|field| mail.any(*field, &mut is_in));
+                let found = fields.iter().any(|field| mail.any_value(*field, &mut is_in));
                 *negated != found
             })
             && anywhere.matches(mail, folded)
@@ -100,14 +101,14 @@ impl<'a> Anywhere<'a> {
             }
             found & self.unwanted != 0 || self.unwanted == 0 && found == self.wanted
         };
-        let _ = HEAD.iter().any(|field| mail.any(*field, &mut |text| search(&[text])))
+        let _ = HEAD.iter().any(|field| mail.any_value(*field, &mut |text| search(&[text])))
             || mail.tags().iter().any(|Tag { name, value }| search(&[name, "=", value]))
-            || mail.any(Field::Text, &mut |text| search(&[text]));
+            || mail.any_value(Field::Text, &mut |text| search(&[text]));
         found == self.wanted
     }
 }
 
-fn holds(condition: &Condition, mail: &impl Searchable, tenant: &Tenant) -> bool {
+fn matches_condition(condition: &Condition, mail: &impl Searchable, tenant: &Tenant) -> bool {
     let size = |holds: &dyn Fn(u64) -> bool| mail.size().is_some_and(|size| holds(size as u64));
     match condition {
         // `Anywhere` and `In` conditions are evaluated as needles.
@@ -120,11 +121,11 @@ fn holds(condition: &Condition, mail: &impl Searchable, tenant: &Tenant) -> bool
         Condition::HasAttachment => mail.has_attachment(),
         Condition::HasTag => !mail.tags().is_empty(),
         Condition::Unread => mail.is_unread(),
-        Condition::Before(at) => mail.at() < *at,
-        Condition::After(at) => mail.at() >= *at,
+        Condition::Before(at) => mail.timestamp() < *at,
+        Condition::After(at) => mail.timestamp() >= *at,
         Condition::Larger(limit) => size(&|size| size > *limit),
         Condition::Smaller(limit) => size(&|size| size < *limit),
-        Condition::Event(event) => mail.had(*event, tenant),
+        Condition::Event(event) => mail.has_event(*event, tenant),
         Condition::Id(id) => mail.has_id(*id),
     }
 }
@@ -133,7 +134,7 @@ fn holds(condition: &Condition, mail: &impl Searchable, tenant: &Tenant) -> bool
 fn folded_pieces<'f>(pieces: &[&str], folded: &'f mut String) -> &'f str {
     folded.clear();
     for piece in pieces {
-        fold(piece, folded);
+        append_folded(piece, folded);
     }
     folded
 }

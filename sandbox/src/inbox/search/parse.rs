@@ -25,7 +25,7 @@ pub(in crate::inbox) enum Dialect {
 }
 
 /// Parses a query. Errors state the position as a character number, from 1.
-pub(super) fn query(text: &str, dialect: Dialect, now: Timestamp) -> Result<Vec<Term>, Problem> {
+pub(super) fn parse_query(text: &str, dialect: Dialect, now: Timestamp) -> Result<Vec<Term>, Problem> {
     check_length("query", text)?;
     let mut terms = Vec::new();
     let mut rest = text.trim_start();
@@ -41,7 +41,7 @@ pub(super) fn query(text: &str, dialect: Dialect, now: Timestamp) -> Result<Vec<
             _ => (false, rest),
         };
         let named =
-            written_term.split_once(':').and_then(|(name, value)| Some((Operator::named(name)?, value)));
+            written_term.split_once(':').and_then(|(name, value)| Some((Operator::from_name(name)?, value)));
         let (operator, value) =
             named.map_or((None, written_term), |(operator, value)| (Some(operator), value));
         if dialect == Dialect::Mailpit
@@ -57,7 +57,7 @@ pub(super) fn query(text: &str, dialect: Dialect, now: Timestamp) -> Result<Vec<
         let content;
         if value.starts_with('"') {
             let close = problem(value, "the quote isn't closed; close it with `\"`.");
-            (written, rest) = quoted(value).ok_or(close)?;
+            (written, rest) = parse_quoted(value).ok_or(close)?;
             content = &*written;
         } else {
             (content, rest) = value.split_at(value.find(char::is_whitespace).unwrap_or(value.len()));
@@ -101,7 +101,7 @@ fn unknown_operator(term: &str) -> Option<&str> {
 }
 
 /// Returns the content of a quoted text, and the rest of the query; `None` if the quote isn't closed.
-fn quoted(text: &str) -> Option<(String, &str)> {
+fn parse_quoted(text: &str) -> Option<(String, &str)> {
     let mut content = String::new();
     let mut chars = text.char_indices().skip(1).peekable();
     while let Some((at, char)) = chars.next() {
@@ -125,7 +125,7 @@ mod tests {
     use crate::inbox::search::term::Field;
 
     fn parsed(text: &str) -> Vec<Term> {
-        query(text, Dialect::Own, Timestamp::UNIX_EPOCH)
+        parse_query(text, Dialect::Own, Timestamp::UNIX_EPOCH)
             .unwrap_or_else(|problem| panic!("{text}: {}", problem.message))
     }
 
@@ -186,7 +186,7 @@ mod tests {
         #[test]
         fn any_text_is_parsed_or_rejected(text in ".{0,64}") {
             for dialect in [Dialect::Own, Dialect::Mailpit] {
-                if let Err(problem) = query(&text, dialect, Timestamp::UNIX_EPOCH) {
+                if let Err(problem) = parse_query(&text, dialect, Timestamp::UNIX_EPOCH) {
                     prop_assert!(problem.message.starts_with("`query`"), "{}", problem.message);
                 }
             }

@@ -13,7 +13,7 @@ impl Phrase {
     /// Creates a phrase; `None` if the text contains no word.
     pub(super) fn new(text: &str) -> Option<Self> {
         let mut folded = String::new();
-        fold(text, &mut folded);
+        append_folded(text, &mut folded);
         let mut words = folded.split_whitespace().map(str::to_owned);
         Some(Self { first: words.next()?, others: words.collect() })
     }
@@ -33,10 +33,10 @@ pub(super) struct Needle<'a> {
 impl Needle<'_> {
     /// Returns whether a folded text contains the phrase, even as parts of words.
     pub(super) fn is_in(&self, text: &str) -> bool {
-        self.finder.find_iter(text.as_bytes()).any(|at| self.continues(&text[at + self.length..]))
+        self.finder.find_iter(text.as_bytes()).any(|at| self.matches_rest(&text[at + self.length..]))
     }
 
-    fn continues(&self, mut rest: &str) -> bool {
+    fn matches_rest(&self, mut rest: &str) -> bool {
         self.others.iter().all(|word| {
             let next = rest.trim_start();
             let after = next.strip_prefix(word.as_str()).filter(|_| next.len() < rest.len());
@@ -47,7 +47,7 @@ impl Needle<'_> {
 }
 
 /// Appends a text in lower case, for any script. The two lower-case sigmas, whose use depends on the position in a word, are unified.
-pub(super) fn fold(text: &str, folded: &mut String) {
+pub(super) fn append_folded(text: &str, folded: &mut String) {
     let mut rest = text;
     loop {
         let ascii = ascii_length(rest.as_bytes());

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::phrase::Phrase;
 use idempost_reference_server::model::email::Event;
-use idempost_reference_server::wire::paging::quoted;
+use idempost_reference_server::wire::paging::quote;
 use idempost_reference_server::wire::words::words;
 
 /// A condition, possibly negated.
@@ -84,7 +84,7 @@ words! {
 
 impl Operator {
     /// Returns the operator with this name, ignoring case.
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         Self::WORDS.iter().find(|(word, _)| word.eq_ignore_ascii_case(name)).map(|(_, operator)| *operator)
     }
 
@@ -95,13 +95,13 @@ impl Operator {
     }
 
     fn condition(self, value: &str, now: Timestamp) -> Result<Condition, String> {
-        let found = |rule: &str| format!("must be {rule}; found {}.", quoted(value));
+        let found = |rule: &str| format!("must be {rule}; found {}.", quote(value));
         let phrase = |field| {
             let phrase = Phrase::new(value).ok_or_else(|| found("a word or a phrase"))?;
             Ok(Condition::In(field, phrase))
         };
         let time = || {
-            time(value, now).ok_or_else(|| {
+            parse_time(value, now).ok_or_else(|| {
                 found(
                     "a day such as `2026-03-02`, a time such as `2026-03-02T12:00:00Z`, both in UTC unless the time has a zone, or how \
                      long ago, such as `2h` or `\"3 days\"`",
@@ -163,7 +163,7 @@ impl Operator {
 }
 
 /// Parses a time or day (UTC if without a zone), or a duration before `now`.
-fn time(text: &str, now: Timestamp) -> Option<Timestamp> {
+fn parse_time(text: &str, now: Timestamp) -> Option<Timestamp> {
     let day = || text.parse::<civil::DateTime>().ok()?.to_zoned(TimeZone::UTC).ok().map(|at| at.timestamp());
     let ago = || {
         let is_words = text.len() <= 64 && text.starts_with(|first: char| first.is_ascii_digit());

@@ -6,11 +6,11 @@ use crate::smtp::session::*;
 use idempost_reference_server::settings::Settings;
 
 /// Sends this input in chunks of this size. Returns the replies and the messages.
-fn converse(words: &[u8], piece: usize, settings: Settings) -> (String, Vec<Vec<u8>>) {
-    converse_with(&Service::new(settings), words, piece)
+fn run_session(words: &[u8], piece: usize, settings: Settings) -> (String, Vec<Vec<u8>>) {
+    run_session_with(&Service::new(settings), words, piece)
 }
 
-fn converse_with(service: &Arc<Service>, words: &[u8], piece: usize) -> (String, Vec<Vec<u8>>) {
+fn run_session_with(service: &Arc<Service>, words: &[u8], piece: usize) -> (String, Vec<Vec<u8>>) {
     let mut session = Session::new(Arc::clone(service), "sb_local".into(), Security::Plain);
     let (mut input, mut out, mut mails) = (BytesMut::new(), Vec::new(), Vec::new());
     for piece in words.chunks(piece.max(1)) {
@@ -31,8 +31,8 @@ fn converse_with(service: &Arc<Service>, words: &[u8], piece: usize) -> (String,
     (String::from_utf8(out).unwrap(), mails)
 }
 
-fn codes(words: &str) -> Vec<String> {
-    let (answers, _) = converse(words.as_bytes(), 7, Settings::default());
+fn reply_codes(words: &str) -> Vec<String> {
+    let (answers, _) = run_session(words.as_bytes(), 7, Settings::default());
     let last = |line: &&str| line.as_bytes().get(3) == Some(&b' ');
     answers.lines().filter(last).map(|line| line[..3].to_owned()).collect()
 }
@@ -41,13 +41,13 @@ const BEGIN: &str = "EHLO me\r\nMAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nDA
 
 #[test]
 fn commands_out_of_order_get_503() {
-    assert_eq!(codes("MAIL FROM:<a@b.test>\r\n"), ["503"]);
-    assert_eq!(codes("AUTH PLAIN\r\n"), ["503"]);
-    assert_eq!(codes("EHLO me\r\nRCPT TO:<c@d.test>\r\nDATA\r\n"), ["250", "503", "503"]);
+    assert_eq!(reply_codes("MAIL FROM:<a@b.test>\r\n"), ["503"]);
+    assert_eq!(reply_codes("AUTH PLAIN\r\n"), ["503"]);
+    assert_eq!(reply_codes("EHLO me\r\nRCPT TO:<c@d.test>\r\nDATA\r\n"), ["250", "503", "503"]);
     let twice = "EHLO me\r\nMAIL FROM:<>\r\nMAIL FROM:<>\r\nDATA\r\nAUTH PLAIN\r\n";
-    assert_eq!(codes(twice), ["250", "250", "503", "503", "503"]);
+    assert_eq!(reply_codes(twice), ["250", "250", "503", "503", "503"]);
     let again = "EHLO me\r\nMAIL FROM:<>\r\nRSET\r\nRCPT TO:<c@d.test>\r\nNOOP\r\nQUIT\r\nNOOP\r\n";
-    assert_eq!(codes(again), ["250", "250", "250", "503", "250", "221"]);
+    assert_eq!(reply_codes(again), ["250", "250", "250", "503", "250", "221"]);
 }
 
 #[test]
@@ -55,14 +55,14 @@ fn unsupported_and_unknown_commands_get_different_codes() {
     let words = "EHLO me\r\nSTARTTLS\r\nBDAT 3 LAST\r\nEXPN all\r\nVRFY ada\r\nHELP\r\nWIZ\r\n\r\nMAIL FROM ada\r\n\
          MAIL FROM:<a@b.test> FUTURE=1\r\nMAIL FROM:<a@b.test> BODY=BINARYMIME\r\nMAIL FROM:<a@b.test> SIZE=99999999999\r\n";
     let expected = ["250", "502", "502", "502", "252", "214", "500", "500", "501", "555", "555", "552"];
-    assert_eq!(codes(words), expected);
+    assert_eq!(reply_codes(words), expected);
 }
 
 #[test]
 fn dots_are_unstuffed_for_any_chunk_size() {
     let words = format!("{BEGIN}Subject: x\r\n\r\n..\r\n..a\r\n.b\r\nend.\r\n.\r\nQUIT\r\n");
     for piece in 1..words.len() {
-        let (answers, mails) = converse(words.as_bytes(), piece, Settings::default());
+        let (answers, mails) = run_session(words.as_bytes(), piece, Settings::default());
         assert_eq!(mails, [b"Subject: x\r\n\r\n.\r\n.a\r\nb\r\nend.\r\n"]);
         assert!(answers.ends_with("221 2.0.0 Bye\r\n"), "{answers}");
     }
@@ -75,7 +75,7 @@ fn data_ends_only_at_crlf_dot_crlf() {
             "{BEGIN}Subject: x\r\n\r\nbody{smuggled}MAIL FROM:<evil@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n\
              Subject: smuggled\r\n\r\n.\r\nNOOP\r\n"
         );
-        assert_eq!(codes(&words), ["250", "250", "250", "354", "554", "250"], "{smuggled:?}");
+        assert_eq!(reply_codes(&words), ["250", "250", "250", "354", "554", "250"], "{smuggled:?}");
     }
 }
 
@@ -110,7 +110,7 @@ fn only_one_sequence_of_cr_lf_and_dot_ends_data() {
         let next_is_a_command = before.is_none_or(|byte| *byte == b'\n');
         for piece in [1, 3, 10_000] {
             let words = [BEGIN.as_bytes(), &first[..]].concat();
-            let (answers, mails) = converse_with(&service, &words, piece);
+            let (answers, mails) = run_session_with(&service, &words, piece);
             let after = answers.split_once("354 ").unwrap().1;
             let verdict = after.lines().nth(1).unwrap();
             assert_eq!(verdict.starts_with("250 "), is_clean, "{between:?}: {answers}");
@@ -154,26 +154,26 @@ fn http_request_closes_the_session() {
     ] {
         let words = format!("{head}{mail}");
         for piece in [1, 7, 10_000] {
-            let (answers, mails) = converse(words.as_bytes(), piece, Settings::default());
+            let (answers, mails) = run_session(words.as_bytes(), piece, Settings::default());
             assert!(mails.is_empty(), "{head}: {answers}");
             assert!(answers.ends_with("421 4.7.0 This is SMTP, not HTTP\r\n"), "{head}: {answers}");
             assert!(!answers.contains("354"), "{head}: {answers}");
         }
     }
     let long = format!("POST /{} HTTP/1.1\r\nHost: localhost\r\n\r\n{mail}", "a".repeat(9_000));
-    let (answers, mails) = converse(long.as_bytes(), 10_000, Settings::default());
+    let (answers, mails) = run_session(long.as_bytes(), 10_000, Settings::default());
     assert!(mails.is_empty() && answers.ends_with("421 4.7.0 This is SMTP, not HTTP\r\n"), "{answers}");
 }
 
 #[test]
 fn smtp_commands_are_never_detected_as_http() {
     let words = "EHLO [127.0.0.1]\r\nMAIL FROM:<a:b@c.test>\r\nMAIL FROM:<host@d.test>\r\nRCPT TO:<a@b.test>\r\nVRFY get\r\nNOOP Host: x\r\nHELP post\r\nQUIT\r\n";
-    assert!(!converse(words.as_bytes(), 5, Settings::default()).0.contains("421"));
+    assert!(!run_session(words.as_bytes(), 5, Settings::default()).0.contains("421"));
 }
 
 #[test]
 fn empty_message_is_rejected() {
-    assert_eq!(codes(&format!("{BEGIN}.\r\nNOOP\r\n")), ["250", "250", "250", "354", "554", "250"]);
+    assert_eq!(reply_codes(&format!("{BEGIN}.\r\nNOOP\r\n")), ["250", "250", "250", "354", "554", "250"]);
 }
 
 #[test]
@@ -181,10 +181,10 @@ fn message_over_the_limit_is_read_to_its_end_and_rejected() {
     let settings = || Settings { body_limit: 100, ..Settings::default() };
     let words = |long| format!("{BEGIN}Subject: x\r\n\r\n{}\r\n.\r\nNOOP\r\n", "a".repeat(long));
     // 14 bytes for the header, 2 for the line end.
-    let (answers, mails) = converse(words(84).as_bytes(), 9, settings());
+    let (answers, mails) = run_session(words(84).as_bytes(), 9, settings());
     assert_eq!((mails.len(), answers.contains("552 ")), (1, false), "{answers}");
     for (long, piece) in [(85, 9), (85, 10_000), (5_000, 9)] {
-        let (answers, mails) = converse(words(long).as_bytes(), piece, settings());
+        let (answers, mails) = run_session(words(long).as_bytes(), piece, settings());
         assert!(mails.is_empty());
         assert!(answers.contains("\r\n552 5.3.4 ") && answers.ends_with("250 2.0.0 OK\r\n"), "{answers}");
     }
@@ -193,7 +193,7 @@ fn message_over_the_limit_is_read_to_its_end_and_rejected() {
 #[test]
 fn message_beyond_the_memory_limit_is_deferred() {
     let settings = Settings { keep_mail_bytes: 10, ..Settings::default() };
-    let (answers, _) = converse(format!("{BEGIN}Subject: x\r\n\r\n.\r\n").as_bytes(), 50, settings);
+    let (answers, _) = run_session(format!("{BEGIN}Subject: x\r\n\r\n.\r\n").as_bytes(), 50, settings);
     assert!(answers.ends_with("452 4.3.1 The sandbox cannot keep any more mail\r\n"), "{answers}");
 }
 
@@ -202,7 +202,7 @@ fn too_long_line_gets_one_reply_and_is_skipped() {
     for long in [MAX_LINE_LENGTH, 3 * MAX_LINE_LENGTH] {
         let words = format!("NOOP {}\r\nNOOP\r\n", "a".repeat(long));
         for piece in [1, 100, 100_000] {
-            let (answers, _) = converse(words.as_bytes(), piece, Settings::default());
+            let (answers, _) = run_session(words.as_bytes(), piece, Settings::default());
             assert_eq!(
                 answers, "500 5.5.6 The command is longer than 4096 bytes\r\n250 2.0.0 OK\r\n",
                 "{long} in pieces of {piece}"
@@ -215,19 +215,19 @@ fn too_long_line_gets_one_reply_and_is_skipped() {
 fn recipients_are_limited_and_non_ascii_addresses_need_smtputf8() {
     let mut words = "EHLO me\r\nMAIL FROM:<a@b.test>\r\n".to_owned();
     words += &"RCPT TO:<c@d.test>\r\n".repeat(MAX_RECIPIENTS + 1);
-    assert_eq!(codes(&words).last().map(String::as_str), Some("452"));
-    assert_eq!(codes("EHLO me\r\nMAIL FROM:<é@b.test>\r\n"), ["250", "553"]);
-    assert_eq!(codes("EHLO me\r\nMAIL FROM:<é@b.test> SMTPUTF8\r\n"), ["250", "250"]);
+    assert_eq!(reply_codes(&words).last().map(String::as_str), Some("452"));
+    assert_eq!(reply_codes("EHLO me\r\nMAIL FROM:<é@b.test>\r\n"), ["250", "553"]);
+    assert_eq!(reply_codes("EHLO me\r\nMAIL FROM:<é@b.test> SMTPUTF8\r\n"), ["250", "250"]);
     assert_eq!(
-        codes("HELO me\r\nMAIL FROM:<>\r\nRCPT TO:<>\r\nRCPT TO:<ada>\r\n"),
+        reply_codes("HELO me\r\nMAIL FROM:<>\r\nRCPT TO:<>\r\nRCPT TO:<ada>\r\n"),
         ["250", "250", "553", "553"]
     );
 }
 
 #[test]
 fn client_is_disconnected_after_repeated_rejections() {
-    let (answers, _) = converse("WIZ\r\n".repeat(60).as_bytes(), 5, Settings::default());
-    assert_eq!(answers.lines().count(), MAX_REFUSALS + 2);
+    let (answers, _) = run_session("WIZ\r\n".repeat(60).as_bytes(), 5, Settings::default());
+    assert_eq!(answers.lines().count(), MAX_REJECTIONS + 2);
     assert!(answers.ends_with("421 4.7.0 Too many rejected commands\r\n"), "{answers}");
 }
 
@@ -250,7 +250,7 @@ proptest! {
         piece in 1_usize..200,
     ) {
         let settings = Settings { body_limit: 200, ..Settings::default() };
-        let (answers, mails) = converse(&words.concat(), piece, settings);
+        let (answers, mails) = run_session(&words.concat(), piece, settings);
         for line in answers.split_terminator("\r\n") {
             prop_assert!(line.len() >= 4 && line.as_bytes()[..3].iter().all(u8::is_ascii_digit), "{line:?}");
             prop_assert!(!line.contains(['\r', '\n', '\0']), "{line:?}");

@@ -69,7 +69,7 @@ impl AuthorizationRequestBuilder<'_> {
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256_len(VERIFIER_BYTES);
         let state = CsrfToken::new_random_len(STATE_BYTES);
         let redirect_uri = RedirectUrl::new(self.redirect_uri.clone()).map_err(|error| {
-            SettingsError::new("redirect_uri", "must be an absolute URL").found(error.to_string())
+            SettingsError::new("redirect_uri", "must be an absolute URL").with_value(error.to_string())
         })?;
         let client = BasicClient::new(ClientId::new(self.client_id.clone()))
             .set_auth_uri(AuthUrl::from_url(self.server.authorization.clone()))
@@ -123,7 +123,7 @@ impl AuthorizationRequest {
     ///
     /// # Errors
     /// [`AuthError::Callback`] when the URL is not the response to this request; [`AuthError::Rejected`] when it is an error response.
-    pub fn code_from(&self, redirected: &str) -> Result<AuthorizationCode, AuthError> {
+    pub fn code_from_url(&self, redirected: &str) -> Result<AuthorizationCode, AuthError> {
         let url = Url::parse(redirected.trim()).map_err(|_| CallbackError::Url)?;
         let here = |url: &Url| {
             (url.scheme().to_owned(), url.host_str().map(str::to_owned), url.port(), url.path().to_owned())
@@ -137,7 +137,7 @@ impl AuthorizationRequest {
     /// Extracts the code from the query of a request to the redirect URI.
     pub(crate) fn code_from_query(&self, query: &str) -> Result<AuthorizationCode, AuthError> {
         let [state, code, error, issuer, description] =
-            parameters(query, ["state", "code", "error", "iss", "error_description"])?;
+            unique_parameters(query, ["state", "code", "error", "iss", "error_description"])?;
         let state = state.ok_or(CallbackError::State)?;
         if !bool::from(state.as_bytes().ct_eq(self.state.expose_secret().as_bytes())) {
             return Err(CallbackError::State.into());
@@ -272,7 +272,10 @@ pub(super) enum Exchange {
 }
 
 /// Returns the parameters with these names; each must occur at most once and within the length limit.
-fn parameters<const N: usize>(query: &str, names: [&str; N]) -> Result<[Option<String>; N], CallbackError> {
+fn unique_parameters<const N: usize>(
+    query: &str,
+    names: [&str; N],
+) -> Result<[Option<String>; N], CallbackError> {
     if !is_well_encoded(query) {
         return Err(CallbackError::Parameters("not percent-encoded text"));
     }
@@ -299,7 +302,7 @@ fn is_well_encoded(query: &str) -> bool {
 
 /// Parses and validates a redirect URI.
 fn redirect_address(given: &str) -> Result<Url, SettingsError> {
-    let wrong = |rule: &str| SettingsError::new("redirect_uri", rule).found(printable(given, 200));
+    let wrong = |rule: &str| SettingsError::new("redirect_uri", rule).with_value(printable(given, 200));
     let url = Url::parse(given).map_err(|_| wrong("must be an absolute URL"))?;
     if url.fragment().is_some() {
         return Err(wrong("must not have a fragment"));
@@ -316,7 +319,7 @@ fn redirect_address(given: &str) -> Result<Url, SettingsError> {
 
 /// Returns a verifier's challenge (RFC 7636, 4.2), as the oauth2 crate computes it.
 #[cfg(test)]
-fn challenge_of(verifier: &str) -> String {
+fn code_challenge(verifier: &str) -> String {
     let verifier = oauth2::PkceCodeVerifier::new(verifier.to_owned());
     PkceCodeChallenge::from_code_verifier_sha256(&verifier).as_str().to_owned()
 }
@@ -341,14 +344,14 @@ mod tests {
 
     fn back(authorization: &AuthorizationRequest, rest: &str) -> Result<AuthorizationCode, AuthError> {
         let state = &parameters_of(authorization.url())["state"];
-        authorization.code_from(&format!("http://127.0.0.1:4711/callback?state={state}&{rest}"))
+        authorization.code_from_url(&format!("http://127.0.0.1:4711/callback?state={state}&{rest}"))
     }
 
     #[test]
     fn the_challenge_matches_the_example_of_the_rfc() {
         // AUTHZ-16: RFC 7636, appendix B
         assert_eq!(
-            challenge_of("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"),
+            code_challenge("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"),
             "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
         );
     }
@@ -364,7 +367,7 @@ mod tests {
         assert_eq!(sent["redirect_uri"], "http://127.0.0.1:4711/callback");
         assert_eq!(sent["scope"], "emails:send");
         assert_eq!(sent["code_challenge_method"], "S256");
-        assert_eq!(sent["code_challenge"], challenge_of(authorization.verifier()));
+        assert_eq!(sent["code_challenge"], code_challenge(authorization.verifier()));
         assert_eq!(sent["code_challenge"].len(), 43);
         assert_eq!(sent["state"].len(), 43);
         assert_eq!(authorization.verifier().len(), 86);
@@ -414,7 +417,7 @@ mod tests {
             format!("code=abc&state={state}x"),
             "code=abc&state=".to_owned(),
         ] {
-            match authorization.code_from(&format!("http://127.0.0.1:4711/callback?{query}")) {
+            match authorization.code_from_url(&format!("http://127.0.0.1:4711/callback?{query}")) {
                 Err(AuthError::Callback(CallbackError::State)) => {}
                 other => panic!("{query}: {other:?}"),
             }
@@ -463,7 +466,7 @@ mod tests {
             let state = &parameters_of(authorization.url())["state"];
             let address = format!("{elsewhere}?state={state}&code=a");
             assert!(matches!(
-                authorization.code_from(&address),
+                authorization.code_from_url(&address),
                 Err(AuthError::Callback(CallbackError::Url))
             ));
         }

@@ -22,7 +22,7 @@ use crate::{
 /// The grant type (RFC 8628, 3.4).
 pub(super) const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 /// The time that `slow_down` adds to the interval (RFC 8628, 3.5).
-const SLOWER: Duration = Duration::from_secs(5);
+const SLOW_DOWN_INCREMENT: Duration = Duration::from_secs(5);
 /// The longest interval between polls after failures without an OAuth error.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
 /// The minimum polling interval, and the maximum lifetime of a device code, regardless of what the server states.
@@ -84,7 +84,7 @@ impl AuthorizationServer {
                     polling.trouble = None;
                 }
                 RefreshOutcome::Rejected(error) if error.code == OAuthErrorCode::SlowDown => {
-                    polling.interval += SLOWER;
+                    polling.interval += SLOW_DOWN_INCREMENT;
                 }
                 RefreshOutcome::Rejected(error) if error.code == OAuthErrorCode::ExpiredToken => {
                     return Err(AuthError::DeviceCodeExpired.into());
@@ -96,7 +96,7 @@ impl AuthorizationServer {
                     return Err(lost.unwrap_or(AuthError::Rejected(error)).into());
                 }
                 RefreshOutcome::Throttled { status, retry_after: pause } => {
-                    polling.interval += SLOWER;
+                    polling.interval += SLOW_DOWN_INCREMENT;
                     polling.trouble = Some(AuthError::Throttled { status, retry_after: pause });
                     retry_after = pause;
                 }
@@ -167,7 +167,7 @@ impl DeviceAuthorizationBuilder<'_> {
         let granted: StandardDeviceAuthorizationResponse =
             serde_json::from_slice(&body).map_err(|error| unusable(printable(&error.to_string(), 200)))?;
         let page = |given: &str| {
-            endpoint::oauth(given).map_err(|error| unusable(format!("`verification_uri`: {error}")))
+            endpoint::parse_oauth_url(given).map_err(|error| unusable(format!("`verification_uri`: {error}")))
         };
         let complete = granted.verification_uri_complete().map(|uri| page(uri.secret())).transpose()?;
         let user_code = granted.user_code().secret();

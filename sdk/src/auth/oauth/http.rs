@@ -46,7 +46,7 @@ impl HttpResponse {
     }
 
     /// Returns the error for a status without a defined meaning at the endpoint `url`.
-    pub(crate) fn unexpected(&self, url: &Url) -> AuthError {
+    pub(crate) fn unexpected_status(&self, url: &Url) -> AuthError {
         let status = self.status.as_u16();
         match self.status {
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
@@ -59,7 +59,7 @@ impl HttpResponse {
 }
 
 impl HttpClient {
-    pub(crate) fn over(transport: impl Transport) -> Self {
+    pub(crate) fn new(transport: impl Transport) -> Self {
         Self(Arc::new(transport))
     }
 
@@ -98,7 +98,7 @@ impl HttpClient {
         }
         let request = TransportRequest {
             headers,
-            body: if body.is_empty() { Body::default() } else { Body::default().plain(body) },
+            body: if body.is_empty() { Body::default() } else { Body::default().with_bytes(body) },
             idle_timeout: TIMEOUT,
             new_connection: true,
             ..TransportRequest::new(method, url.clone())
@@ -117,7 +117,7 @@ impl HttpClient {
 impl Default for HttpClient {
     fn default() -> Self {
         #[cfg(feature = "reqwest")]
-        return Self::over(crate::transport::ReqwestTransport::default());
+        return Self::new(crate::transport::ReqwestTransport::default());
         #[cfg(not(feature = "reqwest"))]
         return Self::over(NoTransport);
     }
@@ -144,7 +144,7 @@ impl Transport for NoTransport {
             crate::transport::RequestDelivery::NotSent,
             crate::transport::TransportErrorKind::Other,
         )
-        .caused_by("no transport: without the feature `reqwest` the application brings its own");
+        .with_source("no transport: without the feature `reqwest` the application brings its own");
         Box::pin(async { Err(error) })
     }
 }

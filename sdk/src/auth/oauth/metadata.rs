@@ -70,7 +70,7 @@ pub struct Discovery {
 impl Discovery {
     /// Sets the transport, which the server then uses for all its requests. Default: reqwest with default settings.
     pub fn transport(mut self, transport: impl Transport) -> Self {
-        self.http = HttpClient::over(transport);
+        self.http = HttpClient::new(transport);
         self
     }
 
@@ -86,11 +86,11 @@ impl Discovery {
     /// # Errors
     /// The errors of [`AuthorizationServer::discover`].
     pub async fn issuer(self, issuer: &str) -> Result<AuthorizationServer> {
-        let base = endpoint::address(issuer)?;
+        let base = endpoint::parse_secure_url(issuer)?;
         for url in metadata_urls(&base) {
             let response = self.http.get(&url).await.map_err(AuthError::Unreachable)?;
             if let Some(metadata) = read(response, &url)? {
-                return Ok(server(metadata, &base, self.http, self.trusts_endpoints)?);
+                return Ok(build_server(metadata, &base, self.http, self.trusts_endpoints)?);
             }
         }
         Err(AuthError::NoMetadata.into())
@@ -104,12 +104,12 @@ impl Discovery {
     /// The errors of [`AuthorizationServer::discover`]; also [`AuthError::Metadata`] if the metadata describes another API, names no server, or names
     /// a server without metadata.
     pub async fn api(self, base_url: &str) -> Result<AuthorizationServer> {
-        let base = endpoint::address(base_url)?;
+        let base = endpoint::parse_secure_url(base_url)?;
         let mut found = self.resource(&well_known(&base, "oauth-protected-resource")).await?;
         if found.is_none()
             && let Some(named) = self.challenge(&base).await?
         {
-            let url = endpoint::oauth(&named)
+            let url = endpoint::parse_oauth_url(&named)
                 .map_err(|error| AuthError::Metadata(format!("`resource_metadata`: {error}")))?;
             found = self.resource(&url).await?;
             if found.is_none() {
@@ -150,11 +150,11 @@ impl Discovery {
 /// Returns the `resource_metadata` parameter of the challenges in a 401 response (RFC 9728, 5.1).
 fn resource_metadata(headers: &HeaderMap) -> Option<String> {
     let challenges = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
-    challenges.into_iter().find_map(|text| parameter(text, "resource_metadata"))
+    challenges.into_iter().find_map(|text| challenge_parameter(text, "resource_metadata"))
 }
 
 /// Returns a parameter of the challenges in a header: `name=token` or `name="quoted string"` (RFC 9110, 11.6.1).
-fn parameter(mut rest: &str, wanted: &str) -> Option<String> {
+fn challenge_parameter(mut rest: &str, wanted: &str) -> Option<String> {
     loop {
         let (before, after) = rest.split_once('=')?;
         let name = before.trim_end().rsplit([' ', '\t', ',']).next().unwrap_or_default();
@@ -198,14 +198,14 @@ fn read<T: DeserializeOwned>(response: HttpResponse, url: &Url) -> Result<Option
         StatusCode::OK if response.body.bytes.trim_ascii_start().starts_with(b"<") => return Ok(None),
         StatusCode::OK => {}
         status if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS => return Ok(None),
-        _ => return Err(response.unexpected(url)),
+        _ => return Err(response.unexpected_status(url)),
     }
     serde_json::from_slice(&response.complete().map_err(AuthError::Unreachable)?)
         .map(Some)
         .map_err(|error| AuthError::Metadata(printable(&error.to_string(), 200)))
 }
 
-fn server(
+fn build_server(
     metadata: Metadata,
     base: &Url,
     http: HttpClient,
@@ -220,8 +220,8 @@ fn server(
         return Err(AuthError::Metadata("PKCE with S256 is not supported".to_owned()));
     }
     let address = |name: &'static str, given: &str| {
-        let url =
-            endpoint::oauth(given).map_err(|error| AuthError::Metadata(format!("`{name}`: {error}")))?;
+        let url = endpoint::parse_oauth_url(given)
+            .map_err(|error| AuthError::Metadata(format!("`{name}`: {error}")))?;
         // Otherwise the metadata could redirect one server's codes and tokens to another (RFC 9700, section 4.4).
         if !trusts_endpoints && origin(&url) != origin(base) {
             let (origin, issuer) = (origin(&url), origin(base));
@@ -270,8 +270,8 @@ mod tests {
             "code_challenge_methods_supported": ["S256"],
         });
         change(&mut page);
-        let pages = ScriptedTransport::new([Reply::bytes(404, "").repeated()]);
-        let pages = pages.on("GET", place, [Reply::json(200, page)]);
+        let pages = ScriptedTransport::new([Reply::bytes(404, "").repeat()]);
+        let pages = pages.reply_to("GET", place, [Reply::json(200, page)]);
         AuthorizationServer::discovery().transport(pages).issuer(issuer).await
     }
 
@@ -378,9 +378,9 @@ mod tests {
             "code_challenge_methods_supported": ["S256"],
         });
         let find = async |resource: serde_json::Value| {
-            let pages = ScriptedTransport::new([Reply::bytes(404, "").repeated()])
-                .on("GET", "/.well-known/oauth-protected-resource/v1", [Reply::json(200, resource)])
-                .on("GET", RFC, [Reply::json(200, server.clone())]);
+            let pages = ScriptedTransport::new([Reply::bytes(404, "").repeat()])
+                .reply_to("GET", "/.well-known/oauth-protected-resource/v1", [Reply::json(200, resource)])
+                .reply_to("GET", RFC, [Reply::json(200, server.clone())]);
             AuthorizationServer::discovery().transport(pages).api("https://api.example.com/v1").await
         };
         let servers = serde_json::json!(["https://login.example.com"]);
@@ -461,9 +461,13 @@ mod tests {
             ("=", None),
             ("", None),
         ] {
-            assert_eq!(parameter(challenges, "resource_metadata").as_deref(), found, "{challenges}");
+            assert_eq!(
+                challenge_parameter(challenges, "resource_metadata").as_deref(),
+                found,
+                "{challenges}"
+            );
         }
-        proptest::proptest!(|(text in "[ -~]{0,40}")| drop(parameter(&text, "resource_metadata")));
+        proptest::proptest!(|(text in "[ -~]{0,40}")| drop(challenge_parameter(&text, "resource_metadata")));
     }
 
     #[tokio::test]

@@ -136,7 +136,7 @@ impl AuthorizationServer {
             Some(error) => {
                 Ok(![OAuthErrorCode::InvalidClient, OAuthErrorCode::UnauthorizedClient].contains(&error.code))
             }
-            None => Err(response.unexpected(&self.token).into()),
+            None => Err(response.unexpected_status(&self.token).into()),
         }
     }
 

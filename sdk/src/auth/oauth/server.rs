@@ -59,7 +59,7 @@ impl AuthorizationServer {
     /// # Errors
     /// The URL is not a valid base URL. Nothing is sent.
     pub fn new(base_url: &str) -> Result<Self> {
-        let base = endpoint::address(base_url)?;
+        let base = endpoint::parse_secure_url(base_url)?;
         let at = |path: &str| {
             let mut url = base.clone();
             url.set_path(&format!("{}{path}", base.path().trim_end_matches('/')));
@@ -84,7 +84,7 @@ impl AuthorizationServer {
     /// # Errors
     /// The URL is not a valid base URL.
     pub fn for_api(mut self, base_url: &str) -> Result<Self> {
-        self.origin = origin(&endpoint::address(base_url)?);
+        self.origin = origin(&endpoint::parse_secure_url(base_url)?);
         Ok(self)
     }
 
@@ -93,7 +93,7 @@ impl AuthorizationServer {
     /// connection](crate::transport::TransportRequest::new_connection).
     #[must_use]
     pub fn transport(mut self, transport: impl Transport) -> Self {
-        self.http = HttpClient::over(transport);
+        self.http = HttpClient::new(transport);
         self
     }
 

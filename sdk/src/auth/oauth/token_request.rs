@@ -116,8 +116,12 @@ impl AuthorizationServer {
         for deviation in &tokens.deviations {
             tracing::warn!(deviation, "the token response deviates from the specification");
         }
-        let mut record =
-            TokenRecord::with(self.origin.clone(), self.token.as_str(), client_id, tokens.refresh_token);
+        let mut record = TokenRecord::from_parts(
+            self.origin.clone(),
+            self.token.as_str(),
+            client_id,
+            tokens.refresh_token,
+        );
         record.issuer.clone_from(&self.issuer);
         record.revocation_endpoint = self.revocation.as_ref().map(ToString::to_string);
         record.scope = tokens.scope.unwrap_or_else(|| scope.to_owned());
@@ -162,8 +166,8 @@ async fn revoke(http: &HttpClient, record: &TokenRecord) -> Result<(), AuthError
 pub(crate) struct HttpTokenEndpoint(HttpClient);
 
 impl HttpTokenEndpoint {
-    pub(crate) fn over(transport: impl Transport) -> Self {
-        Self(HttpClient::over(transport))
+    pub(crate) fn new(transport: impl Transport) -> Self {
+        Self(HttpClient::new(transport))
     }
 }
 
@@ -191,8 +195,8 @@ impl TokenEndpoint for HttpTokenEndpoint {
 }
 
 fn stored_url(stored: &str, name: &str) -> Result<Url, TransportError> {
-    endpoint::oauth(stored).map_err(|_| {
+    endpoint::parse_oauth_url(stored).map_err(|_| {
         TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other)
-            .caused_by(format!("the stored {name} endpoint is not a valid URL"))
+            .with_source(format!("the stored {name} endpoint is not a valid URL"))
     })
 }

@@ -33,11 +33,11 @@ pub(crate) fn classify(
     let response = match response {
         Ok(response) => response,
         Err(error) if error.delivery() == RequestDelivery::NotSent => return RefreshOutcome::NotSent(error),
-        Err(error) => return unknown(chain(&error)),
+        Err(error) => return unknown_outcome(chain(&error)),
     };
     let status = response.status;
     if status.is_success() {
-        return success(&response, sent);
+        return parse_success(&response, sent);
     }
     let pause = retry_after(&response.headers);
     let throttled = RefreshOutcome::Throttled { status: status.as_u16(), retry_after: pause };
@@ -47,10 +47,10 @@ pub(crate) fn classify(
         StatusCode::SERVICE_UNAVAILABLE if error.is_some() => return throttled,
         // A proxy that lost the response to an executed request responds like this too, even with a `Retry-After`.
         StatusCode::SERVICE_UNAVAILABLE | StatusCode::UNAUTHORIZED if error.is_none() => {
-            return unknown(format!("status {status} without an OAuth error, as from a proxy"));
+            return unknown_outcome(format!("status {status} without an OAuth error, as from a proxy"));
         }
         _ if !status.is_client_error() || status == StatusCode::REQUEST_TIMEOUT => {
-            return unknown(format!("status {status}"));
+            return unknown_outcome(format!("status {status}"));
         }
         _ => {}
     }
@@ -63,11 +63,11 @@ pub(crate) fn classify(
             RefreshOutcome::NotOAuthEndpoint { status: status.as_u16(), path: url.path().to_owned() }
         }
         // A server error reported with a client error's status: the server may have acted before it failed.
-        Some(error) if is_server_error(&error) => unknown(format!("status {status}, {error}")),
+        Some(error) if is_server_error(&error) => unknown_outcome(format!("status {status}, {error}")),
         Some(error) => RefreshOutcome::Rejected(error),
         None => match &response.body.missing {
             // The missing part may contain the error code.
-            Some(error) => unknown(format!("status {status}, {}", chain(error))),
+            Some(error) => unknown_outcome(format!("status {status}, {}", chain(error))),
             None => RefreshOutcome::NotOAuthEndpoint { status: status.as_u16(), path: url.path().to_owned() },
         },
     }
@@ -92,10 +92,10 @@ pub(crate) fn oauth_error(response: &HttpResponse) -> Option<OAuthError> {
 /// Returns the error for a rejection by an endpoint other than the token endpoint.
 pub(super) fn rejection(response: &HttpResponse, url: &Url) -> AuthError {
     let error = oauth_error(response).filter(|_| response.status != StatusCode::TOO_MANY_REQUESTS);
-    error.map_or_else(|| response.unexpected(url), AuthError::Rejected)
+    error.map_or_else(|| response.unexpected_status(url), AuthError::Rejected)
 }
 
-fn success(
+fn parse_success(
     HttpResponse { body, served_at, .. }: &HttpResponse,
     sent: Option<&RefreshToken>,
 ) -> RefreshOutcome {
@@ -103,7 +103,7 @@ fn success(
     let incomplete = body.missing.as_ref().map(|error| format!(": {}", chain(error))).unwrap_or_default();
     let body = &body.bytes;
     let Ok(Value::Object(fields)) = serde_json::from_slice::<Value>(body) else {
-        return match salvage(body).filter(|token| !same(token, sent)) {
+        return match salvage_refresh_token(body).filter(|token| !is_same_token(token, sent)) {
             Some(refresh_token) => RefreshOutcome::Tokens(Tokens {
                 refresh_token: Some(refresh_token),
                 access_token: None,
@@ -112,34 +112,34 @@ fn success(
                 scope: None,
                 deviations: vec![format!("only its refresh token could be read{incomplete}")],
             }),
-            None => unknown(format!("the response couldn't be read{incomplete}")),
+            None => unknown_outcome(format!("the response couldn't be read{incomplete}")),
         };
     };
     let mut deviations = Vec::new();
-    let expires_in = lifetime(fields.get("expires_in"), &mut deviations);
-    let access_token = bearer(&fields, &mut deviations);
+    let expires_in = read_lifetime(fields.get("expires_in"), &mut deviations);
+    let access_token = read_bearer(&fields, &mut deviations);
     let refresh_token = fields.get("refresh_token").and_then(Value::as_str).filter(|text| !text.is_empty());
     let refresh_token = refresh_token.map(|text| RefreshToken::from(text.to_owned()));
-    let is_new = refresh_token.as_ref().is_some_and(|token| !same(token, sent));
+    let is_new = refresh_token.as_ref().is_some_and(|token| !is_same_token(token, sent));
     if sent.is_some() && !is_new {
         return match access_token {
             Some(access_token) => RefreshOutcome::Kept { access_token, expires_in, served_at },
-            None => unknown(format!("the response has no new token: {}", deviations.join(", "))),
+            None => unknown_outcome(format!("the response has no new token: {}", deviations.join(", "))),
         };
     }
     let scope = fields.get("scope").and_then(Value::as_str).map(|scope| printable(scope, 1_000));
     RefreshOutcome::Tokens(Tokens { refresh_token, access_token, expires_in, served_at, scope, deviations })
 }
 
-fn unknown(reason: String) -> RefreshOutcome {
+fn unknown_outcome(reason: String) -> RefreshOutcome {
     RefreshOutcome::Unknown { reason }
 }
 
-fn same(token: &RefreshToken, sent: Option<&RefreshToken>) -> bool {
+fn is_same_token(token: &RefreshToken, sent: Option<&RefreshToken>) -> bool {
     sent.is_some_and(|sent| sent.expose() == token.expose())
 }
 
-fn bearer(fields: &serde_json::Map<String, Value>, deviations: &mut Vec<String>) -> Option<AccessToken> {
+fn read_bearer(fields: &serde_json::Map<String, Value>, deviations: &mut Vec<String>) -> Option<AccessToken> {
     match fields.get("token_type").and_then(Value::as_str) {
         Some(kind) if kind.eq_ignore_ascii_case("bearer") => {}
         Some(kind) => {
@@ -156,7 +156,7 @@ fn bearer(fields: &serde_json::Map<String, Value>, deviations: &mut Vec<String>)
     token
 }
 
-fn lifetime(said: Option<&Value>, deviations: &mut Vec<String>) -> Duration {
+fn read_lifetime(said: Option<&Value>, deviations: &mut Vec<String>) -> Duration {
     let seconds = match said {
         Some(Value::Number(number)) => number.as_f64(),
         Some(Value::String(text)) => text.trim().parse::<f64>().ok(),
@@ -174,7 +174,7 @@ fn lifetime(said: Option<&Value>, deviations: &mut Vec<String>) -> Duration {
 }
 
 /// Returns a complete `"refresh_token": "…"` from a response that is incomplete or otherwise invalid JSON.
-fn salvage(body: &[u8]) -> Option<RefreshToken> {
+fn salvage_refresh_token(body: &[u8]) -> Option<RefreshToken> {
     const NAME: &[u8] = b"\"refresh_token\"";
     let at = body.windows(NAME.len()).position(|window| window == NAME)?;
     let rest = body[at + NAME.len()..].trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
@@ -206,12 +206,12 @@ mod tests {
         classify(response, &url, Some(&RefreshToken::from("old".to_owned())))
     }
 
-    fn answer(status: u16, body: &str) -> RefreshOutcome {
+    fn outcome_of_response(status: u16, body: &str) -> RefreshOutcome {
         outcome_of(Ok(received(status, body, None)))
     }
 
     fn kept(body: &str) -> Tokens {
-        match answer(200, body) {
+        match outcome_of_response(200, body) {
             RefreshOutcome::Tokens(tokens) => tokens,
             other => panic!("{body}: {other:?}"),
         }
@@ -268,7 +268,7 @@ mod tests {
             r#"{"refresh_token":null"#,
             r#"{"refresh_token":"old"#,
         ] {
-            assert!(matches!(answer(200, body), RefreshOutcome::Unknown { .. }), "{body}");
+            assert!(matches!(outcome_of_response(200, body), RefreshOutcome::Unknown { .. }), "{body}");
         }
     }
 
@@ -277,14 +277,17 @@ mod tests {
         // D-11; RFC 6749, 6
         for refresh in ["", r#""refresh_token":"","#, r#""refresh_token":"old","#] {
             let body = format!(r#"{{{refresh}"access_token":"at","token_type":"Bearer","expires_in":900}}"#);
-            match answer(200, &body) {
+            match outcome_of_response(200, &body) {
                 RefreshOutcome::Kept { access_token, expires_in, .. } => {
                     assert_eq!((access_token.expose(), expires_in.as_secs()), ("at", 900));
                 }
                 other => panic!("{other:?}"),
             }
             let without = format!(r#"{{{refresh}"expires_in":900}}"#);
-            assert!(matches!(answer(200, &without), RefreshOutcome::Unknown { .. }), "{without}");
+            assert!(
+                matches!(outcome_of_response(200, &without), RefreshOutcome::Unknown { .. }),
+                "{without}"
+            );
         }
     }
 
@@ -299,7 +302,7 @@ mod tests {
             (400, "unsupported_grant_type"),
             (400, "slow_down"),
         ] {
-            match answer(status, &format!(r#"{{"error":"{name}","error_description":"why"}}"#)) {
+            match outcome_of_response(status, &format!(r#"{{"error":"{name}","error_description":"why"}}"#)) {
                 RefreshOutcome::Rejected(error) => {
                     assert_eq!(error.code.as_str(), name);
                     assert_eq!(
@@ -310,7 +313,10 @@ mod tests {
                 other => panic!("{name}: {other:?}"),
             }
         }
-        assert!(matches!(answer(400, r#"{"error":"invalid_grant"}"#), RefreshOutcome::InvalidGrant(_)));
+        assert!(matches!(
+            outcome_of_response(400, r#"{"error":"invalid_grant"}"#),
+            RefreshOutcome::InvalidGrant(_)
+        ));
         for (status, body) in [
             (400, r#"{"error":"server_error"}"#),
             (408, ""),
@@ -323,9 +329,15 @@ mod tests {
             (401, ""),
             (401, r#"{"message":"no"}"#),
         ] {
-            assert!(matches!(answer(status, body), RefreshOutcome::Unknown { .. }), "{status} {body}");
+            assert!(
+                matches!(outcome_of_response(status, body), RefreshOutcome::Unknown { .. }),
+                "{status} {body}"
+            );
         }
-        assert!(matches!(answer(429, ""), RefreshOutcome::Throttled { status: 429, retry_after: None }));
+        assert!(matches!(
+            outcome_of_response(429, ""),
+            RefreshOutcome::Throttled { status: 429, retry_after: None }
+        ));
         // A proxy that lost the response also requests a retry.
         let mut busy = received(503, "<html>", None);
         busy.headers.insert("retry-after", HeaderValue::from_static("7"));
@@ -352,14 +364,17 @@ mod tests {
             (410, r#"{"error":"server_error"}"#),
             (421, "[]"),
         ] {
-            match answer(status, body) {
+            match outcome_of_response(status, body) {
                 RefreshOutcome::NotOAuthEndpoint { status: found, path } => {
                     assert_eq!((found, path.as_str()), (status, "/oauth/token"));
                 }
                 other => panic!("{status} {body}: {other:?}"),
             }
         }
-        assert!(matches!(answer(404, r#"{"error":"invalid_grant"}"#), RefreshOutcome::InvalidGrant(_)));
+        assert!(matches!(
+            outcome_of_response(404, r#"{"error":"invalid_grant"}"#),
+            RefreshOutcome::InvalidGrant(_)
+        ));
     }
 
     #[test]
@@ -394,7 +409,9 @@ mod tests {
     #[test]
     fn an_error_description_cannot_control_the_terminal() {
         let body = serde_json::json!({ "error": "invalid_grant", "error_description": "a\u{1b}]52;c;x\u{7}\u{202e}b" });
-        let RefreshOutcome::InvalidGrant(error) = answer(400, &body.to_string()) else { panic!() };
+        let RefreshOutcome::InvalidGrant(error) = outcome_of_response(400, &body.to_string()) else {
+            panic!()
+        };
         assert!(!error.to_string().contains(['\u{1b}', '\u{7}', '\u{202e}']), "{error}");
     }
 }

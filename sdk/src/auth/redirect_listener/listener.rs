@@ -128,11 +128,13 @@ impl RedirectListener {
             seen: AtomicBool::new(false),
         };
         let mut connections = Connections::new(&self.listener, &shared);
-        if tokio::time::timeout(timeout, connections.until(|| shared.has_answer())).await.is_ok() {
+        if tokio::time::timeout(timeout, connections.serve_until(|| shared.has_response())).await.is_ok() {
             // The browser may never load the final page.
-            let _ =
-                tokio::time::timeout(PAGE_GRACE, connections.until(|| shared.seen.load(Ordering::Relaxed)))
-                    .await;
+            let _ = tokio::time::timeout(
+                PAGE_GRACE,
+                connections.serve_until(|| shared.seen.load(Ordering::Relaxed)),
+            )
+            .await;
         }
         drop(connections);
         match shared.answer.into_inner().unwrap_or_else(PoisonError::into_inner) {
@@ -161,30 +163,30 @@ struct Shared<'a> {
 }
 
 impl Shared<'_> {
-    fn has_answer(&self) -> bool {
+    fn has_response(&self) -> bool {
         self.answer.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     /// Handles one request. The first valid response is kept; later requests get the same page.
     fn receive(&self, request: &http::Request<Incoming>) -> (Response<Bytes>, bool) {
         let query = match request::classify(request, self.host) {
-            Decision::Refuse(status) => return (page::refusal(status), false),
-            Decision::Done if self.has_answer() => return (page::received(), true),
-            Decision::Done => return (page::refusal(http::StatusCode::NOT_FOUND), false),
+            Decision::Refuse(status) => return (page::error_page(status), false),
+            Decision::Done if self.has_response() => return (page::final_page(), true),
+            Decision::Done => return (page::error_page(http::StatusCode::NOT_FOUND), false),
             Decision::Callback(query) => query,
         };
-        if !self.has_answer() {
+        if !self.has_response() {
             match self.authorization.code_from_query(query) {
                 Err(AuthError::Callback(rejected)) => {
                     self.report(rejected);
-                    return (page::refusal(http::StatusCode::BAD_REQUEST), false);
+                    return (page::error_page(http::StatusCode::BAD_REQUEST), false);
                 }
                 outcome => {
                     self.answer.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(outcome);
                 }
             }
         }
-        (page::onward(request::DONE), false)
+        (page::redirect(request::DONE), false)
     }
 
     /// Reports each reason only once, since any program on this machine can send such requests.
@@ -216,7 +218,7 @@ impl<'a> Connections<'a> {
     }
 
     /// Serves all connections until `over` holds.
-    async fn until(&mut self, over: impl Fn() -> bool) {
+    async fn serve_until(&mut self, over: impl Fn() -> bool) {
         let mut backoff = pin!(tokio::time::sleep(Duration::ZERO));
         poll_fn(|context| {
             loop {

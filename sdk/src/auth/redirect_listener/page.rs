@@ -10,23 +10,23 @@ const PAGE: &str = "<!doctype html><html lang=en><head><meta charset=utf-8>\
     <p>You can close this page.</p></main></body></html>";
 
 /// Redirects the browser, so that it doesn't stay on the URL with the code.
-pub(super) fn onward(path: &'static str) -> Response<Bytes> {
-    let mut response = bare(StatusCode::SEE_OTHER, Bytes::new());
+pub(super) fn redirect(path: &'static str) -> Response<Bytes> {
+    let mut response = build_response(StatusCode::SEE_OTHER, Bytes::new());
     response.headers_mut().insert(header::LOCATION, HeaderValue::from_static(path));
     response
 }
 
 /// Returns the final page, regardless of the outcome.
-pub(super) fn received() -> Response<Bytes> {
-    bare(StatusCode::OK, Bytes::from_static(PAGE.as_bytes()))
+pub(super) fn final_page() -> Response<Bytes> {
+    build_response(StatusCode::OK, Bytes::from_static(PAGE.as_bytes()))
 }
 
 /// Returns an error page without details.
-pub(super) fn refusal(status: StatusCode) -> Response<Bytes> {
-    bare(status, Bytes::new())
+pub(super) fn error_page(status: StatusCode) -> Response<Bytes> {
+    build_response(status, Bytes::new())
 }
 
-fn bare(status: StatusCode, body: Bytes) -> Response<Bytes> {
+fn build_response(status: StatusCode, body: Bytes) -> Response<Bytes> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     let headers = response.headers_mut();

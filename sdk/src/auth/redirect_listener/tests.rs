@@ -358,7 +358,7 @@ async fn a_pasted_response_is_verified_like_a_received_one() {
     let state = authorization.url().query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned();
     let pasted = format!("{}?code=%ZZ&state={state}", receiver.redirect_uri());
     assert!(matches!(
-        authorization.code_from(&pasted),
+        authorization.code_from_url(&pasted),
         Err(AuthError::Callback(CallbackError::Parameters(_)))
     ));
 }

@@ -121,7 +121,7 @@ impl SessionBuilder {
     /// Sets the transport for refreshes. Default: the transport of the first client built with the session; without a client, reqwest with default
     /// settings. Token requests require a [new connection](crate::transport::TransportRequest::new_connection).
     pub fn transport(mut self, transport: impl Transport) -> Self {
-        self.endpoint = Some(Arc::new(HttpTokenEndpoint::over(transport)));
+        self.endpoint = Some(Arc::new(HttpTokenEndpoint::new(transport)));
         self
     }
 
@@ -145,7 +145,7 @@ impl SessionBuilder {
 
     /// Replaces the system's wall clock, for tests. A monotonic clock runs alongside it, and a token has expired as soon as either clock says so.
     pub fn wall_clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
-        self.clocks = Clocks::with(now);
+        self.clocks = Clocks::with_wall_clock(now);
         self
     }
 
@@ -186,7 +186,7 @@ impl SessionBuilder {
         tokens.generation = tokens.generation.max(generation);
         locked.write(&tokens).await.map_err(AuthError::Store)?;
         drop(locked);
-        let token = shared.known(tokens);
+        let token = shared.to_token(tokens);
         shared.state().publish(0, token);
         Ok(session)
     }

@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// The shortest wait that is reported as an event.
-const NOTED_PAUSE: Duration = Duration::from_secs(2);
+const MIN_REPORTED_WAIT: Duration = Duration::from_secs(2);
 
 /// One refresh. It runs in its own task, so it continues even if its caller stops waiting.
 pub(super) struct Run {
@@ -63,13 +63,10 @@ impl Run {
     }
 
     /// Refreshes, and returns the token to use and the events to deliver.
-    pub(super) async fn carry_through(
-        mut self,
-        token: Token,
-    ) -> (Result<Token, AuthError>, Vec<SessionEvent>) {
+    pub(super) async fn run(mut self, token: Token) -> (Result<Token, AuthError>, Vec<SessionEvent>) {
         let mut refresh = Refresh::new(self.shared.policy);
         let (hard, _) = token.limits(&self.shared.clocks);
-        let mut event = Event::Wanted { left: self.left(&token), hard };
+        let mut event = Event::Wanted { left: self.remaining_lifetime(&token), hard };
         self.token = Some(token);
         loop {
             match refresh.next(event, self.shared.clocks.now()) {
@@ -77,12 +74,12 @@ impl Run {
                     let outcome = self.finish(verdict);
                     return (outcome, self.events);
                 }
-                command => event = self.carry_out(command).await,
+                command => event = self.execute(command).await,
             }
         }
     }
 
-    async fn carry_out(&mut self, command: Command) -> Event {
+    async fn execute(&mut self, command: Command) -> Event {
         match command {
             Command::Lock { timeout } => match self.shared.store.lock(timeout).await {
                 Ok(locked) => {
@@ -93,13 +90,13 @@ impl Run {
                     self.trouble = Some(AuthError::Busy(busy));
                     Event::Busy
                 }
-                Err(error) => self.failed(error),
+                Err(error) => self.store_failure(error),
             },
             Command::Read => {
                 let Some(locked) = &mut self.locked else { return Event::Failed };
                 match locked.read().await {
-                    Ok(found) => Event::Found(found.map(|record| self.found(record))),
-                    Err(error) => self.failed(error),
+                    Ok(found) => Event::Found(found.map(|record| self.newest_record(record))),
+                    Err(error) => self.store_failure(error),
                 }
             }
             Command::Write(change) => self.write(change).await,
@@ -107,8 +104,8 @@ impl Run {
             Command::Pause(pause) => {
                 self.throttled = None;
                 let resting = &self.shared.resting;
-                let is_resting = self.shared.unsaved().is_none();
-                if is_resting && pause >= NOTED_PAUSE {
+                let is_resting = self.shared.unsaved_record().is_none();
+                if is_resting && pause >= MIN_REPORTED_WAIT {
                     let reason = self.trouble.as_ref().map_or_else(
                         || "the response to the previous token refresh was lost".to_owned(),
                         |trouble| crate::error::chain(trouble),
@@ -128,31 +125,31 @@ impl Run {
         }
     }
 
-    fn failed(&mut self, error: StoreError) -> Event {
+    fn store_failure(&mut self, error: StoreError) -> Event {
         self.trouble = Some(AuthError::Store(error));
         Event::Failed
     }
 
-    fn left(&self, token: &Token) -> Duration {
+    fn remaining_lifetime(&self, token: &Token) -> Duration {
         if self.rejected == Some(token.record.generation) {
             return Duration::ZERO;
         }
-        token.left(self.shared.clocks.now())
+        token.remaining_lifetime(self.shared.clocks.now())
     }
 
     /// Returns the state of the stored record, or of the newer record in memory if an earlier save failed.
-    fn found(&mut self, record: TokenRecord) -> Held {
+    fn newest_record(&mut self, record: TokenRecord) -> Held {
         let stored = self.shared.fingerprint(&record);
-        let unsaved = self.shared.unsaved().filter(|unsaved| unsaved.spent == stored);
+        let unsaved = self.shared.unsaved_record().filter(|unsaved| unsaved.spent == stored);
         let token = if let Some(unsaved) = &unsaved {
             unsaved.token.clone()
         } else {
             self.shared.state().unsaved = None;
-            self.shared.known(record)
+            self.shared.to_token(record)
         };
         let held = Held {
             token: self.shared.fingerprint(&token.record),
-            left: self.left(&token),
+            left: self.remaining_lifetime(&token),
             enough: token.limits(&self.shared.clocks).1,
             pending: token.record.pending.clone(),
             ended: token.record.ended.is_some(),
@@ -201,13 +198,13 @@ impl Run {
                 }
             }
         }
-        let written = caught(async { locked.write(&record).await })
+        let written = catch_panic(async { locked.write(&record).await })
             .await
             .unwrap_or_else(|| Err(StoreError::unavailable("it panicked while saving the tokens")));
         let spent = self.shared.fingerprint(&token.record);
         let next = match asked {
             Some(_) => Token::new(record, now, asked),
-            None => token.with(record),
+            None => token.with_record(record),
         };
         match (&change, written) {
             (Change::Tokens, Err(error)) => {
@@ -222,7 +219,7 @@ impl Run {
             // The service's response is authoritative, whether or not it could be saved.
             (Change::Ended(_) | Change::AccessToken, Err(error)) => {
                 self.token = Some(next);
-                self.failed(error)
+                self.store_failure(error)
             }
             // If the mark could not be removed, the earlier error matters more.
             (Change::Pending(_), Err(error)) => {
@@ -251,7 +248,7 @@ impl Run {
         }
         let throttled = record.throttled.as_ref();
         if let Some((status, left)) =
-            throttled.and_then(|known| Some((known.status, known.left(asked.wall)?)))
+            throttled.and_then(|known| Some((known.status, known.remaining(asked.wall)?)))
         {
             self.trouble = Some(AuthError::Throttled { status, retry_after: Some(left) });
             return Event::RefreshOutcome(Outcome::Throttled { retry_after: Some(left) });
@@ -261,7 +258,7 @@ impl Run {
         self.scope = requested.or(self.scope.take());
         let outcome = self.shared.endpoint().refresh(&record, self.scope.as_deref()).await;
         #[cfg(feature = "otel")]
-        count(&outcome);
+        count_outcome(&outcome);
         let outcome = match outcome {
             RefreshOutcome::Tokens(mut tokens) => {
                 self.events.extend(tokens.deviations.iter().cloned().map(SessionEvent::Deviation));
@@ -331,7 +328,7 @@ impl Run {
                 Ok(token)
             }
             (Verdict::UseUnsaved, token) => {
-                let unsaved = self.shared.unsaved().map(|unsaved| unsaved.token).or(token);
+                let unsaved = self.shared.unsaved_record().map(|unsaved| unsaved.token).or(token);
                 if let Some(trouble) = trouble {
                     self.events.push(SessionEvent::NotSaved(Arc::new(trouble)));
                 }
@@ -339,7 +336,7 @@ impl Run {
             }
             (Verdict::Ended, Some(token)) => {
                 let ended = token.record.ended.clone();
-                self.shared.state().log_out_of(self.epoch);
+                self.shared.state().log_out_epoch(self.epoch);
                 Err(ended.map_or(AuthError::LoggedOut, AuthError::Ended))
             }
             (Verdict::LoggedOut, _) => {
@@ -365,7 +362,7 @@ fn is_replaced(record: &TokenRecord) -> bool {
 
 /// Counts a token request of the session.
 #[cfg(feature = "otel")]
-fn count(outcome: &RefreshOutcome) {
+fn count_outcome(outcome: &RefreshOutcome) {
     let outcome = match outcome {
         RefreshOutcome::Tokens(_) | RefreshOutcome::Kept { .. } => "tokens",
         RefreshOutcome::NotSent(_) => "not_sent",
@@ -383,7 +380,7 @@ fn count(outcome: &RefreshOutcome) {
 }
 
 /// Runs application code; returns `None` if it panics.
-async fn caught<T>(future: impl Future<Output = T>) -> Option<T> {
+async fn catch_panic<T>(future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
         Ok(poll) => poll.map(Some),

@@ -42,7 +42,7 @@ impl Shared {
     }
 
     /// Waits until no refresh is in flight.
-    pub(super) async fn landed(&self) {
+    pub(super) async fn wait_idle(&self) {
         let flight = self.state().flight.clone();
         let Some(mut flight) = flight else { return };
         let mut resting = self.resting.subscribe();
@@ -59,11 +59,13 @@ impl Shared {
     ) {
         let before = token.clone();
         let (outcome, events) = match &self.delegate {
-            Some(delegate) => (self.delegated(delegate, epoch, &before, rejected).await, Vec::new()),
-            None => Run::new(Arc::clone(&self), epoch, rejected).carry_through(token).await,
+            Some(delegate) => {
+                (self.refresh_by_delegate(delegate, epoch, &before, rejected).await, Vec::new())
+            }
+            None => Run::new(Arc::clone(&self), epoch, rejected).run(token).await,
         };
         let now = self.clocks.now();
-        let outcome = self.state().land(epoch, &before, outcome.map_err(Arc::new), now);
+        let outcome = self.state().finish_flight(epoch, &before, outcome.map_err(Arc::new), now);
         for event in &events {
             self.notify(event);
         }
@@ -71,7 +73,7 @@ impl Shared {
     }
 
     /// Asks the delegate to refresh, and reads the record that it wrote.
-    async fn delegated(
+    async fn refresh_by_delegate(
         &self,
         delegate: &Delegate,
         epoch: u64,
@@ -89,18 +91,18 @@ impl Shared {
             return Err(error);
         }
         let Some(record) = self.store.read().await.map_err(AuthError::Store)? else {
-            self.state().log_out_of(epoch);
+            self.state().log_out_epoch(epoch);
             return Err(AuthError::LoggedOut);
         };
         if let Some(ended) = record.ended {
-            self.state().log_out_of(epoch);
+            self.state().log_out_epoch(epoch);
             return Err(AuthError::Ended(ended));
         }
-        let token = self.known(record);
-        if self.left(&token).is_zero() {
+        let token = self.to_token(record);
+        if self.remaining_lifetime(&token).is_zero() {
             reported?;
             // The delegate has just refreshed, but its clock is ahead of this one.
-            if !token.same(before) && token.header.is_some() {
+            if !token.is_same_as(before) && token.header.is_some() {
                 let now = self.clocks.now();
                 return Ok(Token::new(TokenRecord::clone(&token.record), now, Some(now)));
             }

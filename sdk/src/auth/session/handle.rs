@@ -33,7 +33,7 @@ pub struct Session {
 impl Session {
     /// Uses a client's transport for refreshes, unless the application or an earlier client has already provided one.
     pub(in crate::auth) fn inherit_transport(&self, transport: &Arc<dyn Transport>) {
-        self.shared.endpoint.get_or_init(|| Arc::new(HttpTokenEndpoint::over(Arc::clone(transport))));
+        self.shared.endpoint.get_or_init(|| Arc::new(HttpTokenEndpoint::new(Arc::clone(transport))));
     }
 
     /// Returns a valid access token, refreshed if needed, for programs that send it themselves.
@@ -103,7 +103,7 @@ impl Session {
     /// doesn't always wait for the refresh that it started, and if the tokens arrive after that, they are lost, and the login with them. The session
     /// can still be used afterwards. `blocking()` awaits it automatically.
     pub async fn close(&self) {
-        self.shared.landed().await;
+        self.shared.wait_idle().await;
     }
 
     /// Logs out: waits for a refresh in flight, revokes the grant, and removes the record. If the grant can't be revoked, the record remains, marked
@@ -114,7 +114,7 @@ impl Session {
     /// # Errors
     /// [`AuthError::Busy`] or [`AuthError::Store`]: nothing has changed.
     pub async fn logout(&self) -> Result<Revocation> {
-        self.end(true).await
+        self.end_login(true).await
     }
 
     /// Logs out of this machine only: removes the record without revoking the grant, whose tokens stay valid until they expire.
@@ -122,10 +122,10 @@ impl Session {
     /// # Errors
     /// [`AuthError::Busy`] or [`AuthError::Store`]: nothing has changed.
     pub async fn discard(&self) -> Result<()> {
-        self.end(false).await.map(drop)
+        self.end_login(false).await.map(drop)
     }
 
-    async fn end(&self, revokes: bool) -> Result<Revocation> {
+    async fn end_login(&self, revokes: bool) -> Result<Revocation> {
         let shared = Arc::clone(&self.shared);
         let done = spawn(async move { shared.log_out(revokes).await }).await;
         Ok(done.unwrap_or_else(|_| {
@@ -174,11 +174,11 @@ impl Session {
                 Some(current) => current,
                 None => shared.load().await?,
             };
-            bound(&token, origin)?;
+            check_origin(&token, origin)?;
             let (mut flight, is_valid) = match shared.ready(epoch, &token) {
                 Ready::Stale => continue,
                 Ready::Now(token) => {
-                    bound(&token, origin)?;
+                    check_origin(&token, origin)?;
                     return Ok(token);
                 }
                 Ready::After(flight, is_valid) => (flight, is_valid),
@@ -200,8 +200,8 @@ impl Session {
             };
             let unknown = || Arc::new(AuthError::OutcomeUnknown { retry_after: shared.policy.settle });
             let token = outcome.ok_or_else(unknown)??;
-            bound(&token, origin)?;
-            if shared.left(&token).is_zero() {
+            check_origin(&token, origin)?;
+            if shared.remaining_lifetime(&token).is_zero() {
                 return Err(AuthError::NoAccessToken.into());
             }
             return Ok(token);
@@ -211,7 +211,8 @@ impl Session {
     /// Returns the current token if it is still valid, for a call without time to wait for another one.
     fn valid_token(&self, origin: &str) -> Option<Token> {
         let token = self.shared.state().current.clone()?;
-        let valid = bound(&token, Some(origin)).is_ok() && !self.shared.left(&token).is_zero();
+        let valid =
+            check_origin(&token, Some(origin)).is_ok() && !self.shared.remaining_lifetime(&token).is_zero();
         valid.then_some(token)
     }
 }
@@ -228,7 +229,7 @@ impl Shared {
             Ok(Some(record)) if has_ended(&record) => Revocation::NoGrant,
             Ok(Some(record)) => {
                 let stored = self.fingerprint(&record);
-                let unsaved = self.unsaved().filter(|unsaved| unsaved.spent == stored);
+                let unsaved = self.unsaved_record().filter(|unsaved| unsaved.spent == stored);
                 let mut record = unsaved.map_or(record, |unsaved| TokenRecord::clone(&unsaved.token.record));
                 match self.endpoint().revoke(&record).await {
                     Ok(()) => Revocation::Revoked,
@@ -254,7 +255,7 @@ impl Shared {
 }
 
 /// Checks that a token is sent only to the origin it is bound to.
-fn bound(token: &Token, origin: Option<&str>) -> Result<(), AuthError> {
+fn check_origin(token: &Token, origin: Option<&str>) -> Result<(), AuthError> {
     match origin {
         Some(requested) if requested != token.record.origin => Err(AuthError::OriginMismatch {
             stored: token.record.origin.clone(),

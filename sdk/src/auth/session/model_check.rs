@@ -155,7 +155,7 @@ impl World {
         Now { wall: SystemTime::UNIX_EPOCH + elapsed, monotonic: elapsed }
     }
 
-    fn left(&self, stored: &Stored) -> Duration {
+    fn remaining_lifetime(&self, stored: &Stored) -> Duration {
         STEP * stored.until.saturating_sub(self.step).into()
     }
 
@@ -244,7 +244,7 @@ impl World {
         {
             return Err(Harm::KilledALiveSession);
         }
-        if self.stored.as_ref().is_some_and(|stored| !self.left(stored).is_zero()) {
+        if self.stored.as_ref().is_some_and(|stored| !self.remaining_lifetime(stored).is_zero()) {
             return Err(Harm::KilledAnAccessToken);
         }
         self.revoked = true;
@@ -264,9 +264,9 @@ impl World {
                 next.processes[who].1 -= 1;
                 // Without a record, the call fails.
                 if let Some(stored) = &self.stored
-                    && self.left(stored) <= ENOUGH
+                    && self.remaining_lifetime(stored) <= ENOUGH
                 {
-                    let left = self.left(stored);
+                    let left = self.remaining_lifetime(stored);
                     let settle = if setting.variant == Variant::RetryAtOnce { Duration::ZERO } else { STEP };
                     let machine = Refresh::new(Policy { settle, ..Policy::default() });
                     next.step_process(who, machine, stored.clone(), None, Event::Wanted { left, hard: HARD });
@@ -287,7 +287,7 @@ impl World {
                     search(Err(Harm::RestoredAfterLogout));
                 }
                 let harm = self.faults == setting.faults && !setting.logout && is_failure(&command);
-                match next.carry_out(who, setting, machine, held, received, command, since) {
+                match next.execute(who, setting, machine, held, received, command, since) {
                     _ if harm => search(Err(Harm::FailedWithoutAFault)),
                     true => search(Ok(next)),
                     false => {}
@@ -315,7 +315,7 @@ impl World {
 
     /// Executes a command, if that is possible now.
     #[expect(clippy::too_many_arguments, reason = "the parts of a process, taken apart once")]
-    fn carry_out(
+    fn execute(
         &mut self,
         who: usize,
         setting: Setting,
@@ -339,7 +339,7 @@ impl World {
             Command::Read => {
                 held = self.stored.clone().unwrap_or(held);
                 let early = setting.variant == Variant::RetryWhileAccessLives && held.pending.is_some();
-                let left = if early { Duration::ZERO } else { self.left(&held) };
+                let left = if early { Duration::ZERO } else { self.remaining_lifetime(&held) };
                 Event::Found(Some(Held {
                     token: held.token.into(),
                     left,
@@ -416,7 +416,7 @@ impl World {
     }
 
     /// Returns the harm in a world without successors.
-    fn at_the_end(&self, setting: Setting) -> Option<Harm> {
+    fn final_harm(&self, setting: Setting) -> Option<Harm> {
         if !self.processes.iter().all(|(process, _)| matches!(process, Process::Killed | Process::Done)) {
             // Nothing was searched beyond the last step.
             return (self.step < LAST_STEP).then_some(Harm::Stuck);
@@ -464,7 +464,7 @@ fn search(setting: Setting) -> (usize, HashSet<Harm>) {
             }
         });
         if !followed {
-            harms.extend(world.at_the_end(setting));
+            harms.extend(world.final_harm(setting));
         }
     }
     (seen.len(), harms)

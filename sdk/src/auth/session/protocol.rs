@@ -239,10 +239,10 @@ impl Refresh {
                 self.soft = false;
                 self.lock(now)
             }
-            (Phase::Locking, Event::Locked) => self.go(Phase::Reading, Command::Read),
+            (Phase::Locking, Event::Locked) => self.transition(Phase::Reading, Command::Read),
             // Nothing is ever sent without holding the lock.
-            (Phase::Locking, Event::Busy) => Command::Finish(self.or_use(Verdict::Busy, now)),
-            (Phase::Locking, Event::Failed) => Command::Finish(self.or_use(Verdict::Failed, now)),
+            (Phase::Locking, Event::Busy) => Command::Finish(self.or_current_token(Verdict::Busy, now)),
+            (Phase::Locking, Event::Failed) => Command::Finish(self.or_current_token(Verdict::Failed, now)),
             (Phase::Reading, Event::Found(Some(held))) => self.decide(held, now),
             (Phase::Reading | Phase::Rereading, Event::Found(None)) => self.unlock(Verdict::LoggedOut),
             (Phase::SavingAgain(held), Event::Written) => self.decide(Held { unsaved: false, ..held }, now),
@@ -255,19 +255,21 @@ impl Refresh {
                 // The machine may have slept since.
                 Some((_, made)) if now.monotonic.saturating_sub(*made) > STALE_MARK => {
                     // A store that is always this slow can't be used for refreshes.
-                    if now.monotonic > self.deadline { self.restore(now) } else { self.mark(now) }
+                    if now.monotonic > self.deadline { self.restore(now) } else { self.write_mark(now) }
                 }
                 _ => {
                     self.sends += 1;
-                    self.go(Phase::Sending, Command::Exchange)
+                    self.transition(Phase::Sending, Command::Exchange)
                 }
             },
-            (Phase::Sending, Event::RefreshOutcome(outcome)) => self.exchanged(outcome, now),
-            (Phase::Pausing, Event::Resumed) => self.mark(now),
+            (Phase::Sending, Event::RefreshOutcome(outcome)) => self.handle_outcome(outcome, now),
+            (Phase::Pausing, Event::Resumed) => self.write_mark(now),
             (Phase::Saving { .. } | Phase::SavingAccessToken, Event::Written)
             | (Phase::SavingAccessToken, Event::Failed) => self.unlock(Verdict::Use),
-            (Phase::Saving { tries }, Event::Failed) if tries < MAX_SAVES => self
-                .go(Phase::PausingSave { tries }, Command::Pause(Duration::from_millis(100) * tries.into())),
+            (Phase::Saving { tries }, Event::Failed) if tries < MAX_SAVES => self.transition(
+                Phase::PausingSave { tries },
+                Command::Pause(Duration::from_millis(100) * tries.into()),
+            ),
             (Phase::Saving { .. }, Event::Failed) => self.unlock(Verdict::UseUnsaved),
             (Phase::PausingSave { tries }, Event::Resumed) => self.save(tries + 1),
             // A leftover mark only causes a delay.
@@ -284,16 +286,16 @@ impl Refresh {
                     Some(lost) => EndReason::ResponseLost { since: lost.since },
                     None => EndReason::Rejected,
                 };
-                self.go(Phase::Ending, Command::Write(Change::Ended(Ended { reason, at: now.wall })))
+                self.transition(Phase::Ending, Command::Write(Change::Ended(Ended { reason, at: now.wall })))
             }
             (Phase::Ending, Event::Written | Event::Failed) => self.unlock(Verdict::Ended),
             (Phase::Unlocking(After::Finish(verdict)), Event::Unlocked) => Command::Finish(verdict),
             (Phase::Unlocking(After::Wait(pause, mark)), Event::Unlocked) => {
-                self.go(Phase::Waiting(mark), Command::Pause(pause))
+                self.transition(Phase::Waiting(mark), Command::Pause(pause))
             }
             // The store failed before anything was sent (or after `invalid_grant`): giving up loses nothing.
             (_, Event::Failed) => {
-                let verdict = self.or_use(Verdict::Failed, now);
+                let verdict = self.or_current_token(Verdict::Failed, now);
                 self.unlock(verdict)
             }
             // No other event is possible here; if one occurs, nothing is sent.
@@ -304,7 +306,7 @@ impl Refresh {
     /// Takes the lock. If the access token is still valid, makes one attempt (soft); otherwise, keeps trying until the deadline (hard).
     fn lock(&mut self, now: Now) -> Command {
         let timeout = if self.soft { Duration::ZERO } else { self.deadline.saturating_sub(now.monotonic) };
-        self.go(Phase::Locking, Command::Lock { timeout })
+        self.transition(Phase::Locking, Command::Lock { timeout })
     }
 
     /// Decides the next step under the lock, from the current record.
@@ -313,7 +315,7 @@ impl Refresh {
             return self.unlock(Verdict::Ended);
         }
         if held.unsaved {
-            return self.go(Phase::SavingAgain(held), Command::Write(Change::Again));
+            return self.transition(Phase::SavingAgain(held), Command::Write(Change::Again));
         }
         self.usable_until = now.monotonic.saturating_add(held.left);
         if held.left > held.enough {
@@ -324,24 +326,24 @@ impl Refresh {
             if !held.left.is_zero() {
                 return self.unlock(Verdict::Use);
             }
-            let wait = self.due(mark, now);
+            let wait = self.remaining_wait(mark, now);
             if !wait.is_zero() {
                 let mark = mark.clone();
                 return if now.monotonic.saturating_add(wait) > self.deadline {
                     self.unlock(Verdict::Wait(wait))
                 } else {
-                    self.go(Phase::Unlocking(After::Wait(wait, mark)), Command::Unlock)
+                    self.transition(Phase::Unlocking(After::Wait(wait, mark)), Command::Unlock)
                 };
             }
         }
         self.token = held.token;
         self.before = held.pending;
         self.mark = None;
-        self.mark(now)
+        self.write_mark(now)
     }
 
     /// Returns the time until an attempt after this mark is safe.
-    fn due(&self, mark: &RefreshPending, now: Now) -> Duration {
+    fn remaining_wait(&self, mark: &RefreshPending, now: Now) -> Duration {
         // If the mark is from the future, the wall clock was set back and its age is unknown.
         let elapsed = now.wall.duration_since(mark.since).unwrap_or_default();
         if elapsed < self.policy.grace || self.settled.as_ref() == Some(mark) {
@@ -354,7 +356,7 @@ impl Refresh {
     }
 
     /// Writes the mark, which proves that the store is writable and informs all later processes.
-    fn mark(&mut self, now: Now) -> Command {
+    fn write_mark(&mut self, now: Now) -> Command {
         let earlier = self.before.as_ref();
         // Within the grace period, all attempts count as one, made at the time of the first.
         let within = |mark: &&RefreshPending| {
@@ -364,70 +366,70 @@ impl Refresh {
         let attempts = earlier.map_or(0, |mark| mark.attempts).saturating_add(1);
         let mark = RefreshPending { since: since.unwrap_or(now.wall), attempts };
         self.mark = Some((mark.clone(), now.monotonic));
-        self.go(Phase::Marking, Command::Write(Change::Pending(Some(mark))))
+        self.transition(Phase::Marking, Command::Write(Change::Pending(Some(mark))))
     }
 
-    fn exchanged(&mut self, outcome: Outcome, now: Now) -> Command {
-        let again = self.sends < MAX_SENDS && !self.usable(now);
+    fn handle_outcome(&mut self, outcome: Outcome, now: Now) -> Command {
+        let again = self.sends < MAX_SENDS && !self.is_usable(now);
         match outcome {
             // Save before considering anything else in the response: the old token has been used up.
             Outcome::Tokens => self.save(1),
             Outcome::NotSent { again: true } if again => {
                 let pause = Duration::from_millis(500) * self.sends.into();
-                self.go(Phase::Pausing, Command::Pause(pause))
+                self.transition(Phase::Pausing, Command::Pause(pause))
             }
             Outcome::Throttled { retry_after } => {
                 let pause = retry_after.unwrap_or(Duration::from_secs(1));
                 if again && now.monotonic.saturating_add(pause) <= self.deadline {
-                    self.go(Phase::Pausing, Command::Pause(pause))
+                    self.transition(Phase::Pausing, Command::Pause(pause))
                 } else {
                     self.restore(now)
                 }
             }
             Outcome::NotSent { .. } | Outcome::Rejected => self.restore(now),
             // A writer without the lock may have been faster.
-            Outcome::InvalidGrant => self.go(Phase::Rereading, Command::Read),
+            Outcome::InvalidGrant => self.transition(Phase::Rereading, Command::Read),
             Outcome::Kept { left } => {
                 self.usable_until = now.monotonic.saturating_add(left);
-                self.go(Phase::SavingAccessToken, Command::Write(Change::AccessToken))
+                self.transition(Phase::SavingAccessToken, Command::Write(Change::AccessToken))
             }
             Outcome::Unknown => {
                 let Some((mark, _)) = self.mark.clone() else { return self.unlock(Verdict::Failed) };
                 let elapsed = now.wall.duration_since(mark.since).unwrap_or_default();
                 if again && elapsed < self.policy.grace {
                     self.before = Some(mark);
-                    return self.mark(now);
+                    return self.write_mark(now);
                 }
-                let verdict = self.or_use(Verdict::Wait(self.due(&mark, now)), now);
+                let verdict = self.or_current_token(Verdict::Wait(self.remaining_wait(&mark, now)), now);
                 self.unlock(verdict)
             }
         }
     }
 
     fn save(&mut self, tries: u8) -> Command {
-        self.go(Phase::Saving { tries }, Command::Write(Change::Tokens))
+        self.transition(Phase::Saving { tries }, Command::Write(Change::Tokens))
     }
 
     /// Removes this attempt's mark, since nothing was executed. An earlier attempt's mark stays, since its outcome is unknown.
     fn restore(&mut self, now: Now) -> Command {
-        let verdict = self.or_use(Verdict::Failed, now);
-        self.go(Phase::Restoring(verdict), Command::Write(Change::Pending(self.before.clone())))
+        let verdict = self.or_current_token(Verdict::Failed, now);
+        self.transition(Phase::Restoring(verdict), Command::Write(Change::Pending(self.before.clone())))
     }
 
-    fn usable(&self, now: Now) -> bool {
+    fn is_usable(&self, now: Now) -> bool {
         now.monotonic < self.usable_until
     }
 
     /// Returns `Use` if the access token is still valid, otherwise the verdict.
-    fn or_use(&self, verdict: Verdict, now: Now) -> Verdict {
-        if self.usable(now) { Verdict::Use } else { verdict }
+    fn or_current_token(&self, verdict: Verdict, now: Now) -> Verdict {
+        if self.is_usable(now) { Verdict::Use } else { verdict }
     }
 
     fn unlock(&mut self, verdict: Verdict) -> Command {
-        self.go(Phase::Unlocking(After::Finish(verdict)), Command::Unlock)
+        self.transition(Phase::Unlocking(After::Finish(verdict)), Command::Unlock)
     }
 
-    fn go(&mut self, phase: Phase, command: Command) -> Command {
+    fn transition(&mut self, phase: Phase, command: Command) -> Command {
         self.phase = phase;
         command
     }

@@ -83,7 +83,7 @@ impl Shared {
             if let Some(ended) = record.ended {
                 return Err(AuthError::Ended(ended));
             }
-            let token = self.known(record);
+            let token = self.to_token(record);
             // A logout may have removed the record after it was read.
             if self.state().publish(epoch, token.clone()) {
                 return Ok((epoch, token));
@@ -92,21 +92,23 @@ impl Shared {
     }
 
     /// Converts a record to a token. If it is the current token, its known expiry is kept.
-    pub(super) fn known(&self, record: TokenRecord) -> Token {
+    pub(super) fn to_token(&self, record: TokenRecord) -> Token {
         let seen = Token::new(record, self.clocks.now(), None);
         match &self.state().current {
-            Some(current) if current.same(&seen) => current.with(TokenRecord::clone(&seen.record)),
+            Some(current) if current.is_same_as(&seen) => {
+                current.with_record(TokenRecord::clone(&seen.record))
+            }
             _ => seen,
         }
     }
 
-    pub(super) fn unsaved(&self) -> Option<Unsaved> {
+    pub(super) fn unsaved_record(&self) -> Option<Unsaved> {
         self.state().unsaved.clone()
     }
 
-    pub(super) fn left(&self, token: &Token) -> Duration {
+    pub(super) fn remaining_lifetime(&self, token: &Token) -> Duration {
         let rejected = self.state().rejected == Some(token.record.generation);
-        if rejected { Duration::ZERO } else { token.left(self.clocks.now()) }
+        if rejected { Duration::ZERO } else { token.remaining_lifetime(self.clocks.now()) }
     }
 }
 

@@ -59,7 +59,7 @@ impl State {
     }
 
     /// Ends the login in memory, unless `epoch` has already ended.
-    pub(super) fn log_out_of(&mut self, epoch: u64) {
+    pub(super) fn log_out_epoch(&mut self, epoch: u64) {
         if self.epoch == epoch {
             let unsaved = self.unsaved.take();
             self.log_out();
@@ -82,7 +82,7 @@ impl State {
         }
         let token = self.current.clone().unwrap_or_else(|| token.clone());
         let rejected = self.rejected == Some(token.record.generation);
-        let left = if rejected { Duration::ZERO } else { token.left(now) };
+        let left = if rejected { Duration::ZERO } else { token.remaining_lifetime(now) };
         let (hard, soft) = token.limits(clocks);
         let flight = self.flight.clone().filter(|flight| flight.has_changed().is_ok());
         let may_start = flight.is_none() && now.monotonic >= self.retry_at;
@@ -98,13 +98,19 @@ impl State {
     }
 
     /// Ends the flight that refreshed `before`. Returns the outcome for its callers: after a logout, there is no token.
-    pub(super) fn land(&mut self, epoch: u64, before: &Token, outcome: Outcome, now: Now) -> Outcome {
+    pub(super) fn finish_flight(
+        &mut self,
+        epoch: u64,
+        before: &Token,
+        outcome: Outcome,
+        now: Now,
+    ) -> Outcome {
         if self.epoch != epoch {
             return outcome.and(Err(Arc::new(AuthError::LoggedOut)));
         }
         self.flight = None;
         if let Ok(token) = &outcome {
-            if token.same(before) {
+            if token.is_same_as(before) {
                 self.retry_at = now.monotonic.saturating_add(RETRY_AFTER);
             }
             self.current = Some(token.clone());
@@ -131,6 +137,6 @@ impl State {
     }
 
     fn is_current(&self, token: &Token) -> bool {
-        self.current.as_ref().is_some_and(|current| current.same(token))
+        self.current.as_ref().is_some_and(|current| current.is_same_as(token))
     }
 }

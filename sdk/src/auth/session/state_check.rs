@@ -87,7 +87,7 @@ const REFRESH: &[Step] = &[
         world.outcome = Some(match (&world.store, world.locked) {
             (_, true) => Ok(token.clone()),
             (None, false) => {
-                world.state.log_out_of(*epoch);
+                world.state.log_out_epoch(*epoch);
                 missing()
             }
             (Some(stored), false) => {
@@ -101,7 +101,7 @@ const REFRESH: &[Step] = &[
         let (Some((epoch, before)), Some(outcome)) = (world.flight.take(), world.outcome.take()) else {
             return;
         };
-        let outcome = world.state.land(epoch, &before, outcome, now());
+        let outcome = world.state.finish_flight(epoch, &before, outcome, now());
         if let Some(done) = world.done.take() {
             done.send_replace(Some(outcome));
         }
@@ -212,7 +212,7 @@ fn a_late_rejection_of_a_replaced_token_does_not_affect_the_current_one() {
     state.publish(0, current.clone());
     let uses = |state: &State| match state.decide(0, &current, &Clocks::default(), now()) {
         Decision::Use(_) => true,
-        Decision::Refresh(token, false) if token.same(&current) => false,
+        Decision::Refresh(token, false) if token.is_same_as(&current) => false,
         _ => panic!("neither used nor refreshed"),
     };
     state.reject_fresh(&old);

@@ -16,9 +16,9 @@ use crate::{
 };
 
 /// Below this remaining lifetime, a call waits for a new access token.
-const HARD: Duration = Duration::from_secs(10);
+const MIN_LIFETIME: Duration = Duration::from_secs(10);
 /// Below this remaining lifetime, a call tries to get a new access token, but otherwise uses the old one.
-const SOFT: Duration = Duration::from_secs(2 * 60);
+const REFRESH_AHEAD: Duration = Duration::from_secs(2 * 60);
 /// The maximum jitter, so that processes started together don't refresh simultaneously.
 const JITTER: Duration = Duration::from_secs(30);
 
@@ -33,12 +33,12 @@ pub(crate) struct Clocks {
 
 impl Default for Clocks {
     fn default() -> Self {
-        Self::with(wall)
+        Self::with_wall_clock(wall)
     }
 }
 
 impl Clocks {
-    pub(crate) fn with(wall: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
+    pub(crate) fn with_wall_clock(wall: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         Self { wall: Arc::new(wall), began: Instant::now(), chance: rand::random() }
     }
 
@@ -51,7 +51,7 @@ impl Clocks {
     /// Returns the hard and the soft limit for a token with this lifetime. Short-lived tokens have proportionally lower limits; otherwise every call
     /// would refresh them.
     fn limits(&self, lifetime: Duration) -> (Duration, Duration) {
-        (HARD.min(lifetime / 10), (SOFT + JITTER.mul_f64(self.chance)).min(lifetime / 4))
+        (MIN_LIFETIME.min(lifetime / 10), (REFRESH_AHEAD + JITTER.mul_f64(self.chance)).min(lifetime / 4))
     }
 }
 
@@ -89,12 +89,12 @@ impl Token {
     }
 
     /// Returns the same tokens for a record that was written again.
-    pub(crate) fn with(&self, record: TokenRecord) -> Self {
+    pub(crate) fn with_record(&self, record: TokenRecord) -> Self {
         Self { record: Arc::new(record), ..self.clone() }
     }
 
     /// Returns the remaining lifetime of the access token, by whichever clock shows less.
-    pub(crate) fn left(&self, now: Now) -> Duration {
+    pub(crate) fn remaining_lifetime(&self, now: Now) -> Duration {
         if self.header.is_none() {
             return Duration::ZERO;
         }
@@ -112,7 +112,7 @@ impl Token {
     }
 
     /// Returns whether this is the same access token of the same grant.
-    pub(crate) fn same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
         self.record.generation == other.record.generation && self.header == other.header
     }
 }
@@ -141,7 +141,7 @@ mod tests {
         #[test]
         fn a_token_is_invalid_as_soon_as_either_clock_says_so(wall in 0_u64..3_000, monotonic in 0_u64..3_000) {
             // D-16
-            let left = token(at(10_000, 50)).left(at(9_000 + wall, 50 + monotonic));
+            let left = token(at(10_000, 50)).remaining_lifetime(at(9_000 + wall, 50 + monotonic));
             let by_wall = wall.saturating_sub(1_000);
             prop_assert_eq!(left, Duration::from_secs(900_u64.saturating_sub(by_wall.max(monotonic))));
         }
@@ -152,7 +152,9 @@ mod tests {
         let mut token = token(at(13_600, 0));
         let record = Arc::get_mut(&mut token.record).unwrap();
         record.served_at = Some(at(10_000, 0).wall);
-        let left = |wall| Token::new(TokenRecord::clone(&token.record), at(wall, 0), None).left(at(wall, 0));
+        let left = |wall| {
+            Token::new(TokenRecord::clone(&token.record), at(wall, 0), None).remaining_lifetime(at(wall, 0))
+        };
         // The clock has been corrected, or is still ahead.
         for (wall, seconds) in
             [(10_000, 900), (10_100, 800), (10_900, 0), (13_500, 0), (13_700, 800), (14_500, 0)]
@@ -168,7 +170,7 @@ mod tests {
         for wall in [0, 1, u64::from(u32::MAX), i64::MAX.unsigned_abs() - 1_000] {
             for monotonic in [0, u64::MAX] {
                 let seen = at(wall, monotonic);
-                token(seen).left(at(i64::MAX.unsigned_abs() - wall, u64::MAX - monotonic));
+                token(seen).remaining_lifetime(at(i64::MAX.unsigned_abs() - wall, u64::MAX - monotonic));
             }
         }
     }
@@ -176,7 +178,7 @@ mod tests {
     #[test]
     fn short_lived_tokens_are_used_before_they_are_refreshed() {
         let clocks = Clocks { chance: 1.0, ..Clocks::default() };
-        assert_eq!(clocks.limits(Duration::from_mins(15)), (HARD, SOFT + JITTER));
+        assert_eq!(clocks.limits(Duration::from_mins(15)), (MIN_LIFETIME, REFRESH_AHEAD + JITTER));
         assert_eq!(clocks.limits(Duration::from_mins(1)), (Duration::from_secs(6), Duration::from_secs(15)));
         assert_eq!(clocks.limits(Duration::ZERO), (Duration::ZERO, Duration::ZERO));
     }

@@ -30,6 +30,6 @@ pub(super) fn add(session: &Arc<Shared>) {
 /// Waits until the refreshes of all these sessions are saved, and ends the blocking call.
 pub(crate) async fn close() {
     for session in USED.take().unwrap_or_default() {
-        session.landed().await;
+        session.wait_idle().await;
     }
 }

@@ -50,7 +50,7 @@ impl FileStore {
         Self { path: path.into() }
     }
 
-    fn beside(&self, ending: &str) -> PathBuf {
+    fn sibling_path(&self, ending: &str) -> PathBuf {
         let mut name = self.path.clone().into_os_string();
         name.push(ending);
         name.into()
@@ -64,7 +64,7 @@ impl FileStore {
     /// Takes the lock, unless `canceled` becomes true first.
     fn take(&self, timeout: Duration, canceled: impl Fn() -> bool) -> Result<Locked, StoreError> {
         files::create_folder_of(&self.path)?;
-        let path = self.beside(".lock");
+        let path = self.sibling_path(".lock");
         let started = Instant::now();
         let mut pause = BACKOFF.0;
         loop {
@@ -90,7 +90,7 @@ impl FileStore {
 fn encode(record: &TokenRecord) -> Zeroizing<Vec<u8>> {
     let json = Zeroizing::new(record.to_json());
     let mut bytes = Zeroizing::new(Vec::with_capacity(json.len() + 66));
-    bytes.extend_from_slice(hash(&json).as_bytes());
+    bytes.extend_from_slice(hash_hex(&json).as_bytes());
     bytes.push(b'\n');
     bytes.extend_from_slice(&json);
     bytes
@@ -98,11 +98,11 @@ fn encode(record: &TokenRecord) -> Zeroizing<Vec<u8>> {
 
 fn decode(path: &Path, bytes: &[u8]) -> Result<TokenRecord, StoreError> {
     let damaged =
-        |why: &str| StoreError::unreadable(format!("{}: {why}; the file is unchanged", path.display()));
+        |why: &str| StoreError::invalid_data(format!("{}: {why}; the file is unchanged", path.display()));
     let text = bytes.trim_ascii_end();
     let (hashed, json) = text.split_at_checked(64).ok_or_else(|| damaged("it is damaged"))?;
     match json.split_first() {
-        Some((b'\n', json)) if hash(json).as_bytes() == hashed => {
+        Some((b'\n', json)) if hash_hex(json).as_bytes() == hashed => {
             TokenRecord::from_json(json).map_err(|error| match error {
                 StoreError::Unreadable { reason } => damaged(&reason),
                 other => other,
@@ -112,7 +112,7 @@ fn decode(path: &Path, bytes: &[u8]) -> Result<TokenRecord, StoreError> {
     }
 }
 
-fn hash(bytes: &[u8]) -> String {
+fn hash_hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
         write!(text, "{byte:02x}").unwrap_or_default();
         text
@@ -129,7 +129,7 @@ struct Locked {
 }
 
 /// Returns whether `next` can result from the refresh that `record` announces.
-fn follows(record: &TokenRecord, next: &TokenRecord) -> bool {
+fn is_successor(record: &TokenRecord, next: &TokenRecord) -> bool {
     record.generation.checked_add(1) == Some(next.generation)
         && (&record.origin, &record.client_id) == (&next.origin, &next.client_id)
 }
@@ -141,12 +141,12 @@ impl Locked {
         if self.staged.is_some() {
             return Ok(current);
         }
-        let next = self.store.beside(".next");
-        files::remove_quietly(&self.store.beside(".tmp"));
+        let next = self.store.sibling_path(".next");
+        files::remove_quietly(&self.store.sibling_path(".tmp"));
         let Some(bytes) = files::read(&next)? else { return Ok(current) };
         let found = decode(&next, &bytes).ok();
         let adopted = current.as_ref().zip(found).and_then(|(current, found)| {
-            (current.pending.is_some() && follows(current, &found)).then_some(found)
+            (current.pending.is_some() && is_successor(current, &found)).then_some(found)
         });
         let Some(adopted) = adopted else {
             files::remove(&next)?;
@@ -160,11 +160,11 @@ impl Locked {
 
     fn write(&mut self, record: &TokenRecord) -> Result<(), StoreError> {
         let bytes = encode(record);
-        let (next, temporary) = (self.store.beside(".next"), self.store.beside(".tmp"));
+        let (next, temporary) = (self.store.sibling_path(".next"), self.store.sibling_path(".tmp"));
         // A new login can replace an unreadable record.
         let before = self.store.read_file().ok().flatten();
         let staged = self.staged.take();
-        if before.is_some_and(|before| follows(&before, record)) {
+        if before.is_some_and(|before| is_successor(&before, record)) {
             // The old token has been used up, so the record is saved even if the lock was lost.
             let mut staged = match staged {
                 Some(staged) => staged,
@@ -174,7 +174,7 @@ impl Locked {
             staged.sync(&next)?;
             return self.rename(&next);
         }
-        self.lock.still_holds()?;
+        self.lock.verify_held()?;
         // Remove it before the record to which it might seem to be the successor.
         files::remove(&next)?;
         let reserved = if record.pending.is_some() && record.ended.is_none() {
@@ -195,7 +195,7 @@ impl Locked {
     fn remove(&mut self) -> Result<(), StoreError> {
         self.staged = None;
         // Start with the file from which the record could be completed.
-        files::remove(&self.store.beside(".next"))?;
+        files::remove(&self.store.sibling_path(".next"))?;
         files::remove(&self.store.path)
     }
 }
@@ -203,13 +203,13 @@ impl Locked {
 impl TokenStore for FileStore {
     fn read(&self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
         let store = self.clone();
-        Box::pin(blocking(move |_| store.read_file()))
+        Box::pin(run_blocking(move |_| store.read_file()))
     }
 
     fn lock(&self, timeout: Duration) -> BoxFuture<'_, Result<Box<dyn LockedStore>, StoreError>> {
         let store = self.clone();
         Box::pin(async move {
-            let locked = blocking(move |canceled| store.take(timeout, canceled)).await?;
+            let locked = run_blocking(move |canceled| store.take(timeout, canceled)).await?;
             Ok(Box::new(Guard(Some(locked))) as _)
         })
     }
@@ -220,13 +220,13 @@ impl TokenStore for FileStore {
 struct Guard(Option<Locked>);
 
 impl Guard {
-    async fn with<T: Send + 'static>(
+    async fn with_locked<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&mut Locked) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let interrupted = || StoreError::unavailable("a previous operation on the store was interrupted");
         let mut locked = self.0.take().ok_or_else(interrupted)?;
-        let (locked, result) = blocking(move |_| {
+        let (locked, result) = run_blocking(move |_| {
             let result = work(&mut locked);
             Ok((locked, result))
         })
@@ -238,21 +238,21 @@ impl Guard {
 
 impl LockedStore for Guard {
     fn read(&mut self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
-        Box::pin(self.with(Locked::read))
+        Box::pin(self.with_locked(Locked::read))
     }
 
     fn write<'a>(&'a mut self, record: &'a TokenRecord) -> BoxFuture<'a, Result<(), StoreError>> {
         let record = record.clone();
-        Box::pin(self.with(move |locked| locked.write(&record)))
+        Box::pin(self.with_locked(move |locked| locked.write(&record)))
     }
 
     fn remove(&mut self) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(self.with(Locked::remove))
+        Box::pin(self.with_locked(Locked::remove))
     }
 }
 
 /// Runs a blocking operation on a separate thread, which continues even if a runtime shuts down. The operation can check whether its caller is gone.
-async fn blocking<T: Send + 'static>(
+async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce(&dyn Fn() -> bool) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
     let (done, result) = oneshot::channel();
@@ -260,10 +260,9 @@ async fn blocking<T: Send + 'static>(
         let worked = work(&|| done.is_closed());
         let _ = done.send(worked);
     };
-    std::thread::Builder::new()
-        .name("idempost-store".to_owned())
-        .spawn(run)
-        .map_err(|error| StoreError::unavailable("couldn't start a thread for the store").caused_by(error))?;
+    std::thread::Builder::new().name("idempost-store".to_owned()).spawn(run).map_err(|error| {
+        StoreError::unavailable("couldn't start a thread for the store").with_source(error)
+    })?;
     result.await.map_err(|_| StoreError::unavailable("the store's thread ended without a result"))?
 }
 

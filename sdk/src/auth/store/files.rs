@@ -31,7 +31,7 @@ pub fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, StoreError> {
     options.read(true);
     let Some(file) = open(&options, path)? else { return Ok(None) };
     let mut bytes = Zeroizing::new(Vec::with_capacity(RESERVED_BYTES));
-    file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(|error| failed("read", path, error))?;
+    file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(|error| io_error("read", path, error))?;
     Ok(Some(bytes))
 }
 
@@ -40,16 +40,16 @@ fn open(options: &OpenOptions, path: &Path) -> Result<Option<File>, StoreError> 
     // Limits the attempts, in case the file keeps being replaced.
     for _ in 0..100 {
         // Check before opening: opening a pipe would block.
-        named(path)?;
+        checked_metadata(path)?;
         let file = match options.open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(failed("open", path, error)),
+            Err(error) => return Err(io_error("open", path, error)),
         };
-        let opened = file.metadata().map_err(|error| failed("inspect", path, error))?;
+        let opened = file.metadata().map_err(|error| io_error("inspect", path, error))?;
         check(path, &opened)?;
         // Check afterwards as well: the file may have been opened through a link.
-        if named(path)?.is_none_or(|named| is_same(&named, &opened)) {
+        if checked_metadata(path)?.is_none_or(|named| is_same(&named, &opened)) {
             return Ok(Some(file));
         }
     }
@@ -57,11 +57,11 @@ fn open(options: &OpenOptions, path: &Path) -> Result<Option<File>, StoreError> 
 }
 
 /// Returns the metadata of the file with this name, if it passes the checks.
-fn named(path: &Path) -> Result<Option<Metadata>, StoreError> {
+fn checked_metadata(path: &Path) -> Result<Option<Metadata>, StoreError> {
     match fs::symlink_metadata(path) {
         Ok(metadata) => check(path, &metadata).map(|()| Some(metadata)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(failed("open", path, error)),
+        Err(error) => Err(io_error("open", path, error)),
     }
 }
 
@@ -79,38 +79,38 @@ fn is_same(_: &Metadata, _: &Metadata) -> bool {
 /// Checks the type, size, owner and mode of a file.
 fn check(path: &Path, metadata: &Metadata) -> Result<(), StoreError> {
     if metadata.is_symlink() {
-        return Err(refused(path, "it is a link, and links aren't followed"));
+        return Err(rejected_file(path, "it is a link, and links aren't followed"));
     }
     if !metadata.is_file() {
-        return Err(refused(path, "it isn't a regular file"));
+        return Err(rejected_file(path, "it isn't a regular file"));
     }
     if metadata.len() > MAX_BYTES {
-        return Err(refused(path, "it is larger than 1 MiB"));
+        return Err(rejected_file(path, "it is larger than 1 MiB"));
     }
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt as _;
-        owned(path, metadata.uid())?;
+        check_owner(path, metadata.uid())?;
         if metadata.nlink() > 1 {
-            return Err(refused(path, "it has a second name (a hard link)"));
+            return Err(rejected_file(path, "it has a second name (a hard link)"));
         }
         let mode = metadata.mode() & 0o777;
         if mode & 0o077 != 0 {
             let path_text = path.display();
             let text = format!("it is accessible to others (mode {mode:03o}); run: chmod 600 {path_text}");
-            return Err(refused(path, &text));
+            return Err(rejected_file(path, &text));
         }
     }
     Ok(())
 }
 
 #[cfg(unix)]
-fn owned(path: &Path, owner: u32) -> Result<(), StoreError> {
-    let me = effective_user().map_err(|error| failed("inspect", path, error))?;
+fn check_owner(path: &Path, owner: u32) -> Result<(), StoreError> {
+    let me = effective_user().map_err(|error| io_error("inspect", path, error))?;
     if owner == me {
         return Ok(());
     }
-    Err(refused(path, &format!("it belongs to user {owner}, not to user {me}")))
+    Err(rejected_file(path, &format!("it belongs to user {owner}, not to user {me}")))
 }
 
 /// Returns the effective user, which owns everything that this process creates, such as a pipe.
@@ -121,12 +121,12 @@ fn effective_user() -> io::Result<u32> {
     Ok(File::from(OwnedFd::from(reader)).metadata()?.uid())
 }
 
-fn failed(verb: &str, path: &Path, error: io::Error) -> StoreError {
-    StoreError::unavailable(format!("couldn't {verb} {}", path.display())).caused_by(error)
+fn io_error(verb: &str, path: &Path, error: io::Error) -> StoreError {
+    StoreError::unavailable(format!("couldn't {verb} {}", path.display())).with_source(error)
 }
 
-fn refused(path: &Path, why: &str) -> StoreError {
-    StoreError::unreadable(format!("refusing to use {}: {why}", path.display()))
+fn rejected_file(path: &Path, why: &str) -> StoreError {
+    StoreError::invalid_data(format!("refusing to use {}: {why}", path.display()))
 }
 
 /// A file that will replace another, with mode 0600: its disk space is allocated before its content is known.
@@ -142,7 +142,7 @@ impl StagedFile {
     /// # Errors
     /// The file can't be created, or the disk is full.
     pub fn reserve(path: &Path, room: usize) -> Result<Self, StoreError> {
-        let failed = |error| failed("make", path, error);
+        let failed = |error| io_error("make", path, error);
         remove_quietly(path);
         let mut options = OpenOptions::new();
         // Always a new file, so no link is followed.
@@ -172,7 +172,7 @@ impl StagedFile {
         step()
             .and_then(|()| self.file.rewind())
             .and_then(|()| self.file.write_all(&padded))
-            .map_err(|error| failed("write", path, error))
+            .map_err(|error| io_error("write", path, error))
     }
 
     /// Makes the content durable.
@@ -180,7 +180,7 @@ impl StagedFile {
     /// # Errors
     /// The disk reports a failure.
     pub fn sync(&self, path: &Path) -> Result<(), StoreError> {
-        step().and_then(|()| self.file.sync_all()).map_err(|error| failed("write", path, error))
+        step().and_then(|()| self.file.sync_all()).map_err(|error| io_error("write", path, error))
     }
 }
 
@@ -189,7 +189,7 @@ impl StagedFile {
 /// # Errors
 /// The file can't be opened, or the disk reports a failure.
 pub fn sync(path: &Path) -> Result<(), StoreError> {
-    step().and_then(|()| File::open(path)?.sync_all()).map_err(|error| failed("write", path, error))
+    step().and_then(|()| File::open(path)?.sync_all()).map_err(|error| io_error("write", path, error))
 }
 
 /// Renames a file, replacing the target.
@@ -197,7 +197,9 @@ pub fn sync(path: &Path) -> Result<(), StoreError> {
 /// # Errors
 /// The system's error.
 pub fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
-    step().and_then(|()| until_free(|| fs::rename(from, to))).map_err(|error| failed("replace", to, error))
+    step()
+        .and_then(|()| retry_until_free(|| fs::rename(from, to)))
+        .map_err(|error| io_error("replace", to, error))
 }
 
 /// Makes the renames and removals in a file's folder durable.
@@ -207,11 +209,11 @@ pub fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
 pub fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
     #[cfg(unix)]
     {
-        let folder = folder_of(path);
+        let folder = parent_folder(path);
         step()
             .and_then(|()| File::open(folder))
             .and_then(|folder| folder.sync_all())
-            .map_err(|error| failed("write", folder, error))?;
+            .map_err(|error| io_error("write", folder, error))?;
     }
     #[cfg(not(unix))]
     let _ = path;
@@ -237,10 +239,10 @@ pub fn replace(path: &Path, by_way_of: &Path, bytes: &[u8], room: usize) -> Resu
 /// # Errors
 /// The system's error.
 pub fn remove(path: &Path) -> Result<(), StoreError> {
-    match step().and_then(|()| until_free(|| fs::remove_file(path))) {
+    match step().and_then(|()| retry_until_free(|| fs::remove_file(path))) {
         Ok(()) => sync_folder_of(path),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(failed("remove", path, error)),
+        Err(error) => Err(io_error("remove", path, error)),
     }
 }
 
@@ -251,33 +253,33 @@ pub fn remove_quietly(path: &Path) {
 
 /// Creates the folder of a file (mode 0700) if it doesn't exist, and checks that others can't replace the file.
 pub(super) fn create_folder_of(path: &Path) -> Result<(), StoreError> {
-    let folder = folder_of(path);
+    let folder = parent_folder(path);
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).map_err(|error| failed("create the folder", folder, error))?;
+    builder.create(folder).map_err(|error| io_error("create the folder", folder, error))?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt as _;
-        let mode = fs::metadata(folder).map_err(|error| failed("inspect", folder, error))?.mode() & 0o777;
+        let mode = fs::metadata(folder).map_err(|error| io_error("inspect", folder, error))?.mode() & 0o777;
         if mode & 0o022 != 0 {
             let text = format!(
                 "others can write to its folder (mode {mode:03o}); run: chmod go-w {}",
                 folder.display()
             );
-            return Err(refused(path, &text));
+            return Err(rejected_file(path, &text));
         }
     }
     Ok(())
 }
 
-fn folder_of(path: &Path) -> &Path {
+fn parent_folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Retries an operation for a second while another program, such as a virus scanner, has the file open. This happens only on Windows.
-fn until_free<T>(mut operation: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+fn retry_until_free<T>(mut operation: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     for pause in [1, 2, 5, 10, 20, 50, 100, 200, 300, 300] {
         match operation() {
             // ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION, ERROR_LOCK_VIOLATION

@@ -23,10 +23,10 @@ fn client(limit: RateLimit, answers: &[Answer]) -> (Client, ScriptedTransport) {
             [("x-error", "daily_quota_exceeded")] => r#"{"name":"daily_quota_exceeded"}"#,
             _ => r#"{"name":"rate_limit_exceeded"}"#,
         };
-        let reply = Reply::bytes(*status, body).after(DELAY);
+        let reply = Reply::bytes(*status, body).with_delay(DELAY);
         headers.iter().fold(reply, |reply, (name, value)| reply.header(name, value))
     };
-    let last = Reply::bytes(200, ACCEPTED).after(DELAY).repeated();
+    let last = Reply::bytes(200, ACCEPTED).with_delay(DELAY).repeat();
     let script = ScriptedTransport::new(answers.iter().map(reply).chain([last]));
     let builder = Client::builder().base_url("https://api.example.com").api_key("re_x").rate_limit(limit);
     (builder.retry(RetryPolicy::never()).transport(script.clone()).build().unwrap(), script)
@@ -127,7 +127,7 @@ fn bucket(interval: Duration) -> ScriptedTransport {
             next = Some(request.at + interval);
         }
         let (status, body) = if admitted { (200, ACCEPTED) } else { (429, "<h1>Too Many Requests</h1>") };
-        Reply::bytes(status, body).after(DELAY)
+        Reply::bytes(status, body).with_delay(DELAY)
     })
 }
 

@@ -35,15 +35,15 @@ fn open() -> Limiter {
 }
 
 /// Updates the pace from the response to a request sent now.
-fn learn(limiter: &Limiter, headers: &HeaderMap, verdict: RateVerdict) {
-    limiter.learn(limiter.now(), headers, verdict);
+fn observe_now(limiter: &Limiter, headers: &HeaderMap, verdict: RateVerdict) {
+    limiter.observe_response(limiter.now(), headers, verdict);
 }
 
 /// Sends immediately, or returns false if it can't.
 fn send_now(limiter: &Limiter) -> bool {
     match limiter.acquire(None).now_or_never() {
         Some(Ok(mut permit)) => {
-            permit.sent();
+            permit.mark_sent();
             true
         }
         Some(Err(_)) => unreachable!("without a deadline"),
@@ -54,7 +54,7 @@ fn send_now(limiter: &Limiter) -> bool {
 /// Sends as soon as possible, and returns how long that took, in milliseconds.
 async fn wait_to_send(limiter: &Limiter) -> u128 {
     let start = Instant::now();
-    limiter.acquire(None).await.unwrap().sent();
+    limiter.acquire(None).await.unwrap().mark_sent();
     start.elapsed().as_millis()
 }
 
@@ -104,7 +104,7 @@ async fn extreme_rates_neither_overflow_nor_mean_unlimited() {
 #[tokio::test(start_paused = true)]
 async fn without_a_limit_every_request_is_sent_immediately() {
     let limiter = Limiter::new(RateLimit::Off);
-    learn(&limiter, &policy_headers("1;w=60"), throttled(30));
+    observe_now(&limiter, &policy_headers("1;w=60"), throttled(30));
     assert!((0..1_000).all(|_| send_now(&limiter)));
     assert!(limiter.open.load(Ordering::Relaxed));
 }
@@ -116,7 +116,7 @@ async fn a_configured_rate_is_evenly_spaced() {
     let limiter = per_second(2.0);
     let start = Instant::now();
     for n in 0..20 {
-        limiter.acquire(None).await.unwrap().sent();
+        limiter.acquire(None).await.unwrap().mark_sent();
         assert_eq!(start.elapsed(), SECOND / 2 * n);
     }
 }
@@ -136,7 +136,7 @@ async fn concurrency_is_not_limited_while_no_limit_is_known() {
     let permits: Vec<_> = (0..1_000).map_while(|_| limiter.acquire(None).now_or_never()).collect();
     assert_eq!(permits.len(), 1_000);
     // The service admits ten requests, so those in flight use up no more than its first window.
-    learn(&limiter, &policy_headers("10;w=1"), RateVerdict::Admitted);
+    observe_now(&limiter, &policy_headers("10;w=1"), RateVerdict::Admitted);
     drop(permits);
     assert_eq!(wait_to_send(&limiter).await, 1_025);
     assert_eq!(limiter.in_flight.load(Ordering::Relaxed), 0);
@@ -151,7 +151,7 @@ async fn calls_are_sent_in_the_order_in_which_they_were_made() {
     let calls = (0..50).map(|n| {
         let (limiter, order) = (&limiter, &order);
         async move {
-            limiter.acquire(None).await.unwrap().sent();
+            limiter.acquire(None).await.unwrap().mark_sent();
             order.lock().unwrap().push(n);
         }
     });
@@ -200,7 +200,7 @@ async fn the_slot_of_a_call_accounts_for_the_calls_waiting_before_it() {
     assert_eq!(too_late(&limiter, SECOND).await.available_in, ms(400 + 500 * 9));
     let start = Instant::now();
     for (n, call) in waiting.into_iter().enumerate() {
-        call.await.unwrap().sent();
+        call.await.unwrap().mark_sent();
         assert_eq!(start.elapsed(), ms(400 + 500 * n as u64));
     }
     assert_eq!(limiter.lock().waiting, 0);
@@ -210,7 +210,7 @@ async fn the_slot_of_a_call_accounts_for_the_calls_waiting_before_it() {
 async fn the_slot_of_a_call_accounts_for_the_pause_after_a_429() {
     let limiter = per_second(10.0);
     assert!(send_now(&limiter));
-    learn(&limiter, &HeaderMap::new(), throttled(3));
+    observe_now(&limiter, &HeaderMap::new(), throttled(3));
     assert_eq!(too_late(&limiter, SECOND * 3).await.available_in, SECOND * 3);
     let mut waiting = Box::pin(limiter.acquire(None));
     assert!(waiting.as_mut().now_or_never().is_none());
@@ -230,7 +230,7 @@ async fn waiting_calls_whose_deadline_passes_because_of_a_429_fail_at_the_deadli
     };
     let throttle = async {
         sleep(ms(100)).await;
-        learn(&limiter, &HeaderMap::new(), throttled(10));
+        observe_now(&limiter, &HeaderMap::new(), throttled(10));
     };
     let (head, second, ()) = tokio::join!(call(), call(), throttle);
     assert_eq!(head.0, SECOND * 2);
@@ -252,7 +252,7 @@ async fn a_thousand_calls_at_two_per_second_neither_idle_nor_lock_out_later_ones
             let call = async {
                 match limiter.acquire(Some(start + Duration::from_mins(1))).await {
                     Ok(mut permit) => {
-                        permit.sent();
+                        permit.mark_sent();
                         left.lock().unwrap().push(start.elapsed());
                     }
                     Err(late) => {
@@ -274,7 +274,7 @@ async fn a_thousand_calls_at_two_per_second_neither_idle_nor_lock_out_later_ones
             async move {
                 sleep_until(start + SECOND / 2 * n + ms(1)).await;
                 if let Ok(mut permit) = limiter.acquire(Some(start + Duration::from_mins(1))).await {
-                    permit.sent();
+                    permit.mark_sent();
                     left.lock().unwrap().push(start.elapsed());
                 }
             }
@@ -315,10 +315,10 @@ async fn a_returned_slot_is_used_by_the_waiting_call() {
 async fn a_sent_permit_keeps_its_slot_unless_it_is_given_back() {
     let limiter = per_second(2.0);
     let mut refused = limiter.acquire(None).await.unwrap();
-    refused.sent();
-    refused.give_back();
+    refused.mark_sent();
+    refused.release();
     let mut lost = limiter.acquire(None).now_or_never().unwrap().unwrap();
-    lost.sent();
+    lost.mark_sent();
     drop(lost);
     assert!(!send_now(&limiter));
 }
@@ -326,10 +326,10 @@ async fn a_sent_permit_keeps_its_slot_unless_it_is_given_back() {
 #[tokio::test(start_paused = true)]
 async fn a_waiting_call_is_sent_earlier_when_the_limit_rises() {
     let limiter = open();
-    learn(&limiter, &policy_headers("1;w=60"), RateVerdict::Admitted);
+    observe_now(&limiter, &policy_headers("1;w=60"), RateVerdict::Admitted);
     let (waited, ()) = tokio::join!(wait_to_send(&limiter), async {
         sleep(SECOND).await;
-        learn(&limiter, &policy_headers("1000000;w=1"), RateVerdict::Admitted);
+        observe_now(&limiter, &policy_headers("1000000;w=1"), RateVerdict::Admitted);
     });
     assert_eq!(waited, 1_000);
 }
@@ -348,7 +348,7 @@ async fn a_429_pauses_all_calls_until_its_retry_after_and_a_minute_at_most() {
     ] {
         let limiter = open();
         let retry_after = retry_after.map(Duration::from_secs);
-        learn(&limiter, &HeaderMap::new(), RateVerdict::Throttled { retry_after });
+        observe_now(&limiter, &HeaderMap::new(), RateVerdict::Throttled { retry_after });
         assert_eq!(wait_to_send(&limiter).await, pause);
     }
 }
@@ -356,8 +356,8 @@ async fn a_429_pauses_all_calls_until_its_retry_after_and_a_minute_at_most() {
 #[tokio::test(start_paused = true)]
 async fn a_shorter_retry_after_does_not_end_a_longer_pause() {
     let limiter = open();
-    learn(&limiter, &HeaderMap::new(), throttled(5));
-    learn(&limiter, &HeaderMap::new(), throttled(2));
+    observe_now(&limiter, &HeaderMap::new(), throttled(5));
+    observe_now(&limiter, &HeaderMap::new(), throttled(2));
     assert_eq!(wait_to_send(&limiter).await, 5_000);
 }
 
@@ -371,7 +371,7 @@ async fn unreadable_headers_slow_nothing() {
         for value in ["", "x", "-1", "0", "1e400", "99999999999999999999", "0;w=0", "\u{fc}"] {
             let mut map = HeaderMap::new();
             map.insert(name, http::HeaderValue::from_bytes(value.as_bytes()).unwrap());
-            learn(&limiter, &map, RateVerdict::Admitted);
+            observe_now(&limiter, &map, RateVerdict::Admitted);
         }
     }
     assert!(limiter.open.load(Ordering::Relaxed));
@@ -469,7 +469,7 @@ mod properties {
                     let which = which % self.held.len();
                     let (number, mut permit) = self.held.remove(which);
                     if sent {
-                        permit.sent();
+                        permit.mark_sent();
                         self.departures.push(self.granted[&number]);
                     } else if self.granted.last_key_value().unwrap().0 == &number {
                         self.granted.remove(&number);

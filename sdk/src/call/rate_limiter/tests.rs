@@ -31,17 +31,17 @@ impl Sender {
         self.pace.observe(&signal, self.in_flight, self.now);
     }
 
-    fn admitted(&mut self, requests: u32) {
+    fn expect_admitted(&mut self, requests: u32) {
         for _ in 0..requests {
             self.observe(RateVerdict::Admitted, &[]);
         }
     }
 
-    fn announced(&mut self, policy: &str) {
+    fn announce_policy(&mut self, policy: &str) {
         self.observe(RateVerdict::Admitted, &[("ratelimit-policy", policy)]);
     }
 
-    fn throttled(&mut self, retry_after: Option<Duration>) {
+    fn throttle(&mut self, retry_after: Option<Duration>) {
         self.observe(RateVerdict::Throttled { retry_after }, &[]);
     }
 
@@ -79,10 +79,10 @@ fn a_slot_missed_by_less_than_the_tolerance_is_made_up_for() {
 fn an_unused_slot_is_available_again_until_a_later_request_is_sent() {
     let mut pace = Sender::max(2.0).pace;
     let unused = pace.take(Duration::ZERO).unwrap();
-    pace.give_back(unused);
+    pace.return_slot(unused);
     let unused = pace.take(Duration::ZERO).unwrap();
     pace.take(ms(500)).unwrap();
-    pace.give_back(unused);
+    pace.return_slot(unused);
     assert_eq!(pace.take(ms(500)), Err(SECOND));
 }
 
@@ -92,7 +92,7 @@ fn an_announced_limit_is_used_to_97_5_percent() {
     {
         let mut sender = Sender::default();
         sender.send();
-        sender.announced(policy);
+        sender.announce_policy(policy);
         sender.assert_rate(1_000.0 / interval);
         assert!((sender.send().as_secs_f64() * 1_000.0 - interval).abs() < 1e-3, "{policy}");
     }
@@ -102,7 +102,7 @@ fn an_announced_limit_is_used_to_97_5_percent() {
 fn no_window_of_the_announced_length_holds_more_requests_than_announced() {
     for (limit, seconds) in [(1, 1), (2, 1), (10, 1), (37, 1), (100, 1), (10, 60), (60, 60)] {
         let mut sender = Sender::default();
-        sender.announced(&format!("{limit};w={seconds}"));
+        sender.announce_policy(&format!("{limit};w={seconds}"));
         let mut sent = Vec::new();
         for n in 0..limit * 4 {
             sender.send();
@@ -120,11 +120,11 @@ fn no_window_of_the_announced_length_holds_more_requests_than_announced() {
 #[test]
 fn the_lower_of_the_set_and_the_announced_rate_applies() {
     let mut sender = Sender::max(2.0);
-    sender.announced("10;w=1");
+    sender.announce_policy("10;w=1");
     sender.assert_rate(2.0);
-    sender.announced("1;w=1");
+    sender.announce_policy("1;w=1");
     sender.assert_rate(1.0 / 1.025);
-    sender.announced("1000000;w=1");
+    sender.announce_policy("1000000;w=1");
     sender.assert_rate(2.0);
 }
 
@@ -132,7 +132,7 @@ fn the_lower_of_the_set_and_the_announced_rate_applies() {
 fn a_very_high_announced_limit_slows_nothing() {
     let mut sender = Sender::default();
     for (limit, paced) in [(1_000_000, false), (10_000, true), (10_251, false), (10, true), (10_250, false)] {
-        sender.announced(&format!("{limit};w=1"));
+        sender.announce_policy(&format!("{limit};w=1"));
         assert_eq!(sender.pace.rate(sender.now).is_some(), paced, "{limit}");
     }
 }
@@ -140,13 +140,13 @@ fn a_very_high_announced_limit_slows_nothing() {
 #[test]
 fn a_changed_announcement_replaces_the_old_one_and_the_learned_limit() {
     let mut sender = Sender::default();
-    sender.announced("10;w=1");
-    sender.throttled(None);
-    sender.announced("10;w=1");
+    sender.announce_policy("10;w=1");
+    sender.throttle(None);
+    sender.announce_policy("10;w=1");
     sender.assert_rate(10.0 / 1.025 * 0.95);
-    sender.announced("20;w=1");
+    sender.announce_policy("20;w=1");
     sender.assert_rate(20.0 / 1.025);
-    sender.admitted(1);
+    sender.expect_admitted(1);
     sender.assert_rate(20.0 / 1.025);
     assert_eq!(sender.pace.limit(), Some(20.0));
 }
@@ -155,7 +155,7 @@ fn a_changed_announcement_replaces_the_old_one_and_the_learned_limit() {
 fn requests_in_flight_at_the_announcement_count_in_its_first_window() {
     for (in_flight, wait) in [(0, 102_500), (3, 307_500), (1_000, 1_025_000)] {
         let mut sender = Sender { in_flight, ..Sender::default() };
-        sender.announced("10;w=1");
+        sender.announce_policy("10;w=1");
         assert_eq!(sender.send().as_micros(), wait);
     }
 }
@@ -163,8 +163,8 @@ fn requests_in_flight_at_the_announcement_count_in_its_first_window() {
 #[test]
 fn a_lowered_limit_applies_after_a_whole_window() {
     let mut sender = Sender::default();
-    sender.announced("100;w=1");
-    sender.announced("20;w=1");
+    sender.announce_policy("100;w=1");
+    sender.announce_policy("20;w=1");
     assert_eq!(sender.send(), ms(1_025));
 }
 
@@ -191,10 +191,10 @@ fn an_already_exhausted_window_is_waited_out() {
 fn the_first_429_sets_the_rate_of_the_last_second_or_3_per_second() {
     for (before, within, rate) in [(0, 0, 3.0), (0, 20, 18.0), (30, 20, 27.0), (7, 0, 6.3)] {
         let mut sender = Sender { now: SECOND * 9, ..Sender::default() };
-        sender.admitted(before);
+        sender.expect_admitted(before);
         sender.now += SECOND;
-        sender.admitted(within);
-        sender.throttled(None);
+        sender.expect_admitted(within);
+        sender.throttle(None);
         sender.assert_rate(rate);
         assert_eq!(sender.pace.limit(), None);
     }
@@ -202,11 +202,11 @@ fn the_first_429_sets_the_rate_of_the_last_second_or_3_per_second() {
 
 #[test]
 fn the_rate_of_the_last_second_excludes_older_responses() {
-    let mut recent = Recent::default();
+    let mut recent = RecentRequests::default();
     for at in [0, 0, 0, 0, 0, 999] {
         recent.count(ms(at));
     }
-    let rate = |mut recent: Recent, at| recent.rate(ms(at)).to_string();
+    let rate = |mut recent: RecentRequests, at| recent.rate(ms(at)).to_string();
     assert_eq!([999, 1_000, 1_999, 2_000].map(|at| rate(recent, at)), ["6", "6", "6", "1"]);
     recent.count(ms(1_000));
     assert_eq!((recent.current, recent.previous), (1, 6));
@@ -216,14 +216,14 @@ fn the_rate_of_the_last_second_excludes_older_responses() {
 fn after_the_first_429_the_rate_triples_every_second_until_the_next() {
     for (admitted, rate) in [(1, 0.6 * 27.0), (25, 0.95 * 25.0)] {
         let mut sender = Sender::default();
-        sender.throttled(None);
+        sender.throttle(None);
         sender.now += SECOND * 3;
         sender.assert_rate(27.0);
         // Ten requests take less time than at the current rate.
         let ready_at = sender.pace.ready_at(10, sender.now).saturating_sub(sender.now);
         assert!((ready_at.as_secs_f64() - (1.0 + 10.0 * 3_f64.ln() / 27.0).ln() / 3_f64.ln()).abs() < 1e-3);
-        sender.admitted(admitted);
-        sender.throttled(None);
+        sender.expect_admitted(admitted);
+        sender.throttle(None);
         sender.assert_rate(rate);
         assert_eq!(sender.send(), ms(300));
     }
@@ -232,7 +232,7 @@ fn after_the_first_429_the_rate_triples_every_second_until_the_next() {
 #[test]
 fn a_429_without_another_is_forgotten() {
     let mut sender = Sender::default();
-    sender.throttled(None);
+    sender.throttle(None);
     sender.now += ms(8_300);
     sender.send();
     assert!(sender.pace.rate(sender.now).is_some());
@@ -250,8 +250,8 @@ fn a_slow_start_triples_the_rate_every_second_until_a_429() {
     let mut fast = sender.pace.clone();
     fast.take(SECOND * 7).unwrap();
     assert_eq!((fast.rate(SECOND * 7), fast.limit()), (None, None));
-    sender.admitted(40);
-    sender.throttled(None);
+    sender.expect_admitted(40);
+    sender.throttle(None);
     sender.assert_rate(38.0);
     assert_eq!(sender.pace.limit(), Some(38.0));
 }
@@ -278,7 +278,7 @@ fn late_429s_lower_the_rate_by_a_twentieth_and_double_the_wait() {
         Sender { pace: RateLimiter::with_limit(10.0, Duration::ZERO), now: SECOND * 4, ..Sender::default() };
     let mut rate = 10.0;
     for wait in [8.0, 16.0, 32.0, 300.0 / (10.0 * 0.95 * 0.95 * 0.95)] {
-        sender.throttled(None);
+        sender.throttle(None);
         rate *= 0.95;
         sender.assert_rate(rate);
         let learned = sender.pace.learned.unwrap();
@@ -295,8 +295,8 @@ fn early_429s_lower_the_rate_to_what_the_service_accepts() {
             now: SECOND * 3,
             ..Sender::default()
         };
-        sender.admitted(admitted);
-        sender.throttled(None);
+        sender.expect_admitted(admitted);
+        sender.throttle(None);
         sender.assert_rate(rate);
     }
 }
@@ -305,7 +305,7 @@ fn early_429s_lower_the_rate_to_what_the_service_accepts() {
 fn the_429s_of_requests_sent_before_the_first_one_count_once() {
     let mut sender = Sender::max(10.0);
     sender.now = SECOND;
-    sender.throttled(Some(SECOND));
+    sender.throttle(Some(SECOND));
     let late =
         RateSignal::new(SECOND, RateVerdict::Throttled { retry_after: Some(SECOND) }, &HeaderMap::new());
     sender.pace.observe(&late, 0, ms(1_900));
@@ -317,13 +317,13 @@ fn the_429s_of_requests_sent_before_the_first_one_count_once() {
 #[test]
 fn a_429_never_raises_the_rate_above_a_slow_limit() {
     let mut announced = Sender::default();
-    announced.announced("10;w=60");
+    announced.announce_policy("10;w=60");
     for (mut sender, cap) in [(announced, 10.0 / 60.0 / 1.025), (Sender::max(0.1), 0.1)] {
-        sender.throttled(Some(SECOND));
+        sender.throttle(Some(SECOND));
         sender.assert_rate(cap * 0.95);
         for _ in 0..10 {
             sender.now += SECOND * 2;
-            sender.throttled(Some(SECOND));
+            sender.throttle(Some(SECOND));
         }
         assert!(sender.pace.rate(sender.now).unwrap() < cap * 0.95);
         sender.now += SECOND * 90;
@@ -342,8 +342,8 @@ fn a_pause_is_only_replaced_by_a_longer_one() {
 #[test]
 fn the_state_survives_serialization_without_the_maximum() {
     let mut sender = Sender::max(5.0);
-    sender.announced("20;w=1");
-    sender.throttled(None);
+    sender.announce_policy("20;w=1");
+    sender.throttle(None);
     let text = serde_json::to_string(&sender.pace).unwrap();
     sender.pace = serde_json::from_str(&text).unwrap();
     sender.assert_rate(4.75);

@@ -44,7 +44,7 @@ impl ClientBuilder {
         match (key, token) {
             (Some(key), _) => builder.api_key(key),
             (None, Some(token)) => builder.access_token(token),
-            (None, None) => builder.without_key("IDEMPOST_API_KEY", "is missing beside IDEMPOST_BASE_URL"),
+            (None, None) => builder.with_key_error("IDEMPOST_API_KEY", "is missing beside IDEMPOST_BASE_URL"),
         }
     }
 
@@ -57,11 +57,11 @@ impl ClientBuilder {
             Self::default().base_url(base_url.unwrap_or_else(|| Client::RESEND_BASE_URL.to_owned()));
         match key {
             Some(key) => builder.api_key(key),
-            None => builder.without_key("RESEND_API_KEY", rule),
+            None => builder.with_key_error("RESEND_API_KEY", rule),
         }
     }
 
-    fn without_key(mut self, variable: &str, rule: &str) -> Self {
+    fn with_key_error(mut self, variable: &str, rule: &str) -> Self {
         self.credentials = Some(Err(SettingsError::new(variable, rule)));
         self
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    rule::{Rule, given},
+    rule::{Rule, deserialize_present},
     value::RunValue,
 };
 use crate::types::{SegmentId, TemplateId, TopicId, lenient::null_default, serialize_sender};
@@ -149,10 +149,10 @@ impl From<&str> for WaitForEvent {
 #[non_exhaustive]
 pub struct ContactUpdate {
     /// The first name.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "deserialize_present")]
     pub first_name: Option<RunValue>,
     /// The last name.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "deserialize_present")]
     pub last_name: Option<RunValue>,
     /// Whether the contact is unsubscribed from all broadcasts.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -30,7 +30,7 @@ const STEP_TYPES: [&str; 8] = [
 ];
 
 /// Validates a definition built in Rust, through its JSON.
-pub(super) fn written(
+pub(super) fn validate_built(
     v: &mut Validator,
     definition: &impl Serialize,
     check: impl FnOnce(&mut Validator, &Value),
@@ -44,41 +44,41 @@ pub(super) fn written(
 /// Validates the body of a new automation.
 pub(super) fn new_automation(v: &mut Validator, json: &Value) {
     let Some(fields) = v.object(json, "an automation") else { return };
-    v.known(fields, "an automation", &FIELDS);
-    v.needed_text(fields, "name");
-    status(v, fields);
-    if v.needed(fields, "steps").is_some() {
-        definition(v, fields);
+    v.check_known_fields(fields, "an automation", &FIELDS);
+    v.required_text(fields, "name");
+    check_status(v, fields);
+    if v.required_field(fields, "steps").is_some() {
+        check_definition(v, fields);
     }
-    v.needed(fields, "connections");
+    v.required_field(fields, "connections");
 }
 
 /// Validates the body of an update.
-pub(super) fn patch(v: &mut Validator, json: &Value) {
+pub(super) fn check_patch(v: &mut Validator, json: &Value) {
     let Some(fields) = v.object(json, "an update") else { return };
-    v.known(fields, "an update", &FIELDS);
+    v.check_known_fields(fields, "an update", &FIELDS);
     if fields.values().all(Value::is_null) {
         let rule = "an update must set `name`, `status`, or `steps` with `connections`";
         v.report("required", rule);
     }
-    v.filled(fields, "name");
-    status(v, fields);
+    v.non_empty_text(fields, "name");
+    check_status(v, fields);
     match (present(fields, "steps"), present(fields, "connections")) {
         (Some(_), None) => v.report_at("connections", "required", "`connections` is required with `steps`"),
         (None, Some(_)) => v.report_at("steps", "required", "`steps` is required with `connections`"),
-        (Some(_), Some(_)) => definition(v, fields),
+        (Some(_), Some(_)) => check_definition(v, fields),
         (None, None) => {}
     }
 }
 
-fn status(v: &mut Validator, fields: &Map<String, Value>) {
+fn check_status(v: &mut Validator, fields: &Map<String, Value>) {
     let known = |value: &&Value| matches!(value.as_str(), Some("enabled" | "disabled"));
     if let Some(value) = present(fields, "status").filter(|value| !known(value)) {
         v.field("status", |v| v.wrong_type("`status` must be `enabled` or `disabled`", value));
     }
 }
 
-fn definition(v: &mut Validator, fields: &Map<String, Value>) {
+fn check_definition(v: &mut Validator, fields: &Map<String, Value>) {
     let mut nodes = HashMap::new();
     let mut complete = false;
     if let Some(steps) = v.list(fields, "steps") {
@@ -87,8 +87,8 @@ fn definition(v: &mut Validator, fields: &Map<String, Value>) {
             let rule = format!("an automation must have 1 to {} steps", limits::STEPS_PER_AUTOMATION);
             v.field("steps", |v| v.report_found("count", rule, steps.len()));
         }
-        v.each("steps", steps.iter().enumerate(), |v, (place, json)| {
-            complete &= step(v, place, json, &mut nodes);
+        v.for_each_item("steps", steps.iter().enumerate(), |v, (place, json)| {
+            complete &= check_step(v, place, json, &mut nodes);
         });
         // A step with a misspelled type may have been meant as a trigger.
         let triggered = |node: &Node<'_>| node.kind == "trigger" || !STEP_TYPES.contains(&node.kind);
@@ -97,21 +97,21 @@ fn definition(v: &mut Validator, fields: &Map<String, Value>) {
         }
     }
     if let Some(connections) = v.list(fields, "connections") {
-        graph::connections(v, connections, complete.then_some(&nodes));
+        graph::check_connections(v, connections, complete.then_some(&nodes));
     }
 }
 
 /// Validates one step. Returns whether it has a key and a type against which connections can be validated.
-fn step<'a>(
+fn check_step<'a>(
     v: &mut Validator,
     place: usize,
     json: &'a Value,
     nodes: &mut HashMap<&'a str, Node<'a>>,
 ) -> bool {
     let Some(fields) = v.object(json, "a step") else { return false };
-    v.known(fields, "a step", &["key", "type", "config"]);
-    let key = v.needed_text(fields, "key");
-    let kind = v.needed_text(fields, "type");
+    v.check_known_fields(fields, "a step", &["key", "type", "config"]);
+    let key = v.required_text(fields, "key");
+    let kind = v.required_text(fields, "type");
     if let Some(key) = key {
         if let Some(first) = nodes.get(key) {
             let rule = format!("`key` must be unique; step {} already has this key", first.place);
@@ -121,10 +121,10 @@ fn step<'a>(
         }
     }
     if let Some(kind) = kind
-        && v.field("type", |v| v.one_of("`type`", &STEP_TYPES, kind))
-        && let Some(config) = v.needed(fields, "config")
+        && v.field("type", |v| v.check_one_of("`type`", &STEP_TYPES, kind))
+        && let Some(config) = v.required_field(fields, "config")
     {
-        v.field("config", |v| config::config(v, kind, config));
+        v.field("config", |v| config::check_config(v, kind, config));
     }
     key.is_some() && kind.is_some()
 }
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn an_update_sets_at_least_one_field_and_steps_only_with_connections() {
-        let problems = |json| found(|v| patch(v, &json));
+        let problems = |json| found(|v| check_patch(v, &json));
         assert_eq!(problems(json!({})), [(String::new(), "required")]);
         assert_eq!(problems(json!({"name": "x"})), []);
         assert_eq!(problems(json!({"status": "on"})), [("/status".into(), "type")]);

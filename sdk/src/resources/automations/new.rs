@@ -70,7 +70,7 @@ impl NewAutomation {
     }
 
     fn validate(&self, v: &mut Validator) {
-        definition::written(v, self, definition::new_automation);
+        definition::validate_built(v, self, definition::new_automation);
     }
 }
 

@@ -111,7 +111,7 @@ impl Automations<'_> {
         let (client, id, run) = (self.client.clone(), id.into(), run.into());
         Wait::new(
             move || client.automations().run(&id, &run),
-            |run| State::of(run.status.as_ref(), RunStatus::is_final),
+            |run| State::from_status(run.status.as_ref(), RunStatus::is_final),
         )
     }
 }

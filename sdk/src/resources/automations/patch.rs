@@ -45,12 +45,12 @@ impl AutomationPatch {
     /// # Errors
     /// All format and rule problems, each with its JSON pointer.
     pub fn from_json(json: &Value) -> Result<Self, Problems> {
-        Validator::run(|v| definition::patch(v, json))?;
+        Validator::run(|v| definition::check_patch(v, json))?;
         Self::deserialize(json).map_err(|error| Problem::new("", "type", error.to_string()).into())
     }
 
     fn validate(&self, v: &mut Validator) {
-        definition::written(v, self, definition::patch);
+        definition::validate_built(v, self, definition::check_patch);
     }
 }
 

@@ -78,12 +78,12 @@ pub struct FieldRule {
     /// The comparison.
     pub operator: Operator,
     /// The value to compare with; [`Operator::Exists`] and [`Operator::IsEmpty`] have none.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "deserialize_present")]
     pub value: Option<Value>,
 }
 
 /// Deserializes a value that is present, possibly null.
-pub(super) fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+pub(super) fn deserialize_present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)

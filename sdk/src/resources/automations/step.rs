@@ -130,18 +130,18 @@ impl Action {
     }
 
     fn read(kind: String, config: Value) -> Self {
-        fn known<T: DeserializeOwned>(config: &Value, action: fn(T) -> Action) -> Option<Action> {
+        fn parse_action<T: DeserializeOwned>(config: &Value, action: fn(T) -> Action) -> Option<Action> {
             T::deserialize(config).ok().map(action)
         }
         let action = match kind.as_str() {
-            "trigger" => known(&config, Self::Trigger),
-            "send_email" => known(&config, Self::SendEmail),
-            "delay" => known(&config, Self::Delay),
-            "wait_for_event" => known(&config, Self::WaitForEvent),
-            "condition" => known(&config, Self::Condition),
-            "contact_update" => known(&config, Self::ContactUpdate),
+            "trigger" => parse_action(&config, Self::Trigger),
+            "send_email" => parse_action(&config, Self::SendEmail),
+            "delay" => parse_action(&config, Self::Delay),
+            "wait_for_event" => parse_action(&config, Self::WaitForEvent),
+            "condition" => parse_action(&config, Self::Condition),
+            "contact_update" => parse_action(&config, Self::ContactUpdate),
             "contact_delete" if config.is_object() || config.is_null() => Some(Self::ContactDelete),
-            "add_to_segment" => known(&config, Self::AddToSegment),
+            "add_to_segment" => parse_action(&config, Self::AddToSegment),
             _ => None,
         };
         action.unwrap_or(Self::Unknown { kind, config })

@@ -73,11 +73,11 @@ impl NewBroadcast {
         if self.segment_id.as_str().is_empty() {
             v.report_at("segment_id", "required", "`segment_id` is required");
         }
-        v.required("from", &self.from);
+        v.check_required("from", &self.from);
         if !self.from.trim().is_empty() {
             v.address("from", &self.from);
         }
-        v.one_line("subject", Some(&self.subject));
+        v.check_one_line("subject", Some(&self.subject));
         v.addresses("reply_to", self.reply_to.as_slice());
         let given = |part: &Option<String>| part.as_ref().is_some_and(|part| !part.is_empty());
         if self.send == Some(true) && !given(&self.html) && !given(&self.text) {

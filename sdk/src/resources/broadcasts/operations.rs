@@ -102,10 +102,10 @@ impl Broadcasts<'_> {
         id: impl Into<BroadcastId>,
         when: impl Into<ScheduledAt>,
     ) -> Call<Reference<BroadcastId>> {
-        let (id, schedule) = (id.into(), Schedule::at(when));
+        let (id, schedule) = (id.into(), Schedule::new(when));
         let operation =
-            Operation::on("broadcasts.send_at", Method::POST, "/broadcasts/", id.as_str(), "/send")
-                .validated(&schedule)
+            Operation::for_record("broadcasts.send_at", Method::POST, "/broadcasts/", id.as_str(), "/send")
+                .validate(&schedule)
                 .with_json(&schedule);
         Call::new(&self.client.core, operation)
     }
@@ -136,8 +136,13 @@ impl Broadcasts<'_> {
         happened: RecipientType,
     ) -> List<BroadcastRecipient> {
         let id = id.into();
-        let operation =
-            Operation::on("broadcasts.recipients", Method::GET, "/broadcasts/", id.as_str(), "/recipients");
+        let operation = Operation::for_record(
+            "broadcasts.recipients",
+            Method::GET,
+            "/broadcasts/",
+            id.as_str(),
+            "/recipients",
+        );
         List::new(self.client, operation.with_query("type", happened.as_str()))
     }
 
@@ -149,7 +154,7 @@ impl Broadcasts<'_> {
         Wait::new(
             move || client.broadcasts().get(&id),
             |broadcast| {
-                State::of(broadcast.status.as_ref(), |status| {
+                State::from_status(broadcast.status.as_ref(), |status| {
                     matches!(status, BroadcastStatus::Sent | BroadcastStatus::Canceled)
                 })
             },

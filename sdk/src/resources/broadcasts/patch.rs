@@ -55,7 +55,7 @@ impl BroadcastPatch {
         if let Some(from) = self.from.value() {
             v.address("from", from);
         }
-        v.one_line("subject", self.subject.text());
+        v.check_one_line("subject", self.subject.text());
         if let Some(reply_to) = self.reply_to.value() {
             v.addresses("reply_to", reply_to.as_slice());
         }

@@ -214,13 +214,13 @@ impl NewContactImport {
         }
         let file = "\r\ncontent-disposition: form-data; name=\"file\"; filename=\"contacts.csv\"\r\ncontent-type: text/csv\r\n\r\n";
         text.extend(["--", &boundary, file]);
-        let body = Body::default().plain(text);
+        let body = Body::default().with_bytes(text);
         let body = match &self.source {
-            Source::Bytes(bytes) => body.plain(bytes.clone()),
-            Source::File(file) => body.plain_file(Arc::clone(file)),
-            Source::Stream(stream) => body.plain_stream(Arc::clone(stream)),
+            Source::Bytes(bytes) => body.with_bytes(bytes.clone()),
+            Source::File(file) => body.with_file(Arc::clone(file)),
+            Source::Stream(stream) => body.with_stream(Arc::clone(stream)),
         };
-        let body = body.plain(format!("\r\n--{boundary}--\r\n"));
+        let body = body.with_bytes(format!("\r\n--{boundary}--\r\n"));
         (boundary, body)
     }
 
@@ -262,7 +262,7 @@ impl NewContactImport {
             v.field("on_conflict", |v| v.report_found("type", rule, conflict.as_str()));
         }
         self.segments.validate(v);
-        v.each("topics", &self.topics, |v, topic| topic.validate(v));
+        v.for_each_item("topics", &self.topics, |v, topic| topic.validate(v));
     }
 }
 

@@ -55,7 +55,7 @@ impl ContactImports<'_> {
     pub fn create(&self, import: &NewContactImport) -> Call<Reference<ContactImportId>> {
         let (boundary, body) = import.form();
         let operation = Operation::new("contact_imports.create", Method::POST, "/contacts/imports")
-            .validated(import)
+            .validate(import)
             .with_form(&boundary, body);
         Call::new(&self.client.core, operation)
     }
@@ -65,7 +65,7 @@ impl ContactImports<'_> {
         let (client, id) = (self.client.clone(), id.into());
         Wait::new(
             move || client.contact_imports().get(&id),
-            |import| State::of(import.status.as_ref(), ContactImportStatus::is_finished),
+            |import| State::from_status(import.status.as_ref(), ContactImportStatus::is_finished),
         )
     }
 }

@@ -67,19 +67,19 @@ impl NewContact {
     }
 
     fn validate(&self, v: &mut Validator) {
-        v.required("email", &self.email);
+        v.check_required("email", &self.email);
         if !self.email.trim().is_empty() {
             check_email(v, &self.email);
         }
-        v.one_line("first_name", self.first_name.as_deref());
-        v.one_line("last_name", self.last_name.as_deref());
+        v.check_one_line("first_name", self.first_name.as_deref());
+        v.check_one_line("last_name", self.last_name.as_deref());
         v.field("properties", |v| {
             for (key, value) in &self.properties {
                 v.field(key, |v| property::check(v, key, Some(value)));
             }
         });
         self.segments.validate(v);
-        v.each("topics", &self.topics, |v, topic| topic.validate(v));
+        v.for_each_item("topics", &self.topics, |v, topic| topic.validate(v));
     }
 }
 

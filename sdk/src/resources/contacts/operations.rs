@@ -115,9 +115,14 @@ impl Contacts<'_> {
         let choices: Vec<_> =
             choices.into_iter().map(|(id, subscription)| Choice { id: id.into(), subscription }).collect();
         let contact = contact.into();
-        let operation =
-            Operation::on("contacts.update_topics", Method::PATCH, "/contacts/", contact.as_str(), "/topics");
-        Call::new(&self.client.core, operation.validated(choices.as_slice()).with_json(&choices))
+        let operation = Operation::for_record(
+            "contacts.update_topics",
+            Method::PATCH,
+            "/contacts/",
+            contact.as_str(),
+            "/topics",
+        );
+        Call::new(&self.client.core, operation.validate(choices.as_slice()).with_json(&choices))
     }
 }
 

@@ -55,8 +55,8 @@ impl ContactPatch {
         if let Some(email) = self.email.value() {
             check_email(v, email);
         }
-        v.one_line("first_name", self.first_name.text());
-        v.one_line("last_name", self.last_name.text());
+        v.check_one_line("first_name", self.first_name.text());
+        v.check_one_line("last_name", self.last_name.text());
         v.field("properties", |v| {
             for (key, value) in &self.properties {
                 v.field(key, |v| property::check(v, key, value.value()));

@@ -141,7 +141,7 @@ impl FieldValue for Switches {
 
     fn read(v: &mut Validator, value: &Value) -> Option<Self> {
         let fields = v.object(value, "`capabilities`")?;
-        v.known(fields, "`capabilities`", &["sending", "receiving"]);
+        v.check_known_fields(fields, "`capabilities`", &["sending", "receiving"]);
         let mut switch = |name| match v.text(fields, name)? {
             "enabled" => Some(Switch(true)),
             "disabled" => Some(Switch(false)),

@@ -132,7 +132,7 @@ impl Domains<'_> {
         let (client, id) = (self.client.clone(), id.into());
         Wait::new(
             move || client.domains().get(&id),
-            |domain| State::of(domain.status.as_ref(), DomainStatus::is_checked),
+            |domain| State::from_status(domain.status.as_ref(), DomainStatus::is_checked),
         )
     }
 
@@ -143,7 +143,7 @@ impl Domains<'_> {
         let (client, id) = (self.client.clone(), id.into());
         Wait::new(
             move || client.domains().get_claim(&id),
-            |claim| State::of(claim.status.as_ref(), DomainClaimStatus::is_settled),
+            |claim| State::from_status(claim.status.as_ref(), DomainClaimStatus::is_settled),
         )
     }
 }

@@ -85,7 +85,7 @@ impl Message {
             v.field("to", |v| v.item(limits::RECIPIENTS_IN_TO, |v| v.report_found("count", rule, found)));
         }
         match &self.subject {
-            Some(subject) => v.one_line("subject", Some(subject)),
+            Some(subject) => v.check_one_line("subject", Some(subject)),
             None => self.required_without_template(v, "subject"),
         }
         for (field, list) in
@@ -95,11 +95,11 @@ impl Message {
         }
         self.validate_content(v);
         for (name, value) in self.headers.iter() {
-            v.field("headers", |v| v.field(name, |v| v.header(name, value)));
+            v.field("headers", |v| v.field(name, |v| v.check_header(name, value)));
         }
         self.validate_unsubscribe(v);
         v.not_empty("topic_id", self.topic_id.as_ref().map(TopicId::as_str));
-        v.each("tags", &self.tags, |v, tag| {
+        v.for_each_item("tags", &self.tags, |v, tag| {
             v.field("name", |v| validate_tag(v, "name", &tag.name));
             v.field("value", |v| validate_tag(v, "value", &tag.value));
         });
@@ -165,36 +165,36 @@ impl Message {
             let mut path = "/headers".to_owned();
             push_token(&mut path, name);
             let rule = "the service sets this header itself; it may ignore or reject a custom one";
-            Problem::new(path, "reserved", rule).found(name)
+            Problem::new(path, "reserved", rule).with_value(name)
         });
-        own.chain(self.many_tags()).chain(self.far_schedule()).chain(self.refused_attachments()).collect()
+        own.chain(self.many_tags()).chain(self.check_schedule()).chain(self.rejected_attachments()).collect()
     }
 
     fn many_tags(&self) -> Option<Problem> {
         let found = self.tags.len();
         let rule = "Resend rejects more than 75 tags";
         (found > limits::TAGS_ADVISED)
-            .then(|| Problem::new("/tags", "count", rule).found(format_args!("{found} tags")))
+            .then(|| Problem::new("/tags", "count", rule).with_value(format_args!("{found} tags")))
     }
 
     /// Texts such as `in 2 months` are left for the service to check.
-    fn far_schedule(&self) -> Option<Problem> {
+    fn check_schedule(&self) -> Option<Problem> {
         let text = self.scheduled_at.as_ref()?.as_str();
         let time = Timestamp::from(text).to_system_time()?;
         let ahead = time.duration_since(clock::wall()).ok()?;
         let rule = "Resend rejects schedules more than 30 days ahead";
         (ahead.as_secs() > limits::SCHEDULE_SECONDS_ADVISED)
-            .then(|| Problem::new("/scheduled_at", "range", rule).found(text))
+            .then(|| Problem::new("/scheduled_at", "range", rule).with_value(text))
     }
 
-    fn refused_attachments(&self) -> impl Iterator<Item = Problem> {
+    fn rejected_attachments(&self) -> impl Iterator<Item = Problem> {
         let names = self.attachments.iter().map(Attachment::file_name).enumerate();
         names.filter_map(|(i, name)| {
             let (_, ending) = name?.rsplit_once('.')?;
-            let mut refused = limits::REFUSED_ATTACHMENT_ENDINGS.iter();
+            let mut refused = limits::REJECTED_ATTACHMENT_EXTENSIONS.iter();
             refused.find(|refused| ending.eq_ignore_ascii_case(refused))?;
             let rule = "Resend rejects files with this extension";
-            Some(Problem::new(format!("/attachments/{i}/filename"), "file_type", rule).found(name?))
+            Some(Problem::new(format!("/attachments/{i}/filename"), "file_type", rule).with_value(name?))
         })
     }
 }
@@ -223,7 +223,7 @@ fn validate_tag(v: &mut Validator, field: &str, text: &str) {
 }
 
 fn validate_variable(v: &mut Validator, key: &str, value: &Scalar) {
-    v.key("variable", key);
+    v.check_key("variable", key);
     let too_large = "a number variable must not be greater than 2^53 - 1";
     match value {
         Scalar::Text(text) => {

@@ -117,8 +117,8 @@ macro_rules! message {
         impl<'de> Deserialize<'de> for $email {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let json = Value::deserialize(deserializer)?;
-                let (message, shape) = Validator::read(|v| from_json::message(v, &json));
-                shape.map(|()| Self::of(message)).map_err(D::Error::custom)
+                let (message, shape) = Validator::read(|v| from_json::parse_message(v, &json));
+                shape.map(|()| Self::from_message(message)).map_err(D::Error::custom)
             }
         }
 
@@ -156,7 +156,7 @@ pub struct Email {
 message!(Email);
 
 impl Email {
-    fn of(message: Message) -> Self {
+    fn from_message(message: Message) -> Self {
         Self { message }
     }
 
@@ -179,7 +179,7 @@ impl Email {
     /// Parses as much of an email as possible, and returns its format errors: wrong types and unknown fields. The rules of [`check`](Self::check)
     /// aren't applied yet, so fields can still be added; [`Problems::merge`] combines the two results.
     pub fn read(json: &Value) -> (Self, Result<(), Problems>) {
-        let (message, shape) = Validator::read(|v| from_json::message(v, json));
+        let (message, shape) = Validator::read(|v| from_json::parse_message(v, json));
         (Self { message }, shape)
     }
 
@@ -191,7 +191,8 @@ impl Email {
         let size = self.attachments_size();
         if size > limits::ATTACHMENTS_ENCODED_BYTES_ADVISED && size <= limits::ATTACHMENTS_ENCODED_BYTES {
             let rule = "the attachments exceed 40,000,000 bytes after Base64; the service may reject them";
-            warnings.push(Problem::new("/attachments", "size", rule).found(format_args!("{size} bytes")));
+            warnings
+                .push(Problem::new("/attachments", "size", rule).with_value(format_args!("{size} bytes")));
         }
         warnings
     }
@@ -204,7 +205,7 @@ impl Email {
         let attachments = &self.message.attachments;
         self.message.validate(v);
         v.schedule(self.message.scheduled_at.as_ref().map(ScheduledAt::as_str));
-        v.each("attachments", attachments, |v, attachment| attachment.validate(v));
+        v.for_each_item("attachments", attachments, |v, attachment| attachment.validate(v));
         let size = self.attachments_size();
         if size > limits::ATTACHMENTS_ENCODED_BYTES {
             let rule = "`attachments` must have at most 40 MB in total after Base64 (30 MB of files)";
@@ -240,7 +241,7 @@ impl From<Email> for BatchEmail {
 
 impl BatchEmail {
     /// Creates a stored email; it can only have been valid if its schedule was permitted.
-    fn of(message: Message) -> Self {
+    fn from_message(message: Message) -> Self {
         Self { schedule: message.scheduled_at.is_some(), message }
     }
 
@@ -272,11 +273,11 @@ impl BatchEmail {
     }
 
     fn read_at(v: &mut Validator, json: &Value) -> Self {
-        let message = from_json::message(v, json);
+        let message = from_json::parse_message(v, json);
         for field in ["attachments", "scheduled_at"] {
             // A null counts as an unset field.
             if json.get(field).is_some_and(|value| !value.is_null()) {
-                unsupported(v, field);
+                reject_unsupported(v, field);
             }
         }
         Self { message, schedule: false }
@@ -286,16 +287,16 @@ impl BatchEmail {
         self.message.validate(v);
         match &self.message.scheduled_at {
             Some(when) if self.schedule => v.schedule(Some(when.as_str())),
-            Some(_) => unsupported(v, "scheduled_at"),
+            Some(_) => reject_unsupported(v, "scheduled_at"),
             None => {}
         }
         if !self.message.attachments.is_empty() {
-            unsupported(v, "attachments");
+            reject_unsupported(v, "attachments");
         }
     }
 }
 
-fn unsupported(v: &mut Validator, field: &str) {
+fn reject_unsupported(v: &mut Validator, field: &str) {
     v.report_at(field, "unsupported", format!("`{field}` is not supported in a batch"));
 }
 
@@ -328,21 +329,21 @@ impl Validate for [BatchEmail] {
 
 pub(super) fn batch_body(emails: &[BatchEmail]) -> Body {
     if emails.iter().all(|email| email.message.attachments.is_empty()) {
-        return Body::from(json(&emails));
+        return Body::from(to_json(&emails));
     }
-    let items = emails.iter().enumerate().fold(Body::default().plain("["), |body, (i, email)| {
-        write(&email.message, if i > 0 { body.plain(",") } else { body })
+    let items = emails.iter().enumerate().fold(Body::default().with_bytes("["), |body, (i, email)| {
+        write(&email.message, if i > 0 { body.with_bytes(",") } else { body })
     });
-    items.plain("]")
+    items.with_bytes("]")
 }
 
 /// Appends the JSON of a message, with the content of its attachments.
 fn write(message: &Message, body: Body) -> Body {
-    write_object(json(&EmailFields { attachments: &[], ..message.fields() }), &message.attachments, body)
+    write_object(to_json(&EmailFields { attachments: &[], ..message.fields() }), &message.attachments, body)
 }
 
 /// Maps with string keys, strings and numbers: every email can be represented in JSON.
-fn json(fields: &impl Serialize) -> Vec<u8> {
+fn to_json(fields: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(fields).unwrap_or_default()
 }
 

@@ -63,7 +63,7 @@ impl Emails<'_> {
     pub fn send(&self, email: &Email) -> Call<Accepted> {
         let operation = Operation::new("emails.send", Method::POST, "/emails")
             .keyed()
-            .validated(email)
+            .validate(email)
             .with_body(email.body());
         Call::new(&self.client.core, operation)
     }
@@ -78,7 +78,7 @@ impl Emails<'_> {
     pub fn send_batch(&self, emails: &[BatchEmail]) -> Call<AcceptedBatch> {
         let operation = Operation::new("emails.send_batch", Method::POST, "/emails/batch")
             .keyed()
-            .validated(emails)
+            .validate(emails)
             .with_ids(emails.len())
             .with_body(new::batch_body(emails));
         Call::new(&self.client.core, operation)
@@ -106,10 +106,11 @@ impl Emails<'_> {
         id: impl Into<EmailId>,
         when: impl Into<ScheduledAt>,
     ) -> Call<Reference<EmailId>> {
-        let (id, schedule) = (id.into(), Schedule::at(when));
-        let operation = Operation::on("emails.reschedule", Method::PATCH, "/emails/", id.as_str(), "")
-            .validated(&schedule)
-            .with_json(&schedule);
+        let (id, schedule) = (id.into(), Schedule::new(when));
+        let operation =
+            Operation::for_record("emails.reschedule", Method::PATCH, "/emails/", id.as_str(), "")
+                .validate(&schedule)
+                .with_json(&schedule);
         Call::new(&self.client.core, operation)
     }
 
@@ -133,7 +134,7 @@ impl Emails<'_> {
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`EmailMetricsQuery::check`] finds, before anything is sent.
     pub fn metrics(&self, query: &EmailMetricsQuery) -> Call<EmailMetrics> {
-        let operation = Operation::get("emails.metrics", "/emails/metrics").validated(query);
+        let operation = Operation::get("emails.metrics", "/emails/metrics").validate(query);
         let operation = query
             .parameters()
             .into_iter()
@@ -164,7 +165,11 @@ impl Emails<'_> {
         let (client, id) = (self.client.clone(), id.into());
         Wait::new(
             move || client.emails().get(&id),
-            |email| State::of(email.last_event.as_ref(), |event| event.is_delivered() || event.is_failed()),
+            |email| {
+                State::from_status(email.last_event.as_ref(), |event| {
+                    event.is_delivered() || event.is_failed()
+                })
+            },
         )
     }
 }

@@ -42,7 +42,7 @@ impl Validate for Lifetime {
 
 /// Creates a call that shares the sent or received email with this ID. A second link is harmless, so the call is retried.
 pub(crate) fn share(client: &Client, name: &'static str, id: &str) -> Call<SharedEmail> {
-    let operation = Operation::on(name, http::Method::POST, "/emails/", id, "/share").idempotent();
+    let operation = Operation::for_record(name, http::Method::POST, "/emails/", id, "/share").idempotent();
     Call::new(&client.core, operation)
 }
 
@@ -52,12 +52,12 @@ impl Call<SharedEmail> {
     /// A lifetime of zero or above 48 hours is reported as [`Error::Invalid`](crate::Error::Invalid), before anything is sent.
     pub fn expires_in(self, lifetime: Duration) -> Self {
         let seconds = lifetime.as_secs().saturating_add(u64::from(lifetime.subsec_nanos() > 0));
-        self.with_input(&Lifetime { seconds, expires_in: words(seconds) })
+        self.with_input(&Lifetime { seconds, expires_in: format_duration(seconds) })
     }
 }
 
 /// Formats the duration for the service, such as `1h 30m`.
-fn words(seconds: u64) -> String {
+fn format_duration(seconds: u64) -> String {
     let parts = [(seconds / 3_600, 'h'), (seconds / 60 % 60, 'm'), (seconds % 60, 's')];
     let parts = parts.into_iter().filter(|(number, _)| *number > 0);
     parts.map(|(number, unit)| format!("{number}{unit}")).collect::<Vec<_>>().join(" ")
@@ -77,7 +77,7 @@ mod tests {
             (3_661, "1h 1m 1s"),
             (limits::SHARE_SECONDS, "48h"),
         ] {
-            assert_eq!(words(seconds), text);
+            assert_eq!(format_duration(seconds), text);
         }
     }
 

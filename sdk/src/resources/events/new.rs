@@ -124,7 +124,7 @@ impl Input for EventOccurrence {
     fn read(json: &Value) -> (Self, Result<(), Problems>) {
         Reader::input(json, |fields| {
             let event = fields.required("event");
-            match (fields.has("contact_id"), fields.has("email")) {
+            match (fields.has_field("contact_id"), fields.has_field("email")) {
                 (true, true) => {
                     let rule =
                         "`contact_id` and `email` can't be used together: an event concerns one contact";

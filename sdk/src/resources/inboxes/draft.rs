@@ -92,7 +92,7 @@ impl NewInboxDraft {
 validate!(NewInboxDraft);
 
 fn check_subject(v: &mut Validator, subject: Option<&str>) {
-    v.one_line("subject", subject);
+    v.check_one_line("subject", subject);
     v.max_length("subject", subject, limits::INBOX_SUBJECT_CHARS);
 }
 
@@ -170,12 +170,12 @@ impl InboxDraftPatch {
         self
     }
 
-    fn attached(&self) -> &[Attachment] {
+    fn new_attachments(&self) -> &[Attachment] {
         self.attachments.value().map(Vec::as_slice).unwrap_or_default()
     }
 
     pub(super) fn body(&self) -> Body {
-        body(self, self.attached())
+        body(self, self.new_attachments())
     }
 
     fn validate(&self, v: &mut Validator) {
@@ -187,7 +187,7 @@ impl InboxDraftPatch {
         check_subject(v, self.subject.text());
         v.not_empty("thread_id", self.thread_id.value().map(InboxThreadId::as_str));
         v.not_empty("reply_to_email_id", self.reply_to_email_id.value().map(InboxEmailId::as_str));
-        check_attachments(v, self.attached());
+        check_attachments(v, self.new_attachments());
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Headers that the service sets itself.
-const REFUSED_HEADERS: [&str; 3] = ["in-reply-to", "references", "reply-to"];
+const REJECTED_HEADERS: [&str; 3] = ["in-reply-to", "references", "reply-to"];
 
 input! {
     /// A reply to an email in a thread: [`Inboxes::reply`](super::Inboxes::reply).
@@ -71,7 +71,7 @@ impl InboxReply {
             v.report("required", "`html` or `text` is required");
         }
         check_recipients(v, &[("cc", &self.cc), ("bcc", &self.bcc)]);
-        v.one_line("subject", self.subject.as_deref());
+        v.check_one_line("subject", self.subject.as_deref());
         check_headers(v, &self.headers);
         check_attachments(v, &self.attachments);
     }
@@ -135,7 +135,7 @@ impl InboxForward {
             v.report_at("to", "required", "`to` must have at least one address");
         }
         check_recipients(v, &[("to", &self.to), ("cc", &self.cc), ("bcc", &self.bcc)]);
-        v.one_line("subject", self.subject.as_deref());
+        v.check_one_line("subject", self.subject.as_deref());
         check_headers(v, &self.headers);
         check_attachments(v, &self.attachments);
     }
@@ -165,10 +165,10 @@ pub(super) fn check_headers(v: &mut Validator, headers: &BTreeMap<String, String
     for (name, value) in headers {
         v.field("headers", |v| {
             v.field(name, |v| {
-                if REFUSED_HEADERS.iter().any(|refused| refused.eq_ignore_ascii_case(name)) {
+                if REJECTED_HEADERS.iter().any(|refused| refused.eq_ignore_ascii_case(name)) {
                     v.report_found("reserved", "the service sets this header itself", name);
                 }
-                v.header(name, value);
+                v.check_header(name, value);
             });
         });
     }
@@ -188,7 +188,7 @@ pub(super) fn check_attachments(v: &mut Validator, attachments: &[Attachment]) {
         let rule = "`attachments` must have at most 25 MB in total".to_owned();
         report(v, "size", rule, format!("{size} bytes"));
     }
-    v.each("attachments", attachments, |v, attachment| attachment.validate(v));
+    v.for_each_item("attachments", attachments, |v, attachment| attachment.validate(v));
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ input! {
 
 impl NewInbox {
     fn validate(&self, v: &mut Validator) {
-        v.required("email_address", &self.email_address);
+        v.check_required("email_address", &self.email_address);
         if !self.email_address.trim().is_empty() {
             v.field("email_address", |v| {
                 let bare = !self.email_address.trim_end().ends_with('>');
@@ -40,13 +40,13 @@ impl NewInbox {
 validate!(NewInbox);
 
 pub(super) fn check_name(v: &mut Validator, name: Option<&str>) {
-    v.not_blank("name", name);
-    v.one_line("name", name);
+    v.check_not_blank("name", name);
+    v.check_one_line("name", name);
     v.max_length("name", name, limits::INBOX_NAME_CHARS);
 }
 
 pub(super) fn check_from_name(v: &mut Validator, name: Option<&str>) {
-    v.one_line("from_name", name);
+    v.check_one_line("from_name", name);
     v.max_length("from_name", name, limits::INBOX_FROM_NAME_CHARS);
 }
 
@@ -64,8 +64,8 @@ input! {
 
 impl NewInboxLabel {
     fn validate(&self, v: &mut Validator) {
-        v.required("name", &self.name);
-        v.one_line("name", Some(&self.name));
+        v.check_required("name", &self.name);
+        v.check_one_line("name", Some(&self.name));
         v.max_length("name", Some(&self.name), limits::INBOX_NAME_CHARS);
         check_color(v, self.color.as_deref());
     }

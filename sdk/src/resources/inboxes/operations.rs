@@ -154,8 +154,8 @@ impl Inboxes<'_> {
         labels: impl IntoIterator<Item = T>,
     ) -> Call<InboxLabels> {
         let labels = Labels::new(1, labels);
-        let operation = labels_of("inboxes.add_labels", Method::POST, &inbox.into(), &thread.into());
-        Call::new(&self.client.core, operation.idempotent().validated(&labels).with_json(&labels))
+        let operation = labels_operation("inboxes.add_labels", Method::POST, &inbox.into(), &thread.into());
+        Call::new(&self.client.core, operation.idempotent().validate(&labels).with_json(&labels))
     }
 
     /// Replaces all labels of a thread with up to 10 new ones: `PUT /inboxes/{inbox}/threads/{thread_id}/labels`.
@@ -169,8 +169,9 @@ impl Inboxes<'_> {
         labels: impl IntoIterator<Item = T>,
     ) -> Call<InboxLabels> {
         let labels = Labels::new(0, labels);
-        let operation = labels_of("inboxes.replace_labels", Method::PUT, &inbox.into(), &thread.into());
-        Call::new(&self.client.core, operation.validated(&labels).with_json(&labels))
+        let operation =
+            labels_operation("inboxes.replace_labels", Method::PUT, &inbox.into(), &thread.into());
+        Call::new(&self.client.core, operation.validate(&labels).with_json(&labels))
     }
 
     /// Replies to an email of a thread: `POST /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/reply`.
@@ -187,8 +188,9 @@ impl Inboxes<'_> {
         email: impl Into<InboxEmailId>,
         reply: &InboxReply,
     ) -> Call<SentInboxEmail> {
-        let operation = of_email("inboxes.reply", "/reply", &inbox.into(), &thread.into(), &email.into());
-        Call::new(&self.client.core, operation.validated(reply).with_body(reply.body()))
+        let operation =
+            email_operation("inboxes.reply", "/reply", &inbox.into(), &thread.into(), &email.into());
+        Call::new(&self.client.core, operation.validate(reply).with_body(reply.body()))
     }
 
     /// Forwards an email in a thread with its attachments: `POST /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/forward`. Like
@@ -203,8 +205,9 @@ impl Inboxes<'_> {
         email: impl Into<InboxEmailId>,
         forward: &InboxForward,
     ) -> Call<SentInboxEmail> {
-        let operation = of_email("inboxes.forward", "/forward", &inbox.into(), &thread.into(), &email.into());
-        Call::new(&self.client.core, operation.validated(forward).with_body(forward.body()))
+        let operation =
+            email_operation("inboxes.forward", "/forward", &inbox.into(), &thread.into(), &email.into());
+        Call::new(&self.client.core, operation.validate(forward).with_body(forward.body()))
     }
 
     /// Creates a draft: `POST /inboxes/{inbox}/drafts`. Like [`reply`](Self::reply), it has an `Idempotency-Key`.
@@ -216,14 +219,14 @@ impl Inboxes<'_> {
         inbox: impl Into<InboxId>,
         draft: &NewInboxDraft,
     ) -> Call<Reference<InboxDraftId>> {
-        let operation = Operation::on(
+        let operation = Operation::for_record(
             "inboxes.create_draft",
             Method::POST,
             "/inboxes/",
             inbox.into().as_str(),
             "/drafts",
         );
-        Call::new(&self.client.core, operation.keyed().validated(draft).with_body(draft.body()))
+        Call::new(&self.client.core, operation.keyed().validate(draft).with_body(draft.body()))
     }
 
     /// Updates an unsent draft: `PATCH /inboxes/{inbox}/drafts/{draft_id}`.
@@ -236,8 +239,9 @@ impl Inboxes<'_> {
         draft: impl Into<InboxDraftId>,
         patch: &InboxDraftPatch,
     ) -> Call<Reference<InboxDraftId>> {
-        let operation = of_draft("inboxes.update_draft", Method::PATCH, "", &inbox.into(), &draft.into());
-        Call::new(&self.client.core, operation.validated(patch).with_body(patch.body()))
+        let operation =
+            draft_operation("inboxes.update_draft", Method::PATCH, "", &inbox.into(), &draft.into());
+        Call::new(&self.client.core, operation.validate(patch).with_body(patch.body()))
     }
 
     /// Sends a draft: `POST /inboxes/{inbox}/drafts/{draft_id}/send`. A draft can be sent only once; another attempt is a conflict (409). Like
@@ -262,17 +266,23 @@ impl Inboxes<'_> {
     ) -> Call<SentInboxEmail> {
         let headers = headers.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
         let input = SendDraft { headers };
-        let operation = of_draft("inboxes.send_draft", Method::POST, "/send", &inbox.into(), &draft.into());
-        Call::new(&self.client.core, operation.keyed().validated(&input).with_json(&input))
+        let operation =
+            draft_operation("inboxes.send_draft", Method::POST, "/send", &inbox.into(), &draft.into());
+        Call::new(&self.client.core, operation.keyed().validate(&input).with_json(&input))
     }
 }
 
-fn labels_of(name: &'static str, method: Method, inbox: &InboxId, thread: &InboxThreadId) -> Operation {
+fn labels_operation(
+    name: &'static str,
+    method: Method,
+    inbox: &InboxId,
+    thread: &InboxThreadId,
+) -> Operation {
     let (before, between) = (("/inboxes/", inbox.as_str()), ("/threads/", thread.as_str()));
-    Operation::on_inner(name, method, before, between, "/labels")
+    Operation::for_nested(name, method, before, between, "/labels")
 }
 
-fn of_email(
+fn email_operation(
     name: &'static str,
     action: &'static str,
     inbox: &InboxId,
@@ -280,10 +290,10 @@ fn of_email(
     email: &InboxEmailId,
 ) -> Operation {
     let parts = ["/inboxes/", "/threads/", "/emails/", action];
-    Operation::at(name, Method::POST, parts, &[inbox.as_str(), thread.as_str(), email.as_str()]).keyed()
+    Operation::for_path(name, Method::POST, parts, &[inbox.as_str(), thread.as_str(), email.as_str()]).keyed()
 }
 
-fn of_draft(
+fn draft_operation(
     name: &'static str,
     method: Method,
     action: &'static str,
@@ -291,7 +301,7 @@ fn of_draft(
     draft: &InboxDraftId,
 ) -> Operation {
     let (before, between) = (("/inboxes/", inbox.as_str()), ("/drafts/", draft.as_str()));
-    Operation::on_inner(name, method, before, between, action)
+    Operation::for_nested(name, method, before, between, action)
 }
 
 /// The labels of a thread, at least `min`.
@@ -313,7 +323,7 @@ impl Labels {
             let rule = format!("`labels` must have {} to 10 labels", self.min);
             v.field("labels", |v| v.report_found("count", rule, found));
         }
-        v.each("labels", &self.labels, |v, label| {
+        v.for_each_item("labels", &self.labels, |v, label| {
             if label.as_str().is_empty() {
                 v.report("empty", "an id must not be empty");
             }
@@ -324,7 +334,7 @@ impl Labels {
 validate!(private Labels);
 
 /// Joins the values of a filter, as the service expects them.
-fn joined<T: Into<String>>(values: impl IntoIterator<Item = T>) -> String {
+fn join_values<T: Into<String>>(values: impl IntoIterator<Item = T>) -> String {
     values.into_iter().map(Into::into).collect::<Vec<_>>().join(",")
 }
 
@@ -336,12 +346,12 @@ macro_rules! thread_filters {
             /// Restricts the result to these folders; the default is `inbox` or, with labels, `inbox`, `archive` and `sent`.
             pub fn folders(self, folders: impl IntoIterator<Item = InboxFolder>) -> Self {
                 let folders = folders.into_iter().map(|folder| folder.as_str().to_owned());
-                self.with_query("folders", joined(folders))
+                self.with_query("folders", join_values(folders))
             }
 
             /// Restricts the result to threads with any of these labels.
             pub fn labels<T: Into<InboxLabelId>>(self, labels: impl IntoIterator<Item = T>) -> Self {
-                self.with_query("labels", joined(labels.into_iter().map(Into::into)))
+                self.with_query("labels", join_values(labels.into_iter().map(Into::into)))
             }
 
             /// Restricts the result to read or unread threads.
@@ -373,22 +383,22 @@ impl List<InboxThreadMatch> {
 
     /// Searches the sender, at most 20 values.
     pub fn from<T: Into<String>>(self, addresses: impl IntoIterator<Item = T>) -> Self {
-        self.with_query("from", joined(addresses))
+        self.with_query("from", join_values(addresses))
     }
 
     /// Searches the `To` addresses, at most 20 values.
     pub fn to<T: Into<String>>(self, addresses: impl IntoIterator<Item = T>) -> Self {
-        self.with_query("to", joined(addresses))
+        self.with_query("to", join_values(addresses))
     }
 
     /// Searches the `Cc` addresses, at most 20 values.
     pub fn cc<T: Into<String>>(self, addresses: impl IntoIterator<Item = T>) -> Self {
-        self.with_query("cc", joined(addresses))
+        self.with_query("cc", join_values(addresses))
     }
 
     /// Searches the `Bcc` addresses, at most 20 values.
     pub fn bcc<T: Into<String>>(self, addresses: impl IntoIterator<Item = T>) -> Self {
-        self.with_query("bcc", joined(addresses))
+        self.with_query("bcc", join_values(addresses))
     }
 
     /// Finds emails with or without attachments.

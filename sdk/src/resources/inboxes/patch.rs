@@ -58,7 +58,7 @@ impl InboxAgentPatch {
         if let Some(InboxTone::Unknown(tone)) = self.tone.value() {
             v.field("tone", |v| v.report_found("type", one_of("tone", InboxTone::KNOWN), tone.as_str()));
         }
-        v.each("actions", self.actions.value().into_iter().flatten(), |v, action| {
+        v.for_each_item("actions", self.actions.value().into_iter().flatten(), |v, action| {
             if let InboxAction::Unknown(action) = action {
                 v.report_found("type", one_of("an action", InboxAction::KNOWN), action.as_str());
             }

@@ -13,7 +13,7 @@ use tokio::io::AsyncWrite;
 
 use super::{
     record::{HtmlFormat, ReceivedEmail},
-    reply::{NO_SUBJECT, one_line, titled},
+    reply::{NO_SUBJECT, prefix_subject, to_one_line},
 };
 use crate::{
     client::Client,
@@ -57,16 +57,20 @@ impl Forward {
     /// The errors of the preparation.
     #[cfg(feature = "blocking")]
     pub fn blocking(self) -> Result<Email> {
-        crate::client::settled(self.into_future())
+        crate::client::block_on(self.into_future())
     }
 
     async fn prepare(self) -> Result<Email> {
         let received = self.client.received();
         let email = received.get(&self.id).html_format(HtmlFormat::Cid).await?;
-        if self.as_attachment { self.attached(&email).await } else { self.copied(&email).await }
+        if self.as_attachment {
+            self.forward_as_attachment_email(&email).await
+        } else {
+            self.forward_as_copy(&email).await
+        }
     }
 
-    async fn attached(&self, email: &ReceivedEmail) -> Result<Email> {
+    async fn forward_as_attachment_email(&self, email: &ReceivedEmail) -> Result<Email> {
         let raw = email.raw.as_ref().filter(|raw| !raw.download_url.is_empty()).ok_or_else(|| {
             Problem::new(
                 "/raw",
@@ -76,11 +80,11 @@ impl Forward {
         })?;
         let content = self.download(&raw.download_url, &mut 0).await?;
         let file = Attachment::from_bytes("forwarded_message.eml", content).content_type("message/rfc822");
-        Ok(Email::default().subject(titled("Fwd:", email.subject.as_deref())).attach(file))
+        Ok(Email::default().subject(prefix_subject("Fwd:", email.subject.as_deref())).attach(file))
     }
 
-    async fn copied(&self, email: &ReceivedEmail) -> Result<Email> {
-        let subject = one_line(email.subject.as_deref().unwrap_or_default());
+    async fn forward_as_copy(&self, email: &ReceivedEmail) -> Result<Email> {
+        let subject = to_one_line(email.subject.as_deref().unwrap_or_default());
         let mut copy = Email::default().subject(if subject.is_empty() { NO_SUBJECT } else { &subject });
         let filled = |body: &Option<String>| body.clone().filter(|body| !body.is_empty());
         copy = filled(&email.html).into_iter().fold(copy, Email::html);
@@ -127,12 +131,12 @@ impl IntoFuture for Forward {
 
 fn too_large(found: u64) -> Error {
     let rule = "the attachments of a forwarded email must have at most 30 MB in total (40 MB after Base64)";
-    Problem::new("/attachments", "size", rule).found(format_args!("at least {found} bytes")).into()
+    Problem::new("/attachments", "size", rule).with_value(format_args!("at least {found} bytes")).into()
 }
 
 /// Creates the attachment for a copy. The sender chose all fields, so values that aren't valid in an email are omitted.
 fn attachment(file: &EmailAttachment, content: Bytes) -> Attachment {
-    let name = one_line(file.filename.as_deref().unwrap_or_default());
+    let name = to_one_line(file.filename.as_deref().unwrap_or_default());
     let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let copy = Attachment::from_bytes(if name.is_empty() { "attachment" } else { name }, content);
     let content_type = file.content_type.as_deref().filter(|kind| is_media_type(kind));

@@ -36,7 +36,11 @@ impl ReceivedEmail {
             self.from.as_slice()
         };
         let mut known = BTreeSet::new();
-        let email = Email::new(from, unique(authors, &mut known), titled("Re:", self.subject.as_deref()));
+        let email = Email::new(
+            from,
+            unique_valid(authors, &mut known),
+            prefix_subject("Re:", self.subject.as_deref()),
+        );
         let Some(id) = self.thread_id() else { return email };
         email.header("In-Reply-To", &id).header("References", self.references(&id))
     }
@@ -49,9 +53,9 @@ impl ReceivedEmail {
         let reply = self.reply(from.as_str());
         let own = self.received_for.iter().map(String::as_str).chain([from.as_str()]);
         let mut known: BTreeSet<_> =
-            own.chain(reply.fields().to.iter().map(String::as_str)).map(bare).collect();
-        let to = unique(&self.to, &mut known);
-        reply.to(to).cc(unique(&self.cc, &mut known))
+            own.chain(reply.fields().to.iter().map(String::as_str)).map(bare_address).collect();
+        let to = unique_valid(&self.to, &mut known);
+        reply.to(to).cc(unique_valid(&self.cc, &mut known))
     }
 
     /// Returns the ID by which other emails refer to this one; `None` if it has no `Message-ID` header.
@@ -83,8 +87,8 @@ impl ReceivedEmail {
 }
 
 /// Returns the subject on one line, with the prefix unless it already has it.
-pub(super) fn titled(prefix: &str, subject: Option<&str>) -> String {
-    let subject = one_line(subject.unwrap_or_default());
+pub(super) fn prefix_subject(prefix: &str, subject: Option<&str>) -> String {
+    let subject = to_one_line(subject.unwrap_or_default());
     let has_prefix = subject.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
     match subject.as_str() {
         "" => format!("{prefix} {NO_SUBJECT}"),
@@ -94,7 +98,7 @@ pub(super) fn titled(prefix: &str, subject: Option<&str>) -> String {
 }
 
 /// Returns the text without control characters, which a sender can encode in any header.
-pub(super) fn one_line(text: &str) -> String {
+pub(super) fn to_one_line(text: &str) -> String {
     let line: String = text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
     line.trim().to_owned()
 }
@@ -104,12 +108,12 @@ fn is_valid(address: &str) -> bool {
 }
 
 /// Returns the valid addresses that aren't included yet, without duplicates.
-fn unique(addresses: &[String], known: &mut BTreeSet<String>) -> Vec<String> {
-    addresses.iter().filter(|one| is_valid(one) && known.insert(bare(one))).cloned().collect()
+fn unique_valid(addresses: &[String], known: &mut BTreeSet<String>) -> Vec<String> {
+    addresses.iter().filter(|one| is_valid(one) && known.insert(bare_address(one))).cloned().collect()
 }
 
 /// Returns the address without a display name, for comparisons.
-fn bare(address: &str) -> String {
+fn bare_address(address: &str) -> String {
     let bracketed = address.rsplit_once('<').and_then(|(_, rest)| rest.split_once('>'));
     bracketed.map_or(address, |(inner, _)| inner).trim().to_lowercase()
 }
@@ -164,7 +168,7 @@ mod tests {
             (Some(""), "Re: (no subject)"),
             (None, "Re: (no subject)"),
         ] {
-            assert_eq!(titled("Re:", subject), re);
+            assert_eq!(prefix_subject("Re:", subject), re);
             let email = received(&json!({ "subject": subject })).reply("support@acme.test").text("x");
             assert_eq!(email.fields().subject, Some(re));
             assert!(email.check().is_ok(), "{subject:?}");

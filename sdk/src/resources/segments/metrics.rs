@@ -79,7 +79,7 @@ impl SegmentMetricsQuery {
                 v.report_found("count", rule, self.segments.len());
             });
         }
-        v.each("segment_id", &self.segments, |v, id| {
+        v.for_each_item("segment_id", &self.segments, |v, id| {
             if id.as_str().is_empty() || id.as_str().contains(',') {
                 let rule = "an id must neither be empty nor contain commas";
                 v.report_found("type", rule, id.as_str().escape_debug());

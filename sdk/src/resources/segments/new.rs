@@ -11,7 +11,7 @@ pub(super) struct Named {
 
 impl Named {
     fn validate(&self, v: &mut Validator) {
-        v.required("name", &self.name);
+        v.check_required("name", &self.name);
     }
 }
 

@@ -53,7 +53,7 @@ impl Segments<'_> {
     pub fn create(&self, name: impl Into<String>) -> Call<Segment> {
         let named = Named { name: name.into() };
         let operation = Operation::new("segments.create", Method::POST, "/segments");
-        Call::new(&self.client.core, operation.validated(&named).with_json(&named))
+        Call::new(&self.client.core, operation.validate(&named).with_json(&named))
     }
 
     /// Counts contacts, in total and by segment: `GET /segments/metrics`.
@@ -71,7 +71,7 @@ impl Segments<'_> {
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if the query contains too many segments, before anything is sent.
     pub fn metrics(&self, query: &SegmentMetricsQuery) -> Call<SegmentMetrics> {
-        let operation = Operation::get("segments.metrics", "/segments/metrics").validated(query);
+        let operation = Operation::get("segments.metrics", "/segments/metrics").validate(query);
         let operation = query
             .parameters()
             .into_iter()
@@ -85,7 +85,8 @@ impl Segments<'_> {
     /// [`Error::Invalid`](crate::Error::Invalid) if the name is empty, before anything is sent.
     pub fn rename(&self, id: impl Into<SegmentId>, name: impl Into<String>) -> Call<Reference<SegmentId>> {
         let (id, named) = (id.into(), Named { name: name.into() });
-        let operation = Operation::on("segments.rename", Method::PATCH, "/segments/", id.as_str(), "");
-        Call::new(&self.client.core, operation.validated(&named).with_json(&named))
+        let operation =
+            Operation::for_record("segments.rename", Method::PATCH, "/segments/", id.as_str(), "");
+        Call::new(&self.client.core, operation.validate(&named).with_json(&named))
     }
 }

@@ -170,20 +170,20 @@ impl Attachment {
     pub(crate) fn write(&self, body: Body) -> Body {
         let mut text = serde_json::to_vec(&self.head()).unwrap_or_default();
         if matches!(self.source, Source::Url(_)) {
-            return body.plain(text);
+            return body.with_bytes(text);
         }
         text.pop();
         let comma = if text.len() > 1 { "," } else { "" };
         text.extend_from_slice(comma.as_bytes());
         text.extend_from_slice(br#""content":""#);
-        let body = body.plain(text);
+        let body = body.with_bytes(text);
         match &self.source {
-            Source::Bytes(bytes) => body.encoded(bytes.clone()),
+            Source::Bytes(bytes) => body.with_base64(bytes.clone()),
             Source::File(file) => body.file(Arc::clone(file)),
             Source::Stream(stream) => body.stream_source(Arc::clone(stream)),
             Source::Url(_) => body,
         }
-        .plain(r#""}"#)
+        .with_bytes(r#""}"#)
     }
 
     pub(crate) fn validate(&self, v: &mut Validator) {
@@ -193,7 +193,7 @@ impl Attachment {
             ("content_id", &self.content_id),
         ] {
             v.not_empty(field, text.as_deref());
-            v.one_line(field, text.as_deref());
+            v.check_one_line(field, text.as_deref());
         }
         let stray = |c: char| !c.is_ascii_graphic() || matches!(c, '<' | '>');
         let lines = |id: &&String| id.contains(|c: char| c.is_ascii_control());
@@ -230,7 +230,11 @@ impl FieldValue for Attachment {
 
     fn read(v: &mut Validator, value: &Value) -> Option<Self> {
         let fields = v.object(value, "an attachment")?;
-        v.known(fields, "an attachment", &["content", "filename", "path", "content_type", "content_id"]);
+        v.check_known_fields(
+            fields,
+            "an attachment",
+            &["content", "filename", "path", "content_type", "content_id"],
+        );
         let source = match (v.text(fields, "content"), v.text(fields, "path")) {
             (Some(_), Some(_)) => {
                 v.report_at("path", "exclusive", "`path` and `content` are mutually exclusive");
@@ -283,17 +287,17 @@ impl Serialize for Attachment {
 /// Appends a JSON object, with its attachments' content as the last field. The object must not already have a field of this name.
 pub(crate) fn write_object(mut text: Vec<u8>, attachments: &[Attachment], body: Body) -> Body {
     if attachments.is_empty() {
-        return body.plain(text);
+        return body.with_bytes(text);
     }
     text.pop();
     let comma = if text.len() > 1 { "," } else { "" };
     text.extend_from_slice(comma.as_bytes());
     text.extend_from_slice(br#""attachments":["#);
-    let mut body = body.plain(text);
+    let mut body = body.with_bytes(text);
     for (i, attachment) in attachments.iter().enumerate() {
-        body = attachment.write(if i > 0 { body.plain(",") } else { body });
+        body = attachment.write(if i > 0 { body.with_bytes(",") } else { body });
     }
-    body.plain("]}")
+    body.with_bytes("]}")
 }
 
 fn url_fault(text: &str) -> Option<&'static str> {

@@ -55,7 +55,7 @@ impl Lenient for ContactPropertyValue {
         Reading::Exact(Self::from(value.clone()))
     }
 
-    fn absent() -> Option<Self> {
+    fn fallback() -> Option<Self> {
         None
     }
 }

@@ -11,7 +11,7 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    pub(crate) fn at(when: impl Into<ScheduledAt>) -> Self {
+    pub(crate) fn new(when: impl Into<ScheduledAt>) -> Self {
         Self { scheduled_at: when.into() }
     }
 

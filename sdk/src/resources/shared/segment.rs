@@ -40,7 +40,7 @@ impl Memberships {
     }
 
     pub(crate) fn validate(&self, v: &mut Validator) {
-        v.each("segments", &self.0, |v, segment| check_id(v, segment.as_str()));
+        v.for_each_item("segments", &self.0, |v, segment| check_id(v, segment.as_str()));
     }
 }
 

@@ -56,13 +56,13 @@ impl NewTemplate {
     }
 
     fn validate(&self, v: &mut Validator) {
-        v.required("name", &self.name);
-        v.required("html", &self.html);
+        v.check_required("name", &self.name);
+        v.check_required("html", &self.html);
         check_alias(v, self.alias.as_deref());
         if let Some(from) = &self.from {
             v.address("from", from);
         }
-        v.one_line("subject", self.subject.as_deref());
+        v.check_one_line("subject", self.subject.as_deref());
         v.addresses("reply_to", self.reply_to.as_slice());
         check_variables(v, &self.variables);
     }
@@ -71,8 +71,8 @@ impl NewTemplate {
 validate!(NewTemplate);
 
 pub(super) fn check_alias(v: &mut Validator, alias: Option<&str>) {
-    v.not_blank("alias", alias);
-    v.one_line("alias", alias);
+    v.check_not_blank("alias", alias);
+    v.check_one_line("alias", alias);
 }
 
 pub(super) fn check_variables(v: &mut Validator, variables: &[TemplateVariable]) {
@@ -82,9 +82,9 @@ pub(super) fn check_variables(v: &mut Validator, variables: &[TemplateVariable])
         v.field("variables", |v| v.report_found("count", rule, found));
     }
     let mut seen = HashSet::new();
-    v.each("variables", variables, |v, variable| {
+    v.for_each_item("variables", variables, |v, variable| {
         v.field("key", |v| {
-            v.key("variable", variable.key());
+            v.check_key("variable", variable.key());
             if !seen.insert(variable.key()) {
                 v.report_found("repeated", "a variable key must be unique", variable.key());
             }

@@ -58,13 +58,13 @@ impl TemplatePatch {
     }
 
     fn validate(&self, v: &mut Validator) {
-        v.not_blank("name", self.name.text());
-        v.not_blank("html", self.html.text());
+        v.check_not_blank("name", self.name.text());
+        v.check_not_blank("html", self.html.text());
         check_alias(v, self.alias.text());
         if let Some(from) = self.from.value() {
             v.address("from", from);
         }
-        v.one_line("subject", self.subject.text());
+        v.check_one_line("subject", self.subject.text());
         if let Some(reply_to) = self.reply_to.value() {
             v.addresses("reply_to", reply_to.as_slice());
         }

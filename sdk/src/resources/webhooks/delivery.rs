@@ -63,7 +63,7 @@ impl WebhookVerifier {
     /// # Errors
     /// The text isn't a signing secret.
     pub fn new(secret: impl Into<SigningSecret>) -> Result<Self, SecretError> {
-        Ok(Self { keys: vec![Key::of(&secret.into())?], tolerance: TOLERANCE })
+        Ok(Self { keys: vec![Key::from_secret(&secret.into())?], tolerance: TOLERANCE })
     }
 
     /// Also accepts requests signed with this secret: the previous or next secret in a [rotation](super::Webhooks::rotate_secret), or the secret of
@@ -71,8 +71,8 @@ impl WebhookVerifier {
     ///
     /// # Errors
     /// The text isn't a signing secret.
-    pub fn or(mut self, secret: impl Into<SigningSecret>) -> Result<Self, SecretError> {
-        self.keys.push(Key::of(&secret.into())?);
+    pub fn add_secret(mut self, secret: impl Into<SigningSecret>) -> Result<Self, SecretError> {
+        self.keys.push(Key::from_secret(&secret.into())?);
         Ok(self)
     }
 
@@ -137,7 +137,7 @@ impl WebhookVerifier {
         let time = seconds
             .and_then(|text| text.parse::<i64>().ok())
             .and_then(|seconds| UNIX_EPOCH.checked_add(Duration::from_secs(seconds.unsigned_abs())))
-            .ok_or_else(|| VerificationError::Timestamp { header, found: shortened(text) })?;
+            .ok_or_else(|| VerificationError::Timestamp { header, found: shorten(text) })?;
         // The header states whole seconds, so the comparison uses them as well.
         let whole = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let now = UNIX_EPOCH.checked_add(Duration::from_secs(whole)).unwrap_or(now);
@@ -166,12 +166,12 @@ fn signatures(signed: &Signed<'_>) -> Result<Vec<[u8; 32]>, VerificationError> {
     };
     let signatures: Vec<_> = text.split(' ').filter_map(read).collect();
     if signatures.is_empty() {
-        return Err(VerificationError::NoSignature { header, found: shortened(text) });
+        return Err(VerificationError::NoSignature { header, found: shorten(text) });
     }
     Ok(signatures)
 }
 
-fn shortened(text: &str) -> String {
+fn shorten(text: &str) -> String {
     let mut shown: String = text.chars().take(80).collect();
     if shown.len() < text.len() {
         shown.push('…');

@@ -24,7 +24,7 @@ impl NewWebhook {
     }
 
     fn validate(&self, v: &mut Validator) {
-        v.required("endpoint", &self.endpoint);
+        v.check_required("endpoint", &self.endpoint);
         if !self.endpoint.trim().is_empty() {
             check_endpoint(v, &self.endpoint);
         }

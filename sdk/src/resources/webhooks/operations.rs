@@ -87,6 +87,6 @@ operations! {
         = POST["/webhooks/" id "/events/" event "/replay"];
 
     /// Rotates the signing secret: `POST /webhooks/{webhook_id}/signing-secret/rotate`. For 24 hours, the service signs with the previous secret as
-    /// well, so that receivers can switch ([`WebhookVerifier::or`](super::WebhookVerifier::or)).
+    /// well, so that receivers can switch ([`WebhookVerifier::add_secret`](super::WebhookVerifier::add_secret)).
     fn rotate_secret(id: WebhookId) -> Call<CreatedWebhook> = POST["/webhooks/" id "/signing-secret/rotate"];
 }

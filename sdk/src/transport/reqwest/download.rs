@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use tokio::time::{Sleep, sleep};
 
-use super::{super::TransportError, failure::failed, pool::Pooled, silent};
+use super::{super::TransportError, failure::transport_error, idle_timeout_error, pool::Pooled};
 
 /// The chunks of a body. The idle timer runs only while the peer is silent.
 pub(super) struct Chunks {
@@ -22,7 +22,7 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    pub(super) fn of(response: reqwest::Response, pooled: Pooled, idle: Duration) -> Self {
+    pub(super) fn new(response: reqwest::Response, pooled: Pooled, idle: Duration) -> Self {
         Self { response, pooled, idle, silence: None }
     }
 }
@@ -35,12 +35,12 @@ impl Stream for Chunks {
         // `chunk` keeps no state between polls: data read so far is in the response.
         if let Poll::Ready(chunk) = pin!(this.response.chunk()).poll(context) {
             this.silence = None;
-            return Poll::Ready(chunk.map_err(|error| failed(error, None)).transpose());
+            return Poll::Ready(chunk.map_err(|error| transport_error(error, None)).transpose());
         }
         let silence = this.silence.get_or_insert_with(|| Box::pin(sleep(this.idle)));
         silence.as_mut().poll(context).map(|()| {
             this.pooled.abandon();
-            Some(Err(silent()))
+            Some(Err(idle_timeout_error()))
         })
     }
 }

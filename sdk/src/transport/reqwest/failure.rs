@@ -6,13 +6,13 @@ use super::super::{RequestDelivery, TransportError, TransportErrorKind, authorit
 use crate::problem::SettingsError;
 
 /// Converts a request error. Any byte may have been sent unless the error says otherwise.
-pub(super) fn failed(error: reqwest::Error, broken: Option<io::Error>) -> TransportError {
+pub(super) fn transport_error(error: reqwest::Error, broken: Option<io::Error>) -> TransportError {
     let host = error.url().and_then(authority);
     // A path can contain an address, so errors omit it.
     let error = error.without_url();
     if let Some(broken) = broken {
         // The length was announced, so the service can't mistake an incomplete body for a complete one.
-        return TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Body).caused_by(broken);
+        return TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Body).with_source(broken);
     }
     let (reached, kind) = if error.is_connect() {
         let untrusted = causes(&error).any(is_tls);
@@ -20,7 +20,7 @@ pub(super) fn failed(error: reqwest::Error, broken: Option<io::Error>) -> Transp
             RequestDelivery::NotSent,
             if untrusted { TransportErrorKind::Tls } else { TransportErrorKind::Connect },
         )
-    } else if causes(&error).any(is_client_certificate_refused) {
+    } else if causes(&error).any(is_client_certificate_rejected) {
         (RequestDelivery::NotSent, TransportErrorKind::Tls)
     } else if error.is_builder() {
         (RequestDelivery::NotSent, TransportErrorKind::Other)
@@ -29,9 +29,9 @@ pub(super) fn failed(error: reqwest::Error, broken: Option<io::Error>) -> Transp
     } else {
         (RequestDelivery::Unknown, TransportErrorKind::Closed)
     };
-    let failed = TransportError::new(reached, kind).caused_by(error);
+    let failed = TransportError::new(reached, kind).with_source(error);
     match host {
-        Some(host) => failed.at(host),
+        Some(host) => failed.with_host(host),
         None => failed,
     }
 }
@@ -49,7 +49,7 @@ fn is_tls(cause: &(dyn StdError + 'static)) -> bool {
 
 /// Returns whether the peer rejected the client's certificate, or its absence. With TLS 1.3, it reports this only after the request was sent, which
 /// it hasn't read.
-fn is_client_certificate_refused(cause: &(dyn StdError + 'static)) -> bool {
+fn is_client_certificate_rejected(cause: &(dyn StdError + 'static)) -> bool {
     #[cfg(feature = "rustls")]
     {
         use rustls::{AlertDescription, Error};
@@ -69,7 +69,7 @@ fn is_client_certificate_refused(cause: &(dyn StdError + 'static)) -> bool {
         }
     }
     let error = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-    error.is_some_and(|inner| is_client_certificate_refused(inner))
+    error.is_some_and(|inner| is_client_certificate_rejected(inner))
 }
 
 /// Adds the proxy to the error of a request that got no connection through it. `variable` is the environment variable that applies, with its proxy.
@@ -88,11 +88,11 @@ pub(super) fn through_proxy(
     let invalid = |rule: &str, found: &str| {
         let settings = match &variable {
             Some((name, proxy)) if !is_configured => {
-                SettingsError::new(*name, rule).found(format!("{proxy:?}, which {found}"))
+                SettingsError::new(*name, rule).with_value(format!("{proxy:?}, which {found}"))
             }
-            _ => SettingsError::new("the transport's proxy", rule).found(format!("one that {found}")),
+            _ => SettingsError::new("the transport's proxy", rule).with_value(format!("one that {found}")),
         };
-        TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Settings).caused_by(settings)
+        TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Settings).with_source(settings)
     };
     if tunnel == Some("proxy authorization required") {
         let rule = "must contain the user and the password that the proxy requires";
@@ -114,5 +114,5 @@ pub(super) fn through_proxy(
         error.kind = TransportErrorKind::Proxy;
     }
     let host = error.host.take().unwrap_or_else(|| "the service".to_owned());
-    error.at(format!("{host} through {proxy}"))
+    error.with_host(format!("{host} through {proxy}"))
 }

@@ -45,7 +45,7 @@ impl Pool {
         let client = if let Some(client) = found {
             client
         } else {
-            let new = Client::of(runtime, build()?);
+            let new = Client::new(runtime, build()?);
             let mut clients = self.lock();
             of_runtime(&clients).unwrap_or_else(|| {
                 clients.truncate(RUNTIMES - 1);
@@ -62,7 +62,7 @@ impl Pool {
 }
 
 impl Client {
-    fn of(runtime: Option<Id>, client: reqwest::Client) -> Arc<Self> {
+    fn new(runtime: Option<Id>, client: reqwest::Client) -> Arc<Self> {
         Arc::new(Self { runtime, http: client, responses: AtomicUsize::new(0) })
     }
 }
@@ -76,8 +76,8 @@ pub(super) struct Pooled {
 }
 
 impl Pooled {
-    pub(super) fn given(client: reqwest::Client) -> Self {
-        Self { client: Client::of(None, client), pool: None }
+    pub(super) fn from_client(client: reqwest::Client) -> Self {
+        Self { client: Client::new(None, client), pool: None }
     }
 
     pub(super) fn client(&self) -> &reqwest::Client {
@@ -99,12 +99,12 @@ pub(super) struct Unanswered<'a> {
 }
 
 impl<'a> Unanswered<'a> {
-    pub(super) fn of(pooled: &'a Pooled) -> Self {
+    pub(super) fn new(pooled: &'a Pooled) -> Self {
         Self { pooled, before: pooled.client.responses.load(Ordering::Relaxed) }
     }
 
     /// Records that the connection has responded or is closed.
-    pub(super) fn settled(self) {
+    pub(super) fn finish(self) {
         self.pooled.client.responses.fetch_add(1, Ordering::Relaxed);
     }
 }

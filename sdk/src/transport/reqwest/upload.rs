@@ -23,19 +23,19 @@ use tokio::{
 };
 
 use super::{
-    super::{TransportError, TransportRequest, Upload, unconnected},
-    failure::failed,
-    silent,
+    super::{TransportError, TransportRequest, Upload, connect_timeout_error},
+    failure::transport_error,
+    idle_timeout_error,
 };
 
 /// An in-memory body up to this size is sent as one piece.
-const ONE_PIECE: usize = 128 * 1024;
+const MAX_SINGLE_WRITE: usize = 128 * 1024;
 /// The maximum number of bytes that the operating system may still buffer after the connection has taken a body.
 const IN_TRANSIT: u64 = 4 * 1024 * 1024;
 /// The speed of the slowest network that can send those bytes within the time limit.
 const MIN_BYTES_PER_SECOND: u64 = 64 * 1024;
 /// The number of runtime turns between two pieces: a service on the same runtime needs one to read and respond, and the connection needs another.
-const TURNS: u8 = 3;
+const MAX_YIELDS: u8 = 3;
 /// Longer than any request takes.
 const NEVER: Duration = Duration::from_secs(24 * 365 * 10 * 60 * 60);
 
@@ -47,7 +47,7 @@ pub(super) async fn send(
     let (idle, total) = (request.idle_timeout, request.body.len());
     let progress = Arc::new(Progress::new(total));
     let mut outgoing = reqwest::Request::new(request.method.clone(), request.url.clone());
-    request.connecting();
+    request.report_connecting();
     *outgoing.body_mut() = Some(match total {
         0 => reqwest::Body::wrap(NoBody(Arc::clone(&request.upload))),
         _ => body(request, &progress),
@@ -58,19 +58,23 @@ pub(super) async fn send(
     }
     let mut answer = pin!(client.execute(outgoing));
     loop {
-        if let Ok(answer) = timeout_at(progress.silent_at(idle), &mut answer).await {
-            return answer.map_err(|error| failed(error, progress.broken()));
+        if let Ok(answer) = timeout_at(progress.stalls_at(idle), &mut answer).await {
+            return answer.map_err(|error| transport_error(error, progress.take_failure()));
         }
-        if progress.silent_at(idle) <= Instant::now() {
+        if progress.stalls_at(idle) <= Instant::now() {
             let is_connecting = request.upload.is_connecting();
-            return Err(if is_connecting { unconnected(&request.url) } else { silent() });
+            return Err(if is_connecting {
+                connect_timeout_error(&request.url)
+            } else {
+                idle_timeout_error()
+            });
         }
     }
 }
 
 fn body(request: &TransportRequest, progress: &Arc<Progress>) -> reqwest::Body {
     let (upload, progress) = (Arc::clone(&request.upload), Arc::clone(progress));
-    match request.body.as_bytes().filter(|bytes| bytes.len() <= ONE_PIECE) {
+    match request.body.as_bytes().filter(|bytes| bytes.len() <= MAX_SINGLE_WRITE) {
         Some(bytes) => reqwest::Body::wrap(Pieces {
             stream: Mutex::new(stream::iter([Ok(bytes)])),
             upload,
@@ -103,7 +107,7 @@ impl Body for NoBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.started();
+        self.0.record_connected();
         true
     }
 
@@ -135,7 +139,7 @@ impl<S: Stream<Item = io::Result<Bytes>> + Unpin> Body for Pieces<S> {
         // A service that rejects a request early closes the connection after its response, and hyper doesn't read any more once a write has failed.
         let taken = this.progress.taken.load(Ordering::Relaxed);
         if taken > 0 && taken < this.progress.total {
-            while this.turns < TURNS {
+            while this.turns < MAX_YIELDS {
                 let pause = this.pause.get_or_insert_with(Pause::begin);
                 // Over HTTP/2, the task changes.
                 pause.connection.register(context.waker());
@@ -151,22 +155,22 @@ impl<S: Stream<Item = io::Result<Bytes>> + Unpin> Body for Pieces<S> {
         this.turns = 0;
         Poll::Ready(piece.map(|piece| match piece {
             Ok(piece) => {
-                this.upload.sent(this.progress.take(piece.len()), this.progress.total);
+                this.upload.report_sent(this.progress.take(piece.len()), this.progress.total);
                 Ok(Frame::data(piece))
             }
             Err(error) => {
-                *this.progress.lock_broken() = Some(error);
+                *this.progress.lock_failure() = Some(error);
                 Err(io::Error::other("the body couldn't be read"))
             }
         }))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.progress.left() == 0
+        self.progress.remaining() == 0
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.progress.left())
+        SizeHint::with_exact(self.progress.remaining())
     }
 }
 
@@ -226,13 +230,13 @@ impl Progress {
     }
 
     /// Returns the number of bytes that the connection hasn't taken yet.
-    fn left(&self) -> u64 {
+    fn remaining(&self) -> u64 {
         self.total.saturating_sub(self.taken.load(Ordering::Relaxed))
     }
 
     /// Returns when the request counts as stalled unless it makes progress: after the idle time and, once the body is complete, after the additional
     /// time that the network needs for the last bytes.
-    fn silent_at(&self, idle: Duration) -> Instant {
+    fn stalls_at(&self, idle: Duration) -> Instant {
         let taken = self.taken.load(Ordering::Relaxed);
         let in_transit = if taken == self.total { taken.min(IN_TRANSIT) } else { 0 };
         let latest = Duration::from_millis(self.latest.load(Ordering::Relaxed));
@@ -241,11 +245,11 @@ impl Progress {
         (self.begun + latest + sending).checked_add(idle).map_or(never, |end| end.min(never))
     }
 
-    fn broken(&self) -> Option<io::Error> {
-        self.lock_broken().take()
+    fn take_failure(&self) -> Option<io::Error> {
+        self.lock_failure().take()
     }
 
-    fn lock_broken(&self) -> MutexGuard<'_, Option<io::Error>> {
+    fn lock_failure(&self) -> MutexGuard<'_, Option<io::Error>> {
         self.broken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -30,7 +30,7 @@ async fn an_error_that_does_not_concern_the_token_leaves_it_unchanged() {
     for (status, name) in refusals {
         let fixture = Fixture::expired().await;
         let before = fixture.record().await.to_json();
-        fixture.fault(Action::answer(status, json!({"error": name}).to_string()));
+        fixture.fault(Action::http_response(status, json!({"error": name}).to_string()));
         let error = fixture.session().access_token().await.unwrap_err();
         let AuthError::Rejected(rejected) = auth(&error) else { panic!("{error:?}") };
         assert_eq!(rejected.code.as_str(), name);
@@ -82,7 +82,7 @@ async fn a_meaningless_response_counts_as_lost_and_the_tokens_stay() {
     {
         let fixture = Fixture::expired().await;
         let before = fixture.record().await;
-        fixture.fault(Action::answer(status, body));
+        fixture.fault(Action::http_response(status, body));
         let error = fixture.impatient().access_token().await.unwrap_err();
         assert!(matches!(auth(&error), AuthError::OutcomeUnknown { .. }), "{status} {body}: {error:?}");
         let after = fixture.record().await;
@@ -100,14 +100,14 @@ const BUSY: &str = r#"{"error":"temporarily_unavailable"}"#;
 async fn throttling_is_waited_out_and_leaves_no_mark() {
     // D-06
     let fixture = Fixture::expired().await;
-    fixture.fault(Action::answer(503, BUSY).header("retry-after", "0"));
+    fixture.fault(Action::http_response(503, BUSY).header("retry-after", "0"));
     fixture.fault(Action::TooMany { retry_after: Some("0".to_owned()) });
     fixture.session().access_token().await.unwrap();
     assert_eq!((fixture.shown(), fixture.rotations()), (3, 1));
 
     // Longer than any timeout.
     let fixture = Fixture::expired().await;
-    fixture.fault(Action::answer(503, BUSY).header("retry-after", "3600"));
+    fixture.fault(Action::http_response(503, BUSY).header("retry-after", "3600"));
     let error = fixture.session().access_token().await.unwrap_err();
     assert!(error.is_retryable() && error.retry_after() == Some(Duration::from_hours(1)), "{error:?}");
     assert!(fixture.record().await.pending.is_none());
@@ -177,7 +177,7 @@ async fn a_new_refresh_token_is_saved_whatever_else_is_invalid() {
         let fixture = Fixture::expired().await;
         let mut answer = whole.clone();
         answer[field] = value.clone();
-        fixture.fault(Action::answer(200, answer.to_string()));
+        fixture.fault(Action::http_response(200, answer.to_string()));
         let token = fixture.session().access_token().await;
         let record = fixture.record().await;
         assert_eq!(
@@ -196,8 +196,10 @@ async fn a_new_refresh_token_is_saved_whatever_else_is_invalid() {
 #[tokio::test]
 async fn a_refresh_without_a_usable_access_token_fails_the_call_before_it_is_sent() {
     let fixture = Fixture::expired().await;
-    fixture
-        .fault(Action::answer(200, r#"{"token_type": "Bearer", "expires_in": 900, "refresh_token": "rt"}"#));
+    fixture.fault(Action::http_response(
+        200,
+        r#"{"token_type": "Bearer", "expires_in": 900, "refresh_token": "rt"}"#,
+    ));
     let client = fixture.client(&fixture.session());
     let error = client.emails().send(&email()).await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::NoAccessToken), "{error:?}");
@@ -209,7 +211,7 @@ async fn a_changed_scope_is_saved_and_reported() {
     // C-17
     let fixture = Fixture::expired().await;
     let narrow = json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt", "scope": "emails:send"});
-    fixture.fault(Action::answer(200, narrow.to_string()));
+    fixture.fault(Action::http_response(200, narrow.to_string()));
     let (builder, heard) = notices(fixture.builder());
     builder.open(fixture.store.clone()).access_token().await.unwrap();
     assert_eq!(fixture.record().await.scope, "emails:send");
@@ -227,7 +229,7 @@ async fn without_a_new_refresh_token_the_access_token_is_used_and_the_old_one_is
         let same = refresh == json!("same");
         let refresh = if same { json!(before.refresh_token.as_ref().unwrap().expose()) } else { refresh };
         let answer = json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": refresh});
-        fixture.fault(Action::answer(200, answer.to_string()));
+        fixture.fault(Action::http_response(200, answer.to_string()));
         for _ in 0..3 {
             assert_eq!(fixture.impatient().access_token().await.unwrap().expose(), "at");
             fixture.pass(250);
@@ -256,7 +258,7 @@ async fn a_server_that_replaces_no_refresh_token_is_refreshed_without_a_pause() 
             if repeated {
                 answer["refresh_token"] = json!(before.refresh_token.as_ref().unwrap().expose());
             }
-            fixture.fault(Action::answer(200, answer.to_string()));
+            fixture.fault(Action::http_response(200, answer.to_string()));
             assert_eq!(session.access_token().await.unwrap().expose(), token);
             fixture.pass(3);
         }
@@ -274,7 +276,7 @@ async fn no_redirect_is_followed() {
     for status in [301, 302, 303, 307, 308] {
         let fixture = Fixture::expired().await;
         let location = format!("{}/oauth/token", trap.server.base_url());
-        fixture.fault(Action::answer(status, "").header("location", &location));
+        fixture.fault(Action::http_response(status, "").header("location", &location));
         assert!(fixture.impatient().access_token().await.is_err());
         assert!(trap.server.service().requests().is_empty());
     }
@@ -284,7 +286,7 @@ async fn no_redirect_is_followed() {
 async fn an_endless_response_is_truncated() {
     // D-13
     let fixture = Fixture::expired().await;
-    fixture.fault(Action::answer(200, vec![b' '; 1 << 20]));
+    fixture.fault(Action::http_response(200, vec![b' '; 1 << 20]));
     assert!(matches!(
         auth(&fixture.impatient().access_token().await.unwrap_err()),
         AuthError::OutcomeUnknown { .. }
@@ -293,7 +295,7 @@ async fn an_endless_response_is_truncated() {
     let fixture = Fixture::expired().await;
     let tokens =
         json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt"});
-    fixture.fault(Action::answer(200, tokens.to_string()).header("x-long", &"x".repeat(1 << 20)));
+    fixture.fault(Action::http_response(200, tokens.to_string()).header("x-long", &"x".repeat(1 << 20)));
     let error = fixture.impatient().access_token().await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::OutcomeUnknown { .. }), "{error:?}");
     assert!(fixture.record().await.pending.is_some());
@@ -364,7 +366,7 @@ async fn a_second_401_is_final_and_causes_no_other_refresh() {
     // TOK-34, B-13
     let fixture = Fixture::fresh().await;
     let refuse = Action::error(401, "missing_api_key", "no");
-    fixture.server.service().faults().add(Rule::new(refuse).on(Method::POST, "/emails").always());
+    fixture.server.service().faults().add(Rule::new(refuse).on_request(Method::POST, "/emails").always());
     let client = fixture.client(&fixture.session());
     for _ in 0..3 {
         let error = client.emails().send(&email()).await.unwrap_err();
@@ -380,7 +382,7 @@ async fn a_missing_permission_causes_no_refresh() {
     for (status, name) in [(403, "invalid_permission"), (401, "restricted_api_key")] {
         let fixture = Fixture::fresh().await;
         let refuse = Action::error(status, name, "no");
-        fixture.server.service().faults().add(Rule::new(refuse).on(Method::POST, "/emails").always());
+        fixture.server.service().faults().add(Rule::new(refuse).on_request(Method::POST, "/emails").always());
         let error = fixture.client(&fixture.session()).emails().send(&email()).await.unwrap_err();
         assert_eq!(error.status().map(|status| status.as_u16()), Some(status));
         assert_eq!((fixture.shown(), error.recovery()), (0, idempost::error::Recovery::Act));

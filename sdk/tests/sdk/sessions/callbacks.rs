@@ -14,7 +14,7 @@ fn eventful() -> Action {
     let tokens = json!({
         "access_token": "at", "token_type": "Bearer", "expires_in": 0, "refresh_token": "rt", "scope": "emails:send",
     });
-    Action::answer(200, tokens.to_string())
+    Action::http_response(200, tokens.to_string())
 }
 
 #[tokio::test]

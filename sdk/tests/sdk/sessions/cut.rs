@@ -59,9 +59,9 @@ async fn a_token_response_cut_at_any_byte_keeps_a_complete_refresh_token() {
     // D-12
     let whole = response().len();
     let ends: [fn(Reply) -> Reply; 3] = [
-        |start| start.cut(TransportErrorKind::Closed),
-        |start| start.cut(TransportErrorKind::Timeout),
-        Reply::unfinished,
+        |start| start.cut_off(TransportErrorKind::Closed),
+        |start| start.cut_off(TransportErrorKind::Timeout),
+        Reply::incomplete,
     ];
     for end in ends {
         for length in 0..=whole {

@@ -71,7 +71,7 @@ async fn a_client_error_without_an_oauth_error_leaves_the_refresh_token_unchange
     ] {
         let fixture = Fixture::expired().await;
         let before = fixture.record().await;
-        fixture.fault(Action::answer(status, body));
+        fixture.fault(Action::http_response(status, body));
         let error = fixture.impatient().access_token().await.unwrap_err();
         let text = auth(&error).to_string();
         assert!(
@@ -92,9 +92,9 @@ async fn an_overloaded_token_endpoint_is_not_mistaken_for_a_wrong_address() {
     for (status, retry_after) in [(429, None), (429, Some("3600"))] {
         let fixture = Fixture::expired().await;
         let fault = || {
-            let action = Action::answer(status, "<html>busy</html>");
+            let action = Action::http_response(status, "<html>busy</html>");
             retry_after.map_or_else(
-                || Action::answer(status, "<html>busy</html>"),
+                || Action::http_response(status, "<html>busy</html>"),
                 |pause| action.header("retry-after", pause),
             )
         };
@@ -107,9 +107,9 @@ async fn an_overloaded_token_endpoint_is_not_mistaken_for_a_wrong_address() {
     }
     // A 503 or 401 without an OAuth error can come from a proxy that lost the response.
     for action in [
-        Action::answer(503, ""),
-        Action::answer(503, "<html>busy</html>").header("retry-after", "1"),
-        Action::answer(401, "<html>log in</html>"),
+        Action::http_response(503, ""),
+        Action::http_response(503, "<html>busy</html>").header("retry-after", "1"),
+        Action::http_response(401, "<html>log in</html>"),
     ] {
         let fixture = Fixture::expired().await;
         fixture.fault(action.clone());
@@ -125,7 +125,7 @@ async fn the_timeout_of_a_call_limits_its_wait_for_a_lost_refresh() {
     let store = MemoryStore::new();
     Session::start(store.clone(), &grant(&service, "http://127.0.0.1:9")).await.unwrap();
     let later = SystemTime::now() + Duration::from_secs(901);
-    let lost = super::super::script::Script::of([super::super::script::Reply::lost()]).odd();
+    let lost = super::super::script::Script::of([super::super::script::Reply::connection_lost()]).odd();
     let session = || Session::builder().wall_clock(move || later).transport(lost.clone()).open(store.clone());
     assert!(session().access_token().await.is_err());
     let client =
@@ -143,7 +143,7 @@ async fn a_rejected_token_carries_the_responses_status_name_message_and_request_
     let fixture = Fixture::fresh().await;
     let reject =
         Action::error(401, "invalid_access_token", "the token was revoked").header("x-request-id", "req_17");
-    fixture.server.service().faults().add(Rule::new(reject).on(Method::POST, "/emails").always());
+    fixture.server.service().faults().add(Rule::new(reject).on_request(Method::POST, "/emails").always());
     let client = fixture.client(&fixture.session());
     // The second call gets a token that was rejected when it had just been issued.
     for _ in 0..2 {

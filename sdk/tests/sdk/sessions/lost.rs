@@ -125,9 +125,9 @@ async fn a_request_lost_before_execution_costs_a_delay_and_no_session() {
     // D-04, D-06
     for fault in [
         Action::DropBefore,
-        Action::answer(500, "oops"),
-        Action::answer(502, ""),
-        Action::answer(504, "<html>"),
+        Action::http_response(500, "oops"),
+        Action::http_response(502, ""),
+        Action::http_response(504, "<html>"),
     ] {
         let fixture = Fixture::expired().await;
         fixture.fault(fault);
@@ -229,7 +229,7 @@ async fn a_refresh_retries_a_failed_connection_but_no_untrusted_certificate() {
         let store = MemoryStore::new();
         Session::start(store.clone(), &grant(&service, "http://127.0.0.1:9")).await.unwrap();
         let later = SystemTime::now() + Duration::from_secs(901);
-        let down = ScriptedTransport::new([Reply::failure(RequestDelivery::NotSent, kind).repeated()]);
+        let down = ScriptedTransport::new([Reply::failure(RequestDelivery::NotSent, kind).repeat()]);
         let builder = Session::builder().wall_clock(move || later).transport(down.clone());
         let error = builder.open(store).access_token().await.unwrap_err();
         assert!(matches!(auth(&error), AuthError::Unreachable(_)), "{error:?}");
@@ -241,12 +241,12 @@ async fn a_refresh_retries_a_failed_connection_but_no_untrusted_certificate() {
 async fn a_throttled_attempt_keeps_the_previous_mark() {
     // The outcome of the first attempt is unknown, so the result of the second says nothing about it.
     let fixture = Fixture::expired().await;
-    fixture.fault(Action::answer(500, "oops"));
+    fixture.fault(Action::http_response(500, "oops"));
     assert!(fixture.impatient().access_token().await.is_err());
     let mark = fixture.record().await.pending;
     assert!(mark.is_some());
     fixture.pass(61);
-    fixture.fault(Action::answer(429, "").header("retry-after", "3600"));
+    fixture.fault(Action::http_response(429, "").header("retry-after", "3600"));
     let error = fixture.impatient().access_token().await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::Throttled { .. }), "{error:?}");
     assert_eq!(fixture.record().await.pending, mark);
@@ -258,9 +258,9 @@ async fn a_login_error_keeps_the_unknown_outcome_of_an_earlier_attempt() {
     let wall = Arc::new(Mutex::new(fixture.now()));
     let reads = Arc::clone(&wall);
     let session = Session::builder().wall_clock(move || *reads.lock().unwrap()).open(fixture.store.clone());
-    let lose = Rule::new(Action::DropAfter).on(Method::POST, "/emails");
+    let lose = Rule::new(Action::DropAfter).on_request(Method::POST, "/emails");
     fixture.server.service().faults().add(lose);
-    fixture.fault(Action::answer(401, r#"{"error":"invalid_client"}"#));
+    fixture.fault(Action::http_response(401, r#"{"error":"invalid_client"}"#));
     let client = fixture.client(&session);
     let later = move |_: &idempost::call::RetryEvent| *wall.lock().unwrap() += Duration::from_mins(16);
     let error = client.emails().send(&email()).on_retry(later).await.unwrap_err();
@@ -426,7 +426,7 @@ async fn a_truncated_response_is_saved_if_its_refresh_token_is_complete() {
     let fixture = Fixture::expired().await;
     // The response's fields are sorted by name: everything up to the end of the refresh token arrives.
     let body = br#"{"access_token":"new-at","refresh_token":"rt-salvaged","sco"#;
-    fixture.fault(Action::answer(200, &body[..]));
+    fixture.fault(Action::http_response(200, &body[..]));
     let error = fixture.impatient().access_token().await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::NoAccessToken), "{error:?}");
     let record = fixture.record().await;
@@ -444,7 +444,7 @@ async fn a_truncated_response_is_saved_if_its_refresh_token_is_complete() {
 async fn an_event_reports_the_lost_response_and_shows_no_token() {
     // AUTH-08, C-16
     let fixture = Fixture::expired().await;
-    fixture.fault(Action::answer(500, "oops"));
+    fixture.fault(Action::http_response(500, "oops"));
     let reported = Arc::new(Mutex::new(None));
     let heard = Arc::clone(&reported);
     let listener = move |notice: &SessionEvent| *heard.lock().unwrap() = Some(format!("{notice:?}"));

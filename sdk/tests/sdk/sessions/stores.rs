@@ -162,11 +162,11 @@ async fn a_faster_writer_without_a_lock_is_followed() {
         let winner = fixture.grant();
         let store = fixture.store.clone();
         let after = Arc::new(AtomicUsize::new(0));
-        fixture.fault(Action::answer(400, r#"{"error":"invalid_grant"}"#));
+        fixture.fault(Action::http_response(400, r#"{"error":"invalid_grant"}"#));
         let overwriting = Overwriting { inner: store.clone(), by: winner.clone(), after: Arc::clone(&after) };
         let session = fixture.builder().open(overwriting);
         if spent_too {
-            fixture.fault(Action::answer(400, r#"{"error":"invalid_grant"}"#));
+            fixture.fault(Action::http_response(400, r#"{"error":"invalid_grant"}"#));
             fixture.pass(901);
         }
         let token = session.access_token().await;
@@ -312,7 +312,8 @@ async fn a_discarded_login_is_removed_and_not_revoked() {
 #[tokio::test]
 async fn a_page_instead_of_a_revocation_is_no_revocation() {
     let fixture = Fixture::fresh().await;
-    let page = Rule::new(Action::answer(200, "\n<!DOCTYPE html>")).on(Method::POST, "/oauth/revoke");
+    let page =
+        Rule::new(Action::http_response(200, "\n<!DOCTYPE html>")).on_request(Method::POST, "/oauth/revoke");
     fixture.server.service().faults().add(page);
     let outcome = fixture.session().logout().await.unwrap();
     assert!(matches!(outcome, Revocation::NotRevoked(AuthError::NotOAuthEndpoint { .. })), "{outcome:?}");
@@ -402,7 +403,7 @@ async fn an_ended_or_removed_login_is_not_used_while_another_process_holds_the_l
         if is_removed {
             fixture.store.lock(Duration::ZERO).await.unwrap().remove().await.unwrap();
         } else {
-            fixture.fault(Action::answer(400, r#"{"error":"invalid_grant"}"#));
+            fixture.fault(Action::http_response(400, r#"{"error":"invalid_grant"}"#));
         }
         // Due for a refresh, although it is valid for 100 s more.
         fixture.pass(800);
@@ -449,11 +450,10 @@ async fn another_process_can_refresh() {
     assert_eq!(fixture.rotations(), 2);
 
     *stands.lock().unwrap() = fixture.now();
-    fixture
-        .server
-        .service()
-        .faults()
-        .add(Rule::new(Action::answer(400, r#"{"error":"invalid_grant"}"#)).on(Method::POST, "/oauth/token"));
+    fixture.server.service().faults().add(
+        Rule::new(Action::http_response(400, r#"{"error":"invalid_grant"}"#))
+            .on_request(Method::POST, "/oauth/token"),
+    );
     fixture.pass(901);
     *stands.lock().unwrap() = fixture.now();
     let error = client.emails().send(&email()).await.unwrap_err();

@@ -88,7 +88,7 @@ prop_compose! {
 
 /// Returns the request that a client would send, valid or not.
 fn request(client: &Client, email: &Email) -> Request {
-    let preview = client.emails().send(email).unchecked().preview().unwrap();
+    let preview = client.emails().send(email).skip_validation().preview().unwrap();
     let mut headers: HeaderMap = preview.headers().clone();
     headers.insert("authorization", HeaderValue::from_static("Bearer sb_test"));
     let mut body = Vec::new();

@@ -12,7 +12,7 @@ use idempost_reference_server::faults::{Action, Rule};
 async fn the_client_streams_an_import_again_at_every_attempt_and_repeats_none_of_unknown_outcome() {
     let bench = Bench::start().await;
     let fault = |action| {
-        bench.service().faults().add(Rule::new(action).on(Method::POST, "/contacts/imports").times(1))
+        bench.service().faults().add(Rule::new(action).on_request(Method::POST, "/contacts/imports").times(1))
     };
     let client = bench.client();
     let rows: Vec<_> = (0..500).map(|n| bytes::Bytes::from(format!("p{n}@example.com\n"))).collect();

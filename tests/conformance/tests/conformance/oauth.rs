@@ -24,7 +24,7 @@ async fn asked(bench: &Bench, client_id: &str, scope: Scope) -> (AuthorizationSe
 async fn logged_in(bench: &Bench, scope: Scope) -> (AuthorizationServer, TokenRecord) {
     let (server, authorization) = asked(bench, "idempost-cli", scope).await;
     let back = Person::of("sb_test").allows(authorization.url().as_str()).await;
-    let code = authorization.code_from(&back).unwrap();
+    let code = authorization.code_from_url(&back).unwrap();
     let record = server.exchange(&authorization, &code).await.unwrap();
     (server, record)
 }
@@ -61,7 +61,7 @@ async fn a_person_says_no() {
     let bench = Bench::start().await;
     let (_, authorization) = asked(&bench, "idempost-cli", Scope::FullAccess).await;
     let back = Person::of("sb_test").denies(authorization.url().as_str()).await;
-    match authorization.code_from(&back).unwrap_err() {
+    match authorization.code_from_url(&back).unwrap_err() {
         AuthError::Rejected(error) => assert_eq!(error.code.as_str(), "access_denied"),
         other => panic!("{other:?}"),
     }
@@ -88,7 +88,7 @@ async fn a_program_that_registers_itself_can_log_in() {
         server.register(&NewOAuthClient::new("Mailer", "http://127.0.0.1/callback")).await.unwrap();
     let authorization = server.authorize(&registered.client_id, REDIRECT).build().unwrap();
     let back = Person::of("sb_test").allows(authorization.url().as_str()).await;
-    let code = authorization.code_from(&back).unwrap();
+    let code = authorization.code_from_url(&back).unwrap();
     let record = server.exchange(&authorization, &code).await.unwrap();
     assert_eq!(record.scope, "full_access emails:send");
 }

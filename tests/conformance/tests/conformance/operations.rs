@@ -44,7 +44,7 @@ impl Operation {
         status: u16,
         answer: &Value,
     ) -> (idempost::Result<Value>, Vec<RecordedRequest>) {
-        let script = ScriptedTransport::new([Reply::bytes(status, answer.to_string()).repeated()]);
+        let script = ScriptedTransport::new([Reply::bytes(status, answer.to_string()).repeat()]);
         let client =
             Client::builder().base_url("http://127.0.0.1:9").api_key("sb_test").transport(script.clone());
         let client = client.retry(RetryPolicy::never()).build().unwrap();

@@ -117,7 +117,7 @@ fn the_contract_needs_no_credential_and_is_exempt_from_faults_and_limits() {
     let password = Some("correct-horse".to_owned().into());
     let service =
         idempost_sandbox::service(Settings { rate_limit: Some(1), password, ..Settings::default() });
-    service.faults().next(Action::answer(500, "{}"));
+    service.faults().add_once(Action::http_response(500, "{}"));
     for _ in 0..3 {
         let request = http::Request::get("/openapi.json").body("".into()).unwrap();
         assert_eq!(service.handle(request).status(), 200);

@@ -12,7 +12,7 @@ pub(crate) fn run(data: &[u8]) {
     let state =
         request.url().query_pairs().find(|(name, _)| name == "state").expect("it has a state").1.into_owned();
     let redirected = text.replace("STATE", &state).replace("HERE", REDIRECT);
-    match request.code_from(&redirected) {
+    match request.code_from_url(&redirected) {
         Ok(code) => {
             // Read independently, there is exactly one state, which is right, and one code.
             let url = Url::parse(redirected.trim()).expect("a URL with a code is valid");

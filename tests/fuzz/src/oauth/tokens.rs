@@ -101,7 +101,7 @@ async fn others(answer: &Answer) {
         server.authorize("client", "http://127.0.0.1:8123/callback").build().expect("the request is valid");
     let state =
         request.url().query_pairs().find(|(name, _)| name == "state").expect("it has a state").1.into_owned();
-    let code = request.code_from(&format!("http://127.0.0.1:8123/callback?state={state}&code=the-code"));
+    let code = request.code_from_url(&format!("http://127.0.0.1:8123/callback?state={state}&code=the-code"));
     match server.exchange(&request, &code.expect("the redirect is valid")).await {
         Ok(record) => {
             assert!(answer.status.is_success() && record.access_token.is_some());

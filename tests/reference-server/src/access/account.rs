@@ -29,7 +29,7 @@ pub fn id(state: &State, tenant: &str) -> String {
 }
 
 /// The beginning of a tenant's key, or of its part after the password. The sandbox's default key isn't secret and is shown in full.
-pub fn label(state: &State, tenant: &str) -> String {
+pub fn key_label(state: &State, tenant: &str) -> String {
     if tenant == DEFAULT_KEY {
         return tenant.to_owned();
     }
@@ -42,10 +42,10 @@ pub fn label(state: &State, tenant: &str) -> String {
 }
 
 /// Finds the account with this ID. `None` if the text isn't an ID; it may be a key.
-pub fn named(state: &State, text: &str) -> Option<Result<Arc<Tenant>, Problem>> {
+pub fn find_by_id(state: &State, text: &str) -> Option<Result<Arc<Tenant>, Problem>> {
     let encoded = text.strip_prefix(PREFIX)?;
     let tag: Option<Tag> = URL_SAFE_NO_PAD.decode(encoded).ok().and_then(|tag| tag.try_into().ok());
-    let tenant = tag.and_then(|tag| state.tenants.by_tag(TagPurpose::Account, tag));
+    let tenant = tag.and_then(|tag| state.tenants.find_by_tag(TagPurpose::Account, tag));
     // The page links to the default account before it exists.
     let default = || {
         let name = state.default_account();

@@ -16,13 +16,13 @@ pub const ALL_ACCOUNTS: &str = "This request concerns all accounts of a sandbox 
     `Authorization: Bearer sb_PASSWORD`.";
 
 /// The response to a request that affects all accounts and lacks a required password.
-pub fn refusal(state: &State, request: &Request<Bytes>) -> Option<Response<Bytes>> {
+pub fn reject_without_password(state: &State, request: &Request<Bytes>) -> Option<Response<Bytes>> {
     let password = state.settings.password.as_ref()?.expose_secret();
-    (!is_given(password, request)).then(|| required(ALL_ACCOUNTS))
+    (!is_given(password, request)).then(|| unauthorized_response(ALL_ACCOUNTS))
 }
 
 /// 401, with the challenge that makes browsers ask for the password.
-pub fn required(message: &str) -> Response<Bytes> {
+pub fn unauthorized_response(message: &str) -> Response<Bytes> {
     let mut response = Problem::new(StatusCode::UNAUTHORIZED, "password_required", message).into_response();
     let challenge = HeaderValue::from_static("Basic realm=\"idempost sandbox\", charset=\"UTF-8\"");
     response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);

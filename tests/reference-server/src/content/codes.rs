@@ -20,7 +20,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use self::labels::{Kind, Label, Labels};
-use self::layout::ends_cell;
+use self::layout::is_cell_end;
 use self::numbers::Number;
 use self::words::{COPULAS, PARTICLES};
 use crate::content::links::{self, Link};
@@ -33,19 +33,19 @@ const MAX_CODES: usize = 10;
 /// The minimum score of a code.
 const MIN_SCORE: i32 = 3;
 /// The score of a number that is named: "code: 482913".
-const NAMED: i32 = 4;
+const NAMED_SCORE: i32 = 4;
 /// The score of a number that its sentence calls a code: "The code for your new address in our shop is 482913".
-const MENTIONED: i32 = 3;
+const MENTIONED_SCORE: i32 = 3;
 /// The score of a number before the text that calls it a code.
-const BELOW: i32 = 2;
+const BELOW_SCORE: i32 = 2;
 /// The score of a number with the name of a code somewhere before it.
-const SOMEWHERE: i32 = 1;
+const ELSEWHERE_SCORE: i32 = 1;
 /// The score for prominence.
-const PROMINENT: i32 = 2;
+const PROMINENT_SCORE: i32 = 2;
 /// The maximum distance in characters between a number and a label that certainly belong together.
-const NEAR: usize = 28;
+const NEAR_DISTANCE: usize = 28;
 /// The maximum distance in characters between a number and a label in the same sentence.
-const FAR: usize = 90;
+const MAX_DISTANCE: usize = 90;
 /// The maximum length in bytes of the text before or after a number alone on its line that may describe it.
 const MAX_CONTEXT: usize = 260;
 
@@ -59,21 +59,21 @@ pub struct Extracted {
 /// Extracts codes and links, in time and memory linear in the size of the email. It reads the first MiB of each body, and returns at most 10 codes
 /// and 1,000 links. `text` is the original text body, not one derived from the HTML.
 pub fn extract(subject: &str, html: Option<&str>, text: Option<&str>) -> Extracted {
-    let html = html.map(|html| Visible::of(beginning(html)));
-    let text = text.map(beginning);
-    let mut codes = html.as_ref().map(|html| codes(subject, html)).unwrap_or_default();
+    let html = html.map(|html| Visible::from_html(truncate_body(html)));
+    let text = text.map(truncate_body);
+    let mut codes = html.as_ref().map(|html| find_codes(subject, html)).unwrap_or_default();
     if codes.is_empty() && (text.is_some() || html.is_none()) {
-        codes = self::codes(subject, &Visible::plain(text.unwrap_or_default()));
+        codes = self::find_codes(subject, &Visible::from_text(text.unwrap_or_default()));
     }
-    Extracted { codes, links: links::links(html.as_ref(), text) }
+    Extracted { codes, links: links::find_links(html.as_ref(), text) }
 }
 
-fn beginning(body: &str) -> &str {
+fn truncate_body(body: &str) -> &str {
     &body[..body.floor_char_boundary(MAX_READ)]
 }
 
-fn codes(subject: &str, body: &Visible) -> Vec<String> {
-    let text = Text::of(subject, body);
+fn find_codes(subject: &str, body: &Visible) -> Vec<String> {
+    let text = Text::new(subject, body);
     let mut found: HashMap<&str, Found> = HashMap::new();
     let mut others: HashSet<&str> = HashSet::new();
     for (place, number) in text.numbers.iter().enumerate() {
@@ -84,9 +84,11 @@ fn codes(subject: &str, body: &Visible) -> Vec<String> {
                 continue;
             }
             Context::None => continue,
-            Context::Code(context) if number.needs_label && context < NAMED => continue,
+            Context::Code(context) if number.needs_label && context < NAMED_SCORE => continue,
             Context::Code(context) => {
-                context + number.bonus + if text.is_prominent(number.range.start) { PROMINENT } else { 0 }
+                context
+                    + number.bonus
+                    + if text.is_prominent(number.range.start) { PROMINENT_SCORE } else { 0 }
             }
         };
         if score < MIN_SCORE {
@@ -98,7 +100,7 @@ fn codes(subject: &str, body: &Visible) -> Vec<String> {
     }
     // Drops numbers that are something else where they are named, such as an order number that is repeated without its name.
     let mut found: Vec<_> =
-        found.into_iter().filter(|(code, one)| one.score > NAMED || !others.contains(code)).collect();
+        found.into_iter().filter(|(code, one)| one.score > NAMED_SCORE || !others.contains(code)).collect();
     found.sort_by_key(|(_, one)| (-one.score, one.place));
     found.into_iter().take(MAX_CODES).map(|(code, _)| code.to_owned()).collect()
 }
@@ -135,17 +137,17 @@ struct Text {
 }
 
 impl Text {
-    fn of(subject: &str, body: &Visible) -> Self {
-        let subject = Visible::plain(subject).text;
+    fn new(subject: &str, body: &Visible) -> Self {
+        let subject = Visible::from_text(subject).text;
         let mut text: String = subject.split_whitespace().collect::<Vec<_>>().join(" ");
         text.push_str("\n\n");
         let offset = text.len();
         text.push_str(&body.text);
         let prominent = body.prominent.iter().map(|range| range.start + offset..range.end + offset).collect();
-        let lower: String = text.chars().map(labels::lower).collect();
+        let lower: String = text.chars().map(labels::lowercase_char).collect();
         let labels = labels::find(&lower);
         let numbers = numbers::find(&text, &lower);
-        let owners = owners(&lower, &labels.names, &numbers);
+        let owners = assign_labels(&lower, &labels.names, &numbers);
         let columns = layout::columns(&lower, &labels.names, &numbers);
         let sentences = layout::sentences(&text);
         Self { lower, labels, numbers, owners, columns, sentences, prominent }
@@ -155,14 +157,14 @@ impl Text {
     fn context(&self, number: &Number) -> Context {
         let (start, end) = (number.range.start, number.range.end);
         if let Some(is_code) = self.columns.get(&start) {
-            return if *is_code { Context::Code(NAMED) } else { Context::Other };
+            return if *is_code { Context::Code(NAMED_SCORE) } else { Context::Other };
         }
         let sentence = self.sentence(start, end);
         if self.labels_in(sentence.clone()).any(|(_, label)| label.kind == Kind::Offer) {
             return Context::Other;
         }
         let alone = self.is_alone(number);
-        let mut context = self.before(number, sentence.start);
+        let mut context = self.label_before(number, sentence.start);
         if context == Context::Other {
             // "To use this code for your order" on the line above isn't "Order".
             let is_above = alone && self.has_code_in(sentence.start..start);
@@ -171,17 +173,21 @@ impl Text {
             }
             context = Context::None;
         }
-        context = context.max(self.after(number, sentence.end));
+        context = context.max(self.label_after(number, sentence.end));
         if self.labels.has_code && self.is_entered(number) {
-            context = context.max(Context::Code(if self.labels.is_about_codes { NAMED } else { MENTIONED }));
+            context = context.max(Context::Code(if self.labels.is_about_codes {
+                NAMED_SCORE
+            } else {
+                MENTIONED_SCORE
+            }));
         }
-        if alone { context.max(self.around(number)) } else { context }
+        if alone { context.max(self.label_around(number)) } else { context }
     }
 
     /// The meaning of a number alone on a line or in a cell, from the lines before and after.
-    fn around(&self, number: &Number) -> Context {
+    fn label_around(&self, number: &Number) -> Context {
         let (start, end) = (number.range.start, number.range.end);
-        let Range { start: from, end: to } = self.near(start, end);
+        let Range { start: from, end: to } = self.surroundings(start, end);
         if self.labels_in(from..to).any(|(_, label)| label.kind == Kind::Offer) {
             return Context::None;
         }
@@ -196,7 +202,9 @@ impl Text {
         // "Type this number in the app:".
         let asked = self.labels.has_code
             && last.is_none_or(|label| label.kind == Kind::Number)
-            && self.asks(last.map_or(from, |label| self.sentence(label.start, label.end).start)..start);
+            && self.asks_for_input(
+                last.map_or(from, |label| self.sentence(label.start, label.end).start)..start,
+            );
         // "Order:", but not "Enter this code to confirm your order:".
         let is_other = !asked
             && last.filter(|label| !label.kind.is_code()).is_some_and(|label| {
@@ -208,21 +216,21 @@ impl Text {
             return Context::None;
         }
         if code.is_some() {
-            return Context::Code(NAMED);
+            return Context::Code(NAMED_SCORE);
         }
         if asked {
-            return Context::Code(MENTIONED);
+            return Context::Code(MENTIONED_SCORE);
         }
         if self.labels_in(end..to).filter(own).any(|(_, label)| label.kind.is_code()) {
-            return Context::Code(BELOW);
+            return Context::Code(BELOW_SCORE);
         }
-        if self.labels.is_about_codes { Context::Code(SOMEWHERE) } else { Context::None }
+        if self.labels.is_about_codes { Context::Code(ELSEWHERE_SCORE) } else { Context::None }
     }
 
     /// The nearest label before a number in its sentence, unless it belongs to another number.
-    fn before(&self, number: &Number, sentence: usize) -> Context {
+    fn label_before(&self, number: &Number, sentence: usize) -> Context {
         let start = number.range.start;
-        let from = sentence.max(self.lower.floor_char_boundary(start.saturating_sub(3 * FAR)));
+        let from = sentence.max(self.lower.floor_char_boundary(start.saturating_sub(3 * MAX_DISTANCE)));
         let mut own: Vec<&Label> = self
             .labels_in(from..start)
             .filter(|(place, label)| label.end <= start && self.is_own(*place, number))
@@ -242,19 +250,23 @@ impl Text {
             last = code;
             gap = &self.lower[last.end..start];
         }
-        if gap.chars().count() > FAR || (number.is_year && gap.trim().is_empty()) {
+        if gap.chars().count() > MAX_DISTANCE || (number.is_year && gap.trim().is_empty()) {
             Context::None
-        } else if names(gap) {
-            Context::Code(if is_direct(gap) || last.kind == Kind::OneTime { NAMED } else { MENTIONED })
+        } else if is_name_before(gap) {
+            Context::Code(if is_direct(gap) || last.kind == Kind::OneTime {
+                NAMED_SCORE
+            } else {
+                MENTIONED_SCORE
+            })
         } else {
-            Context::Code(SOMEWHERE)
+            Context::Code(ELSEWHERE_SCORE)
         }
     }
 
     /// The nearest label after a number in its sentence, as in "482913 is your code".
-    fn after(&self, number: &Number, sentence: usize) -> Context {
+    fn label_after(&self, number: &Number, sentence: usize) -> Context {
         let end = number.range.end;
-        let to = sentence.min(self.lower.ceil_char_boundary((end + 3 * FAR).min(self.lower.len())));
+        let to = sentence.min(self.lower.ceil_char_boundary((end + 3 * MAX_DISTANCE).min(self.lower.len())));
         let next = self.labels_in(end..to).find(|(_, label)| label.kind != Kind::Number);
         let Some((place, label)) = next.filter(|(_, label)| label.kind.is_code()) else {
             return Context::None;
@@ -264,21 +276,22 @@ impl Text {
         // Colons and dashes also follow other numbers.
         let is_first = !self.lower[self.sentence(number.range.start, end).start..number.range.start]
             .contains(char::is_alphanumeric);
-        if self.owners[place].is_some() || distance > FAR {
+        if self.owners[place].is_some() || distance > MAX_DISTANCE {
             Context::None
-        } else if starts_name(gap, is_first) && distance <= NEAR * 2 {
-            Context::Code(NAMED)
-        } else if distance <= NEAR + NEAR / 2 && label.kind == Kind::OneTime {
-            Context::Code(MENTIONED)
+        } else if is_name_label(gap, is_first) && distance <= NEAR_DISTANCE * 2 {
+            Context::Code(NAMED_SCORE)
+        } else if distance <= NEAR_DISTANCE + NEAR_DISTANCE / 2 && label.kind == Kind::OneTime {
+            Context::Code(MENTIONED_SCORE)
         } else {
-            Context::Code(BELOW)
+            Context::Code(BELOW_SCORE)
         }
     }
 
     /// Whether the reader is asked to enter a number: "Enter 482913 to sign in".
     fn is_entered(&self, number: &Number) -> bool {
         let touches = |gap: &str| {
-            gap.len() <= NEAR && !gap.contains(|char: char| char.is_alphanumeric() || ends_cell(char))
+            gap.len() <= NEAR_DISTANCE
+                && !gap.contains(|char: char| char.is_alphanumeric() || is_cell_end(char))
         };
         let (start, end) = (number.range.start, number.range.end);
         let next = self.labels.verbs.partition_point(|verb| verb.start < end);
@@ -289,7 +302,7 @@ impl Text {
     }
 
     /// Whether the reader is asked to enter something.
-    fn asks(&self, range: Range<usize>) -> bool {
+    fn asks_for_input(&self, range: Range<usize>) -> bool {
         let first = self.labels.verbs.partition_point(|verb| verb.start < range.start);
         self.labels.verbs.get(first).is_some_and(|verb| verb.start < range.end)
     }
@@ -317,12 +330,12 @@ impl Text {
     fn sentence(&self, start: usize, end: usize) -> Range<usize> {
         let next = self.sentences.partition_point(|sentence| *sentence <= start);
         let after = self.sentences[next..].iter().find(|sentence| **sentence >= end);
-        let near = self.near(start, end);
+        let near = self.surroundings(start, end);
         near.start.max(self.sentences[next - 1])..near.end.min(after.copied().unwrap_or(usize::MAX))
     }
 
     /// A position with its surroundings.
-    fn near(&self, start: usize, end: usize) -> Range<usize> {
+    fn surroundings(&self, start: usize, end: usize) -> Range<usize> {
         let from = self.lower.floor_char_boundary(start.saturating_sub(MAX_CONTEXT));
         from..self.lower.ceil_char_boundary((end + MAX_CONTEXT).min(self.lower.len()))
     }
@@ -334,20 +347,20 @@ impl Text {
 
     /// Whether a number is alone on its line or in its cell, except for punctuation.
     fn is_alone(&self, number: &Number) -> bool {
-        let decoration = |char: char| !char.is_alphanumeric() && !ends_cell(char);
+        let decoration = |char: char| !char.is_alphanumeric() && !is_cell_end(char);
         let before = self.lower[..number.range.start].trim_end_matches(decoration);
         let after = self.lower[number.range.end..].trim_start_matches(decoration);
-        before.chars().next_back().is_none_or(ends_cell) && after.chars().next().is_none_or(ends_cell)
+        before.chars().next_back().is_none_or(is_cell_end) && after.chars().next().is_none_or(is_cell_end)
     }
 }
 
 /// Whether the text between a label and a number is short enough that they belong together.
 fn is_direct(gap: &str) -> bool {
-    gap.chars().count() <= NEAR && !gap.contains([',', ';'])
+    gap.chars().count() <= NEAR_DISTANCE && !gap.contains([',', ';'])
 }
 
 /// Whether a label names the number after this text, as in "code: 1234" or "code for Acme is 1234", but not "code base has 1234".
-fn names(gap: &str) -> bool {
+fn is_name_before(gap: &str) -> bool {
     let gap = gap.trim_end_matches(|char: char| {
         char.is_whitespace() || matches!(char, '"' | '“' | '„' | '«' | '*' | '(' | '[' | '「' | '【' | '\'')
     });
@@ -359,7 +372,7 @@ fn names(gap: &str) -> bool {
 }
 
 /// Whether a label names the number before this text, as in "1234 is your code" or "1234 — code for Acme".
-fn starts_name(gap: &str, is_first: bool) -> bool {
+fn is_name_label(gap: &str, is_first: bool) -> bool {
     let gap = gap.trim_start_matches(|char: char| {
         char.is_whitespace() || matches!(char, '"' | '”' | '“' | '»' | '*' | ')' | ']' | '」' | '】' | '\'')
     });
@@ -370,7 +383,7 @@ fn starts_name(gap: &str, is_first: bool) -> bool {
 }
 
 /// Finds the number of each label: the first one after it, if no other label is between.
-fn owners(lower: &str, labels: &[Label], numbers: &[Number]) -> Vec<Option<usize>> {
+fn assign_labels(lower: &str, labels: &[Label], numbers: &[Number]) -> Vec<Option<usize>> {
     let mut owners = vec![None; labels.len()];
     let mut next = 0;
     let mut open: Vec<usize> = Vec::new();
@@ -381,9 +394,10 @@ fn owners(lower: &str, labels: &[Label], numbers: &[Number]) -> Vec<Option<usize
         }
         let Some(label) = open.pop() else { continue };
         let between = &lower[labels[label].end.min(number.range.start)..number.range.start];
-        let ends_before =
-            between.len() <= NEAR && between.contains("\n\n") && !between.trim_end().ends_with([':', '：']);
-        if between.len() > NEAR || ends_before {
+        let ends_before = between.len() <= NEAR_DISTANCE
+            && between.contains("\n\n")
+            && !between.trim_end().ends_with([':', '：']);
+        if between.len() > NEAR_DISTANCE || ends_before {
             // All others are farther away.
             open.clear();
         } else {

@@ -56,7 +56,7 @@ impl Tag<'_> {
     }
 
     /// Whether an attribute has this value, ignoring case.
-    pub fn is(&self, name: &str, value: &str) -> bool {
+    pub fn has_attribute_value(&self, name: &str, value: &str) -> bool {
         self.get(name).is_some_and(|found| found.trim().eq_ignore_ascii_case(value))
     }
 
@@ -85,7 +85,7 @@ pub fn walk(html: &str, on: &mut dyn FnMut(Event<'_>)) {
         match event {
             CallbackEvent::OpenStartTag { name: tag } => {
                 name.clear();
-                name.push_str(&utf8(tag));
+                name.push_str(&from_utf8(tag));
                 start = span.start;
                 attributes.clear();
                 is_full = false;
@@ -93,13 +93,13 @@ pub fn walk(html: &str, on: &mut dyn FnMut(Event<'_>)) {
             CallbackEvent::AttributeName { name } => {
                 is_full = attributes.len() == MAX_ATTRIBUTES;
                 if !is_full {
-                    let name = utf8(name).into_owned();
+                    let name = from_utf8(name).into_owned();
                     attributes.push(Attribute { name, value: String::new(), place: span.end..span.end });
                 }
             }
             CallbackEvent::AttributeValue { value } => {
                 if let Some(attribute) = attributes.last_mut().filter(|_| !is_full) {
-                    attribute.value.push_str(&utf8(value));
+                    attribute.value.push_str(&from_utf8(value));
                     attribute.place = span.start..span.end;
                 }
             }
@@ -111,11 +111,11 @@ pub fn walk(html: &str, on: &mut dyn FnMut(Event<'_>)) {
             CallbackEvent::EndTag { name } => {
                 attributes.clear();
                 raw = None;
-                on(Event::End(&utf8(name)));
+                on(Event::End(&from_utf8(name)));
             }
             CallbackEvent::String { value } => {
                 let source = source(span.start..span.end);
-                on(Event::Text(Text { decoded: &utf8(value), offset: span.start, source, raw }));
+                on(Event::Text(Text { decoded: &from_utf8(value), offset: span.start, source, raw }));
             }
             CallbackEvent::Comment { .. } => on(Event::Comment(span.start)),
             CallbackEvent::Doctype { .. } => on(Event::Doctype(span.start)),
@@ -128,7 +128,7 @@ pub fn walk(html: &str, on: &mut dyn FnMut(Event<'_>)) {
     let Ok(()) = Tokenizer::new_with_emitter(html, emitter).finish();
 }
 
-fn utf8(bytes: &[u8]) -> Cow<'_, str> {
+fn from_utf8(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 

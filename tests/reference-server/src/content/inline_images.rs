@@ -9,24 +9,24 @@ use bytes::Bytes;
 use percent_encoding::percent_decode_str;
 
 /// The images of an email by content ID: media type and content.
-pub type Pictures = HashMap<String, (String, Bytes)>;
+pub type InlineImages = HashMap<String, (String, Bytes)>;
 
 /// The images of an email as `data:` URIs, up to a total size.
 pub struct Embedded<F> {
     source: Option<F>,
-    pictures: Pictures,
+    pictures: InlineImages,
     left: usize,
     is_complete: bool,
 }
 
-impl<F: FnOnce() -> Pictures> Embedded<F> {
+impl<F: FnOnce() -> InlineImages> Embedded<F> {
     /// `pictures` is called once, if the HTML refers to any.
     pub fn new(pictures: F, max: usize) -> Self {
-        Self { source: Some(pictures), pictures: Pictures::new(), left: max, is_complete: true }
+        Self { source: Some(pictures), pictures: InlineImages::new(), left: max, is_complete: true }
     }
 
     /// The image with this content ID. `None` if there is none, or it would exceed the limit.
-    pub fn picture(&mut self, id: &str) -> Option<String> {
+    pub fn data_uri(&mut self, id: &str) -> Option<String> {
         if let Some(source) = self.source.take() {
             self.pictures = source();
             // Once, not for each reference: a media type can be as long as a message.
@@ -50,7 +50,7 @@ pub struct References {
 }
 
 impl References {
-    pub fn of(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         Self { end: text.len() }
     }
 
@@ -69,9 +69,9 @@ impl References {
 }
 
 /// Replaces every reference to an image of the email by its `data:` URI. Returns `None` if the images would exceed `max` bytes in total.
-pub fn embed(html: &str, pictures: impl FnOnce() -> Pictures, max: usize) -> Option<String> {
+pub fn embed(html: &str, pictures: impl FnOnce() -> InlineImages, max: usize) -> Option<String> {
     let mut embedded = Embedded::new(pictures, max);
-    let mut references = References::of(html);
+    let mut references = References::from_text(html);
     let mut page = String::with_capacity(html.len());
     let mut rest = html;
     while let Some(at) = rest.find(['c', 'C']) {
@@ -80,7 +80,7 @@ pub fn embed(html: &str, pictures: impl FnOnce() -> Pictures, max: usize) -> Opt
         let is_scheme = !page.ends_with(|before: char| before.is_ascii_alphanumeric());
         let reference = if is_scheme { references.content_id(found) } else { None };
         let taken = if let Some((reference, id)) = reference {
-            match embedded.picture(&id) {
+            match embedded.data_uri(&id) {
                 Some(picture) => page.push_str(&picture),
                 None if !embedded.is_complete => return None,
                 None => page.push_str(reference),
@@ -108,7 +108,7 @@ fn is_picture(kind: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn pictures() -> Pictures {
+    fn pictures() -> InlineImages {
         HashMap::from([("logo".to_owned(), ("image/png".to_owned(), Bytes::from_static(b"abc")))])
     }
 

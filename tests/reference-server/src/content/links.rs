@@ -11,24 +11,24 @@ use crate::content::visible::Visible;
 const MAX_LINKS: usize = 1_000;
 
 /// Returns the links of the HTML in order, then the URLs that only occur as text, in the HTML or in the text body.
-pub(super) fn links(html: Option<&Visible>, text: Option<&str>) -> Vec<Link> {
+pub(super) fn find_links(html: Option<&Visible>, text: Option<&str>) -> Vec<Link> {
     let mut links = Links::default();
     for link in html.map(|html| &*html.links).unwrap_or_default() {
-        if let Some(url) = target(&link.url) {
+        if let Some(url) = link_target(&link.url) {
             links.add(link.text.clone(), url);
         }
     }
     let mut plain = Vec::new();
     if let Some(html) = html {
         let mut linked = html.linked.iter().peekable();
-        for (start, url) in urls(&html.text) {
+        for (start, url) in find_urls(&html.text) {
             while linked.next_if(|link| link.end <= start).is_some() {}
             if linked.peek().is_none_or(|link| start < link.start) {
                 plain.push(url);
             }
         }
     }
-    plain.extend(text.into_iter().flat_map(urls).map(|(_, url)| url));
+    plain.extend(text.into_iter().flat_map(find_urls).map(|(_, url)| url));
     for url in plain {
         if !links.targets.contains(url) {
             links.add(url.to_owned(), url.to_owned());
@@ -56,7 +56,7 @@ impl Links {
 }
 
 /// The target of a link, as a browser reads it: without surrounding white space, tabs and line breaks. `None` if it isn't a web address.
-fn target(href: &str) -> Option<String> {
+fn link_target(href: &str) -> Option<String> {
     let url: String = href.trim_matches(|char: char| char <= ' ').replace(['\t', '\r', '\n'], "");
     is_web(&url).then_some(url)
 }
@@ -69,7 +69,7 @@ fn is_web(url: &str) -> bool {
 }
 
 /// The URLs in a text, with their positions.
-fn urls(text: &str) -> impl Iterator<Item = (usize, &str)> {
+fn find_urls(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut finder = LinkFinder::new();
     finder.kinds(&[LinkKind::Url]);
     let found: Vec<_> = finder.links(text).map(|link| (link.start(), link.as_str())).collect();
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     fn found(html: &str, text: &str) -> Vec<(String, String)> {
-        let found = links(Some(&Visible::of(html)), Some(text));
+        let found = find_links(Some(&Visible::from_html(html)), Some(text));
         found.into_iter().map(|link| (link.text, link.url)).collect()
     }
 

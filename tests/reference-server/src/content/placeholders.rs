@@ -30,7 +30,7 @@ impl<'a> Placeholder<'a> {
 }
 
 /// Lists the placeholders of a text, in order.
-pub fn placeholders(text: &str) -> impl Iterator<Item = Placeholder<'_>> {
+pub fn find_placeholders(text: &str) -> impl Iterator<Item = Placeholder<'_>> {
     Pieces { rest: text }.filter_map(|piece| match piece {
         Piece::Text(_) => None,
         Piece::Placeholder(placeholder, _) => Some(placeholder),
@@ -67,7 +67,7 @@ pub struct Outline<'a> {
 }
 
 impl<'a> Outline<'a> {
-    pub fn of(text: &'a str) -> Self {
+    pub fn new(text: &'a str) -> Self {
         let mut outline = Self { literal: 0, placeholders: Vec::new() };
         for piece in (Pieces { rest: text }) {
             match piece {
@@ -81,7 +81,7 @@ impl<'a> Outline<'a> {
     }
 
     /// The size of the result of [`fill_within`] with these values, in bytes.
-    pub fn filled<'v>(&self, value: impl Fn(Placeholder<'_>) -> Option<Cow<'v, str>>) -> usize {
+    pub fn filled_size<'v>(&self, value: impl Fn(Placeholder<'_>) -> Option<Cow<'v, str>>) -> usize {
         let parts = self.placeholders.iter();
         let values =
             parts.map(|(placeholder, written)| value(*placeholder).map_or(*written, |value| value.len()));
@@ -91,7 +91,7 @@ impl<'a> Outline<'a> {
 
 /// A filled text as a header line. A line break in a value would start another header, so control characters become spaces. The
 /// specification doesn't define this.
-pub fn line(filled: &str) -> String {
+pub fn to_header_line(filled: &str) -> String {
     filled.replace(char::is_control, " ")
 }
 
@@ -197,8 +197,9 @@ mod tests {
 
     #[test]
     fn placeholders_are_listed_in_order() {
-        let found: Vec<_> =
-            placeholders("{{{A}}}{{{b.c|d}}} {{{A}}}").map(|found| (found.name, found.fallback)).collect();
+        let found: Vec<_> = find_placeholders("{{{A}}}{{{b.c|d}}} {{{A}}}")
+            .map(|found| (found.name, found.fallback))
+            .collect();
         assert_eq!(found, [("A", None), ("b.c", Some("d")), ("A", None)]);
     }
 
@@ -226,7 +227,7 @@ mod tests {
 
     #[test]
     fn line_breaks_in_values_cannot_inject_headers() {
-        assert_eq!(line("Hi Ada\r\nBcc: eve@x.test\u{85}!"), "Hi Ada  Bcc: eve@x.test !");
+        assert_eq!(to_header_line("Hi Ada\r\nBcc: eve@x.test\u{85}!"), "Hi Ada  Bcc: eve@x.test !");
     }
 
     /// Texts built from placeholder syntax, covering nearly every malformed variant.
@@ -267,7 +268,7 @@ mod tests {
                 filled.push((placeholder.name.to_owned(), placeholder.fallback.map(str::to_owned)));
                 Some("".into())
             });
-            let found: Vec<_> = placeholders(&text)
+            let found: Vec<_> = find_placeholders(&text)
                 .map(|found| (found.name.to_owned(), found.fallback.map(str::to_owned)))
                 .collect();
             prop_assert!(shorter.len() + 7 * found.len() <= text.len());
@@ -280,7 +281,7 @@ mod tests {
         #[test]
         fn outline_predicts_the_size_of_the_filled_text(text in hostile(), value in prop::option::of("[{}a|é]{0,9}")) {
             let of = |one: Placeholder<'_>| value.clone().filter(|_| one.name != "NAME").map(Cow::Owned);
-            prop_assert_eq!(Outline::of(&text).filled(of), fill(&text, of).len());
+            prop_assert_eq!(Outline::new(&text).filled_size(of), fill(&text, of).len());
         }
 
         #[test]
@@ -294,7 +295,7 @@ mod tests {
                 text += &[before.as_str(), OPEN, name, &fallback, CLOSE].concat();
                 expected += &[before.as_str(), &value].concat();
             }
-            prop_assert_eq!(placeholders(&text).count(), pieces.len());
+            prop_assert_eq!(find_placeholders(&text).count(), pieces.len());
             prop_assert_eq!(fill(&text, |_| Some(value.as_str().into())), expected);
         }
     }

@@ -10,7 +10,7 @@ const MAX_REFERENCE: usize = 40;
 
 /// The beginning of the text of HTML, at most `max` bytes: without tags, comments and hidden elements, and with character references decoded. White
 /// space separates the same words as in the source; `br` and the end of a paragraph become line breaks.
-pub fn text(html: &str, max: usize) -> String {
+pub fn to_text(html: &str, max: usize) -> String {
     let mut text = String::with_capacity(html.len().min(max));
     let mut rest = html;
     // HTML with more tags than fit in a text of this size is read only in part.
@@ -22,8 +22,8 @@ pub fn text(html: &str, max: usize) -> String {
         };
         text.push_str(&rest[..at]);
         rest = match rest.as_bytes()[at] {
-            b'<' => after_tag(&rest[at..], &mut text),
-            b'&' => after_reference(&rest[at..], &mut text),
+            b'<' => read_tag(&rest[at..], &mut text),
+            b'&' => read_reference(&rest[at..], &mut text),
             _ => {
                 // Also skips the indentation of the next line.
                 end_line(&mut text);
@@ -45,7 +45,7 @@ fn end_line(text: &mut String) {
 }
 
 /// Reads a tag or a comment; returns the rest. Only the start of a tag is examined, so it ends at the first `>`, even in quotes.
-fn after_tag<'a>(html: &'a str, text: &mut String) -> &'a str {
+fn read_tag<'a>(html: &'a str, text: &mut String) -> &'a str {
     let inside = &html[1..];
     if inside.starts_with("!--") {
         // `<!-->` is also a comment.
@@ -65,13 +65,13 @@ fn after_tag<'a>(html: &'a str, text: &mut String) -> &'a str {
     if is(&"br") || closes && is(&"p") {
         end_line(text);
     } else if !closes && let Some(name) = HIDDEN.into_iter().find(is) {
-        return after_hidden(rest, name);
+        return skip_hidden(rest, name);
     }
     rest
 }
 
 /// Skips the content of an element; returns its end tag and the rest. The end tag of `head` is optional.
-fn after_hidden<'a>(html: &'a str, name: &str) -> &'a str {
+fn skip_hidden<'a>(html: &'a str, name: &str) -> &'a str {
     let bytes = html.as_bytes();
     let starts = |at: usize, with: &str| {
         bytes.get(at..at + with.len()).is_some_and(|found| found.eq_ignore_ascii_case(with.as_bytes()))
@@ -83,7 +83,7 @@ fn after_hidden<'a>(html: &'a str, name: &str) -> &'a str {
 }
 
 /// Reads a character reference, or a text that begins like one; returns the rest.
-fn after_reference<'a>(html: &'a str, text: &mut String) -> &'a str {
+fn read_reference<'a>(html: &'a str, text: &mut String) -> &'a str {
     let bytes = &html.as_bytes()[..html.len().min(MAX_REFERENCE)];
     let end = bytes.iter().skip(1).position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'#');
     if let Some(end) = end.map(|end| end + 1).filter(|end| bytes[*end] == b';') {
@@ -117,15 +117,15 @@ mod tests {
             ("x<b", "x"),
             ("x<style>y", "x"),
         ] {
-            assert_eq!(text(html, 1_000), found, "{html}");
+            assert_eq!(to_text(html, 1_000), found, "{html}");
         }
     }
 
     #[test]
     fn cost_is_bounded_by_the_size_of_the_text() {
         let html = format!("{}end", "<b>".repeat(5_000));
-        assert_eq!((text(&html, 10_000).as_str(), text(&html, 1_000).as_str()), ("end", ""));
-        assert_eq!(text(&"é".repeat(1_000), 99).len(), 98);
+        assert_eq!((to_text(&html, 10_000).as_str(), to_text(&html, 1_000).as_str()), ("end", ""));
+        assert_eq!(to_text(&"é".repeat(1_000), 99).len(), 98);
     }
 
     fn html() -> impl Strategy<Value = String> {
@@ -173,12 +173,12 @@ mod tests {
         #[test]
         fn text_is_that_of_the_mail_parser_but_for_white_space(html in html()) {
             let without = |text: &str| text.replace(char::is_whitespace, "");
-            prop_assert_eq!(without(&text(&html, usize::MAX)), without(&html_to_text(&html)), "{}", html);
+            prop_assert_eq!(without(&to_text(&html, usize::MAX)), without(&html_to_text(&html)), "{}", html);
         }
 
         #[test]
         fn limited_text_is_the_beginning_of_the_text(html in html(), max in 64_usize..80) {
-            let (all, found) = (text(&html, 10_000), text(&html, max));
+            let (all, found) = (to_text(&html, 10_000), to_text(&html, max));
             prop_assert!(all.starts_with(&found) && found.len() <= max, "{}", html);
             prop_assert!(found.len() + 4 > max || found == all, "{}", html);
         }

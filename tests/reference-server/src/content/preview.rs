@@ -21,19 +21,19 @@ pub struct Preview {
 
 impl Preview {
     /// Reads the first 16 KiB of each body. `text` is the given text body; without one, the words are from the HTML.
-    pub fn of(subject: &str, html: Option<&str>, text: Option<&str>) -> Self {
-        let (html, text) = (html.map(beginning), text.map(beginning));
+    pub fn new(subject: &str, html: Option<&str>, text: Option<&str>) -> Self {
+        let (html, text) = (html.map(truncate_body), text.map(truncate_body));
         let code = extract(subject, html, text).codes.into_iter().next();
         let words = match (text.filter(|text| !text.trim().is_empty()), html) {
-            (Some(text), _) => Visible::plain(text),
-            (None, Some(html)) => Visible::of(html),
+            (Some(text), _) => Visible::from_text(text),
+            (None, Some(html)) => Visible::from_html(html),
             (None, None) => Visible::default(),
         };
         Self { preview: one_line(&words.text), code }
     }
 }
 
-fn beginning(body: &str) -> &str {
+fn truncate_body(body: &str) -> &str {
     &body[..body.floor_char_boundary(MAX_READ)]
 }
 
@@ -60,21 +60,21 @@ mod tests {
 
     #[test]
     fn a_preview_is_the_first_words_in_one_line_and_the_code() {
-        let text = Preview::of("Sign in", None, Some("Hello\r\n\r\n  Ada,\tyour code is 482913.\n"));
+        let text = Preview::new("Sign in", None, Some("Hello\r\n\r\n  Ada,\tyour code is 482913.\n"));
         assert_eq!(text.preview, "Hello Ada, your code is 482913.");
         assert_eq!(text.code.as_deref(), Some("482913"));
         let html =
-            Preview::of("", Some("<style>p{}</style><p>One</p><p>Two <b>three</b>&zwnj;</p>"), Some(" \n"));
+            Preview::new("", Some("<style>p{}</style><p>One</p><p>Two <b>three</b>&zwnj;</p>"), Some(" \n"));
         assert_eq!(html, Preview { preview: "One Two three".into(), code: None });
-        assert_eq!(Preview::of("x", None, None), Preview::default());
+        assert_eq!(Preview::new("x", None, None), Preview::default());
     }
 
     #[test]
     fn a_preview_is_bounded_and_ends_between_characters() {
-        let long = Preview::of("", None, Some(&"é".repeat(1 << 20)));
+        let long = Preview::new("", None, Some(&"é".repeat(1 << 20)));
         assert_eq!(long.preview.chars().count(), MAX_LENGTH + 1);
         assert!(long.preview.ends_with("é…"), "{}", long.preview);
         let html = format!("<p>{}</p>", "é ".repeat(MAX_READ));
-        assert_eq!(Preview::of("", Some(&html), None).preview.chars().count(), MAX_LENGTH + 1);
+        assert_eq!(Preview::new("", Some(&html), None).preview.chars().count(), MAX_LENGTH + 1);
     }
 }

@@ -99,13 +99,13 @@ struct Layout {
 
 impl Visible {
     /// A text body or subject, without invisible characters and carriage returns.
-    pub fn plain(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         let text = text.chars().filter(|char| *char != '\r' && !is_invisible(*char)).collect();
         Self { text, ..Self::default() }
     }
 
     /// Reads an HTML body. Hidden text counts as visible: most of it is the preview that mail clients show in lists.
-    pub fn of(html: &str) -> Self {
+    pub fn from_html(html: &str) -> Self {
         Self::read(html, Reader::default())
     }
 
@@ -119,7 +119,7 @@ impl Visible {
     fn read(html: &str, mut reader: Reader) -> Self {
         walk(html, &mut |event| match event {
             Event::Start(tag) => reader.start(tag),
-            Event::End(name) => reader.end(name.as_bytes()),
+            Event::End(name) => reader.end_element(name.as_bytes()),
             Event::Text(text) if text.raw.is_none_or(|raw| !matches!(raw, "script" | "style" | "title")) => {
                 reader.text(text.decoded);
             }
@@ -142,7 +142,7 @@ impl Reader {
         let is_in_list = self.layout.as_ref().is_some_and(|layout| !layout.lists.is_empty());
         let gap = match tag.name {
             "ul" | "ol" if is_in_list => Gap::Line,
-            _ => gap_of(name, &style),
+            _ => element_gap(name, &style),
         };
         if tag.name == "li" {
             self.end_mark();
@@ -178,11 +178,11 @@ impl Reader {
         self.prominent += usize::from(prominent);
         self.preformatted += usize::from(tag.name == "pre");
         self.open.push(Element { name: name.to_vec(), gap, prominent, hidden });
-        self.mark(tag, hidden);
+        self.write_marker(tag, hidden);
     }
 
     /// Writes a text body's replacement for a start tag.
-    fn mark(&mut self, tag: &Tag<'_>, hidden: bool) {
+    fn write_marker(&mut self, tag: &Tag<'_>, hidden: bool) {
         let Some(layout) = &mut self.layout else { return };
         layout.hidden += usize::from(hidden);
         match tag.name {
@@ -217,14 +217,14 @@ impl Reader {
         }
     }
 
-    fn end(&mut self, name: &[u8]) {
+    fn end_element(&mut self, name: &[u8]) {
         self.end_mark();
         if name == b"a" {
             self.end_link();
         }
         let enclosing = self.open.iter().rev().take(MAX_ENCLOSING).position(|element| element.name == name);
         let Some(above) = enclosing else {
-            self.separate(gap_of(name, ""));
+            self.separate(element_gap(name, ""));
             return;
         };
         for element in self.open.split_off(self.open.len() - 1 - above) {
@@ -335,7 +335,7 @@ impl Reader {
 }
 
 /// How an element separates its text from others.
-fn gap_of(name: &[u8], style: &str) -> Gap {
+fn element_gap(name: &[u8], style: &str) -> Gap {
     let inline = style.contains("inline") || style.contains("float:");
     match name {
         b"td" | b"th" => Gap::Cell,
@@ -371,8 +371,8 @@ fn is_prominent(name: &[u8], style: &str, class: Option<&str>) -> bool {
         || style.split(';').filter_map(|rule| rule.split_once(':')).any(|(name, value)| {
             let value = value.trim();
             match name.trim() {
-                "font-size" => pixels(value).is_some_and(|size| size >= LARGE),
-                "letter-spacing" => pixels(value).is_some_and(|space| space >= 1.0),
+                "font-size" => parse_pixels(value).is_some_and(|size| size >= LARGE),
+                "letter-spacing" => parse_pixels(value).is_some_and(|space| space >= 1.0),
                 "font-weight" => {
                     value.starts_with("bold")
                         || value[..value.len().min(3)].parse().is_ok_and(|weight: u16| weight >= 600)
@@ -386,7 +386,7 @@ fn is_prominent(name: &[u8], style: &str, class: Option<&str>) -> bool {
 }
 
 /// A CSS length in pixels, if it has a number.
-fn pixels(value: &str) -> Option<f64> {
+fn parse_pixels(value: &str) -> Option<f64> {
     let end = value.find(|char: char| !char.is_ascii_digit() && char != '.').unwrap_or(value.len());
     let number: f64 = value[..end].parse().ok()?;
     Some(match value[end..].trim_start().as_bytes() {
@@ -402,7 +402,7 @@ mod tests {
     use super::*;
 
     fn prominent(html: &str) -> Vec<String> {
-        let visible = Visible::of(html);
+        let visible = Visible::from_html(html);
         visible.prominent.iter().map(|range| visible.text[range.clone()].to_owned()).collect()
     }
 
@@ -419,7 +419,7 @@ mod tests {
             ("", ""),
             ("<", "<"),
         ] {
-            assert_eq!(Visible::of(html).text, text, "{html}");
+            assert_eq!(Visible::from_html(html).text, text, "{html}");
         }
     }
 
@@ -438,6 +438,6 @@ mod tests {
     #[test]
     fn missing_and_unknown_closing_tags_do_no_harm() {
         let html = format!("{}1{}2</b>3", "<div>".repeat(1_000), "</span></p></table>".repeat(1_000));
-        assert_eq!(Visible::of(&html).text.split_whitespace().collect::<String>(), "123");
+        assert_eq!(Visible::from_html(&html).text.split_whitespace().collect::<String>(), "123");
     }
 }

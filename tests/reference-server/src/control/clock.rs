@@ -14,11 +14,11 @@ use serde_json::json;
 use crate::access::{self, password};
 use crate::clock::Clock;
 use crate::route::Call;
-use crate::wire::answers::Answer;
+use crate::wire::answers::HandlerResult;
 use crate::wire::fields::{self, Field, Fields};
 use crate::wire::problem::{self, Problem};
 use crate::wire::problems::Checked;
-use crate::wire::timestamp::iso;
+use crate::wire::timestamp::to_iso;
 
 const FIELDS: [&str; 6] = ["set", "advance", "scale", "freeze", "run", "all_accounts"];
 /// The fields of which a body must contain at least one.
@@ -28,7 +28,7 @@ const MAX_SCALE: f64 = 100_000.0;
 const MIN_SCALE: f64 = 0.001;
 
 /// The account's clock, or with `?all_accounts=true` the clock of accounts without their own.
-pub fn show(call: &Call<'_>) -> Answer {
+pub fn show(call: &Call<'_>) -> HandlerResult {
     let all_accounts = call.parameters().flag("all_accounts")?;
     clock(call, all_accounts).map(|clock| response(&clock))
 }
@@ -38,28 +38,28 @@ fn clock(call: &Call<'_>, all_accounts: bool) -> Result<Clock, Problem> {
     if all_accounts {
         return Ok(clock.clone());
     }
-    access::name_or_default(call.state, call.request).map(|account| clock.of(&account))
+    access::name_or_default(call.state, call.request).map(|account| clock.for_account(&account))
 }
 
 fn response(clock: &Clock) -> Response<Bytes> {
     let (now, real) = (clock.now(), Timestamp::now());
     let ahead = (now.duration_since(real).as_secs_f64() * 1_000.0).round() / 1_000.0;
     let clock = json!({
-        "object": "clock", "now": iso(now), "frozen": clock.is_frozen(), "scale": clock.scale(), "ahead_seconds": ahead,
+        "object": "clock", "now": to_iso(now), "frozen": clock.is_frozen(), "scale": clock.scale(), "ahead_seconds": ahead,
         "all_accounts": !clock.is_own(),
     });
     problem::json(StatusCode::OK, &clock)
 }
 
 /// Applies all requested changes in a sensible order: first the time, then the speed and whether the clock runs.
-pub fn change(call: &Call<'_>) -> Answer {
+pub fn change(call: &Call<'_>) -> HandlerResult {
     let Change { clock, to, scale, freeze, run } =
         fields::read_strict(call.request.body(), &FIELDS, |fields| Change::read(fields, call))??;
     if let Some(account) = clock.account() {
         // The clock lives as long as the account.
         let _guard = call.state.snapshot_lock.enter();
         call.state.tenants.tenant(account);
-    } else if let Some(refusal) = password::refusal(call.state, call.request) {
+    } else if let Some(refusal) = password::reject_without_password(call.state, call.request) {
         return Ok(refusal);
     }
     if freeze {
@@ -103,37 +103,37 @@ impl Change {
         let report = fields.report();
         if !CHANGES.iter().any(|field| fields.has(field)) {
             let names: Vec<_> = CHANGES.iter().map(|field| format!("`{field}`")).collect();
-            report.wrong(format_args!("The body must have at least one of {}.", names.join(", ")));
+            report.report(format_args!("The body must have at least one of {}.", names.join(", ")));
         }
         if fields.has("set") && fields.has("advance") {
-            report.wrong("Only one of `set` and `advance` may be given.");
+            report.report("Only one of `set` and `advance` may be given.");
         }
-        let set = fields.optional("set", instant);
-        let advance = fields.optional("advance", |field| later(clock.now(), field));
-        let scale = fields.optional("scale", scale);
+        let set = fields.optional("set", read_instant);
+        let advance = fields.optional("advance", |field| read_advance(clock.now(), field));
+        let scale = fields.optional("scale", read_scale);
         let (freeze, run) = (fields.flag("freeze"), fields.flag("run"));
         if (freeze, run) == (Ok(true), Ok(true)) {
-            report.wrong("Only one of `freeze` and `run` may be given.");
+            report.report("Only one of `freeze` and `run` may be given.");
         }
         let to = set?.map(Target::At).or(advance?.map(Target::Later));
         Ok(Ok(Self { clock, to, scale: scale?, freeze: freeze?, run: run? }))
     }
 }
 
-fn instant(field: &Field<'_>) -> Checked<Timestamp> {
-    let instant = field.parsed(|text| {
+fn read_instant(field: &Field<'_>) -> Checked<Timestamp> {
+    let instant = field.parse_with(|text| {
         let day = || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok().map(|at| at.timestamp());
         let instant = if text == "now" { Some(Timestamp::now()) } else { text.parse().ok().or_else(day) };
         instant.ok_or(
             "must be a time such as `2026-03-02T12:00:00Z` or a day such as `2026-03-02`, both in UTC, or `now`, which is the system's time",
         )
     })?;
-    within(field, instant)
+    check_range(field, instant)
 }
 
 /// Adds a duration by the calendar: a month after January 31 is February 28.
-fn later(now: Timestamp, field: &Field<'_>) -> Checked<Timestamp> {
-    let then = field.parsed(|text| {
+fn read_advance(now: Timestamp, field: &Field<'_>) -> Checked<Timestamp> {
+    let then = field.parse_with(|text| {
         let words = text.len() <= 64
             && text.starts_with(|first: char| first.is_ascii_digit())
             && !text.ends_with("ago");
@@ -143,20 +143,20 @@ fn later(now: Timestamp, field: &Field<'_>) -> Checked<Timestamp> {
             .ok_or("must be a time in words such as `90s`, `1h 30m` or `2 days`")?;
         now.to_zoned(TimeZone::UTC).checked_add(span).map_err(|_| "exceeds the range of valid timestamps")
     })?;
-    within(field, then.timestamp())
+    check_range(field, then.timestamp())
 }
 
 /// Restricts timestamps to those that every client can parse.
-fn within(field: &Field<'_>, instant: Timestamp) -> Checked<Timestamp> {
+fn check_range(field: &Field<'_>, instant: Timestamp) -> Checked<Timestamp> {
     if (1970..=2999).contains(&instant.to_zoned(TimeZone::UTC).year()) {
         return Ok(instant);
     }
-    let at = iso(instant);
+    let at = to_iso(instant);
     Err(field.reject(format_args!("must lead to a time in the years 1970 to 2999; it leads to {at}")))
 }
 
-fn scale(field: &Field<'_>) -> Checked<f64> {
+fn read_scale(field: &Field<'_>) -> Checked<f64> {
     let scale = field.value().and_then(|value| value.as_f64());
     let scale = scale.filter(|scale| (MIN_SCALE..=MAX_SCALE).contains(scale));
-    scale.ok_or_else(|| field.mistyped(format_args!("a number from {MIN_SCALE} to {MAX_SCALE}")))
+    scale.ok_or_else(|| field.reject_type(format_args!("a number from {MIN_SCALE} to {MAX_SCALE}")))
 }

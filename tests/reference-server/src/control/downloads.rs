@@ -7,21 +7,21 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::resources::attachments::File;
 use crate::resources::{emails, received};
 use crate::state::State;
-use crate::wire::answers::Answer;
+use crate::wire::answers::HandlerResult;
 use crate::wire::problem::Problem;
 
 /// `GET /_/files/{token}`: a file of a sent email.
-pub fn sent(state: &State, token: &str) -> Answer {
+pub fn sent_file(state: &State, token: &str) -> HandlerResult {
     download(emails::attachments::open(state, token))
 }
 
 /// `GET /_/received-files/{token}`: a file of a received email.
-pub fn of_received(state: &State, token: &str) -> Answer {
+pub fn received_file(state: &State, token: &str) -> HandlerResult {
     download(received::attachments::open(state, token))
 }
 
 /// Downloads a file. Its content is untrusted, so browsers must save it instead of showing it.
-fn download(file: Result<File, Problem>) -> Answer {
+fn download(file: Result<File, Problem>) -> HandlerResult {
     let file = file?;
     let mut response: Response<Bytes> = Response::new(file.bytes);
     let headers = response.headers_mut();

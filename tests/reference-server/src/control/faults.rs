@@ -12,14 +12,14 @@ use std::time::Duration;
 use http::{HeaderValue, Method, StatusCode, header};
 use serde_json::{Map, Value, json};
 
-use self::client_gets::ClientGets;
+use self::client_gets::ClientResponse;
 use crate::access::{self, password};
 use crate::route::{Area, Call, Routes};
 use crate::state::faults::{Action, Rule, Scripted, Share, SmtpStage};
-use crate::wire::answers::Answer;
+use crate::wire::answers::HandlerResult;
 use crate::wire::fields::{self, Field, Fields};
 use crate::wire::json::text;
-use crate::wire::paging::quoted;
+use crate::wire::paging::quote;
 use crate::wire::problem::{self, Problem};
 use crate::wire::problems::Checked;
 use crate::wire::readers::string;
@@ -39,19 +39,19 @@ const ACTION_FIELDS: [&str; 8] =
 const MAX_REPLY: usize = 400;
 
 /// The rules for the account: its own, and those for all accounts.
-pub fn index(call: &Call<'_>) -> Answer {
+pub fn index(call: &Call<'_>) -> HandlerResult {
     let name = access::name_or_default(call.state, call.request)?;
-    let data: Vec<_> = call.state.faults.list_of(&name).iter().map(shown).collect();
+    let data: Vec<_> = call.state.faults.list_of(&name).iter().map(rule_json).collect();
     Ok(problem::json(StatusCode::OK, &json!({"object": "list", "data": data, "has_more": false})))
 }
 
-pub fn add(call: &Call<'_>) -> Answer {
+pub fn add(call: &Call<'_>) -> HandlerResult {
     let (name, faults) = (access::name_or_default(call.state, call.request)?, &call.state.faults);
     let known = [&RULE_FIELDS[..], &ACTION_FIELDS].concat();
     let (rule, all_accounts) =
         fields::read_strict(call.request.body(), &known, |fields| read(fields, call.routes))?;
     let rule = if all_accounts {
-        if let Some(refusal) = password::refusal(call.state, call.request) {
+        if let Some(refusal) = password::reject_without_password(call.state, call.request) {
             return Ok(refusal);
         }
         rule
@@ -64,21 +64,21 @@ pub fn add(call: &Call<'_>) -> Answer {
         )));
     }
     let id = faults.add_by(Some(name), rule.clone());
-    Ok(problem::json(StatusCode::CREATED, &shown(&Scripted::new(id, rule))))
+    Ok(problem::json(StatusCode::CREATED, &rule_json(&Scripted::new(id, rule))))
 }
 
-pub fn show(call: &Call<'_>) -> Answer {
-    find(call).map(|one| problem::json(StatusCode::OK, &shown(&one)))
+pub fn show(call: &Call<'_>) -> HandlerResult {
+    find(call).map(|one| problem::json(StatusCode::OK, &rule_json(&one)))
 }
 
-pub fn remove(call: &Call<'_>) -> Answer {
+pub fn remove(call: &Call<'_>) -> HandlerResult {
     let found = find(call)?;
     if found.added_by != Some(access::name_or_default(call.state, call.request)?)
-        && let Some(refusal) = password::refusal(call.state, call.request)
+        && let Some(refusal) = password::reject_without_password(call.state, call.request)
     {
         return Ok(refusal);
     }
-    let taken = call.state.faults.take_back(found.id).ok_or_else(|| unknown(call.parameter(0)))?;
+    let taken = call.state.faults.remove(found.id).ok_or_else(|| unknown_rule(call.parameter(0)))?;
     Ok(problem::json(
         StatusCode::OK,
         &json!({"object": "fault", "id": taken.id.to_string(), "deleted": true}),
@@ -86,17 +86,17 @@ pub fn remove(call: &Call<'_>) -> Answer {
 }
 
 /// Removes the rules that the account added, or with `?all_accounts=true` all rules.
-pub fn clear(call: &Call<'_>) -> Answer {
+pub fn clear(call: &Call<'_>) -> HandlerResult {
     let (name, faults) = (access::name_or_default(call.state, call.request)?, &call.state.faults);
     let deleted = if call.parameters().flag("all_accounts")? {
-        if let Some(refusal) = password::refusal(call.state, call.request) {
+        if let Some(refusal) = password::reject_without_password(call.state, call.request) {
             return Ok(refusal);
         }
         let deleted = faults.pending();
         faults.clear();
         deleted
     } else {
-        faults.clear_of(&name)
+        faults.clear_account(&name)
     };
     Ok(problem::json(StatusCode::OK, &json!({"deleted": deleted})))
 }
@@ -105,15 +105,15 @@ pub fn clear(call: &Call<'_>) -> Answer {
 fn find(call: &Call<'_>) -> Result<Scripted, Problem> {
     let (name, id) = (access::name_or_default(call.state, call.request)?, call.parameter(0));
     let found = call.state.faults.list_of(&name).into_iter().find(|one| one.id.to_string() == id);
-    found.ok_or_else(|| unknown(id))
+    found.ok_or_else(|| unknown_rule(id))
 }
 
-fn unknown(id: &str) -> Problem {
-    Problem::not_found(format!("There is no fault {}, or it was used up.", quoted(id)))
+fn unknown_rule(id: &str) -> Problem {
+    Problem::not_found(format!("There is no fault {}, or it was used up.", quote(id)))
 }
 
 /// A rule in the list: its input, its remaining counts, and the response to an affected request.
-fn shown(one: &Scripted) -> Value {
+fn rule_json(one: &Scripted) -> Value {
     let rule = &one.rule;
     let mut shown = Map::new();
     let mut put = |name: &str, value: Value| drop(shown.insert(name.to_owned(), value));
@@ -156,42 +156,42 @@ fn shown(one: &Scripted) -> Value {
             put("message", text.as_ref().into());
         }
     }
-    put("after", rule.spared().into());
+    put("after", rule.remaining_skips().into());
     match rule.share() {
         Share::Times(left) => put("left", left.into()),
         Share::Percent(percent) => put("percent", percent.into()),
         Share::Always => put("always", true.into()),
     }
     put("met", one.met.into());
-    put("client_gets", json!(ClientGets::of(rule)));
+    put("client_gets", json!(ClientResponse::from_rule(rule)));
     Value::Object(shown)
 }
 
 /// Reads a rule, and whether it is for all accounts.
 fn read(fields: &mut Fields<'_>, routes: &'static Routes) -> Checked<(Rule, bool)> {
     let smtp_only = fields.has("smtp") && (fields.has("method") || fields.has("path"));
-    let method = fields.optional("method", |field| method(field, routes));
-    let path = fields.optional("path", |field| path(field, routes));
-    let stage = fields.optional("smtp", stage);
+    let method = fields.optional("method", |field| read_method(field, routes));
+    let path = fields.optional("path", |field| read_path(field, routes));
+    let stage = fields.optional("smtp", read_stage);
     if smtp_only {
         let problem = "`smtp` selects a stage of SMTP sessions, and can't be given with `method` or `path`.";
-        fields.report().wrong(problem);
+        fields.report().report(problem);
     }
     let all_accounts = fields.flag("all_accounts");
-    let action = action(stage.ok().flatten(), fields);
-    let share = share(fields);
+    let action = read_action(stage.ok().flatten(), fields);
+    let share = read_share(fields);
     let after = fields.optional("after", |field| field.integer(0..=1_000_000));
     if let (Ok(Some(method)), Ok(Some(path))) = (&method, &path)
-        && !routes.operations().any(|route| route.method == *method && overlaps(path, route.path))
+        && !routes.operations().any(|route| route.method == *method && patterns_overlap(path, route.path))
     {
         let rule =
             format_args!("No route of the service is {method} {path}, so this rule would never apply.");
-        fields.report().wrong(rule);
+        fields.report().report(rule);
     }
     let (path, stage) = (path?, stage?);
     let of_no_account = stage.is_some_and(SmtpStage::is_before_login)
         || path.as_ref().is_some_and(|path| routes.find(&Method::GET, path).table.area == Area::OAuth);
-    let mut rule = Rule::new(action?).after(after?.unwrap_or(0));
+    let mut rule = Rule::new(action?).skip_first(after?.unwrap_or(0));
     if let Some(method) = method? {
         rule = rule.on_method(method);
     }
@@ -209,27 +209,27 @@ fn read(fields: &mut Fields<'_>, routes: &'static Routes) -> Checked<(Rule, bool
     Ok((rule, all_accounts? || of_no_account))
 }
 
-fn method(field: &Field<'_>, routes: &'static Routes) -> Checked<Method> {
-    field.parsed(|text| {
+fn read_method(field: &Field<'_>, routes: &'static Routes) -> Checked<Method> {
+    field.parse_with(|text| {
         let mut methods = routes.operations().map(|route| &route.method);
         let method = methods.find(|method| method.as_str() == text).cloned();
         method.ok_or("must be one of GET, POST, PATCH, DELETE")
     })
 }
 
-fn stage(field: &Field<'_>) -> Checked<SmtpStage> {
-    field.parsed(|text| {
+fn read_stage(field: &Field<'_>) -> Checked<SmtpStage> {
+    field.parse_with(|text| {
         let stages = || SmtpStage::ALL.map(SmtpStage::as_str).join(", ");
-        SmtpStage::named(text).ok_or_else(|| format!("must be one of {}", stages()))
+        SmtpStage::from_name(text).ok_or_else(|| format!("must be one of {}", stages()))
     })
 }
 
-fn path(field: &Field<'_>, routes: &'static Routes) -> Checked<String> {
-    field.parsed(|text| {
+fn read_path(field: &Field<'_>, routes: &'static Routes) -> Checked<String> {
+    field.parse_with(|text| {
         if routes.find(&Method::GET, text).table.area == Area::Own {
             return Err("must be one of the service's, since what is under `/_/` never meets a fault");
         }
-        if !text.starts_with('/') || !routes.operations().any(|route| overlaps(text, route.path)) {
+        if !text.starts_with('/') || !routes.operations().any(|route| patterns_overlap(text, route.path)) {
             return Err("must be a path of the service such as `/emails` or `/emails/{id}`");
         }
         Ok(text.to_owned())
@@ -237,7 +237,7 @@ fn path(field: &Field<'_>, routes: &'static Routes) -> Checked<String> {
 }
 
 /// Whether any path matches both patterns.
-fn overlaps(one: &str, other: &str) -> bool {
+fn patterns_overlap(one: &str, other: &str) -> bool {
     let segments = |path: &str| path.trim_matches('/').split('/').map(str::to_owned).collect::<Vec<_>>();
     let (one, other) = (segments(one), segments(other));
     let any = |segment: &str| segment.starts_with('{');
@@ -245,15 +245,15 @@ fn overlaps(one: &str, other: &str) -> bool {
         && one.iter().zip(&other).all(|(a, b)| a == b || any(a) || (any(b) && !a.is_empty()))
 }
 
-fn action(stage: Option<SmtpStage>, fields: &mut Fields<'_>) -> Checked<Action> {
+fn read_action(stage: Option<SmtpStage>, fields: &mut Fields<'_>) -> Checked<Action> {
     let (known, at): (&[&'static str], _) =
         if stage.is_some() { (&SMTP_ACTIONS, " at an SMTP stage") } else { (&ACTIONS, "") };
     if !fields.has("action") {
         let problem = format_args!("Missing `action` field; it is one of {}.", known.join(", "));
-        return Err(fields.report().wrong(problem));
+        return Err(fields.report().report(problem));
     }
     let word = fields.required("action", |field| {
-        field.parsed(|text| {
+        field.parse_with(|text| {
             let word = known.iter().copied().find(|word| *word == text);
             word.ok_or_else(|| format!("must be one of {}{at}", known.join(", ")))
         })
@@ -267,8 +267,8 @@ fn action(stage: Option<SmtpStage>, fields: &mut Fields<'_>) -> Checked<Action> 
         _ => &[],
     };
     let action = match (word, stage) {
-        ("answer", Some(stage)) => reply(stage, fields),
-        ("answer", None) => answer(fields),
+        ("answer", Some(stage)) => read_smtp_action(stage, fields),
+        ("answer", None) => read_http_action(fields),
         ("drop", _) => Ok(Action::DropBefore),
         ("lose", _) => Ok(Action::DropAfter),
         ("stall", _) => Ok(Action::Stall),
@@ -283,23 +283,23 @@ fn action(stage: Option<SmtpStage>, fields: &mut Fields<'_>) -> Checked<Action> 
         _ => retry_after(fields).map(|retry_after| Action::TooMany { retry_after }),
     };
     for field in ACTION_FIELDS.into_iter().filter(|field| !own.contains(field)) {
-        fields.refuse(field, format_args!("does not go with the action `{word}`{at}"));
+        fields.forbid(field, format_args!("does not go with the action `{word}`{at}"));
     }
     action
 }
 
 /// A scripted SMTP reply. Missing fields default to the values that servers usually send.
-fn reply(stage: SmtpStage, fields: &mut Fields<'_>) -> Checked<Action> {
+fn read_smtp_action(stage: SmtpStage, fields: &mut Fields<'_>) -> Checked<Action> {
     let code = fields.optional("code", |field| field.integer(400..=599));
     let text = fields.optional("message", |field| {
-        field.parsed(|text| {
+        field.parse_with(|text| {
             let is_line = text.len() <= MAX_REPLY && !text.chars().any(char::is_control);
             if is_line { Ok(text.to_owned()) } else { Err("must be a line of at most 400 bytes") }
         })
     });
     let code = code?.unwrap_or(stage.default_code());
-    let (enhanced, usual) = stage.usual_reply(code);
-    Ok(Action::reply(code, format!("{enhanced} {}", text?.as_deref().unwrap_or(usual))))
+    let (enhanced, usual) = stage.default_reply(code);
+    Ok(Action::smtp_reply(code, format!("{enhanced} {}", text?.as_deref().unwrap_or(usual))))
 }
 
 /// The header's value: seconds, or any text that is a valid header value, so that it may be malformed.
@@ -310,14 +310,14 @@ fn retry_after(fields: &mut Fields<'_>) -> Checked<Option<String>> {
             Some(Value::String(text)) if HeaderValue::from_str(&text).is_ok() => Some(text),
             _ => None,
         };
-        text.ok_or_else(|| field.mistyped("seconds or the text of a header"))
+        text.ok_or_else(|| field.reject_type("seconds or the text of a header"))
     })
 }
 
 /// A scripted response. Missing fields default to the service's own values.
-fn answer(fields: &mut Fields<'_>) -> Checked<Action> {
+fn read_http_action(fields: &mut Fields<'_>) -> Checked<Action> {
     if fields.has("name") && fields.has("body") {
-        fields.report().wrong("Only one of `name` and `body` may be given.");
+        fields.report().report("Only one of `name` and `body` may be given.");
     }
     let status = fields.optional("status", |field| field.integer(200..=599));
     let name = fields.optional("name", string);
@@ -330,7 +330,7 @@ fn answer(fields: &mut Fields<'_>) -> Checked<Action> {
     let name = name?.unwrap_or_else(|| default_name(status).to_owned());
     let message = message?.unwrap_or_else(|| "A scripted fault caused this response.".to_owned());
     let usual = || json!({"statusCode": status, "name": name, "message": message}).to_string();
-    let mut action = Action::answer(status, body?.unwrap_or_else(usual));
+    let mut action = Action::http_response(status, body?.unwrap_or_else(usual));
     if let Some(pause) = pause? {
         action = action.header("retry-after", &pause);
     }
@@ -354,9 +354,9 @@ fn default_name(status: u16) -> &'static str {
     }
 }
 
-fn share(fields: &mut Fields<'_>) -> Checked<Share> {
+fn read_share(fields: &mut Fields<'_>) -> Checked<Share> {
     if ["times", "percent", "always"].into_iter().filter(|field| fields.has(field)).count() > 1 {
-        fields.report().wrong("Only one of `times`, `percent` and `always` may be given.");
+        fields.report().report("Only one of `times`, `percent` and `always` may be given.");
     }
     let times = fields.optional("times", |field| field.integer(1..=1_000_000));
     let percent = fields.optional("percent", |field| field.integer(1..=100));
@@ -383,7 +383,7 @@ mod tests {
             ("/email", "/emails", false),
             ("/emails/x/y", "/emails/{email_id}", false),
         ] {
-            assert_eq!(overlaps(one, other), expected, "{one} {other}");
+            assert_eq!(patterns_overlap(one, other), expected, "{one} {other}");
         }
     }
 }

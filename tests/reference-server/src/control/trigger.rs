@@ -15,7 +15,7 @@ use crate::model::webhook_delivery::message_id;
 use crate::state::State;
 use crate::state::mails;
 use crate::state::tenant::Tenant;
-use crate::wire::answers::Answer;
+use crate::wire::answers::HandlerResult;
 use crate::wire::fields;
 use crate::wire::problem::{self, Problem};
 
@@ -43,7 +43,7 @@ fn kinds(state: &State) -> Vec<&'static str> {
 }
 
 /// Sends a sample event to the tenant's webhooks. `data` is merged over the sample (RFC 7396).
-pub fn send_sample(state: &State, tenant: &Arc<Tenant>, request: &Request<Bytes>) -> Answer {
+pub fn send_sample(state: &State, tenant: &Arc<Tenant>, request: &Request<Bytes>) -> HandlerResult {
     let kinds: Vec<_> = kinds(state).into_iter().map(|kind| (kind, kind)).collect();
     let (kind, patch) = read(request, &kinds, "data")?;
     let now = tenant.clock.now();
@@ -64,7 +64,7 @@ pub fn send_sample(state: &State, tenant: &Arc<Tenant>, request: &Request<Bytes>
 
 /// Records an event of an email, found by its ID or its sent email's ID. `detail` is merged over the event's default content, such as
 /// `{"link": …}` for a click.
-pub fn record(state: &State, tenant: &Arc<Tenant>, id: &str, request: &Request<Bytes>) -> Answer {
+pub fn record(state: &State, tenant: &Arc<Tenant>, id: &str, request: &Request<Bytes>) -> HandlerResult {
     let email = mails::find(tenant, id)?.email_id;
     let email = lock(&tenant.emails).get(email).cloned();
     let email = email.ok_or_else(|| Problem::not_found("Email not found."))?;
@@ -84,7 +84,7 @@ fn read<T: Copy>(
     fields::read_strict(request.body(), &["type", beside], |fields| {
         let kind = fields.required("type", |field| field.one_of(words));
         let object = fields.optional(beside, |field| {
-            field.value().filter(Value::is_object).ok_or_else(|| field.mistyped("an object"))
+            field.value().filter(Value::is_object).ok_or_else(|| field.reject_type("an object"))
         });
         Ok((kind?, object?))
     })

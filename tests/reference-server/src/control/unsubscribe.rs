@@ -10,27 +10,28 @@ use url::form_urlencoded;
 
 use crate::delivery::unsubscribe::{self, UnsubscribeRequest};
 use crate::state::State;
-use crate::wire::escape::escaped;
-use crate::wire::paging::quoted;
+use crate::wire::escape::escape_html;
+use crate::wire::paging::quote;
 use crate::wire::problem::Problem;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:32rem;margin:4rem auto;padding:0 1rem}\
     button{font:inherit;padding:.5rem 1rem}@media(prefers-color-scheme:dark){body{background:#161616;color:#ddd}}";
 
 /// The page with the button. If the email has several addresses, it asks for one.
-pub fn ask(state: &State, token: &str) -> Result<Response<Bytes>, Problem> {
+pub fn confirmation_page(state: &State, token: &str) -> Result<Response<Bytes>, Problem> {
     let request = read(state, token)?;
-    let what = subject(&request);
-    let addresses = known(&request)?;
+    let what = describe_subject(&request);
+    let addresses = known_recipients(&request)?;
     let (question, choice) = match addresses.as_slice() {
         [address] if !request.has_hidden() => {
-            (format!("<b>{}</b> will get no more {what}.", escaped(address)), String::new())
+            (format!("<b>{}</b> will get no more {what}.", escape_html(address)), String::new())
         }
-        several => {
-            (format!("Which address should get no more {what}?"), choices(several, request.has_hidden()))
-        }
+        several => (
+            format!("Which address should get no more {what}?"),
+            render_choices(several, request.has_hidden()),
+        ),
     };
-    Ok(page(&format!(
+    Ok(render_page(&format!(
         "<h1>Unsubscribe?</h1><form method=post><p>{question}</p>{choice}\
          <input type=hidden name=List-Unsubscribe value=One-Click><button>Unsubscribe</button></form>"
     )))
@@ -39,7 +40,7 @@ pub fn ask(state: &State, token: &str) -> Result<Response<Bytes>, Problem> {
 /// Unsubscribes the contact, the only address, or the one in the form. Repeating it has no further effect.
 pub fn confirm(state: &State, token: &str, body: &[u8]) -> Result<Response<Bytes>, Problem> {
     let request = read(state, token)?;
-    let addresses = known(&request)?;
+    let addresses = known_recipients(&request)?;
     // The field for another address comes last.
     let given =
         form_urlencoded::parse(body).filter(|(name, value)| name == "address" && !value.is_empty()).last();
@@ -49,7 +50,7 @@ pub fn confirm(state: &State, token: &str, body: &[u8]) -> Result<Response<Bytes
         (Some(given), _) => request.find(&given).ok_or_else(|| {
             Problem::validation(format!(
                 "`address` must be a recipient of the email; found {}.",
-                quoted(&given)
+                quote(&given)
             ))
         })?,
         (None, _) => {
@@ -59,15 +60,18 @@ pub fn confirm(state: &State, token: &str, body: &[u8]) -> Result<Response<Bytes
         }
     };
     request.apply(state, &address)?;
-    let what = subject(&request);
-    Ok(page(&format!("<h1>Unsubscribed</h1><p><b>{}</b> gets no more {what}.</p>", escaped(&address))))
+    let what = describe_subject(&request);
+    Ok(render_page(&format!(
+        "<h1>Unsubscribed</h1><p><b>{}</b> gets no more {what}.</p>",
+        escape_html(&address)
+    )))
 }
 
 /// The fields that select an address.
-fn choices(addresses: &[String], has_hidden: bool) -> String {
+fn render_choices(addresses: &[String], has_hidden: bool) -> String {
     let required = if has_hidden { "" } else { " required" };
     let options = addresses.iter().map(|address| {
-        let address = escaped(address);
+        let address = escape_html(address);
         format!(
             "<p><label><input type=radio name=address value=\"{address}\"{required}> {address}</label></p>"
         )
@@ -76,7 +80,7 @@ fn choices(addresses: &[String], has_hidden: bool) -> String {
     options.chain(has_hidden.then(|| other.to_owned())).collect()
 }
 
-fn known(request: &UnsubscribeRequest) -> Result<Vec<String>, Problem> {
+fn known_recipients(request: &UnsubscribeRequest) -> Result<Vec<String>, Problem> {
     let addresses = request.addresses();
     if addresses.is_empty() && !request.has_hidden() {
         return Err(Problem::not_found("The contact or the email of this link does not exist any more."));
@@ -95,14 +99,14 @@ fn read(state: &State, token: &str) -> Result<UnsubscribeRequest, Problem> {
 }
 
 /// The subscription that the link ends.
-fn subject(request: &UnsubscribeRequest) -> String {
+fn describe_subject(request: &UnsubscribeRequest) -> String {
     match request.topic() {
-        Some(topic) => format!("mail about <b>{}</b>", escaped(&topic)),
+        Some(topic) => format!("mail about <b>{}</b>", escape_html(&topic)),
         None => "mail of this kind".to_owned(),
     }
 }
 
-fn page(body: &str) -> Response<Bytes> {
+fn render_page(body: &str) -> Response<Bytes> {
     let page = format!(
         "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
          <meta name=robots content=noindex><title>Unsubscribe</title><style>{STYLE}</style></head><body>{body}</body></html>"

@@ -80,7 +80,7 @@ pub fn send_next(state: &State, mut job: BroadcastJob, at: Timestamp) -> Option<
     if broadcast.status != Status::Queued {
         return None;
     }
-    let shared = job.shared.get_or_insert_with(|| Arc::new(SharedContent::of(broadcast)));
+    let shared = job.shared.get_or_insert_with(|| Arc::new(SharedContent::new(broadcast)));
     let batch = job.contacts.split_off(job.contacts.len().saturating_sub(BATCH_SIZE));
     send_batch(state, &tenant, shared, &batch, at);
     if job.contacts.is_empty() {
@@ -103,10 +103,10 @@ fn send_batch(
     batch: &[Uuid],
     at: Timestamp,
 ) {
-    let builder = MessageBuilder::of(tenant, shared);
+    let builder = MessageBuilder::new(tenant, shared);
     for contact in batch.iter().rev() {
         let Some(contact) = audience::eligible_contact(tenant, *contact, shared.topic()) else { continue };
-        if let Some((id, draft)) = builder.to(contact, state) {
+        if let Some((id, draft)) = builder.build_for(contact, state) {
             accept_as(state, tenant, id, draft, at);
         }
     }

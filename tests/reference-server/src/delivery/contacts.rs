@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::delivery::webhooks::{notify, payload};
-use crate::model::contact::{Contact, blank};
+use crate::model::contact::{Contact, new_contact};
 use crate::state::State;
 use crate::state::tenant::Tenant;
 use crate::wire::problem::Problem;
@@ -37,9 +37,9 @@ impl ContactService<'_> {
         let new = || {
             created.set(true);
             let id = self.state.next_id();
-            (id, blank(id, address.to_owned(), self.at))
+            (id, new_contact(id, address.to_owned(), self.at))
         };
-        let id = self.tenant.contacts.put(address, new, |contact| {
+        let id = self.tenant.contacts.upsert(address, new, |contact| {
             known = Some(contact.clone());
             write(contact);
             self.date(contact, known.as_ref());
@@ -60,16 +60,16 @@ impl ContactService<'_> {
         overwrites: bool,
         write: impl FnOnce(&mut Contact),
     ) -> Result<RowEffect, Problem> {
-        if !overwrites && self.tenant.contacts.by_key(address).is_some() {
+        if !overwrites && self.tenant.contacts.find_by_key(address).is_some() {
             return Ok(RowEffect::Skipped);
         }
         let created = Cell::new(false);
         let new = || {
             created.set(true);
             let id = self.state.next_id();
-            (id, blank(id, address.to_owned(), self.at))
+            (id, new_contact(id, address.to_owned(), self.at))
         };
-        self.tenant.contacts.put(address, new, |contact| {
+        self.tenant.contacts.upsert(address, new, |contact| {
             // The contact may have been created in the meantime.
             if created.get() || overwrites {
                 let known = contact.clone();

@@ -32,7 +32,7 @@ pub fn apply_next(state: &State, mut job: Box<ImportJob>, at: Timestamp) -> Opti
     job.segments.retain(|segment| tenant.segments.get(*segment).is_some());
     job.topics.retain(|topic, _| tenant.topics.get(*topic).is_some());
     job.columns.properties.retain(|key, (_, kind)| {
-        tenant.contact_properties.by_key(key).is_some_and(|property| property.r#type == *kind)
+        tenant.contact_properties.find_by_key(key).is_some_and(|property| property.r#type == *kind)
     });
     let service = ContactService { state, tenant: &tenant, at };
     let (mut counts, mut end) = (Counts::default(), None);

@@ -18,7 +18,7 @@ use crate::lock::lock;
 use crate::model::inboxes::draft::{self, InboxDraft, Progress};
 use crate::model::inboxes::email::{self, File, InboxEmail};
 use crate::model::inboxes::label;
-use crate::model::inboxes::thread::{Folder, Group, MAX_EMAILS, Thread, normalized};
+use crate::model::inboxes::thread::{Folder, Group, MAX_EMAILS, Thread, normalize_subject};
 use crate::model::inboxes::{self, Inbox};
 use crate::model::received::Received;
 use crate::state::State;
@@ -142,7 +142,7 @@ impl InboxService<'_> {
     /// Adds a received mail. If the memory for records is used up, the mail is stored only as a received email.
     fn add_received(self, inbox: &Inbox, received: &Received) {
         let mut email = InboxEmail::inbound(self.state.next_id(), inbox.id, received);
-        let answered = self.thread_of(&email);
+        let answered = self.find_thread(&email);
         email.thread = answered.unwrap_or_else(|| self.state.next_id());
         if let Some(email) = self.add_email(email) {
             self.tables().inboxes.change(inbox.id, |inbox| inbox.last_received = Some(email.received_at));
@@ -174,7 +174,7 @@ impl InboxService<'_> {
     }
 
     /// Finds the thread that a received mail belongs to.
-    fn thread_of(self, email: &InboxEmail) -> Option<Uuid> {
+    fn find_thread(self, email: &InboxEmail) -> Option<Uuid> {
         let has_room = |thread: &Arc<Thread>| thread.emails < MAX_EMAILS;
         let inbox = email.inbox;
         let by_reference = email.references.iter().rev().take(MAX_LOOKUPS).find_map(|id| {
@@ -182,7 +182,7 @@ impl InboxService<'_> {
             self.tables().threads.get(known.thread).filter(has_room)
         });
         let by_subject = || {
-            let (is_answer, subject) = normalized(email.subject.as_deref()?);
+            let (is_answer, subject) = normalize_subject(email.subject.as_deref()?);
             let participant = email::address(&email.from).filter(|_| is_answer && !subject.is_empty())?;
             let threads = self.tables().threads.lock();
             let newest =
@@ -207,7 +207,7 @@ impl InboxService<'_> {
         threads.insert(email.thread, Arc::clone(&after));
         drop(threads);
         if let Some(before) = before {
-            self.settle(&before, &after);
+            self.apply_thread_change(&before, &after);
         } else {
             self.notify_email("inbox.thread.created", &email);
         }
@@ -225,12 +225,12 @@ impl InboxService<'_> {
         threads.change(id, change)?;
         let after = threads.get(id).cloned()?;
         drop(threads);
-        self.settle(&before, &after);
+        self.apply_thread_change(&before, &after);
         Some((before, after))
     }
 
     /// Applies the effects of a thread's change: expiry in the trash, events.
-    fn settle(self, before: &Thread, after: &Arc<Thread>) {
+    fn apply_thread_change(self, before: &Thread, after: &Arc<Thread>) {
         let (inbox, thread_id) = (after.inbox, after.id);
         if before.trashed_at != after.trashed_at
             && let Some(due) = after.expires_at()

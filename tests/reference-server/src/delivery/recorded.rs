@@ -41,7 +41,7 @@ pub(super) fn event(
 }
 
 /// Records that the recipient used the unsubscribe link. Repeating it has no further effect.
-pub(super) fn unsubscription(tenant: &Tenant, email: &Email, at: Timestamp) {
+pub(super) fn record_unsubscription(tenant: &Tenant, email: &Email, at: Timestamp) {
     if email.unsubscribe(at) {
         tenant.index_email(email, at, Some(Metric::Unsubscribed));
     }

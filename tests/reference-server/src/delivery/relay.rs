@@ -20,7 +20,7 @@ pub fn record_result(
         Ok(reply) => (accepted, reply.clone()),
         Err(error) => (rejected, error.to_string()),
     };
-    record(state, email, Relayed::new(state.now_of_mail(email), outcome, outgoing.recipients(), &reason));
+    record(state, email, Relayed::new(state.now_for_mail(email), outcome, outgoing.recipients(), &reason));
 }
 
 /// Records the skipped recipients of a mail, by reason.
@@ -29,7 +29,7 @@ pub fn record_not_admitted(state: &State, email: Uuid, outcome: RelayOutcome, no
     while let Some(reason) = rest.first().map(|one| one.reason) {
         let (these, others): (Vec<_>, _) = rest.into_iter().partition(|one| one.reason == reason);
         let to = these.iter().map(|one| &one.recipient);
-        record(state, email, Relayed::new(state.now_of_mail(email), outcome, to, reason));
+        record(state, email, Relayed::new(state.now_for_mail(email), outcome, to, reason));
         rest = others;
     }
 }

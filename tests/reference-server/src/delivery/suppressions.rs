@@ -62,7 +62,7 @@ impl SuppressionService<'_> {
 }
 
 /// Adds the recipients of an email that bounced permanently or was reported as spam. `detail` is the content of the event's own field.
-pub(super) fn learn(
+pub(super) fn suppress_recipients(
     state: &State,
     tenant: &Arc<Tenant>,
     email: &Email,
@@ -78,18 +78,18 @@ pub(super) fn learn(
     };
     let service = SuppressionService { state, tenant, at };
     // A full list can't grow, but the event must not fail.
-    let _ = service.add(affected(email, event), origin, Some(email.id));
+    let _ = service.add(affected_recipients(email, event), origin, Some(email.id));
 }
 
 /// The recipients with this simulated outcome; for a triggered event, those in `to`.
-fn affected(email: &Email, event: Event) -> Vec<String> {
+fn affected_recipients(email: &Email, event: Event) -> Vec<String> {
     let lists = [Some(&email.to), email.cc.as_ref(), email.bcc.as_ref()];
     let addresses = |list: &Vec<String>| -> Vec<Mailbox> {
         list.iter().filter_map(|text| Mailbox::parse(text).ok()).collect()
     };
     let simulated = lists.into_iter().flatten().flat_map(addresses);
     let simulated: Vec<_> = simulated
-        .filter(|mailbox| simulation::causes(mailbox, event))
+        .filter(|mailbox| simulation::has_event(mailbox, event))
         .map(|mailbox| mailbox.address)
         .collect();
     if !simulated.is_empty() {
@@ -105,7 +105,7 @@ pub(super) fn drop_listed(tenant: &Tenant, draft: &mut Draft) -> Option<Origin> 
     }
     let mut found = None;
     draft.retain_recipients(|mailbox| {
-        let entry = tenant.suppressions.by_key(&mailbox.address);
+        let entry = tenant.suppressions.find_by_key(&mailbox.address);
         found = found.or(entry.as_ref().map(|entry| entry.origin));
         entry.is_none()
     });

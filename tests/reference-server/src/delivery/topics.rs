@@ -11,11 +11,11 @@ use crate::model::email::draft::Draft;
 use crate::state::tenant::Tenant;
 
 /// Whether this address receives emails of the topic. A deleted topic allows none.
-pub fn allows(tenant: &Tenant, topic: Uuid, address: &str) -> bool {
-    allows_contact(tenant, topic, tenant.contacts.by_key(address).as_deref())
+pub fn is_subscribed(tenant: &Tenant, topic: Uuid, address: &str) -> bool {
+    allows_contact(tenant, topic, tenant.contacts.find_by_key(address).as_deref())
 }
 
-/// Like [`allows`], for a known contact or an address without one.
+/// Like [`is_subscribed`], for a known contact or an address without one.
 pub fn allows_contact(tenant: &Tenant, topic: Uuid, contact: Option<&Contact>) -> bool {
     let Some(topic) = tenant.topics.get(topic) else { return false };
     let choice = contact.and_then(|contact| contact.topics.get(&topic.id).copied());
@@ -25,6 +25,6 @@ pub fn allows_contact(tenant: &Tenant, topic: Uuid, contact: Option<&Contact>) -
 /// Drops the recipients that opted out. Returns whether any remain in `to`.
 pub fn drop_opted_out(tenant: &Tenant, draft: &mut Draft) -> bool {
     let Some(topic) = draft.topic else { return true };
-    draft.retain_recipients(|one| allows(tenant, topic, &one.address));
+    draft.retain_recipients(|one| is_subscribed(tenant, topic, &one.address));
     !draft.to.is_empty()
 }

@@ -49,7 +49,7 @@ pub fn link(state: &State, tenant: &Tenant, email: Uuid, contact: Uuid, topic: O
 }
 
 /// Creates the link for an email to any addresses.
-pub fn link_of_email(state: &State, tenant: &Tenant, email: Uuid, topic: Option<Uuid>) -> String {
+pub fn email_link(state: &State, tenant: &Tenant, email: Uuid, topic: Option<Uuid>) -> String {
     link(state, tenant, email, Uuid::nil(), topic)
 }
 
@@ -59,7 +59,7 @@ pub fn open(state: &State, token: &str) -> Option<UnsubscribeRequest> {
     let (tenant, rest) = bytes.split_at_checked(16)?;
     let (contact, rest) = rest.split_at_checked(16)?;
     let (topic, email) = rest.split_at_checked(16)?;
-    let tenant = state.tenants.by_tag(TagPurpose::UnsubscribeLink, tenant.try_into().ok()?)?;
+    let tenant = state.tenants.find_by_tag(TagPurpose::UnsubscribeLink, tenant.try_into().ok()?)?;
     let contact = Uuid::from_slice(contact).ok().filter(|contact| !contact.is_nil());
     let topic = Uuid::from_slice(topic).ok().filter(|topic| !topic.is_nil());
     Some(UnsubscribeRequest { tenant, contact, topic, email: Uuid::from_slice(email).ok() })
@@ -73,7 +73,7 @@ impl UnsubscribeRequest {
             (Some(id), _) => {
                 self.tenant.contacts.get(id).map(|contact| contact.email.clone()).into_iter().collect()
             }
-            (None, Some(email)) => distinct(email.to.iter().chain(email.cc.iter().flatten())),
+            (None, Some(email)) => distinct_addresses(email.to.iter().chain(email.cc.iter().flatten())),
             (None, None) => Vec::new(),
         }
     }
@@ -86,7 +86,8 @@ impl UnsubscribeRequest {
     /// Finds the address in the email, even a hidden one.
     pub fn find(&self, address: &str) -> Option<String> {
         let email = self.email().filter(|_| self.contact.is_none());
-        let hidden = email.iter().flat_map(|email| distinct(email.bcc.iter().flatten())).collect::<Vec<_>>();
+        let hidden =
+            email.iter().flat_map(|email| distinct_addresses(email.bcc.iter().flatten())).collect::<Vec<_>>();
         let mut all = self.addresses().into_iter().chain(hidden);
         all.find(|known| known.eq_ignore_ascii_case(address.trim()))
     }
@@ -112,7 +113,7 @@ impl UnsubscribeRequest {
             changed
         };
         if let (true, Some(email)) = (changed, self.email()) {
-            recorded::unsubscription(&self.tenant, &email, at);
+            recorded::record_unsubscription(&self.tenant, &email, at);
         }
         Ok(())
     }
@@ -123,7 +124,7 @@ impl UnsubscribeRequest {
 }
 
 /// The bare addresses of these recipients, each once.
-fn distinct<'a>(recipients: impl Iterator<Item = &'a String>) -> Vec<String> {
+fn distinct_addresses<'a>(recipients: impl Iterator<Item = &'a String>) -> Vec<String> {
     let mut known = HashSet::new();
     let addresses = recipients.filter_map(|text| Mailbox::parse(text).ok()).map(|one| one.address);
     addresses.filter(|address| known.insert(address.to_ascii_lowercase())).collect()

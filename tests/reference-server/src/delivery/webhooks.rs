@@ -30,7 +30,7 @@ use crate::state::job::Job;
 use crate::state::outbox::PendingAttempt;
 use crate::state::tenant::Tenant;
 use crate::store::table::Record as _;
-use crate::wire::timestamp::iso;
+use crate::wire::timestamp::to_iso;
 
 /// Sends an event to every subscribed webhook of the tenant. Returns the webhooks, each with the ID of its event. `data` is called only if
 /// there are any.
@@ -49,7 +49,7 @@ pub fn notify(
     if subscribed.is_empty() {
         return Vec::new();
     }
-    let payload = json!({ "type": kind, "created_at": iso(at), "data": data() }).to_string();
+    let payload = json!({ "type": kind, "created_at": to_iso(at), "data": data() }).to_string();
     let payload = Bytes::from(payload.into_bytes());
     let delivery = subscribed.into_iter().map(|webhook| {
         let id = state.next_id();
@@ -110,7 +110,7 @@ pub fn prepare(state: &State, job: PendingAttempt) -> Option<WebhookPost> {
     }
     tenant.deliveries.mark_changed(job.delivery.id);
     let now = tenant.clock.now();
-    let headers = sign::headers(&job.delivery, &webhook.secrets_at(now));
+    let headers = sign::headers(&job.delivery, &webhook.active_secrets(now));
     Some(WebhookPost::new(webhook.endpoint.clone(), headers, job, now))
 }
 

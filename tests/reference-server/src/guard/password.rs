@@ -9,12 +9,16 @@ use http::{Request, Response};
 use secrecy::ExposeSecret as _;
 
 use crate::access;
-use crate::access::password::{ALL_ACCOUNTS, is_given, required};
-use crate::route::{Access, Area, Found};
+use crate::access::password::{ALL_ACCOUNTS, is_given, unauthorized_response};
+use crate::route::{Access, Area, RouteMatch};
 use crate::state::State;
 
 /// Rejects a request without the required password or credential.
-pub(super) fn refusal(state: &State, request: &Request<Bytes>, found: &Found) -> Option<Response<Bytes>> {
+pub(super) fn reject_unauthenticated(
+    state: &State,
+    request: &Request<Bytes>,
+    found: &RouteMatch,
+) -> Option<Response<Bytes>> {
     let password = state.settings.password.as_ref()?.expose_secret();
     let needs_password = match (found.access(), found.table.area) {
         (Access::Health | Access::Open | Access::Link, _) | (Access::Key(_), Area::Service | Area::OAuth) => {
@@ -27,13 +31,13 @@ pub(super) fn refusal(state: &State, request: &Request<Bytes>, found: &Found) ->
         return None;
     }
     if needs_password {
-        return Some(required(ALL_ACCOUNTS));
+        return Some(unauthorized_response(ALL_ACCOUNTS));
     }
     let problem = access::check(state, request, found.table.anonymous).err()?;
     if ["restricted_api_key", "invalid_permission"].contains(&problem.name) {
         return Some(problem.into_response());
     }
-    Some(required(
+    Some(unauthorized_response(
         "This sandbox has a password: send it by HTTP Basic authentication, or a valid API key as `Authorization: Bearer <API_KEY>`.",
     ))
 }

@@ -18,7 +18,7 @@ const MAX_ENCODED_WORD: usize = 256;
 
 /// Checks the headers at the start of a message or part. Returns their length.
 pub(super) fn check(raw: &[u8]) -> Result<usize, NotParsed> {
-    let headers = &raw[..length(raw).min(MAX_BYTES + 1)];
+    let headers = &raw[..headers_len(raw).min(MAX_BYTES + 1)];
     if headers.len() > MAX_BYTES {
         return Err(NotParsed::HEADERS);
     }
@@ -29,7 +29,7 @@ pub(super) fn check(raw: &[u8]) -> Result<usize, NotParsed> {
     let (mut in_field, mut is_limited, mut marks) = (false, false, 0);
     for line in headers.split_inclusive(|byte| *byte == b'\n') {
         if !in_field || !line.starts_with(b" ") && !line.starts_with(b"\t") {
-            let name = name(line);
+            let name = field_name(line);
             (in_field, is_limited, marks) = (name.is_some(), name.is_some_and(has_parameters), 0);
         }
         if is_limited {
@@ -43,7 +43,7 @@ pub(super) fn check(raw: &[u8]) -> Result<usize, NotParsed> {
 }
 
 /// The length of the headers, which end before the first empty line.
-fn length(raw: &[u8]) -> usize {
+fn headers_len(raw: &[u8]) -> usize {
     let mut start = 0;
     while !raw[start..].starts_with(b"\n") && !raw[start..].starts_with(b"\r\n") {
         match memchr(b'\n', &raw[start..]) {
@@ -59,7 +59,7 @@ fn is_terminated(word: &[u8]) -> bool {
 }
 
 /// The name of the field that starts on this line. The parser ignores colons and white space before it.
-fn name(line: &[u8]) -> Option<&[u8]> {
+fn field_name(line: &[u8]) -> Option<&[u8]> {
     let start = line.iter().position(|byte| *byte != b':' && !byte.is_ascii_whitespace())?;
     memchr(b':', &line[start..]).map(|length| &line[start..start + length])
 }

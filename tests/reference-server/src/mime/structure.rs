@@ -20,7 +20,7 @@ const BODY_LEVELS: usize = 3;
 pub(super) fn check(raw: &[u8]) -> Result<(), NotParsed> {
     let mut walk = Walk::default();
     walk.message(raw, 0, MAX_ENCODED)?;
-    walk.decoded()
+    walk.check_decoded()
 }
 
 /// The counts so far, and the decoded messages that remain to be walked.
@@ -56,7 +56,7 @@ enum Kind {
 
 impl Walk {
     /// Starts with the parts around the attachments of an email to be rendered.
-    pub(super) fn below_bodies() -> Self {
+    pub(super) fn around_bodies() -> Self {
         Self { parts: BODIES, ..Self::default() }
     }
 
@@ -70,7 +70,7 @@ impl Walk {
         }
         self.reread(bytes.len())?;
         self.message(bytes, BODY_LEVELS + 1, MAX_ENCODED - 1)?;
-        self.decoded()
+        self.check_decoded()
     }
 
     fn part(&mut self) -> Result<(), NotParsed> {
@@ -88,7 +88,7 @@ impl Walk {
         if self.reread > MAX_REREAD { Err(NotParsed::REREAD) } else { Ok(()) }
     }
 
-    fn decoded(&mut self) -> Result<(), NotParsed> {
+    fn check_decoded(&mut self) -> Result<(), NotParsed> {
         while let Some(next) = self.pending.pop() {
             self.reread(next.raw.len())?;
             self.message(&next.raw, next.level, next.encodings)?;
@@ -116,7 +116,7 @@ impl Walk {
             let kind = match inner(content_type, level.kind, &mut stream) {
                 Inner::Multipart(next) => {
                     stream.skip_crlf();
-                    enter(&mut outer, &mut level, next, base)?;
+                    enter_level(&mut outer, &mut level, next, base)?;
                     continue;
                 }
                 Inner::Undelimited => {
@@ -132,7 +132,7 @@ impl Walk {
                     self.reread(raw.len())?;
                 }
                 let next = Level { kind, boundary: level.boundary.take() };
-                enter(&mut outer, &mut level, next, base)?;
+                enter_level(&mut outer, &mut level, next, base)?;
                 continue;
             }
             let decode: DecodeFnc<'_> = decode.unwrap_or(MessageStream::mime_part);
@@ -146,7 +146,7 @@ impl Walk {
                 let level = base + outer.len() + 1;
                 self.pending.push(Encoded { raw: bytes.into_owned(), level, encodings: encodings - 1 });
             }
-            if !leave(&mut outer, &mut level, &mut stream) {
+            if !leave_levels(&mut outer, &mut level, &mut stream) {
                 return Ok(());
             }
         }
@@ -154,13 +154,13 @@ impl Walk {
 }
 
 /// Enters a nested level.
-fn enter(outer: &mut Vec<Level>, level: &mut Level, next: Level, base: usize) -> Result<(), NotParsed> {
+fn enter_level(outer: &mut Vec<Level>, level: &mut Level, next: Level, base: usize) -> Result<(), NotParsed> {
     outer.push(std::mem::replace(level, next));
     if base + outer.len() > MAX_LEVELS { Err(NotParsed::LEVELS) } else { Ok(()) }
 }
 
 /// Leaves the levels that end here. Returns whether another part may follow.
-fn leave(outer: &mut Vec<Level>, level: &mut Level, stream: &mut MessageStream<'_>) -> bool {
+fn leave_levels(outer: &mut Vec<Level>, level: &mut Level, stream: &mut MessageStream<'_>) -> bool {
     if level.boundary.is_none() {
         return stream.remaining() > 0;
     }
@@ -250,7 +250,7 @@ mod tests {
 
     fn walked(raw: &[u8]) -> usize {
         let mut walk = Walk::default();
-        walk.message(raw, 0, MAX_ENCODED).and_then(|()| walk.decoded()).unwrap();
+        walk.message(raw, 0, MAX_ENCODED).and_then(|()| walk.check_decoded()).unwrap();
         walk.parts
     }
 

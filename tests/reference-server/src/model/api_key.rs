@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::model::credential::{CreatedKey, Credential, Permission};
 use crate::store::table::{self, NoGroup};
-use crate::wire::timestamp::database;
+use crate::wire::timestamp::to_database_format;
 use crate::wire::view::view;
 
 /// A created API key.
@@ -52,7 +52,7 @@ view! {
     pub Item of key: ApiKey {
         id: key.id,
         name: key.name,
-        created_at: database(key.created_at),
-        last_used_at: key.last_used_at.map(database),
+        created_at: to_database_format(key.created_at),
+        last_used_at: key.last_used_at.map(to_database_format),
     }
 }

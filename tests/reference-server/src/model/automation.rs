@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 use self::definition::{ConnectionView, Definition, StepView};
 use crate::store::table;
-use crate::wire::switch::switch;
-use crate::wire::timestamp::database;
+use crate::wire::switch::enabled_or_disabled;
+use crate::wire::timestamp::to_database_format;
 use crate::wire::view::view;
 
 /// An automation.
@@ -57,9 +57,9 @@ view! {
     pub Item of automation: Automation {
         id: automation.id,
         name: automation.name,
-        status: switch(automation.enabled),
-        created_at: database(automation.created_at),
-        updated_at: database(automation.updated_at),
+        status: enabled_or_disabled(automation.enabled),
+        created_at: to_database_format(automation.created_at),
+        updated_at: to_database_format(automation.updated_at),
     }
 }
 

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::model::email::recipients::{Mailbox, texts};
 use crate::store::table::{self, NoGroup};
 use crate::wire::problem::Problem;
-use crate::wire::timestamp::database;
+use crate::wire::timestamp::to_database_format;
 use crate::wire::view::view;
 use crate::wire::words::words;
 
@@ -57,7 +57,7 @@ impl Message {
     }
 
     /// The name; without one the subject, or `Untitled`. (The specification doesn't define this; official clients expect a string.)
-    pub fn shown_name(&self) -> &str {
+    pub fn display_name(&self) -> &str {
         let names = [self.name.as_deref(), Some(self.subject.as_str())];
         names.into_iter().flatten().find(|name| !name.is_empty()).unwrap_or("Untitled")
     }
@@ -85,7 +85,7 @@ impl Broadcast {
     /// Sends a draft with a body, immediately or at `due`.
     pub fn send(&mut self, due: Option<Timestamp>) -> Result<(), Problem> {
         if self.status != Status::Draft {
-            return Err(self.refusal("sent", "a draft"));
+            return Err(self.state_problem("sent", "a draft"));
         }
         if !self.message.has_body() {
             return Err(Problem::missing_field(BODY));
@@ -121,7 +121,7 @@ impl Broadcast {
             }
             Status::Queued => self.status = Status::Canceled,
             Status::Draft | Status::Sent | Status::Canceled => {
-                return Err(self.refusal("canceled", "a scheduled or queued broadcast"));
+                return Err(self.state_problem("canceled", "a scheduled or queued broadcast"));
             }
         }
         Ok(())
@@ -131,11 +131,11 @@ impl Broadcast {
     pub fn check_open(&self, done: &str) -> Result<(), Problem> {
         match self.status {
             Status::Draft | Status::Scheduled => Ok(()),
-            _ => Err(self.refusal(done, "a draft or scheduled broadcast")),
+            _ => Err(self.state_problem(done, "a draft or scheduled broadcast")),
         }
     }
 
-    fn refusal(&self, done: &str, what: &str) -> Problem {
+    fn state_problem(&self, done: &str, what: &str) -> Problem {
         Problem::new(
             StatusCode::FORBIDDEN,
             "validation_error",
@@ -148,13 +148,13 @@ view! {
     /// `docs/specification.md`, Broadcast (list item), with the topic. `audience_id` is the deprecated name of the segment.
     pub Item of broadcast: Broadcast {
         id: broadcast.id,
-        name: broadcast.message.shown_name(),
+        name: broadcast.message.display_name(),
         audience_id: broadcast.message.segment,
         segment_id: broadcast.message.segment,
         status: broadcast.status.as_str(),
-        created_at: database(broadcast.created_at),
-        scheduled_at: broadcast.scheduled_at.map(database),
-        sent_at: broadcast.sent_at.map(database),
+        created_at: to_database_format(broadcast.created_at),
+        scheduled_at: broadcast.scheduled_at.map(to_database_format),
+        sent_at: broadcast.sent_at.map(to_database_format),
         topic_id: broadcast.message.topic,
     }
 }

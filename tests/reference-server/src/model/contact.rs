@@ -11,12 +11,12 @@ use uuid::Uuid;
 use crate::model::value::PropertyValue;
 use crate::store::table::{self, lower_case};
 use crate::wire::problem::Problem;
-use crate::wire::timestamp::database;
+use crate::wire::timestamp::to_database_format;
 use crate::wire::view::view;
 use crate::wire::words::words;
 
 /// A new contact with only an address.
-pub fn blank(id: Uuid, email: String, now: Timestamp) -> Contact {
+pub fn new_contact(id: Uuid, email: String, now: Timestamp) -> Contact {
     Contact {
         id,
         email,
@@ -118,7 +118,7 @@ impl Contact {
     }
 
     /// Removes the contact from a segment. Returns false if it isn't a member.
-    pub fn leave(&mut self, segment: Uuid) -> bool {
+    pub fn leave_segment(&mut self, segment: Uuid) -> bool {
         let before = self.segments.len();
         self.segments.retain(|one| *one != segment);
         let left = self.segments.len() < before;
@@ -130,7 +130,7 @@ impl Contact {
 
     /// Removes all traces of a deleted segment.
     pub fn forget_segment(&mut self, segment: Uuid) {
-        self.leave(segment);
+        self.leave_segment(segment);
         self.left_segments.remove(&segment);
     }
 
@@ -156,7 +156,7 @@ view! {
         email: contact.email,
         first_name: contact.first_name,
         last_name: contact.last_name,
-        created_at: database(contact.created_at),
+        created_at: to_database_format(contact.created_at),
         unsubscribed: contact.unsubscribed,
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::store::table;
-use crate::wire::timestamp::database;
+use crate::wire::timestamp::to_database_format;
 use crate::wire::view::view;
 use crate::wire::words::words;
 
@@ -91,8 +91,8 @@ view! {
         object: "contact_import",
         id: import.id,
         status: import.status.as_str(),
-        created_at: database(import.created_at),
-        completed_at: import.completed_at.map(database),
+        created_at: to_database_format(import.created_at),
+        completed_at: import.completed_at.map(to_database_format),
         counts: import.counts,
     }
 }

@@ -6,9 +6,9 @@ use uuid::Uuid;
 
 use crate::model::value::{PropertyValue, ValueType};
 use crate::store::table::{self, NoGroup};
-use crate::wire::paging::quoted;
+use crate::wire::paging::quote;
 use crate::wire::problem::Problem;
-use crate::wire::timestamp::database;
+use crate::wire::timestamp::to_database_format;
 use crate::wire::view::view;
 
 /// A custom field of contacts. Its key and type never change.
@@ -34,7 +34,7 @@ impl table::Record for ContactProperty {
     fn conflict(&self, _: &Self) -> Problem {
         Problem::validation(format!(
             "`key` must be a new one; there is a property {} already.",
-            quoted(&self.key)
+            quote(&self.key)
         ))
     }
 }
@@ -46,7 +46,7 @@ view! {
         key: property.key,
         type: property.r#type,
         fallback_value: property.fallback_value,
-        created_at: database(property.created_at),
+        created_at: to_database_format(property.created_at),
     }
 }
 

@@ -13,8 +13,8 @@ use uuid::Uuid;
 use self::dns::{DnsRecord, RecordStatus};
 use crate::store::table::{self, NoGroup, lower_case};
 use crate::wire::problem::Problem;
-use crate::wire::switch::switch;
-use crate::wire::timestamp::database;
+use crate::wire::switch::enabled_or_disabled;
+use crate::wire::timestamp::to_database_format;
 use crate::wire::view::view;
 use crate::wire::words::words;
 
@@ -136,12 +136,12 @@ impl Domain {
     }
 
     /// Whether it is verified for sending, even while it is checked again.
-    pub fn may_send(&self) -> bool {
+    pub fn can_send(&self) -> bool {
         self.proven && self.setup.capabilities.sending
     }
 
     /// Whether it is verified for receiving, even while it is checked again.
-    pub fn may_receive(&self) -> bool {
+    pub fn can_receive(&self) -> bool {
         self.proven && self.setup.capabilities.receiving
     }
 
@@ -158,7 +158,7 @@ view! {
         id: domain.id,
         name: domain.setup.name,
         status: domain.status.as_str(),
-        created_at: database(domain.created_at),
+        created_at: to_database_format(domain.created_at),
         region: domain.setup.region.as_str(),
         open_tracking: domain.setup.open_tracking,
         click_tracking: domain.setup.click_tracking,
@@ -180,7 +180,7 @@ view! {
 
 view! {
     pub CapabilitiesItem of capabilities: Capabilities {
-        sending: switch(capabilities.sending),
-        receiving: switch(capabilities.receiving),
+        sending: enabled_or_disabled(capabilities.sending),
+        receiving: enabled_or_disabled(capabilities.receiving),
     }
 }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::clock::saturating_add;
 use crate::model::domain::Setup;
 use crate::store::table::{self, lower_case};
-use crate::wire::timestamp::database;
+use crate::wire::timestamp::to_database_format;
 use crate::wire::view::view;
 use crate::wire::words::words;
 
@@ -108,8 +108,8 @@ view! {
         record: Proof(claim),
         blocked_reason: claim.blocked_reason(),
         failure_reason: claim.failure_reason(),
-        created_at: database(claim.created_at),
-        expires_at: database(claim.expires_at()),
+        created_at: to_database_format(claim.created_at),
+        expires_at: to_database_format(claim.expires_at()),
     }
 }
 

@@ -28,14 +28,14 @@ use crate::lock::Locked;
 use crate::model::metric::Metric;
 use crate::model::relayed::RelayLog;
 use crate::store::size;
-use crate::wire::timestamp::database;
+use crate::wire::timestamp::to_database_format;
 use crate::wire::view::view;
 use crate::wire::words::words;
 
 /// The maximum number of events per email.
 const MAX_EVENTS: usize = 200;
 /// The number of events of an email that was delivered and never opened.
-const USUAL_EVENTS: usize = 2;
+const TYPICAL_EVENTS: usize = 2;
 
 /// The size of an event in the index by time, in bytes; nodes are at least half full.
 const TIME_ENTRY: usize = 2 * size_of::<(Timestamp, Uuid)>();
@@ -145,7 +145,7 @@ impl Email {
             origin: draft.origin,
             progress: Locked::new(Progress {
                 last_event: (created_at, Event::Queued),
-                history: Vec::with_capacity(USUAL_EVENTS),
+                history: Vec::with_capacity(TYPICAL_EVENTS),
                 scheduled_at: draft.scheduled_at,
                 waiting: Some(draft),
                 captured: None,
@@ -161,7 +161,7 @@ impl Email {
     }
 
     /// Whether this event has happened, or is the last one.
-    pub fn had(&self, event: Event) -> bool {
+    pub fn has_event(&self, event: Event) -> bool {
         let progress = self.progress.lock();
         progress.last_event.1 == event || progress.history.iter().any(|(_, known)| *known == event)
     }
@@ -218,7 +218,7 @@ impl Email {
     }
 
     /// How often this event was recorded.
-    pub fn count(&self, event: Event) -> usize {
+    pub fn event_count(&self, event: Event) -> usize {
         self.progress.lock().history.iter().filter(|(_, known)| *known == event).count()
     }
 
@@ -297,7 +297,7 @@ impl Email {
     }
 
     /// Whether it waits to be sent.
-    pub fn waits(&self) -> bool {
+    pub fn is_waiting(&self) -> bool {
         self.progress.lock().waiting.is_some()
     }
 
@@ -306,7 +306,7 @@ impl Email {
         self.progress.lock().waiting.as_ref().map(|draft| draft.attachments.clone())
     }
 
-    pub fn captured(&self) -> Option<Uuid> {
+    pub fn captured_id(&self) -> Option<Uuid> {
         self.progress.lock().captured
     }
 
@@ -336,13 +336,13 @@ view! {
         message_id: email.message_id,
         to: email.to,
         from: email.from,
-        created_at: database(email.created_at),
+        created_at: to_database_format(email.created_at),
         subject: email.subject,
         bcc: email.bcc,
         cc: email.cc,
         reply_to: email.reply_to,
         last_event: email.last_event().as_str(),
-        scheduled_at: email.scheduled_at().map(database),
+        scheduled_at: email.scheduled_at().map(to_database_format),
     }
 }
 

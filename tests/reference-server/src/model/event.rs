@@ -8,9 +8,9 @@ use uuid::Uuid;
 
 use self::schema::Schema;
 use crate::store::table::{self, NoGroup};
-use crate::wire::paging::quoted;
+use crate::wire::paging::quote;
 use crate::wire::problem::Problem;
-use crate::wire::timestamp::database;
+use crate::wire::timestamp::to_database_format;
 use crate::wire::view::view;
 
 /// A prefix for the service's own events in automation definitions, which custom events can't use.
@@ -37,7 +37,7 @@ impl table::Record for Event {
     }
 
     fn conflict(&self, _: &Self) -> Problem {
-        Problem::validation(format!("`name` must be new; there is an event {} already.", quoted(&self.name)))
+        Problem::validation(format!("`name` must be new; there is an event {} already.", quote(&self.name)))
     }
 }
 
@@ -46,8 +46,8 @@ view! {
         id: event.id,
         name: event.name,
         schema: event.schema,
-        created_at: database(event.created_at),
-        updated_at: event.updated_at.map(database),
+        created_at: to_database_format(event.created_at),
+        updated_at: event.updated_at.map(to_database_format),
     }
 }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::store::table::{self, lower_case};
-use crate::wire::timestamp::iso;
+use crate::wire::timestamp::to_iso;
 use crate::wire::view::view;
 use crate::wire::words::words;
 
@@ -114,9 +114,9 @@ view! {
         email_address: counted.inbox.address,
         from_name: counted.inbox.from_name,
         unread: counted.unread,
-        last_received: counted.inbox.last_received.map(iso),
-        created_at: iso(counted.inbox.created_at),
-        updated_at: iso(counted.inbox.updated_at),
+        last_received: counted.inbox.last_received.map(to_iso),
+        created_at: to_iso(counted.inbox.created_at),
+        updated_at: to_iso(counted.inbox.updated_at),
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::store::size;
-use crate::wire::timestamp::database;
+use crate::wire::timestamp::to_database_format;
 use crate::wire::view::view;
 
 /// The maximum size of a recorded body, in bytes. Larger ones are shown as null.
@@ -43,7 +43,7 @@ impl Entry {
 }
 
 /// The recorded part of a body: nothing if it is empty or too large, and no secrets. Whether it is JSON is determined on access.
-pub fn recorded(path: &str, body: &Bytes) -> Option<Bytes> {
+pub fn recordable_body(path: &str, body: &Bytes) -> Option<Bytes> {
     if body.is_empty() || body.len() > MAX_BODY {
         return None;
     }
@@ -51,7 +51,7 @@ pub fn recorded(path: &str, body: &Bytes) -> Option<Bytes> {
         return Some(body.clone());
     }
     let mut value: Value = serde_json::from_slice(body).ok()?;
-    hide(&mut value);
+    redact(&mut value);
     serde_json::to_vec(&value).ok().map(Bytes::from)
 }
 
@@ -61,18 +61,18 @@ pub fn may_contain_secrets(path: &str) -> bool {
 }
 
 /// Removes the secrets from a body.
-pub fn hide(value: &mut Value) {
+pub fn redact(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
                 if SECRETS.contains(&name.as_str()) {
                     *value = "[hidden]".into();
                 } else {
-                    hide(value);
+                    redact(value);
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(hide),
+        Value::Array(items) => items.iter_mut().for_each(redact),
         _ => {}
     }
 }
@@ -80,7 +80,7 @@ pub fn hide(value: &mut Value) {
 view! {
     pub Item of entry: Entry {
         id: entry.id,
-        created_at: database(entry.created_at),
+        created_at: to_database_format(entry.created_at),
         endpoint: entry.endpoint,
         method: entry.method.as_str(),
         response_status: entry.response_status,

@@ -142,7 +142,7 @@ impl Mail {
 
     /// The recipients as given.
     pub fn to(&self) -> Vec<&str> {
-        self.left_of(&self.draft.to).collect()
+        self.accepted_recipients(&self.draft.to).collect()
     }
 
     pub fn cc(&self) -> Vec<&str> {
@@ -150,7 +150,7 @@ impl Mail {
     }
 
     pub fn each_cc(&self) -> impl Iterator<Item = &str> {
-        self.left_of(self.draft.cc.iter().flatten())
+        self.accepted_recipients(self.draft.cc.iter().flatten())
     }
 
     pub fn bcc(&self) -> Vec<&str> {
@@ -158,7 +158,7 @@ impl Mail {
     }
 
     pub fn each_bcc(&self) -> impl Iterator<Item = &str> {
-        self.left_of(self.draft.bcc.iter().flatten())
+        self.accepted_recipients(self.draft.bcc.iter().flatten())
     }
 
     /// The addresses for replies, from the field or else a header.
@@ -170,14 +170,14 @@ impl Mail {
 
     /// All recipients as given.
     pub fn recipients(&self) -> impl Iterator<Item = &str> {
-        self.left_of(self.draft.recipients())
+        self.accepted_recipients(self.draft.recipients())
     }
 
-    fn left_of<'a>(
+    fn accepted_recipients<'a>(
         &'a self,
         mailboxes: impl IntoIterator<Item = &'a Mailbox>,
     ) -> impl Iterator<Item = &'a str> {
-        let left = mailboxes.into_iter().filter(|one| !simulation::is_refused(one, self.enforced));
+        let left = mailboxes.into_iter().filter(|one| !simulation::is_rejected(one, self.enforced));
         left.map(|one| one.text.as_str())
     }
 
@@ -200,7 +200,7 @@ impl Mail {
     }
 
     pub fn attachments(&self) -> Vec<CapturedAttachment> {
-        self.draft.attachments.iter().map(CapturedAttachment::of).collect()
+        self.draft.attachments.iter().map(CapturedAttachment::new).collect()
     }
 
     /// Whether a searched part of its text satisfies the condition.
@@ -221,14 +221,14 @@ impl Mail {
     }
 
     /// Its one-time codes and links; `html` must be this mail's.
-    pub fn extracted(&self, html: Option<&str>) -> Extracted {
-        extract(self.subject(), html, self.draft.bodies.given_text().as_deref())
+    pub fn extract(&self, html: Option<&str>) -> Extracted {
+        extract(self.subject(), html, self.draft.bodies.explicit_text().as_deref())
     }
 
     /// Its preview in lists.
     pub fn preview(&self) -> Preview {
-        let (html, text) = (self.draft.bodies.html(), self.draft.bodies.given_text());
-        Preview::of(self.subject(), html.as_deref(), text.as_deref())
+        let (html, text) = (self.draft.bodies.html(), self.draft.bodies.explicit_text());
+        Preview::new(self.subject(), html.as_deref(), text.as_deref())
     }
 
     pub fn bodies(&self) -> MailBodies {
@@ -253,16 +253,16 @@ impl Mail {
     }
 
     /// The number of bytes, excluding the bodies and message ID shared with its email.
-    pub fn held(&self) -> usize {
+    pub fn owned_bytes(&self) -> usize {
         size_of::<Self>() + self.draft.size()
     }
 
     /// Converts to the public type.
-    pub fn shown(self: &Arc<Self>) -> CapturedMail {
+    pub fn to_captured(self: &Arc<Self>) -> CapturedMail {
         let owned = |list: Vec<&str>| list.into_iter().map(str::to_owned).collect();
         let (mime, html, text) = (Arc::clone(self), Arc::clone(self), Arc::clone(self));
         let extracted = Arc::clone(self);
-        let extracted = Lazy::new(move || extracted.extracted(extracted.html().as_deref()));
+        let extracted = Lazy::new(move || extracted.extract(extracted.html().as_deref()));
         let links = extracted.clone();
         CapturedMail {
             id: self.id.to_string(),
@@ -280,7 +280,7 @@ impl Mail {
             text: Lazy::new(move || text.text()),
             codes: Lazy::new(move || extracted.codes.clone()),
             links: Lazy::new(move || links.links.clone()),
-            held_bytes: self.held() + self.draft.bodies.size(),
+            held_bytes: self.owned_bytes() + self.draft.bodies.size(),
         }
     }
 }
@@ -312,7 +312,7 @@ impl CapturedMail {
 }
 
 impl CapturedAttachment {
-    fn of(attachment: &Attachment) -> Self {
+    fn new(attachment: &Attachment) -> Self {
         let size = match &attachment.content {
             Content::Bytes(bytes) => bytes.len(),
             Content::Hosted(_) => 0,

@@ -14,11 +14,11 @@ use mail_parser::{Address, ContentType, Message, MessagePart, MimeHeaders as _, 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::content::inline_images::Pictures;
+use crate::content::inline_images::InlineImages;
 use crate::mime::{self, NotParsed};
 use crate::model::relayed::RelayLog;
 use crate::store::mails::StoredMail;
-use crate::wire::timestamp::iso;
+use crate::wire::timestamp::to_iso;
 use crate::wire::view::view;
 use crate::wire::words::words;
 
@@ -110,17 +110,17 @@ impl Received {
     ) -> Result<Option<Self>, NotParsed> {
         let message = mime::parse(&raw)?;
         let Some(message) = message.filter(|message| !message.headers().is_empty()) else { return Ok(None) };
-        let attachments = all(&message, &mut next_id);
+        let attachments = collect_attachments(&message, &mut next_id);
         let sender = message.from().and_then(|from| from.iter().find_map(|one| one.address()));
         let received = Self {
             id,
             created_at,
             recipients,
             from: sender.unwrap_or_default().trim().to_owned(),
-            to: addresses(message.to()),
-            cc: addresses(message.cc()),
-            bcc: addresses(message.bcc()),
-            reply_to: addresses(message.reply_to()),
+            to: list_addresses(message.to()),
+            cc: list_addresses(message.cc()),
+            bcc: list_addresses(message.bcc()),
+            reply_to: list_addresses(message.reply_to()),
             subject: message.subject().unwrap_or_default().to_owned(),
             message_id: message.message_id().map_or_else(
                 // Required for every item (`docs/specification.md`), but optional in a message.
@@ -147,13 +147,13 @@ impl Received {
             return Cow::Borrowed(header);
         }
         let line = format!("From: {header}\r\n\r\n");
-        let decoded = mime::headers(line.as_bytes()).map(|message| addresses(message.from()).join(", "));
+        let decoded = mime::headers(line.as_bytes()).map(|message| list_addresses(message.from()).join(", "));
         decoded.map_or(Cow::Borrowed(header), Cow::Owned)
     }
 
     /// Extracts the content of an attachment.
     pub fn content(&self, attachment: &Attachment) -> Result<Bytes, NotParsed> {
-        content_of(&self.raw, attachment)
+        attachment_content(&self.raw, attachment)
     }
 }
 
@@ -173,7 +173,7 @@ impl StoredMail for Received {
 
 /// The attachments of a message, in order.
 pub fn attachments(raw: &[u8]) -> Result<Vec<Attachment>, NotParsed> {
-    Ok(mime::parse(raw)?.map(|message| all(&message, &mut Uuid::nil)).unwrap_or_default())
+    Ok(mime::parse(raw)?.map(|message| collect_attachments(&message, &mut Uuid::nil)).unwrap_or_default())
 }
 
 /// The attachments of a raw message with their content.
@@ -184,13 +184,13 @@ pub fn read_contents(raw: &[u8]) -> Result<Vec<(Attachment, Bytes)>, NotParsed> 
 /// The attachments of a message with their content.
 pub fn contents(message: &Message<'_>) -> Vec<(Attachment, Bytes)> {
     let parts = parts::files(message);
-    let files = all(message, &mut Uuid::nil).into_iter().zip(parts);
+    let files = collect_attachments(message, &mut Uuid::nil).into_iter().zip(parts);
     files.map(|(file, part)| (file, content(part, message).into_owned().into())).collect()
 }
 
 /// The inline images of a message by content ID; if several have the same ID, the first one counts. A message that can't be parsed has none.
-pub fn pictures(raw: &[u8]) -> Pictures {
-    let mut pictures = Pictures::new();
+pub fn inline_images(raw: &[u8]) -> InlineImages {
+    let mut pictures = InlineImages::new();
     for (file, bytes) in read_contents(raw).unwrap_or_default() {
         if let Some(id) = file.content_id {
             pictures.entry(id).or_insert((file.content_type, bytes));
@@ -199,13 +199,13 @@ pub fn pictures(raw: &[u8]) -> Pictures {
     pictures
 }
 
-fn all(message: &Message<'_>, id: &mut impl FnMut() -> Uuid) -> Vec<Attachment> {
+fn collect_attachments(message: &Message<'_>, id: &mut impl FnMut() -> Uuid) -> Vec<Attachment> {
     let files = (0..).zip(parts::files(message));
     files.map(|(place, part)| Attachment::read(id(), place, part, message)).collect()
 }
 
 /// Extracts the content of an attachment from this message.
-pub fn content_of(raw: &[u8], attachment: &Attachment) -> Result<Bytes, NotParsed> {
+pub fn attachment_content(raw: &[u8], attachment: &Attachment) -> Result<Bytes, NotParsed> {
     let message = mime::parse(raw)?;
     let bytes = message.as_ref().and_then(|message| {
         let part = parts::files(message).into_iter().nth(attachment.place as usize)?;
@@ -230,7 +230,7 @@ impl Attachment {
             .attachment_name()
             .map(str::trim)
             .filter(|name| !name.is_empty())
-            .map_or_else(|| unnamed(place, &content_type), str::to_owned);
+            .map_or_else(|| default_name(place, &content_type), str::to_owned);
         let size = content(part, message).len();
         Self { id, filename, content_type, content_id, inline, size, place }
     }
@@ -243,7 +243,7 @@ fn media_type(content_type: &ContentType<'_>) -> String {
 }
 
 /// `docs/specification.md` requires a name for every attachment, but messages don't.
-fn unnamed(place: u32, content_type: &str) -> String {
+fn default_name(place: u32, content_type: &str) -> String {
     let extension = match content_type {
         "message/rfc822" => Some("eml"),
         "text/plain" => Some("txt"),
@@ -264,17 +264,17 @@ fn unnamed(place: u32, content_type: &str) -> String {
 /// The decoded content of a file. The parser converts text to UTF-8; a file keeps its bytes, which may be in no character set at all.
 fn content<'a>(part: &'a MessagePart<'_>, message: &'a Message<'_>) -> std::borrow::Cow<'a, [u8]> {
     let text = matches!(part.body, PartType::Text(_) | PartType::Html(_));
-    let bytes = if text { mime::decoded(part, message) } else { None };
+    let bytes = if text { mime::decode_part(part, message) } else { None };
     bytes.unwrap_or_else(|| part.contents().into())
 }
 
-pub fn addresses(address: Option<&Address<'_>>) -> Vec<String> {
+pub fn list_addresses(address: Option<&Address<'_>>) -> Vec<String> {
     let all = address.into_iter().flat_map(Address::iter);
-    all.filter_map(|one| Some(mailbox(one.name().map(str::trim), one.address()?.trim()))).collect()
+    all.filter_map(|one| Some(format_mailbox(one.name().map(str::trim), one.address()?.trim()))).collect()
 }
 
 /// `email` or `Name <email>`, quoted so that the name can't be parsed as another address.
-pub fn mailbox(name: Option<&str>, address: &str) -> String {
+pub fn format_mailbox(name: Option<&str>, address: &str) -> String {
     let Some(name) = name.filter(|name| !name.is_empty()) else { return address.to_owned() };
     let name: String = name.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
     if name.chars().all(|char| char.is_alphanumeric() || " -_'!&*+/=?^`{|}~#$%".contains(char)) {
@@ -304,7 +304,7 @@ view! {
         id: email.id,
         to: email.to,
         from: email.from,
-        created_at: iso(email.created_at),
+        created_at: to_iso(email.created_at),
         subject: email.subject,
         bcc: email.bcc,
         cc: email.cc,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::store::table::{self, NoGroup};
-use crate::wire::timestamp::database;
+use crate::wire::timestamp::to_database_format;
 use crate::wire::view::view;
 
 /// A segment.
@@ -28,6 +28,6 @@ view! {
     pub Item of segment: Segment {
         id: segment.id,
         name: segment.name,
-        created_at: database(segment.created_at),
+        created_at: to_database_format(segment.created_at),
     }
 }

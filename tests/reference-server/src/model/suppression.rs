@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::store::table::{self, lower_case};
-use crate::wire::timestamp::database;
+use crate::wire::timestamp::to_database_format;
 use crate::wire::view::view;
 use crate::wire::words::words;
 
@@ -58,7 +58,7 @@ view! {
         email: suppression.email,
         origin: suppression.origin,
         source_id: suppression.source,
-        created_at: database(suppression.created_at),
+        created_at: to_database_format(suppression.created_at),
     }
 }
 

@@ -13,9 +13,9 @@ use crate::content::text::derive;
 use crate::model::email::recipients::texts;
 use crate::store::size;
 use crate::store::table::{self, NoGroup};
-use crate::wire::paging::quoted;
+use crate::wire::paging::quote;
 use crate::wire::problem::Problem;
-use crate::wire::timestamp::database;
+use crate::wire::timestamp::to_database_format;
 use crate::wire::view::view;
 
 /// A template.
@@ -47,7 +47,7 @@ impl table::Record for Template {
     fn conflict(&self, _: &Self) -> Problem {
         Problem::validation(format!(
             "`alias` must be a new one; there is a template with the alias {} already.",
-            quoted(self.alias.as_deref().unwrap_or_default())
+            quote(self.alias.as_deref().unwrap_or_default())
         ))
     }
 
@@ -70,9 +70,9 @@ view! {
         name: template.name,
         alias: template.alias,
         status: if template.published.is_some() { "published" } else { "draft" },
-        published_at: template.published_at.map(database),
-        created_at: database(template.created_at),
-        updated_at: database(template.updated_at),
+        published_at: template.published_at.map(to_database_format),
+        created_at: to_database_format(template.created_at),
+        updated_at: to_database_format(template.updated_at),
     }
 }
 
@@ -97,7 +97,7 @@ view! {
         key: variable.key,
         type: variable.r#type,
         fallback_value: variable.fallback_value,
-        created_at: database(variable.created_at),
-        updated_at: database(variable.created_at),
+        created_at: to_database_format(variable.created_at),
+        updated_at: to_database_format(variable.created_at),
     }
 }

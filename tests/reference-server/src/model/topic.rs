@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::model::contact::Subscription;
 use crate::store::table::{self, NoGroup};
-use crate::wire::timestamp::database;
+use crate::wire::timestamp::to_database_format;
 use crate::wire::view::view;
 use crate::wire::words::words;
 
@@ -47,7 +47,7 @@ view! {
         description: topic.description,
         default_subscription: topic.default_subscription,
         visibility: topic.visibility,
-        created_at: database(topic.created_at),
+        created_at: to_database_format(topic.created_at),
     }
 }
 

@@ -25,7 +25,7 @@ pub struct Period {
 
 /// The counted unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
+pub enum UsageKind {
     /// This number of recipients of accepted emails.
     Sent(u64),
     Received,
@@ -34,19 +34,19 @@ pub enum Counted {
 
 impl Usage {
     /// The counters at this time: a period that has ended is replaced by the current one.
-    pub(crate) fn at(mut self, now: Timestamp) -> Self {
+    pub(crate) fn roll_over(mut self, now: Timestamp) -> Self {
         let today = now.to_zoned(TimeZone::UTC).date();
         self.day.renew(now, || (today, today.tomorrow()));
         self.month.renew(now, || (today.first_of_month(), today.last_of_month().tomorrow()));
         self
     }
 
-    pub fn count(&mut self, counted: Counted) {
+    pub fn count(&mut self, counted: UsageKind) {
         for period in [&mut self.day, &mut self.month] {
             match counted {
-                Counted::Sent(recipients) => period.sent += recipients,
-                Counted::Received => period.received += 1,
-                Counted::AutomationRun => period.automation_runs += 1,
+                UsageKind::Sent(recipients) => period.sent += recipients,
+                UsageKind::Received => period.received += 1,
+                UsageKind::AutomationRun => period.automation_runs += 1,
             }
         }
     }
@@ -76,15 +76,15 @@ mod tests {
     use super::*;
 
     fn at(usage: &Usage, now: &str) -> (u64, u64) {
-        let usage = usage.clone().at(now.parse().unwrap());
+        let usage = usage.clone().roll_over(now.parse().unwrap());
         (usage.day.emails(), usage.month.emails())
     }
 
     #[test]
     fn counters_reset_at_the_end_of_the_day_and_of_the_month() {
-        let mut usage = Usage::default().at("2026-12-30T23:59:59Z".parse().unwrap());
-        usage.count(Counted::Sent(3));
-        usage.count(Counted::Received);
+        let mut usage = Usage::default().roll_over("2026-12-30T23:59:59Z".parse().unwrap());
+        usage.count(UsageKind::Sent(3));
+        usage.count(UsageKind::Received);
         assert_eq!(usage.day.resets_at, "2026-12-31T00:00:00Z".parse().unwrap());
         assert_eq!(usage.month.resets_at, "2027-01-01T00:00:00Z".parse().unwrap());
         assert_eq!(at(&usage, "2026-12-30T23:59:59.999Z"), (4, 4));

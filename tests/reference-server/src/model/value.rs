@@ -51,7 +51,7 @@ words! {
 }
 
 impl ValueType {
-    pub fn fits(self, value: &PropertyValue) -> bool {
+    pub fn matches(self, value: &PropertyValue) -> bool {
         self.as_str() == value.kind()
     }
 
@@ -71,7 +71,7 @@ impl ValueType {
             _ => None,
         };
         value
-            .filter(|value| self.fits(value))
+            .filter(|value| self.matches(value))
             .ok_or_else(|| field.reject(format_args!("must be of the {what}'s type, {}", self.as_str())))
     }
 }

@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use crate::clock::saturating_add;
 use crate::store::table;
-use crate::wire::switch::switch;
-use crate::wire::timestamp::database;
+use crate::wire::switch::enabled_or_disabled;
+use crate::wire::timestamp::to_database_format;
 use crate::wire::view::view;
 
 /// The subscribable event types. The specification names four and says that there are more; these are Resend's. Others
@@ -96,7 +96,7 @@ const MAX_REPLACED: usize = 10;
 
 impl Webhook {
     /// The secrets that sign at this time, newest first.
-    pub fn secrets_at(&self, now: Timestamp) -> Vec<&str> {
+    pub fn active_secrets(&self, now: Timestamp) -> Vec<&str> {
         let replaced = self.replaced.iter().filter(|(_, until)| now < *until);
         std::iter::once(&self.secret).chain(replaced.map(|(secret, _)| secret)).map(String::as_str).collect()
     }
@@ -114,8 +114,8 @@ view! {
     /// `docs/specification.md`, Webhook (list item).
     pub Item of webhook: Webhook {
         id: webhook.id,
-        created_at: database(webhook.created_at),
-        status: switch(webhook.enabled),
+        created_at: to_database_format(webhook.created_at),
+        status: enabled_or_disabled(webhook.enabled),
         endpoint: webhook.endpoint,
         events: webhook.events,
     }

@@ -10,11 +10,11 @@ use uuid::Uuid;
 use crate::clock::saturating_add;
 use crate::lock::Locked;
 use crate::store::budget::Budget;
-use crate::store::interned::{Interned, word};
+use crate::store::interned::{Interned, deserialize_interned};
 use crate::store::table::{self, Rows, Table};
 use crate::wire::paging::{Page, Window};
 use crate::wire::problem::Problem;
-use crate::wire::timestamp::iso;
+use crate::wire::timestamp::to_iso;
 use crate::wire::view::view;
 use crate::wire::words::words;
 
@@ -40,7 +40,7 @@ pub struct WebhookDelivery {
     pub id: Uuid,
     pub webhook: Uuid,
     /// The event type, such as `email.sent`.
-    #[serde(deserialize_with = "word")]
+    #[serde(deserialize_with = "deserialize_interned")]
     pub kind: Interned,
     pub created_at: Timestamp,
     /// The email that it belongs to.
@@ -100,7 +100,7 @@ impl Progress {
     }
 
     /// Ends the schedule.
-    fn end(&mut self, status: Status) {
+    fn finish(&mut self, status: Status) {
         self.status = status;
         self.next_attempt_at = None;
     }
@@ -108,7 +108,7 @@ impl Progress {
 
 impl Attempt {
     /// Any 2xx status counts.
-    pub fn succeeded(&self) -> bool {
+    pub fn is_success(&self) -> bool {
         (200..300).contains(&self.http_status_code)
     }
 }
@@ -167,7 +167,7 @@ impl WebhookDelivery {
             if progress.status != Status::Pending {
                 return false;
             }
-            progress.end(Status::Attempting);
+            progress.finish(Status::Attempting);
         }
         progress.running += 1;
         true
@@ -178,12 +178,12 @@ impl WebhookDelivery {
     pub fn finish(&self, attempt: Attempt, planned: bool, now: Timestamp) -> Option<Timestamp> {
         let mut progress = self.progress.lock();
         progress.running -= 1;
-        let succeeded = attempt.succeeded();
+        let succeeded = attempt.is_success();
         if progress.attempts.len() < MAX_ATTEMPTS {
             progress.attempts.push(attempt);
         }
         if succeeded {
-            progress.end(Status::Success);
+            progress.finish(Status::Success);
             return None;
         }
         if !planned || progress.status != Status::Attempting {
@@ -199,7 +199,7 @@ impl WebhookDelivery {
     pub fn give_up(&self) {
         let mut progress = self.progress.lock();
         if progress.status != Status::Success {
-            progress.end(Status::Failed);
+            progress.finish(Status::Failed);
         }
     }
 }
@@ -233,7 +233,7 @@ pub struct Deliveries {
 
 impl Deliveries {
     pub fn new(max: usize) -> Self {
-        Self { max: max.max(1), events: Table::new(max, &Arc::new(Budget::of(usize::MAX))) }
+        Self { max: max.max(1), events: Table::new(max, &Arc::new(Budget::new(usize::MAX))) }
     }
 
     /// Adds an event; returns the IDs of those that were evicted.
@@ -271,12 +271,12 @@ impl Deliveries {
     }
 
     /// The events of an email, oldest first.
-    pub fn of_email(&self, email: Uuid) -> Vec<Arc<WebhookDelivery>> {
+    pub fn for_email(&self, email: Uuid) -> Vec<Arc<WebhookDelivery>> {
         self.lock().members(&Group::Email(email)).cloned().collect()
     }
 
     /// Removes the events of a deleted webhook; returns their IDs.
-    pub fn forget(&self, webhook: Uuid) -> Vec<Uuid> {
+    pub fn remove_webhook(&self, webhook: Uuid) -> Vec<Uuid> {
         let mut events = self.lock();
         let gone: Vec<_> = events.members(&Group::Webhook(webhook)).map(|delivery| delivery.id).collect();
         for id in &gone {
@@ -302,7 +302,7 @@ view! {
     pub Item of delivery: WebhookDelivery {
         id: message_id(delivery.id),
         type: delivery.kind,
-        created_at: iso(delivery.created_at),
+        created_at: to_iso(delivery.created_at),
         status: delivery.progress().status().as_str(),
     }
 }
@@ -312,6 +312,6 @@ view! {
         id: attempt_id(attempt.id),
         http_status_code: attempt.http_status_code,
         response: attempt.response,
-        sent_at: iso(attempt.sent_at),
+        sent_at: to_iso(attempt.sent_at),
     }
 }

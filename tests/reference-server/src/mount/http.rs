@@ -29,11 +29,11 @@ use self::head_timer::HeadTimer;
 use self::live::StreamBody;
 use self::writing::Writing;
 use crate::reply::Reply;
-use crate::route::{Cost, Found};
-use crate::service::{Service, outbound, without_doubled_slashes};
+use crate::route::{Cost, RouteMatch};
+use crate::service::{Service, collapse_slashes, outbound};
 use crate::state::State;
 use crate::state::faults::Wire;
-use crate::state::in_flight::{Reserved, UNCOUNTED};
+use crate::state::in_flight::{Reservation, UNCOUNTED};
 use crate::wire::cancel::Cancellation;
 use crate::wire::problem::Problem;
 
@@ -59,12 +59,12 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
     if let Ok(address) = listener.local_addr() {
-        service.listens_at(&format!("http://{}", reachable(address)));
+        service.set_base_url(&format!("http://{}", reachable_address(address)));
         if !address.ip().is_loopback() {
-            service.state().http_clients.listens_beyond_loopback();
+            service.state().http_clients.restrict_to_public();
         }
         if address.ip().is_unspecified() {
-            service.state().links.listens_everywhere();
+            service.state().links.allow_any_ip();
         }
     }
     let mut stop = pin!(stop);
@@ -84,7 +84,7 @@ pub async fn serve(
                         }
                         Err(_) => {
                             tokio::spawn(async move {
-                                let _ = timeout(REJECT_TIMEOUT, reject(stream, service.refuse_connection())).await;
+                                let _ = timeout(REJECT_TIMEOUT, reject(stream, service.reject_connection())).await;
                             });
                         }
                     }
@@ -118,7 +118,7 @@ async fn do_due_work(service: Arc<Service>) {
 }
 
 /// The address for browsers on this machine: loopback, if the listener is on all addresses.
-fn reachable(address: SocketAddr) -> SocketAddr {
+fn reachable_address(address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => (Ipv4Addr::LOCALHOST, address.port()).into(),
         IpAddr::V6(ip) if ip.is_unspecified() => (Ipv6Addr::LOCALHOST, address.port()).into(),
@@ -168,7 +168,7 @@ async fn serve_connection(stream: TcpStream, shared: Connection) {
         .header_read_timeout(header_timeout)
         .serve_connection(
             TokioIo::new(stream),
-            service_fn(move |request| answer(Arc::clone(&shared), request)),
+            service_fn(move |request| handle_request(Arc::clone(&shared), request)),
         )
         .with_upgrades();
     let mut connection = pin!(connection);
@@ -183,14 +183,14 @@ async fn serve_connection(stream: TcpStream, shared: Connection) {
 /// The scripted loss of a connection, as an error for `hyper`.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection was cut on purpose")]
-struct Cut;
+struct ConnectionCut;
 
-async fn answer(
+async fn handle_request(
     connection: Arc<Connection>,
     mut request: Request<Incoming>,
-) -> Result<Response<Either<Cuttable, StreamBody>>, Cut> {
+) -> Result<Response<Either<CuttableBody, StreamBody>>, ConnectionCut> {
     let service = &connection.service;
-    without_doubled_slashes(request.uri_mut());
+    collapse_slashes(request.uri_mut());
     let (reply, upgrade) = match read(service, request).await? {
         Read::Complete(mut request, found, body) => {
             let wants_upgrade = request.headers().contains_key(header::UPGRADE);
@@ -199,25 +199,27 @@ async fn answer(
             drop(body);
             (reply, upgrade)
         }
-        Read::Rejected(head) => (unread(service.reply(head)), None),
-        Read::Refused(head, problem) => (unread(Reply::Now(service.refuse_unread(&head, problem))), None),
+        Read::Rejected(head) => (close_after(service.reply(head)), None),
+        Read::Refused(head, problem) => {
+            (close_after(Reply::Now(service.reject_unread(&head, problem))), None)
+        }
     };
     outbound::run_all(service);
     let state = service.state();
     let stopped = || connection.stopped.clone();
     match reply {
-        Reply::Now(response) => Ok(ending(state, response, Ending::Complete)),
+        Reply::Now(response) => Ok(with_ending(state, response, Ending::Complete)),
         Reply::Fault(_, Wire { stalled: true, .. }) => {
             // `hyper` drops this future when the client disconnects.
             let _ = stopped().wait_for(|stopped| *stopped).await;
-            Err(Cut)
+            Err(ConnectionCut)
         }
         Reply::Fault(response, wire) => {
             sleep(wire.delay).await;
             match wire.cut {
-                None => Ok(ending(state, response, Ending::Complete)),
-                Some(Some(bytes)) => Ok(ending(state, response, Ending::CutAfter(bytes))),
-                Some(None) => Err(Cut),
+                None => Ok(with_ending(state, response, Ending::Complete)),
+                Some(Some(bytes)) => Ok(with_ending(state, response, Ending::CutAfter(bytes))),
+                Some(None) => Err(ConnectionCut),
             }
         }
         Reply::Wait(response, task) => {
@@ -225,21 +227,21 @@ async fn answer(
             let found = tokio::select! {
                 biased;
                 found = task.run(Arc::clone(state)) => found,
-                _ = stopped.wait_for(|stopped| *stopped) => Problem::stopping().into_response(),
+                _ = stopped.wait_for(|stopped| *stopped) => Problem::shutting_down().into_response(),
             };
-            Ok(ending(state, replaced(response, found), Ending::Complete))
+            Ok(with_ending(state, replace_response(response, found), Ending::Complete))
         }
         Reply::Perform(response, task) => {
             let done = tokio::spawn(task.run(Arc::clone(state))).await;
             let done = done.unwrap_or_else(|error| Problem::application(error.to_string()).into_response());
-            Ok(ending(state, replaced(response, done), Ending::Complete))
+            Ok(with_ending(state, replace_response(response, done), Ending::Complete))
         }
         Reply::Stream(response, stream) => {
             Ok(response.map(|_| Either::Right(StreamBody(stream.start(Arc::clone(state), stopped())))))
         }
         Reply::Upgrade(response, protocol) => {
-            let Some(upgrade) = upgrade else { return Err(Cut) };
-            let response = ending(state, response, Ending::Complete);
+            let Some(upgrade) = upgrade else { return Err(ConnectionCut) };
+            let response = with_ending(state, response, Ending::Complete);
             let (state, stopped, connection) = (Arc::clone(state), stopped(), Arc::clone(&connection));
             tokio::spawn(async move {
                 protocol.serve(state, upgrade, stopped).await;
@@ -251,17 +253,17 @@ async fn answer(
 }
 
 /// A response to a request whose body isn't read.
-fn unread(mut reply: Reply) -> Reply {
+fn close_after(mut reply: Reply) -> Reply {
     reply.response_mut().headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     reply
 }
 
 /// A response whose body counts as memory in flight until it is written, or 503.
-fn ending(
+fn with_ending(
     state: &State,
     mut response: Response<Bytes>,
     ending: Ending,
-) -> Response<Either<Cuttable, StreamBody>> {
+) -> Response<Either<CuttableBody, StreamBody>> {
     let Some(held) = state.in_flight.try_reserve(response.body().len()) else {
         let (parts, body) = Problem::memory_in_use().into_response().into_parts();
         let headers = response.headers_mut();
@@ -271,16 +273,19 @@ fn ending(
         headers.insert(header::RETRY_AFTER, HeaderValue::from(1));
         headers.extend(parts.headers);
         *response.status_mut() = parts.status;
-        return response.map(|_| Either::Left(Cuttable { body, ending: Ending::Complete }));
+        return response.map(|_| Either::Left(CuttableBody { body, ending: Ending::Complete }));
     };
     // `hyper` still has the bytes when the body has ended.
     response.map(|body| {
-        Either::Left(Cuttable { body: if body.len() > UNCOUNTED { held.over(body) } else { body }, ending })
+        Either::Left(CuttableBody {
+            body: if body.len() > UNCOUNTED { held.guard_bytes(body) } else { body },
+            ending,
+        })
     })
 }
 
 /// Combines the status and body of a later response with the headers of the original one.
-fn replaced(mut response: Response<Bytes>, later: Response<Bytes>) -> Response<Bytes> {
+fn replace_response(mut response: Response<Bytes>, later: Response<Bytes>) -> Response<Bytes> {
     *response.status_mut() = later.status();
     *response.body_mut() = later.into_body();
     response
@@ -289,21 +294,21 @@ fn replaced(mut response: Response<Bytes>, later: Response<Bytes>) -> Response<B
 /// The result of reading a request.
 enum Read {
     /// With its route, and the memory that the body and its processing take.
-    Complete(Request<Bytes>, Found, Reserved),
+    Complete(Request<Bytes>, RouteMatch, Reservation),
     /// Only the head, which is enough to reject the request.
     Rejected(Request<Bytes>),
     /// Only the head: the body exceeds the limit or the memory, or timed out.
     Refused(Request<Bytes>, Problem),
 }
 
-async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Cut> {
+async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, ConnectionCut> {
     let (settings, in_flight) = (service.settings(), &service.state().in_flight);
     let (mut parts, body) = request.into_parts();
     let refused = |parts, problem| Ok(Read::Refused(Request::from_parts(parts, Bytes::new()), problem));
     let found = service.find(&parts.method, parts.uri.path());
     let limit = found.route.as_ref().map_or(settings.body_limit, |route| route.body_limit(settings));
     let announced = body.size_hint().exact().map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-    let mut reserved = Reserved::default();
+    let mut reserved = Reservation::default();
     if announced == Some(0) {
         return Ok(Read::Complete(Request::from_parts(parts, Bytes::new()), found, reserved));
     }
@@ -349,7 +354,7 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Cut
                 return refused(parts, Problem::too_large(limit));
             }
             // The client disconnected.
-            Some(Err(_)) => return Err(Cut),
+            Some(Err(_)) => return Err(ConnectionCut),
         }
     }
     if body.len() >= LARGE {
@@ -359,7 +364,7 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Cut
     Ok(Read::Complete(Request::from_parts(parts, body.into()), found, reserved))
 }
 
-async fn handle(service: &Arc<Service>, mut request: Request<Bytes>, found: Found) -> Reply {
+async fn handle(service: &Arc<Service>, mut request: Request<Bytes>, found: RouteMatch) -> Reply {
     let is_quick = found.route.as_ref().map_or(true, |route| route.cost == Cost::Quick);
     // `try_reply` returns `None` for a request that would wait for the disk or for a slow request; it must not delay others.
     if is_quick
@@ -375,13 +380,13 @@ async fn handle(service: &Arc<Service>, mut request: Request<Bytes>, found: Foun
     let cancellation = Cancellation::default();
     let _gone = cancellation.on_drop();
     request.extensions_mut().insert(cancellation);
-    tokio::task::spawn_blocking(move || service.reply_found(&request, &found))
+    tokio::task::spawn_blocking(move || service.reply_to_match(&request, &found))
         .await
         .unwrap_or_else(|error| Reply::Now(Problem::application(error.to_string()).into_response()))
 }
 
 /// A body that may end with a dropped connection.
-struct Cuttable {
+struct CuttableBody {
     body: Bytes,
     ending: Ending,
 }
@@ -396,14 +401,14 @@ enum Ending {
     CutNow,
 }
 
-impl Body for Cuttable {
+impl Body for CuttableBody {
     type Data = Bytes;
-    type Error = Cut;
+    type Error = ConnectionCut;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, ConnectionCut>>> {
         match self.ending {
             Ending::Complete => {
                 let body = std::mem::take(&mut self.body);
@@ -419,7 +424,7 @@ impl Body for Cuttable {
                 context.waker().wake_by_ref();
                 Poll::Pending
             }
-            Ending::CutNow => Poll::Ready(Some(Err(Cut))),
+            Ending::CutNow => Poll::Ready(Some(Err(ConnectionCut))),
         }
     }
 
@@ -433,7 +438,7 @@ impl Body for Cuttable {
     }
 }
 
-impl From<Infallible> for Cut {
+impl From<Infallible> for ConnectionCut {
     fn from(never: Infallible) -> Self {
         match never {}
     }

@@ -8,12 +8,12 @@ use http::{HeaderValue, Request as HttpRequest, Response, StatusCode, header};
 use url::Url;
 
 use crate::model::oauth::clients::{OAuthClient, can_be_redirect, is_on_this_machine};
-use crate::model::oauth::grant::{Request, later};
+use crate::model::oauth::grant::{Request, add_duration};
 use crate::model::oauth::{CODE, SCOPES};
 use crate::oauth::form::Parameters;
-use crate::oauth::token::words;
+use crate::oauth::token::parse_scopes;
 use crate::state::State;
-use crate::wire::refusal::Refusal;
+use crate::wire::refusal::OAuthRejection;
 
 pub const PATH: &str = "/oauth/authorize";
 /// The maximum length of `state` in characters (`docs/specification.md`, Limits).
@@ -23,14 +23,14 @@ const CHALLENGE_LENGTH: usize = 43;
 
 /// Redirects to the consent page, or responds with an error.
 pub fn begin(state: &State, request: &HttpRequest<Bytes>) -> Response<Bytes> {
-    let parameters = Parameters::of_query(request);
+    let parameters = Parameters::from_query(request);
     let (client, redirect) = match client_and_redirect(state, &parameters) {
         Ok(checked) => checked,
         Err(refusal) => return refusal.into_response(),
     };
     let asked = authorization_request(&parameters, &client, &redirect).and_then(|asked| store(state, asked));
     match asked {
-        Ok(name) => found(&format!("{}/_/consent/{name}", state.links.issuer(request))),
+        Ok(name) => redirect_response(&format!("{}/_/consent/{name}", state.links.issuer(request))),
         // Before consent, this must not redirect to a dynamic client's address (RFC 9700, section 4.11).
         Err(refusal) if client.is_dynamic && !is_on_this_machine(&redirect) => refusal.into_response(),
         Err(refusal) => redirect_to_client(
@@ -50,7 +50,7 @@ pub fn redirect_to_client(
     issuer: &str,
 ) -> Response<Bytes> {
     let Ok(mut url) = Url::parse(redirect) else {
-        return Refusal::server_error("The redirect URI is not a valid URI.").into_response();
+        return OAuthRejection::server_error("The redirect URI is not a valid URI.").into_response();
     };
     {
         let mut query = url.query_pairs_mut();
@@ -60,11 +60,11 @@ pub fn redirect_to_client(
         }
         query.append_pair("iss", issuer);
     }
-    found(url.as_str())
+    redirect_response(url.as_str())
 }
 
 /// A 302 redirect that sends no referrer and isn't stored.
-fn found(location: &str) -> Response<Bytes> {
+fn redirect_response(location: &str) -> Response<Bytes> {
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = StatusCode::FOUND;
     let headers = response.headers_mut();
@@ -80,14 +80,20 @@ fn client_state(parameters: &Parameters) -> Option<&str> {
     parameters.get("state")
 }
 
-fn client_and_redirect(state: &State, parameters: &Parameters) -> Result<(OAuthClient, String), Refusal> {
-    let client_id = parameters.need("client_id")?;
-    let client =
-        state.oauth.client(client_id).ok_or_else(|| Refusal::invalid_client(StatusCode::BAD_REQUEST))?;
-    let redirect = parameters.need("redirect_uri")?;
-    can_be_redirect(redirect).map_err(|rule| Refusal::invalid_request(format!("`redirect_uri` {rule}.")))?;
-    if !client.takes(redirect) {
-        return Err(Refusal::invalid_request("`redirect_uri` is not registered for the client."));
+fn client_and_redirect(
+    state: &State,
+    parameters: &Parameters,
+) -> Result<(OAuthClient, String), OAuthRejection> {
+    let client_id = parameters.require("client_id")?;
+    let client = state
+        .oauth
+        .client(client_id)
+        .ok_or_else(|| OAuthRejection::invalid_client(StatusCode::BAD_REQUEST))?;
+    let redirect = parameters.require("redirect_uri")?;
+    can_be_redirect(redirect)
+        .map_err(|rule| OAuthRejection::invalid_request(format!("`redirect_uri` {rule}.")))?;
+    if !client.accepts_redirect_uri(redirect) {
+        return Err(OAuthRejection::invalid_request("`redirect_uri` is not registered for the client."));
     }
     Ok((client, redirect.to_owned()))
 }
@@ -96,35 +102,37 @@ fn authorization_request(
     parameters: &Parameters,
     client: &OAuthClient,
     redirect: &str,
-) -> Result<Request, Refusal> {
-    parameters.all_clear()?;
+) -> Result<Request, OAuthRejection> {
+    parameters.validate()?;
     if parameters.get("response_type") != Some("code") {
-        return Err(Refusal::invalid_request("`response_type` must be `code`."));
+        return Err(OAuthRejection::invalid_request("`response_type` must be `code`."));
     }
     if parameters.get("code_challenge_method") != Some("S256") {
-        return Err(Refusal::invalid_request("`code_challenge_method` must be `S256`."));
+        return Err(OAuthRejection::invalid_request("`code_challenge_method` must be `S256`."));
     }
-    let challenge = parameters.need("code_challenge")?;
+    let challenge = parameters.require("code_challenge")?;
     let fits = challenge.len() == CHALLENGE_LENGTH
         && challenge.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
     if !fits {
-        return Err(Refusal::invalid_request(
+        return Err(OAuthRejection::invalid_request(
             "`code_challenge` must be 43 characters of Base64url, without padding.",
         ));
     }
     let state = client_state(parameters);
     if state.is_some_and(|state| state.chars().count() > MAX_STATE) {
-        return Err(Refusal::invalid_request(format!("`state` must have at most {MAX_STATE} characters.")));
+        return Err(OAuthRejection::invalid_request(format!(
+            "`state` must have at most {MAX_STATE} characters."
+        )));
     }
-    if !client.may("authorization_code") {
-        return Err(Refusal::unauthorized_client(
+    if !client.allows_grant_type("authorization_code") {
+        return Err(OAuthRejection::unauthorized_client(
             "The client is not registered for the grant `authorization_code`.",
         ));
     }
     Ok(Request {
         client_id: client.client_id.clone(),
         redirect_uri: redirect.to_owned(),
-        scopes: scopes(parameters.given("scope"), client)?,
+        scopes: requested_scopes(parameters.get_raw("scope"), client)?,
         state: state.map(str::to_owned),
         challenge: challenge.to_owned(),
         token: String::new(),
@@ -133,34 +141,36 @@ fn authorization_request(
 }
 
 /// The requested scopes. By default, all scopes of the client; an empty parameter is an error.
-fn scopes(given: Option<&str>, client: &OAuthClient) -> Result<Vec<String>, Refusal> {
-    let asked = given.map_or_else(|| Ok(client.scopes_allowed.clone()), words)?;
+fn requested_scopes(given: Option<&str>, client: &OAuthClient) -> Result<Vec<String>, OAuthRejection> {
+    let asked = given.map_or_else(|| Ok(client.scopes_allowed.clone()), parse_scopes)?;
     if asked.is_empty() {
-        return Err(Refusal::invalid_scope("No scope was requested."));
+        return Err(OAuthRejection::invalid_scope("No scope was requested."));
     }
     for scope in &asked {
         if !SCOPES.contains(&scope.as_str()) {
-            return Err(Refusal::invalid_scope(format!(
+            return Err(OAuthRejection::invalid_scope(format!(
                 "There is no scope {}.",
-                crate::wire::paging::quoted(scope)
+                crate::wire::paging::quote(scope)
             )));
         }
         if !client.scopes_allowed.contains(scope) {
-            return Err(Refusal::invalid_scope(format!("The client may not request the scope `{scope}`.")));
+            return Err(OAuthRejection::invalid_scope(format!(
+                "The client may not request the scope `{scope}`."
+            )));
         }
     }
     Ok(asked)
 }
 
-fn store(state: &State, mut request: Request) -> Result<String, Refusal> {
+fn store(state: &State, mut request: Request) -> Result<String, OAuthRejection> {
     let now = state.clock.now();
-    request.until = later(now, CODE);
+    request.until = add_duration(now, CODE);
     request.token = state.next_secret().simple().to_string();
     let name = state.next_secret().simple().to_string();
     if state.oauth.insert_request(&name, request, now) {
         return Ok(name);
     }
-    Err(Refusal::server_error(
+    Err(OAuthRejection::server_error(
         "The request could not be stored: the sandbox's --max-memory for OAuth state is used up, or too many requests are pending.",
     ))
 }

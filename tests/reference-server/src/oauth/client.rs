@@ -6,29 +6,31 @@ use bytes::Bytes;
 use http::{Request, StatusCode, header};
 
 use crate::model::oauth::clients::OAuthClient;
-use crate::oauth::form::{Parameters, decoded};
+use crate::oauth::form::{Parameters, decode_form};
 use crate::state::State;
-use crate::wire::refusal::Refusal;
+use crate::wire::refusal::OAuthRejection;
 
 /// The enabled client named in HTTP Basic authentication or in the body. A confidential client has to send its secret by the method that it
 /// registered; a public client has none, and its password in HTTP Basic authentication is ignored.
-pub fn authenticated(
+pub fn authenticate(
     state: &State,
     request: &Request<Bytes>,
     parameters: &Parameters,
-) -> Result<OAuthClient, Refusal> {
+) -> Result<OAuthClient, OAuthRejection> {
     let basic = basic(request)?;
     let client_id = match (&basic, parameters.get("client_id")) {
         (Some((id, _)), Some(other)) if id != other => {
-            return Err(Refusal::invalid_request(
+            return Err(OAuthRejection::invalid_request(
                 "`client_id` differs from the user name in `authorization`.",
             ));
         }
         (Some((id, _)), _) => id,
-        (None, _) => parameters.need("client_id")?,
+        (None, _) => parameters.require("client_id")?,
     };
-    let rejected =
-        || Refusal { asks_basic: basic.is_some(), ..Refusal::invalid_client(StatusCode::UNAUTHORIZED) };
+    let rejected = || OAuthRejection {
+        asks_basic: basic.is_some(),
+        ..OAuthRejection::invalid_client(StatusCode::UNAUTHORIZED)
+    };
     let client = state.oauth.client(client_id).ok_or_else(rejected)?;
     let Some(secret) = &client.secret else { return Ok(client) };
     let given = match &basic {
@@ -36,11 +38,11 @@ pub fn authenticated(
         None if secret.method == "client_secret_post" => parameters.get("client_secret"),
         _ => None,
     };
-    if given.is_some_and(|given| secret.is(given)) { Ok(client) } else { Err(rejected()) }
+    if given.is_some_and(|given| secret.matches(given)) { Ok(client) } else { Err(rejected()) }
 }
 
 /// The user name and password of HTTP Basic authentication, each form-encoded inside (RFC 6749, section 2.3.1).
-fn basic(request: &Request<Bytes>) -> Result<Option<(String, String)>, Refusal> {
+fn basic(request: &Request<Bytes>) -> Result<Option<(String, String)>, OAuthRejection> {
     let Some(value) = request.headers().get(header::AUTHORIZATION) else { return Ok(None) };
     let Some((scheme, encoded)) = value.to_str().ok().and_then(|value| value.split_once(' ')) else {
         return Ok(None);
@@ -48,13 +50,17 @@ fn basic(request: &Request<Bytes>) -> Result<Option<(String, String)>, Refusal> 
     if !scheme.eq_ignore_ascii_case("basic") {
         return Ok(None);
     }
-    let unreadable = || Refusal {
+    let unreadable = || OAuthRejection {
         asks_basic: true,
-        ..Refusal::new(StatusCode::UNAUTHORIZED, "invalid_client", "The header `authorization` is malformed.")
+        ..OAuthRejection::new(
+            StatusCode::UNAUTHORIZED,
+            "invalid_client",
+            "The header `authorization` is malformed.",
+        )
     };
     let plain = STANDARD.decode(encoded.trim()).map_err(|_| unreadable())?;
     let colon = plain.iter().position(|byte| *byte == b':').ok_or_else(unreadable)?;
-    let id = decoded(&plain[..colon]).filter(|id| !id.is_empty()).ok_or_else(unreadable)?;
-    let password = decoded(&plain[colon + 1..]).ok_or_else(unreadable)?;
+    let id = decode_form(&plain[..colon]).filter(|id| !id.is_empty()).ok_or_else(unreadable)?;
+    let password = decode_form(&plain[colon + 1..]).ok_or_else(unreadable)?;
     Ok(Some((id, password)))
 }

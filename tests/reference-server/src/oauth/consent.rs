@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Request as HttpRequest, Response, StatusCode, header};
 use subtle::ConstantTimeEq as _;
 
-use self::page::{ConsentPage, forged, gone};
+use self::page::{ConsentPage, expired_response, invalid_form_response};
 use crate::model::credential::Permission;
 use crate::model::oauth::CODE_PREFIX;
 use crate::model::oauth::clients::OAuthClient;
@@ -24,17 +24,17 @@ use crate::state::keys::{self, DEFAULT_KEY};
 const COOKIE: &str = "sandbox_consent";
 
 /// Shows the page, or applies the decision.
-pub fn answer(state: &State, request: &HttpRequest<Bytes>, name: &str) -> Response<Bytes> {
+pub fn handle(state: &State, request: &HttpRequest<Bytes>, name: &str) -> Response<Bytes> {
     let now = state.clock.now();
     let waiting = state.oauth.request(name, now);
     let client = waiting.as_ref().and_then(|waiting| state.oauth.client(&waiting.client_id));
     let (Some(waiting), Some(client)) = (waiting, client) else {
-        return gone();
+        return expired_response();
     };
     if request.method() == Method::POST {
         decide(state, request, &waiting, &client, name)
     } else {
-        ask(state, &waiting, &client, name, DEFAULT_KEY, None)
+        render_page(state, &waiting, &client, name, DEFAULT_KEY, None)
     }
 }
 
@@ -45,19 +45,19 @@ fn decide(
     client: &OAuthClient,
     name: &str,
 ) -> Response<Bytes> {
-    let Ok(form) = Parameters::of_body(request) else { return forged() };
+    let Ok(form) = Parameters::from_body(request) else { return invalid_form_response() };
     let proves = |token: &str| bool::from(token.as_bytes().ct_eq(waiting.token.as_bytes()));
     if !form.get("token").is_some_and(proves) || !cookie(request).is_some_and(|token| proves(&token)) {
-        return forged();
+        return invalid_form_response();
     }
     let issuer = state.links.issuer(request);
     let back = |answer: &[(&str, &str)]| {
-        after_form(redirect_to_client(&waiting.redirect_uri, answer, waiting.state.as_deref(), &issuer))
+        see_other(redirect_to_client(&waiting.redirect_uri, answer, waiting.state.as_deref(), &issuer))
     };
     match form.get("decision") {
         Some("allow") => {
             let key = form.get("account").unwrap_or_default().trim();
-            let tenant = match keys::credential(key, &state.tenants.api_key_index) {
+            let tenant = match keys::find_credential(key, &state.tenants.api_key_index) {
                 Some(whole) if whole.permission == Permission::FullAccess => whole.tenant.into_owned(),
                 found => {
                     let rule = match found {
@@ -66,10 +66,10 @@ fn decide(
                         }
                         None => "Enter an API key of the sandbox as the account: it starts with sb_ or re_.",
                     };
-                    return ask(state, waiting, client, name, key, Some(rule));
+                    return render_page(state, waiting, client, name, key, Some(rule));
                 }
             };
-            let Some(decided) = state.oauth.take_request(name) else { return gone() };
+            let Some(decided) = state.oauth.take_request(name) else { return expired_response() };
             let code = format!("{CODE_PREFIX}{}", state.next_secret().simple());
             if !state.oauth.insert_code(&code, decided, tenant, &state.clock) {
                 let answer = [
@@ -82,12 +82,12 @@ fn decide(
         }
         Some("deny") => {
             if state.oauth.take_request(name).is_none() {
-                return gone();
+                return expired_response();
             }
             let answer = [("error", "access_denied"), ("error_description", "The user denied the request.")];
             back(&answer)
         }
-        _ => ask(
+        _ => render_page(
             state,
             waiting,
             client,
@@ -99,7 +99,7 @@ fn decide(
 }
 
 /// A redirect after a form: 303, so that no browser repeats the form.
-fn after_form(mut response: Response<Bytes>) -> Response<Bytes> {
+fn see_other(mut response: Response<Bytes>) -> Response<Bytes> {
     if response.status() == StatusCode::FOUND {
         *response.status_mut() = StatusCode::SEE_OTHER;
     }
@@ -114,7 +114,7 @@ fn cookie(request: &HttpRequest<Bytes>) -> Option<String> {
         .find_map(|(name, value)| (name == COOKIE).then(|| value.to_owned()))
 }
 
-fn ask(
+fn render_page(
     state: &State,
     waiting: &Request,
     client: &OAuthClient,

@@ -7,7 +7,7 @@ use http::{Request, header};
 use percent_encoding::percent_decode;
 use serde_json::Value;
 
-use crate::wire::refusal::Refusal;
+use crate::wire::refusal::OAuthRejection;
 
 /// The maximum size of a body in bytes, and number of parameters. These requests need no credential, and no real client comes near the
 /// limits.
@@ -16,9 +16,9 @@ pub(super) const MAX_BODY: usize = 64 << 10;
 const MAX_PARAMETERS: usize = 64;
 
 /// Rejects a body that is too large.
-pub(super) fn check_size(body: &[u8]) -> Result<(), Refusal> {
+pub(super) fn check_size(body: &[u8]) -> Result<(), OAuthRejection> {
     if body.len() > MAX_BODY {
-        return Err(Refusal::invalid_request(format!(
+        return Err(OAuthRejection::invalid_request(format!(
             "The body must have at most {MAX_BODY} bytes; found {}.",
             body.len()
         )));
@@ -38,23 +38,23 @@ pub struct Parameters {
 
 impl Parameters {
     /// Parses the body: JSON if its content type says so, else a form. Every parameter must be valid.
-    pub fn of_body(request: &Request<Bytes>) -> Result<Self, Refusal> {
+    pub fn from_body(request: &Request<Bytes>) -> Result<Self, OAuthRejection> {
         check_size(request.body())?;
         let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         if kind.is_some_and(|kind| kind.to_ascii_lowercase().starts_with("application/json")) {
-            return Self::of_json(request.body());
+            return Self::from_json(request.body());
         }
-        let parameters = Self::of_pairs(request.body());
-        parameters.all_clear()?;
+        let parameters = Self::from_form(request.body());
+        parameters.validate()?;
         Ok(parameters)
     }
 
     /// Parses a query. Some parameters may be invalid, as long as the client and redirect URI are valid.
-    pub fn of_query(request: &Request<Bytes>) -> Self {
-        Self::of_pairs(request.uri().query().unwrap_or_default().as_bytes())
+    pub fn from_query(request: &Request<Bytes>) -> Self {
+        Self::from_form(request.uri().query().unwrap_or_default().as_bytes())
     }
 
-    fn of_pairs(bytes: &[u8]) -> Self {
+    fn from_form(bytes: &[u8]) -> Self {
         let mut read = Self::default();
         for pair in bytes.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty()) {
             read.count += 1;
@@ -63,8 +63,8 @@ impl Parameters {
             }
             let at = pair.iter().position(|byte| *byte == b'=').unwrap_or(pair.len());
             let name =
-                decoded(&pair[..at]).unwrap_or_else(|| String::from_utf8_lossy(&pair[..at]).into_owned());
-            let value = decoded(pair.get(at + 1..).unwrap_or_default());
+                decode_form(&pair[..at]).unwrap_or_else(|| String::from_utf8_lossy(&pair[..at]).into_owned());
+            let value = decode_form(pair.get(at + 1..).unwrap_or_default());
             if read.found.contains_key(&name) || read.unclear.contains_key(&name) {
                 read.found.remove(&name);
                 read.unclear.insert(name, "occurs twice in the request");
@@ -79,60 +79,60 @@ impl Parameters {
     }
 
     /// Rejects invalid parameters.
-    pub fn all_clear(&self) -> Result<(), Refusal> {
+    pub fn validate(&self) -> Result<(), OAuthRejection> {
         if self.count > MAX_PARAMETERS {
-            return Err(Refusal::invalid_request(format!(
+            return Err(OAuthRejection::invalid_request(format!(
                 "The request must have at most {MAX_PARAMETERS} parameters; found {}.",
                 self.count
             )));
         }
-        self.unclear.iter().next().map_or(Ok(()), |(name, why)| Err(unclear(name, why)))
+        self.unclear.iter().next().map_or(Ok(()), |(name, why)| Err(invalid_parameter(name, why)))
     }
 
-    fn of_json(bytes: &[u8]) -> Result<Self, Refusal> {
+    fn from_json(bytes: &[u8]) -> Result<Self, OAuthRejection> {
         let value: Value = serde_json::from_slice(bytes)
-            .map_err(|error| Refusal::invalid_request(format!("The body is not JSON: {error}.")))?;
+            .map_err(|error| OAuthRejection::invalid_request(format!("The body is not JSON: {error}.")))?;
         let Value::Object(fields) = value else {
-            return Err(Refusal::invalid_request("The body must be a JSON object."));
+            return Err(OAuthRejection::invalid_request("The body must be a JSON object."));
         };
         let (mut found, count) = (HashMap::new(), fields.len());
         for (name, value) in fields {
             match value {
                 Value::String(text) => drop(found.insert(name, text)),
                 Value::Null => {}
-                _ => return Err(Refusal::invalid_request(format!("`{name}` must be a string."))),
+                _ => return Err(OAuthRejection::invalid_request(format!("`{name}` must be a string."))),
             }
         }
         let parameters = Self { found, unclear: BTreeMap::new(), count };
-        parameters.all_clear()?;
+        parameters.validate()?;
         Ok(parameters)
     }
 
     /// A parameter, if it has a value.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.given(name).filter(|value| !value.is_empty())
+        self.get_raw(name).filter(|value| !value.is_empty())
     }
 
     /// A parameter as given, possibly empty.
-    pub fn given(&self, name: &str) -> Option<&str> {
+    pub fn get_raw(&self, name: &str) -> Option<&str> {
         self.found.get(name).map(String::as_str)
     }
 
     /// A required parameter.
-    pub fn need(&self, name: &str) -> Result<&str, Refusal> {
+    pub fn require(&self, name: &str) -> Result<&str, OAuthRejection> {
         if let Some(why) = self.unclear.get(name) {
-            return Err(unclear(name, why));
+            return Err(invalid_parameter(name, why));
         }
-        self.get(name).ok_or_else(|| Refusal::invalid_request(format!("`{name}` is missing.")))
+        self.get(name).ok_or_else(|| OAuthRejection::invalid_request(format!("`{name}` is missing.")))
     }
 }
 
-fn unclear(name: &str, why: &str) -> Refusal {
-    Refusal::invalid_request(format!("`{name}` {why}."))
+fn invalid_parameter(name: &str, why: &str) -> OAuthRejection {
+    OAuthRejection::invalid_request(format!("`{name}` {why}."))
 }
 
 /// Decodes a form-encoded name or value; `None` if it isn't UTF-8.
-pub(super) fn decoded(text: &[u8]) -> Option<String> {
+pub(super) fn decode_form(text: &[u8]) -> Option<String> {
     let spaced: Vec<u8> = text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
     percent_decode(&spaced).decode_utf8().ok().map(std::borrow::Cow::into_owned)
 }

@@ -8,24 +8,24 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::model::oauth::grant;
-use crate::wire::answers::Answer;
+use crate::wire::answers::HandlerResult;
 use crate::wire::paging::{Mode, list};
 use crate::wire::problem::{self, Problem};
-use crate::wire::timestamp::iso;
+use crate::wire::timestamp::to_iso;
 
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     let window = context.window(Mode::B)?;
     let page = context.state.oauth.page(&window, &context.tenant.name)?;
     Ok(list(&page.show(grant::Item)))
 }
 
-pub fn revoke(context: &Context<'_>) -> Answer {
+pub fn revoke(context: &Context<'_>) -> HandlerResult {
     let id = context.id("an OAuth grant")?;
     let (at, why) = context
         .state
         .oauth
         .revoke(id, &context.tenant.name, context.now())
         .ok_or_else(|| Problem::not_found("OAuth grant not found."))?;
-    let answer = json!({"object": "oauth_grant", "id": id, "revoked_at": iso(at), "revoked_reason": why});
+    let answer = json!({"object": "oauth_grant", "id": id, "revoked_at": to_iso(at), "revoked_reason": why});
     Ok(problem::json(StatusCode::OK, &answer))
 }

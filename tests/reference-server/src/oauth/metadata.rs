@@ -15,7 +15,7 @@ pub const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 pub fn server(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     let issuer = state.links.issuer(request);
     let at = |path: &str| format!("{issuer}{path}");
-    public(&json!({
+    public_response(&json!({
         "issuer": issuer,
         "authorization_endpoint": at("/oauth/authorize"),
         "token_endpoint": at("/oauth/token"),
@@ -35,7 +35,7 @@ pub fn server(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
 
 pub fn resource(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     let issuer = state.links.issuer(request);
-    public(&json!({
+    public_response(&json!({
         "resource": issuer,
         "authorization_servers": [issuer],
         "bearer_methods_supported": ["header"],
@@ -45,10 +45,10 @@ pub fn resource(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
 
 /// `GET /.well-known/jwks.json`.
 pub fn keys(state: &State, _: &Request<Bytes>) -> Response<Bytes> {
-    public(&json!({ "keys": [state.oauth.key().public()] }))
+    public_response(&json!({ "keys": [state.oauth.key().public()] }))
 }
 
-fn public(document: &Value) -> Response<Bytes> {
+fn public_response(document: &Value) -> Response<Bytes> {
     let mut response = problem::json(StatusCode::OK, document);
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
     response

@@ -10,10 +10,10 @@ use url::Url;
 use crate::model::oauth::SCOPES;
 use crate::model::oauth::clients::{AUTHENTICATION, ClientSecret, OAuthClient, can_be_redirect};
 use crate::oauth::form::check_size;
-use crate::oauth::token::words;
+use crate::oauth::token::parse_scopes;
 use crate::state::State;
 use crate::wire::problem;
-use crate::wire::refusal::{Refusal, not_cacheable};
+use crate::wire::refusal::{OAuthRejection, set_no_store};
 
 /// The maximum length of a name and of a URI in characters, and the maximum number of URIs.
 const MAX_NAME: usize = 200;
@@ -48,28 +48,29 @@ pub fn register(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
                     answer[name] = json!(value);
                 }
             }
-            not_cacheable(problem::json(StatusCode::CREATED, &answer))
+            set_no_store(problem::json(StatusCode::CREATED, &answer))
         }
         Err(refusal) => refusal.into_response(),
     }
 }
 
 /// The client, and its secret if it is confidential.
-fn read(state: &State, body: &[u8]) -> Result<(OAuthClient, Option<String>), Refusal> {
-    let wrong = |text: String| Refusal::invalid_request(text);
+fn read(state: &State, body: &[u8]) -> Result<(OAuthClient, Option<String>), OAuthRejection> {
+    let wrong = |text: String| OAuthRejection::invalid_request(text);
     check_size(body)?;
     let body: Value =
         serde_json::from_slice(body).map_err(|error| wrong(format!("The body is not JSON: {error}.")))?;
     if !body.is_object() {
         return Err(wrong("The body must be a JSON object.".to_owned()));
     }
-    let name = text(&body, "client_name")?.ok_or_else(|| wrong("`client_name` is missing.".to_owned()))?;
+    let name =
+        read_text(&body, "client_name")?.ok_or_else(|| wrong("`client_name` is missing.".to_owned()))?;
     if name.trim().is_empty() || name.chars().count() > MAX_NAME || name.contains(char::is_control) {
         return Err(wrong(format!(
             "`client_name` must have 1 to {MAX_NAME} characters, and no control characters."
         )));
     }
-    let redirects = texts(&body, "redirect_uris")?.unwrap_or_default();
+    let redirects = read_texts(&body, "redirect_uris")?.unwrap_or_default();
     if redirects.is_empty() || redirects.len() > MAX_URIS {
         return Err(wrong(format!(
             "`redirect_uris` must have 1 to {MAX_URIS} addresses; found {}.",
@@ -83,40 +84,40 @@ fn read(state: &State, body: &[u8]) -> Result<(OAuthClient, Option<String>), Ref
         can_be_redirect(address).map_err(|rule| wrong(format!("`redirect_uris[{at}]` {rule}.")))?;
     }
     let usual = ["authorization_code", "refresh_token"];
-    let grant_types = texts(&body, "grant_types")?.unwrap_or_else(|| usual.map(str::to_owned).to_vec());
+    let grant_types = read_texts(&body, "grant_types")?.unwrap_or_else(|| usual.map(str::to_owned).to_vec());
     if let Some(other) = grant_types.iter().find(|kind| !usual.contains(&kind.as_str())) {
         return Err(wrong(format!(
             "`grant_types` has {}, which is not supported.",
-            crate::wire::paging::quoted(other)
+            crate::wire::paging::quote(other)
         )));
     }
     if !grant_types.iter().any(|kind| kind == "authorization_code") {
         return Err(wrong("`grant_types` must have `authorization_code`.".to_owned()));
     }
-    if texts(&body, "response_types")?.is_some_and(|types| types != ["code"]) {
+    if read_texts(&body, "response_types")?.is_some_and(|types| types != ["code"]) {
         return Err(wrong("`response_types` must be [\"code\"].".to_owned()));
     }
-    if let Some(kind) = text(&body, "application_type")?
+    if let Some(kind) = read_text(&body, "application_type")?
         && !["native", "web"].contains(&kind)
     {
-        let found = crate::wire::paging::quoted(kind);
+        let found = crate::wire::paging::quote(kind);
         return Err(wrong(format!("`application_type` must be native or web; found {found}.")));
     }
-    let method = text(&body, "token_endpoint_auth_method")?.unwrap_or("none");
+    let method = read_text(&body, "token_endpoint_auth_method")?.unwrap_or("none");
     if !AUTHENTICATION.contains(&method) {
         return Err(wrong(format!(
             "`token_endpoint_auth_method` must be one of {}; found {}.",
             AUTHENTICATION.join(", "),
-            crate::wire::paging::quoted(method)
+            crate::wire::paging::quote(method)
         )));
     }
     let secret = (method != "none").then(|| format!("sb_secret_{}", state.next_secret().simple()));
-    let scopes: Vec<String> = match text(&body, "scope")? {
+    let scopes: Vec<String> = match read_text(&body, "scope")? {
         None => SCOPES.map(str::to_owned).to_vec(),
-        Some(scope) => words(scope)?,
+        Some(scope) => parse_scopes(scope)?,
     };
     if scopes.is_empty() || scopes.iter().any(|scope| !SCOPES.contains(&scope.as_str())) {
-        return Err(Refusal::invalid_scope(format!(
+        return Err(OAuthRejection::invalid_scope(format!(
             "`scope` must have one or more of: {}.",
             SCOPES.join(", ")
         )));
@@ -127,8 +128,8 @@ fn read(state: &State, body: &[u8]) -> Result<(OAuthClient, Option<String>), Ref
         redirect_uris: redirects,
         grant_types,
         scopes_allowed: scopes,
-        client_uri: page(&body, "client_uri")?,
-        logo_uri: page(&body, "logo_uri")?,
+        client_uri: read_page_url(&body, "client_uri")?,
+        logo_uri: read_page_url(&body, "logo_uri")?,
         disabled: false,
         secret: secret.as_ref().map(|secret| ClientSecret::new(method, secret)),
         is_dynamic: true,
@@ -137,27 +138,27 @@ fn read(state: &State, body: &[u8]) -> Result<(OAuthClient, Option<String>), Ref
 }
 
 /// A URL of a page or image.
-fn page(body: &Value, name: &str) -> Result<Option<String>, Refusal> {
-    let Some(address) = text(body, name)? else { return Ok(None) };
+fn read_page_url(body: &Value, name: &str) -> Result<Option<String>, OAuthRejection> {
+    let Some(address) = read_text(body, name)? else { return Ok(None) };
     let opens = Url::parse(address).is_ok_and(|url| ["http", "https"].contains(&url.scheme()));
     if !opens || address.chars().count() > MAX_URI {
-        return Err(Refusal::invalid_request(format!(
+        return Err(OAuthRejection::invalid_request(format!(
             "`{name}` must be an address that begins with https:// or http://, of at most {MAX_URI} characters."
         )));
     }
     Ok(Some(address.to_owned()))
 }
 
-fn text<'a>(body: &'a Value, name: &str) -> Result<Option<&'a str>, Refusal> {
+fn read_text<'a>(body: &'a Value, name: &str) -> Result<Option<&'a str>, OAuthRejection> {
     match &body[name] {
         Value::Null => Ok(None),
         Value::String(text) => Ok(Some(text)),
-        _ => Err(Refusal::invalid_request(format!("`{name}` must be a string."))),
+        _ => Err(OAuthRejection::invalid_request(format!("`{name}` must be a string."))),
     }
 }
 
-fn texts(body: &Value, name: &str) -> Result<Option<Vec<String>>, Refusal> {
-    let wrong = || Refusal::invalid_request(format!("`{name}` must be a list of strings."));
+fn read_texts(body: &Value, name: &str) -> Result<Option<Vec<String>>, OAuthRejection> {
+    let wrong = || OAuthRejection::invalid_request(format!("`{name}` must be a list of strings."));
     match &body[name] {
         Value::Null => Ok(None),
         Value::Array(items) => items

@@ -6,30 +6,30 @@ use bytes::Bytes;
 use http::{Request, Response};
 
 use crate::model::oauth::jwt;
-use crate::oauth::client::authenticated;
+use crate::oauth::client::authenticate;
 use crate::oauth::form::Parameters;
 use crate::state::State;
-use crate::wire::refusal::{Refusal, not_cacheable};
+use crate::wire::refusal::{OAuthRejection, set_no_store};
 
 pub fn revoke(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
-    match end(state, request) {
+    match revoke_token(state, request) {
         // Unknown tokens also succeed, so that callers learn nothing about them.
-        Ok(()) => not_cacheable(Response::new(Bytes::new())),
+        Ok(()) => set_no_store(Response::new(Bytes::new())),
         Err(refusal) => refusal.into_response(),
     }
 }
 
-fn end(state: &State, request: &Request<Bytes>) -> Result<(), Refusal> {
-    let parameters = Parameters::of_body(request)?;
-    let token = parameters.need("token")?;
-    let client = authenticated(state, request, &parameters)?;
+fn revoke_token(state: &State, request: &Request<Bytes>) -> Result<(), OAuthRejection> {
+    let parameters = Parameters::from_body(request)?;
+    let token = parameters.require("token")?;
+    let client = authenticate(state, request, &parameters)?;
     if parameters.get("token_type_hint") == Some("access_token") {
-        return Err(Refusal::invalid_request(
+        return Err(OAuthRejection::invalid_request(
             "Only refresh tokens can be revoked; access tokens become invalid with their grant.",
         ));
     }
-    if jwt::looks_like_one(token) && state.oauth.verify(token, &state.clock).is_some() {
-        return Err(Refusal::unsupported_token_type(
+    if jwt::looks_like_jwt(token) && state.oauth.verify(token, &state.clock).is_some() {
+        return Err(OAuthRejection::unsupported_token_type(
             "Access tokens can't be revoked; they become invalid with their grant. Revoke the refresh token.",
         ));
     }

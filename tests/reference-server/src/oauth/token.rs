@@ -11,70 +11,76 @@ use subtle::ConstantTimeEq as _;
 use crate::model::oauth::clients::OAuthClient;
 use crate::model::oauth::grant::Request;
 use crate::model::oauth::{ACCESS_TOKEN, REFRESH_TOKEN_PREFIX};
-use crate::oauth::client::authenticated;
+use crate::oauth::client::authenticate;
 use crate::oauth::form::Parameters;
 use crate::state::State;
 use crate::state::oauth::Refreshed;
 use crate::wire::problem::json;
-use crate::wire::refusal::{Refusal, not_cacheable};
+use crate::wire::refusal::{OAuthRejection, set_no_store};
 
 /// The length of a verifier in characters (`docs/specification.md`, Limits).
 const VERIFIER: std::ops::RangeInclusive<usize> = 43..=128;
 
 pub fn exchange(state: &State, request: &HttpRequest<Bytes>) -> Response<Bytes> {
-    match tokens(state, request) {
-        Ok(refreshed) => answer(state, &refreshed, &state.links.issuer(request)),
+    match issue_tokens(state, request) {
+        Ok(refreshed) => token_response(state, &refreshed, &state.links.issuer(request)),
         Err(refusal) => refusal.into_response(),
     }
 }
 
-fn tokens(state: &State, request: &HttpRequest<Bytes>) -> Result<Refreshed, Refusal> {
-    let parameters = Parameters::of_body(request)?;
-    let grant_type = parameters.need("grant_type")?;
+fn issue_tokens(state: &State, request: &HttpRequest<Bytes>) -> Result<Refreshed, OAuthRejection> {
+    let parameters = Parameters::from_body(request)?;
+    let grant_type = parameters.require("grant_type")?;
     if !["authorization_code", "refresh_token"].contains(&grant_type) {
-        return Err(Refusal::unsupported_grant_type(
+        return Err(OAuthRejection::unsupported_grant_type(
             "`grant_type` must be `authorization_code` or `refresh_token`.",
         ));
     }
-    let client = authenticated(state, request, &parameters)?;
-    if !client.may(grant_type) {
-        return Err(Refusal::unauthorized_client(format!(
+    let client = authenticate(state, request, &parameters)?;
+    if !client.allows_grant_type(grant_type) {
+        return Err(OAuthRejection::unauthorized_client(format!(
             "The client is not registered for the grant `{grant_type}`."
         )));
     }
     match grant_type {
-        "authorization_code" => code(state, &parameters, &client),
+        "authorization_code" => redeem_code(state, &parameters, &client),
         _ => refresh(state, &parameters, &client.client_id),
     }
 }
 
-fn code(state: &State, parameters: &Parameters, client: &OAuthClient) -> Result<Refreshed, Refusal> {
-    let code = parameters.need("code")?;
-    let redirect = parameters.need("redirect_uri")?;
-    let verifier = parameters.need("code_verifier")?;
+fn redeem_code(
+    state: &State,
+    parameters: &Parameters,
+    client: &OAuthClient,
+) -> Result<Refreshed, OAuthRejection> {
+    let code = parameters.require("code")?;
+    let redirect = parameters.require("redirect_uri")?;
+    let verifier = parameters.require("code_verifier")?;
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     if !VERIFIER.contains(&verifier.len()) || !verifier.bytes().all(allowed) {
-        return Err(Refusal::invalid_request(
+        return Err(OAuthRejection::invalid_request(
             "`code_verifier` must be 43 to 128 characters of A-Z a-z 0-9 - . _ ~.",
         ));
     }
     let matches = |asked: &Request| {
         if asked.redirect_uri != redirect {
-            return Err(Refusal::invalid_grant("`redirect_uri` is not the one of the authorization."));
+            return Err(OAuthRejection::invalid_grant("`redirect_uri` is not the one of the authorization."));
         }
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier));
         if !bool::from(challenge.as_bytes().ct_eq(asked.challenge.as_bytes())) {
-            return Err(Refusal::invalid_grant("`code_verifier` is not the one of the authorization."));
+            return Err(OAuthRejection::invalid_grant(
+                "`code_verifier` is not the one of the authorization.",
+            ));
         }
         Ok(())
     };
-    let refresh_token = client.may("refresh_token").then(|| refresh_token(state));
+    let refresh_token = client.allows_grant_type("refresh_token").then(|| refresh_token(state));
     state.oauth.redeem(code, &client.client_id, matches, state.next_id(), refresh_token, &state.clock)
 }
 
-fn refresh(state: &State, parameters: &Parameters, client_id: &str) -> Result<Refreshed, Refusal> {
-    let token = parameters.need("refresh_token")?;
-    let scopes = parameters.get("scope").map(words).transpose()?;
+fn refresh(state: &State, parameters: &Parameters, client_id: &str) -> Result<Refreshed, OAuthRejection> {
+    let token = parameters.require("refresh_token")?;
+    let scopes = parameters.get("scope").map(parse_scopes).transpose()?;
     state.oauth.rotate(token, client_id, scopes, refresh_token(state), &state.clock)
 }
 
@@ -82,10 +88,10 @@ fn refresh(state: &State, parameters: &Parameters, client_id: &str) -> Result<Re
 const MAX_SCOPES: usize = 16;
 
 /// The scopes in a text, without duplicates.
-pub fn words(text: &str) -> Result<Vec<String>, Refusal> {
+pub fn parse_scopes(text: &str) -> Result<Vec<String>, OAuthRejection> {
     let count = text.split(' ').filter(|word| !word.is_empty()).count();
     if count > MAX_SCOPES {
-        return Err(Refusal::invalid_scope(format!(
+        return Err(OAuthRejection::invalid_scope(format!(
             "`scope` must have at most {MAX_SCOPES} scopes; found {count}."
         )));
     }
@@ -103,7 +109,7 @@ pub fn refresh_token(state: &State) -> String {
     format!("{REFRESH_TOKEN_PREFIX}{}{}", state.next_secret().simple(), state.next_secret().simple())
 }
 
-fn answer(state: &State, refreshed: &Refreshed, issuer: &str) -> Response<Bytes> {
+fn token_response(state: &State, refreshed: &Refreshed, issuer: &str) -> Response<Bytes> {
     #[derive(Serialize)]
     struct Body<'a> {
         access_token: String,
@@ -114,7 +120,7 @@ fn answer(state: &State, refreshed: &Refreshed, issuer: &str) -> Response<Bytes>
         scope: &'a str,
     }
     let access_token = access_token(state, refreshed, issuer);
-    not_cacheable(json(
+    set_no_store(json(
         StatusCode::OK,
         &Body {
             access_token,
@@ -130,6 +136,6 @@ pub fn access_token(state: &State, refreshed: &Refreshed, issuer: &str) -> Strin
     // The tenant's name is an API key, which must not leak to holders of the token.
     let subject = state.links.sign("oauth subject", refreshed.grant.tenant.as_bytes());
     let subject = URL_SAFE_NO_PAD.encode(&subject[..16]);
-    let now = state.clock.of(&refreshed.grant.tenant).now();
+    let now = state.clock.for_account(&refreshed.grant.tenant).now();
     state.oauth.sign(refreshed, issuer, subject, state.next_id(), now)
 }

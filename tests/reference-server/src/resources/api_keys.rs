@@ -13,9 +13,9 @@ use crate::model::credential::Permission;
 use crate::model::email::recipients::Mailbox;
 use crate::state::keys::CREATED_PREFIX;
 use crate::state::tenant::Tenant;
-use crate::wire::answers::{self, Answer};
+use crate::wire::answers::{self, HandlerResult};
 use crate::wire::input::input;
-use crate::wire::paging::{Mode, quoted};
+use crate::wire::paging::{Mode, quote};
 use crate::wire::problem::{Problem, json};
 use crate::wire::readers::non_empty;
 
@@ -28,13 +28,13 @@ input! {
         name: String = fields.required("name", non_empty),
         permission: Option<Permission> = fields.optional("permission", |field| field.one_of(&PERMISSIONS)),
         domain: Option<Uuid> = fields.optional("domain_id", |field| {
-            field.parsed(|text| tenant.domains.known_id(text).ok_or("must be the id of a domain"))
+            field.parse_with(|text| tenant.domains.known_id(text).ok_or("must be the id of a domain"))
         }),
     }
 }
 
 /// `POST /api-keys`. Only this response contains the token. `domain_id` applies only to `sending_access`, as with Resend.
-pub fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> HandlerResult {
     let NewKey { name, permission, domain } = context.body(|fields| NewKey::read(fields, &context.tenant))?;
     let permission = permission.unwrap_or(Permission::FullAccess);
     let id = context.state.next_id();
@@ -50,12 +50,12 @@ pub fn create(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /api-keys`; mode B. Without the tokens.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     context.list(&context.tenant.api_keys, Mode::B)
 }
 
 /// `PATCH /api-keys/{api_key_id}`: renames the key.
-pub fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> HandlerResult {
     let id = context.find(&context.tenant.api_keys)?.id;
     let name = context.body(|fields| fields.required("name", non_empty))?;
     context.tenant.api_keys.update(id, |key| key.name = name)?;
@@ -63,11 +63,11 @@ pub fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /api-keys/{api_key_id}`. Further requests with the key are rejected; a key may delete itself.
-pub fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> HandlerResult {
     let key = context.find(&context.tenant.api_keys)?;
     context.state.tenants.api_key_index.remove(&key.token);
     context.tenant.api_keys.remove(key.id);
-    Ok(answers::deleted("api_key", key.id))
+    Ok(answers::deleted_response("api_key", key.id))
 }
 
 /// Rejects a sender if the key is restricted to another domain, or the service is strict and the domain isn't verified.
@@ -84,12 +84,12 @@ fn check_domain(context: &Context<'_>, from: &Mailbox) -> Result<(), Problem> {
     }
     let allowed = domain.map_or_else(
         || "a deleted domain".to_owned(),
-        |domain| format!("the domain {}", quoted(&domain.setup.name)),
+        |domain| format!("the domain {}", quote(&domain.setup.name)),
     );
     Err(Problem::new(
         StatusCode::FORBIDDEN,
         "invalid_permission",
-        format!("This API key may only send from {allowed}; found {}.", quoted(from.domain())),
+        format!("This API key may only send from {allowed}; found {}.", quote(from.domain())),
     ))
 }
 

@@ -12,10 +12,10 @@ use crate::context::Context;
 use crate::state::State;
 use crate::state::tenant::Tenant;
 use crate::store::ledger::Ledger;
-use crate::wire::answers::Answer;
+use crate::wire::answers::HandlerResult;
 use crate::wire::paging::{Mode, list};
 use crate::wire::problem::{Problem, json};
-use crate::wire::timestamp::iso;
+use crate::wire::timestamp::to_iso;
 
 /// The lifetime of a download URL. The specification says that it is limited, without a value.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(1);
@@ -64,7 +64,7 @@ pub(super) fn page<T: Clone + Serialize>(
     context: &Context<'_>,
     links: &Links<'_>,
     items: Vec<(Uuid, T)>,
-) -> Answer {
+) -> HandlerResult {
     let window = context.window(Mode::B)?;
     // A ledger lists the newest first; a message lists the first part first.
     let mut ledger = Ledger::new();
@@ -76,7 +76,11 @@ pub(super) fn page<T: Clone + Serialize>(
 }
 
 /// Responds with the attachment of the second path parameter.
-pub(super) fn one<T: Serialize>(context: &Context<'_>, links: &Links<'_>, items: Vec<(Uuid, T)>) -> Answer {
+pub(super) fn show<T: Serialize>(
+    context: &Context<'_>,
+    links: &Links<'_>,
+    items: Vec<(Uuid, T)>,
+) -> HandlerResult {
     let id = context.id_at(1, "an attachment")?;
     let item = items.into_iter().find(|(known, _)| *known == id);
     let (_, item) = item.ok_or_else(|| Problem::not_found("Attachment not found."))?;
@@ -92,7 +96,7 @@ pub(super) struct Links<'a> {
 }
 
 impl<'a> Links<'a> {
-    pub(super) fn at(now: Timestamp, state: &'a State, folder: Folder, email: Uuid) -> Self {
+    pub(super) fn new(now: Timestamp, state: &'a State, folder: Folder, email: Uuid) -> Self {
         let expires_at = now.checked_add(LIFETIME).unwrap_or(Timestamp::MAX);
         Self { state, folder, email, expires_at }
     }
@@ -101,7 +105,7 @@ impl<'a> Links<'a> {
         self.expires_at
     }
 
-    pub(super) fn to(&self, attachment: Uuid) -> String {
+    pub(super) fn url(&self, attachment: Uuid) -> String {
         let mut bytes = Vec::with_capacity(40);
         bytes.extend(self.email.as_bytes());
         bytes.extend(attachment.as_bytes());
@@ -111,7 +115,7 @@ impl<'a> Links<'a> {
     }
 
     fn detail<T>(&self, id: Uuid, item: T) -> Detail<T> {
-        Detail { item, download_url: self.to(id), expires_at: iso(self.expires_at) }
+        Detail { item, download_url: self.url(id), expires_at: to_iso(self.expires_at) }
     }
 }
 
@@ -132,26 +136,29 @@ pub(super) struct Target {
 /// Resolves the token of a download URL, if it is valid and not expired.
 pub(super) fn target(state: &State, folder: Folder, token: &str) -> Result<Target, Problem> {
     let bytes = state.links.open(folder.purpose(), token);
-    let (email, attachment, until) = bytes.as_deref().and_then(take_apart).ok_or_else(|| {
-        refused("invalid_link", "This download URL is not signed by this service, or was modified.")
+    let (email, attachment, until) = bytes.as_deref().and_then(decode_token).ok_or_else(|| {
+        invalid_link("invalid_link", "This download URL is not signed by this service, or was modified.")
     })?;
-    if state.now_of_mail(email).as_millisecond() >= until {
-        return Err(refused("expired_link", "This download URL has expired; request the attachment again."));
+    if state.now_for_mail(email).as_millisecond() >= until {
+        return Err(invalid_link(
+            "expired_link",
+            "This download URL has expired; request the attachment again.",
+        ));
     }
-    let tenant = state.tenants.owner(email).ok_or_else(gone)?;
+    let tenant = state.tenants.owner(email).ok_or_else(deleted_problem)?;
     Ok(Target { tenant, email, attachment })
 }
 
 /// The error for a link to an email that was deleted.
-pub(super) fn gone() -> Problem {
+pub(super) fn deleted_problem() -> Problem {
     Problem::not_found("The email no longer exists.")
 }
 
-fn refused(name: &'static str, message: &str) -> Problem {
+fn invalid_link(name: &'static str, message: &str) -> Problem {
     Problem::new(StatusCode::FORBIDDEN, name, message)
 }
 
-fn take_apart(bytes: &[u8]) -> Option<(Uuid, Uuid, i64)> {
+fn decode_token(bytes: &[u8]) -> Option<(Uuid, Uuid, i64)> {
     let (email, rest) = bytes.split_at_checked(16)?;
     let (attachment, until) = rest.split_at_checked(16)?;
     let until = i64::from_be_bytes(until.try_into().ok()?);

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::model::automation::definition::Definition;
 use crate::model::automation::{self, Automation, Group};
 use crate::store::table::Record as _;
-use crate::wire::answers::{self, Answer, Reference};
+use crate::wire::answers::{self, HandlerResult, Reference};
 use crate::wire::change::replace;
 use crate::wire::fields::Fields;
 use crate::wire::input::input;
@@ -44,7 +44,7 @@ input! {
 }
 
 /// `POST /automations`, 201.
-pub fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> HandlerResult {
     let NewAutomation { name, enabled, definition } = context.body(NewAutomation::read)?;
     let enabled = enabled.unwrap_or(false);
     add(context, name, enabled, Arc::new(definition))
@@ -52,20 +52,20 @@ pub fn create(context: &Context<'_>) -> Answer {
 
 /// `POST /automations/{id}/duplicate`, 201: a disabled copy of the definition, without runs. (The specification doesn't define the copy's name; it is
 /// the original's.)
-pub fn duplicate(context: &Context<'_>) -> Answer {
+pub fn duplicate(context: &Context<'_>) -> HandlerResult {
     let automation = context.find(&context.tenant.automations)?;
     add(context, automation.name.clone(), false, Arc::clone(&automation.definition))
 }
 
-fn add(context: &Context<'_>, name: String, enabled: bool, definition: Arc<Definition>) -> Answer {
+fn add(context: &Context<'_>, name: String, enabled: bool, definition: Arc<Definition>) -> HandlerResult {
     let (id, now) = (context.state.next_id(), context.now());
     let automation = Automation { id, name, enabled, created_at: now, updated_at: now, definition };
     context.tenant.automations.add(id, automation)?;
-    Ok(answers::created("automation", id))
+    Ok(answers::created_response("automation", id))
 }
 
 /// `GET /automations`, mode A.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     let window = context.window(Mode::A)?;
     let group = context.one_of("status", &SWITCH)?.map(Group::Enabled);
     let page = context.tenant.automations.page_within(&window, group)?;
@@ -73,13 +73,13 @@ pub fn index(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /automations/{id}`.
-pub fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> HandlerResult {
     context.show(&context.tenant.automations)
 }
 
 /// `PATCH /automations/{id}`: at least one field is required, and steps and connections only together. Existing runs continue with the
 /// definition that they started with, even if the automation is disabled.
-pub fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> HandlerResult {
     let id = context.find(&context.tenant.automations)?.id;
     let patch = context.body(read_patch)?;
     let now = context.now();
@@ -93,17 +93,17 @@ pub fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /automations/{id}`. Its runs are deleted with it.
-pub fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> HandlerResult {
     let id = context.id("an automation")?;
     context.tenant.automations.remove(id).ok_or_else(Automation::not_found)?;
     for run in context.tenant.runs.members(&run::Group::Of(id)) {
         context.tenant.runs.remove(run.id);
     }
-    Ok(answers::deleted("automation", id))
+    Ok(answers::deleted_response("automation", id))
 }
 
 /// `POST /automations/{id}/stop`: disables it and cancels its runs. Repeating it has no effect.
-pub fn stop(context: &Context<'_>) -> Answer {
+pub fn stop(context: &Context<'_>) -> HandlerResult {
     #[derive(Serialize)]
     struct Stopped {
         #[serde(flatten)]
@@ -121,14 +121,14 @@ pub fn stop(context: &Context<'_>) -> Answer {
     for run in context.tenant.runs.members(&run::Group::WithStatus(id, run::Status::Running)) {
         context.tenant.runs.change(run.id, |run| run.cancel(now));
     }
-    Ok(json(StatusCode::OK, &Stopped { reference: Reference::to("automation", id), status: "disabled" }))
+    Ok(json(StatusCode::OK, &Stopped { reference: Reference::new("automation", id), status: "disabled" }))
 }
 
 fn read_patch(fields: &mut Fields<'_>) -> Checked<AutomationPatch> {
     if !["name", "status", "steps", "connections"].iter().any(|name| fields.has(name)) {
         fields
             .report()
-            .wrong("The body must change something: `name`, `status`, or `steps` with `connections`.");
+            .report("The body must change something: `name`, `status`, or `steps` with `connections`.");
     }
     AutomationPatch::read(fields)
 }

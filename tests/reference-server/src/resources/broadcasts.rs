@@ -17,7 +17,7 @@ use crate::delivery::broadcast;
 use crate::model::broadcast::{BODY, Broadcast, Message, Status};
 use crate::resources::api_keys::check_sender;
 use crate::store::table::Record as _;
-use crate::wire::answers::{self, Answer};
+use crate::wire::answers::{self, HandlerResult};
 use crate::wire::paging::Mode;
 use crate::wire::problem::{Problem, json};
 use crate::wire::readers::boolean;
@@ -26,7 +26,7 @@ use crate::wire::readers::boolean;
 const MAX_COPY_NAME: usize = 70;
 
 /// `POST /broadcasts`: creates a draft, or with `send` a broadcast to be sent.
-pub fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> HandlerResult {
     let now = context.now();
     let (message, send, due) = context.body(|fields| {
         let message = message::read(fields, &context.tenant);
@@ -35,11 +35,11 @@ pub fn create(context: &Context<'_>) -> Answer {
         let due = message::read_schedule(fields, now);
         let send = send?.unwrap_or(false);
         if scheduled && !send {
-            fields.report().wrong("`scheduled_at` needs `send` to be true; a draft has no schedule.");
+            fields.report().report("`scheduled_at` needs `send` to be true; a draft has no schedule.");
         }
         let message = message?;
         if send && !message.has_body() {
-            fields.report().missing(BODY);
+            fields.report().report_missing(BODY);
         }
         Ok((message, send, due?))
     })?;
@@ -49,26 +49,26 @@ pub fn create(context: &Context<'_>) -> Answer {
     if send {
         broadcast::send(context.state, &context.tenant, id, due, now)?;
     }
-    Ok(answers::created(OBJECT, id))
+    Ok(answers::created_response(OBJECT, id))
 }
 
 /// `GET /broadcasts`, mode B.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     context.list(&context.tenant.broadcasts, Mode::B)
 }
 
 /// `GET /broadcasts/{id}`.
-pub fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> HandlerResult {
     context.show(&context.tenant.broadcasts)
 }
 
 /// `PATCH /broadcasts/{id}`: only before it is sent. A scheduled broadcast stays scheduled.
-pub fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> HandlerResult {
     let found = context.find(&context.tenant.broadcasts)?;
     let id = found.id;
     found.check_open("updated")?;
     let changes = context.body(|fields| message::read_patch(fields, &context.tenant))?;
-    change(context, id, |broadcast| {
+    update_draft(context, id, |broadcast| {
         // It may have been sent in the meantime.
         broadcast.check_open("updated")?;
         let message = changes.apply(&broadcast.message);
@@ -83,16 +83,16 @@ pub fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /broadcasts/{id}`: only before it is sent.
-pub fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> HandlerResult {
     let id = context.id("a broadcast")?;
     let mut broadcasts = context.tenant.broadcasts.lock();
     broadcasts.get(id).ok_or_else(Broadcast::not_found)?.check_open("deleted")?;
     broadcasts.remove(id);
-    Ok(answers::deleted(OBJECT, id))
+    Ok(answers::deleted_response(OBJECT, id))
 }
 
 /// `POST /broadcasts/{id}/send`: only a draft. The body is optional.
-pub fn send(context: &Context<'_>) -> Answer {
+pub fn send(context: &Context<'_>) -> HandlerResult {
     let id = context.id("a broadcast")?;
     let now = context.now();
     let due = if context.request.body().is_empty() {
@@ -107,14 +107,14 @@ pub fn send(context: &Context<'_>) -> Answer {
 }
 
 /// `POST /broadcasts/{id}/cancel`: a scheduled broadcast becomes a draft, a queued one stops.
-pub fn cancel(context: &Context<'_>) -> Answer {
+pub fn cancel(context: &Context<'_>) -> HandlerResult {
     let id = context.id("a broadcast")?;
-    change(context, id, Broadcast::cancel)?;
+    update_draft(context, id, Broadcast::cancel)?;
     Ok(answers::reference(OBJECT, id))
 }
 
 /// `POST /broadcasts/{id}/duplicate`: a draft with the same message.
-pub fn duplicate(context: &Context<'_>) -> Answer {
+pub fn duplicate(context: &Context<'_>) -> HandlerResult {
     let found = context.find(&context.tenant.broadcasts)?;
     let name = found.message.name.as_ref().map(|name| {
         let name = format!("{name} (copy)");
@@ -126,7 +126,7 @@ pub fn duplicate(context: &Context<'_>) -> Answer {
     Ok(answers::reference(OBJECT, copy))
 }
 
-fn change(
+fn update_draft(
     context: &Context<'_>,
     id: Uuid,
     change: impl FnOnce(&mut Broadcast) -> Result<(), Problem>,

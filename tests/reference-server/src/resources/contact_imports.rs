@@ -18,11 +18,11 @@ use crate::resources::contact_properties;
 use crate::resources::contacts::{segments, topics};
 use crate::state::job::ImportJob;
 use crate::state::tenant::Tenant;
-use crate::wire::answers::{self, Answer};
+use crate::wire::answers::{self, HandlerResult};
 use crate::wire::fields::{self, Field, Fields};
 use crate::wire::json::{Body, Object};
 use crate::wire::multipart::{self, Part};
-use crate::wire::paging::{Mode, list, quoted};
+use crate::wire::paging::{Mode, list, quote};
 use crate::wire::problem::Problem;
 use crate::wire::problems::Checked;
 
@@ -36,7 +36,7 @@ const JSON: [&str; 3] = [MAP, "segments", "topics"];
 const TYPES: [(&str, &str); 3] = [("string", "string"), ("number", "number"), ("boolean", "boolean")];
 
 /// `POST /contacts/imports`.
-pub fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> HandlerResult {
     let mut parts = multipart::parts(context.request.headers(), context.request.body())?;
     // If a part is repeated, the last one counts.
     let file = parts.iter().rfind(|part| part.name == FILE).map(|part| part.content.clone());
@@ -50,7 +50,7 @@ pub fn create(context: &Context<'_>) -> Answer {
     let values = std::iter::once(&defaults).chain(&parts).map(json).collect::<Result<Vec<_>, _>>()?;
     let entries = values.iter().map(|(name, value)| Some((Cow::Borrowed(*name), &**value))).collect();
     let tenant = &context.tenant;
-    let held = tenant.contact_imports.hold(context.request.body().len())?;
+    let held = tenant.contact_imports.reserve(context.request.body().len())?;
     let id = context.state.next_id();
     let job = fields::read(Body::Object(Object(entries)), context.ignored, |fields| {
         let overwrites =
@@ -59,7 +59,7 @@ pub fn create(context: &Context<'_>) -> Answer {
         let topics = fields.optional("topics", |field| topics::read(field, tenant));
         let rows = match rows {
             Ok(Some(rows)) => Ok(rows),
-            Ok(None) => fields.required(FILE, |field| Err(field.mistyped("a CSV file"))),
+            Ok(None) => fields.required(FILE, |field| Err(field.reject_type("a CSV file"))),
             Err(fault) => Err(fields.reject(FILE, fault)),
         };
         let columns = match &rows {
@@ -83,11 +83,11 @@ pub fn create(context: &Context<'_>) -> Answer {
     })?;
     tenant.contact_imports.add(id, ContactImport::new(id, context.now()))?;
     imports::schedule(context.state, Box::new(job), context.now());
-    Ok(answers::created("contact_import", id))
+    Ok(answers::created_response("contact_import", id))
 }
 
 /// `GET /contacts/imports`: 10 by default; `status` shows the imports with one status.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     let window = context.window(Mode::Ten)?;
     let status = context.one_of("status", Status::WORDS)?;
     let page = context.tenant.contact_imports.page_within(&window, status)?;
@@ -95,14 +95,14 @@ pub fn index(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /contacts/imports/{import_id}`.
-pub fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> HandlerResult {
     context.show(&context.tenant.contact_imports)
 }
 
 /// The name of a part and its content as JSON; plain text becomes a string.
 fn json(part: &Part) -> Result<(&str, Box<RawValue>), Problem> {
     let name = part.name.as_str();
-    let wrong = |rule: String| Problem::validation(format!("`{}` {rule}.", quoted(name).trim_matches('"')));
+    let wrong = |rule: String| Problem::validation(format!("`{}` {rule}.", quote(name).trim_matches('"')));
     if part.content.len() > MAX_PARTS {
         return Err(wrong(format!("must have at most {MAX_PARTS} bytes; found {}", part.content.len())));
     }
@@ -118,7 +118,7 @@ fn columns(map: &mut Fields<'_>, mapped: bool, rows: &Rows, tenant: &Tenant) -> 
     let named = |field: &Field<'_>| {
         let name = field.text()?;
         known.get(&*name).copied().ok_or_else(|| {
-            let (all, found) = (header(rows), quoted(&name));
+            let (all, found) = (column_names(rows), quote(&name));
             field.reject(format_args!("must be one of the columns of the file, {all}; found {found}"))
         })
     };
@@ -133,9 +133,9 @@ fn columns(map: &mut Fields<'_>, mapped: bool, rows: &Rows, tenant: &Tenant) -> 
     let properties = map.optional("properties", |field| {
         field.object(|properties| {
             properties.each(|key, field| {
-                let property = contact_properties::by_key(tenant, key);
+                let property = contact_properties::find_by_key(tenant, key);
                 let Some(property) = property else {
-                    let key = quoted(key);
+                    let key = quote(key);
                     return Err(field
                         .reject(format_args!("is no contact property; there is none with the key {key}")));
                 };
@@ -157,9 +157,9 @@ fn columns(map: &mut Fields<'_>, mapped: bool, rows: &Rows, tenant: &Tenant) -> 
         })
     });
     let email = email?.ok_or_else(|| {
-        map.report().wrong(format_args!(
+        map.report().report(format_args!(
             "`{FILE}` must have a column `email`, or `{MAP}.email` must name another one; its columns are {}.",
-            header(rows)
+            column_names(rows)
         ))
     });
     Ok(Columns {
@@ -172,8 +172,8 @@ fn columns(map: &mut Fields<'_>, mapped: bool, rows: &Rows, tenant: &Tenant) -> 
 }
 
 /// The names of the columns, for messages.
-fn header(rows: &Rows) -> String {
-    let shown: Vec<_> = rows.header.iter().take(20).map(|name| quoted(name)).collect();
+fn column_names(rows: &Rows) -> String {
+    let shown: Vec<_> = rows.header.iter().take(20).map(|name| quote(name)).collect();
     let more = rows.header.len() - shown.len();
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{rest}", shown.join(", "))

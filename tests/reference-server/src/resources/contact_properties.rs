@@ -7,24 +7,24 @@ use crate::model::contact::Group;
 use crate::model::contact_property::ContactProperty;
 use crate::model::value::{PropertyValue, ValueType};
 use crate::state::tenant::Tenant;
-use crate::wire::answers::{self, Answer};
-use crate::wire::paging::{Mode, quoted};
+use crate::wire::answers::{self, HandlerResult};
+use crate::wire::paging::{Mode, quote};
 use crate::wire::variable::check_key;
 
 /// Finds the property with this key.
-pub fn by_key(tenant: &Tenant, key: &str) -> Option<Arc<ContactProperty>> {
-    tenant.contact_properties.by_key(key)
+pub fn find_by_key(tenant: &Tenant, key: &str) -> Option<Arc<ContactProperty>> {
+    tenant.contact_properties.find_by_key(key)
 }
 
 /// Checks whether contacts can have this value under this key, or have it cleared. The error continues a sentence about the key.
 pub fn check_value(tenant: &Tenant, key: &str, value: Option<&PropertyValue>) -> Result<(), String> {
-    let Some(property) = by_key(tenant, key) else {
-        return Err(format!("is no contact property; there is none with the key {}", quoted(key)));
+    let Some(property) = find_by_key(tenant, key) else {
+        return Err(format!("is no contact property; there is none with the key {}", quote(key)));
     };
     match value {
         // Booleans have no property type, and are stored as given.
         Some(PropertyValue::Boolean(_)) => Ok(()),
-        Some(value) if !property.r#type.fits(value) => {
+        Some(value) if !property.r#type.matches(value) => {
             Err(format!("must be a {}; found a {}", property.r#type.as_str(), value.kind()))
         }
         _ => Ok(()),
@@ -32,7 +32,7 @@ pub fn check_value(tenant: &Tenant, key: &str, value: Option<&PropertyValue>) ->
 }
 
 /// `POST /contact-properties`.
-pub fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> HandlerResult {
     let id = context.state.next_id();
     let property = context.body(|fields| {
         fields.require(&["key", "type"]);
@@ -54,25 +54,25 @@ pub fn create(context: &Context<'_>) -> Answer {
         })
     })?;
     context.tenant.contact_properties.add(id, property)?;
-    Ok(answers::created("contact_property", id))
+    Ok(answers::created_response("contact_property", id))
 }
 
 /// `GET /contact-properties`, mode A.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     context.list(&context.tenant.contact_properties, Mode::A)
 }
 
 /// `GET /contact-properties/{contact_property_id}`.
-pub fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> HandlerResult {
     context.show(&context.tenant.contact_properties)
 }
 
 /// `PATCH /contact-properties/{contact_property_id}`: changes the fallback; `null` removes it.
-pub fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> HandlerResult {
     let property = context.find(&context.tenant.contact_properties)?;
     let fallback = context.body(|fields| {
         for field in ["key", "type"] {
-            fields.refuse(field, "can't be changed");
+            fields.forbid(field, "can't be changed");
         }
         fields.patch("fallback_value", |field| property.r#type.read_fallback(field, "property"))
     })?;
@@ -83,7 +83,7 @@ pub fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /contact-properties/{contact_property_id}`: also deletes the contacts' values.
-pub fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> HandlerResult {
     let property = context.find(&context.tenant.contact_properties)?;
     context.tenant.contact_properties.remove(property.id);
     let group = Group::Property(property.key.clone());
@@ -92,5 +92,5 @@ pub fn delete(context: &Context<'_>) -> Answer {
         |contact| contact.id,
         |contact| drop(contact.properties.remove(&property.key)),
     );
-    Ok(answers::deleted("contact_property", property.id))
+    Ok(answers::deleted_response("contact_property", property.id))
 }

@@ -24,12 +24,12 @@ use crate::model::email::recipients::Mailbox;
 use crate::model::value::PropertyValue;
 use crate::resources::contact_properties;
 use crate::state::tenant::Tenant;
-use crate::wire::answers::{self, Answer};
+use crate::wire::answers::{self, HandlerResult};
 use crate::wire::change::{Change, replace};
 use crate::wire::fields::{self, Field};
 use crate::wire::input::input;
 use crate::wire::json::Body;
-use crate::wire::paging::{Mode, quoted};
+use crate::wire::paging::{Mode, quote};
 use crate::wire::problem::{Problem, json};
 use crate::wire::problems::Checked;
 use crate::wire::readers::{boolean, line};
@@ -55,7 +55,7 @@ input! {
 }
 
 impl ContactInput {
-    fn of(context: &Context<'_>, creates: bool) -> Result<Self, Problem> {
+    fn from_request(context: &Context<'_>, creates: bool) -> Result<Self, Problem> {
         context.body(|fields| Self::read(fields, &context.tenant, creates))
     }
 
@@ -88,7 +88,7 @@ impl ContactInput {
 pub fn read_email(field: &Field<'_>) -> Checked<String> {
     let mailbox = Mailbox::read(field)?;
     if mailbox.name.is_some() || mailbox.address != mailbox.text {
-        let found = quoted(&field.text()?);
+        let found = quote(&field.text()?);
         return Err(field.reject(format_args!("must be an address without a name; found {found}")));
     }
     Ok(mailbox.address)
@@ -102,7 +102,7 @@ fn read_properties(field: &Field<'_>, tenant: &Tenant) -> Checked<BTreeMap<Strin
                 Some(Value::String(text)) => Some(PropertyValue::Text(text)),
                 Some(Value::Number(number)) => Some(PropertyValue::Number(number)),
                 Some(Value::Bool(yes)) => Some(PropertyValue::Boolean(yes)),
-                _ => return Err(field.mistyped("a string, a number, a boolean or null")),
+                _ => return Err(field.reject_type("a string, a number, a boolean or null")),
             };
             contact_properties::check_value(tenant, key, value.as_ref())
                 .map_err(|reason| field.reject(reason))?;
@@ -113,25 +113,25 @@ fn read_properties(field: &Field<'_>, tenant: &Tenant) -> Checked<BTreeMap<Strin
 }
 
 /// Finds the contact of the path parameter with this index.
-pub fn named(context: &Context<'_>, place: usize) -> Result<Arc<Contact>, Problem> {
-    context.named(place, &context.tenant.contacts)
+pub fn find(context: &Context<'_>, place: usize) -> Result<Arc<Contact>, Problem> {
+    context.find_by_id_or_key(place, &context.tenant.contacts)
 }
 
 /// `POST /contacts`.
-pub fn create(context: &Context<'_>) -> Answer {
-    let input = ContactInput::of(context, true)?;
+pub fn create(context: &Context<'_>) -> HandlerResult {
+    let input = ContactInput::from_request(context, true)?;
     let email = input.email.clone().unwrap_or_default();
     let id = context.contacts().upsert(&email, |contact| input.apply(contact))?;
-    Ok(answers::created("contact", id))
+    Ok(answers::created_response("contact", id))
 }
 
 /// `GET /contacts`, mode B; `segment_id` shows the members of one segment.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     let window = context.window(Mode::B)?;
     let segment = match context.query("segment_id") {
         None => None,
         Some(text) => Some(context.tenant.segments.known_id(&text).ok_or_else(|| {
-            let found = quoted(&text);
+            let found = quote(&text);
             Problem::validation(format!("`segment_id` must be the id of a segment; found {found}."))
         })?),
     };
@@ -142,24 +142,24 @@ pub fn index(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /contacts/{id_or_email}`.
-pub fn show(context: &Context<'_>) -> Answer {
-    Ok(json(StatusCode::OK, &Detail(&*named(context, 0)?)))
+pub fn show(context: &Context<'_>) -> HandlerResult {
+    Ok(json(StatusCode::OK, &Detail(&*find(context, 0)?)))
 }
 
 /// `PATCH /contacts/{id_or_email}`. `null` clears a name or property; other properties stay unchanged.
-pub fn update(context: &Context<'_>) -> Answer {
-    change(context, &*named(context, 0)?)
+pub fn update(context: &Context<'_>) -> HandlerResult {
+    apply_update(context, &*find(context, 0)?)
 }
 
-fn change(context: &Context<'_>, contact: &Contact) -> Answer {
-    let input = ContactInput::of(context, false)?;
+fn apply_update(context: &Context<'_>, contact: &Contact) -> HandlerResult {
+    let input = ContactInput::from_request(context, false)?;
     context.contacts().change(contact.id, |contact| input.apply(contact))?;
     Ok(answers::reference("contact", contact.id))
 }
 
 /// `DELETE /contacts/{id_or_email}`.
-pub fn delete(context: &Context<'_>) -> Answer {
-    let contact = named(context, 0)?;
+pub fn delete(context: &Context<'_>) -> HandlerResult {
+    let contact = find(context, 0)?;
     context.contacts().remove(contact.id);
     Ok(json(StatusCode::OK, &Deletion { object: "contact", contact: contact.id.to_string(), deleted: true }))
 }

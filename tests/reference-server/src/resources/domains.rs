@@ -20,18 +20,18 @@ use crate::state::State;
 use crate::state::job::Job;
 use crate::state::tenant::Tenant;
 use crate::store::table::Record as _;
-use crate::wire::answers::{self, Answer};
+use crate::wire::answers::{self, HandlerResult};
 use crate::wire::change::replace;
 use crate::wire::fields::{Field, Fields};
 use crate::wire::input::input;
-use crate::wire::paging::{Mode, quoted};
+use crate::wire::paging::{Mode, quote};
 use crate::wire::problem::{Problem, json};
 use crate::wire::problems::Checked;
 use crate::wire::readers::boolean;
 use crate::wire::switch::SWITCH;
 
 /// `POST /domains`, 201.
-pub fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> HandlerResult {
     let setup = context.body(read_new)?;
     if context.state.settings.strict_domains
         && claims::owner(context.state, &context.tenant, &setup.name).is_some()
@@ -60,18 +60,18 @@ pub fn create(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /domains`, mode B. The specification doesn't show the items; they exclude DNS records.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     context.list(&context.tenant.domains, Mode::B)
 }
 
 /// `GET /domains/{id}`.
-pub fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> HandlerResult {
     context.show(&context.tenant.domains)
 }
 
 /// `PATCH /domains/{id}`. New records start as `not_started`; the others, and the domain, keep their status. (The specification names the
 /// operation without defining it.)
-pub fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> HandlerResult {
     let id = context.id("a domain")?;
     // The rules concern the result of the update, so it is applied to the current settings first.
     context.tenant.domains.try_update(id, |domain| {
@@ -83,16 +83,16 @@ pub fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /domains/{id}`.
-pub fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> HandlerResult {
     let id = context.id("a domain")?;
     let domain = context.tenant.domains.remove(id).ok_or_else(Domain::not_found)?;
     claims::cancel(&context.tenant, id);
     notify_webhooks(context.state, &context.tenant, "domain.deleted", Some(domain), context.now());
-    Ok(answers::deleted("domain", id))
+    Ok(answers::deleted_response("domain", id))
 }
 
 /// `POST /domains/{id}/verify`: starts a check of the DNS records and responds immediately.
-pub fn verify(context: &Context<'_>) -> Answer {
+pub fn verify(context: &Context<'_>) -> HandlerResult {
     let id = context.id("a domain")?;
     if claims::is_placeholder(&context.tenant, id) {
         return Err(Problem::validation(
@@ -104,7 +104,7 @@ pub fn verify(context: &Context<'_>) -> Answer {
         &context.tenant,
         id,
         context.now(),
-        crate::model::domain::verification::begin,
+        crate::model::domain::verification::begin_check,
     );
     let begun = begun.ok_or_else(Domain::not_found)?;
     if let Some(check) = begun {
@@ -198,7 +198,7 @@ fn read_claim(fields: &mut Fields<'_>) -> Checked<Setup> {
 }
 
 fn read_named(fields: &mut Fields<'_>) -> Checked<Setup> {
-    let name = fields.required("name", |field| field.parsed(name::domain));
+    let name = fields.required("name", |field| field.parse_with(name::domain));
     let region = fields.optional("region", |field| field.one_of(Region::WORDS));
     let return_path = fields.optional("custom_return_path", read_label);
     let tracking_subdomain = fields.optional("tracking_subdomain", read_label);
@@ -235,7 +235,7 @@ fn check_fields(fields: &Fields<'_>, setup: Setup) -> Checked<Setup> {
     }
     if setup.tracking_subdomain.as_deref() == Some(&setup.return_path) {
         // A name with a CNAME record can have no other records (RFC 1034, 3.6.2).
-        let found = quoted(&setup.return_path);
+        let found = quote(&setup.return_path);
         checked = Err(fields.reject(
             "tracking_subdomain",
             format_args!("must differ from the return path's label; found {found} for both"),
@@ -245,5 +245,5 @@ fn check_fields(fields: &Fields<'_>, setup: Setup) -> Checked<Setup> {
 }
 
 fn read_label(field: &Field<'_>) -> Checked<String> {
-    field.parsed(name::label)
+    field.parse_with(name::parse_label)
 }

@@ -23,12 +23,12 @@ use crate::model::email::draft::Draft;
 use crate::model::email::{self, Email};
 use crate::resources::api_keys;
 use crate::state::quota;
-use crate::wire::answers::Answer;
+use crate::wire::answers::HandlerResult;
 use crate::wire::paging::{Mode, list};
 use crate::wire::problem::{Problem, json};
 
 /// `POST /emails`, and its aliases `POST /email`, `/emails/sending`, `/email/sending`.
-pub fn send(context: &Context<'_>) -> Answer {
+pub fn send(context: &Context<'_>) -> HandlerResult {
     let now = context.now();
     let draft =
         context.body(|fields| Draft::read(fields, &Form::single(context.state, &context.tenant, now)))?;
@@ -40,21 +40,21 @@ pub fn send(context: &Context<'_>) -> Answer {
     };
     let id = delivery::accept(context.state, &context.tenant, draft, now);
     let mut response = json(StatusCode::OK, &Accepted { id });
-    used.announce(response.headers_mut());
+    used.add_headers(response.headers_mut());
     Ok(response)
 }
 
 /// `GET /emails`, mode A.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     let window = context.window(Mode::A)?;
     let page = window.page_where(&lock(&context.tenant.emails), |_| true)?;
     Ok(list(&page.show(email::Item)))
 }
 
 /// `GET /emails/{id}`. The specification doesn't define the full record; it contains the list item's fields and the bodies.
-pub fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> HandlerResult {
     let email = find(context)?;
-    let files = attachments::stored(&context.tenant, &email);
+    let files = attachments::stored_attachments(&context.tenant, &email);
     let attachments = attachments::items(&email, &files).into_iter().map(|(_, item)| item).collect();
     Ok(json(StatusCode::OK, &Record { email: email::Detail(&email), attachments }))
 }

@@ -19,11 +19,11 @@ use crate::model::event::schema::Schema;
 use crate::model::event::{self, Event};
 use crate::resources::automations::engine::{self, Occurrence};
 use crate::store::table::Record as _;
-use crate::wire::answers::{self, Answer};
+use crate::wire::answers::{self, HandlerResult};
 use crate::wire::change::Change;
 use crate::wire::fields::{Field, Fields};
 use crate::wire::input::input;
-use crate::wire::paging::{Mode, quoted};
+use crate::wire::paging::{Mode, quote};
 use crate::wire::problem::{Problem, json};
 use crate::wire::problems::Checked;
 use crate::wire::readers::{non_empty, uuid};
@@ -36,31 +36,31 @@ input! {
 }
 
 /// `POST /events`, 201. Names are unique.
-pub fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> HandlerResult {
     let NewEvent { name, schema } = context.body(NewEvent::read)?;
     let (id, now) = (context.state.next_id(), context.now());
     let event = Event { id, name, schema, created_at: now, updated_at: None };
     context.tenant.events.add(id, event)?;
-    Ok(answers::created("event", id))
+    Ok(answers::created_response("event", id))
 }
 
 /// `GET /events`, mode B.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     context.list(&context.tenant.events, Mode::B)
 }
 
 /// `GET /events/{id_or_name}`.
-pub fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> HandlerResult {
     Ok(json(StatusCode::OK, &event::Detail(&*find(context)?)))
 }
 
 /// `PATCH /events/{id_or_name}`: replaces or removes the schema.
-pub fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> HandlerResult {
     let id = find(context)?.id;
     let schema = context.body(|fields| match fields.patch("schema", Schema::read)? {
         Change::Set(schema) => Ok(Some(schema)),
         Change::Clear => Ok(None),
-        Change::Keep => Err(fields.report().missing("schema")),
+        Change::Keep => Err(fields.report().report_missing("schema")),
     })?;
     let now = context.now();
     context.tenant.events.update(id, |event| {
@@ -71,15 +71,15 @@ pub fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /events/{id_or_name}`. The automations that it triggers remain: an event needn't be defined.
-pub fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> HandlerResult {
     let id = find(context)?.id;
     context.tenant.events.remove(id).ok_or_else(Event::not_found)?;
-    Ok(answers::deleted("event", id))
+    Ok(answers::deleted_response("event", id))
 }
 
 /// `POST /events/send`, 202: every enabled automation with a trigger of this name starts a run for the contact, and runs that wait for the event
 /// resume. If a run starts for an unknown address, a contact is created.
-pub fn send(context: &Context<'_>) -> Answer {
+pub fn send(context: &Context<'_>) -> HandlerResult {
     #[derive(Serialize)]
     struct Sent<'a> {
         object: &'static str,
@@ -94,7 +94,7 @@ pub fn send(context: &Context<'_>) -> Answer {
             _ => Err(field.reject("must be an object that is not nested too deeply")),
         });
         let (name, payload) = (name?, payload?.unwrap_or_default());
-        if let Some(event) = context.tenant.events.by_key(&name)
+        if let Some(event) = context.tenant.events.find_by_key(&name)
             && let Some(schema) = &event.schema
         {
             schema.check(&payload, fields.report());
@@ -110,7 +110,7 @@ pub fn send(context: &Context<'_>) -> Answer {
                 ))
             })?
         }
-        Recipient::Email(email) => match context.tenant.contacts.by_key(&email) {
+        Recipient::Email(email) => match context.tenant.contacts.find_by_key(&email) {
             Some(contact) => contact.id,
             None if triggers(context, &name) => context.contacts().upsert(&email, |_| {})?,
             // No run starts, and none waits for an unknown contact.
@@ -139,9 +139,9 @@ impl Recipient {
             (true, true) => {
                 fields.skip("contact_id");
                 fields.skip("email");
-                Err(fields.report().wrong("Only one of `contact_id` and `email` may be given."))
+                Err(fields.report().report("Only one of `contact_id` and `email` may be given."))
             }
-            (false, false) => Err(fields.report().missing("contact_id` or `email")),
+            (false, false) => Err(fields.report().report_missing("contact_id` or `email")),
             (true, false) => fields.required("contact_id", uuid).map(Self::Contact),
             (false, true) => fields.required("email", read_email).map(Self::Email),
         }
@@ -149,7 +149,7 @@ impl Recipient {
 }
 
 fn read_email(field: &Field<'_>) -> Checked<String> {
-    field.parsed(|text| {
+    field.parse_with(|text| {
         let address = Mailbox::parse(text).ok().filter(|mailbox| mailbox.address == text);
         address.map(|mailbox| mailbox.address).ok_or("must be an email address without a name")
     })
@@ -158,7 +158,7 @@ fn read_email(field: &Field<'_>) -> Checked<String> {
 fn read_name(field: &Field<'_>) -> Checked<String> {
     let name = non_empty(field)?;
     if name.starts_with(RESERVED_PREFIX) {
-        let found = quoted(&name);
+        let found = quote(&name);
         return Err(field.reject(format_args!(
             "must not begin with `{RESERVED_PREFIX}`, which is reserved for the service; found {found}"
         )));
@@ -168,5 +168,5 @@ fn read_name(field: &Field<'_>) -> Checked<String> {
 
 /// Finds the event definition of the path, by ID or name.
 fn find(context: &Context<'_>) -> Result<Arc<Event>, Problem> {
-    context.named(0, &context.tenant.events)
+    context.find_by_id_or_key(0, &context.tenant.events)
 }

@@ -17,15 +17,15 @@ use std::sync::Arc;
 use http::StatusCode;
 use uuid::Uuid;
 
-use self::input::{at_least_one, text_of};
+use self::input::{read_text, require_any};
 use crate::context::Context;
 use crate::delivery::inboxes::InboxService;
 use crate::model::email::recipients::Mailbox;
 use crate::model::inboxes::{Agent, Detail, Inbox, Item};
 use crate::resources::contacts::read_email;
-use crate::resources::received::may_receive;
+use crate::resources::received::can_receive;
 use crate::store::table::{Record, Table};
-use crate::wire::answers::{self, Answer};
+use crate::wire::answers::{self, HandlerResult};
 use crate::wire::change::{Change, replace};
 use crate::wire::input::input;
 use crate::wire::paging::{Mode, list};
@@ -40,18 +40,18 @@ const MAX_FROM_NAME: usize = 78;
 input! {
     struct NewInbox(fields; requires "email_address") {
         address: String = fields.required("email_address", read_email),
-        name: Option<String> = fields.optional("name", |field| text_of(field, 1, MAX_NAME)),
-        from_name: Option<String> = fields.optional("from_name", |field| text_of(field, 0, MAX_FROM_NAME)),
+        name: Option<String> = fields.optional("name", |field| read_text(field, 1, MAX_NAME)),
+        from_name: Option<String> = fields.optional("from_name", |field| read_text(field, 0, MAX_FROM_NAME)),
         forwarding: Option<bool> = fields.optional("forwarding", boolean),
     }
 }
 
 /// `POST /inboxes`. With `forwarding` another provider receives the mail, and forwards it to the `receiving_address`.
-pub fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> HandlerResult {
     let NewInbox { address, name, from_name, forwarding } = context.body(NewInbox::read)?;
     let (id, now) = (context.state.next_id(), context.now());
     let forwards = forwarding.unwrap_or(false);
-    if !forwards && !may_receive(context.state, &context.tenant, &address) {
+    if !forwards && !can_receive(context.state, &context.tenant, &address) {
         return Err(Problem::validation(
             "`email_address` must be of a domain that is verified for receiving, or `forwarding` must be true.",
         ));
@@ -69,36 +69,36 @@ pub fn create(context: &Context<'_>) -> Answer {
         created_at: now,
         updated_at: now,
     };
-    service(context).create(inbox)?;
-    Ok(answers::created("inbox", id))
+    inbox_service(context).create(inbox)?;
+    Ok(answers::created_response("inbox", id))
 }
 
 /// `GET /inboxes`: 20 by default, as in mode A.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     let (tables, window) = (&context.tenant.inboxes, context.window(Mode::A)?);
     Ok(list(&tables.inboxes.page(&window)?.map(|inbox| tables.counted(inbox)).show(Item)))
 }
 
 /// `GET /inboxes/{inbox}`.
-pub fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> HandlerResult {
     Ok(json(StatusCode::OK, &Detail(&context.tenant.inboxes.counted(inbox(context)?))))
 }
 
 input! {
     struct InboxPatch(fields) {
-        name: Option<String> = fields.optional("name", |field| text_of(field, 1, MAX_NAME)),
-        from_name: Change<String> = fields.patch("from_name", |field| text_of(field, 0, MAX_FROM_NAME)),
+        name: Option<String> = fields.optional("name", |field| read_text(field, 1, MAX_NAME)),
+        from_name: Change<String> = fields.patch("from_name", |field| read_text(field, 0, MAX_FROM_NAME)),
     }
 }
 
 /// `PATCH /inboxes/{inbox}`: name and sender's name. `null` or an empty string removes the latter.
-pub fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> HandlerResult {
     let id = inbox(context)?.id;
     let InboxPatch { name, from_name } = context.body(|fields| {
-        at_least_one(fields, &["name", "from_name"]);
+        require_any(fields, &["name", "from_name"]);
         InboxPatch::read(fields)
     })?;
-    service(context).update(id, |inbox| {
+    inbox_service(context).update(id, |inbox| {
         replace(&mut inbox.name, name);
         from_name.apply(&mut inbox.from_name);
         inbox.from_name.take_if(|name| name.is_empty());
@@ -107,19 +107,19 @@ pub fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /inboxes/{inbox}`: also deletes its threads, drafts and labels. Its received and sent emails remain in their lists.
-pub fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> HandlerResult {
     let id = inbox(context)?.id;
-    service(context).delete(id);
-    Ok(answers::deleted("inbox", id))
+    inbox_service(context).delete(id);
+    Ok(answers::deleted_response("inbox", id))
 }
 
-fn service<'a>(context: &'a Context<'_>) -> InboxService<'a> {
+fn inbox_service<'a>(context: &'a Context<'_>) -> InboxService<'a> {
     InboxService { state: context.state, tenant: &context.tenant, at: context.now(), source: "api" }
 }
 
 /// Finds the inbox of the path.
 fn inbox(context: &Context<'_>) -> Result<Arc<Inbox>, Problem> {
-    context.named(0, &context.tenant.inboxes.inboxes)
+    context.find_by_id_or_key(0, &context.tenant.inboxes.inboxes)
 }
 
 /// Finds the record of a path parameter, if it belongs to the inbox.
@@ -134,8 +134,8 @@ fn member<T: Record>(
 }
 
 /// The sender of emails from an inbox.
-fn sender(inbox: &Inbox) -> Result<Mailbox, Problem> {
-    let text = crate::model::received::mailbox(inbox.from_name.as_deref(), &inbox.address);
+fn inbox_sender(inbox: &Inbox) -> Result<Mailbox, Problem> {
+    let text = crate::model::received::format_mailbox(inbox.from_name.as_deref(), &inbox.address);
     Mailbox::parse(&text).map_err(|reason| Problem::application(format!("The inbox's address {reason}.")))
 }
 

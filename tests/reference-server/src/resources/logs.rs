@@ -8,19 +8,19 @@ use serde_json::Value;
 use crate::context::Context;
 use crate::lock::lock;
 use crate::model::log;
-use crate::wire::answers::Answer;
+use crate::wire::answers::HandlerResult;
 use crate::wire::paging::{Mode, list};
 use crate::wire::problem::{Problem, json};
 
 /// `GET /logs`, mode A. The request itself is logged after its response.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     let window = context.window(Mode::A)?;
     let page = window.page_where(&lock(&context.tenant.logs), |_| true)?;
     Ok(list(&page.show(log::Item)))
 }
 
 /// `GET /logs/{log_id}`. The specification doesn't define it; it has Resend's shape.
-pub fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> HandlerResult {
     let id = context.id("a log entry")?;
     let entry = lock(&context.tenant.logs).get(id).cloned();
     let entry = entry.ok_or_else(|| Problem::not_found("Log entry not found."))?;

@@ -20,17 +20,17 @@ use crate::delivery::inboxes;
 use crate::delivery::webhooks::{notify, payload};
 use crate::lock::lock;
 use crate::model::received as record;
-use crate::model::received::{Authentication, Received, pictures};
-use crate::model::usage::Counted;
+use crate::model::received::{Authentication, Received, inline_images};
+use crate::model::usage::UsageKind;
 use crate::state::State;
 use crate::state::event_bus::BusEventKind;
 use crate::state::tenant::Tenant;
 use crate::state::{mails, quota};
 use crate::store::size;
-use crate::wire::answers::Answer;
+use crate::wire::answers::HandlerResult;
 use crate::wire::paging::{Mode, list};
 use crate::wire::problem::{Problem, json};
-use crate::wire::timestamp::iso;
+use crate::wire::timestamp::to_iso;
 use crate::wire::words::words;
 
 /// Why an email wasn't received.
@@ -55,7 +55,7 @@ pub enum NotReceived {
 }
 
 /// Receives an email for its allowed recipients.
-pub fn arrive(
+pub fn receive(
     state: &State,
     tenant: &Arc<Tenant>,
     recipients: Vec<String>,
@@ -66,7 +66,7 @@ pub fn arrive(
         return Err(NotReceived::NoRecipient);
     }
     let (welcome, unknown): (Vec<_>, Vec<_>) =
-        recipients.into_iter().partition(|recipient| may_receive(state, tenant, recipient));
+        recipients.into_iter().partition(|recipient| can_receive(state, tenant, recipient));
     if welcome.is_empty() {
         return Err(NotReceived::UnknownDomains(unknown));
     }
@@ -75,7 +75,7 @@ pub fn arrive(
         .map_err(|reason| NotReceived::TooComplex(reason.text()))?
         .ok_or(NotReceived::Unreadable)?;
     let size = size::record(&received);
-    quota::count(tenant, Counted::Received, received.created_at);
+    quota::count(tenant, UsageKind::Received, received.created_at);
     let received = Arc::new(received);
     lock(&tenant.received).insert(id, Arc::clone(&received));
     mails::schedule_expiry(state, tenant, received.created_at);
@@ -87,13 +87,13 @@ pub fn arrive(
 }
 
 /// Whether this recipient may receive emails.
-pub fn may_receive(state: &State, tenant: &Tenant, recipient: &str) -> bool {
+pub fn can_receive(state: &State, tenant: &Tenant, recipient: &str) -> bool {
     let domain = recipient.rsplit_once('@').map_or("", |(_, domain)| domain);
-    !state.settings.strict_domains || tenant.domain(domain).is_some_and(|domain| domain.may_receive())
+    !state.settings.strict_domains || tenant.domain(domain).is_some_and(|domain| domain.can_receive())
 }
 
 /// `GET /emails/receiving`, mode B.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     let window = context.window(Mode::B)?;
     let page = window.page_where(&lock(&context.tenant.received), |_| true)?;
     Ok(list(&page.show(record::Item)))
@@ -114,15 +114,15 @@ words! {
 }
 
 /// `GET /emails/receiving/{email_id}`.
-pub fn show(context: &Context<'_>) -> Answer {
-    let email = named(context)?;
+pub fn show(context: &Context<'_>) -> HandlerResult {
+    let email = find(context)?;
     let html_format = context.one_of("html_format", HtmlFormat::WORDS)?;
     let mut html_format = html_format.unwrap_or(HtmlFormat::DataUri);
     let mut html = email.html.as_deref().map(Cow::Borrowed);
     if html_format == HtmlFormat::DataUri
         && let Some(text) = &mut html
     {
-        match embed(text, || pictures(&email.raw), MAX_EMBEDDED) {
+        match embed(text, || inline_images(&email.raw), MAX_EMBEDDED) {
             Some(embedded) => *text = embedded.into(),
             None => html_format = HtmlFormat::Cid,
         }
@@ -138,13 +138,13 @@ pub fn show(context: &Context<'_>) -> Answer {
             text: email.text.as_deref(),
             headers: &email.headers,
             authentication: email.authentication,
-            raw: Raw { download_url: links.to(Uuid::nil()), expires_at: iso(links.expires_at()) },
+            raw: Raw { download_url: links.url(Uuid::nil()), expires_at: to_iso(links.expires_at()) },
         },
     ))
 }
 
 /// Finds the email of the path.
-fn named(context: &Context<'_>) -> Result<Arc<Received>, Problem> {
+fn find(context: &Context<'_>) -> Result<Arc<Received>, Problem> {
     let id = context.id("a received email")?;
     lock(&context.tenant.received)
         .get(id)

@@ -14,13 +14,13 @@ use crate::context::Context;
 use crate::model::contact::Group;
 use crate::model::segment::{self, Segment};
 use crate::resources::contacts::view;
-use crate::wire::answers::{self, Answer};
+use crate::wire::answers::{self, HandlerResult};
 use crate::wire::paging::{Mode, Page, list};
 use crate::wire::problem::json;
 use crate::wire::readers::non_blank;
 
 /// `POST /segments`, and `POST /audiences`.
-pub fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> HandlerResult {
     let name = context.body(|fields| fields.required("name", non_blank))?;
     let id = context.state.next_id();
     context.tenant.segments.add(id, Segment { id, name: name.clone(), created_at: context.now() })?;
@@ -28,7 +28,7 @@ pub fn create(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /segments`, and `GET /audiences`; mode B.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     let window = context.window(Mode::B)?;
     Ok(items(&context.tenant.segments.page(&window)?))
 }
@@ -39,13 +39,13 @@ pub fn items(page: &Page<Arc<Segment>>) -> Response<Bytes> {
 }
 
 /// `GET /segments/{segment_id}`, and `GET /audiences/{audience_id}`.
-pub fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> HandlerResult {
     let segment = context.find(&context.tenant.segments)?;
     Ok(json(StatusCode::OK, &Record { object: object(context), item: segment::Item(&segment) }))
 }
 
 /// `PATCH /segments/{segment_id}`: renames the segment.
-pub fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> HandlerResult {
     let id = context.find(&context.tenant.segments)?.id;
     let name = context.body(|fields| fields.required("name", non_blank))?;
     context.tenant.segments.update(id, |segment| segment.name = name)?;
@@ -54,7 +54,7 @@ pub fn update(context: &Context<'_>) -> Answer {
 
 /// `DELETE /segments/{segment_id}`, and `DELETE /audiences/{audience_id}`. The contacts stay. The response for an unknown segment is the
 /// same, as with Resend.
-pub fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> HandlerResult {
     let id = context.id("a segment")?;
     context.tenant.segments.remove(id);
     for group in [Group::Member(id), Group::FormerMember(id)] {
@@ -64,11 +64,11 @@ pub fn delete(context: &Context<'_>) -> Answer {
             |contact| contact.forget_segment(id),
         );
     }
-    Ok(answers::deleted(object(context), id))
+    Ok(answers::deleted_response(object(context), id))
 }
 
 /// `GET /segments/{segment_id}/contacts`, and `GET /audiences/{audience_id}/contacts`; mode B.
-pub fn members(context: &Context<'_>) -> Answer {
+pub fn members(context: &Context<'_>) -> HandlerResult {
     let id = context.find(&context.tenant.segments)?.id;
     let window = context.window(Mode::B)?;
     Ok(view::items(&view::members(context, &window, id)?))

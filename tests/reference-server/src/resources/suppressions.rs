@@ -14,20 +14,20 @@ use crate::context::Context;
 use crate::delivery::suppressions::SuppressionService;
 use crate::model::suppression::{self, Origin, Suppression};
 use crate::resources::contacts::read_email;
-use crate::wire::answers::{self, Answer};
+use crate::wire::answers::{self, HandlerResult};
 use crate::wire::paging::{Mode, list};
 use crate::wire::problem::{Problem, json};
 
 /// `POST /suppressions`.
-pub fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> HandlerResult {
     let email = context.body(|fields| fields.required("email", read_email))?;
-    let added = service(context).add(vec![email], Origin::Manual, None)?;
+    let added = suppression_service(context).add(vec![email], Origin::Manual, None)?;
     let id = added.first().ok_or_else(|| Problem::application("An address was not added."))?;
-    Ok(answers::created("suppression", *id))
+    Ok(answers::created_response("suppression", *id))
 }
 
 /// `GET /suppressions`: 20 by default, as in mode A; `origin` shows the entries of one origin.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     let window = context.window(Mode::A)?;
     let origin = context.one_of("origin", Origin::WORDS)?;
     let page = context.tenant.suppressions.page_within(&window, origin)?;
@@ -35,23 +35,23 @@ pub fn index(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /suppressions/{id_or_email}`.
-pub fn show(context: &Context<'_>) -> Answer {
-    Ok(json(StatusCode::OK, &suppression::Detail(&*named(context)?)))
+pub fn show(context: &Context<'_>) -> HandlerResult {
+    Ok(json(StatusCode::OK, &suppression::Detail(&*find(context)?)))
 }
 
 /// `DELETE /suppressions/{id_or_email}`, regardless of its origin. Another bounce or complaint adds the address again.
-pub fn delete(context: &Context<'_>) -> Answer {
-    let id = named(context)?.id;
-    service(context).remove(id);
-    Ok(answers::deleted("suppression", id))
+pub fn delete(context: &Context<'_>) -> HandlerResult {
+    let id = find(context)?.id;
+    suppression_service(context).remove(id);
+    Ok(answers::deleted_response("suppression", id))
 }
 
-fn service<'a>(context: &'a Context<'_>) -> SuppressionService<'a> {
+fn suppression_service<'a>(context: &'a Context<'_>) -> SuppressionService<'a> {
     SuppressionService { state: context.state, tenant: &context.tenant, at: context.now() }
 }
 
-fn named(context: &Context<'_>) -> Result<Arc<Suppression>, Problem> {
-    context.named(0, &context.tenant.suppressions)
+fn find(context: &Context<'_>) -> Result<Arc<Suppression>, Problem> {
+    context.find_by_id_or_key(0, &context.tenant.suppressions)
 }
 
 /// The created or deleted entries of a batch.

@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::model::template::version::Version;
 use crate::model::template::{self, Template};
 use crate::state::tenant::Tenant;
-use crate::wire::answers::{self, Answer};
+use crate::wire::answers::{self, HandlerResult};
 use crate::wire::paging::Mode;
 use crate::wire::problem::{Problem, json};
 
@@ -28,7 +28,7 @@ pub enum Lookup {
 }
 
 /// Looks up a template by ID or alias, for sending.
-pub fn look_up(tenant: &Tenant, id_or_alias: &str) -> Lookup {
+pub fn find_published(tenant: &Tenant, id_or_alias: &str) -> Lookup {
     match tenant.templates.find(id_or_alias) {
         None => Lookup::Unknown,
         Some(template) => {
@@ -39,12 +39,12 @@ pub fn look_up(tenant: &Tenant, id_or_alias: &str) -> Lookup {
 }
 
 /// Finds the template of the path.
-fn named(context: &Context<'_>) -> Result<Arc<Template>, Problem> {
-    context.named(0, &context.tenant.templates)
+fn find(context: &Context<'_>) -> Result<Arc<Template>, Problem> {
+    context.find_by_id_or_key(0, &context.tenant.templates)
 }
 
 /// `POST /templates`: creates a draft.
-pub fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> HandlerResult {
     let (id, now) = (context.state.next_id(), context.now());
     let input = TemplateInput::to_create(context)?;
     let blank = Version {
@@ -68,22 +68,22 @@ pub fn create(context: &Context<'_>) -> Answer {
     };
     input.apply(&mut template);
     context.tenant.templates.add(id, template)?;
-    Ok(answers::created("template", id))
+    Ok(answers::created_response("template", id))
 }
 
 /// `GET /templates`, mode A.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     context.list(&context.tenant.templates, Mode::A)
 }
 
 /// `GET /templates/{id_or_alias}`: the latest version.
-pub fn show(context: &Context<'_>) -> Answer {
-    Ok(json(StatusCode::OK, &template::Detail(&*named(context)?)))
+pub fn show(context: &Context<'_>) -> HandlerResult {
+    Ok(json(StatusCode::OK, &template::Detail(&*find(context)?)))
 }
 
 /// `PATCH /templates/{id_or_alias}`.
-pub fn update(context: &Context<'_>) -> Answer {
-    let id = named(context)?.id;
+pub fn update(context: &Context<'_>) -> HandlerResult {
+    let id = find(context)?.id;
     let input = TemplateInput::to_update(context)?;
     let (now, version) = (context.now(), context.state.next_id());
     context.tenant.templates.update(id, |template| {
@@ -97,8 +97,8 @@ pub fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `POST /templates/{id_or_alias}/publish`: publishes the latest version. Repeating it has no effect.
-pub fn publish(context: &Context<'_>) -> Answer {
-    let (id, now) = (named(context)?.id, context.now());
+pub fn publish(context: &Context<'_>) -> HandlerResult {
+    let (id, now) = (find(context)?.id, context.now());
     context.tenant.templates.change(id, |template| {
         if !template.has_unpublished_versions() {
             return;
@@ -111,8 +111,8 @@ pub fn publish(context: &Context<'_>) -> Answer {
 }
 
 /// `POST /templates/{id_or_alias}/duplicate`: a draft with the latest version, without the alias.
-pub fn duplicate(context: &Context<'_>) -> Answer {
-    let (original, id, now) = (named(context)?, context.state.next_id(), context.now());
+pub fn duplicate(context: &Context<'_>) -> HandlerResult {
+    let (original, id, now) = (find(context)?, context.state.next_id(), context.now());
     let copy = Template {
         id,
         name: format!("{} (copy)", original.name),
@@ -128,8 +128,8 @@ pub fn duplicate(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /templates/{id_or_alias}`.
-pub fn delete(context: &Context<'_>) -> Answer {
-    let id = named(context)?.id;
+pub fn delete(context: &Context<'_>) -> HandlerResult {
+    let id = find(context)?.id;
     context.tenant.templates.remove(id);
-    Ok(answers::deleted("template", id))
+    Ok(answers::deleted_response("template", id))
 }

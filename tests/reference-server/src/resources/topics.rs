@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::delivery::webhooks::{notify, payload};
 use crate::model::contact::{Group, Subscription};
 use crate::model::topic::{Topic, Visibility};
-use crate::wire::answers::{self, Answer};
+use crate::wire::answers::{self, HandlerResult};
 use crate::wire::change::{Change, replace};
 use crate::wire::fields::Field;
 use crate::wire::input::input;
@@ -35,7 +35,7 @@ input! {
         name: Option<String> = fields.optional("name", name),
         description: Change<String> = fields.patch("description", description),
         visibility: Option<Visibility> = {
-            fields.refuse("default_subscription", "can't be changed");
+            fields.forbid("default_subscription", "can't be changed");
             fields.optional("visibility", |field| field.one_of(Visibility::WORDS))
         },
     }
@@ -61,7 +61,7 @@ fn description(field: &Field<'_>) -> Checked<String> {
 }
 
 /// `POST /topics`.
-pub fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> HandlerResult {
     let (id, now) = (context.state.next_id(), context.now());
     let input = context.body(NewTopic::read)?;
     let topic = Topic {
@@ -75,21 +75,21 @@ pub fn create(context: &Context<'_>) -> Answer {
     };
     context.tenant.topics.add(id, topic)?;
     notify_webhooks(context, "topic.created", context.tenant.topics.get(id));
-    Ok(answers::created("topic", id))
+    Ok(answers::created_response("topic", id))
 }
 
 /// `GET /topics`: 20 by default, as in mode A.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     context.list(&context.tenant.topics, Mode::A)
 }
 
 /// `GET /topics/{topic_id}`.
-pub fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> HandlerResult {
     context.show(&context.tenant.topics)
 }
 
 /// `PATCH /topics/{topic_id}`: name, description, visibility. The default subscription can't be changed.
-pub fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> HandlerResult {
     let id = context.find(&context.tenant.topics)?.id;
     let patch = context.body(TopicPatch::read)?;
     context.tenant.topics.update(id, |topic| {
@@ -103,7 +103,7 @@ pub fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /topics/{topic_id}`: also deletes the contacts' choices.
-pub fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> HandlerResult {
     let id = context.find(&context.tenant.topics)?.id;
     notify_webhooks(context, "topic.deleted", context.tenant.topics.remove(id));
     context.tenant.contacts.change_all(
@@ -113,7 +113,7 @@ pub fn delete(context: &Context<'_>) -> Answer {
             contact.topics.remove(&id);
         },
     );
-    Ok(answers::deleted("topic", id))
+    Ok(answers::deleted_response("topic", id))
 }
 
 /// Notifies webhooks of an event of a topic.

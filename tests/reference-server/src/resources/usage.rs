@@ -9,23 +9,23 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::model::usage::Period;
 use crate::state::{quota, ratelimit};
-use crate::wire::answers::Answer;
+use crate::wire::answers::HandlerResult;
 use crate::wire::problem::json;
-use crate::wire::timestamp::iso;
+use crate::wire::timestamp::to_iso;
 
 /// The limit returned where a number is required but no limit exists.
 const UNLIMITED: u64 = 1_000_000_000;
 
 /// `GET /usage`, for every credential.
-pub fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> HandlerResult {
     let (settings, tenant) = (&context.state.settings, &context.tenant);
     let usage = quota::usage(tenant, context.now());
     let stored = |used: usize| Quota { used: used as u64, limit: Some(settings.keep_records as u64) };
     let shown = Usage {
         object: "usage",
         emails: Emails {
-            daily: EmailQuota::of(&usage.day, settings.daily_quota),
-            monthly: EmailQuota::of(&usage.month, settings.monthly_quota.or(Some(UNLIMITED))),
+            daily: EmailQuota::new(&usage.day, settings.daily_quota),
+            monthly: EmailQuota::new(&usage.month, settings.monthly_quota.or(Some(UNLIMITED))),
         },
         contacts: stored(tenant.contacts.lock().len()),
         segments: stored(tenant.segments.lock().len()),
@@ -35,10 +35,10 @@ pub fn show(context: &Context<'_>) -> Answer {
         automation_runs: Runs {
             used: usage.month.automation_runs,
             limit: UNLIMITED,
-            resets_at: iso(usage.month.resets_at),
+            resets_at: to_iso(usage.month.resets_at),
         },
         domains: stored(tenant.domains.lock().len()),
-        rate_limit: RateLimit { limit: ratelimit::announced(settings.rate_limit), duration: "1000ms" },
+        rate_limit: RateLimit { limit: ratelimit::announced_limit(settings.rate_limit), duration: "1000ms" },
     };
     Ok(json(StatusCode::OK, &shown))
 }
@@ -72,13 +72,13 @@ struct EmailQuota {
 }
 
 impl EmailQuota {
-    fn of(period: &Period, limit: Option<u64>) -> Self {
+    fn new(period: &Period, limit: Option<u64>) -> Self {
         Self {
             used: period.emails(),
             limit,
             sent: period.sent,
             received: period.received,
-            resets_at: iso(period.resets_at),
+            resets_at: to_iso(period.resets_at),
         }
     }
 }

@@ -13,7 +13,7 @@ use url::Url;
 use crate::context::Context;
 use crate::delivery::webhooks::sign::PREFIX;
 use crate::model::webhook::{EVENTS, INBOX_EVENTS, Webhook};
-use crate::wire::answers::{self, Answer};
+use crate::wire::answers::{self, HandlerResult};
 use crate::wire::change::replace;
 use crate::wire::fields::Field;
 use crate::wire::input::input;
@@ -38,7 +38,7 @@ input! {
 }
 
 /// `POST /webhooks`. A new webhook is enabled.
-pub fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> HandlerResult {
     let NewWebhook { endpoint, events } = context.body(NewWebhook::read)?;
     let id = context.state.next_id();
     let secret = secret(context);
@@ -65,17 +65,17 @@ pub fn secret(context: &Context<'_>) -> String {
 }
 
 /// `GET /webhooks`, mode B. The items exclude the secrets.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     context.list(&context.tenant.webhooks, Mode::B)
 }
 
 /// `GET /webhooks/{webhook_id}`, with the secret.
-pub fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> HandlerResult {
     context.show(&context.tenant.webhooks)
 }
 
 /// `PATCH /webhooks/{webhook_id}`. All fields are optional; `events` replaces the whole set.
-pub fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> HandlerResult {
     let id = context.find(&context.tenant.webhooks)?.id;
     let patch = context.body(WebhookPatch::read)?;
     context.tenant.webhooks.update(id, |webhook| {
@@ -87,16 +87,16 @@ pub fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /webhooks/{webhook_id}`.
-pub fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> HandlerResult {
     let id = context.find(&context.tenant.webhooks)?.id;
     context.tenant.webhooks.remove(id);
-    context.state.tenants.forget_events(&context.tenant.deliveries.forget(id));
-    Ok(answers::deleted("webhook", id))
+    context.state.tenants.forget_events(&context.tenant.deliveries.remove_webhook(id));
+    Ok(answers::deleted_response("webhook", id))
 }
 
 /// `POST /webhooks/{webhook_id}/signing-secret/rotate`: replaces the secret. The previous one still signs for 24 hours. (The specification
 /// doesn't define this.)
-pub fn rotate(context: &Context<'_>) -> Answer {
+pub fn rotate(context: &Context<'_>) -> HandlerResult {
     let id = context.find(&context.tenant.webhooks)?.id;
     let secret = secret(context);
     context.tenant.webhooks.change(id, |webhook| webhook.rotate(secret.clone(), context.now()));
@@ -120,7 +120,7 @@ fn read_endpoint(field: &Field<'_>) -> Checked<String> {
             Some(_) => Ok(text.to_owned()),
         }
     };
-    field.parsed(parse)
+    field.parse_with(parse)
 }
 
 /// At least one type; duplicates are dropped.
@@ -131,7 +131,7 @@ fn read_events(field: &Field<'_>) -> Checked<Vec<String>> {
     }
     let known: Vec<_> = EVENTS.iter().chain(INBOX_EVENTS).copied().collect();
     let named = items.read(|_, item| {
-        item.parsed(|event| {
+        item.parse_with(|event| {
             let found = known.iter().find(|known| **known == event);
             found.copied().ok_or_else(|| format!("must be one of {}", known.join(", ")))
         })

@@ -8,8 +8,8 @@ use matchit::Router;
 use uuid::Uuid;
 
 use crate::route::{Access, Area, Route, Table};
-use crate::wire::answers::no_such_route;
-use crate::wire::paging::quoted;
+use crate::wire::answers::route_not_found;
+use crate::wire::paging::quote;
 use crate::wire::pattern::segments;
 use crate::wire::problem::Problem;
 
@@ -27,7 +27,7 @@ struct Path {
 
 /// The result of a lookup.
 #[derive(Clone)]
-pub struct Found {
+pub struct RouteMatch {
     /// The table that the path belongs to, even if it is unknown.
     pub table: &'static Table,
     pub route: Result<&'static Route, NoRoute>,
@@ -61,38 +61,38 @@ impl Routes {
     }
 
     /// Looks up a route.
-    pub fn find(&'static self, method: &Method, path: &str) -> Found {
-        let Some(Path { table, routes }) = self.at(path) else {
-            return Found { table: self.table_of(path), route: Err(NoRoute::UnknownPath) };
+    pub fn find(&'static self, method: &Method, path: &str) -> RouteMatch {
+        let Some(Path { table, routes }) = self.find_entry(path) else {
+            return RouteMatch { table: self.table(path), route: Err(NoRoute::UnknownPath) };
         };
         let route = routes.iter().find(|route| route.method == *method);
         // Where no credential is needed, and on the page, HEAD is GET without a body.
-        let head = || routes.iter().find(|route| *method == Method::HEAD && route.answers_head());
+        let head = || routes.iter().find(|route| *method == Method::HEAD && route.supports_head());
         let route = match route.or_else(head) {
             Some(route) => Ok(*route),
             None if routes.iter().any(|route| has_ids(route.path, path)) => Err(NoRoute::WrongMethod(routes)),
             None => Err(NoRoute::UnknownPath),
         };
-        Found { table, route }
+        RouteMatch { table, route }
     }
 
     /// Lists the routes of an area.
-    pub fn of(&self, area: Area) -> impl Iterator<Item = &'static Route> {
+    pub fn in_area(&self, area: Area) -> impl Iterator<Item = &'static Route> {
         self.tables.iter().filter(move |table| table.area == area).flat_map(|table| table.routes)
     }
 
     /// Lists the operations of the service and of its authorization server.
     pub fn operations(&self) -> impl Iterator<Item = &'static Route> {
-        self.of(Area::Service).chain(self.of(Area::OAuth))
+        self.in_area(Area::Service).chain(self.in_area(Area::OAuth))
     }
 
-    fn at(&self, path: &str) -> Option<&Path> {
+    fn find_entry(&self, path: &str) -> Option<&Path> {
         // Some clients put several slashes before a path: Mailpit's, and those whose base URL ends with one.
         let begin = path.len() - path.trim_start_matches('/').len();
-        self.look(&path[begin.saturating_sub(1)..])
+        self.find_path(&path[begin.saturating_sub(1)..])
     }
 
-    fn look(&self, path: &str) -> Option<&Path> {
+    fn find_path(&self, path: &str) -> Option<&Path> {
         let path = path.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or(path);
         let found = self.paths.at(path).ok()?;
         let fits = |(name, value)| match name {
@@ -103,20 +103,20 @@ impl Routes {
         found.params.iter().all(fits).then_some(found.value)
     }
 
-    fn table_of(&self, path: &str) -> &'static Table {
+    fn table(&self, path: &str) -> &'static Table {
         let begins = |table: &&Table| table.prefixes.iter().any(|prefix| path.starts_with(prefix));
         self.tables.iter().find(begins).unwrap_or(&self.tables[0])
     }
 }
 
 impl Route {
-    fn answers_head(&self) -> bool {
+    fn supports_head(&self) -> bool {
         let is_page = self.path == "/_";
         self.method == Method::GET && (is_page || matches!(self.access, Access::Health | Access::Open))
     }
 }
 
-impl Found {
+impl RouteMatch {
     /// The access that the request requires. For an unknown method or path, full access, except where all methods are links.
     pub fn access(&self) -> Access {
         match &self.route {
@@ -133,13 +133,13 @@ impl NoRoute {
     /// 404, or 405 with the methods of the path.
     pub fn response(&self, request: &Request<Bytes>, table: &Table) -> Response<Bytes> {
         let (method, path) = (request.method(), request.uri().path());
-        let Self::WrongMethod(routes) = self else { return (table.errors)(no_such_route(method, path)) };
+        let Self::WrongMethod(routes) = self else { return (table.errors)(route_not_found(method, path)) };
         let mut allowed: Vec<_> = routes.iter().map(|route| route.method.as_str()).collect();
-        if routes.iter().any(|route| route.answers_head()) {
+        if routes.iter().any(|route| route.supports_head()) {
             allowed.push("HEAD");
         }
         let allowed = allowed.join(", ");
-        let message = format!("{} does not take {method}; it takes {allowed}.", quoted(path));
+        let message = format!("{} does not take {method}; it takes {allowed}.", quote(path));
         let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message);
         let mut response = (table.errors)(problem);
         if let Ok(allowed) = HeaderValue::try_from(allowed) {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn found(path: &str) -> Option<&'static str> {
-        ROUTES.at(path).map(|found| found.routes[0].path)
+        ROUTES.find_entry(path).map(|found| found.routes[0].path)
     }
 
     /// The pattern that matches a path: if several match, the one whose first differing segment is literal.
@@ -221,7 +221,7 @@ mod tests {
     fn every_route_is_found_by_its_own_pattern_only() {
         for route in all() {
             let path = route.path.replace("{folder}", "messages");
-            let at = ROUTES.at(&path).unwrap_or_else(|| panic!("{path}"));
+            let at = ROUTES.find_entry(&path).unwrap_or_else(|| panic!("{path}"));
             assert!(at.routes.iter().any(|one| one.method == route.method), "{} {path}", route.method);
             assert_eq!(at.routes[0].path, route.path, "{path}");
         }

@@ -177,7 +177,7 @@ fn run(state: &State, due: Timestamp, job: Job) -> Option<Job> {
         }
         Job::CheckDomain { tenant: owner, domain, number } => {
             let tenant = owner.upgrade()?;
-            let end = |domain: &mut Domain| verification::end(domain, number);
+            let end = |domain: &mut Domain| verification::end_check(domain, number);
             let next = domains::changed_status(state, &tenant, domain, due, end).flatten();
             if let Some(Check { number, due_after }) = next {
                 let job = Job::CheckDomain { tenant: owner, domain, number };

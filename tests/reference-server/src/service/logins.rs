@@ -13,11 +13,11 @@ impl Service {
     pub fn grant(&self, client_id: &str, tenant: &str, scope: &str) -> IssuedTokens {
         let _guard = self.state.snapshot_lock.enter();
         let client = self.state.oauth.client(client_id).expect("a registered client");
-        let tenant = keys::credential(tenant, &self.state.tenants.api_key_index)
+        let tenant = keys::find_credential(tenant, &self.state.tenants.api_key_index)
             .map_or_else(|| tenant.to_owned(), |credential| credential.tenant.into_owned());
         let scopes = scope.split(' ').map(str::to_owned).collect();
         let refresh_token = token::refresh_token(&self.state);
-        let now = self.state.clock.of(&tenant).now();
+        let now = self.state.clock.for_account(&tenant).now();
         let issued = self.state.oauth.grant(
             &client,
             &tenant,

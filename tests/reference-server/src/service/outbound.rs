@@ -33,7 +33,7 @@ impl Service {
             if let Some(post) = webhooks::prepare(&self.state, job) {
                 return Some(post);
             }
-            self.state.outbox.done(webhook);
+            self.state.outbox.finish_attempt(webhook);
         }
     }
 
@@ -41,7 +41,7 @@ impl Service {
     pub fn finish_post(&self, post: WebhookPost, posted: Posted) {
         let _guard = self.state.snapshot_lock.enter();
         let webhook = webhooks::finish(&self.state, post, posted);
-        self.state.outbox.done(webhook);
+        self.state.outbox.finish_attempt(webhook);
         self.run_some_due();
     }
 }

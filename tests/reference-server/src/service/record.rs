@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::clock::Reading;
 use crate::lock::read;
-use crate::model::log::{Entry, recorded};
+use crate::model::log::{Entry, recordable_body};
 use crate::reply::Reply;
 use crate::service::Service;
 use crate::state::event_bus::BusEventKind;
@@ -32,8 +32,8 @@ impl Service {
             endpoint: request.uri().path().to_owned(),
             method: request.method().clone(),
             response_status: response.status().as_u16(),
-            request_body: recorded(request.uri().path(), request.body()),
-            response_body: recorded(request.uri().path(), response.body()),
+            request_body: recordable_body(request.uri().path(), request.body()),
+            response_body: recordable_body(request.uri().path(), response.body()),
             user_agent: user_agent.map(|agent| String::from_utf8_lossy(agent.as_bytes()).into_owned()),
         };
         self.state.tenants.log(tenant, entry);
@@ -50,12 +50,12 @@ impl Service {
         headers.reserve(HEADERS);
         let mut id = Uuid::encode_buffer();
         let id = self.state.next_request_id().hyphenated().encode_lower(&mut id);
-        allowance.announce(headers);
+        allowance.add_headers(headers);
         if let Ok(id) = HeaderValue::from_str(id) {
             headers.entry(X_REQUEST_ID).or_insert(id);
         }
         // If the clock shows the system's time, the mount adds the header.
-        if !clock.shows_system_time()
+        if !clock.is_system_time()
             && let Ok(date) =
                 HeaderValue::try_from(clock.now().strftime("%a, %d %b %Y %H:%M:%S GMT").to_string())
         {
@@ -72,18 +72,18 @@ impl Service {
             method: request.method().clone(),
             path: request.uri().path().to_owned(),
             query: request.uri().query().map(str::to_owned),
-            headers: PackedHeaders::of(request.headers()),
+            headers: PackedHeaders::new(request.headers()),
             body: request.body().clone(),
             duration: started.elapsed(),
             delay,
             status: response.status(),
-            answer_headers: PackedHeaders::of(response.headers()),
+            answer_headers: PackedHeaders::new(response.headers()),
             answer_body: response.body().clone(),
             bodies_dropped: false,
         };
         let listeners = read(&self.request_listeners).clone();
         if !listeners.is_empty() {
-            let recorded = recorded.shown();
+            let recorded = recorded.to_recorded();
             for listener in listeners {
                 // The request is answered; a panicking listener must not change that.
                 let _ = catch_unwind(AssertUnwindSafe(|| listener(&recorded)));

@@ -13,7 +13,7 @@ use crate::model::mail::Mail;
 use crate::state::tenant::Tenant;
 
 /// The maximum number of concurrent checks, each of which needs a blocking thread.
-const MAX_LOOKING: usize = 4;
+const MAX_SEARCHES: usize = 4;
 /// The number of emails taken from the list together.
 const CHUNK: usize = 64;
 
@@ -27,7 +27,7 @@ pub struct Arrivals {
 
 impl Default for Arrivals {
     fn default() -> Self {
-        Self { waiting: Mutex::default(), looking: Arc::new(Semaphore::new(MAX_LOOKING)) }
+        Self { waiting: Mutex::default(), looking: Arc::new(Semaphore::new(MAX_SEARCHES)) }
     }
 }
 
@@ -56,7 +56,7 @@ pub struct Subscription<'a> {
 
 impl Subscription<'_> {
     /// Waits for an email that was captured after the last call.
-    pub async fn captured(&mut self) {
+    pub async fn next_capture(&mut self) {
         // The sender lives as long as its receivers.
         let _ = self.receiver.changed().await;
     }
@@ -87,7 +87,7 @@ impl Seen {
     }
 
     /// Finds the newest email that wasn't compared yet and matches. All others then also count as compared.
-    pub fn newest(
+    pub fn newest_match(
         &mut self,
         tenant: &Arc<Tenant>,
         mut matches: impl FnMut(&Arc<Mail>) -> bool,

@@ -7,11 +7,11 @@
 //!
 //! let service = Service::new(Settings::default());
 //! // The next two sends respond with 503, later ones succeed.
-//! service.faults().add(Rule::new(Action::answer(503, "busy")).on(Method::POST, "/emails").times(2));
+//! service.faults().add(Rule::new(Action::http_response(503, "busy")).on_request(Method::POST, "/emails").times(2));
 //! // The next request is processed, but its response is lost.
 //! service.faults().add(Rule::new(Action::DropAfter));
 //! // The next recipient in an SMTP session is rejected.
-//! service.faults().add(Rule::new(Action::reply(550, "5.1.1 No such mailbox")).on_smtp(SmtpStage::Rcpt));
+//! service.faults().add(Rule::new(Action::smtp_reply(550, "5.1.1 No such mailbox")).on_smtp(SmtpStage::Rcpt));
 //! ```
 //!
 //! A rule applies to every API key unless it is restricted to [an account](Rule::for_account). `/_/faults` reads and writes the script over
@@ -76,7 +76,7 @@ impl Action {
     ///
     /// # Panics
     /// If `status` isn't in 100 to 999.
-    pub fn answer(status: u16, body: impl Into<Bytes>) -> Self {
+    pub fn http_response(status: u16, body: impl Into<Bytes>) -> Self {
         let status = StatusCode::from_u16(status).expect("a status from 100 to 999");
         let mut headers = HeaderMap::new();
         headers
@@ -85,7 +85,7 @@ impl Action {
     }
 
     /// An SMTP reply of this code, with this enhanced status code and text.
-    pub fn reply(code: u16, text: impl Into<Cow<'static, str>>) -> Self {
+    pub fn smtp_reply(code: u16, text: impl Into<Cow<'static, str>>) -> Self {
         Self::Reply { code, text: text.into() }
     }
 
@@ -145,7 +145,7 @@ impl Rule {
 
     /// Restricts the rule to requests of this method and path. In the path `{…}` matches any one segment.
     #[must_use]
-    pub fn on(self, method: Method, path: impl Into<String>) -> Self {
+    pub fn on_request(self, method: Method, path: impl Into<String>) -> Self {
         self.on_method(method).on_path(path)
     }
 
@@ -180,7 +180,7 @@ impl Rule {
 
     /// Skips this number of matching requests first.
     #[must_use]
-    pub fn after(mut self, spared: usize) -> Self {
+    pub fn skip_first(mut self, spared: usize) -> Self {
         self.after = spared;
         self
     }
@@ -232,7 +232,7 @@ impl Rule {
     }
 
     /// The remaining number of matching requests to skip.
-    pub fn spared(&self) -> usize {
+    pub fn remaining_skips(&self) -> usize {
         self.after
     }
 
@@ -307,7 +307,7 @@ impl Faults {
     }
 
     /// Applies this fault to the next request.
-    pub fn next(&self, action: Action) {
+    pub fn add_once(&self, action: Action) {
         self.add(Rule::new(action));
     }
 
@@ -323,7 +323,7 @@ impl Faults {
     }
 
     /// Removes the rules that an account added. Returns their number.
-    pub(crate) fn clear_of(&self, account: &str) -> usize {
+    pub(crate) fn clear_account(&self, account: &str) -> usize {
         let rules = &mut lock(&self.script).rules;
         let before = rules.len();
         rules.retain(|one| one.added_by.as_deref() != Some(account));
@@ -331,7 +331,7 @@ impl Faults {
     }
 
     /// Removes a rule. Returns `None` if no rule has this number, or if it was used up.
-    pub fn take_back(&self, id: u64) -> Option<Scripted> {
+    pub fn remove(&self, id: u64) -> Option<Scripted> {
         let rules = &mut lock(&self.script).rules;
         let place = rules.iter().position(|one| one.id == id)?;
         Some(rules.remove(place))

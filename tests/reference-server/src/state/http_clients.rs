@@ -35,7 +35,7 @@ impl HttpClients {
     }
 
     /// Restricts webhooks and attachments to public addresses, unless private ones are permitted.
-    pub fn listens_beyond_loopback(&self) {
+    pub fn restrict_to_public(&self) {
         self.listens_beyond_loopback.store(true, Ordering::Relaxed);
     }
 
@@ -73,7 +73,7 @@ impl HttpClients {
 }
 
 /// An error with its causes, without the address, which the caller already knows.
-pub fn reasons(error: &(dyn std::error::Error + 'static)) -> String {
+pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut reasons = Vec::new();
     let mut cause = error.source().or(Some(error));
     while let Some(error) = cause {

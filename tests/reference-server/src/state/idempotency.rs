@@ -204,7 +204,7 @@ impl Keys {
         }
         let mut slots = lock(&self.slots);
         slots.changed.get_or_insert_default();
-        slots.count_bytes(0, answer_size(&answer));
+        slots.count_bytes(0, response_size(&answer));
         slots.count = slots.count.max(number + 1);
         slots.order.push_back((number, stored.name));
         let slot = Slot { number, body: stored.body, used: stored.used, answer: Some(answer) };
@@ -213,7 +213,7 @@ impl Keys {
 }
 
 /// The bytes of a key with its response.
-fn answer_size(answer: &Response<Bytes>) -> usize {
+fn response_size(answer: &Response<Bytes>) -> usize {
     size_of::<Slot>() + size::row::<HeaderMap>(size::headers(answer.headers())) + answer.body().len()
 }
 
@@ -251,7 +251,7 @@ impl Slots {
     fn remove(&mut self, name: &Name) {
         let Some(slot) = self.used.remove(name) else { return };
         if let Some(answer) = slot.answer {
-            self.count_bytes(answer_size(&answer), 0);
+            self.count_bytes(response_size(&answer), 0);
             self.mark_changed(slot.number, *name);
         }
         // `order` may contain names of expired keys until they reach its front; this bounds their number.
@@ -282,7 +282,7 @@ impl Claim<'_> {
         let mut slots = lock(&self.keys.slots);
         if let Some(slot) = slots.used.get_mut(&self.name).filter(|slot| slot.number == self.number) {
             slot.answer = Some(answer.clone());
-            let size = answer_size(answer);
+            let size = response_size(answer);
             slots.count_bytes(0, size);
             changes::count(size);
             slots.mark_changed(self.number, self.name);
@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     fn keys(budget: usize) -> Keys {
-        Keys::new(Arc::new(Budget::of(budget)))
+        Keys::new(Arc::new(Budget::new(budget)))
     }
 
     /// Sends a request with a key. Returns whether its response was replayed.
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn keys_and_responses_of_64_mib_are_kept_and_the_oldest_is_evicted_a_byte_above() {
-        let key_bytes = answer_size(&Response::new(Bytes::new()));
+        let key_bytes = response_size(&Response::new(Bytes::new()));
         let answer = Bytes::from(vec![b'x'; (8 << 20) - key_bytes]);
         let longer = Bytes::from(vec![b'x'; answer.len() + 1]);
         for (last, is_kept) in [(&answer, true), (&longer, false)] {
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn all_tenants_share_a_budget_and_an_evicted_tenant_returns_its_part() {
-        let budget = Arc::new(Budget::of(10_000));
+        let budget = Arc::new(Budget::new(10_000));
         let (one, other) = (Keys::new(Arc::clone(&budget)), Keys::new(Arc::clone(&budget)));
         let answer = Bytes::from(vec![b'x'; 4_000]);
         assert!(!send(&one, "first", &answer) && !send(&one, "second", &answer));

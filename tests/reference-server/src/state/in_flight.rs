@@ -33,11 +33,11 @@ pub struct InFlight {
 
 /// Memory that counts until it is dropped.
 #[derive(Debug, Default)]
-pub struct Reserved(Option<OwnedSemaphorePermit>);
+pub struct Reservation(Option<OwnedSemaphorePermit>);
 
-impl Reserved {
+impl Reservation {
     /// Bytes that count until the last copy is dropped.
-    pub fn over(self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
+    pub fn guard_bytes(self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
         struct Held<T>(
             T,
             #[expect(dead_code, reason = "it counts until it is dropped")] OwnedSemaphorePermit,
@@ -74,29 +74,29 @@ impl InFlight {
     }
 
     /// Reserves memory, if it is available immediately.
-    pub fn try_reserve(&self, bytes: usize) -> Option<Reserved> {
+    pub fn try_reserve(&self, bytes: usize) -> Option<Reservation> {
         match self.units(bytes) {
-            0 => Some(Reserved(None)),
+            0 => Some(Reservation(None)),
             units => {
-                Arc::clone(&self.units).try_acquire_many_owned(units).ok().map(|held| Reserved(Some(held)))
+                Arc::clone(&self.units).try_acquire_many_owned(units).ok().map(|held| Reservation(Some(held)))
             }
         }
     }
 
     /// Reserves memory, in the order of the calls.
-    pub async fn reserve(&self, bytes: usize, limit: Duration) -> Option<Reserved> {
+    pub async fn reserve(&self, bytes: usize, limit: Duration) -> Option<Reservation> {
         match self.units(bytes) {
-            0 => Some(Reserved(None)),
+            0 => Some(Reservation(None)),
             units => {
                 let acquired = timeout(limit, Arc::clone(&self.units).acquire_many_owned(units)).await;
-                acquired.ok()?.ok().map(|held| Reserved(Some(held)))
+                acquired.ok()?.ok().map(|held| Reservation(Some(held)))
             }
         }
     }
 
     /// Extends a reservation to this number of bytes if they are available immediately, and gives it up otherwise. Both happen under a lock: of those
     /// that need each other's memory, the last one gets it.
-    pub fn extend(&self, reserved: &mut Reserved, bytes: usize) -> bool {
+    pub fn extend(&self, reserved: &mut Reservation, bytes: usize) -> bool {
         let held = reserved.0.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
         let missing = self.units(bytes).saturating_sub(u32::try_from(held).unwrap_or(u32::MAX));
         if missing == 0 {

@@ -38,7 +38,7 @@ impl InboxTables {
 
     /// Finds the inbox that receives the mail for an address.
     pub fn receiver(&self, address: &str) -> Option<Arc<Inbox>> {
-        self.inboxes.by_key(address).or_else(|| self.inboxes.oldest(&lower_case(address).into_owned()))
+        self.inboxes.find_by_key(address).or_else(|| self.inboxes.oldest(&lower_case(address).into_owned()))
     }
 
     /// Counts the unread threads and the drafts of an inbox.
@@ -52,7 +52,7 @@ impl InboxTables {
     /// A thread in lists.
     pub fn item(&self, thread: &Thread) -> Value {
         let has_draft = self.drafts.oldest(&draft::Group::OpenReply(thread.id)).is_some();
-        thread::item(thread, &self.labels_of(&thread.labels), has_draft)
+        thread::list_item(thread, &self.labels_of(&thread.labels), has_draft)
     }
 
     /// A thread as a record and in events.

@@ -14,7 +14,7 @@ use crate::model::email::personalized::SharedContent;
 use crate::model::email::{Email, Event};
 use crate::model::webhook_delivery::WebhookDelivery;
 use crate::state::tenant::Tenant;
-use crate::store::budget::Held;
+use crate::store::budget::Reservation;
 
 /// A job of the scheduler.
 pub enum Job {
@@ -47,7 +47,7 @@ pub enum Job {
 impl Job {
     /// The system's time at which the job is due, if its account doesn't follow the service's clock.
     pub fn due_on_own_clock(due: Timestamp, job: &Self) -> Option<Timestamp> {
-        job.tenant().upgrade()?.clock.system_at(due)
+        job.tenant().upgrade()?.clock.to_system_time(due)
     }
 
     /// A number unique to the jobs of one account: an account keeps its address as long as a job refers to it.
@@ -76,7 +76,7 @@ impl Job {
     pub fn is_needed(due: Timestamp, job: &Self) -> bool {
         match job {
             Self::SendEmail { email, .. } => {
-                email.upgrade().is_some_and(|email| email.waits() && email.scheduled_at() == Some(due))
+                email.upgrade().is_some_and(|email| email.is_waiting() && email.scheduled_at() == Some(due))
             }
             Self::RecordEvent { email, .. } | Self::NotifyAutomations { email, .. } => {
                 email.strong_count() > 0
@@ -161,5 +161,5 @@ pub struct ImportJob {
     /// The number of rows in the current step.
     pub step: u64,
     /// The memory of the file.
-    pub(crate) _held: Held,
+    pub(crate) _held: Reservation,
 }

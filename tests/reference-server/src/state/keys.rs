@@ -38,18 +38,18 @@ pub fn read<'a>(
     if !scheme.eq_ignore_ascii_case("bearer") || key.is_empty() {
         return Err(Problem::missing_api_key());
     }
-    if jwt::looks_like_one(key) {
+    if jwt::looks_like_jwt(key) {
         let (claims, tenant) = logins.verify(key, clock).ok_or_else(Problem::invalid_access_token)?;
         return Ok(Credential::of_token(&claims, tenant));
     }
     if is_of_a_login(key) {
         return Err(Problem::invalid_access_token());
     }
-    credential(key, index).ok_or_else(Problem::invalid_api_key)
+    find_credential(key, index).ok_or_else(Problem::invalid_api_key)
 }
 
 /// Resolves an API key; `None` if it is invalid or deleted.
-pub fn credential<'a>(key: &'a str, index: &ApiKeyIndex) -> Option<Credential<'a>> {
+pub fn find_credential<'a>(key: &'a str, index: &ApiKeyIndex) -> Option<Credential<'a>> {
     if key.starts_with(CREATED_PREFIX) {
         return index.find(key);
     }

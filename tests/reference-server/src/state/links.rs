@@ -66,7 +66,7 @@ impl Links {
     }
 
     /// Adds an address. The first one becomes the base URL of links.
-    pub fn listens_at(&self, address: &str) {
+    pub fn add_address(&self, address: &str) {
         lock(&self.address).get_or_insert_with(|| address.trim_end_matches('/').to_owned());
         Arc::make_mut(&mut *lock(&self.names)).add(address);
     }
@@ -74,7 +74,7 @@ impl Links {
     /// Sets the public URL, which takes precedence over every other address.
     #[must_use]
     pub fn published_at(mut self, address: &str) -> Self {
-        self.listens_at(address);
+        self.add_address(address);
         self.is_published = true;
         self
     }
@@ -85,8 +85,8 @@ impl Links {
     }
 
     /// Allows every IP address of the machine as a host name.
-    pub fn listens_everywhere(&self) {
-        Arc::make_mut(&mut *lock(&self.names)).allow_any_number();
+    pub fn allow_any_ip(&self) {
+        Arc::make_mut(&mut *lock(&self.names)).allow_any_ip();
     }
 
     /// The host names of the service.

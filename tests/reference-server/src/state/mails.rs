@@ -66,14 +66,14 @@ fn remove<T: StoredMail>(mails: &Mutex<Mails<T>>, ids: &[Uuid]) -> Vec<Arc<T>> {
 /// Marks mails as read or unread, skipping those that don't exist. Returns the number of changed ones.
 pub fn mark(state: &State, tenant: &Tenant, folder: Folder, ids: &[Uuid], unread: bool) -> usize {
     let changed = match folder {
-        Folder::Sent => mark_in(&tenant.captured, ids, unread),
-        Folder::Received => mark_in(&tenant.received, ids, unread),
+        Folder::Sent => mark_all(&tenant.captured, ids, unread),
+        Folder::Received => mark_all(&tenant.received, ids, unread),
     };
     report(state, tenant, &changed, |id| BusEventKind::Marked { id });
     changed.len()
 }
 
-fn mark_in<T: StoredMail>(mails: &Mutex<Mails<T>>, ids: &[Uuid], unread: bool) -> Vec<Uuid> {
+fn mark_all<T: StoredMail>(mails: &Mutex<Mails<T>>, ids: &[Uuid], unread: bool) -> Vec<Uuid> {
     let mut changed = Vec::new();
     for ids in ids.chunks(STEP) {
         let mut mails = lock(mails);
@@ -143,13 +143,13 @@ pub fn schedule_oldest(state: &State, tenant: &Arc<Tenant>) {
 
 /// Finds an email by its ID or by its sent email's ID.
 pub fn find(tenant: &Tenant, id: &str) -> Result<Arc<Mail>, Problem> {
-    let found = Uuid::try_parse(id).ok().and_then(|id| by_id(tenant, id));
+    let found = Uuid::try_parse(id).ok().and_then(|id| find_by_id(tenant, id));
     found.ok_or_else(|| Problem::not_found("Message not found."))
 }
 
 /// The same for a UUID.
-pub fn by_id(tenant: &Tenant, id: Uuid) -> Option<Arc<Mail>> {
-    let of_email = || lock(&tenant.emails).get(id).and_then(|email| email.captured());
+pub fn find_by_id(tenant: &Tenant, id: Uuid) -> Option<Arc<Mail>> {
+    let of_email = || lock(&tenant.emails).get(id).and_then(|email| email.captured_id());
     let captured = |id| lock(&tenant.captured).get(id).cloned();
     captured(id).or_else(|| captured(of_email()?))
 }

@@ -18,23 +18,23 @@ impl Names {
     pub fn add(&mut self, address: &str) {
         let authority = address.split_once("://").map_or(address, |(_, rest)| rest);
         let host = host_of(authority.split(['/', '?', '#']).next().unwrap_or_default());
-        if !host.is_empty() && !self.knows(&host) {
+        if !host.is_empty() && !self.contains_host(&host) {
             self.known.push(host.into_owned());
         }
     }
 
-    pub fn allow_any_number(&mut self) {
+    pub fn allow_any_ip(&mut self) {
         self.any_number = true;
     }
 
-    fn knows(&self, host: &str) -> bool {
+    fn contains_host(&self, host: &str) -> bool {
         self.known.iter().any(|known| known == host)
     }
 
     /// Whether the service accepts this authority, with or without a port.
-    pub fn has(&self, authority: &str) -> bool {
+    pub fn accepts(&self, authority: &str) -> bool {
         let host = host_of(authority);
-        if host == "localhost" || host.ends_with(".localhost") || self.knows(&host) {
+        if host == "localhost" || host.ends_with(".localhost") || self.contains_host(&host) {
             return true;
         }
         let number = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(&host);
@@ -88,7 +88,7 @@ mod tests {
             "sandbox.EXAMPLE.:1",
             "192.168.7.1:8025",
         ] {
-            assert!(names.has(own), "{own}");
+            assert!(names.accepts(own), "{own}");
         }
         for other in [
             "",
@@ -104,9 +104,11 @@ mod tests {
             "127.0.0.1@evil.test",
             "evil.test:80:127.0.0.1",
         ] {
-            assert!(!names.has(other), "{other}");
+            assert!(!names.accepts(other), "{other}");
         }
-        names.allow_any_number();
-        assert!(names.has("192.168.7.2:1") && names.has("[2001:db8::1]") && !names.has("evil.test"));
+        names.allow_any_ip();
+        assert!(
+            names.accepts("192.168.7.2:1") && names.accepts("[2001:db8::1]") && !names.accepts("evil.test")
+        );
     }
 }

@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::lock::lock;
 use crate::model::oauth::clients::OAuthClient;
 use crate::model::oauth::events::{TokenEvent, TokenEventKind};
-use crate::model::oauth::grant::{Code, Grant, Request, later};
+use crate::model::oauth::grant::{Code, Grant, Request, add_duration};
 use crate::model::oauth::jwt::{Claims, SigningKey};
 use crate::model::oauth::{CODE, REFRESH_TOKEN};
 use crate::store::budget::Budget;
@@ -22,7 +22,7 @@ use crate::store::ledger::Persist as _;
 use crate::store::table::Rows;
 use crate::wire::paging::{Page, Window};
 use crate::wire::problem::Problem;
-use crate::wire::refusal::Refusal;
+use crate::wire::refusal::OAuthRejection;
 
 /// The maximum number of token endpoint events.
 const MAX_EVENTS: usize = 100_000;
@@ -86,7 +86,7 @@ impl Inner {
             requests: Expiring::new(),
             codes: Expiring::new(),
             // `Inner::fit` bounds their bytes.
-            grants: Rows::new(Arc::new(Budget::of(usize::MAX))),
+            grants: Rows::new(Arc::new(Budget::new(usize::MAX))),
             tokens: Counted::new(),
             generations: BTreeMap::new(),
             events: VecDeque::new(),
@@ -165,7 +165,7 @@ impl Inner {
     }
 
     /// A grant with its tokens, oldest first.
-    fn stored(&self, grant: Grant) -> StoredGrant {
+    fn to_stored(&self, grant: Grant) -> StoredGrant {
         let known = self.generations.range((grant.id, 0)..=(grant.id, u64::MAX));
         let tokens = known.map(|((_, generation), token)| (token.clone(), *generation)).collect();
         StoredGrant { grant, tokens }
@@ -193,7 +193,7 @@ impl OAuthStore {
 
     /// The key that signs tokens, generated on first use: most runs of the sandbox issue none.
     pub fn key(&self) -> &SigningKey {
-        self.key.get_or_init(SigningKey::make)
+        self.key.get_or_init(SigningKey::generate)
     }
 
     /// The key and the clients, if they changed since the last call.
@@ -220,8 +220,8 @@ impl OAuthStore {
         changed.sort_unstable();
         changed.dedup();
         for position in changed {
-            let grant = inner.grants.at(position).map(|(_, grant)| Grant::clone(grant));
-            show(position, grant.map(|grant| inner.stored(grant)));
+            let grant = inner.grants.get_at(position).map(|(_, grant)| Grant::clone(grant));
+            show(position, grant.map(|grant| inner.to_stored(grant)));
         }
         is_first
     }
@@ -229,7 +229,7 @@ impl OAuthStore {
     /// Restores the state of an earlier run. Codes and pending requests aren't persisted: they live for minutes. Returns `None` if the key
     /// is invalid.
     pub fn restore(self, stored: StoredOAuth) -> Option<Self> {
-        let key = SigningKey::of(stored.pkcs8, stored.key_id)?;
+        let key = SigningKey::from_pkcs8(stored.pkcs8, stored.key_id)?;
         {
             let mut inner = lock(&self.inner);
             for client in stored.clients {
@@ -255,7 +255,7 @@ impl OAuthStore {
     }
 
     /// Removes the codes and grants of a tenant.
-    pub fn forget(&self, tenant: &str) {
+    pub fn remove_tenant(&self, tenant: &str) {
         let mut inner = lock(&self.inner);
         let gone: Vec<Uuid> = inner.grants.members(&tenant.to_owned()).map(|grant| grant.id).collect();
         for id in gone {
@@ -269,7 +269,7 @@ impl OAuthStore {
     }
 
     /// Registers a client, unless too many were registered within an hour.
-    pub fn register(&self, client: OAuthClient, now: Timestamp) -> Result<(), Refusal> {
+    pub fn register(&self, client: OAuthClient, now: Timestamp) -> Result<(), OAuthRejection> {
         let mut inner = lock(&self.inner);
         while inner
             .registered
@@ -281,15 +281,15 @@ impl OAuthStore {
         if inner.registered.len() >= MAX_REGISTRATIONS || inner.clients.len() >= self.max_records {
             let oldest = inner.registered.front().map(|at| now.duration_since(*at));
             let seconds = oldest.and_then(|age| u64::try_from(3600 - age.as_secs()).ok());
-            return Err(Refusal {
+            return Err(OAuthRejection {
                 retry_after: seconds,
-                ..Refusal::too_many(format!(
+                ..OAuthRejection::too_many(format!(
                     "At most {MAX_REGISTRATIONS} clients can be registered within an hour."
                 ))
             });
         }
         if inner.bytes() + Counted::size(&client.client_id, &client) > self.max_bytes {
-            return Err(Refusal::too_many(format!(
+            return Err(OAuthRejection::too_many(format!(
                 "OAuth state is limited to {} bytes of this sandbox's memory; restart it with a larger --max-memory, or reset it.",
                 self.max_bytes
             )));
@@ -324,9 +324,9 @@ impl OAuthStore {
     /// Stores the code of an approved request. Returns false if there is no memory for it.
     pub fn insert_code(&self, code: &str, request: Request, tenant: String, clock: &Clock) -> bool {
         let mut inner = lock(&self.inner);
-        let is_expired = |code: &Code| clock.of(&code.tenant).now() >= code.expires_at();
+        let is_expired = |code: &Code| clock.for_account(&code.tenant).now() >= code.expires_at();
         inner.codes.evict_first_while(is_expired);
-        let until = later(clock.of(&tenant).now(), CODE);
+        let until = add_duration(clock.for_account(&tenant).now(), CODE);
         let stored = Code { request, tenant, until, redeemed: None };
         let size = Expiring::size(code, &stored);
         if inner.bytes() + size > self.max_bytes {
@@ -348,15 +348,15 @@ impl OAuthStore {
         &self,
         code: &str,
         client_id: &str,
-        matches: impl FnOnce(&Request) -> Result<(), Refusal>,
+        matches: impl FnOnce(&Request) -> Result<(), OAuthRejection>,
         id: Uuid,
         refresh_token: Option<String>,
         clock: &Clock,
-    ) -> Result<Refreshed, Refusal> {
+    ) -> Result<Refreshed, OAuthRejection> {
         let mut inner = lock(&self.inner);
-        let unknown = || Refusal::invalid_grant("The code is invalid, expired or already used.");
+        let unknown = || OAuthRejection::invalid_grant("The code is invalid, expired or already used.");
         let found = inner.codes.get(code).cloned().ok_or_else(unknown)?;
-        let now = clock.of(&found.tenant).now();
+        let now = clock.for_account(&found.tenant).now();
         if found.request.client_id != client_id {
             return Err(unknown());
         }
@@ -419,13 +419,13 @@ impl OAuthStore {
         scopes: Option<Vec<String>>,
         next: String,
         clock: &Clock,
-    ) -> Result<Refreshed, Refusal> {
+    ) -> Result<Refreshed, OAuthRejection> {
         let mut inner = lock(&self.inner);
-        let unknown = || Refusal::invalid_grant("The refresh token is invalid, expired or revoked.");
+        let unknown = || OAuthRejection::invalid_grant("The refresh token is invalid, expired or revoked.");
         let (id, generation) = *inner.tokens.get(shown).ok_or_else(unknown)?;
         let grant =
             inner.grants.get(id).filter(|grant| grant.client_id == client_id).cloned().ok_or_else(unknown)?;
-        let now = clock.of(&grant.tenant).now();
+        let now = clock.for_account(&grant.tenant).now();
         if generation != grant.generation {
             inner.record_event(
                 now,
@@ -433,18 +433,22 @@ impl OAuthStore {
                 TokenEventKind::Reused { shown: generation, current: grant.generation },
             );
             inner.revoke(id, now, "refresh_token_reused");
-            return Err(Refusal::invalid_grant("The refresh token was used before; the grant is revoked."));
+            return Err(OAuthRejection::invalid_grant(
+                "The refresh token was used before; the grant is revoked.",
+            ));
         }
-        if grant.revoked.is_some() || now >= later(grant.issued_at, REFRESH_TOKEN) {
+        if grant.revoked.is_some() || now >= add_duration(grant.issued_at, REFRESH_TOKEN) {
             inner.record_event(now, id, TokenEventKind::Late);
             return Err(unknown());
         }
         let scopes = scopes.unwrap_or_else(|| grant.scopes.clone());
         if scopes.is_empty() {
-            return Err(Refusal::invalid_scope("No scope was requested."));
+            return Err(OAuthRejection::invalid_scope("No scope was requested."));
         }
         if let Some(wide) = scopes.iter().find(|scope| !grant.scopes.contains(scope)) {
-            return Err(Refusal::invalid_scope(format!("The grant does not have the scope `{wide}`.")));
+            return Err(OAuthRejection::invalid_scope(format!(
+                "The grant does not have the scope `{wide}`."
+            )));
         }
         let generation = generation + 1;
         inner.grants.change(id, |grant| (grant.generation, grant.issued_at) = (generation, now));
@@ -463,7 +467,7 @@ impl OAuthStore {
         let mut inner = lock(&self.inner);
         let Some(&(id, _)) = inner.tokens.get(token) else { return };
         if let Some(grant) = inner.grants.get(id).filter(|grant| grant.client_id == client_id) {
-            let now = clock.of(&grant.tenant).now();
+            let now = clock.for_account(&grant.tenant).now();
             inner.revoke(id, now, "revoked_by_client");
         }
     }
@@ -486,7 +490,7 @@ impl OAuthStore {
         let claims = self.key().verify(token)?;
         let inner = lock(&self.inner);
         let grant = inner.grants.get(claims.grant).filter(|grant| grant.revoked.is_none())?;
-        let now = clock.of(&grant.tenant).now();
+        let now = clock.for_account(&grant.tenant).now();
         (now.as_second() < claims.exp).then(|| (claims, grant.tenant.clone()))
     }
 
@@ -617,9 +621,9 @@ mod tests {
             state: None,
             challenge: "challenge".to_owned(),
             token: "token".to_owned(),
-            until: later(NOW, CODE),
+            until: add_duration(NOW, CODE),
         };
-        Code { request, tenant: "tenant".to_owned(), until: later(NOW, CODE), redeemed: None }
+        Code { request, tenant: "tenant".to_owned(), until: add_duration(NOW, CODE), redeemed: None }
     }
 
     #[test]

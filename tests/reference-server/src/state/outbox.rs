@@ -116,7 +116,7 @@ impl Outbox {
         lock(&self.queues).waiting.is_empty()
     }
 
-    /// Takes the next attempt that may be made now. The caller reports its end with [`done`](Self::done).
+    /// Takes the next attempt that may be made now. The caller reports its end with [`finish_attempt`](Self::finish_attempt).
     pub fn next(&self) -> Option<PendingAttempt> {
         let mut queues = lock(&self.queues);
         let queues = &mut *queues;
@@ -141,20 +141,20 @@ impl Outbox {
                 queues.running += 1;
                 return job;
             }
-            queues.forget_idle(webhook);
+            queues.remove_idle(webhook);
         }
         None
     }
 
     /// Ends an attempt that was taken.
-    pub fn done(&self, webhook: Uuid) {
+    pub fn finish_attempt(&self, webhook: Uuid) {
         let mut queues = lock(&self.queues);
         let queues = &mut *queues;
         queues.running = queues.running.saturating_sub(1);
         if let Some(queue) = queues.by_webhook.get_mut(&webhook) {
             queue.running = queue.running.saturating_sub(1);
         }
-        queues.forget_idle(webhook);
+        queues.remove_idle(webhook);
     }
 
     /// Drops all waiting attempts. Those in flight still complete.
@@ -185,7 +185,7 @@ impl Queues {
     }
 
     /// Drops a queue with nothing in it.
-    fn forget_idle(&mut self, webhook: Uuid) {
+    fn remove_idle(&mut self, webhook: Uuid) {
         let idle = |queue: &Queue| queue.waiting == 0 && queue.running == 0 && !queue.listed;
         if self.by_webhook.get(&webhook).is_some_and(idle) {
             self.by_webhook.remove(&webhook);
@@ -266,8 +266,8 @@ mod tests {
         assert_eq!(taken.iter().filter(|webhook| **webhook == 1).count(), MAX_PER_WEBHOOK);
         assert!(taken.contains(&2));
         // One of each is done; only the first has more.
-        outbox.done(Uuid::from_u128(1));
-        outbox.done(Uuid::from_u128(2));
+        outbox.finish_attempt(Uuid::from_u128(1));
+        outbox.finish_attempt(Uuid::from_u128(2));
         assert_eq!(std::iter::from_fn(|| outbox.next()).count(), 1);
     }
 
@@ -286,10 +286,10 @@ mod tests {
             let job = outbox.next().expect("an attempt of the responsive webhook");
             assert_eq!(job.delivery.webhook.as_u128(), 200);
             assert!(outbox.next().is_none());
-            outbox.done(job.delivery.webhook);
+            outbox.finish_attempt(job.delivery.webhook);
         }
         for job in &taken {
-            outbox.done(job.delivery.webhook);
+            outbox.finish_attempt(job.delivery.webhook);
         }
         assert_eq!(std::iter::from_fn(|| outbox.next()).count(), 100);
     }
@@ -311,7 +311,7 @@ mod tests {
         let under_way = outbox.next().map(|job| job.delivery.webhook).into_iter().collect::<Vec<_>>();
         outbox.clear();
         assert!(outbox.next().is_none());
-        outbox.done(under_way[0]);
+        outbox.finish_attempt(under_way[0]);
         assert!(lock(&outbox.queues).by_webhook.is_empty());
     }
 
@@ -322,7 +322,7 @@ mod tests {
         let mut left = 0;
         while let Some(job) = outbox.next() {
             left += 1;
-            outbox.done(job.delivery.webhook);
+            outbox.finish_attempt(job.delivery.webhook);
         }
         assert_eq!(left, 500);
         assert!(lock(&outbox.queues).by_webhook.is_empty(), "finished attempts leave no entry");

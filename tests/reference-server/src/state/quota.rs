@@ -9,11 +9,11 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::lock::lock;
-use crate::model::usage::{Counted, Usage};
+use crate::model::usage::{Usage, UsageKind};
 use crate::settings::Settings;
 use crate::state::tenant::Tenant;
 use crate::wire::problem::Problem;
-use crate::wire::timestamp::iso;
+use crate::wire::timestamp::to_iso;
 
 const DAILY: HeaderName = HeaderName::from_static("x-resend-daily-quota");
 const MONTHLY: HeaderName = HeaderName::from_static("x-resend-monthly-quota");
@@ -27,12 +27,12 @@ pub struct QuotaUsed {
 }
 
 impl QuotaUsed {
-    fn of(settings: &Settings, usage: &Usage) -> Self {
+    fn new(settings: &Settings, usage: &Usage) -> Self {
         Self { daily: settings.daily_quota.map(|_| usage.day.emails()), monthly: usage.month.emails() }
     }
 
     /// Adds the headers.
-    pub fn announce(self, headers: &mut HeaderMap) {
+    pub fn add_headers(self, headers: &mut HeaderMap) {
         if let Some(daily) = self.daily {
             headers.insert(DAILY, HeaderValue::from(daily));
         }
@@ -52,7 +52,7 @@ impl QuotaExceeded {
     /// 429, with the time until the quota resets.
     pub fn into_response(self) -> Response<Bytes> {
         let mut response = self.problem.into_response();
-        self.used.announce(response.headers_mut());
+        self.used.add_headers(response.headers_mut());
         response
             .headers_mut()
             .insert(header::RETRY_AFTER, HeaderValue::from(self.resets_in.as_secs().max(1)));
@@ -71,9 +71,9 @@ pub fn take(
     now: Timestamp,
 ) -> Result<QuotaUsed, QuotaExceeded> {
     let mut stored = lock(&tenant.usage);
-    let before = stored.get().at(now);
+    let before = stored.get().roll_over(now);
     let mut after = before.clone();
-    after.count(Counted::Sent(recipients as u64));
+    after.count(UsageKind::Sent(recipients as u64));
     let quotas = [
         ("daily", "daily_quota_exceeded", settings.daily_quota, &after.day),
         ("monthly", "monthly_quota_exceeded", settings.monthly_quota, &after.month),
@@ -83,28 +83,28 @@ pub fn take(
         let message = format!(
             "The {period} quota of {quota} emails is exceeded: {} are used, and this request needs {recipients} more. It resets at {}.",
             counted.emails() - recipients as u64,
-            iso(counted.resets_at),
+            to_iso(counted.resets_at),
         );
         return Err(QuotaExceeded {
             problem: Problem::new(StatusCode::TOO_MANY_REQUESTS, name, message),
-            used: QuotaUsed::of(settings, &before),
+            used: QuotaUsed::new(settings, &before),
             resets_in: counted.resets_at.duration_since(now),
         });
     }
-    let used = QuotaUsed::of(settings, &after);
+    let used = QuotaUsed::new(settings, &after);
     stored.set(after);
     Ok(used)
 }
 
 /// Counts without a limit.
-pub fn count(tenant: &Tenant, counted: Counted, now: Timestamp) {
+pub fn count(tenant: &Tenant, counted: UsageKind, now: Timestamp) {
     let mut stored = lock(&tenant.usage);
-    let mut usage = stored.get().at(now);
+    let mut usage = stored.get().roll_over(now);
     usage.count(counted);
     stored.set(usage);
 }
 
 /// The counters at this time.
 pub fn usage(tenant: &Tenant, now: Timestamp) -> Usage {
-    lock(&tenant.usage).get().at(now)
+    lock(&tenant.usage).get().roll_over(now)
 }

@@ -18,7 +18,7 @@ const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
 /// The limit as announced.
-pub fn announced(limit: Option<u32>) -> u32 {
+pub fn announced_limit(limit: Option<u32>) -> u32 {
     limit.unwrap_or(UNLIMITED)
 }
 
@@ -39,26 +39,26 @@ pub struct Allowance {
 impl Allowance {
     /// For requests that aren't counted: without a limit or a tenant.
     pub fn uncounted(limit: Option<u32>) -> Self {
-        let limit = announced(limit);
+        let limit = announced_limit(limit);
         Self { limit, remaining: limit }
     }
 
     /// Adds the rate limit headers, unless the response has them.
-    pub fn announce(self, headers: &mut HeaderMap) {
+    pub fn add_headers(self, headers: &mut HeaderMap) {
         let policy = if self.limit == UNLIMITED {
             HeaderValue::from_static("1000000;w=1")
         } else {
             HeaderValue::try_from(format!("{};w=1", self.limit)).unwrap_or(HeaderValue::from(self.limit))
         };
-        headers.entry(LIMIT).or_insert_with(|| number(self.limit));
-        headers.entry(REMAINING).or_insert_with(|| number(self.remaining));
+        headers.entry(LIMIT).or_insert_with(|| header_value(self.limit));
+        headers.entry(REMAINING).or_insert_with(|| header_value(self.remaining));
         headers.entry(RESET).or_insert(HeaderValue::from_static("1"));
         headers.entry(POLICY).or_insert(policy);
     }
 }
 
 /// Most responses contain the constant for no limit, which needs no formatting.
-fn number(number: u32) -> HeaderValue {
+fn header_value(number: u32) -> HeaderValue {
     if number == UNLIMITED { HeaderValue::from_static("1000000") } else { HeaderValue::from(number) }
 }
 

@@ -80,7 +80,7 @@ impl Relay {
     }
 
     #[doc(hidden)]
-    pub fn forwards(&self) -> bool {
+    pub fn is_forwarding(&self) -> bool {
         self.forwards
     }
 
@@ -117,7 +117,7 @@ impl Relay {
         let outgoing = (!admitted.is_empty()).then(|| Outgoing {
             sender: sender.filter(|sender| !sender.is_empty()).map(str::to_owned),
             recipients: admitted,
-            message: without_bcc(message),
+            message: strip_bcc(message),
         });
         (outgoing, not_admitted)
     }
@@ -148,7 +148,7 @@ impl Outgoing {
 
 /// The message without Bcc fields, and with CRLF between lines: a bare CR or LF could end the message early for another server, which
 /// would then read the rest as commands.
-fn without_bcc(message: &Bytes) -> Bytes {
+fn strip_bcc(message: &Bytes) -> Bytes {
     let text = with_line_ends(message);
     let mut kept = Vec::with_capacity(text.len());
     let mut is_bcc = false;
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     fn cleaned(message: &str) -> String {
-        String::from_utf8(without_bcc(&Bytes::copy_from_slice(message.as_bytes())).to_vec()).unwrap()
+        String::from_utf8(strip_bcc(&Bytes::copy_from_slice(message.as_bytes())).to_vec()).unwrap()
     }
 
     #[test]

@@ -55,7 +55,7 @@ impl KeptRequest {
     }
 
     /// The same for listeners and tests.
-    pub(crate) fn shown(&self) -> RecordedRequest {
+    pub(crate) fn to_recorded(&self) -> RecordedRequest {
         RecordedRequest {
             number: self.number,
             received_at: self.received_at,
@@ -129,7 +129,7 @@ impl Requests {
 
     /// Oldest first.
     pub fn all(&self) -> Vec<RecordedRequest> {
-        self.shared().iter().map(|request| request.shown()).collect()
+        self.shared().iter().map(|request| request.to_recorded()).collect()
     }
 
     /// Like [`all`](Self::all), without copying.

@@ -161,7 +161,7 @@ impl Tenant {
             let index = lock(&self.email_index);
             let positions = index.recipients(broadcast, metric, start..u64::MAX).take(READ_STEP);
             let positions: Vec<_> = positions.collect();
-            found.extend(emails.at_all(positions.iter().copied()).cloned());
+            found.extend(emails.get_many(positions.iter().copied()).cloned());
             match positions.last() {
                 Some(last) if positions.len() == READ_STEP => start = last + 1,
                 _ => return found,
@@ -194,7 +194,8 @@ impl Tenant {
     pub fn index_emails(&self) {
         let emails = lock(&self.emails);
         let positions = emails.entries(0..u64::MAX);
-        *lock(&self.email_index) = EmailIndex::of(positions.map(|(position, email)| (position, &**email)));
+        *lock(&self.email_index) =
+            EmailIndex::from_emails(positions.map(|(position, email)| (position, &**email)));
     }
 
     /// The ID of the audience of contacts without a segment: constant for this tenant, and not one of its segments.
@@ -233,13 +234,13 @@ impl Tenant {
 
     /// Finds a domain of the tenant by its name.
     pub fn domain(&self, name: &str) -> Option<Arc<Domain>> {
-        self.domains.by_key(name)
+        self.domains.find_by_key(name)
     }
 
     /// Whether the tenant has verified this domain for sending. The specification doesn't mention subdomains: each counts as a separate domain,
     /// since it has its own records.
-    pub fn may_send_from(&self, domain: &str) -> bool {
-        self.domain(domain).is_some_and(|domain| domain.may_send())
+    pub fn can_send_from(&self, domain: &str) -> bool {
+        self.domain(domain).is_some_and(|domain| domain.can_send())
     }
 }
 

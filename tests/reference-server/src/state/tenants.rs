@@ -87,11 +87,11 @@ impl Tenants {
             tenant_limit: settings.keep_tenants.max(1),
             record_limit: settings.keep_records,
             webhook_event_limit: settings.keep_webhook_events,
-            budget: Arc::new(Budget::of(settings.record_bytes())),
+            budget: Arc::new(Budget::new(settings.record_bytes())),
             mails: Mutex::new(Retention::new(settings.keep_mails, settings.keep_mail_bytes)),
             logs: Mutex::new(Retention::new(settings.keep_requests, settings.keep_request_bytes)),
             events: Mutex::new(Retention::new(usize::MAX, settings.webhook_event_bytes())),
-            answers: Arc::new(Budget::of(settings.share())),
+            answers: Arc::new(Budget::new(settings.share())),
             requests: Requests::new(settings.keep_requests, settings.keep_request_bytes),
             api_key_index: ApiKeyIndex::new(settings.password.clone()),
         }
@@ -109,12 +109,12 @@ impl Tenants {
                 lock(&self.uses).add(&tenant);
                 tenant
             }
-            None => self.empty(name),
+            None => self.new_tenant(name),
         }
     }
 
     /// Whether this tenant is stored.
-    pub fn has(&self, tenant: &Arc<Tenant>) -> bool {
+    pub fn contains(&self, tenant: &Arc<Tenant>) -> bool {
         self.find(&tenant.name).is_some_and(|stored| Arc::ptr_eq(&stored, tenant))
     }
 
@@ -126,7 +126,7 @@ impl Tenants {
     }
 
     /// Finds a tenant by its tag for a purpose.
-    pub fn by_tag(&self, purpose: TagPurpose, tag: Tag) -> Option<Arc<Tenant>> {
+    pub fn find_by_tag(&self, purpose: TagPurpose, tag: Tag) -> Option<Arc<Tenant>> {
         let index = read(&self.index);
         index.by_name.get(index.names.get(&(purpose, tag))?).cloned()
     }
@@ -157,7 +157,7 @@ impl Tenants {
         if let Some(tenant) = index.by_name.get(name) {
             return Arc::clone(tenant);
         }
-        let tenant = self.empty(name);
+        let tenant = self.new_tenant(name);
         if let Some(meter) = lock(&self.meters).remove(name) {
             *lock(&tenant.meter) = meter;
         }
@@ -194,7 +194,7 @@ impl Tenants {
 
     /// Counts a request of a tenant against the rate limit. Keys without a tenant have separate meters.
     pub fn meter<T>(&self, tenant: &Arc<Tenant>, count: impl FnOnce(&mut Meter) -> T) -> T {
-        if self.has(tenant) {
+        if self.contains(tenant) {
             return count(&mut lock(&tenant.meter));
         }
         let mut meters = lock(&self.meters);
@@ -205,9 +205,16 @@ impl Tenants {
         count(meters.entry(tenant.name.clone()).or_default())
     }
 
-    fn empty(&self, name: &str) -> Arc<Tenant> {
+    fn new_tenant(&self, name: &str) -> Arc<Tenant> {
         let (records, events) = (self.record_limit, self.webhook_event_limit);
-        Arc::new(Tenant::new(name, self.clock.of(name), records, events, &self.budget, &self.answers))
+        Arc::new(Tenant::new(
+            name,
+            self.clock.for_account(name),
+            records,
+            events,
+            &self.budget,
+            &self.answers,
+        ))
     }
 
     /// Deletes all data of one tenant.
@@ -229,11 +236,11 @@ impl Tenants {
         lock(&self.events).clear();
         self.requests.clear();
         self.api_key_index.clear();
-        self.clock.forget_all();
+        self.clock.reset_all();
     }
 
     fn forget(&self, tenant: &Tenant) {
-        tenant.clock.forget();
+        tenant.clock.reset();
         for key in tenant.api_keys.all() {
             self.api_key_index.remove(&key.token);
         }
@@ -304,7 +311,7 @@ impl Tenants {
 
     /// Adds an entry to a tenant's log. A tenant that isn't stored has no log.
     pub fn log(&self, tenant: &Arc<Tenant>, entry: Entry) {
-        if !self.has(tenant) {
+        if !self.contains(tenant) {
             return;
         }
         let (id, size) = (entry.id, entry.size());
@@ -328,7 +335,7 @@ fn remove_mails(evicted: Vec<(Uuid, Weak<Tenant>)>) {
         let Some(tenant) = tenant.upgrade() else { continue };
         lock(&tenant.received).remove(id);
         let email = tenant.remove_email(id);
-        if let Some(captured) = email.and_then(|email| email.captured()) {
+        if let Some(captured) = email.and_then(|email| email.captured_id()) {
             lock(&tenant.captured).remove(captured);
         }
     }
@@ -357,7 +364,8 @@ mod tests {
         let links = Arc::new(Links::new(None));
         let tenants = tenants(2, &links);
         let found = |name: &str| {
-            let by = |purpose| tenants.by_tag(purpose, links.tag(purpose, name)).map(|one| one.name.clone());
+            let by =
+                |purpose| tenants.find_by_tag(purpose, links.tag(purpose, name)).map(|one| one.name.clone());
             let [link, account] = TagPurpose::ALL.map(by);
             assert_eq!(link, account);
             link
@@ -367,7 +375,7 @@ mod tests {
         }
         assert_eq!(["a", "b", "c"].map(found), [None, Some("b".to_owned()), Some("c".to_owned())]);
         let seen_by_recipients = links.tag(TagPurpose::UnsubscribeLink, "b");
-        assert!(tenants.by_tag(TagPurpose::Account, seen_by_recipients).is_none());
+        assert!(tenants.find_by_tag(TagPurpose::Account, seen_by_recipients).is_none());
         tenants.reset_tenant("b");
         assert_eq!(["b", "c"].map(found), [None, Some("c".to_owned())]);
         tenants.reset();

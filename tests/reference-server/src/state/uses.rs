@@ -32,7 +32,7 @@ impl<T> Default for Uses<T> {
 }
 
 /// The tenant of a use, if this is the newest use of a tenant that still exists.
-fn newest<T: Used>(number: u64, tenant: &Weak<T>) -> Option<Arc<T>> {
+fn current_tenant<T: Used>(number: u64, tenant: &Weak<T>) -> Option<Arc<T>> {
     tenant.upgrade().filter(|tenant| tenant.last_used().load(Ordering::Relaxed) == number)
 }
 
@@ -56,8 +56,8 @@ impl<T: Used> Uses<T> {
             _ => self.order.push_back(entry),
         }
         if self.order.len() + self.filled.len() > self.compact_at {
-            self.order.retain(|(number, tenant)| newest(*number, tenant).is_some());
-            self.filled.retain(|number, tenant| newest(*number, tenant).is_some());
+            self.order.retain(|(number, tenant)| current_tenant(*number, tenant).is_some());
+            self.filled.retain(|number, tenant| current_tenant(*number, tenant).is_some());
             self.compact_at = 2 * (self.order.len() + self.filled.len()) + MIN_USES;
         }
     }
@@ -68,7 +68,7 @@ impl<T: Used> Uses<T> {
         let mut shared = Vec::new();
         let found = loop {
             let Some((number, tenant)) = self.order.pop_front() else { break None };
-            let Some(used) = newest(number, &tenant) else { continue };
+            let Some(used) = current_tenant(number, &tenant) else { continue };
             if !is_empty(&used) {
                 self.filled.insert(number, tenant);
             } else if Arc::strong_count(&used) > 2 {
@@ -90,7 +90,7 @@ impl<T: Used> Uses<T> {
             let is_filled = filled.is_some_and(|(filled, _)| front.is_none_or(|(number, _)| filled < number));
             let entry = if is_filled { self.filled.pop_first() } else { self.order.pop_front() };
             let (number, tenant) = entry?;
-            if let Some(tenant) = newest(number, &tenant) {
+            if let Some(tenant) = current_tenant(number, &tenant) {
                 return Some(tenant);
             }
         }

@@ -15,7 +15,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    pub fn of(max: usize) -> Self {
+    pub fn new(max: usize) -> Self {
         Self { max, used: AtomicUsize::new(0) }
     }
 
@@ -39,10 +39,10 @@ impl Budget {
     }
 
     /// Counts `bytes` of the given plural until the result is dropped, unless they exceed the budget.
-    pub fn hold(self: &Arc<Self>, bytes: usize, plural: &str) -> Result<Held, Problem> {
+    pub fn reserve(self: &Arc<Self>, bytes: usize, plural: &str) -> Result<Reservation, Problem> {
         self.check(0, bytes, plural)?;
         self.count(0, bytes);
-        Ok(Held { budget: Arc::clone(self), bytes })
+        Ok(Reservation { budget: Arc::clone(self), bytes })
     }
 
     pub fn is_over(&self) -> bool {
@@ -58,12 +58,12 @@ impl Budget {
 
 /// Bytes that count while it exists.
 #[derive(Debug)]
-pub struct Held {
+pub struct Reservation {
     budget: Arc<Budget>,
     bytes: usize,
 }
 
-impl Drop for Held {
+impl Drop for Reservation {
     fn drop(&mut self) {
         self.budget.count(self.bytes, 0);
     }

@@ -15,12 +15,14 @@ pub type Interned = &'static str;
 static KNOWN: Mutex<BTreeSet<Interned>> = Mutex::new(BTreeSet::new());
 
 /// Deserializes a string; equal ones share one allocation.
-pub fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Interned, D::Error> {
+pub fn deserialize_interned<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Interned, D::Error> {
     String::deserialize(deserializer).map(intern)
 }
 
 /// Deserializes an optional time with its reason.
-pub fn dated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<(Timestamp, Interned)>, D::Error> {
+pub fn deserialize_dated<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<(Timestamp, Interned)>, D::Error> {
     let dated = Option::<(Timestamp, String)>::deserialize(deserializer)?;
     Ok(dated.map(|(at, text)| (at, intern(text))))
 }

@@ -31,7 +31,7 @@ pub trait Persist<T> {
     /// All positions with a record.
     fn positions(&self) -> Vec<u64>;
 
-    fn at(&self, position: u64) -> Option<&(Uuid, Arc<T>)>;
+    fn get_at(&self, position: u64) -> Option<&(Uuid, Arc<T>)>;
 
     /// Restores a record at its position, which doesn't count as a change.
     fn restore(&mut self, position: u64, id: Uuid, record: Arc<T>);
@@ -69,7 +69,7 @@ impl<T> Ledger<T> {
     }
 
     /// The items at these positions, in the same order.
-    pub fn at_all(&self, positions: impl Iterator<Item = u64>) -> impl Iterator<Item = &T> {
+    pub fn get_many(&self, positions: impl Iterator<Item = u64>) -> impl Iterator<Item = &T> {
         positions.filter_map(|position| self.items.get(&position)).map(|(_, item)| item)
     }
 
@@ -122,7 +122,7 @@ impl<T> Ledger<T> {
         self.items.keys().copied().collect()
     }
 
-    pub fn at(&self, position: u64) -> Option<&(Uuid, T)> {
+    pub fn get_at(&self, position: u64) -> Option<&(Uuid, T)> {
         self.items.get(&position)
     }
 
@@ -197,8 +197,8 @@ impl<T> Persist<T> for Ledger<Arc<T>> {
         self.positions()
     }
 
-    fn at(&self, position: u64) -> Option<&(Uuid, Arc<T>)> {
-        self.at(position)
+    fn get_at(&self, position: u64) -> Option<&(Uuid, Arc<T>)> {
+        self.get_at(position)
     }
 
     fn restore(&mut self, position: u64, id: Uuid, record: Arc<T>) {

@@ -83,7 +83,7 @@ impl<T: StoredMail> Mails<T> {
     /// The IDs of the oldest mails that were stored at `until` or before, at most `max`.
     pub fn stored_until(&self, until: Timestamp, max: usize) -> Vec<Uuid> {
         let positions = self.by_age.range(..=(until, u64::MAX)).take(max).map(|(_, position)| *position);
-        self.ledger.at_all(positions).map(|mail| mail.id()).collect()
+        self.ledger.get_many(positions).map(|mail| mail.id()).collect()
     }
 }
 
@@ -104,8 +104,8 @@ impl<T: StoredMail> Persist<T> for Mails<T> {
         self.ledger.positions()
     }
 
-    fn at(&self, position: u64) -> Option<&(Uuid, Arc<T>)> {
-        self.ledger.at(position)
+    fn get_at(&self, position: u64) -> Option<&(Uuid, Arc<T>)> {
+        self.ledger.get_at(position)
     }
 
     fn restore(&mut self, position: u64, id: Uuid, mail: Arc<T>) {

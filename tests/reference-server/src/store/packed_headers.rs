@@ -15,7 +15,7 @@ const HEAD: usize = 6;
 
 impl PackedHeaders {
     /// In the order of the map.
-    pub fn of(headers: &HeaderMap) -> Self {
+    pub fn new(headers: &HeaderMap) -> Self {
         let length = headers.iter().map(|(name, value)| HEAD + name.as_str().len() + value.len()).sum();
         let mut bytes = Vec::with_capacity(length);
         for (name, value) in headers {
@@ -79,9 +79,9 @@ mod tests {
             headers.append(name, HeaderValue::from_static(value));
         }
         headers.append("bytes", HeaderValue::from_bytes(&[0xe9, b' ', 0xff]).expect("a valid value"));
-        let packed = PackedHeaders::of(&headers);
+        let packed = PackedHeaders::new(&headers);
         assert!(packed.to_map().iter().eq(headers.iter()), "{packed:?}");
         assert_eq!((packed.get("b"), packed.get("c")), (Some(&b"1"[..]), None));
-        assert_eq!(PackedHeaders::of(&HeaderMap::new()).entries().count(), 0);
+        assert_eq!(PackedHeaders::new(&HeaderMap::new()).entries().count(), 0);
     }
 }

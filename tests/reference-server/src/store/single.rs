@@ -40,7 +40,7 @@ impl<T> Persist<T> for Single<T> {
         self.record.iter().map(|_| 0).collect()
     }
 
-    fn at(&self, position: u64) -> Option<&(Uuid, Arc<T>)> {
+    fn get_at(&self, position: u64) -> Option<&(Uuid, Arc<T>)> {
         self.record.as_ref().filter(|_| position == 0)
     }
 

@@ -51,18 +51,18 @@ impl SnapshotLock {
     /// Waits until the lock is open, and until the unwritten changes are few enough.
     pub fn enter(&self) -> Entered<'_> {
         if self.is_inside() {
-            return self.entered(None);
+            return self.mark_entered(None);
         }
         self.backlog.wait();
         let opened = self.moved.wait_while(lock(&self.inside), |inside| inside.is_closed);
         opened.unwrap_or_else(PoisonError::into_inner).threads += 1;
-        self.entered(Some(changes::bytes()))
+        self.mark_entered(Some(changes::bytes()))
     }
 
     /// Enters within this time, however many changes are unwritten. Returns `None` if the lock stays closed.
     pub fn enter_within(&self, timeout: Duration) -> Option<Entered<'_>> {
         if self.is_inside() {
-            return Some(self.entered(None));
+            return Some(self.mark_entered(None));
         }
         let mut inside = lock(&self.inside);
         if inside.is_closed {
@@ -74,7 +74,7 @@ impl SnapshotLock {
         }
         inside.threads += 1;
         drop(inside);
-        Some(self.entered(Some(changes::bytes())))
+        Some(self.mark_entered(Some(changes::bytes())))
     }
 
     /// Enters unless [`enter`](Self::enter) would wait.
@@ -94,7 +94,7 @@ impl SnapshotLock {
         HELD.with_borrow(|held| held.contains(&self.address()))
     }
 
-    fn entered(&self, before: Option<usize>) -> Entered<'_> {
+    fn mark_entered(&self, before: Option<usize>) -> Entered<'_> {
         HELD.with_borrow_mut(|held| held.push(self.address()));
         Entered { lock: self, before }
     }
@@ -105,7 +105,7 @@ impl SnapshotLock {
     }
 
     /// Records a change of a single record by a thread that isn't inside: it doesn't need to be consistent with others.
-    pub fn touch(&self) {
+    pub fn record_change(&self) {
         self.changed.store(true, Ordering::Release);
     }
 
@@ -139,7 +139,7 @@ impl Drop for Entered<'_> {
         });
         let Some(before) = self.before else { return };
         self.lock.backlog.add(changes::bytes().wrapping_sub(before));
-        self.lock.touch();
+        self.lock.record_change();
         let mut inside = lock(&self.lock.inside);
         inside.threads -= 1;
         if inside.is_closed && inside.threads == 0 {
@@ -170,7 +170,7 @@ mod tests {
         assert!(lock.has_changes());
         drop(lock.close());
         assert!(!lock.has_changes(), "the snapshot contains them");
-        lock.touch();
+        lock.record_change();
         assert!(lock.has_changes());
     }
 

@@ -12,12 +12,12 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::lock::lock;
-use crate::store::budget::{Budget, Held};
+use crate::store::budget::{Budget, Reservation};
 use crate::store::changes;
 use crate::store::ledger::{Ledger, Ordered, Persist};
 use crate::store::size;
 use crate::wire::fields::Field;
-use crate::wire::paging::{Page, Window, quoted};
+use crate::wire::paging::{Page, Window, quote};
 use crate::wire::problem::Problem;
 use crate::wire::problems::Checked;
 use crate::wire::readers::uuid;
@@ -149,7 +149,7 @@ impl<T: Record> Table<T> {
         let mut rows = self.lock();
         let (mut new, mut bytes) = (HashSet::new(), 0);
         for (_, record) in &records {
-            let entries = Entries::of(record);
+            let entries = Entries::from_record(record);
             let Some(key) = &entries.key else { continue };
             if !rows.keys.contains_key(key) && new.insert(key.clone()) {
                 bytes += full_size(record, &entries);
@@ -161,7 +161,7 @@ impl<T: Record> Table<T> {
         self.budget.check(0, bytes, T::PLURAL)?;
         let found = records.into_iter().map(|(id, record)| {
             let holder = record.key().and_then(|key| rows.keys.get(&*T::normalize(key)));
-            if let Some((holder, _)) = holder.and_then(|position| rows.records.at(*position)) {
+            if let Some((holder, _)) = holder.and_then(|position| rows.records.get_at(*position)) {
                 return (*holder, false);
             }
             rows.insert(id, Arc::new(record));
@@ -172,7 +172,7 @@ impl<T: Record> Table<T> {
 
     fn check_room(&self, rows: &Rows<T>, record: &T) -> Result<(), Problem> {
         if rows.len() < self.max {
-            return self.budget.check(0, full_size(record, &Entries::of(record)), T::PLURAL);
+            return self.budget.check(0, full_size(record, &Entries::from_record(record)), T::PLURAL);
         }
         Err(self.too_many())
     }
@@ -191,8 +191,8 @@ impl<T: Record> Table<T> {
     }
 
     /// Counts bytes that belong to a record but aren't part of it, until the result is dropped.
-    pub fn hold(&self, bytes: usize) -> Result<Held, Problem> {
-        self.budget.hold(bytes, T::PLURAL)
+    pub fn reserve(&self, bytes: usize) -> Result<Reservation, Problem> {
+        self.budget.reserve(bytes, T::PLURAL)
     }
 
     pub fn is_full(&self) -> bool {
@@ -216,7 +216,7 @@ impl<T: Record> Table<T> {
     pub fn read_id(&self, field: &Field<'_>) -> Checked<Uuid> {
         let text = field.text()?;
         self.known_id(&text).ok_or_else(|| {
-            let (one, noun, found) = (T::NOUN, T::noun(), quoted(&text));
+            let (one, noun, found) = (T::NOUN, T::noun(), quote(&text));
             field.reject(format_args!("must be the id of {one}; there is no {noun} {found}"))
         })
     }
@@ -230,14 +230,14 @@ impl<T: Record> Table<T> {
     }
 
     /// Finds the record with this key.
-    pub fn by_key(&self, key: &str) -> Option<Arc<T>> {
-        self.lock().by_key(key).cloned()
+    pub fn find_by_key(&self, key: &str) -> Option<Arc<T>> {
+        self.lock().find_by_key(key).cloned()
     }
 
     /// Finds the record with this ID or key.
     pub fn find(&self, id_or_key: &str) -> Option<Arc<T>> {
         let by_id = Uuid::try_parse(id_or_key).ok().and_then(|id| self.get(id));
-        by_id.or_else(|| self.by_key(id_or_key))
+        by_id.or_else(|| self.find_by_key(id_or_key))
     }
 
     /// Lists all records, newest first.
@@ -324,7 +324,7 @@ impl<T: Record + Clone> Table<T> {
         let made = change(&mut changed)?;
         rows.check_key(&changed, Some(id))?;
         let before = rows.records.position(id).and_then(|position| rows.sizes.get(&position)).copied();
-        let after = full_size(&changed, &Entries::of(&changed));
+        let after = full_size(&changed, &Entries::from_record(&changed));
         self.budget.check(before.unwrap_or_default(), after, T::PLURAL)?;
         rows.replace(id, changed);
         Ok(made)
@@ -343,19 +343,21 @@ impl<T: Record + Clone> Table<T> {
     ///
     /// # Errors
     /// Fails if a record must be added and the table is full, or if the record exceeds the budget.
-    pub fn put(
+    pub fn upsert(
         &self,
         key: &str,
         blank: impl FnOnce() -> (Uuid, T),
         write: impl FnOnce(&mut T),
     ) -> Result<Uuid, Problem> {
         let mut rows = self.lock();
-        let known = rows.keys.get(&*T::normalize(key)).and_then(|position| rows.records.at(*position));
+        let known = rows.keys.get(&*T::normalize(key)).and_then(|position| rows.records.get_at(*position));
         if let Some((id, known)) = known.map(|(id, known)| (*id, known)) {
             let mut changed = T::clone(known);
             write(&mut changed);
-            let (before, after) =
-                (full_size(&**known, &Entries::of(&**known)), full_size(&changed, &Entries::of(&changed)));
+            let (before, after) = (
+                full_size(&**known, &Entries::from_record(&**known)),
+                full_size(&changed, &Entries::from_record(&changed)),
+            );
             self.budget.check(before, after, T::PLURAL)?;
             rows.replace(id, changed);
             return Ok(id);
@@ -410,7 +412,7 @@ impl<T: Record> Rows<T> {
         groups: impl IntoIterator<Item = T::Group>,
         knows: impl Fn(&T) -> bool,
     ) -> Result<Page<Arc<T>>, Problem> {
-        window.within(|id| self.get(id).is_some_and(|record| knows(record)))?;
+        window.check_cursor(|id| self.get(id).is_some_and(|record| knows(record)))?;
         window.show(&Members { rows: self, groups: groups.into_iter().collect() })
     }
 
@@ -418,15 +420,15 @@ impl<T: Record> Rows<T> {
         self.records.get(id)
     }
 
-    pub fn by_key(&self, key: &str) -> Option<&Arc<T>> {
+    pub fn find_by_key(&self, key: &str) -> Option<&Arc<T>> {
         let position = self.keys.get(&*T::normalize(key))?;
-        self.records.at(*position).map(|(_, record)| record)
+        self.records.get_at(*position).map(|(_, record)| record)
     }
 
     /// The members of a group, oldest first.
     pub fn members(&self, group: &T::Group) -> impl DoubleEndedIterator<Item = &Arc<T>> {
         self.positions(group, 0..u64::MAX)
-            .filter_map(|position| self.records.at(position))
+            .filter_map(|position| self.records.get_at(position))
             .map(|(_, record)| record)
     }
 
@@ -447,7 +449,7 @@ impl<T: Record> Rows<T> {
     /// Rejects a record whose key belongs to another.
     fn check_key(&self, record: &T, id: Option<Uuid>) -> Result<(), Problem> {
         let holder = record.key().and_then(|key| self.keys.get(&*T::normalize(key)));
-        match holder.and_then(|position| self.records.at(*position)) {
+        match holder.and_then(|position| self.records.get_at(*position)) {
             Some((holder, known)) if Some(*holder) != id => Err(record.conflict(known)),
             _ => Ok(()),
         }
@@ -455,7 +457,7 @@ impl<T: Record> Rows<T> {
 
     /// Adds a record whose key is known to be unique.
     pub fn insert(&mut self, id: Uuid, record: Arc<T>) {
-        let entries = Entries::of(&*record);
+        let entries = Entries::from_record(&*record);
         let size = full_size(&*record, &entries);
         let position = self.records.insert(id, record);
         self.count(position, size);
@@ -466,7 +468,7 @@ impl<T: Record> Rows<T> {
         let position = self.records.position(id)?;
         let record = self.records.remove(id)?;
         self.count(position, 0);
-        self.unindex(position, Entries::of(&*record));
+        self.unindex(position, Entries::from_record(&*record));
         Some(record)
     }
 
@@ -474,7 +476,7 @@ impl<T: Record> Rows<T> {
     pub fn remove_oldest(&mut self) -> Option<Arc<T>> {
         let (position, record) = self.records.take_oldest()?;
         self.count(position, 0);
-        self.unindex(position, Entries::of(&*record));
+        self.unindex(position, Entries::from_record(&*record));
         Some(record)
     }
 
@@ -485,7 +487,7 @@ impl<T: Record> Rows<T> {
 
     fn replace(&mut self, id: Uuid, record: T) {
         if let (Some(position), Some(known)) = (self.records.position(id), self.records.get_mut(id)) {
-            let (before, after) = (Entries::of(&**known), Entries::of(&record));
+            let (before, after) = (Entries::from_record(&**known), Entries::from_record(&record));
             let size = full_size(&record, &after);
             *known = Arc::new(record);
             self.count(position, size);
@@ -500,9 +502,9 @@ impl<T: Record> Rows<T> {
     {
         let position = self.records.position(id)?;
         let record = self.records.get_mut(id)?;
-        let before = Entries::of(&**record);
+        let before = Entries::from_record(&**record);
         let made = change(Arc::make_mut(record));
-        let after = Entries::of(&**record);
+        let after = Entries::from_record(&**record);
         let size = full_size(&**record, &after);
         self.count(position, size);
         self.reindex(position, before, after);
@@ -549,7 +551,7 @@ impl<T: Record> Rows<T> {
 }
 
 impl<G> Entries<G> {
-    fn of<T: Record<Group = G>>(record: &T) -> Self {
+    fn from_record<T: Record<Group = G>>(record: &T) -> Self {
         Self { key: record.key().map(|key| T::normalize(key).into_owned()), groups: record.groups() }
     }
 }
@@ -580,12 +582,12 @@ impl<T: Record> Persist<T> for Rows<T> {
         self.records.positions()
     }
 
-    fn at(&self, position: u64) -> Option<&(Uuid, Arc<T>)> {
-        self.records.at(position)
+    fn get_at(&self, position: u64) -> Option<&(Uuid, Arc<T>)> {
+        self.records.get_at(position)
     }
 
     fn restore(&mut self, position: u64, id: Uuid, record: Arc<T>) {
-        let entries = Entries::of(&*record);
+        let entries = Entries::from_record(&*record);
         self.count(position, full_size(&*record, &entries));
         self.index(position, entries);
         self.records.restore(position, id, record);
@@ -616,7 +618,7 @@ impl<T: Record> Ordered for Members<'_, T> {
             }
             Some(newest)
         });
-        self.rows.records.at_all(positions)
+        self.rows.records.get_many(positions)
     }
 
     fn oldest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &Self::Item> {
@@ -629,7 +631,7 @@ impl<T: Record> Ordered for Members<'_, T> {
             }
             Some(oldest)
         });
-        self.rows.records.at_all(positions)
+        self.rows.records.get_many(positions)
     }
 }
 
@@ -647,10 +649,10 @@ impl<T: Record> Ordered for Selection<'_, T> {
     }
 
     fn newest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &Self::Item> {
-        self.rows.records.at_all(self.positions.range(range).rev().copied())
+        self.rows.records.get_many(self.positions.range(range).rev().copied())
     }
 
     fn oldest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &Self::Item> {
-        self.rows.records.at_all(self.positions.range(range).copied())
+        self.rows.records.get_many(self.positions.range(range).copied())
     }
 }

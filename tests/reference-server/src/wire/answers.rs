@@ -5,11 +5,11 @@ use http::{Method, Response, StatusCode};
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::wire::paging::quoted;
+use crate::wire::paging::quote;
 use crate::wire::problem::{Problem, json};
 
 /// The response of a handler, or its error.
-pub type Answer = Result<Response<Bytes>, Problem>;
+pub type HandlerResult = Result<Response<Bytes>, Problem>;
 
 /// A resource's type and ID.
 #[derive(Serialize)]
@@ -19,19 +19,19 @@ pub struct Reference {
 }
 
 impl Reference {
-    pub fn to(object: &'static str, id: Uuid) -> Self {
+    pub fn new(object: &'static str, id: Uuid) -> Self {
         Self { object, id }
     }
 }
 
 /// 201: created.
-pub fn created(object: &'static str, id: Uuid) -> Response<Bytes> {
-    json(StatusCode::CREATED, &Reference::to(object, id))
+pub fn created_response(object: &'static str, id: Uuid) -> Response<Bytes> {
+    json(StatusCode::CREATED, &Reference::new(object, id))
 }
 
 /// 200: the resource that was changed.
 pub fn reference(object: &'static str, id: Uuid) -> Response<Bytes> {
-    json(StatusCode::OK, &Reference::to(object, id))
+    json(StatusCode::OK, &Reference::new(object, id))
 }
 
 /// A deleted resource's type and ID.
@@ -43,21 +43,21 @@ pub struct Deletion {
 }
 
 impl Deletion {
-    pub fn of(object: &'static str, id: Uuid) -> Self {
-        Self { what: Reference::to(object, id), deleted: true }
+    pub fn new(object: &'static str, id: Uuid) -> Self {
+        Self { what: Reference::new(object, id), deleted: true }
     }
 
     /// The response of a repeated deletion.
-    pub(crate) fn not_done(self) -> Self {
+    pub(crate) fn already_deleted(self) -> Self {
         Self { deleted: false, ..self }
     }
 }
 
 /// 200: deleted.
-pub fn deleted(object: &'static str, id: Uuid) -> Response<Bytes> {
-    json(StatusCode::OK, &Deletion::of(object, id))
+pub fn deleted_response(object: &'static str, id: Uuid) -> Response<Bytes> {
+    json(StatusCode::OK, &Deletion::new(object, id))
 }
 
-pub fn no_such_route(method: &Method, path: &str) -> Problem {
-    Problem::not_found(format!("There is no route {method} {}.", quoted(path)))
+pub fn route_not_found(method: &Method, path: &str) -> Problem {
+    Problem::not_found(format!("There is no route {method} {}.", quote(path)))
 }

@@ -11,7 +11,7 @@ pub struct Cancellation(Arc<AtomicBool>);
 
 impl Cancellation {
     /// Returns the request's cancellation, or one that is never canceled if its mount doesn't detect closed connections.
-    pub fn of<B>(request: &http::Request<B>) -> Self {
+    pub fn from_request<B>(request: &http::Request<B>) -> Self {
         request.extensions().get().cloned().unwrap_or_default()
     }
 

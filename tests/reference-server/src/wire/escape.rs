@@ -1,7 +1,7 @@
 //! HTML escaping.
 
 /// Escapes text for an HTML element or a quoted attribute.
-pub fn escaped(text: &str) -> String {
+pub fn escape_html(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for char in text.chars() {
         match char {
@@ -17,6 +17,6 @@ pub fn escaped(text: &str) -> String {
 }
 
 /// Converts text to an HTML element that keeps its white space.
-pub fn preformatted(text: &str) -> String {
-    format!("<div style=\"white-space: pre-wrap\">{}</div>", escaped(text))
+pub fn to_pre_element(text: &str) -> String {
+    format!("<div style=\"white-space: pre-wrap\">{}</div>", escape_html(text))
 }

@@ -21,7 +21,7 @@ use crate::wire::change::Change;
 use crate::wire::ignored::Ignored;
 use crate::wire::json::{self, Body, Entry, Object, has_control, kind};
 use crate::wire::location::Location;
-use crate::wire::paging::quoted;
+use crate::wire::paging::quote;
 use crate::wire::problem::Problem;
 use crate::wire::problems::{Checked, Problems, Report, Reported};
 
@@ -103,7 +103,7 @@ impl<'a> Fields<'a> {
         let mut fields = Self::new(entries, location, report);
         let input = read(&mut fields);
         for (name, _) in fields.entries.iter().flatten() {
-            report.unread(&location, name);
+            report.report_unread(&location, name);
         }
         input
     }
@@ -163,33 +163,33 @@ impl<'a> Fields<'a> {
 
     /// Reports that a field violates a rule, which continues a sentence that starts with the field's name.
     pub fn reject(&self, field: &str, rule: impl Display) -> Reported {
-        self.report.wrong(format_args!("`{}` {rule}.", Location::Field(&self.location, field)))
+        self.report.report(format_args!("`{}` {rule}.", Location::Field(&self.location, field)))
     }
 
     /// Reports missing required fields, before other problems of the object.
     pub fn require(&mut self, fields: &[&str]) {
         for field in fields {
             if !self.has(field) {
-                self.missing(field);
+                self.report_missing(field);
             }
         }
     }
 
     /// Reports a missing field, once.
-    fn missing(&mut self, field: &str) -> Reported {
+    fn report_missing(&mut self, field: &str) -> Reported {
         if let Some(reported) =
             self.missing.iter().find_map(|(known, reported)| (known == field).then_some(*reported))
         {
             return reported;
         }
-        let reported = self.report.missing(Location::Field(&self.location, field));
+        let reported = self.report.report_missing(Location::Field(&self.location, field));
         self.missing.push((field.to_owned(), reported));
         reported
     }
 
     /// Reads a required field.
     pub fn required<T>(&mut self, field: &str, read: impl FnOnce(&Field<'_>) -> Checked<T>) -> Checked<T> {
-        self.optional(field, read)?.ok_or_else(|| self.missing(field))
+        self.optional(field, read)?.ok_or_else(|| self.report_missing(field))
     }
 
     /// Reads a field that is required only if `needed`.
@@ -205,7 +205,7 @@ impl<'a> Fields<'a> {
     /// Reads a boolean, false by default.
     pub fn flag(&mut self, field: &str) -> Checked<bool> {
         let boolean =
-            |field: &Field<'_>| serde_json::from_str(field.json).map_err(|_| field.mistyped("a boolean"));
+            |field: &Field<'_>| serde_json::from_str(field.json).map_err(|_| field.reject_type("a boolean"));
         Ok(self.optional(field, boolean)?.unwrap_or(false))
     }
 
@@ -246,7 +246,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Rejects a field that the object can't have.
-    pub fn refuse(&mut self, field: &str, rule: impl Display) {
+    pub fn forbid(&mut self, field: &str, rule: impl Display) {
         let _ = self.optional(field, |field| Err::<(), _>(field.reject(rule)));
     }
 
@@ -315,9 +315,9 @@ impl<'a> Field<'a> {
     }
 
     /// The value, where messages contain it, or else its type.
-    fn found(&self) -> Cow<'a, str> {
+    fn describe_value(&self) -> Cow<'a, str> {
         match (json::text(self.json), self.kind()) {
-            (Some(text), _) if self.report.is_strict() => quoted(&text).into(),
+            (Some(text), _) if self.report.is_strict() => quote(&text).into(),
             (_, "a number" | "a boolean") if self.report.is_strict() => self.json.into(),
             (_, kind) => kind.into(),
         }
@@ -325,15 +325,15 @@ impl<'a> Field<'a> {
 
     /// Reports that the value violates a rule, which continues a sentence that starts with the field's name.
     pub fn reject(&self, rule: impl Display) -> Reported {
-        self.report.wrong(format_args!("`{}` {rule}.", self.location))
+        self.report.report(format_args!("`{}` {rule}.", self.location))
     }
 
     /// Reports that the value has the wrong type.
-    pub fn mistyped(&self, wanted: impl Display) -> Reported {
-        let found = self.found();
+    pub fn reject_type(&self, wanted: impl Display) -> Reported {
+        let found = self.describe_value();
         match self.location {
             Location::Body => {
-                self.report.wrong(format_args!("The body must be a JSON object; found {found}."))
+                self.report.report(format_args!("The body must be a JSON object; found {found}."))
             }
             _ => self.reject(format_args!("must be {wanted}; found {found}")),
         }
@@ -351,24 +351,22 @@ impl<'a> Field<'a> {
 
     /// The string, borrowed if it has no escapes.
     pub fn text(&self) -> Checked<Cow<'a, str>> {
-        json::text(self.json).ok_or_else(|| self.mistyped("a string"))
+        json::text(self.json).ok_or_else(|| self.reject_type("a string"))
     }
 
     /// A string without control characters, since it becomes part of a header of the email.
-    pub fn line(&self) -> Checked<Cow<'a, str>> {
+    pub fn as_line(&self) -> Checked<Cow<'a, str>> {
         let line = self.text()?;
         if has_control(&line) {
-            return Err(
-                self.reject(format_args!("must not hold control characters; found {}", quoted(&line)))
-            );
+            return Err(self.reject(format_args!("must not hold control characters; found {}", quote(&line))));
         }
         Ok(line)
     }
 
     /// A string that `parse` accepts; its error continues a sentence that starts with the field's name.
-    pub fn parsed<T, E: Display>(&self, parse: impl FnOnce(&str) -> Result<T, E>) -> Checked<T> {
+    pub fn parse_with<T, E: Display>(&self, parse: impl FnOnce(&str) -> Result<T, E>) -> Checked<T> {
         let text = self.text()?;
-        parse(&text).map_err(|rule| self.reject(format_args!("{rule}; found {}", quoted(&text))))
+        parse(&text).map_err(|rule| self.reject(format_args!("{rule}; found {}", quote(&text))))
     }
 
     /// The meaning of a string from a fixed set.
@@ -377,7 +375,7 @@ impl<'a> Field<'a> {
         let found = words.iter().find(|(word, _)| *word == text);
         found.map(|(_, meaning)| *meaning).ok_or_else(|| {
             let words: Vec<_> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
-            self.reject(format_args!("must be one of {}; found {}", words.join(", "), quoted(&text)))
+            self.reject(format_args!("must be one of {}; found {}", words.join(", "), quote(&text)))
         })
     }
 
@@ -388,7 +386,7 @@ impl<'a> Field<'a> {
     ) -> Checked<T> {
         let number = serde_json::from_str(self.json).ok().filter(|number| range.contains(number));
         let (min, max) = range.into_inner();
-        number.ok_or_else(|| self.mistyped(format_args!("a whole number from {min} to {max}")))
+        number.ok_or_else(|| self.reject_type(format_args!("a whole number from {min} to {max}")))
     }
 
     /// Any JSON value; `None` if it is nested too deeply.
@@ -401,7 +399,7 @@ impl<'a> Field<'a> {
         let entries = match serde_json::from_str(self.json) {
             Ok(Object(entries)) => entries,
             Err(_) if self.is_empty_object() => Vec::new(),
-            Err(_) => return Err(self.mistyped("an object")),
+            Err(_) => return Err(self.reject_type("an object")),
         };
         Fields::read(entries, self.location, self.report, read)
     }
@@ -417,7 +415,7 @@ impl<'a> Field<'a> {
 
     /// The items of an array: at most [`MAX_ENTRIES`].
     pub fn items(&self) -> Checked<Items<'a>> {
-        let items = self.items_of("an array")?;
+        let items = self.items_unlimited("an array")?;
         if items.len() > MAX_ENTRIES {
             return Err(self.too_many("items", items.len()));
         }
@@ -425,8 +423,8 @@ impl<'a> Field<'a> {
     }
 
     /// The items of an array of any length; `wanted` describes the expected value in messages.
-    pub fn items_of(&self, wanted: &str) -> Checked<Items<'a>> {
-        let items = serde_json::from_str(self.json).map_err(|_| self.mistyped(wanted))?;
+    pub fn items_unlimited(&self, wanted: &str) -> Checked<Items<'a>> {
+        let items = serde_json::from_str(self.json).map_err(|_| self.reject_type(wanted))?;
         Ok(Items { field: *self, items })
     }
 
@@ -437,7 +435,7 @@ impl<'a> Field<'a> {
 
     pub fn too_many(&self, what: &str, found: usize) -> Reported {
         let subject = self.location.subject();
-        self.report.wrong(format_args!("{subject} must have at most {MAX_ENTRIES} {what}; found {found}."))
+        self.report.report(format_args!("{subject} must have at most {MAX_ENTRIES} {what}; found {found}."))
     }
 }
 
@@ -543,7 +541,7 @@ mod tests {
     #[test]
     fn a_value_with_a_problem_is_never_returned() {
         let answer = checked(r#"{"react": 1}"#, |fields| {
-            fields.refuse("react", "can't be sent");
+            fields.forbid("react", "can't be sent");
             Ok("an input")
         });
         assert_eq!(answer, Err("`react` can't be sent.".to_owned()));

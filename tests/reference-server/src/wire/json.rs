@@ -16,10 +16,10 @@ pub type Entry<'a> = Option<(Cow<'a, str>, &'a RawValue)>;
 /// The body of a request as raw JSON, checked to be well-formed.
 pub fn well_formed(body: &[u8]) -> Result<&RawValue, Problem> {
     if body.is_empty() {
-        return Err(Problem::unreadable("The request body is empty; it must be JSON."));
+        return Err(Problem::bad_request("The request body is empty; it must be JSON."));
     }
     serde_json::from_slice(body)
-        .map_err(|error| Problem::unreadable(format!("The request body is not well-formed JSON: {error}.")))
+        .map_err(|error| Problem::bad_request(format!("The request body is not well-formed JSON: {error}.")))
 }
 
 /// Decodes a JSON string, borrowed if it has no escapes.

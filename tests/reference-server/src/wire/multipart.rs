@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderValue, header};
 use mail_parser::{HeaderValue as Parsed, MessageParser, MimeHeaders as _};
 use memchr::memmem::{self, Finder};
 
-use crate::wire::paging::quoted;
+use crate::wire::paging::quote;
 use crate::wire::problem::Problem;
 
 /// The maximum number of parts.
@@ -24,13 +24,14 @@ pub struct Part {
 pub fn parts(headers: &HeaderMap, body: &Bytes) -> Result<Vec<Part>, Problem> {
     let kind = headers.get(header::CONTENT_TYPE);
     let boundary = kind.and_then(boundary).ok_or_else(|| {
-        let found = kind.map_or("none".to_owned(), |kind| quoted(&String::from_utf8_lossy(kind.as_bytes())));
-        Problem::unreadable(format!(
+        let found = kind.map_or("none".to_owned(), |kind| quote(&String::from_utf8_lossy(kind.as_bytes())));
+        Problem::bad_request(format!(
             "The header `content-type` must be `multipart/form-data` with a boundary; found {found}."
         ))
     })?;
-    split(&boundary, body)
-        .map_err(|fault| Problem::unreadable(format!("The request body is not a well-formed form: {fault}.")))
+    split(&boundary, body).map_err(|fault| {
+        Problem::bad_request(format!("The request body is not a well-formed form: {fault}."))
+    })
 }
 
 fn boundary(kind: &HeaderValue) -> Option<String> {

@@ -100,7 +100,7 @@ impl Window {
     }
 
     /// Rejects a cursor outside of the list, if the list is a part of a larger store.
-    pub fn within(&self, has: impl Fn(Uuid) -> bool) -> Result<(), Problem> {
+    pub fn check_cursor(&self, has: impl Fn(Uuid) -> bool) -> Result<(), Problem> {
         match self.cursor {
             Some(Cursor::After(id)) if !has(id) => Err(unknown_cursor("after", id)),
             Some(Cursor::Before(id)) if !has(id) => Err(unknown_cursor("before", id)),
@@ -115,22 +115,19 @@ fn read_limit(text: &str) -> Result<usize, Problem> {
         Ok(limit) if digits && (MIN_LIMIT..=MAX_LIMIT).contains(&limit) => Ok(limit),
         _ => Err(Problem::validation(format!(
             "`limit` must be a whole number from {MIN_LIMIT} to {MAX_LIMIT}; found {}.",
-            quoted(text)
+            quote(text)
         ))),
     }
 }
 
 /// The opaque cursor of an item.
-pub fn opaque(id: Uuid) -> String {
+pub fn opaque_cursor(id: Uuid) -> String {
     URL_SAFE_NO_PAD.encode(id)
 }
 
 fn read_cursor(name: &str, text: &str, decode: impl Fn(&str) -> Option<Uuid>) -> Result<Uuid, Problem> {
     decode(text).ok_or_else(|| {
-        Problem::validation(format!(
-            "`{name}` must be the id of an item of the list; found {}.",
-            quoted(text)
-        ))
+        Problem::validation(format!("`{name}` must be the id of an item of the list; found {}.", quote(text)))
     })
 }
 
@@ -141,7 +138,7 @@ pub fn unknown_cursor(name: &str, id: Uuid) -> Problem {
 }
 
 /// Quotes client text for a message: without control characters, and truncated.
-pub fn quoted(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     let short: String = text.chars().take(64).collect();
     let dots = if short.len() < text.len() { "…" } else { "" };
     format!("{short:?}{dots}")

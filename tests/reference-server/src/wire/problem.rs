@@ -31,7 +31,7 @@ impl Problem {
     }
 
     /// 400: the request can't be parsed.
-    pub fn unreadable(message: impl Into<String>) -> Self {
+    pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "validation_error", message)
     }
 
@@ -113,7 +113,7 @@ impl Problem {
     }
 
     /// 503: the sandbox stops while a request waits.
-    pub fn stopping() -> Self {
+    pub fn shutting_down() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", "The sandbox is stopping.")
     }
 

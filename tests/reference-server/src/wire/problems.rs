@@ -5,7 +5,7 @@ use std::fmt::Display;
 
 use crate::wire::ignored::Ignored;
 use crate::wire::location::Location;
-use crate::wire::paging::quoted;
+use crate::wire::paging::quote;
 use crate::wire::problem::Problem;
 
 /// Evidence of a reported problem, so that a value can't be missing without a reason.
@@ -62,12 +62,12 @@ impl<'a> Report<'a> {
     }
 
     /// Reports a missing required field.
-    pub fn missing(&self, field: impl Display) -> Reported {
+    pub fn report_missing(&self, field: impl Display) -> Reported {
         self.add("missing_required_field", format_args!("Missing `{field}` field."))
     }
 
     /// Reports a violated rule; the message is a complete sentence and names the field.
-    pub fn wrong(&self, message: impl Display) -> Reported {
+    pub fn report(&self, message: impl Display) -> Reported {
         self.add("validation_error", message)
     }
 
@@ -90,13 +90,13 @@ impl<'a> Report<'a> {
     }
 
     /// Reports or ignores a field that wasn't read.
-    pub fn unread(&self, location: &Location<'_>, name: &str) {
+    pub fn report_unread(&self, location: &Location<'_>, name: &str) {
         match self.known {
             Some(known) if known.contains(&name) => {}
             Some(known) => {
                 let known: Vec<_> = known.iter().map(|name| format!("`{name}`")).collect();
-                let (name, known) = (quoted(name), known.join(", "));
-                self.wrong(format_args!("{name} is not a field here; these are: {known}."));
+                let (name, known) = (quote(name), known.join(", "));
+                self.report(format_args!("{name} is not a field here; these are: {known}."));
             }
             None => self.ignore(&Location::Field(location, name).pointer()),
         }

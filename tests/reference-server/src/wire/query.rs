@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use url::form_urlencoded;
 use uuid::Uuid;
 
-use crate::wire::paging::quoted;
+use crate::wire::paging::quote;
 use crate::wire::problem::Problem;
 
 /// The words of a switch.
@@ -16,7 +16,7 @@ pub const BOOLEANS: [(&str, bool); 2] = [("true", true), ("false", false)];
 pub struct Parameters<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> Parameters<'a> {
-    pub fn of(query: Option<&'a str>) -> Self {
+    pub fn new(query: Option<&'a str>) -> Self {
         Self(form_urlencoded::parse(query.unwrap_or_default().as_bytes()).collect())
     }
 
@@ -31,26 +31,26 @@ impl<'a> Parameters<'a> {
     }
 
     /// The values of a repeated parameter.
-    pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+    pub fn get_all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.0.iter().filter(move |(found, _)| found == name).map(|(_, value)| &**value)
     }
 
     /// One of these words.
     pub fn one_of<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<Option<T>, Problem> {
-        self.text(name).map(|text| word(name, text, words)).transpose()
+        self.text(name).map(|text| parse_word(name, text, words)).transpose()
     }
 
     /// The distinct items of a list.
     fn list(&self, name: &str) -> Option<Vec<&str>> {
-        let items = self.all(name).flat_map(|value| value.split(',')).map(str::trim);
+        let items = self.get_all(name).flat_map(|value| value.split(',')).map(str::trim);
         let mut seen = HashSet::new();
         let items: Vec<_> = items.filter(|item| seen.insert(*item)).collect();
         (!items.is_empty()).then_some(items)
     }
 
     /// A list of words.
-    pub fn words<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<Option<Vec<T>>, Problem> {
-        let read = |items: Vec<&str>| items.into_iter().map(|item| word(name, item, words)).collect();
+    pub fn word_list<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<Option<Vec<T>>, Problem> {
+        let read = |items: Vec<&str>| items.into_iter().map(|item| parse_word(name, item, words)).collect();
         self.list(name).map(read).transpose()
     }
 
@@ -62,7 +62,7 @@ impl<'a> Parameters<'a> {
             return Err(Problem::validation(format!("`{name}` must have at most {max} ids; found {found}.")));
         }
         let read = |item: &&str| {
-            let found = quoted(item);
+            let found = quote(item);
             Uuid::try_parse(item).map_err(|_| {
                 Problem::validation(format!("`{name}` must be one or more UUIDs; found {found}."))
             })
@@ -75,11 +75,11 @@ impl<'a> Parameters<'a> {
 }
 
 /// The meaning of a word.
-pub fn word<T: Copy>(name: &str, text: &str, words: &[(&str, T)]) -> Result<T, Problem> {
+pub fn parse_word<T: Copy>(name: &str, text: &str, words: &[(&str, T)]) -> Result<T, Problem> {
     let known = words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning);
     known.ok_or_else(|| {
         let words: Vec<_> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
-        let (words, found) = (words.join(", "), quoted(text));
+        let (words, found) = (words.join(", "), quote(text));
         Problem::validation(format!("`{name}` must be one of {words}; found {found}."))
     })
 }

@@ -20,7 +20,7 @@ pub fn shared(field: &Field<'_>) -> Checked<Arc<str>> {
 
 /// A string without control characters.
 pub fn line(field: &Field<'_>) -> Checked<String> {
-    field.line().map(Cow::into_owned)
+    field.as_line().map(Cow::into_owned)
 }
 
 /// A string that isn't empty.
@@ -37,10 +37,10 @@ pub fn non_blank(field: &Field<'_>) -> Checked<String> {
 
 /// A boolean.
 pub fn boolean(field: &Field<'_>) -> Checked<bool> {
-    serde_json::from_str(field.json()).map_err(|_| field.mistyped("a boolean"))
+    serde_json::from_str(field.json()).map_err(|_| field.reject_type("a boolean"))
 }
 
 /// An ID.
 pub fn uuid(field: &Field<'_>) -> Checked<Uuid> {
-    field.parsed(|text| Uuid::try_parse(text).map_err(|_| "must be a UUID"))
+    field.parse_with(|text| Uuid::try_parse(text).map_err(|_| "must be a UUID"))
 }

@@ -10,7 +10,7 @@ use crate::wire::problem::json;
 const MAX_DESCRIPTION: usize = 300;
 
 /// Replaces characters that a description can't have (RFC 6749, 4.1.2.1 and 5.2).
-fn allowed(character: char) -> char {
+fn sanitize_char(character: char) -> char {
     match character {
         '"' => '\'',
         '\\' => '/',
@@ -21,7 +21,7 @@ fn allowed(character: char) -> char {
 
 /// An error response of an OAuth endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct OAuthRejection {
     pub status: StatusCode,
     pub error: &'static str,
     pub description: String,
@@ -31,9 +31,9 @@ pub struct Refusal {
     pub asks_basic: bool,
 }
 
-impl Refusal {
+impl OAuthRejection {
     pub fn new(status: StatusCode, error: &'static str, description: impl Into<String>) -> Self {
-        let description = description.into().chars().take(MAX_DESCRIPTION).map(allowed).collect();
+        let description = description.into().chars().take(MAX_DESCRIPTION).map(sanitize_char).collect();
         Self { status, error, description, retry_after: None, asks_basic: false }
     }
 
@@ -81,7 +81,7 @@ impl Refusal {
             error_description: &'a str,
         }
         let body = Body { error: self.error, error_description: &self.description };
-        let mut response = not_cacheable(json(self.status, &body));
+        let mut response = set_no_store(json(self.status, &body));
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
@@ -94,7 +94,7 @@ impl Refusal {
 }
 
 /// Marks a response with tokens as not cacheable (RFC 6749, 5.1).
-pub fn not_cacheable(mut response: Response<Bytes>) -> Response<Bytes> {
+pub fn set_no_store(mut response: Response<Bytes>) -> Response<Bytes> {
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response.headers_mut().insert(header::PRAGMA, HeaderValue::from_static("no-cache"));
     response

@@ -19,7 +19,7 @@ pub fn read(text: &str, now: Timestamp) -> Result<Timestamp, &'static str> {
 }
 
 fn parse(text: &str, now: Timestamp) -> Result<Timestamp, &'static str> {
-    let instant = iso_8601(text.trim()).or_else(|| words(text, now)).ok_or(UNREADABLE)?;
+    let instant = iso_8601(text.trim()).or_else(|| parse_words(text, now)).ok_or(UNREADABLE)?;
     if instant < now { Err("must not lie in the past") } else { Ok(instant) }
 }
 
@@ -70,7 +70,7 @@ enum Day {
     },
 }
 
-fn words(text: &str, now: Timestamp) -> Option<Timestamp> {
+fn parse_words(text: &str, now: Timestamp) -> Option<Timestamp> {
     // No valid schedule is longer.
     if text.len() > 64 || !text.is_ascii() {
         return None;
@@ -86,7 +86,7 @@ fn words(text: &str, now: Timestamp) -> Option<Timestamp> {
     while !rest.is_empty() {
         rest = phrase.read(rest)?;
     }
-    phrase.instant(now)
+    phrase.resolve(now)
 }
 
 impl Phrase {
@@ -95,50 +95,56 @@ impl Phrase {
         let joined = words.get(..2).map(<[&str]>::concat);
         let is_half = words.get(1).is_some_and(|half| matches!(*half, "am" | "pm"));
         match words {
-            ["today", rest @ ..] => self.on(Day::Later(0), rest),
-            ["tomorrow", rest @ ..] => self.on(Day::Later(1), rest),
+            ["today", rest @ ..] => self.set_day(Day::Later(0), rest),
+            ["tomorrow", rest @ ..] => self.set_day(Day::Later(1), rest),
             ["tonight", rest @ ..] => {
                 self.is_tonight = true;
-                self.on(Day::Later(0), rest)
+                self.set_day(Day::Later(0), rest)
             }
-            ["end", "day", rest @ ..] | ["eod", rest @ ..] => self.at(Time::constant(23, 59, 59, 0), rest),
+            ["end", "day", rest @ ..] | ["eod", rest @ ..] => {
+                self.set_time(Time::constant(23, 59, 59, 0), rest)
+            }
             ["half", "a" | "an", "hour", rest @ ..] | ["half", "hour", rest @ ..] => {
-                self.after(30, "minutes", rest)
+                self.set_delay(30, "minutes", rest)
             }
-            ["half", "a", "day", rest @ ..] => self.after(12, "hours", rest),
-            ["next", name, rest @ ..] if weekday(name).is_none() => self.after(1, name, rest),
+            ["half", "a", "day", rest @ ..] => self.set_delay(12, "hours", rest),
+            ["next", name, rest @ ..] if parse_weekday(name).is_none() => self.set_delay(1, name, rest),
             ["next", rest @ ..] => Some(rest),
-            [_, _, rest @ ..] if is_half => self.at(time_of_day(&joined?)?, rest),
-            [word, rest @ ..] if time_of_day(word).is_some() => self.at(time_of_day(word)?, rest),
-            [word, rest @ ..] if zone(word).is_some() => {
-                self.zone = zone(word);
+            [_, _, rest @ ..] if is_half => self.set_time(time_of_day(&joined?)?, rest),
+            [word, rest @ ..] if time_of_day(word).is_some() => self.set_time(time_of_day(word)?, rest),
+            [word, rest @ ..] if parse_zone(word).is_some() => {
+                self.zone = parse_zone(word);
                 Some(rest)
             }
-            [word, rest @ ..] if weekday(word).is_some() => self.on(Day::Weekday(weekday(word)?), rest),
-            [name, day, rest @ ..] if month(name).is_some() => self.date(month(name)?, day, rest),
-            [day, name, rest @ ..] if month(name).is_some() => self.date(month(name)?, day, rest),
+            [word, rest @ ..] if parse_weekday(word).is_some() => {
+                self.set_day(Day::Weekday(parse_weekday(word)?), rest)
+            }
+            [name, day, rest @ ..] if parse_month(name).is_some() => self.date(parse_month(name)?, day, rest),
+            [day, name, rest @ ..] if parse_month(name).is_some() => self.date(parse_month(name)?, day, rest),
             [date, rest @ ..] if date.len() == 10 => {
                 let date: Date = date.parse().ok()?;
                 let (year, month, day) = (Some(date.year()), date.month(), date.day());
-                self.on(Day::Date { year, month, day }, rest)
+                self.set_day(Day::Date { year, month, day }, rest)
             }
-            [count, name, rest @ ..] if number(count).is_some() => self.after(number(count)?, name, rest),
-            [word, rest @ ..] => self.durations(word).map(|()| rest),
+            [count, name, rest @ ..] if parse_number(count).is_some() => {
+                self.set_delay(parse_number(count)?, name, rest)
+            }
+            [word, rest @ ..] => self.parse_durations(word).map(|()| rest),
             [] => None,
         }
     }
 
-    fn on<T>(&mut self, day: Day, rest: T) -> Option<T> {
+    fn set_day<T>(&mut self, day: Day, rest: T) -> Option<T> {
         self.day.replace(day).is_none().then_some(rest)
     }
 
-    fn at<T>(&mut self, time: Time, rest: T) -> Option<T> {
+    fn set_time<T>(&mut self, time: Time, rest: T) -> Option<T> {
         self.time.replace(time).is_none().then_some(rest)
     }
 
-    fn after<T>(&mut self, count: i64, name: &str, rest: T) -> Option<T> {
+    fn set_delay<T>(&mut self, count: i64, name: &str, rest: T) -> Option<T> {
         self.is_relative = true;
-        match unit(name)? {
+        match parse_unit(name)? {
             "seconds" => self.seconds += count,
             "minutes" => self.seconds += count * 60,
             "hours" => self.seconds += count * 3_600,
@@ -156,23 +162,23 @@ impl Phrase {
         let day = day.parse().ok().filter(|day| (1..=31).contains(day))?;
         let year =
             rest.first().and_then(|year| year.parse().ok()).filter(|year| (1970..=9998).contains(year));
-        self.on(Day::Date { year, month, day }, &rest[usize::from(year.is_some())..])
+        self.set_day(Day::Date { year, month, day }, &rest[usize::from(year.is_some())..])
     }
 
     /// `5min` or `1h30m`.
-    fn durations(&mut self, word: &str) -> Option<()> {
+    fn parse_durations(&mut self, word: &str) -> Option<()> {
         let mut rest = word;
         while !rest.is_empty() {
             let digits = rest.find(|char: char| !char.is_ascii_digit())?;
             let (count, after) = rest.split_at(digits);
             let end = after.find(|char: char| char.is_ascii_digit()).unwrap_or(after.len());
-            self.after(number(count)?, &after[..end], ())?;
+            self.set_delay(parse_number(count)?, &after[..end], ())?;
             rest = &after[end..];
         }
         Some(())
     }
 
-    fn instant(self, now: Timestamp) -> Option<Timestamp> {
+    fn resolve(self, now: Timestamp) -> Option<Timestamp> {
         let now = now.to_zoned(self.zone.clone().unwrap_or(TimeZone::UTC));
         let has_day = self.day.is_some() || self.time.is_some();
         // "in 5 minutes at 9am", "in 2 days tomorrow"
@@ -270,7 +276,7 @@ const NUMBERS: [&str; 11] =
     ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 
 /// A count, in digits or as a word.
-fn number(word: &str) -> Option<i64> {
+fn parse_number(word: &str) -> Option<i64> {
     if let "a" | "an" = word {
         return Some(1);
     }
@@ -279,17 +285,17 @@ fn number(word: &str) -> Option<i64> {
     named.or_else(|| digits().then(|| word.parse().ok()).flatten())
 }
 
-fn weekday(word: &str) -> Option<Weekday> {
+fn parse_weekday(word: &str) -> Option<Weekday> {
     let day = DAYS.iter().position(|name| is_name(word, name))?;
     Weekday::from_monday_zero_offset(i8::try_from(day).ok()?).ok()
 }
 
-fn month(word: &str) -> Option<i8> {
+fn parse_month(word: &str) -> Option<i8> {
     let month = MONTHS.iter().position(|name| is_name(word, name))?;
     i8::try_from(month + 1).ok()
 }
 
-fn unit(word: &str) -> Option<&'static str> {
+fn parse_unit(word: &str) -> Option<&'static str> {
     UNITS.iter().find(|(_, names)| names.contains(&word)).map(|(unit, _)| *unit)
 }
 
@@ -299,7 +305,7 @@ fn is_name(word: &str, name: &str) -> bool {
 }
 
 /// A time zone by its common abbreviation.
-fn zone(word: &str) -> Option<TimeZone> {
+fn parse_zone(word: &str) -> Option<TimeZone> {
     let name = match word {
         "utc" | "gmt" | "z" => return Some(TimeZone::UTC),
         "et" | "est" | "edt" => "America/New_York",

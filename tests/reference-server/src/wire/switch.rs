@@ -4,6 +4,6 @@
 pub const SWITCH: [(&str, bool); 2] = [("enabled", true), ("disabled", false)];
 
 /// The wire value of a setting.
-pub fn switch(on: bool) -> &'static str {
+pub fn enabled_or_disabled(on: bool) -> &'static str {
     if on { "enabled" } else { "disabled" }
 }

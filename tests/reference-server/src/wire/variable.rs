@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-use crate::wire::paging::quoted;
+use crate::wire::paging::quote;
 use crate::wire::problems::{Checked, Report};
 
 /// The maximum length of a variable key in characters.
@@ -15,9 +15,9 @@ const RESERVED: [&str; 7] =
 /// Checks a key, both where a variable is defined and where a value is given. `name` names the field in messages.
 pub fn check_key(name: impl Display, key: &str, report: &Report<'_>) -> Checked<()> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    let wrong = |rule: fmt::Arguments<'_>| Err(report.wrong(format_args!("`{name}` must {rule}.")));
+    let wrong = |rule: fmt::Arguments<'_>| Err(report.report(format_args!("`{name}` must {rule}.")));
     if key.is_empty() || !key.bytes().all(allowed) {
-        let found = quoted(key);
+        let found = quote(key);
         return wrong(format_args!("have keys of ASCII letters, digits and underscores; found {found}"));
     }
     if key.len() > MAX_KEY {

@@ -53,7 +53,7 @@ fn a_moved_clock_sends_what_its_account_has_scheduled() {
     let other = get(&sandbox, KEYS[1], "/_/clock").json();
     assert_eq!((&other["now"], &other["all_accounts"]), (&json!("2026-03-02T12:00:00.000Z"), &json!(true)));
 
-    sandbox.service.clock_of(KEYS[1]).advance(std::time::Duration::from_hours(2));
+    sandbox.service.account_clock(KEYS[1]).advance(std::time::Duration::from_hours(2));
     assert_eq!(KEYS.map(|key| mails(key).len()), [1, 2]);
 }
 

@@ -32,7 +32,7 @@ fn a_frozen_clock_is_read_and_moved() {
         (json!({"set": "2026-03-02T12:00:00Z", "freeze": true, "scale": 60}), "2026-03-02T12:00:00.000Z"),
     ] {
         assert_eq!(change(&sandbox, &body)["now"], now, "{body}");
-        assert_eq!(sandbox.service.clock_of(KEY).now(), now.parse::<Timestamp>().unwrap());
+        assert_eq!(sandbox.service.account_clock(KEY).now(), now.parse::<Timestamp>().unwrap());
     }
     assert_eq!(sandbox.get("/_/clock").json()["scale"], 60.0);
 }
@@ -146,7 +146,7 @@ fn an_invalid_change_reports_every_problem_and_changes_nothing() {
             assert!(answer.text().replace("\\\"", "\"").contains(part), "{body}: {}", answer.text());
         }
     }
-    assert_eq!(sandbox.service.clock_of(KEY).now(), before);
+    assert_eq!(sandbox.service.account_clock(KEY).now(), before);
     assert_eq!(sandbox.ask(Method::DELETE, "/_/clock").send("").status, 405);
     assert_eq!(sandbox.ask(Method::GET, "/_/clock").no_key().send("").status, 401);
 }

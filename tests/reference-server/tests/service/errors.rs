@@ -116,8 +116,8 @@ fn scripted_responses_match_their_requests() {
     let faults = sandbox.service.faults();
     faults.add(
         Rule::new(Action::error(503, "service_unavailable", "later"))
-            .on(Method::POST, "/emails")
-            .after(1)
+            .on_request(Method::POST, "/emails")
+            .skip_first(1)
             .times(2),
     );
     assert_eq!(sandbox.post("/emails", &email()).status, 200, "the first request is unaffected");
@@ -128,21 +128,21 @@ fn scripted_responses_match_their_requests() {
     assert_eq!((sandbox.mails().len(), faults.pending()), (2, 0), "a scripted response has no side effects");
 
     faults.add(
-        Rule::new(Action::answer(502, "<html>").header("content-type", "text/html"))
-            .on(Method::GET, "/emails/{id}"),
+        Rule::new(Action::http_response(502, "<html>").header("content-type", "text/html"))
+            .on_request(Method::GET, "/emails/{id}"),
     );
     let answer = sandbox.get("/emails/whatever");
     assert_eq!((answer.status.as_u16(), answer.text().as_str()), (502, "<html>"));
     assert!(answer.header("x-request-id").is_some());
 
-    faults.next(Action::TooMany { retry_after: Some("7".into()) });
+    faults.add_once(Action::TooMany { retry_after: Some("7".into()) });
     assert_eq!(sandbox.get("/emails").header("retry-after"), Some("7"));
-    faults.next(Action::TooMany { retry_after: None });
+    faults.add_once(Action::TooMany { retry_after: None });
     let answer = sandbox.get("/emails");
     assert_error(&answer, 429, "rate_limit_exceeded");
     assert_eq!(answer.header("retry-after"), None);
 
-    faults.add(Rule::new(Action::answer(500, "")).always());
+    faults.add(Rule::new(Action::http_response(500, "")).always());
     for _ in 0..5 {
         assert_eq!(sandbox.get("/emails").status, 500);
     }

@@ -97,7 +97,7 @@ fn random_faults_are_reproducible_and_match_their_percentage() {
     let met = first.iter().filter(|status| **status == 500).count();
     assert!((250..350).contains(&met), "{met} of 1000");
     let all = Sandbox::new();
-    all.service.faults().add(Rule::new(Action::answer(500, "")).percent(100));
+    all.service.faults().add(Rule::new(Action::http_response(500, "")).percent(100));
     assert_eq!(sends(&all, 20), [500; 20]);
 }
 
@@ -196,7 +196,7 @@ fn control_routes_survive_any_body() {
 fn the_number_of_rules_is_limited() {
     let sandbox = Sandbox::new();
     for _ in 0..1_000 {
-        sandbox.service.faults().next(Action::DropBefore);
+        sandbox.service.faults().add_once(Action::DropBefore);
     }
     assert_eq!(sandbox.post("/_/faults", &json!({"action": "drop"})).status, 201, "of the account");
     let answer = sandbox.post("/_/faults", &json!({"action": "drop", "all_accounts": true}));

@@ -59,10 +59,10 @@ async fn both_mounts_keep_headers_and_queries() {
 #[tokio::test]
 async fn a_dropped_connection_is_lost_before_or_after_processing() {
     let server = idempost_sandbox::start(Settings::default()).await;
-    server.service().faults().next(Action::DropBefore);
+    server.service().faults().add_once(Action::DropBefore);
     post(&server, "/emails", &email()).await.unwrap_err();
     assert!(server.service().mails("sb_test").is_empty());
-    server.service().faults().next(Action::DropAfter);
+    server.service().faults().add_once(Action::DropAfter);
     post(&server, "/emails", &email()).await.unwrap_err();
     assert_eq!(server.service().mails("sb_test").len(), 1);
     assert_eq!(post(&server, "/emails", &email()).await.unwrap().0, 200);
@@ -72,7 +72,7 @@ async fn a_dropped_connection_is_lost_before_or_after_processing() {
 async fn a_truncated_response_is_shorter_than_its_content_length() {
     let server = idempost_sandbox::start(Settings::default()).await;
     for bytes in [0, 5, 40] {
-        server.service().faults().next(Action::Truncate(bytes));
+        server.service().faults().add_once(Action::Truncate(bytes));
         let url = format!("{}/emails", server.base_url());
         let mut response = http_client().get(url).bearer_auth("sb_test").send().await.unwrap();
         assert_eq!(response.status(), 200);
@@ -93,7 +93,7 @@ async fn a_truncated_response_is_shorter_than_its_content_length() {
 async fn both_mounts_delay_responses() {
     for server in both().await {
         let delay = Duration::from_millis(150);
-        server.service().faults().add(Rule::new(Action::Delay(delay)).on(Method::POST, "/emails"));
+        server.service().faults().add(Rule::new(Action::Delay(delay)).on_request(Method::POST, "/emails"));
         let start = Instant::now();
         assert_eq!(post(&server, "/emails", &email()).await.unwrap().0, 200);
         assert!(start.elapsed() >= delay);
@@ -103,7 +103,7 @@ async fn both_mounts_delay_responses() {
 #[tokio::test]
 async fn the_wiremock_mount_rejects_connection_faults() {
     let server = ReferenceServer::start().await;
-    server.service().faults().next(Action::DropAfter);
+    server.service().faults().add_once(Action::DropAfter);
     let (status, text) = post(&server, "/emails", &email()).await.unwrap();
     assert_eq!(status, 500);
     assert!(text.contains("HTTP mount"));
@@ -190,7 +190,7 @@ async fn shutdown_lets_running_requests_finish() {
     let serving = tokio::spawn(idempost_reference_server::mount::http::serve(listener, serving, async {
         let _ = stopped.await;
     }));
-    service.faults().next(Action::Delay(Duration::from_secs(1)));
+    service.faults().add_once(Action::Delay(Duration::from_secs(1)));
     let running = tokio::spawn(http_client().get(&url).bearer_auth("sb_test").send());
     wait_until("the request arrives", || !service.requests().is_empty()).await;
     stop.send(()).unwrap();

@@ -321,7 +321,7 @@ fn received_mails_are_bounded_like_sent_ones() {
 fn links_use_the_public_base_url() {
     let public_url = Some("https://sandbox.acme.test/".to_owned());
     let sandbox = Sandbox::with(&Settings { public_url, ..Settings::default() });
-    sandbox.service.listens_at("http://127.0.0.1:4010");
+    sandbox.service.set_base_url("http://127.0.0.1:4010");
     let id = deliver(&sandbox);
     let record = sandbox.get(format!("/emails/receiving/{id}")).json();
     let url = record["raw"]["download_url"].as_str().unwrap();

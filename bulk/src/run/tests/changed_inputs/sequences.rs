@@ -27,7 +27,7 @@ const INTERRUPTIONS: [Interruption; 4] = [
 ];
 
 /// Plans the input and runs the job until it is interrupted.
-async fn interrupted(
+async fn run_interrupted(
     inputs: &Inputs,
     input: &[(usize, usize)],
     service: &Arc<Service>,
@@ -43,7 +43,7 @@ async fn interrupted(
         }
     });
     let job = inputs.plan(inputs.bulk(input).batch_size(1).add_rows(ChangedRows::Send)).await.unwrap();
-    job.start_with(Arc::clone(service), patient().concurrency(1)).finish().await.unwrap();
+    job.start_with(Arc::clone(service), patient_options().concurrency(1)).finish().await.unwrap();
     job
 }
 
@@ -66,7 +66,7 @@ async fn no_two_changes_between_interruptions_send_a_row_twice_or_lose_one() {
         let inputs = Inputs::new();
         let service = Service::reliable();
         let mut input = rows(0..3);
-        let mut job = interrupted(&inputs, &input, &service, first).await;
+        let mut job = run_interrupted(&inputs, &input, &service, first).await;
         let mut owed = input.clone();
         for (n, (change, interruption)) in [second, third].into_iter().enumerate() {
             match change {
@@ -79,7 +79,7 @@ async fn no_two_changes_between_interruptions_send_a_row_twice_or_lose_one() {
                     owed.clear();
                 }
             }
-            job = interrupted(&inputs, &input, &service, interruption).await;
+            job = run_interrupted(&inputs, &input, &service, interruption).await;
             owed.extend(&input);
         }
         service.set_script(|_, _| None);

@@ -21,7 +21,7 @@ impl Countdown {
         let out = &context.out;
         let shown = out.terminal.stderr
             && !out.is_quiet()
-            && !out.messages_are_json()
+            && !out.has_json_messages()
             && context.settings()?.progress.value == ProgressStyle::Auto;
         let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);

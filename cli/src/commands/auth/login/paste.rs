@@ -13,16 +13,16 @@ use crate::output::hidden::Hidden;
 const MAX_BYTES: u64 = 4 * 1024;
 
 /// Reads pasted URLs from the terminal.
-pub(super) struct Paste {
+pub(super) struct PasteReader {
     lines: mpsc::UnboundedReceiver<Option<String>>,
     // Keeps the authorization code off the screen.
     _hidden: Hidden,
 }
 
-impl Paste {
+impl PasteReader {
     /// Starts reading, with the terminal's echo off.
     pub(super) fn listen() -> Self {
-        Self { _hidden: Hidden::for_lines(), lines: lines() }
+        Self { _hidden: Hidden::for_lines(), lines: read_lines() }
     }
 
     /// Waits for the redirect URL of this login. Reports why other text is rejected, and keeps waiting.
@@ -36,8 +36,8 @@ impl Paste {
             let refusal = match line.as_deref().map(strip_paste_marks) {
                 Some("") => continue,
                 None => "the URL is too long".to_owned(),
-                Some(address) => match authorization.code_from(address) {
-                    Err(AuthError::Callback(error)) => rejection(authorization, error),
+                Some(address) => match authorization.code_from_url(address) {
+                    Err(AuthError::Callback(error)) => rejection_message(authorization, error),
                     outcome => return outcome,
                 },
             };
@@ -49,7 +49,7 @@ impl Paste {
 }
 
 /// Why a URL isn't the redirect of this login.
-pub(super) fn rejection(authorization: &AuthorizationRequest, error: CallbackError) -> String {
+pub(super) fn rejection_message(authorization: &AuthorizationRequest, error: CallbackError) -> String {
     match error {
         CallbackError::Url => {
             format!("paste the complete URL; it starts with {}?", authorization.redirect_uri())
@@ -62,7 +62,7 @@ pub(super) fn rejection(authorization: &AuthorizationRequest, error: CallbackErr
 }
 
 /// Lines of standard input; `None` stands for a line that is too long.
-fn lines() -> mpsc::UnboundedReceiver<Option<String>> {
+fn read_lines() -> mpsc::UnboundedReceiver<Option<String>> {
     let (send, lines) = mpsc::unbounded_channel();
     // On a separate thread, since the program may exit while a read is blocked.
     std::thread::spawn(move || {

@@ -23,11 +23,12 @@ impl Target {
     /// Uses the flags, or else the settings of this base URL.
     pub(super) fn new(issuer: Option<Url>, trust_endpoints: bool, context: &Context) -> Result<Self, Fail> {
         let (settings, base_url) = (context.settings()?, context.base_url()?);
-        let saved = settings.issuer.as_ref().filter(|_| belongs("issuer", base_url, settings));
+        let saved = settings.issuer.as_ref().filter(|_| belongs_to_server("issuer", base_url, settings));
         let trusted = settings.trust_endpoints.as_ref().is_some_and(|setting| setting.value);
         Ok(Self {
             issuer: issuer.or_else(|| saved.map(|issuer| issuer.value.clone())),
-            trust_endpoints: trust_endpoints || trusted && belongs("trust_endpoints", base_url, settings),
+            trust_endpoints: trust_endpoints
+                || trusted && belongs_to_server("trust_endpoints", base_url, settings),
             base_url: base_url.clone(),
         })
     }
@@ -58,7 +59,7 @@ pub(super) const BOUND: [&str; 2] = ["issuer", "trust_endpoints"];
 
 /// Whether a setting in the configuration file belongs to this base URL, set in the same table or in `[defaults]`: an issuer's tokens must not
 /// reach another API.
-fn belongs(key: &str, base_url: &Url, settings: &Settings) -> bool {
+fn belongs_to_server(key: &str, base_url: &Url, settings: &Settings) -> bool {
     let Some(file) = &settings.file else { return false };
     let name = Some(settings.profile.as_ref().map_or(DEFAULT, |profile| profile.value.as_str()));
     let table = name.filter(|name| file.get(Some(name), key).is_some());

@@ -97,7 +97,7 @@ pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Resul
     flags.finish()?;
     let credentials = Credentials::new(&context.env, profile::selected_name(context)?)?;
     let none = |message: String| Fail::auth(message).hint("start one: idempost auth login --no-browser");
-    let bytes = credentials.unfinished()?;
+    let bytes = credentials.load_unfinished_login()?;
     let name = profile::display_name(context)?;
     let bytes = bytes.ok_or_else(|| none(format!("profile `{name}` has no unfinished login")))?;
     let unreadable = || none("the unfinished login is unreadable".to_owned());
@@ -112,10 +112,10 @@ pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Resul
     }
     check_base_url(&unfinished.target.base_url, context)?;
     let given = if given == "-" { read()? } else { given.to_owned() };
-    let code = match request.code_from(&given) {
+    let code = match request.code_from_url(&given) {
         Ok(code) => code,
         Err(AuthError::Callback(error)) => {
-            let rule = paste::rejection(&request, error);
+            let rule = paste::rejection_message(&request, error);
             return Err(invalid_callback(rule));
         }
         Err(error) => {
@@ -142,7 +142,7 @@ pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Resul
         timeout: std::time::Duration::ZERO,
     };
     super::warn_about_scope(&plan, &record, context);
-    super::remember(&plan, store, context)?;
+    super::save_settings(&plan, store, context)?;
     super::print_result(&plan, store, super::metadata(&record), context)
 }
 

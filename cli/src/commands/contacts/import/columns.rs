@@ -88,7 +88,7 @@ impl Columns {
     }
 
     /// Checks the property columns against the service's properties.
-    pub(super) fn learn(&mut self, csv: &Csv, known: &HashMap<String, bool>) -> Result<(), Fail> {
+    pub(super) fn check_properties(&mut self, csv: &Csv, known: &HashMap<String, bool>) -> Result<(), Fail> {
         let mut found = Vec::new();
         for (i, (_, field)) in self.all.iter_mut().enumerate() {
             let Field::Property { key, number } = field else { continue };

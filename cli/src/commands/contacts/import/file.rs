@@ -14,14 +14,14 @@ use idempost::contact_imports::NewContactImport;
 
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
-use crate::literal::permit_local;
+use crate::literal::check_local;
 
 /// Maximum length of a field in bytes.
 const MAX_FIELD: u64 = 1 << 20;
 /// Maximum length of a row in bytes.
 const MAX_ROW: u64 = 4 << 20;
 /// The size of a piece of an upload in bytes.
-const PIECE: usize = 64 << 10;
+const CHUNK_SIZE: usize = 64 << 10;
 
 /// The file and its display name.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Csv {
         let path = argument.to_owned();
         // A pipe may block for hours, and signals must still end the command.
         let opened = tokio::task::spawn_blocking(move || {
-            permit_local()?;
+            check_local()?;
             match path.as_str() {
                 "-" => spool(io::stdin().lock(), max_size),
                 path => open(path, max_size),
@@ -73,7 +73,7 @@ impl Csv {
         let file = Arc::new(Mutex::new(file));
         let open = move || {
             let file = Arc::clone(&file);
-            stream::try_unfold(0, move |offset| piece(Arc::clone(&file), offset))
+            stream::try_unfold(0, move |offset| read_chunk(Arc::clone(&file), offset))
         };
         Ok(NewContactImport::from_stream(length, open))
     }
@@ -85,7 +85,7 @@ impl Csv {
     }
 
     /// Converts a read error.
-    pub(super) fn unreadable(&self, error: csv::Error) -> Fail {
+    pub(super) fn read_failure(&self, error: csv::Error) -> Fail {
         let message = format!("couldn't read {}", self.name);
         match error.kind() {
             csv::ErrorKind::Io(io) if matches!(io.get_ref(), Some(inner) if inner.is::<TooLarge>()) => {
@@ -97,12 +97,12 @@ impl Csv {
 }
 
 /// Reads a piece of a file, and returns it with the next offset. Reads don't share a position, so an abandoned attempt can't disturb another.
-async fn piece(file: Arc<Mutex<File>>, offset: u64) -> io::Result<Option<(Bytes, u64)>> {
+async fn read_chunk(file: Arc<Mutex<File>>, offset: u64) -> io::Result<Option<(Bytes, u64)>> {
     let read = move || {
         let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut piece = Vec::with_capacity(PIECE);
+        let mut piece = Vec::with_capacity(CHUNK_SIZE);
         file.seek(SeekFrom::Start(offset))?;
-        let read = (&mut *file).take(PIECE as u64).read_to_end(&mut piece)?;
+        let read = (&mut *file).take(CHUNK_SIZE as u64).read_to_end(&mut piece)?;
         Ok((read > 0).then(|| (piece.into(), offset + read as u64)))
     };
     tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| Err(io::Error::other(error)))

@@ -67,14 +67,15 @@ impl Row {
                     "" => None,
                     "true" | "yes" | "1" => Some(true),
                     "false" | "no" | "0" => Some(false),
-                    _ => return Err(format!("expected true or false; found {}", quote(text))),
+                    _ => return Err(format!("expected true or false; found {}", quote_cell(text))),
                 };
                 Ok(())
             }
             Field::Property { .. } if text.is_empty() => Ok(()),
             Field::Property { key, number: true } => {
-                let number: serde_json::Number = serde_json::from_str(text.trim())
-                    .map_err(|_| format!("the property `{key}` must be a number; found {}", quote(text)))?;
+                let number: serde_json::Number = serde_json::from_str(text.trim()).map_err(|_| {
+                    format!("the property `{key}` must be a number; found {}", quote_cell(text))
+                })?;
                 self.properties.push((key.clone(), number.into()));
                 Ok(())
             }
@@ -132,7 +133,7 @@ fn validate(contact: &NewContact) -> Result<(), String> {
     })
 }
 
-fn quote(text: &str) -> String {
+fn quote_cell(text: &str) -> String {
     let short: String = text.chars().take(40).collect();
     format!("{short:?}{}", if short.len() < text.len() { "…" } else { "" })
 }

@@ -13,7 +13,7 @@ use super::row::Row;
 use super::{ImportOptions, OnConflict};
 use crate::context::Context;
 use crate::diagnostics::{Fail, Kind};
-use crate::literal::permit_local;
+use crate::literal::check_local;
 use crate::output::progress::Rows;
 
 enum RowOutcome {
@@ -33,7 +33,7 @@ struct Count {
 }
 
 impl Count {
-    fn done(self) -> u64 {
+    fn processed(self) -> u64 {
         self.written + self.skipped + self.rejected
     }
 }
@@ -46,9 +46,9 @@ pub(super) async fn run(
     options: ImportOptions,
     context: &Context,
 ) -> Result<(), Fail> {
-    let mut refusals = options.failed.as_ref().map(|path| Refusals::new(path, csv)).transpose()?;
+    let mut refusals = options.failed.as_ref().map(|path| RejectedRows::new(path, csv)).transpose()?;
     let progress = Rows::new(context.settings()?.progress.value, &context.out, Some(rows));
-    let records = csv.rows().map_err(|error| csv.unreadable(error.into()))?.into_byte_records().skip(1);
+    let records = csv.rows().map_err(|error| csv.read_failure(error.into()))?.into_byte_records().skip(1);
     let mut count = Count::default();
     context.in_flight.begin(interrupted_message(count, rows), None);
     let mut outcomes = futures_util::stream::iter(records)
@@ -76,7 +76,7 @@ pub(super) async fn run(
             RowOutcome::Rejected(reason) => {
                 count.rejected += 1;
                 if let Some(refusals) = &mut refusals {
-                    refusals.note(&record, &reason)?;
+                    refusals.record_rejection(&record, &reason)?;
                 } else {
                     let line = record.position().map_or(0, csv::Position::line);
                     context.out.warn(&format!("{}:{line}: {reason}", csv.name));
@@ -89,7 +89,7 @@ pub(super) async fn run(
                 return Err(fail);
             }
         }
-        progress.set(count.done());
+        progress.set(count.processed());
         context.in_flight.begin(interrupted_message(count, rows), None);
     }
     context.in_flight.finish();
@@ -101,7 +101,7 @@ fn interrupted_message(count: Count, rows: u64) -> String {
     format!(
         "{} of {rows} rows are done, and some of the following may be; to continue, run the same command again: rows written before are \
          written once more",
-        count.done()
+        count.processed()
     )
 }
 
@@ -131,7 +131,7 @@ async fn send(client: &Client, row: &Row, options: &ImportOptions) -> RowOutcome
         Ok(outcome) => outcome,
         Err(error) => match Fail::from_call(error, "the row may have been written", false) {
             fail if matches!(fail.kind(), Kind::Rejected | Kind::NotFound | Kind::Usage) => {
-                RowOutcome::Rejected(fail.sdk().map_or_else(String::new, reason))
+                RowOutcome::Rejected(fail.sdk().map_or_else(String::new, error_reason))
             }
             fail => RowOutcome::Stopped(fail),
         },
@@ -163,7 +163,7 @@ async fn try_send(client: &Client, row: &Row, options: &ImportOptions) -> idempo
 }
 
 /// The service's message, without the context that other commands add.
-fn reason(error: &Error) -> String {
+fn error_reason(error: &Error) -> String {
     match error {
         Error::Api(api) => api.message.clone(),
         other => other.to_string(),
@@ -171,12 +171,12 @@ fn reason(error: &Error) -> String {
 }
 
 /// The file of rejected rows.
-struct Refusals {
+struct RejectedRows {
     writer: Writer<File>,
     name: String,
 }
 
-impl Refusals {
+impl RejectedRows {
     /// Creates the file immediately, so that an unwritable path is reported before anything is sent.
     fn new(path: &std::path::Path, csv: &Csv) -> Result<Self, Fail> {
         let name = path.display().to_string();
@@ -184,15 +184,15 @@ impl Refusals {
         options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = permit_local().and_then(|()| options.open(path));
+        let file = check_local().and_then(|()| options.open(path));
         let file = file.map_err(|error| Fail::local(format!("couldn't write {name}"), error))?;
         let mut refusals = Self { writer: Writer::from_writer(file), name };
         let header = csv.header().ok().flatten().unwrap_or_default();
-        refusals.note(&header, "rejection_reason")?;
+        refusals.record_rejection(&header, "rejection_reason")?;
         Ok(refusals)
     }
 
-    fn note(&mut self, record: &ByteRecord, reason: &str) -> Result<(), Fail> {
+    fn record_rejection(&mut self, record: &ByteRecord, reason: &str) -> Result<(), Fail> {
         let mut record = record.clone();
         record.push_field(reason.as_bytes());
         let written = self.writer.write_byte_record(&record).map_err(std::io::Error::other);

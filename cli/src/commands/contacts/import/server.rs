@@ -90,7 +90,14 @@ async fn wait_until_finished(
         failed: "the import ended before the last row".to_owned(),
         check: show_command(&id),
     };
-    let import = wait::until(client.contact_imports().wait(id), timeout, &words, context, end).await?;
+    let import = wait::poll_until_terminal(
+        client.contact_imports().wait(id),
+        timeout,
+        &words,
+        context,
+        terminal_state,
+    )
+    .await?;
     let ContactImportCounts { total, created, updated, skipped, failed, .. } = import.counts;
     let [total, created, updated, skipped, failed] =
         [total, created, updated, skipped, failed].map(Option::unwrap_or_default);
@@ -103,7 +110,7 @@ async fn wait_until_finished(
         .hint(format!("for the invalid ones: idempost contacts import {file} --dry-run")))
 }
 
-fn end(import: &ContactImport) -> End {
+fn terminal_state(import: &ContactImport) -> End {
     match &import.status {
         Some(ContactImportStatus::Completed) => End::Good(COMPLETED.to_owned()),
         status => End::Bad(status.as_ref().map_or("unknown", ContactImportStatus::as_str).to_owned()),

@@ -23,11 +23,11 @@ const MAX_PROBLEMS: usize = 50;
 /// All problems, with line and column.
 pub(super) fn validate(csv: &Csv, columns: &Columns) -> Result<u64, Fail> {
     let (mut hashes, mut is_valid) = (Vec::new(), true);
-    each(csv, columns, |_, row| match row {
-        Ok(row) => hashes.push(hash(&row.email)),
+    for_each_row(csv, columns, |_, row| match row {
+        Ok(row) => hashes.push(hash_address(&row.email)),
         Err(_) => is_valid = false,
     })
-    .map_err(|error| csv.unreadable(error))?;
+    .map_err(|error| csv.read_failure(error))?;
     let rows = hashes.len() as u64;
     hashes.sort_unstable();
     let repeated: HashSet<u64> =
@@ -40,10 +40,10 @@ pub(super) fn validate(csv: &Csv, columns: &Columns) -> Result<u64, Fail> {
 fn report(csv: &Csv, columns: &Columns, repeated: &HashSet<u64>, rows: u64) -> Result<u64, Fail> {
     let (mut count, mut found) = (0_usize, Vec::new());
     let mut lines: HashMap<String, u64> = HashMap::new();
-    let read = each(csv, columns, |line, row| {
+    let read = for_each_row(csv, columns, |line, row| {
         let problems = match row {
             Err(problems) => problems,
-            Ok(row) if !repeated.contains(&hash(&row.email)) => Vec::new(),
+            Ok(row) if !repeated.contains(&hash_address(&row.email)) => Vec::new(),
             // Addresses that differ only in case belong to the same contact.
             Ok(row) => match lines.entry(row.email.to_ascii_lowercase()) {
                 Entry::Occupied(first) => {
@@ -58,11 +58,11 @@ fn report(csv: &Csv, columns: &Columns, repeated: &HashSet<u64>, rows: u64) -> R
         };
         count += problems.len();
         for problem in problems.into_iter().take(MAX_PROBLEMS.saturating_sub(found.len())) {
-            let rule = format!("{}:{line}{}: {}", csv.name, place(&problem), problem.rule);
+            let rule = format!("{}:{line}{}: {}", csv.name, describe_position(&problem), problem.rule);
             found.push(Diagnostic::new("row", rule, None));
         }
     });
-    read.map_err(|error| csv.unreadable(error))?;
+    read.map_err(|error| csv.read_failure(error))?;
     if count == 0 {
         return Ok(rows);
     }
@@ -74,7 +74,7 @@ fn report(csv: &Csv, columns: &Columns, repeated: &HashSet<u64>, rows: u64) -> R
 }
 
 /// Calls `see` with each row and its line, without the header.
-fn each(
+fn for_each_row(
     csv: &Csv,
     columns: &Columns,
     mut see: impl FnMut(u64, Result<Row, Vec<CellProblem>>),
@@ -90,7 +90,7 @@ fn each(
     Ok(())
 }
 
-fn place(wrong: &CellProblem) -> String {
+fn describe_position(wrong: &CellProblem) -> String {
     match &wrong.column {
         Some((number, name)) => format!(", column {number} ({name})"),
         None => String::new(),
@@ -98,7 +98,7 @@ fn place(wrong: &CellProblem) -> String {
 }
 
 /// Different addresses rarely have the same hash; addresses of the same contact always do.
-fn hash(email: &str) -> u64 {
+fn hash_address(email: &str) -> u64 {
     let digest = Sha256::digest(email.to_ascii_lowercase());
     digest[..8].iter().fold(0, |hash, byte| hash << 8 | u64::from(*byte))
 }

@@ -85,21 +85,21 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     ] {
         builder.set_all(field, flag, values);
     }
-    body(&mut builder, &mut stdin, "text", "--text", text, "--text-file", text_file);
+    set_body(&mut builder, &mut stdin, "text", "--text", text, "--text-file", text_file);
     let html_given = html.is_some() || html_file.is_some();
-    body(&mut builder, &mut stdin, "html", "--html", html, "--html-file", html_file);
+    set_body(&mut builder, &mut stdin, "html", "--html", html, "--html-file", html_file);
     if let Some(command) = &renderer {
-        html_of(command, html_given, &mut builder).await;
+        set_html_from_command(command, html_given, &mut builder).await;
     }
     if let Some(id) = template {
         let origin = flag_origin("--template", 1, &id);
         builder.put_key(&["template"], "id", id.into(), origin);
     }
     for (i, text) in var.iter().enumerate() {
-        variable(&mut builder, &mut stdin, i + 1, text);
+        set_variable(&mut builder, &mut stdin, i + 1, text);
     }
     for (i, text) in var_json.iter().enumerate() {
-        typed_variable(&mut builder, i + 1, text);
+        set_typed_variable(&mut builder, i + 1, text);
     }
     let edited = if edit { draft(&mut builder, context)? } else { None };
     let has_body = ["text", "html", "template"].iter().any(|field| builder.fields().contains_key(*field));
@@ -123,7 +123,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let dry_run = flags.dry_run(dry_run.as_deref());
 
     let (mut email, shape_errors) = Email::read(&builder.value());
-    let mut contents = attachments::contents_of(builder.fields());
+    let mut contents = attachments::describe_contents(builder.fields());
     let first = email.fields().attachments.len();
     let mut files = Vec::new();
     for file in attachments::open(&mut stdin, &attach, &attach_url).await {
@@ -142,7 +142,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     if raw {
         for file in &files {
             let item = file.wire()?;
-            builder.put("attachments", item, |_| false);
+            builder.push_or_replace("attachments", item, |_| false);
         }
     }
     for file in files {
@@ -156,8 +156,11 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     if let Err(problems) = context.settings()?.recipients.apply(&mut builder.value()) {
         builder.add_further(problems);
     }
-    let recipients =
-        ["to", "cc", "bcc"].into_iter().filter_map(|field| builder.fields().get(field)).map(addresses).sum();
+    let recipients = ["to", "cc", "bcc"]
+        .into_iter()
+        .filter_map(|field| builder.fields().get(field))
+        .map(count_addresses)
+        .sum();
     for warning in email.warnings() {
         context.out.warn(&warning.to_string());
     }
@@ -202,11 +205,11 @@ fn report(builder: BodyBuilder) -> Result<(), Fail> {
     Err(Fail::Usage(report))
 }
 
-fn addresses(value: &Value) -> usize {
+fn count_addresses(value: &Value) -> usize {
     value.as_array().map_or(1, Vec::len)
 }
 
-fn body(
+fn set_body(
     builder: &mut BodyBuilder,
     stdin: &mut StdinReaders,
     field: &str,
@@ -231,7 +234,7 @@ fn body(
     };
     match stdin.text(flag, &path) {
         Ok((_, text)) => builder.set(field, &*text, flag_origin(flag, 1, &path)),
-        Err(found) => unread(builder, field, *found),
+        Err(found) => report_unreadable(builder, field, *found),
     }
 }
 
@@ -271,11 +274,11 @@ fn read_pipe(builder: &mut BodyBuilder, stdin: &mut StdinReaders) {
         Ok(text) => return builder.set("text", &*text, origin),
         Err(rule) => ("file", format!("couldn't read {source}: {rule}")),
     };
-    unread(builder, "text", Diagnostic::new(code, rule, Some(origin)));
+    report_unreadable(builder, "text", Diagnostic::new(code, rule, Some(origin)));
 }
 
 /// Adds a problem with a body, and a placeholder for it.
-fn unread(builder: &mut BodyBuilder, field: &str, found: Diagnostic) {
+fn report_unreadable(builder: &mut BodyBuilder, field: &str, found: Diagnostic) {
     if let Some(origin) = &found.origin {
         builder.set(field, "stand-in", origin.clone());
     }
@@ -284,7 +287,7 @@ fn unread(builder: &mut BodyBuilder, field: &str, found: Diagnostic) {
 }
 
 /// Sets the HTML to a command's output.
-async fn html_of(command: &str, given: bool, builder: &mut BodyBuilder) {
+async fn set_html_from_command(command: &str, given: bool, builder: &mut BodyBuilder) {
     let origin = flag_origin("--html-command", 1, command);
     if given {
         let rule = "--html-command can't be used with --html or --html-file";
@@ -292,12 +295,12 @@ async fn html_of(command: &str, given: bool, builder: &mut BodyBuilder) {
     }
     match html_command::output(command).await {
         Ok(html) => builder.set("html", html, origin),
-        Err(rule) => unread(builder, "html", Diagnostic::new("command", rule, Some(origin))),
+        Err(rule) => report_unreadable(builder, "html", Diagnostic::new("command", rule, Some(origin))),
     }
 }
 
 /// Splits a flag's value into name and value.
-fn pair<'a>(
+fn split_pair<'a>(
     builder: &mut BodyBuilder,
     (flag, n, text): (&str, usize, &'a str),
     separator: char,
@@ -310,9 +313,11 @@ fn pair<'a>(
     pair
 }
 
-fn variable(builder: &mut BodyBuilder, stdin: &mut StdinReaders, n: usize, text: &str) {
-    let Some(pair) = pair(builder, ("--var", n, text), '=', "a variable must be NAME=TEXT") else { return };
-    let value = match source::named_in(pair.value) {
+fn set_variable(builder: &mut BodyBuilder, stdin: &mut StdinReaders, n: usize, text: &str) {
+    let Some(pair) = split_pair(builder, ("--var", n, text), '=', "a variable must be NAME=TEXT") else {
+        return;
+    };
+    let value = match source::input_name(pair.value) {
         None => pair.value.to_owned(),
         Some(literal) if literal.starts_with('@') => literal.to_owned(),
         Some(path) => {
@@ -332,16 +337,16 @@ fn variable(builder: &mut BodyBuilder, stdin: &mut StdinReaders, n: usize, text:
             }
         }
     };
-    let origin = flag_span("--var", n, text, pair.name_at());
+    let origin = flag_span("--var", n, text, pair.name_range());
     builder.put_key(&["template", "variables"], pair.name, value.into(), origin);
 }
 
-fn typed_variable(builder: &mut BodyBuilder, n: usize, text: &str) {
+fn set_typed_variable(builder: &mut BodyBuilder, n: usize, text: &str) {
     let rule = "a variable must be NAME=JSON";
-    let Some(pair) = pair(builder, ("--var-json", n, text), '=', rule) else { return };
+    let Some(pair) = split_pair(builder, ("--var-json", n, text), '=', rule) else { return };
     match json::read(pair.value) {
         Ok(document) => {
-            let origin = flag_span("--var-json", n, text, pair.name_at());
+            let origin = flag_span("--var-json", n, text, pair.name_range());
             builder.put_key(&["template", "variables"], pair.name, document.value, origin);
         }
         Err(error) => {
@@ -354,7 +359,7 @@ fn typed_variable(builder: &mut BodyBuilder, n: usize, text: &str) {
 
 fn custom_header(builder: &mut BodyBuilder, n: usize, text: &str) {
     let rule = "a header must be `NAME: VALUE`";
-    let Some(pair) = pair(builder, ("--header", n, text), ':', rule) else { return };
+    let Some(pair) = split_pair(builder, ("--header", n, text), ':', rule) else { return };
     builder.put_key(&["headers"], pair.name, pair.value.trim().into(), flag_origin("--header", n, text));
 }
 
@@ -370,11 +375,11 @@ fn unsubscribe_headers(builder: &mut BodyBuilder, url: &str) {
 }
 
 fn add_tag(builder: &mut BodyBuilder, n: usize, text: &str) {
-    let Some(pair) = pair(builder, ("--tag", n, text), '=', "a tag must be NAME=VALUE") else { return };
+    let Some(pair) = split_pair(builder, ("--tag", n, text), '=', "a tag must be NAME=VALUE") else { return };
     let item = json!({"name": pair.name, "value": pair.value});
     let same = |tag: &Value| tag["name"] == pair.name;
-    if let Some(pointer) = builder.put("tags", item, same) {
-        builder.set_origin(format!("{pointer}/name"), flag_span("--tag", n, text, pair.name_at()));
+    if let Some(pointer) = builder.push_or_replace("tags", item, same) {
+        builder.set_origin(format!("{pointer}/name"), flag_span("--tag", n, text, pair.name_range()));
         builder.set_origin(format!("{pointer}/value"), flag_span("--tag", n, text, pair.value_at));
     }
 }

@@ -17,7 +17,7 @@ use crate::diagnostics::Fail;
 /// The state to wait for.
 pub(super) const DELIVERED: &str = "delivered";
 
-fn end(email: &SentEmail) -> End {
+fn terminal_state(email: &SentEmail) -> End {
     match &email.last_event {
         Some(event) if event.is_delivered() => End::Good(event.to_string()),
         event => End::Bad(event.as_ref().map_or("unknown", LastEvent::as_str).to_owned()),
@@ -41,13 +41,13 @@ pub(super) async fn wait_until_final(
     };
     let end = |email: &SentEmail| {
         seen(email.last_event.as_ref().map(ToString::to_string));
-        end(email)
+        terminal_state(email)
     };
-    wait::until(client.emails().wait(id), timeout, &words, context, end).await.map(drop)
+    wait::poll_until_terminal(client.emails().wait(id), timeout, &words, context, end).await.map(drop)
 }
 
 /// Like [`wait_until_final`], and then prints the response with the final state, as one document.
-pub(super) async fn and_print(
+pub(super) async fn wait_and_print(
     timeout: Duration,
     client: &Client,
     accepted: &WithResponse<Accepted>,

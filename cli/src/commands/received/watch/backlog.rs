@@ -14,36 +14,36 @@ use super::Watch;
 use super::cursor::Cursor;
 use crate::actions::trace;
 use crate::diagnostics::Fail;
-use crate::output::table::at;
+use crate::output::table::text_at;
 use crate::output::time;
 
 /// Prints everything after the cursor.
-pub(super) async fn walk(watch: &mut Watch<'_>, cursor: &mut Cursor) -> Result<(), Fail> {
+pub(super) async fn print_all(watch: &mut Watch<'_>, cursor: &mut Cursor) -> Result<(), Fail> {
     let Some(last) = cursor.last().map(|last| last.id.clone()) else {
         let oldest = oldest_after_cursor(watch, |_| ControlFlow::Continue(())).await?;
         return from(oldest, watch, cursor).await;
     };
-    match newer(&last, watch, cursor).await {
+    match print_newer(&last, watch, cursor).await {
         Err(Fail::Sdk(error)) if is_unknown_cursor(&error) => {}
         walked => return walked,
     }
     let limit = cursor.last().and_then(|last| time::read(&last.created_at));
-    let older = |row: &Value| match (limit, time::read(&at(row, "/created_at"))) {
+    let older = |row: &Value| match (limit, time::read(&text_at(row, "/created_at"))) {
         (Some(limit), Some(created_at)) => created_at < limit,
         // Without a time, an email is printed again rather than lost.
         _ => false,
     };
     let mut known = None;
     let boundary = oldest_after_cursor(watch, |row| {
-        if cursor.contains(&at(row, "/id")) {
-            known = Some(at(row, "/id"));
+        if cursor.contains(&text_at(row, "/id")) {
+            known = Some(text_at(row, "/id"));
             return ControlFlow::Break(());
         }
         if older(row) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
     .await?;
     if let Some(known) = known {
-        return newer(&known, watch, cursor).await;
+        return print_newer(&known, watch, cursor).await;
     }
     if boundary.is_some() {
         watch
@@ -80,18 +80,18 @@ async fn from(oldest: Option<Value>, watch: &mut Watch<'_>, cursor: &mut Cursor)
     if watch.print(&oldest, cursor).await?.is_break() {
         return Ok(());
     }
-    newer(&at(&oldest, "/id"), watch, cursor).await
+    print_newer(&text_at(&oldest, "/id"), watch, cursor).await
 }
 
 /// Prints all emails newer than this one.
-async fn newer(id: &str, watch: &mut Watch<'_>, cursor: &mut Cursor) -> Result<(), Fail> {
+async fn print_newer(id: &str, watch: &mut Watch<'_>, cursor: &mut Cursor) -> Result<(), Fail> {
     let list = watch.client.received().since(id).as_json();
     let mut telling = trace::Pages::begin(watch.context, &list);
     let mut pages = list.pages();
     while let Some(page) = pages.try_next().await? {
         telling.page(page.data.len(), page.has_more);
         for row in page.data.iter().rev() {
-            if !cursor.contains(&at(row, "/id")) && watch.print(row, cursor).await?.is_break() {
+            if !cursor.contains(&text_at(row, "/id")) && watch.print(row, cursor).await?.is_break() {
                 return Ok(());
             }
         }

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::diagnostics::{Fail, Origin};
 use crate::files;
 use crate::output::hex;
-use crate::output::table::at;
+use crate::output::table::text_at;
 use crate::settings::paths;
 
 /// The number of remembered emails, in case the service deletes some.
@@ -63,7 +63,7 @@ pub(super) struct Printed {
 impl Cursor {
     /// A cursor that isn't stored.
     pub(super) fn in_memory() -> Self {
-        Self::new(None, None, CursorFile::nothing(String::new()), false)
+        Self::new(None, None, CursorFile::empty(String::new()), false)
     }
 
     /// Opens and locks the cursor in this file, or the one of this profile and service. `anew` discards the stored position.
@@ -92,7 +92,7 @@ impl Cursor {
             ));
         }
         let set = stored.is_some();
-        let stored = stored.unwrap_or_else(|| CursorFile::nothing(service.to_string()));
+        let stored = stored.unwrap_or_else(|| CursorFile::empty(service.to_string()));
         Ok(Self::new(Some(path), Some(lock), stored, set))
     }
 
@@ -117,7 +117,7 @@ impl Cursor {
 
     /// Starts after this email, as if it had been printed; with `None`, before all emails.
     pub(super) fn start_after(&mut self, newest: Option<&Value>) {
-        self.stored = CursorFile::nothing(std::mem::take(&mut self.stored.service));
+        self.stored = CursorFile::empty(std::mem::take(&mut self.stored.service));
         (self.set, self.unsaved) = (true, true);
         if let Some(newest) = newest {
             self.advance(newest);
@@ -126,7 +126,7 @@ impl Cursor {
 
     /// Records that this email has been printed.
     pub(super) fn advance(&mut self, row: &Value) {
-        let printed = Printed { id: at(row, "/id"), created_at: at(row, "/created_at") };
+        let printed = Printed { id: text_at(row, "/id"), created_at: text_at(row, "/created_at") };
         self.stored.recent.push_back(printed.id.clone());
         if self.stored.recent.len() > RECENT {
             self.stored.recent.pop_front();
@@ -159,7 +159,7 @@ impl Drop for Cursor {
 }
 
 impl CursorFile {
-    fn nothing(service: String) -> Self {
+    fn empty(service: String) -> Self {
         Self { version: VERSION, service, last: None, recent: VecDeque::new() }
     }
 }
@@ -237,7 +237,7 @@ mod tests {
         Cursor::new(
             Some(path.to_owned()),
             None,
-            stored.unwrap_or_else(|| CursorFile::nothing("s".to_owned())),
+            stored.unwrap_or_else(|| CursorFile::empty("s".to_owned())),
             set,
         )
     }
@@ -257,7 +257,7 @@ mod tests {
         assert!(again.is_set() && again.last().unwrap().id == format!("id-{RECENT}"));
         assert!(again.contains("id-1") && !again.contains("id-0"));
         #[cfg(unix)]
-        assert_eq!(paths::mode(&path), Some(0o600));
+        assert_eq!(paths::permission_bits(&path), Some(0o600));
         std::fs::write(&path, "{\"version\":").unwrap();
         assert!(matches!(read(&path), Err(Fail::Local { .. })));
         std::fs::write(&path, json!({"version": 2, "service": "s", "last": null, "recent": []}).to_string())

@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 use super::EmailFilter;
 use crate::actions::dry_run;
 use crate::actions::mutation::DryRunFlag;
-use crate::commands::sandbox::{client, confirm_on_disk, unreachable};
+use crate::commands::sandbox::{client, confirm_disk_deletion, unreachable_failure};
 use crate::context::{Context, Identity};
 use crate::diagnostics::Fail;
 use crate::input::flags::{DryRun, Flags};
-use crate::output::count;
+use crate::output::format_count;
 
 /// The mails to change: by ID, by filter, or all.
 #[derive(Debug, clap::Args)]
@@ -75,7 +75,7 @@ pub(super) async fn delete(args: &DeleteArgs, context: &Context) -> Result<(), F
     if change.dry_run.is_none() && args.selection.ids.is_empty() {
         let which = if args.selection.all { "all" } else { "all matching" };
         let question = format!("Delete {which} mails, including on disk?");
-        confirm_on_disk(&client(context)?, &question, context).await?;
+        confirm_disk_deletion(&client(context)?, &question, context).await?;
     }
     change.send("deleted", "deleted", context).await
 }
@@ -103,7 +103,7 @@ impl Change {
         }
         let ways = [!from.ids.is_empty(), !query.is_empty(), from.all];
         match ways.iter().filter(|given| **given).count() {
-            0 => flags.missing("an ID, a filter such as --to, or --all"),
+            0 => flags.add_missing("an ID, a filter such as --to, or --all"),
             1 => {}
             _ if from.all => {
                 flags.reject("exclusive", "--all can't be used with IDs or filters", "--all", "");
@@ -134,12 +134,12 @@ impl Change {
         let client = client(context)?;
         let call = self.call(&client);
         if let Some(form) = self.dry_run {
-            let identity = Identity::of_sandbox(client.base_url());
+            let identity = Identity::for_sandbox(client.base_url());
             return dry_run::show(&call.preview()?, &[], form, &identity, context);
         }
-        let response: Value = call.await.map_err(unreachable)?;
+        let response: Value = call.await.map_err(unreachable_failure)?;
         let number = response[field].as_u64().unwrap_or_default();
-        context.out.note(&format!("{done}: {}", count(number, "mail")));
+        context.out.note(&format!("{done}: {}", format_count(number, "mail")));
         context.out.result(&[], &response)
     }
 }

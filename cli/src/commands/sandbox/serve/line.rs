@@ -11,10 +11,10 @@ const LOGGED_PARAMETERS: [&str; 4] = ["grant_type", "response_type", "client_id"
 const MAX_VALUE_CHARS: usize = 64;
 
 /// Formats a request and its response, with the size of the request body, the service's time, and an injected delay, if any.
-pub(super) fn line(request: &RecordedRequest) -> String {
+pub(super) fn format_request(request: &RecordedRequest) -> String {
     let (status, bytes) = (request.status.as_u16(), request.body.len());
     let (asked, ended) = if is_oauth(&request.path) {
-        (parameters(request), error(request).map(|error| format!(" {error}")).unwrap_or_default())
+        (format_parameters(request), error(request).map(|error| format!(" {error}")).unwrap_or_default())
     } else {
         (request.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default(), String::new())
     };
@@ -35,19 +35,19 @@ fn is_oauth(path: &str) -> bool {
 }
 
 /// The loggable parameters of the query or body.
-fn parameters(request: &RecordedRequest) -> String {
+fn format_parameters(request: &RecordedRequest) -> String {
     let query = request.query.as_deref().unwrap_or_default();
-    let mut given: Vec<(String, String)> = pairs(query.as_bytes());
+    let mut given: Vec<(String, String)> = parse_pairs(query.as_bytes());
     match serde_json::from_slice::<Value>(&request.body) {
         Ok(Value::Object(fields)) => given
             .extend(fields.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned())))),
-        _ => given.extend(pairs(&request.body)),
+        _ => given.extend(parse_pairs(&request.body)),
     }
     let harmless = given.into_iter().filter(|(name, _)| LOGGED_PARAMETERS.contains(&name.as_str()));
-    harmless.flat_map(|(name, value)| [" ".to_owned(), name, "=".to_owned(), plain(&value)]).collect()
+    harmless.flat_map(|(name, value)| [" ".to_owned(), name, "=".to_owned(), escape_text(&value)]).collect()
 }
 
-fn pairs(form: &[u8]) -> Vec<(String, String)> {
+fn parse_pairs(form: &[u8]) -> Vec<(String, String)> {
     form_urlencoded::parse(form).into_owned().collect()
 }
 
@@ -57,15 +57,15 @@ fn error(request: &RecordedRequest) -> Option<String> {
     let error = match location {
         Some(location) => {
             let (_, query) = location.split_once('?')?;
-            pairs(query.as_bytes()).into_iter().find(|(name, _)| name == "error")?.1
+            parse_pairs(query.as_bytes()).into_iter().find(|(name, _)| name == "error")?.1
         }
         None => serde_json::from_slice::<Value>(&request.answer_body).ok()?["error"].as_str()?.to_owned(),
     };
-    Some(plain(&error))
+    Some(escape_text(&error))
 }
 
 /// Text from a client, safe for a terminal.
-fn plain(text: &str) -> String {
+fn escape_text(text: &str) -> String {
     let shown = text.chars().take(MAX_VALUE_CHARS);
     shown
         .map(|character| match character {

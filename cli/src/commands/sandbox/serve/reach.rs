@@ -10,7 +10,7 @@ const MIN_PASSWORD: usize = 8;
 
 /// The addresses, host names and password of the sandbox.
 #[derive(Debug, Clone, clap::Args)]
-pub(in crate::commands::sandbox) struct Reach {
+pub(in crate::commands::sandbox) struct ListenArgs {
     /// Address to listen on: 0.0.0.0 or :: for all; beyond loopback addresses, --auth or --insecure is required
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     pub(in crate::commands::sandbox) host: IpAddr,
@@ -38,7 +38,7 @@ pub(in crate::commands::sandbox) struct Reach {
 }
 
 /// For `run`: only the command can reach its sandbox.
-impl Default for Reach {
+impl Default for ListenArgs {
     fn default() -> Self {
         Self {
             host: Ipv4Addr::LOCALHOST.into(),
@@ -50,7 +50,7 @@ impl Default for Reach {
     }
 }
 
-impl Reach {
+impl ListenArgs {
     /// The password, if any.
     ///
     /// # Errors

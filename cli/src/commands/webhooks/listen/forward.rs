@@ -15,7 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(14);
 /// Maximum bytes of a response that are returned: the service stores fewer.
 const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 /// Headers that apply to a single connection (RFC 9110, 7.6.1), or that are regenerated.
-const NOT_PASSED: [HeaderName; 10] = [
+const DROPPED_HEADERS: [HeaderName; 10] = [
     header::CONNECTION,
     header::CONTENT_LENGTH,
     header::HOST,
@@ -51,7 +51,7 @@ pub(super) struct Answer {
 
 impl Forward {
     /// Forwards to this URL. Ignores proxies and redirects, to reach only this application.
-    pub(super) fn to(url: Url) -> Result<Self, Fail> {
+    pub(super) fn new(url: Url) -> Result<Self, Fail> {
         Self::with_timeout(url, TIMEOUT)
     }
 
@@ -67,10 +67,10 @@ impl Forward {
     }
 
     /// Forwards a delivery and returns the response.
-    pub(super) async fn pass(&self, headers: &HeaderMap, body: Bytes) -> Answer {
+    pub(super) async fn forward(&self, headers: &HeaderMap, body: Bytes) -> Answer {
         let started = Instant::now();
         let mut passed = HeaderMap::new();
-        for (name, value) in headers.iter().filter(|(name, _)| !NOT_PASSED.contains(name)) {
+        for (name, value) in headers.iter().filter(|(name, _)| !DROPPED_HEADERS.contains(name)) {
             passed.append(name, value.clone());
         }
         let sent = self.client.post(self.url.clone()).headers(passed).body(body).send().await;
@@ -137,7 +137,7 @@ mod tests {
             std::future::pending::<()>().await;
         });
         let forward = Forward::with_timeout(url, Duration::from_millis(timeout)).unwrap();
-        let answer = forward.pass(&HeaderMap::new(), Bytes::from_static(b"{}")).await;
+        let answer = forward.forward(&HeaderMap::new(), Bytes::from_static(b"{}")).await;
         serving.abort();
         answer
     }

@@ -33,7 +33,7 @@ struct Leftover {
 impl Mark {
     /// Writes the file. Without a folder, a killed listener leaves its webhook behind.
     pub(super) fn write(endpoint: &str, context: &Context) -> Option<Self> {
-        let (folder, account) = place(context)?;
+        let (folder, account) = locate(context)?;
         files::create_dir(&folder).ok()?;
         // Locked before other listeners see it.
         let mut file = tempfile::NamedTempFile::new_in(&folder).ok()?;
@@ -54,7 +54,7 @@ impl Mark {
 
 /// Deletes the webhooks that dead listeners of this account left behind. A failure is reported when the new webhook is created.
 pub(super) async fn delete(client: &Client, context: &Context) -> idempost::Result<()> {
-    let Some((folder, account)) = place(context) else { return Ok(()) };
+    let Some((folder, account)) = locate(context) else { return Ok(()) };
     let paths = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let dead: Vec<_> = paths
         .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
@@ -80,7 +80,7 @@ pub(super) async fn delete(client: &Client, context: &Context) -> idempost::Resu
 }
 
 /// The folder of these files, and the account; `None` if the service ends with the command.
-fn place(context: &Context) -> Option<(PathBuf, String)> {
+fn locate(context: &Context) -> Option<(PathBuf, String)> {
     if context.global.has_sandbox() {
         return None;
     }

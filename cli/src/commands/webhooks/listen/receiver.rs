@@ -64,7 +64,7 @@ pub(super) async fn connection(
             };
             let is_printed = tokio::time::timeout(WRITE_TIMEOUT, printed).await.is_ok();
             if is_repeatable && !is_printed {
-                return Ok(plain(StatusCode::SERVICE_UNAVAILABLE, Bytes::new(), None));
+                return Ok(build_response(StatusCode::SERVICE_UNAVAILABLE, Bytes::new(), None));
             }
             Ok(response)
         }
@@ -87,10 +87,10 @@ impl Receiver {
         let (head, body) = request.into_parts();
         if head.uri.path() != self.path {
             let why = format!("{} {} isn't the endpoint for deliveries", head.method, head.uri.path());
-            return refuse(StatusCode::NOT_FOUND, &why);
+            return reject(StatusCode::NOT_FOUND, &why);
         }
         if head.method != Method::POST {
-            let (mut response, record) = refuse(
+            let (mut response, record) = reject(
                 StatusCode::METHOD_NOT_ALLOWED,
                 &format!("a delivery must be a POST (found {})", head.method),
             );
@@ -102,25 +102,25 @@ impl Receiver {
             Ok(Ok(body)) => body.to_bytes(),
             Ok(Err(error)) if error.is::<LengthLimitError>() => {
                 let (mut response, record) =
-                    refuse(StatusCode::PAYLOAD_TOO_LARGE, "a delivery may have at most 1 MiB");
+                    reject(StatusCode::PAYLOAD_TOO_LARGE, "a delivery may have at most 1 MiB");
                 // The rest of the body isn't read.
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 return (response, record);
             }
-            Ok(Err(_)) => return refuse(StatusCode::BAD_REQUEST, "the body ended early"),
-            Err(_) => return refuse(StatusCode::REQUEST_TIMEOUT, "the body took longer than 15 s"),
+            Ok(Err(_)) => return reject(StatusCode::BAD_REQUEST, "the body ended early"),
+            Err(_) => return reject(StatusCode::REQUEST_TIMEOUT, "the body took longer than 15 s"),
         };
         let id = match &self.verifier {
             Some(verifier) => match verifier.verify(&head.headers, &body) {
                 Ok(delivery) => delivery.id.to_string(),
-                Err(refusal) => return refuse(StatusCode::UNAUTHORIZED, &refusal.to_string()),
+                Err(refusal) => return reject(StatusCode::UNAUTHORIZED, &refusal.to_string()),
             },
             None => claimed_id(&head.headers),
         };
         let event = WebhookPayload::from_slice(&body);
         let kind = event.as_ref().ok().map(|event| event.kind.as_str().to_owned());
         if !self.events.is_empty() && !kind.as_ref().is_some_and(|kind| self.events.contains(kind)) {
-            return (plain(StatusCode::NO_CONTENT, Bytes::new(), None), None);
+            return (build_response(StatusCode::NO_CONTENT, Bytes::new(), None), None);
         }
         let mut record = DeliveryRecord {
             at: Timestamp::now(),
@@ -133,11 +133,11 @@ impl Receiver {
             payload: event.map(|event| event.raw().clone()).unwrap_or_default(),
         };
         let Some(forward) = &self.forward else {
-            return (plain(StatusCode::NO_CONTENT, Bytes::new(), None), Some(record));
+            return (build_response(StatusCode::NO_CONTENT, Bytes::new(), None), Some(record));
         };
-        let answer = forward.pass(&head.headers, body).await;
+        let answer = forward.forward(&head.headers, body).await;
         (record.status, record.why, record.took) = (answer.status, answer.error, Some(answer.took));
-        (plain(answer.status, answer.body, answer.content_type), Some(record))
+        (build_response(answer.status, answer.body, answer.content_type), Some(record))
     }
 }
 
@@ -147,12 +147,19 @@ fn claimed_id(headers: &HeaderMap) -> String {
     id.map_or_else(|| "(no id)".to_owned(), |id| String::from_utf8_lossy(id.as_bytes()).into_owned())
 }
 
-fn refuse(status: StatusCode, why: &str) -> (Response<Full<Bytes>>, Option<DeliveryRecord>) {
+fn reject(status: StatusCode, why: &str) -> (Response<Full<Bytes>>, Option<DeliveryRecord>) {
     let text = HeaderValue::from_static("text/plain; charset=utf-8");
-    (plain(status, format!("{why}\n").into(), Some(text)), Some(DeliveryRecord::rejected(status, why)))
+    (
+        build_response(status, format!("{why}\n").into(), Some(text)),
+        Some(DeliveryRecord::rejected(status, why)),
+    )
 }
 
-fn plain(status: StatusCode, body: Bytes, content_type: Option<HeaderValue>) -> Response<Full<Bytes>> {
+fn build_response(
+    status: StatusCode,
+    body: Bytes,
+    content_type: Option<HeaderValue>,
+) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(body));
     *response.status_mut() = status;
     if let Some(content_type) = content_type {

@@ -32,7 +32,7 @@ fn lock(store: &FileStore) -> Locked {
 }
 
 /// Returns the generation that the next process finds under the lock, and whether its refresh is pending.
-fn found(store: &FileStore) -> Option<(u64, bool)> {
+fn stored_state(store: &FileStore) -> Option<(u64, bool)> {
     lock(store).read().unwrap().map(|record| (record.generation, record.pending.is_some()))
 }
 
@@ -97,7 +97,7 @@ fn a_pending_refresh_has_the_disk_space_for_its_result() {
         locked.write(&login(2)).unwrap();
         fs::remove_dir(blocked).unwrap();
         drop(locked);
-        assert_eq!(found(&store), Some((2, false)));
+        assert_eq!(stored_state(&store), Some((2, false)));
     }
 }
 
@@ -116,8 +116,8 @@ fn ended_at_each_step(before: &[TokenRecord], record: &TokenRecord) -> Vec<Optio
         drop(locked);
         // Readers without the lock always find a login, too.
         store.read_file().unwrap().unwrap();
-        let first = found(&store);
-        assert_eq!(found(&store), first, "reading again changes nothing");
+        let first = stored_state(&store);
+        assert_eq!(stored_state(&store), first, "reading again changes nothing");
         if !ended {
             return results;
         }
@@ -158,7 +158,7 @@ fn a_disk_that_is_full_from_any_step_on_keeps_the_record_and_prevents_the_refres
         assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
         assert!(error.to_string().contains("idempost-store-"), "{error}");
         drop(locked);
-        let found = found(&store);
+        let found = stored_state(&store);
         // The last step makes the rename durable.
         assert!(
             found == Some((1, false)) || from + 1 == steps && found == Some((1, true)),
@@ -193,7 +193,7 @@ fn a_damaged_file_is_an_error_and_never_a_missing_login() {
         assert_eq!(fs::read(&path).unwrap(), bytes);
     }
     lock(&store).write(&login(1)).unwrap();
-    assert_eq!(found(&store), Some((1, false)));
+    assert_eq!(stored_state(&store), Some((1, false)));
 }
 
 #[test]
@@ -203,17 +203,17 @@ fn a_next_record_is_adopted_only_if_it_completes_the_pending_refresh() {
     let next = folder.join("login.next");
     let put = |record: &TokenRecord| files::replace(&next, &folder.join("part"), &encode(record), 9).unwrap();
     put(&login(2));
-    assert_eq!(found(&store), Some((1, false)), "no refresh is pending");
+    assert_eq!(stored_state(&store), Some((1, false)), "no refresh is pending");
     lock(&store).write(&pending(1)).unwrap();
     let mut elsewhere = login(2);
     elsewhere.client_id = "other".to_owned();
     for wrong in [login(1), login(3), elsewhere] {
         put(&wrong);
-        assert_eq!(found(&store), Some((1, true)));
+        assert_eq!(stored_state(&store), Some((1, true)));
         assert!(!next.exists());
     }
     put(&login(2));
-    assert_eq!(found(&store), Some((2, false)));
+    assert_eq!(stored_state(&store), Some((2, false)));
     assert_eq!(folder.names(), ["login", "login.lock"]);
 }
 
@@ -233,7 +233,7 @@ fn a_login_that_others_can_read_is_rejected_until_its_mode_is_corrected() {
         );
     }
     mode(0o600);
-    assert_eq!(found(&store), Some((1, false)));
+    assert_eq!(stored_state(&store), Some((1, false)));
     fs::rename(&path, folder.join("elsewhere")).unwrap();
     symlink(folder.join("elsewhere"), &path).unwrap();
     assert!(store.read_file().unwrap_err().to_string().contains("is a link"));
@@ -287,7 +287,7 @@ fn a_lock_excludes_other_processes_and_ends_with_its_holder() {
     assert!(store.read_file().unwrap().unwrap().pending.is_some());
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(found(&store), Some((1, true)), "the mark survives its process");
+    assert_eq!(stored_state(&store), Some((1, true)), "the mark survives its process");
 }
 
 #[tokio::test]

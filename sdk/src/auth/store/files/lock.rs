@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{failed, is_same, open};
+use super::{io_error, is_same, open};
 use crate::error::StoreError;
 
 /// A lock held by one process at a time, until it is dropped or the process ends for any reason.
@@ -40,12 +40,12 @@ impl FileLock {
                 other => other,
             })?;
             let file = opened.ok_or_else(|| {
-                failed("create", path, io::Error::new(ErrorKind::NotFound, "its folder doesn't exist"))
+                io_error("create", path, io::Error::new(ErrorKind::NotFound, "its folder doesn't exist"))
             })?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(error)) => return Err(failed("lock", path, error)),
+                Err(TryLockError::Error(error)) => return Err(io_error("lock", path, error)),
             }
             let lock = Self { file, path: path.to_owned() };
             // The file may have been unlinked between open and lock: other processes would then lock a different one.
@@ -67,7 +67,7 @@ impl FileLock {
     ///
     /// # Errors
     /// The lock file was removed or replaced, so other processes may hold a lock too.
-    pub fn still_holds(&self) -> Result<(), StoreError> {
+    pub fn verify_held(&self) -> Result<(), StoreError> {
         if self.is_current() {
             return Ok(());
         }
@@ -116,11 +116,11 @@ mod tests {
         let home = Folder::new();
         let path = home.join("lock");
         let held = FileLock::try_take(&path).unwrap().unwrap();
-        held.still_holds().unwrap();
+        held.verify_held().unwrap();
         std::fs::remove_file(&path).unwrap();
-        assert!(held.still_holds().unwrap_err().to_string().contains("nothing was sent"));
+        assert!(held.verify_held().unwrap_err().to_string().contains("nothing was sent"));
         let second = FileLock::try_take(&path).unwrap().unwrap();
-        second.still_holds().unwrap();
-        assert!(held.still_holds().is_err() && FileLock::try_take(&path).unwrap().is_none());
+        second.verify_held().unwrap();
+        assert!(held.verify_held().is_err() && FileLock::try_take(&path).unwrap().is_none());
     }
 }

@@ -110,7 +110,7 @@ mod unix {
         assert!(message(read(&at("file/below"))).contains("couldn't open"));
         let me = std::fs::metadata(at("file")).unwrap().uid();
         assert_eq!(effective_user().unwrap(), me);
-        assert!(message(owned(&at("file"), me + 1)).contains(&format!("belongs to user {}", me + 1)));
+        assert!(message(check_owner(&at("file"), me + 1)).contains(&format!("belongs to user {}", me + 1)));
 
         let sized = |name: &str, bytes: u64| {
             std::fs::File::create(at(name)).unwrap().set_len(bytes).unwrap();

@@ -7,45 +7,45 @@ use crate::problem::{Validator, present};
 const OPERATORS: [&str; 11] =
     ["eq", "neq", "gt", "gte", "lt", "lte", "contains", "starts_with", "ends_with", "exists", "is_empty"];
 
-pub(super) fn config(v: &mut Validator, kind: &str, config: &Value) {
+pub(super) fn check_config(v: &mut Validator, kind: &str, config: &Value) {
     let Some(fields) = v.object(config, "`config`") else { return };
     match kind {
-        "trigger" => texts(v, fields, &["event_name"]),
-        "send_email" => email(v, fields),
-        "delay" => texts(v, fields, &["duration"]),
+        "trigger" => check_texts(v, fields, &["event_name"]),
+        "send_email" => check_email(v, fields),
+        "delay" => check_texts(v, fields, &["duration"]),
         "wait_for_event" => {
-            v.known(fields, "`config`", &["event_name", "timeout", "filter_rule"]);
-            v.needed_text(fields, "event_name");
-            v.filled(fields, "timeout");
+            v.check_known_fields(fields, "`config`", &["event_name", "timeout", "filter_rule"]);
+            v.required_text(fields, "event_name");
+            v.non_empty_text(fields, "timeout");
             if let Some(json) = present(fields, "filter_rule") {
-                v.field("filter_rule", |v| rule(v, json));
+                v.field("filter_rule", |v| check_rule(v, json));
             }
         }
-        "condition" => rule(v, config),
+        "condition" => check_rule(v, config),
         "contact_update" => contact_update(v, fields),
-        "contact_delete" => texts(v, fields, &[]),
-        _ => texts(v, fields, &["segment_id"]),
+        "contact_delete" => check_texts(v, fields, &[]),
+        _ => check_texts(v, fields, &["segment_id"]),
     }
 }
 
 /// Validates a configuration that consists only of these string fields.
-fn texts(v: &mut Validator, fields: &Map<String, Value>, names: &[&str]) {
-    v.known(fields, "`config`", names);
+fn check_texts(v: &mut Validator, fields: &Map<String, Value>, names: &[&str]) {
+    v.check_known_fields(fields, "`config`", names);
     for name in names {
-        v.needed_text(fields, name);
+        v.required_text(fields, name);
     }
 }
 
-fn email(v: &mut Validator, fields: &Map<String, Value>) {
-    v.known(fields, "`config`", &["template", "subject", "from", "reply_to", "topic_id"]);
+fn check_email(v: &mut Validator, fields: &Map<String, Value>) {
+    v.check_known_fields(fields, "`config`", &["template", "subject", "from", "reply_to", "topic_id"]);
     for name in ["subject", "from", "reply_to", "topic_id"] {
-        v.filled(fields, name);
+        v.non_empty_text(fields, name);
     }
-    let Some(template) = v.needed(fields, "template") else { return };
+    let Some(template) = v.required_field(fields, "template") else { return };
     v.field("template", |v| {
         let Some(template) = v.object(template, "`template`") else { return };
-        v.known(template, "`template`", &["id", "variables"]);
-        v.needed_text(template, "id");
+        v.check_known_fields(template, "`template`", &["id", "variables"]);
+        v.required_text(template, "id");
         let rule = "a variable must be a string, a number, a boolean, an array or an object of scalars";
         run_values(v, template, "variables", rule, is_variable);
     });
@@ -60,7 +60,7 @@ fn is_variable(value: &Value) -> bool {
 }
 
 fn contact_update(v: &mut Validator, fields: &Map<String, Value>) {
-    v.known(fields, "`config`", &["first_name", "last_name", "unsubscribed", "properties"]);
+    v.check_known_fields(fields, "`config`", &["first_name", "last_name", "unsubscribed", "properties"]);
     let name = |value: &Value| value.is_string() || value.is_null();
     for (field, rule, right) in [
         ("first_name", "`first_name` must be a string or null", name as fn(&Value) -> bool),
@@ -95,8 +95,8 @@ fn run_values(
 fn run_value(v: &mut Validator, value: &Value, rule: &str, right: fn(&Value) -> bool) {
     match value.as_object() {
         Some(fields) if fields.contains_key("var") || !right(value) => {
-            v.known(fields, "a reference", &["var"]);
-            origin(v, fields, "var");
+            v.check_known_fields(fields, "a reference", &["var"]);
+            check_origin(v, fields, "var");
         }
         _ if right(value) => {}
         _ => v.wrong_type(format!("{rule}, or {{\"var\": …}}"), value),
@@ -104,8 +104,8 @@ fn run_value(v: &mut Validator, value: &Value, rule: &str, right: fn(&Value) -> 
 }
 
 /// Validates a field that refers to `event.…`, `contact.…` or `wait_events.<event name>.…`.
-fn origin(v: &mut Validator, fields: &Map<String, Value>, field: &str) {
-    let Some(name) = v.needed_text(fields, field) else { return };
+fn check_origin(v: &mut Validator, fields: &Map<String, Value>, field: &str) {
+    let Some(name) = v.required_text(fields, field) else { return };
     let known = match name.split_once('.') {
         Some(("event" | "contact", key)) => !key.is_empty(),
         Some(("wait_events", rest)) => {
@@ -121,28 +121,28 @@ fn origin(v: &mut Validator, fields: &Map<String, Value>, field: &str) {
     }
 }
 
-fn rule(v: &mut Validator, json: &Value) {
+fn check_rule(v: &mut Validator, json: &Value) {
     let Some(fields) = v.object(json, "a rule") else { return };
-    let Some(kind) = v.needed_text(fields, "type") else { return };
-    if !v.field("type", |v| v.one_of("`type`", &["rule", "and", "or"], kind)) {
+    let Some(kind) = v.required_text(fields, "type") else { return };
+    if !v.field("type", |v| v.check_one_of("`type`", &["rule", "and", "or"], kind)) {
         return;
     }
     if kind == "rule" {
         return field_rule(v, fields);
     }
-    v.known(fields, "a rule", &["type", "rules"]);
-    v.needed(fields, "rules");
+    v.check_known_fields(fields, "a rule", &["type", "rules"]);
+    v.required_field(fields, "rules");
     let Some(rules) = v.list(fields, "rules") else { return };
     if rules.is_empty() && present(fields, "rules").is_some() {
         v.report_at("rules", "empty", "`rules` must have at least one rule");
     }
-    v.each("rules", rules, rule);
+    v.for_each_item("rules", rules, check_rule);
 }
 
 fn field_rule(v: &mut Validator, fields: &Map<String, Value>) {
-    v.known(fields, "a rule", &["type", "field", "operator", "value"]);
-    origin(v, fields, "field");
-    let Some(operator) = v.needed_text(fields, "operator") else { return };
+    v.check_known_fields(fields, "a rule", &["type", "field", "operator", "value"]);
+    check_origin(v, fields, "field");
+    let Some(operator) = v.required_text(fields, "operator") else { return };
     let (rule, right): (&str, fn(&Value) -> bool) = match operator {
         "eq" | "neq" => ("`value` must be a string, a number, a boolean or null", is_scalar),
         "gt" | "gte" | "lt" | "lte" => ("`value` must be a number", Value::is_number),
@@ -158,7 +158,7 @@ fn field_rule(v: &mut Validator, fields: &Map<String, Value>) {
             return;
         }
         other => {
-            v.field("operator", |v| v.one_of("`operator`", &OPERATORS, other));
+            v.field("operator", |v| v.check_one_of("`operator`", &OPERATORS, other));
             return;
         }
     };

@@ -16,18 +16,18 @@ pub(super) struct Node<'a> {
 }
 
 /// Validates the connections; without nodes, validates only their format.
-pub(super) fn connections<'a>(
+pub(super) fn check_connections<'a>(
     v: &mut Validator,
     connections: &'a [Value],
     nodes: Option<&HashMap<&'a str, Node<'a>>>,
 ) {
     let mut edges: Vec<(usize, &str, &str)> = Vec::new();
     let mut taken = HashSet::new();
-    v.each("connections", connections.iter().enumerate(), |v, (place, connection)| {
+    v.for_each_item("connections", connections.iter().enumerate(), |v, (place, connection)| {
         let Some(fields) = v.object(connection, "a connection") else { return };
-        v.known(fields, "a connection", &["from", "to", "type"]);
-        let ends = (v.needed_text(fields, "from"), v.needed_text(fields, "to"));
-        let kind = kind(v, fields);
+        v.check_known_fields(fields, "a connection", &["from", "to", "type"]);
+        let ends = (v.required_text(fields, "from"), v.required_text(fields, "to"));
+        let kind = connection_kind(v, fields);
         let ((Some(from), Some(to)), Some(kind), Some(nodes)) = (ends, kind, nodes) else { return };
         let mut sound = true;
         for (name, key) in [("from", from), ("to", to)] {
@@ -43,7 +43,7 @@ pub(super) fn connections<'a>(
             v.field("to", |v| v.report_found("reference", rule, to));
             sound = false;
         }
-        v.field("type", |v| outcome(v, kind, nodes.get(from).map(|node| node.kind)));
+        v.field("type", |v| check_outcome(v, kind, nodes.get(from).map(|node| node.kind)));
         if !taken.insert((from, kind)) {
             let rule = "a step must not have two connections of the same type";
             v.report_found("exclusive", rule, format_args!("{from}, {kind}"));
@@ -53,20 +53,20 @@ pub(super) fn connections<'a>(
         }
     });
     v.field("connections", |v| {
-        for place in closing(&edges) {
+        for place in find_cycle_edges(&edges) {
             v.item(place, |v| v.report("cycle", "connections must not form a cycle"));
         }
     });
 }
 
 /// Returns the type of a connection, `default` if it is absent.
-fn kind<'a>(v: &mut Validator, fields: &'a Map<String, Value>) -> Option<&'a str> {
-    if present(fields, "type").is_none() { Some("default") } else { v.filled(fields, "type") }
+fn connection_kind<'a>(v: &mut Validator, fields: &'a Map<String, Value>) -> Option<&'a str> {
+    if present(fields, "type").is_none() { Some("default") } else { v.non_empty_text(fields, "type") }
 }
 
 /// Validates the type of a connection against the type of its source step.
-fn outcome(v: &mut Validator, kind: &str, step: Option<&str>) {
-    if !v.one_of("`type`", &CONNECTION_TYPES, kind) || kind == "default" {
+fn check_outcome(v: &mut Validator, kind: &str, step: Option<&str>) {
+    if !v.check_one_of("`type`", &CONNECTION_TYPES, kind) || kind == "default" {
         return;
     }
     let needed = if kind.starts_with("condition") { "condition" } else { "wait_for_event" };
@@ -80,7 +80,7 @@ fn outcome(v: &mut Validator, kind: &str, step: Option<&str>) {
 }
 
 /// Returns the connections that close a cycle, in the order in which a traversal from each step reaches them.
-fn closing(edges: &[(usize, &str, &str)]) -> Vec<usize> {
+fn find_cycle_edges(edges: &[(usize, &str, &str)]) -> Vec<usize> {
     let mut ways: HashMap<&str, Vec<(usize, &str)>> = HashMap::new();
     for (place, from, to) in edges {
         ways.entry(from).or_default().push((*place, to));

@@ -139,7 +139,7 @@ impl EmailMetricsQuery {
                 );
             });
         }
-        v.not_blank("timezone", self.timezone.as_deref());
+        v.check_not_blank("timezone", self.timezone.as_deref());
         let by = |dimension| self.dimensions.contains(&dimension);
         let (by_email, by_broadcast) = (by(MetricsDimension::Email), by(MetricsDimension::Broadcast));
         if by_email && by_broadcast {
@@ -161,7 +161,7 @@ impl EmailMetricsQuery {
                     v.report_found("count", format!("`{name}` must have at most {max} ids"), ids.len());
                 });
             }
-            v.each(name, &ids, |v, id| {
+            v.for_each_item(name, &ids, |v, id| {
                 if id.is_empty() || id.contains(',') {
                     v.report_found(
                         "type",

@@ -55,14 +55,14 @@ impl<'a> Signed<'a> {
         let names = if webhook && !svix { WEBHOOK } else { SVIX };
         Ok(Self {
             names,
-            id: only(headers, names.id)?,
-            timestamp: only(headers, names.timestamp)?,
-            signature: only(headers, names.signature)?,
+            id: single_value(headers, names.id)?,
+            timestamp: single_value(headers, names.timestamp)?,
+            signature: single_value(headers, names.signature)?,
         })
     }
 }
 
-fn only<'a>(headers: &'a HeaderMap, header: &'static str) -> Result<&'a str, VerificationError> {
+fn single_value<'a>(headers: &'a HeaderMap, header: &'static str) -> Result<&'a str, VerificationError> {
     let mut values = headers.get_all(header).iter();
     let value = values.next().ok_or(VerificationError::Missing { header })?;
     match values.count() {

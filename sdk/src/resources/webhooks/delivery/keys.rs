@@ -33,7 +33,7 @@ pub(super) struct Key(SecretSlice<u8>);
 
 impl Key {
     /// Decodes a secret: Base64, with or without the prefix `whsec_`.
-    pub(super) fn of(secret: &SigningSecret) -> Result<Self, SecretError> {
+    pub(super) fn from_secret(secret: &SigningSecret) -> Result<Self, SecretError> {
         let text = secret.expose();
         if text.trim().is_empty() {
             return Err(SecretError::Blank);

@@ -257,7 +257,7 @@ fn a_secret_is_base64_with_or_without_its_prefix() {
 fn while_a_secret_is_rotated_both_are_valid() {
     // EVT-11
     let (old, new) = (verifier(), WebhookVerifier::new("whsec_AAAA").unwrap());
-    let both = WebhookVerifier::new("whsec_AAAA").unwrap().or(SECRET).unwrap();
+    let both = WebhookVerifier::new("whsec_AAAA").unwrap().add_secret(SECRET).unwrap();
     for signature in [old.sign(ID, TIME, BODY), new.sign(ID, TIME, BODY)] {
         assert!(both.verify_at(&svix("1614265330", &signature), BODY, at(TIME)).is_ok());
     }
@@ -265,7 +265,7 @@ fn while_a_secret_is_rotated_both_are_valid() {
     for one in [old, new] {
         assert!(one.verify_at(&svix("1614265330", &twice), BODY, at(TIME)).is_ok());
     }
-    assert_eq!(verifier().or("whsec_").unwrap_err(), SecretError::Blank);
+    assert_eq!(verifier().add_secret("whsec_").unwrap_err(), SecretError::Blank);
 }
 
 #[test]

@@ -80,7 +80,7 @@ impl Lenient for EmailHeader {
         String::read(value).map(|value| Self { name: name.clone(), value })
     }
 
-    fn absent() -> Option<Self> {
+    fn fallback() -> Option<Self> {
         None
     }
 

@@ -42,7 +42,7 @@ impl Resolve for NameServer {
 /// A client of a service whose name resolves to these addresses.
 pub(super) fn resolving(addresses: Option<Vec<SocketAddr>>, connect_timeout: Duration) -> ClientBuilder {
     let names = Arc::new(NameServer(addresses));
-    let transport = ReqwestTransport::configured(move |http| {
+    let transport = ReqwestTransport::with_config(move |http| {
         http.dns_resolver(Arc::clone(&names)).connect_timeout(connect_timeout)
     });
     patient("http://mail.test").allow_plain_http().transport(transport)

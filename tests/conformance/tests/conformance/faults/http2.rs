@@ -54,7 +54,7 @@ impl Service {
                 tokio::spawn(serving.clone().converse(stream));
             }
         });
-        let transport = ReqwestTransport::configured(reqwest::ClientBuilder::http2_prior_knowledge);
+        let transport = ReqwestTransport::with_config(reqwest::ClientBuilder::http2_prior_knowledge);
         (service, patient(&base_url).transport(transport).build().unwrap())
     }
 
@@ -151,7 +151,7 @@ async fn sends_after_a_stall(limited: &str) {
     // Long enough for a connection on a busy machine.
     const LIMIT: Duration = Duration::from_secs(3);
     let (base_url, mut seen) = stalling().await;
-    let transport = ReqwestTransport::configured(reqwest::ClientBuilder::http2_prior_knowledge);
+    let transport = ReqwestTransport::with_config(reqwest::ClientBuilder::http2_prior_knowledge);
     let client = patient(&base_url).transport(transport);
     let client = match limited {
         "attempt" => client.attempt_timeout(LIMIT),

@@ -38,7 +38,7 @@ async fn proxy(response: &'static str) -> (SocketAddr, Arc<AtomicUsize>) {
 /// The error of a send through this proxy.
 async fn through(proxy: String) -> Error {
     let transport =
-        ReqwestTransport::configured(move |http| http.proxy(reqwest::Proxy::all(proxy.as_str()).unwrap()));
+        ReqwestTransport::with_config(move |http| http.proxy(reqwest::Proxy::all(proxy.as_str()).unwrap()));
     let client = patient("https://service.invalid").transport(transport).build().unwrap();
     let error = client.emails().send(&email()).await.unwrap_err();
     assert_eq!(error.outcome(), Outcome::NotSent, "{error:?}");

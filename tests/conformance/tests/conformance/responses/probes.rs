@@ -331,7 +331,7 @@ impl Probes<'_> {
         sends(&limited);
         sends(&limited);
         sends(&Service::new(Settings::default()));
-        world.service.faults().next(Action::error(500, "application_error", "The service failed."));
+        world.service.faults().add_once(Action::error(500, "application_error", "The service failed."));
         sends(&world.service);
     }
 }

@@ -71,7 +71,7 @@ impl Kind {
     }
 
     /// The kind of two adjacent words: "login" and "code", "zip" and "code", "order" and "number".
-    fn and(self, next: Self) -> Option<Self> {
+    fn combine(self, next: Self) -> Option<Self> {
         use Kind::{
             Code, Confirmation, ConfirmationCode, Number, Offer, OneTime, Other, Password, Purpose, Secret,
             Voucher,
@@ -144,7 +144,7 @@ static ALL: LazyLock<Automaton> = LazyLock::new(|| {
 });
 
 /// A character in lower case, if that keeps the length in bytes. `İ` becomes the other Turkish i, which does.
-pub(super) fn lower(char: char) -> char {
+pub(super) fn lowercase_char(char: char) -> char {
     if char == 'İ' {
         return 'ı';
     }
@@ -158,7 +158,7 @@ pub(super) fn lower(char: char) -> char {
 /// Finds the labels of a text in lower case, and interprets each in the context of the others.
 pub(super) fn find(lower: &str) -> Labels {
     let (verbs, mut names): (Vec<_>, Vec<_>) =
-        phrases(lower).into_iter().partition(|label| matches!(label.kind, Kind::Enter | Kind::Entered));
+        find_phrases(lower).into_iter().partition(|label| matches!(label.kind, Kind::Enter | Kind::Entered));
     let kinds: HashSet<Kind> = names.iter().map(|label| label.kind).collect();
     let voucher = if kinds.contains(&Kind::Network) { Kind::Secret } else { Kind::Offer };
     let confirmation = if kinds.contains(&Kind::Booking) { Kind::Other } else { Kind::OneTime };
@@ -184,7 +184,7 @@ pub(super) fn find(lower: &str) -> Labels {
 }
 
 /// Finds all words and phrases, in order. Omits nested labels, and combines adjacent ones: a postal code isn't a code.
-fn phrases(lower: &str) -> Vec<Label> {
+fn find_phrases(lower: &str) -> Vec<Label> {
     let mut words: Vec<Label> = ALL
         .automaton
         .find_overlapping_iter(lower)
@@ -193,8 +193,8 @@ fn phrases(lower: &str) -> Vec<Label> {
             let found = &lower[hit.range()];
             let before = lower[..hit.start()].chars().next_back();
             let after = lower[hit.end()..].chars().next();
-            let whole = (pattern.is_end || !joins(before, found.chars().next()))
-                && (pattern.is_beginning || !joins(found.chars().next_back(), after));
+            let whole = (pattern.is_end || !is_same_word(before, found.chars().next()))
+                && (pattern.is_beginning || !is_same_word(found.chars().next_back(), after));
             whole.then_some(Label { start: hit.start(), end: hit.end(), kind: pattern.kind })
         })
         .collect();
@@ -210,7 +210,7 @@ fn phrases(lower: &str) -> Vec<Label> {
         }
         last.end = end_of_word(lower, last.end).min(word.start).max(last.end);
         let between = lower.get(last.end..word.start).filter(|gap| is_link(gap));
-        if let Some(kind) = between.and_then(|_| last.kind.and(word.kind)) {
+        if let Some(kind) = between.and_then(|_| last.kind.combine(word.kind)) {
             *last = Label { start: last.start, end: word.end, kind };
             continue;
         }
@@ -236,7 +236,7 @@ fn end_of_word(lower: &str, at: usize) -> usize {
     let last = lower[..at].chars().next_back();
     let mut end = at;
     for char in lower[at..].chars() {
-        if !joins(last, Some(char)) || !is_in_word(char) || end - at > MAX_ENDING {
+        if !is_same_word(last, Some(char)) || !is_in_word(char) || end - at > MAX_ENDING {
             break;
         }
         end += char.len_utf8();
@@ -245,7 +245,7 @@ fn end_of_word(lower: &str, at: usize) -> usize {
 }
 
 /// Whether two adjacent characters belong to one word.
-fn joins(left: Option<char>, right: Option<char>) -> bool {
+fn is_same_word(left: Option<char>, right: Option<char>) -> bool {
     let (Some(left), Some(right)) = (left, right) else { return false };
     is_in_word(left) && is_in_word(right)
 }

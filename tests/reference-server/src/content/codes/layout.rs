@@ -7,7 +7,7 @@ use super::labels::Label;
 use super::numbers::Number;
 
 /// Whether a character ends a cell or a line.
-pub(super) fn ends_cell(char: char) -> bool {
+pub(super) fn is_cell_end(char: char) -> bool {
     matches!(char, '\n' | '\t')
 }
 

@@ -7,7 +7,7 @@ use super::words::{BEFORE_YEARS, CURRENCIES, MONTHS, UNITS};
 /// The length of a code.
 const LENGTH: RangeInclusive<usize> = 4..=10;
 /// The lengths of numbers that are usually codes.
-const USUAL: RangeInclusive<usize> = 4..=8;
+const USUAL_LENGTHS: RangeInclusive<usize> = 4..=8;
 /// The length of the groups of a code without digits.
 const LETTERS: RangeInclusive<usize> = 3..=5;
 
@@ -30,9 +30,9 @@ pub(super) fn find(text: &str, lower: &str) -> Vec<Number> {
     let mut at = 0;
     while let Some(start) = text[at..].find(is_in_code) {
         let start = at + start;
-        let run = Run::at(text, start);
+        let run = Run::read(text, start);
         at = run.end;
-        if let Some(number) = number(text, lower, start, &run) {
+        if let Some(number) = parse_number(text, lower, start, &run) {
             numbers.push(number);
         }
     }
@@ -47,15 +47,15 @@ struct Run {
 
 impl Run {
     /// Reads a run. A word of letters ends it, unless a hyphen or single characters mark it as part of a code.
-    fn at(text: &str, start: usize) -> Self {
+    fn read(text: &str, start: usize) -> Self {
         let first = start..word_end(text, start);
         let mut groups = Vec::from([first]);
         loop {
             let end = groups.last().map_or(start, |group| group.end);
-            let Some(next) = separator(text, end) else { return Self { end, groups } };
+            let Some(next) = next_word_start(text, end) else { return Self { end, groups } };
             let word = word_end(text, next);
             let glue = &text[end..next];
-            let digits = |range: Range<usize>| text[range].chars().all(|char| digit(char).is_some());
+            let digits = |range: Range<usize>| text[range].chars().all(|char| to_ascii_digit(char).is_some());
             let last = groups.last().cloned().unwrap_or(start..start);
             let (one, other) = (&text[last.clone()], &text[next..word]);
             let numbers = || digits(next..word) && digits(last.clone());
@@ -79,7 +79,7 @@ impl Run {
 }
 
 /// The start of the next word, if only one separator is between.
-fn separator(text: &str, end: usize) -> Option<usize> {
+fn next_word_start(text: &str, end: usize) -> Option<usize> {
     let rest = &text[end..];
     let mut next = rest.trim_start_matches(['\n', '\t']);
     if next.len() == rest.len() {
@@ -106,7 +106,7 @@ fn is_space(glue: &str) -> bool {
 /// A digit or a capital, as in codes with separated characters.
 fn is_single(word: &str) -> bool {
     let mut chars = word.chars();
-    chars.next().is_some_and(|char| char.is_ascii_uppercase() || digit(char).is_some())
+    chars.next().is_some_and(|char| char.is_ascii_uppercase() || to_ascii_digit(char).is_some())
         && chars.next().is_none()
 }
 
@@ -122,14 +122,14 @@ fn word_end(text: &str, start: usize) -> usize {
 }
 
 fn is_in_code(char: char) -> bool {
-    char.is_ascii_alphanumeric() || digit(char).is_some()
+    char.is_ascii_alphanumeric() || to_ascii_digit(char).is_some()
 }
 
 /// The zeros of the decimal digits used in mails: full-width, Arabic, Persian, Devanagari, Bengali, Thai.
 const ZEROS: [char; 6] = ['０', '٠', '۰', '०', '০', '๐'];
 
 /// A decimal digit as an ASCII digit.
-fn digit(char: char) -> Option<char> {
+fn to_ascii_digit(char: char) -> Option<char> {
     if char.is_ascii() {
         return char.is_ascii_digit().then_some(char);
     }
@@ -138,10 +138,10 @@ fn digit(char: char) -> Option<char> {
 }
 
 fn has_digit(text: &str) -> bool {
-    text.chars().any(|char| digit(char).is_some())
+    text.chars().any(|char| to_ascii_digit(char).is_some())
 }
 
-fn number(text: &str, lower: &str, start: usize, run: &Run) -> Option<Number> {
+fn parse_number(text: &str, lower: &str, start: usize, run: &Run) -> Option<Number> {
     let mut groups: Vec<&str> = run.groups.iter().map(|group| &text[group.clone()]).collect();
     if !groups.iter().any(|group| has_digit(group)) && !is_code_of_letters(&groups) {
         return None;
@@ -152,17 +152,20 @@ fn number(text: &str, lower: &str, start: usize, run: &Run) -> Option<Number> {
         && prefix.len() <= 2
         && prefix.bytes().all(|byte| byte.is_ascii_uppercase())
         && code.chars().count() >= 5
-        && code.chars().all(|char| digit(char).is_some())
+        && code.chars().all(|char| to_ascii_digit(char).is_some())
     {
         groups = vec![code];
         bonus -= 1;
     }
-    let code: String =
-        groups.iter().flat_map(|group| group.chars()).map(|char| digit(char).unwrap_or(char)).collect();
+    let code: String = groups
+        .iter()
+        .flat_map(|group| group.chars())
+        .map(|char| to_ascii_digit(char).unwrap_or(char))
+        .collect();
     let lengths: Vec<usize> = groups.iter().map(|group| group.chars().count()).collect();
     let has_letters = code.bytes().any(|byte| byte.is_ascii_alphabetic());
     let fits = if has_letters {
-        bonus += bonus_of_letters(&code)?;
+        bonus += letter_bonus(&code)?;
         // Not "6-digit".
         let is_word = |group: &&str| group.bytes().all(|byte| byte.is_ascii_lowercase());
         let is_long = |length: &usize| *length > *LETTERS.end();
@@ -182,7 +185,7 @@ fn number(text: &str, lower: &str, start: usize, run: &Run) -> Option<Number> {
     // Counts and amounts are round, codes are not.
     let is_round = code.ends_with("000");
     let is_uniform = lengths.iter().all(|length| *length == lengths[0]);
-    let is_usual = USUAL.contains(&code.len()) && lengths != [7] && is_uniform;
+    let is_usual = USUAL_LENGTHS.contains(&code.len()) && lengths != [7] && is_uniform;
     let is_code = LENGTH.contains(&code.len()) && fits && !is_something_else(text, lower, start..run.end);
     Some(Number {
         range: start..run.end,
@@ -206,7 +209,7 @@ fn is_code_of_letters(groups: &[&str]) -> bool {
 }
 
 /// The score of the form of a code with letters; `None` if it isn't a code.
-fn bonus_of_letters(code: &str) -> Option<i32> {
+fn letter_bonus(code: &str) -> Option<i32> {
     let digits = code.bytes().filter(u8::is_ascii_digit).count();
     let has_lower = code.bytes().any(|byte| byte.is_ascii_lowercase());
     let has_upper = code.bytes().any(|byte| byte.is_ascii_uppercase());

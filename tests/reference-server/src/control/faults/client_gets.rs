@@ -13,7 +13,7 @@ const MAX_TEXT: usize = 64;
 
 /// The response to a request, or the reply at a stage of an SMTP session, with a fault.
 #[derive(Serialize)]
-pub(super) struct ClientGets {
+pub(super) struct ClientResponse {
     /// One line of text.
     summary: String,
     /// Whether the service handles the request.
@@ -42,18 +42,18 @@ enum End {
     Never,
 }
 
-impl ClientGets {
-    pub(super) fn of(rule: &Rule) -> Self {
+impl ClientResponse {
+    pub(super) fn from_rule(rule: &Rule) -> Self {
         let (asked, answer) =
             if rule.smtp().is_some() { ("command", "reply") } else { ("request", "response") };
         let none = |why: String, handled, end| none(&format!("no {answer}: {why}"), handled, end);
         match rule.action() {
             Action::Answer { status, headers, body } => {
-                scripted(status.as_u16(), headers.get(header::RETRY_AFTER), body)
+                scripted_response(status.as_u16(), headers.get(header::RETRY_AFTER), body)
             }
             Action::TooMany { retry_after } => {
                 let response = too_many(retry_after.as_deref());
-                scripted(
+                scripted_response(
                     response.status().as_u16(),
                     response.headers().get(header::RETRY_AFTER),
                     response.body(),
@@ -69,7 +69,7 @@ impl ClientGets {
             Action::Stall => none(format!("connection left open, {asked} not handled"), false, End::Never),
             Action::Truncate(bytes) => Self {
                 body_bytes: Some(*bytes),
-                ..own(
+                ..service_response(
                     &format!("the service's own {answer}, cut off after {bytes} bytes of the body"),
                     End::Cut,
                 )
@@ -77,7 +77,7 @@ impl ClientGets {
             Action::Delay(by) => {
                 let delay_ms = milliseconds(*by);
                 let summary = format!("the service's own {answer}, {delay_ms} ms late");
-                Self { delay_ms, ..own(&summary, End::Complete) }
+                Self { delay_ms, ..service_response(&summary, End::Complete) }
             }
         }
     }
@@ -88,7 +88,7 @@ impl ClientGets {
 }
 
 /// A response in place of the service's own.
-fn scripted(status: u16, retry_after: Option<&http::HeaderValue>, body: &[u8]) -> ClientGets {
+fn scripted_response(status: u16, retry_after: Option<&http::HeaderValue>, body: &[u8]) -> ClientResponse {
     let body: Option<Value> = serde_json::from_slice(body).ok();
     let name = body.as_ref().and_then(|body| body["name"].as_str());
     let mut summary = status.to_string();
@@ -101,7 +101,7 @@ fn scripted(status: u16, retry_after: Option<&http::HeaderValue>, body: &[u8]) -
         summary.extend(String::from_utf8_lossy(value.as_bytes()).chars().take(MAX_TEXT));
     }
     let name = name.map(str::to_owned);
-    ClientGets {
+    ClientResponse {
         summary,
         handled: false,
         status: Some(status),
@@ -113,14 +113,14 @@ fn scripted(status: u16, retry_after: Option<&http::HeaderValue>, body: &[u8]) -
 }
 
 /// The service's own response, truncated or delayed.
-fn own(summary: &str, end: End) -> ClientGets {
+fn service_response(summary: &str, end: End) -> ClientResponse {
     let summary = summary.to_owned();
-    ClientGets { summary, handled: true, status: None, name: None, end, body_bytes: None, delay_ms: 0 }
+    ClientResponse { summary, handled: true, status: None, name: None, end, body_bytes: None, delay_ms: 0 }
 }
 
-fn none(summary: &str, handled: bool, end: End) -> ClientGets {
+fn none(summary: &str, handled: bool, end: End) -> ClientResponse {
     let summary = summary.to_owned();
-    ClientGets { summary, handled, status: None, name: None, end, body_bytes: None, delay_ms: 0 }
+    ClientResponse { summary, handled, status: None, name: None, end, body_bytes: None, delay_ms: 0 }
 }
 
 fn milliseconds(duration: Duration) -> u64 {

@@ -22,7 +22,7 @@ pub(super) fn eligible_contact(tenant: &Tenant, contact: Uuid, topic: Option<Uui
 
 /// The fallback value of a contact property.
 pub fn fallback(tenant: &Tenant, key: &str) -> Option<String> {
-    tenant.contact_properties.by_key(key)?.fallback_value.as_ref().map(ToString::to_string)
+    tenant.contact_properties.find_by_key(key)?.fallback_value.as_ref().map(ToString::to_string)
 }
 
 /// The fallback values of all contact properties.

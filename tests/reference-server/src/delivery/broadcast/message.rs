@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::content::placeholders::{MAX_TEXT_BYTES, Outline, line};
+use crate::content::placeholders::{MAX_TEXT_BYTES, Outline, to_header_line};
 use crate::delivery::broadcast::audience;
 use crate::delivery::unsubscribe;
 use crate::model::contact::Contact;
@@ -30,25 +30,25 @@ pub struct MessageBuilder<'a> {
 }
 
 impl<'a> MessageBuilder<'a> {
-    pub(super) fn of(tenant: &'a Tenant, shared: &'a Arc<SharedContent>) -> Self {
+    pub(super) fn new(tenant: &'a Tenant, shared: &'a Arc<SharedContent>) -> Self {
         let message = shared.message();
         let texts = [message.html.as_deref(), message.text.as_deref(), message.preview_text.as_deref()];
-        let outlines = texts.into_iter().flatten().map(Outline::of).collect();
+        let outlines = texts.into_iter().flatten().map(Outline::new).collect();
         Self { tenant, shared, fallbacks: Arc::new(audience::fallbacks(tenant)), outlines }
     }
 
     /// Creates the email for one contact, and its ID; `None` if its address is invalid, or if its values exceed the size limit of an email.
-    pub(super) fn to(&self, contact: Arc<Contact>, state: &State) -> Option<(Uuid, Draft)> {
+    pub(super) fn build_for(&self, contact: Arc<Contact>, state: &State) -> Option<(Uuid, Draft)> {
         let to = Mailbox::parse(&contact.email).ok()?;
         let message = self.shared.message();
         let id = state.next_id();
         let link = unsubscribe::link(state, self.tenant, id, contact.id, message.topic);
         let values = Values { contact, link: link.as_str().into(), fallbacks: Arc::clone(&self.fallbacks) };
-        let fits = |outline: &Outline<'_>| outline.filled(|one| values.of(one)) <= MAX_TEXT_BYTES;
+        let fits = |outline: &Outline<'_>| outline.filled_size(|one| values.value(one)) <= MAX_TEXT_BYTES;
         if !self.outlines.iter().all(fits) {
             return None;
         }
-        let subject = line(&values.fill(&message.subject)?);
+        let subject = to_header_line(&values.fill(&message.subject)?);
         let personal = Personalized { shared: Arc::clone(self.shared), values };
         let draft = Draft {
             id: Some(id),

@@ -13,7 +13,7 @@ use crate::model::mail::tracking;
 use crate::model::received::Received;
 use crate::model::suppression::Suppression;
 use crate::model::topic::Topic;
-use crate::wire::timestamp::iso;
+use crate::wire::timestamp::to_iso;
 
 /// The webhook type of an email's event, and the field that it adds; `None` for events that aren't sent.
 pub fn kind(event: Event) -> Option<&'static str> {
@@ -37,7 +37,7 @@ pub fn kind(event: Event) -> Option<&'static str> {
 pub fn email(email: &Email, event: Event, known: Option<&Value>, at: Timestamp, own: &str) -> Value {
     let mut data = json!({
         "email_id": email.id.to_string(),
-        "created_at": iso(email.created_at),
+        "created_at": to_iso(email.created_at),
         "from": email.from,
         "to": email.to,
         "subject": email.subject,
@@ -57,7 +57,7 @@ pub fn email(email: &Email, event: Event, known: Option<&Value>, at: Timestamp, 
         let tags = email.tags.iter().map(|tag| (tag.name.clone(), Value::String(tag.value.clone())));
         data["tags"] = Value::Object(tags.collect());
     }
-    if let Some((field, mut default)) = kind(event).and_then(|kind| detail(kind, &iso(at))) {
+    if let Some((field, mut default)) = kind(event).and_then(|kind| detail(kind, &to_iso(at))) {
         if event == Event::Clicked {
             default["link"] = clicked_link(email, own).into();
         }
@@ -136,7 +136,7 @@ pub fn received(email: &Received) -> Value {
     });
     json!({
         "email_id": email.id.to_string(),
-        "created_at": iso(email.created_at),
+        "created_at": to_iso(email.created_at),
         "from": email.from,
         "to": email.to,
         "cc": email.cc,
@@ -159,8 +159,8 @@ pub fn contact(contact: &Contact, audience: Uuid) -> Value {
         segments.first().cloned().unwrap_or_else(|| audience.to_string()).into(),
     );
     data.insert("segment_ids".into(), segments.into());
-    data.insert("created_at".into(), iso(contact.created_at).into());
-    data.insert("updated_at".into(), iso(contact.updated_at).into());
+    data.insert("created_at".into(), to_iso(contact.created_at).into());
+    data.insert("updated_at".into(), to_iso(contact.updated_at).into());
     data.insert("email".into(), contact.email.clone().into());
     data.insert("first_name".into(), contact.first_name.clone().into());
     data.insert("last_name".into(), contact.last_name.clone().into());
@@ -182,7 +182,7 @@ pub fn domain(domain: &Domain) -> Value {
         "id": domain.id.to_string(),
         "name": domain.setup.name,
         "status": domain.status.as_str(),
-        "created_at": iso(domain.created_at),
+        "created_at": to_iso(domain.created_at),
         "region": domain.setup.region.as_str(),
         "records": domain.records,
         "capabilities": CapabilitiesItem(&domain.setup.capabilities),
@@ -197,8 +197,8 @@ pub fn topic(topic: &Topic, deleted: bool) -> Value {
         "description": topic.description,
         "default_subscription": topic.default_subscription,
         "deleted": deleted,
-        "created_at": iso(topic.created_at),
-        "updated_at": iso(topic.updated_at),
+        "created_at": to_iso(topic.created_at),
+        "updated_at": to_iso(topic.updated_at),
     })
 }
 
@@ -209,6 +209,6 @@ pub fn suppression(entry: &Suppression) -> Value {
         "email": entry.email,
         "origin": entry.origin,
         "source_id": entry.source.map(|id| id.to_string()),
-        "created_at": iso(entry.created_at),
+        "created_at": to_iso(entry.created_at),
     })
 }

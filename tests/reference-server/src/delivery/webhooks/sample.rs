@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use crate::delivery::webhooks::payload;
 use crate::state::State;
-use crate::wire::timestamp::iso;
+use crate::wire::timestamp::to_iso;
 
 /// Sample `data` of an event type. Every type has one; the IDs are new each time.
 pub fn data(state: &State, kind: &str, now: Timestamp) -> Value {
-    let now = iso(now);
+    let now = to_iso(now);
     let id = || state.next_id().to_string();
     let (group, rest) = kind.split_once('.').unwrap_or((kind, ""));
     match (group, rest) {

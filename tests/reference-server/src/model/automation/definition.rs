@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::model::event::RESERVED_PREFIX;
-use crate::store::interned::{Interned, word};
+use crate::store::interned::{Interned, deserialize_interned};
 use crate::wire::fields::Fields;
-use crate::wire::paging::quoted;
+use crate::wire::paging::quote;
 use crate::wire::problems::Checked;
 use crate::wire::readers::non_empty;
 use crate::wire::view::view;
@@ -38,7 +38,7 @@ pub struct Definition {
 pub struct Step {
     pub key: String,
     /// The wire name of its type.
-    #[serde(deserialize_with = "word")]
+    #[serde(deserialize_with = "deserialize_interned")]
     pub kind: Interned,
     /// The configuration as received.
     pub config: Value,
@@ -101,7 +101,7 @@ impl<'a> EventName<'a> {
         std::iter::once(Cow::Borrowed(self.as_str())).chain(prefixed)
     }
 
-    pub fn is(self, name: &str) -> bool {
+    pub fn matches(self, name: &str) -> bool {
         self.names().any(|own| own == name)
     }
 }
@@ -134,9 +134,9 @@ impl Definition {
 
     /// The index of the first trigger for this event.
     pub fn trigger(&self, event: EventName<'_>) -> Option<usize> {
-        self.steps
-            .iter()
-            .position(|step| matches!(&step.action, Action::Trigger { event_name } if event.is(event_name)))
+        self.steps.iter().position(
+            |step| matches!(&step.action, Action::Trigger { event_name } if event.matches(event_name)),
+        )
     }
 
     /// The index of the step that follows on this branch; the default branch applies if the outcome has none.
@@ -156,8 +156,7 @@ impl Step {
         fields.require(&["config"]);
         let kind = kind.and_then(|kind| {
             action::KINDS.iter().copied().find(|known| *known == kind).ok_or_else(|| {
-                let (names, found) =
-                    (action::KINDS.map(|name| format!("`{name}`")).join(", "), quoted(&kind));
+                let (names, found) = (action::KINDS.map(|name| format!("`{name}`")).join(", "), quote(&kind));
                 fields.reject("type", format_args!("must be one of {names}; found {found}"))
             })
         });

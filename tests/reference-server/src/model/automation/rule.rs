@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::model::event::RESERVED_PREFIX;
 use crate::wire::fields::{Field, Fields};
 use crate::wire::json::kind;
-use crate::wire::paging::quoted;
+use crate::wire::paging::quote;
 use crate::wire::problems::Checked;
 use crate::wire::readers::non_empty;
 
@@ -50,13 +50,13 @@ impl<'a> Facts<'a> {
     /// `contact.properties.KEY`, and also as `contact.KEY` unless the contact has a field of that name.
     pub fn find(&self, name: &str) -> Option<&'a Value> {
         if let Some(rest) = name.strip_prefix("event.") {
-            return walk(self.event, rest);
+            return lookup_path(self.event, rest);
         }
         if let Some(rest) = name.strip_prefix("wait_events.") {
             return self.find_awaited(rest.strip_prefix(RESERVED_PREFIX).unwrap_or(rest));
         }
         let rest = name.strip_prefix("contact.")?;
-        walk(self.contact, rest).or_else(|| walk(self.contact.get("properties")?, rest))
+        lookup_path(self.contact, rest).or_else(|| lookup_path(self.contact.get("properties")?, rest))
     }
 
     /// The field of an awaited event. If several events have the same name, the last one counts; if several names match, the longest.
@@ -66,17 +66,17 @@ impl<'a> Facts<'a> {
         };
         // The last of equal maxima is returned.
         let found = self.awaited.iter().rev().filter_map(fits).max_by_key(|(length, ..)| *length);
-        found.and_then(|(_, payload, field)| walk(payload, field))
+        found.and_then(|(_, payload, field)| lookup_path(payload, field))
     }
 }
 
 /// Walks from object to object. A key that itself contains dots takes precedence.
-fn walk<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+fn lookup_path<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     if let Some(found) = value.get(path) {
         return Some(found);
     }
     let (key, rest) = path.split_once('.')?;
-    walk(value.get(key)?, rest)
+    lookup_path(value.get(key)?, rest)
 }
 
 impl Rule {
@@ -93,19 +93,19 @@ impl Rule {
             "and" => read_rules(fields, depth).map(Self::All),
             "or" => read_rules(fields, depth).map(Self::Any),
             other => {
-                let found = quoted(other);
+                let found = quote(other);
                 Err(fields.reject("type", format_args!("must be one of `rule`, `and`, `or`; found {found}")))
             }
         })
     }
 
     /// Evaluates the rule.
-    pub fn holds(&self, facts: &Facts<'_>) -> bool {
+    pub fn matches(&self, facts: &Facts<'_>) -> bool {
         match self {
-            Self::All(rules) => rules.iter().all(|rule| rule.holds(facts)),
-            Self::Any(rules) => rules.iter().any(|rule| rule.holds(facts)),
+            Self::All(rules) => rules.iter().all(|rule| rule.matches(facts)),
+            Self::Any(rules) => rules.iter().any(|rule| rule.matches(facts)),
             Self::Field { name, condition } => {
-                condition.holds(facts.find(name).filter(|value| !value.is_null()))
+                condition.matches(facts.find(name).filter(|value| !value.is_null()))
             }
         }
     }
@@ -113,12 +113,12 @@ impl Rule {
 
 impl Condition {
     /// Null and absent are equal. Values of different types are never equal: `"5"` isn't 5.
-    fn holds(&self, found: Option<&Value>) -> bool {
+    fn matches(&self, found: Option<&Value>) -> bool {
         let number = || found.and_then(Value::as_f64);
         let text = || found.and_then(Value::as_str);
         match self {
-            Self::Is(value) => same(found, value),
-            Self::IsNot(value) => !same(found, value),
+            Self::Is(value) => equal_values(found, value),
+            Self::IsNot(value) => !equal_values(found, value),
             Self::Above(than) => number().is_some_and(|number| number > *than),
             Self::AtLeast(than) => number().is_some_and(|number| number >= *than),
             Self::Below(than) => number().is_some_and(|number| number < *than),
@@ -138,7 +138,7 @@ impl Condition {
     }
 }
 
-fn same(found: Option<&Value>, value: &Value) -> bool {
+fn equal_values(found: Option<&Value>, value: &Value) -> bool {
     match (found, value) {
         (None, value) => value.is_null(),
         // 5 and 5.0 are equal.
@@ -196,7 +196,7 @@ fn read_field(fields: &mut Fields<'_>) -> Checked<Rule> {
             let rule = format_args!("must be absent, since `{operator}` takes no value");
             return Err(fields.reject("value", rule));
         }
-        (_, None) => return Err(fields.report().missing(fields.name("value"))),
+        (_, None) => return Err(fields.report().report_missing(fields.name("value"))),
         (Operand::Scalar(_), Some(value @ (Value::Array(_) | Value::Object(_)))) => {
             return Err(wrong("a string, a number, a boolean or null", &value));
         }
@@ -221,7 +221,7 @@ pub fn read_variable(field: &Field<'_>) -> Checked<String> {
         _ => false,
     };
     if !known {
-        let found = quoted(&name);
+        let found = quote(&name);
         return Err(field.reject(format_args!(
             "must begin with `event.`, `contact.` or `wait_events.<event name>.` and name a field; found {found}"
         )));
@@ -251,7 +251,7 @@ mod tests {
         checked(rule).unwrap()
     }
 
-    fn refused(rule: &Value) -> String {
+    fn rejection_message(rule: &Value) -> String {
         checked(rule).unwrap_err().message
     }
 
@@ -288,7 +288,7 @@ mod tests {
             ("contact.plan", "eq", json!("pro"), true),
         ] {
             let rule = json!({"type": "rule", "field": field, "operator": operator, "value": value});
-            assert_eq!(read(&rule).holds(&facts), holds, "{rule}");
+            assert_eq!(read(&rule).matches(&facts), holds, "{rule}");
         }
         for (field, exists, empty) in [
             ("event.n", true, false),
@@ -298,8 +298,8 @@ mod tests {
             ("contact.last_name", false, true),
         ] {
             let rule = |operator: &str| read(&json!({"type": "rule", "field": field, "operator": operator}));
-            assert_eq!(rule("exists").holds(&facts), exists, "{field}");
-            assert_eq!(rule("is_empty").holds(&facts), empty, "{field}");
+            assert_eq!(rule("exists").matches(&facts), exists, "{field}");
+            assert_eq!(rule("is_empty").matches(&facts), empty, "{field}");
         }
     }
 
@@ -323,10 +323,10 @@ mod tests {
         let facts = Facts { event: &event, contact: &Value::Null, awaited: vec![] };
         let is = |n: u8| json!({"type": "rule", "field": "event.n", "operator": "eq", "value": n});
         let tree = |form: &str, rules: [Value; 2]| json!({"type": form, "rules": rules});
-        assert!(read(&tree("and", [is(5), is(5)])).holds(&facts));
-        assert!(!read(&tree("and", [is(5), is(6)])).holds(&facts));
-        assert!(read(&tree("or", [is(6), is(5)])).holds(&facts));
-        assert!(!read(&tree("or", [is(6), is(7)])).holds(&facts));
+        assert!(read(&tree("and", [is(5), is(5)])).matches(&facts));
+        assert!(!read(&tree("and", [is(5), is(6)])).matches(&facts));
+        assert!(read(&tree("or", [is(6), is(5)])).matches(&facts));
+        assert!(!read(&tree("or", [is(6), is(7)])).matches(&facts));
     }
 
     #[test]
@@ -360,9 +360,13 @@ mod tests {
             (rule("contains", json!(1)), "`rule.value` must be a string for `contains`"),
             (rule("exists", json!(1)), "`rule.value` must be absent"),
         ] {
-            assert!(refused(&rule).contains(words), "{rule}: {}", refused(&rule));
+            assert!(rejection_message(&rule).contains(words), "{rule}: {}", rejection_message(&rule));
         }
         let deep = (0..20).fold(json!({"type": "rule"}), |rule, _| json!({"type": "and", "rules": [rule]}));
-        assert!(refused(&deep).contains("must not stand in more than 16 rules"), "{}", refused(&deep));
+        assert!(
+            rejection_message(&deep).contains("must not stand in more than 16 rules"),
+            "{}",
+            rejection_message(&deep)
+        );
     }
 }

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::model::automation::definition::{Action, BranchKind, Definition, EventName};
-use crate::store::interned::{Interned, word};
+use crate::store::interned::{Interned, deserialize_interned};
 use crate::store::table;
-use crate::wire::timestamp::database;
+use crate::wire::timestamp::to_database_format;
 use crate::wire::view::view;
 use crate::wire::words::words;
 
@@ -86,7 +86,7 @@ impl table::Record for Run {
 /// The progress of a step.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Progress {
-    #[serde(deserialize_with = "word")]
+    #[serde(deserialize_with = "deserialize_interned")]
     pub status: Interned,
     pub started_at: Option<Timestamp>,
     pub completed_at: Option<Timestamp>,
@@ -105,7 +105,7 @@ pub enum Outcome {
 }
 
 /// How a run continues.
-pub enum Move {
+pub enum Transition {
     /// With this step.
     To(usize),
     /// After a pause until this time, unless resumed earlier. The number identifies the wait.
@@ -159,15 +159,15 @@ impl Run {
     }
 
     /// Records the outcome of a step and returns how the run continues.
-    pub fn settle(&mut self, index: usize, outcome: Outcome, at: Timestamp) -> Move {
+    pub fn record_outcome(&mut self, index: usize, outcome: Outcome, at: Timestamp) -> Transition {
         let running = self.is_running();
-        let Some(step) = self.steps.get_mut(index).filter(|_| running) else { return Move::Ended };
+        let Some(step) = self.steps.get_mut(index).filter(|_| running) else { return Transition::Ended };
         match outcome {
             Outcome::Waits(until) => {
                 step.status = "waiting";
                 self.waits += 1;
                 self.waiting = Some(Waiting { index, number: self.waits });
-                return Move::Pause { until, number: self.waits };
+                return Transition::Pause { until, number: self.waits };
             }
             Outcome::Done(way, output) => {
                 step.status = "completed";
@@ -177,18 +177,18 @@ impl Run {
                     self.received.push(index);
                 }
                 if let Some(next) = self.definition.next(index, way) {
-                    return Move::To(next);
+                    return Transition::To(next);
                 }
-                self.end(Status::Completed, at);
+                self.finish(Status::Completed, at);
             }
             Outcome::Failed(message) => {
                 step.status = "failed";
                 step.completed_at = Some(at);
                 step.error = Some(json!({ "message": message }));
-                self.end(Status::Failed, at);
+                self.finish(Status::Failed, at);
             }
         }
-        Move::Ended
+        Transition::Ended
     }
 
     /// The waiting step, if it is still in this wait.
@@ -215,7 +215,7 @@ impl Run {
     ) -> Option<usize> {
         let waiting = self.waiting.filter(|_| self.is_running())?;
         let action = &self.definition.steps.get(waiting.index)?.action;
-        if !matches!(action, Action::WaitForEvent { event_name, .. } if name.is(event_name))
+        if !matches!(action, Action::WaitForEvent { event_name, .. } if name.matches(event_name))
             || !fits(self, action)
         {
             return None;
@@ -225,7 +225,7 @@ impl Run {
     }
 
     /// The names and payloads of the events that ended its waits, newest first.
-    pub fn awaited(&self) -> Vec<(&str, &Value)> {
+    pub fn awaited_events(&self) -> Vec<(&str, &Value)> {
         let event = |index: &usize| {
             let output = self.steps.get(*index)?.output.as_ref()?;
             Some((output.get("event")?.as_str()?, output.get("payload")?))
@@ -236,11 +236,11 @@ impl Run {
     /// Cancels the run, unless it has ended.
     pub fn cancel(&mut self, at: Timestamp) {
         if self.is_running() {
-            self.end(Status::Cancelled, at);
+            self.finish(Status::Cancelled, at);
         }
     }
 
-    fn end(&mut self, status: Status, at: Timestamp) {
+    fn finish(&mut self, status: Status, at: Timestamp) {
         self.status = status;
         self.completed_at = Some(at);
         self.waiting = None;
@@ -256,8 +256,8 @@ view! {
     pub Item of run: Run {
         id: run.id,
         status: run.status.as_str(),
-        started_at: database(run.started_at),
-        completed_at: run.completed_at.map(database),
-        created_at: database(run.created_at),
+        started_at: to_database_format(run.started_at),
+        completed_at: run.completed_at.map(to_database_format),
+        created_at: to_database_format(run.created_at),
     }
 }

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::model::domain::Setup;
-use crate::store::interned::{Interned, word};
+use crate::store::interned::{Interned, deserialize_interned};
 
 /// The parent domain of the hosts of all regions.
 const SERVICE: &str = "mail.example";
@@ -19,13 +19,13 @@ const PRIORITY: u16 = 10;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DnsRecord {
-    #[serde(deserialize_with = "word")]
+    #[serde(deserialize_with = "deserialize_interned")]
     record: Interned,
     name: String,
-    #[serde(rename = "type", deserialize_with = "word")]
+    #[serde(rename = "type", deserialize_with = "deserialize_interned")]
     kind: Interned,
     value: String,
-    #[serde(deserialize_with = "word")]
+    #[serde(deserialize_with = "deserialize_interned")]
     ttl: Interned,
     pub status: RecordStatus,
     #[serde(skip_serializing_if = "Option::is_none")]

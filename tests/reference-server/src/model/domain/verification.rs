@@ -27,7 +27,7 @@ pub struct Check {
 }
 
 /// Starts a check, unless one is running that covers every record.
-pub fn begin(domain: &mut Domain) -> Option<Check> {
+pub fn begin_check(domain: &mut Domain) -> Option<Check> {
     let unseen = domain.records.iter().any(|record| record.status == RecordStatus::NotStarted);
     if domain.status == Status::Pending && !unseen {
         return None;
@@ -37,28 +37,28 @@ pub fn begin(domain: &mut Domain) -> Option<Check> {
     for record in &mut domain.records {
         record.status = RecordStatus::Pending;
     }
-    Some(Check { number: domain.check, due_after: duration(&domain.setup.name) })
+    Some(Check { number: domain.check, due_after: check_duration(&domain.setup.name) })
 }
 
 /// The duration of a check of a domain with this name.
-pub fn duration(name: &str) -> SignedDuration {
+pub fn check_duration(name: &str) -> SignedDuration {
     if name.starts_with("slow.") { SLOW } else { NORMAL }
 }
 
 /// Ends a check or its first part; returns the next part, with its delay.
-pub fn end(domain: &mut Domain, number: u64) -> Option<Check> {
+pub fn end_check(domain: &mut Domain, number: u64) -> Option<Check> {
     if number != domain.check {
         return None;
     }
     if domain.status == Status::PartiallyVerified {
-        settle(domain, |_| RecordStatus::Failed);
+        set_statuses(domain, |_| RecordStatus::Failed);
         domain.status = Status::PartiallyFailed;
         return None;
     }
     let name = domain.setup.name.as_str();
     let (fails, partial) = (name.starts_with("fail."), name.starts_with("partial."));
     let mut open = false;
-    settle(domain, |for_sending| match (fails, for_sending || !partial) {
+    set_statuses(domain, |for_sending| match (fails, for_sending || !partial) {
         (true, _) => RecordStatus::Failed,
         (false, true) => RecordStatus::Verified,
         (false, false) => {
@@ -76,7 +76,7 @@ pub fn end(domain: &mut Domain, number: u64) -> Option<Check> {
 }
 
 /// Sets the status of every checked record.
-fn settle(domain: &mut Domain, mut found: impl FnMut(bool) -> RecordStatus) {
+fn set_statuses(domain: &mut Domain, mut found: impl FnMut(bool) -> RecordStatus) {
     for record in &mut domain.records {
         if record.status == RecordStatus::Pending {
             record.status = found(record.is_for_sending());

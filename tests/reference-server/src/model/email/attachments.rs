@@ -16,7 +16,7 @@ use crate::mime::{self, NotParsed};
 use crate::wire::fields::{Field, Fields};
 use crate::wire::input::input;
 use crate::wire::json::{has_control, text};
-use crate::wire::paging::quoted;
+use crate::wire::paging::quote;
 use crate::wire::problems::Checked;
 use crate::wire::readers::line;
 
@@ -27,7 +27,7 @@ pub const MAX_BASE64: usize = 40 << 20;
 const MAX_CONTENT_ID: usize = MAX_WORD - 2;
 
 /// The rejected file name extensions. The specification is silent on them.
-const REFUSED_ENDINGS: [&str; 89] = [
+const REJECTED_EXTENSIONS: [&str; 89] = [
     "adp", "app", "asp", "bas", "bat", "cer", "chm", "cmd", "com", "cpl", "crt", "csh", "der", "exe", "fxp",
     "gadget", "hlp", "hta", "inf", "ins", "isp", "its", "js", "jse", "ksh", "lib", "lnk", "mad", "maf",
     "mag", "mam", "maq", "mar", "mas", "mat", "mau", "mav", "maw", "mda", "mdb", "mde", "mdt", "mdw", "mdz",
@@ -65,7 +65,7 @@ impl Content {
 }
 
 /// The ID of an email's attachment, by its index: derived from the email's ID, so that nothing is stored for it.
-pub fn id_of(email: Uuid, index: usize) -> Uuid {
+pub fn attachment_id(email: Uuid, index: usize) -> Uuid {
     let index = u32::try_from(index).unwrap_or(u32::MAX).to_be_bytes();
     let digest =
         Sha256::new().chain_update("attachment\n").chain_update(email).chain_update(index).finalize();
@@ -83,11 +83,11 @@ pub fn read(field: &Field<'_>) -> Checked<Vec<Attachment>> {
     let attachments = field.items()?.read(|index, item| {
         let input = item.object(|fields| AttachmentInput::read(fields, &total))?;
         let attachment = input.attachment(index);
-        match refused_ending(&attachment.filename) {
+        match rejected_extension(&attachment.filename) {
             None => Ok(attachment),
             Some(ending) => Err(item.reject(format_args!(
                 "must not be a file with the ending `.{ending}`, which is refused for the recipients' safety; found {}",
-                quoted(&attachment.filename)
+                quote(&attachment.filename)
             ))),
         }
     });
@@ -99,7 +99,7 @@ pub fn read(field: &Field<'_>) -> Checked<Vec<Attachment>> {
     }
     let attachments = attachments?;
     check(&attachments).map_err(|(index, reason)| {
-        field.report().wrong(format_args!(
+        field.report().report(format_args!(
             "`{}[{index}].content` must be a file that can be parsed as part of a message; with it, the message {reason}.",
             field.name()
         ))
@@ -134,10 +134,10 @@ pub fn check(attachments: &[Attachment]) -> Result<(), (usize, NotParsed)> {
 
 input! {
     struct AttachmentInput(fields, total: &Cell<usize>) {
-        filename: Option<String> = fields.optional("filename", filename),
+        filename: Option<String> = fields.optional("filename", read_filename),
         content_type: Option<String> = content_type(fields),
         content_id: Option<String> = read_content_id(fields),
-        content: Content = content(fields, total),
+        content: Content = read_content(fields, total),
     }
 }
 
@@ -145,8 +145,8 @@ impl AttachmentInput {
     fn attachment(self, index: usize) -> Attachment {
         let Self { filename, content_type, content_id, content } = self;
         let filename = filename.unwrap_or_else(|| match &content {
-            Content::Hosted(url) => hosted_name(url).unwrap_or_else(|| unnamed(index)),
-            Content::Bytes(_) => unnamed(index),
+            Content::Hosted(url) => hosted_name(url).unwrap_or_else(|| default_name(index)),
+            Content::Bytes(_) => default_name(index),
         });
         let content_type = content_type.unwrap_or_else(|| {
             mime_guess::from_path(&filename).first_or_octet_stream().essence_str().to_owned()
@@ -155,8 +155,8 @@ impl AttachmentInput {
     }
 }
 
-fn filename(field: &Field<'_>) -> Checked<String> {
-    let line = field.line()?;
+fn read_filename(field: &Field<'_>) -> Checked<String> {
+    let line = field.as_line()?;
     match base_name(&line) {
         "" => Err(field.reject("must not be empty")),
         name => Ok(name.to_owned()),
@@ -170,7 +170,7 @@ fn content_type(item: &mut Fields<'_>) -> Checked<Option<String>> {
         given => given,
     };
     let reject = |rule: &str, found: &str| {
-        Err(item.reject("content_type", format_args!("must {rule}; found {}", quoted(found))))
+        Err(item.reject("content_type", format_args!("must {rule}; found {}", quote(found))))
     };
     match given {
         Some(given) if !is_media_type(&given) => {
@@ -183,9 +183,9 @@ fn content_type(item: &mut Fields<'_>) -> Checked<Option<String>> {
     }
 }
 
-fn refused_ending(filename: &str) -> Option<&'static str> {
+fn rejected_extension(filename: &str) -> Option<&'static str> {
     let (_, ending) = filename.rsplit_once('.')?;
-    REFUSED_ENDINGS.into_iter().find(|refused| ending.eq_ignore_ascii_case(refused))
+    REJECTED_EXTENSIONS.into_iter().find(|refused| ending.eq_ignore_ascii_case(refused))
 }
 
 fn read_content_id(item: &mut Fields<'_>) -> Checked<Option<String>> {
@@ -197,18 +197,18 @@ fn read_content_id(item: &mut Fields<'_>) -> Checked<Option<String>> {
 }
 
 fn content_id(field: &Field<'_>) -> Checked<String> {
-    let id = field.line()?;
+    let id = field.as_line()?;
     if !is_content_id(&id) {
         return Err(field.reject(format_args!(
             "must have at most {MAX_CONTENT_ID} characters, neither white space nor `<`, `>`; found {}",
-            quoted(&id)
+            quote(&id)
         )));
     }
     Ok(id.into_owned())
 }
 
 /// Reads either `content` or `path`.
-fn content(item: &mut Fields<'_>, total: &Cell<usize>) -> Checked<Content> {
+fn read_content(item: &mut Fields<'_>, total: &Cell<usize>) -> Checked<Content> {
     match (item.has("content"), item.has("path")) {
         (false, false) => {
             let name = item.own_name();
@@ -218,16 +218,16 @@ fn content(item: &mut Fields<'_>, total: &Cell<usize>) -> Checked<Content> {
             item.skip("content");
             item.skip("path");
             let name = item.own_name();
-            Err(item.report().wrong(format_args!("`{name}` must have `content` or `path`, not both.")))
+            Err(item.report().report(format_args!("`{name}` must have `content` or `path`, not both.")))
         }
-        (true, false) => item.required("content", |field| bytes(field, total)).map(Content::Bytes),
-        (false, true) => item.required("path", path).map(Content::Hosted),
+        (true, false) => item.required("content", |field| read_bytes(field, total)).map(Content::Bytes),
+        (false, true) => item.required("path", read_url).map(Content::Hosted),
     }
 }
 
 /// A Base64 string, an array of bytes, or `{"type": "Buffer", "data": […]}`: the specification says "buffer or Base64 string", and clients serialize
 /// a buffer in either of the latter two forms. Adds its length in Base64 to `total`.
-fn bytes(field: &Field<'_>, total: &Cell<usize>) -> Checked<Bytes> {
+fn read_bytes(field: &Field<'_>, total: &Cell<usize>) -> Checked<Bytes> {
     #[derive(Deserialize)]
     struct Buffer {
         #[serde(rename = "type")]
@@ -237,7 +237,7 @@ fn bytes(field: &Field<'_>, total: &Cell<usize>) -> Checked<Bytes> {
     let add = |length: usize| total.set(total.get().saturating_add(length));
     if let Some(base64) = text(field.json()) {
         add(base64.len());
-        let bytes = decoded(&base64);
+        let bytes = decode_base64(&base64);
         return bytes.map_err(|found| field.reject(format_args!("must be Base64; found {found}")));
     }
     let buffer = || serde_json::from_str(field.json()).ok().filter(|buffer: &Buffer| buffer.kind == "Buffer");
@@ -253,25 +253,25 @@ fn bytes(field: &Field<'_>, total: &Cell<usize>) -> Checked<Bytes> {
 }
 
 /// Reads Base64 in one line or, as some languages write it (RFC 2045), in several. An error says what was found.
-fn decoded(text: &str) -> Result<Bytes, String> {
+fn decode_base64(text: &str) -> Result<Bytes, String> {
     let joined = text.contains(['\r', '\n']).then(|| text.replace(['\r', '\n'], ""));
     let text = joined.as_deref().unwrap_or(text);
     BASE64.decode(text).map(Bytes::from).map_err(|error| match error {
         // Only ASCII precedes it.
         DecodeError::InvalidByte(at, _) => {
-            format!("{} at position {}", quoted(text.get(at..=at).unwrap_or("a character")), at + 1)
+            format!("{} at position {}", quote(text.get(at..=at).unwrap_or("a character")), at + 1)
         }
         _ => "an incomplete end".to_owned(),
     })
 }
 
-fn path(field: &Field<'_>) -> Checked<Url> {
-    let path = field.line()?;
+fn read_url(field: &Field<'_>) -> Checked<Url> {
+    let path = field.as_line()?;
     let url = Url::parse(&path).ok().filter(|url| {
         matches!(url.scheme(), "http" | "https") && url.username().is_empty() && url.password().is_none()
     });
     url.ok_or_else(|| {
-        let found = quoted(&path);
+        let found = quote(&path);
         field.reject(format_args!("must be an http or https address without credentials; found {found}"))
     })
 }
@@ -288,7 +288,7 @@ fn hosted_name(url: &Url) -> Option<String> {
     (!name.is_empty() && !has_control(name)).then(|| name.to_owned())
 }
 
-fn unnamed(index: usize) -> String {
+fn default_name(index: usize) -> String {
     format!("attachment-{}", index + 1)
 }
 

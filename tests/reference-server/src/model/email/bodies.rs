@@ -13,7 +13,7 @@ use crate::model::email::html_and_text::{HtmlAndText, Text};
 use crate::model::email::personalized::Personalized;
 
 /// Why `react`, a body of client libraries, is rejected.
-pub const REACT: &str = "exists only in client libraries, which render it; send the result as `html`";
+pub const REACT_RULE: &str = "exists only in client libraries, which render it; send the result as `html`";
 
 /// The HTML and text of one email. Clones share them.
 #[derive(Clone, Debug)]
@@ -25,13 +25,13 @@ pub enum Bodies {
 
 impl Bodies {
     /// Bodies as given; the text is absent if the sender disabled its derivation.
-    pub fn given(html: Option<Arc<str>>, text: Option<Arc<str>>) -> Self {
+    pub fn new(html: Option<Arc<str>>, text: Option<Arc<str>>) -> Self {
         Self::HtmlAndText(Arc::new(HtmlAndText { html, text: Text::Given(text) }))
     }
 
     /// HTML with a derived text.
-    pub fn of_html(html: Arc<str>) -> Self {
-        Self::HtmlAndText(Arc::new(HtmlAndText::derived(html)))
+    pub fn from_html(html: Arc<str>) -> Self {
+        Self::HtmlAndText(Arc::new(HtmlAndText::from_html(html)))
     }
 
     pub fn html(&self) -> Option<Arc<str>> {
@@ -50,10 +50,10 @@ impl Bodies {
     }
 
     /// The text, unless it is derived from the HTML.
-    pub fn given_text(&self) -> Option<Arc<str>> {
+    pub fn explicit_text(&self) -> Option<Arc<str>> {
         match self {
-            Self::HtmlAndText(written) => written.given_text().cloned(),
-            Self::Personalized(personal) => personal.given_text().map(Arc::from),
+            Self::HtmlAndText(written) => written.explicit_text().cloned(),
+            Self::Personalized(personal) => personal.explicit_text().map(Arc::from),
         }
     }
 
@@ -95,7 +95,7 @@ impl Serialize for Bodies {
         let written = match self {
             Self::HtmlAndText(written) => &**written,
             Self::Personalized(personal) => {
-                own = personal.rendered();
+                own = personal.render();
                 &own
             }
         };

@@ -2,7 +2,7 @@
 
 use crate::mime::limits::MAX_NAME;
 use crate::wire::fields::Field;
-use crate::wire::paging::quoted;
+use crate::wire::paging::quote;
 use crate::wire::problems::Checked;
 
 /// Headers that the service writes itself. A custom one of the same name would make the message ambiguous, so it is ignored, and reported
@@ -34,10 +34,10 @@ pub fn read(field: &Field<'_>, has_reply_to: bool) -> Checked<Vec<(String, Strin
             if !is_field_name(name) {
                 return Err(field.reject(format_args!(
                     "must have header names of at most {MAX_NAME} characters of printable ASCII without `:`; found {}",
-                    quoted(name)
+                    quote(name)
                 )));
             }
-            header.line()?;
+            header.as_line()?;
             let own = RESERVED.iter().any(|own| own.eq_ignore_ascii_case(name));
             if own || (has_reply_to && name.eq_ignore_ascii_case("reply-to")) {
                 header.ignore();

@@ -23,13 +23,13 @@ pub enum Text {
 }
 
 /// The searched part of a text.
-pub fn searched(text: &str) -> &str {
+pub fn search_prefix(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_SEARCHED)]
 }
 
 /// The searched part of the text of HTML.
 pub(super) fn searched_html(html: &str) -> String {
-    plain::text(html, MAX_SEARCHED)
+    plain::to_text(html, MAX_SEARCHED)
 }
 
 /// Whether the searched part of HTML, without its tags, satisfies the condition.
@@ -38,7 +38,7 @@ pub fn any_of_html(html: &str, holds: &mut dyn FnMut(&str) -> bool) -> bool {
 }
 
 impl HtmlAndText {
-    pub fn derived(html: Arc<str>) -> Self {
+    pub fn from_html(html: Arc<str>) -> Self {
         Self { html: Some(html), text: Text::Derived(OnceLock::new()) }
     }
 
@@ -53,7 +53,7 @@ impl HtmlAndText {
     }
 
     /// The text, unless it is derived from the HTML.
-    pub fn given_text(&self) -> Option<&Arc<str>> {
+    pub fn explicit_text(&self) -> Option<&Arc<str>> {
         match &self.text {
             Text::Given(text) => text.as_ref(),
             Text::Derived(..) => None,
@@ -70,9 +70,9 @@ impl HtmlAndText {
 
     pub fn any_of_text(&self, holds: &mut dyn FnMut(&str) -> bool) -> bool {
         match &self.text {
-            Text::Given(text) => text.as_ref().is_some_and(|text| holds(searched(text))),
+            Text::Given(text) => text.as_ref().is_some_and(|text| holds(search_prefix(text))),
             Text::Derived(derived) => match derived.get() {
-                Some(text) => holds(searched(text)),
+                Some(text) => holds(search_prefix(text)),
                 None => self.html.as_ref().is_some_and(|html| any_of_html(html, holds)),
             },
         }

@@ -21,7 +21,7 @@ pub struct EmailIndex {
 
 impl EmailIndex {
     /// Builds the index of these emails, each with its position, in less time and memory than adding them one by one.
-    pub fn of<'a>(emails: impl Iterator<Item = (u64, &'a Email)>) -> Self {
+    pub fn from_emails<'a>(emails: impl Iterator<Item = (u64, &'a Email)>) -> Self {
         let (mut by_time, mut recipients) = (Vec::new(), Vec::new());
         for (position, email) in emails {
             for (at, metric) in email.facts() {

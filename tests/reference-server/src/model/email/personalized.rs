@@ -6,12 +6,12 @@ use std::sync::{Arc, OnceLock};
 
 use uuid::Uuid;
 
-use crate::content::placeholders::{MAX_TEXT_BYTES, Placeholder, fill_within, placeholders};
+use crate::content::placeholders::{MAX_TEXT_BYTES, Placeholder, fill_within, find_placeholders};
 use crate::content::text::derive;
 use crate::model::broadcast::{Broadcast, Message};
 use crate::model::contact::Contact;
-use crate::model::email::html_and_text::{HtmlAndText, searched, searched_html};
-use crate::wire::escape::escaped;
+use crate::model::email::html_and_text::{HtmlAndText, search_prefix, searched_html};
+use crate::wire::escape::escape_html;
 
 /// The specification's name of the unsubscribe link, and Resend's: templates from there work unchanged. The third is reserved as well, so no variable
 /// can use it.
@@ -39,7 +39,7 @@ pub struct SharedContent {
 }
 
 impl SharedContent {
-    pub fn of(broadcast: Arc<Broadcast>) -> Self {
+    pub fn new(broadcast: Arc<Broadcast>) -> Self {
         Self { broadcast, text: OnceLock::new(), words: OnceLock::new(), placeholders: OnceLock::new() }
     }
 
@@ -62,22 +62,26 @@ impl SharedContent {
             let filled = fill_within(html, MAX_TEXT_BYTES, |one| {
                 UNSUBSCRIBE.contains(&one.name).then_some(LINK_PLACEHOLDER.into())
             })?;
-            placeholders(html).all(|one| UNSUBSCRIBE.contains(&one.name)).then(|| derive(&filled))
+            find_placeholders(html).all(|one| UNSUBSCRIBE.contains(&one.name)).then(|| derive(&filled))
         });
         text.as_deref()
     }
 
-    fn words(&self) -> &str {
+    fn search_text(&self) -> &str {
         self.words.get_or_init(|| {
             let source = self.source().unwrap_or_default();
             let plain = fill_within(source, MAX_TEXT_BYTES, |_| Some(" ".into())).unwrap_or_default();
-            if self.message().text.is_some() { searched(&plain).to_owned() } else { searched_html(&plain) }
+            if self.message().text.is_some() {
+                search_prefix(&plain).to_owned()
+            } else {
+                searched_html(&plain)
+            }
         })
     }
 
     fn placeholders(&self) -> impl Iterator<Item = Placeholder<'_>> {
         let distinct = self.placeholders.get_or_init(|| {
-            let all: HashSet<_> = placeholders(self.source().unwrap_or_default()).collect();
+            let all: HashSet<_> = find_placeholders(self.source().unwrap_or_default()).collect();
             all.into_iter().map(|one| (one.name.to_owned(), one.fallback.map(str::to_owned))).collect()
         });
         distinct.iter().map(|(name, fallback)| Placeholder { name, fallback: fallback.as_deref() })
@@ -115,7 +119,7 @@ pub struct RecipientValues<'v, 'f> {
 
 impl<'v> RecipientValues<'v, '_> {
     /// The value, or else the text after the `|`, the property's fallback value, or nothing. `None` for other placeholders.
-    pub fn of(&self, placeholder: Placeholder<'_>) -> Option<Cow<'v, str>> {
+    pub fn value(&self, placeholder: Placeholder<'_>) -> Option<Cow<'v, str>> {
         let text = |text: Option<&'v String>| text.map(|text| Cow::Borrowed(text.as_str()));
         let mut property = None;
         let own = match placeholder.name {
@@ -137,7 +141,7 @@ impl<'v> RecipientValues<'v, '_> {
 }
 
 impl Values {
-    pub fn of<'v>(&'v self, placeholder: Placeholder<'_>) -> Option<Cow<'v, str>> {
+    pub fn value<'v>(&'v self, placeholder: Placeholder<'_>) -> Option<Cow<'v, str>> {
         let contact = &*self.contact;
         let values = RecipientValues {
             address: Some(&contact.email),
@@ -145,40 +149,40 @@ impl Values {
             link: Some(&self.link),
             fallback: &|key| self.fallbacks.get(key).cloned(),
         };
-        values.of(placeholder)
+        values.value(placeholder)
     }
 
     /// Fills in the values; `None` if the result exceeds the size limit.
     pub fn fill(&self, text: &str) -> Option<String> {
-        fill_within(text, MAX_TEXT_BYTES, |placeholder| self.of(placeholder))
+        fill_within(text, MAX_TEXT_BYTES, |placeholder| self.value(placeholder))
     }
 }
 
 impl Personalized {
     /// The size limit was checked when the email was created.
-    fn filled(&self, text: &str) -> String {
+    fn fill(&self, text: &str) -> String {
         self.values.fill(text).unwrap_or_default()
     }
 
     pub fn html(&self) -> Option<String> {
         let message = self.shared.message();
-        let html = self.filled(message.html.as_deref()?);
+        let html = self.fill(message.html.as_deref()?);
         Some(match &message.preview_text {
-            Some(preview) => with_preview(&html, &self.filled(preview)),
+            Some(preview) => with_preview(&html, &self.fill(preview)),
             None => html,
         })
     }
 
     /// The text, unless it is derived from the HTML.
-    pub fn given_text(&self) -> Option<String> {
+    pub fn explicit_text(&self) -> Option<String> {
         let text = self.shared.message().text.as_deref()?;
-        Some(self.filled(text)).filter(|text| !text.is_empty())
+        Some(self.fill(text)).filter(|text| !text.is_empty())
     }
 
     pub fn text(&self) -> Option<String> {
         let message = self.shared.message();
         if message.text.is_some() {
-            return self.given_text();
+            return self.explicit_text();
         }
         let html = message.html.as_deref()?;
         if let Some(text) = self.shared.text(html) {
@@ -188,10 +192,10 @@ impl Personalized {
     }
 
     /// The same bodies without references to the broadcast and the contact.
-    pub fn rendered(&self) -> HtmlAndText {
+    pub fn render(&self) -> HtmlAndText {
         let html = self.html().map(Arc::from);
         match html {
-            Some(html) if self.shared.message().text.is_none() => HtmlAndText::derived(html),
+            Some(html) if self.shared.message().text.is_none() => HtmlAndText::from_html(html),
             html => HtmlAndText::from((html, self.text().map(Arc::from))),
         }
     }
@@ -206,8 +210,8 @@ impl Personalized {
 
     /// Whether the text without values, or one of the inserted values, satisfies the condition.
     pub fn any_of_text(&self, holds: &mut dyn FnMut(&str) -> bool) -> bool {
-        let mut values = self.shared.placeholders().filter_map(|placeholder| self.values.of(placeholder));
-        holds(self.shared.words()) || values.any(|value| holds(searched(&value)))
+        let mut values = self.shared.placeholders().filter_map(|placeholder| self.values.value(placeholder));
+        holds(self.shared.search_text()) || values.any(|value| holds(search_prefix(&value)))
     }
 }
 
@@ -216,5 +220,5 @@ fn with_preview(html: &str, preview: &str) -> String {
     const HIDDEN: &str = "display:none;overflow:hidden;line-height:1px;opacity:0;max-height:0;max-width:0";
     let body = html.to_ascii_lowercase().find("<body").and_then(|at| Some(at + html[at..].find('>')? + 1));
     let (head, rest) = html.split_at(body.unwrap_or(0));
-    format!("{head}<div style=\"{HIDDEN}\">{}</div>{rest}", escaped(preview))
+    format!("{head}<div style=\"{HIDDEN}\">{}</div>{rest}", escape_html(preview))
 }

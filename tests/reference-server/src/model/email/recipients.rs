@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::fields::{Field, Fields, MAX_ENTRIES};
 use crate::wire::json::{has_control, text};
-use crate::wire::paging::quoted;
+use crate::wire::paging::quote;
 use crate::wire::problems::Checked;
 
 /// The maximum number of addresses in `to` (`docs/specification.md`, Limits). The specification sets no limit for `cc`, `bcc` and `reply_to`.
@@ -81,7 +81,7 @@ impl Mailbox {
 
     fn read_with(field: &Field<'_>, parse: impl Fn(&str) -> Result<Self, &'static str>) -> Checked<Self> {
         let text = field.text()?;
-        parse(&text).map_err(|reason| field.reject(format_args!("{reason}: {}", quoted(&text))))
+        parse(&text).map_err(|reason| field.reject(format_args!("{reason}: {}", quote(&text))))
     }
 
     pub fn domain(&self) -> &str {
@@ -140,7 +140,7 @@ fn read_at_most(max: usize, field: &Field<'_>) -> Checked<Vec<Mailbox>> {
     if let Some(one) = text(field.json()) {
         return if one.trim().is_empty() { Ok(Vec::new()) } else { Ok(vec![Mailbox::read(field)?]) };
     }
-    let several = field.items_of("a string or an array of strings")?;
+    let several = field.items_unlimited("a string or an array of strings")?;
     if several.len() > max {
         return Err(field.reject(format_args!("must name at most {max} addresses; found {}", several.len())));
     }

@@ -1,7 +1,7 @@
 //! Tags (`docs/specification.md`, POST /emails, Tag rules).
 
 use crate::wire::fields::{Field, Fields};
-use crate::wire::paging::quoted;
+use crate::wire::paging::quote;
 use crate::wire::problems::Checked;
 use serde::{Deserialize, Serialize};
 
@@ -30,18 +30,18 @@ pub fn read(field: &Field<'_>) -> Checked<Vec<Tag>> {
 
 impl Tag {
     fn read(fields: &mut Fields<'_>) -> Checked<Self> {
-        let (name, value) = (fields.required("name", part), fields.required("value", part));
+        let (name, value) = (fields.required("name", read_part), fields.required("value", read_part));
         Ok(Self { name: name?, value: value? })
     }
 }
 
-fn part(field: &Field<'_>) -> Checked<String> {
+fn read_part(field: &Field<'_>) -> Checked<String> {
     let text = field.text()?;
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     if text.is_empty() || !text.bytes().all(allowed) {
         return Err(field.reject(format_args!(
             "must hold only ASCII letters, digits, underscores and dashes; found {}",
-            quoted(&text)
+            quote(&text)
         )));
     }
     if text.len() > MAX_LENGTH {

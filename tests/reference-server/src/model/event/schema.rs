@@ -45,16 +45,16 @@ impl Schema {
     pub fn check(&self, payload: &Map<String, Value>, report: &Report<'_>) {
         for (key, holds) in &self.0 {
             let Some(value) = payload.get(key).filter(|value| !value.is_null()) else { continue };
-            if !holds.fits(value) {
-                let (found, words) = (value.to_string(), holds.words());
-                report.wrong(format_args!("`payload.{key}` must be {words}; found {}.", kind(&found)));
+            if !holds.matches(value) {
+                let (found, words) = (value.to_string(), holds.describe());
+                report.report(format_args!("`payload.{key}` must be {words}; found {}.", kind(&found)));
             }
         }
     }
 }
 
 impl Type {
-    fn fits(self, value: &Value) -> bool {
+    fn matches(self, value: &Value) -> bool {
         match self {
             Self::String => value.is_string(),
             Self::Number => value.is_number(),
@@ -63,7 +63,7 @@ impl Type {
         }
     }
 
-    fn words(self) -> &'static str {
+    fn describe(self) -> &'static str {
         match self {
             Self::String => "a string",
             Self::Number => "a number",

@@ -12,7 +12,7 @@ use crate::model::email::attachments::Attachment;
 use crate::model::email::recipients::{Mailbox, texts};
 use crate::store::table;
 use crate::wire::problem::Problem;
-use crate::wire::timestamp::iso;
+use crate::wire::timestamp::to_iso;
 use crate::wire::view::view;
 
 /// The maximum length of a snippet, in characters.
@@ -121,7 +121,7 @@ impl InboxDraft {
         Some(words.join(" ").chars().take(MAX_SNIPPET).collect())
     }
 
-    fn sent(&self) -> Option<Uuid> {
+    fn sent_email(&self) -> Option<Uuid> {
         if let Progress::Sent(email) = self.progress { Some(email) } else { None }
     }
 }
@@ -136,7 +136,7 @@ view! {
         subject: draft.subject,
         thread_id: draft.replies_to.map(|(thread, _)| thread),
         reply_to_email_id: draft.replies_to.map(|(_, email)| email),
-        updated_at: iso(draft.updated_at),
+        updated_at: to_iso(draft.updated_at),
         attachments: draft.attachments.iter().map(|(id, file)| AttachmentItem(*id, file)).collect::<Vec<_>>(),
     }
 }
@@ -150,8 +150,8 @@ view! {
     pub Event of draft: InboxDraft {
         object: "inbox_draft",
         ..Summary,
-        email_id: draft.sent(),
-        created_at: iso(draft.created_at),
+        email_id: draft.sent_email(),
+        created_at: to_iso(draft.created_at),
     }
 }
 
@@ -161,8 +161,8 @@ view! {
         ..Item,
         html: draft.html,
         text: draft.text,
-        email_id: draft.sent(),
-        created_at: iso(draft.created_at),
+        email_id: draft.sent_email(),
+        created_at: to_iso(draft.created_at),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::model::email::recipients::Mailbox;
 use crate::model::email::{Email, attachments};
 use crate::model::received::Received;
 use crate::store::table;
-use crate::wire::timestamp::iso;
+use crate::wire::timestamp::to_iso;
 use crate::wire::view::view;
 use crate::wire::words::words;
 
@@ -161,7 +161,7 @@ impl InboxEmail {
     }
 
     /// The headers of a reply to this email (RFC 5322, 3.6.4).
-    pub fn answer_headers(&self) -> Vec<(String, String)> {
+    pub fn reply_headers(&self) -> Vec<(String, String)> {
         let Some(id) = &self.message_id else { return Vec::new() };
         let skipped = (self.references.len() + 1).saturating_sub(MAX_REFERENCES);
         let known = self.references.iter().skip(skipped).chain([id]).map(String::as_str);
@@ -195,7 +195,7 @@ fn message_ids(header: &str) -> Vec<String> {
 }
 
 impl File {
-    pub fn of(id: Uuid, file: &attachments::Attachment) -> Self {
+    pub fn new(id: Uuid, file: &attachments::Attachment) -> Self {
         Self { id, filename: Some(file.filename.clone()), size: file.content.size() }
     }
 }
@@ -213,7 +213,7 @@ view! {
         message_id: email.message_id,
         attachments: email.attachments.iter().map(FileItem).collect::<Vec<_>>(),
         read: email.read,
-        received_at: iso(email.received_at),
+        received_at: to_iso(email.received_at),
     }
 }
 

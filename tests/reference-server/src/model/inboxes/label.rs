@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::store::table;
-use crate::wire::paging::quoted;
+use crate::wire::paging::quote;
 use crate::wire::problem::Problem;
-use crate::wire::timestamp::iso;
+use crate::wire::timestamp::to_iso;
 use crate::wire::view::view;
 
 /// A label.
@@ -48,7 +48,7 @@ impl table::Record for Label {
     }
 
     fn conflict(&self, holder: &Self) -> Problem {
-        let name = quoted(&holder.name);
+        let name = quote(&holder.name);
         Problem::validation(format!("`name` must be unique in the inbox; the label {} is {name}.", holder.id))
     }
 
@@ -66,5 +66,5 @@ view! {
 }
 
 view! {
-    pub Item of label: Label { ..OfThread, created_at: iso(label.created_at), }
+    pub Item of label: Label { ..OfThread, created_at: to_iso(label.created_at), }
 }

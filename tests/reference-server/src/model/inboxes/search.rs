@@ -32,7 +32,7 @@ impl Query {
                 Some(phrase) => phrase.split_once('"').unwrap_or((phrase, "")),
                 None => word.split_at(word.find(char::is_whitespace).unwrap_or(word.len())),
             };
-            let word = folded(word);
+            let word = fold(word);
             if !word.is_empty() {
                 if is_wanted { &mut query.wanted } else { &mut query.unwanted }.push(word);
             }
@@ -41,7 +41,7 @@ impl Query {
         query
     }
 
-    pub fn words(&self) -> usize {
+    pub fn word_count(&self) -> usize {
         self.wanted.len() + self.unwanted.len()
     }
 }
@@ -64,7 +64,7 @@ impl Search {
     /// Whether any email matches.
     pub fn is_empty(&self) -> bool {
         let lists = [&self.from, &self.to, &self.cc, &self.bcc];
-        self.query.words() == 0
+        self.query.word_count() == 0
             && lists.into_iter().all(Vec::is_empty)
             && self.has_attachment.is_none()
             && self.start.is_none()
@@ -87,17 +87,17 @@ impl Search {
     }
 
     fn has_words(&self, email: &InboxEmail) -> bool {
-        if self.query.words() == 0 {
+        if self.query.word_count() == 0 {
             return true;
         }
         let body = email.searched_text();
-        let mut text = folded(&body[..body.floor_char_boundary(MAX_SEARCHED)]);
+        let mut text = fold(&body[..body.floor_char_boundary(MAX_SEARCHED)]);
         let names = email.attachments.iter().filter_map(|file| file.filename.as_ref());
         let parts = [&email.from].into_iter().chain(&email.subject);
         for part in parts.chain(&email.to).chain(&email.cc).chain(&email.bcc).chain(names) {
             // A phrase can't span two parts.
             text.push('\n');
-            text.push_str(&folded(part));
+            text.push_str(&fold(part));
         }
         let Query { wanted, unwanted } = &self.query;
         wanted.iter().all(|word| text.contains(word)) && !unwanted.iter().any(|word| text.contains(word))
@@ -105,7 +105,7 @@ impl Search {
 }
 
 /// In lower case, with single spaces.
-pub fn folded(text: &str) -> String {
+pub fn fold(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 

@@ -12,7 +12,7 @@ use crate::clock::saturating_add;
 use crate::model::inboxes::email::{Direction, InboxEmail};
 use crate::model::inboxes::label::{self, Label};
 use crate::store::table;
-use crate::wire::timestamp::iso;
+use crate::wire::timestamp::to_iso;
 use crate::wire::words::words;
 
 /// The maximum number of emails in a thread; the next one starts another thread. It bounds the cost of every operation on a thread.
@@ -120,7 +120,7 @@ impl Thread {
             },
             received_at: email.received_at,
             trashed_at: None,
-            normalized: normalized(email.subject.as_deref().unwrap_or_default()).1,
+            normalized: normalize_subject(email.subject.as_deref().unwrap_or_default()).1,
             participants: BTreeSet::new(),
         }
     }
@@ -161,7 +161,7 @@ impl Thread {
 }
 
 /// A thread in lists, with its labels, and whether there is a draft of a reply.
-pub fn item(thread: &Thread, labels: &[Arc<Label>], has_draft: bool) -> Value {
+pub fn list_item(thread: &Thread, labels: &[Arc<Label>], has_draft: bool) -> Value {
     json!({
         "id": thread.id,
         "subject": thread.subject,
@@ -174,7 +174,7 @@ pub fn item(thread: &Thread, labels: &[Arc<Label>], has_draft: bool) -> Value {
         "has_attachment": thread.has_attachment,
         "has_draft": has_draft,
         "read": thread.read,
-        "received_at": iso(thread.received_at),
+        "received_at": to_iso(thread.received_at),
         "folder": thread.folder,
     })
 }
@@ -192,7 +192,7 @@ pub fn detail(thread: &Thread, labels: &[Arc<Label>]) -> Value {
 }
 
 /// Whether a subject marks a reply or a forwarded mail, and the subject without those prefixes, for comparison.
-pub fn normalized(subject: &str) -> (bool, String) {
+pub fn normalize_subject(subject: &str) -> (bool, String) {
     const PREFIXES: [&str; 8] = ["re", "aw", "sv", "antw", "fw", "fwd", "wg", "tr"];
     let (mut rest, mut is_answer) = (subject.trim(), false);
     while let Some((prefix, after)) = rest.split_once(':') {
@@ -220,7 +220,7 @@ mod tests {
             ("Re:", (true, "")),
             ("", (false, "")),
         ] {
-            assert_eq!(normalized(subject), (expected.0, expected.1.to_owned()), "{subject}");
+            assert_eq!(normalize_subject(subject), (expected.0, expected.1.to_owned()), "{subject}");
         }
     }
 }

@@ -28,12 +28,12 @@ pub fn render(draft: &Draft, bodies: &MailBodies, email: Uuid, message_id: &str,
         fields.addresses("Reply-To", reply_to);
     }
     fields.text("Subject", &draft.subject);
-    fields.plain("Date", &Date::new(at.as_second()).to_rfc822());
-    fields.plain("Message-ID", message_id);
+    fields.literal("Date", &Date::new(at.as_second()).to_rfc822());
+    fields.literal("Message-ID", message_id);
     for (name, value) in &draft.headers {
         fields.custom(name, value);
     }
-    fields.plain("MIME-Version", "1.0");
+    fields.literal("MIME-Version", "1.0");
     let text = |body: &Option<std::sync::Arc<str>>| body.as_ref().map_or(0, |body| body.len());
     let encoded = attachments::encoded_size(&draft.attachments);
     let mut output = Vec::with_capacity(2_048 + text(&bodies.html) + text(&bodies.text) + encoded);
@@ -111,17 +111,17 @@ impl Part<'_> {
     fn write(self, mut fields: Fields, output: &mut Vec<u8>) {
         match self {
             Part::Text(kind, text) => {
-                output.extend_from_slice(fields.lines().as_bytes());
+                output.extend_from_slice(fields.all_lines().as_bytes());
                 // `MimePart` chooses the encoding and writes its header fields.
                 let _ = MimePart::new(kind, BodyPart::Text(with_line_ends(text).into())).write_part(output);
             }
             Part::File(attachment, disposition) => {
-                fields.plain("Content-Type", attachment.content_type.trim());
+                fields.literal("Content-Type", attachment.content_type.trim());
                 fields.with_parameter("Content-Disposition", disposition, ("filename", &attachment.filename));
                 if let Some(id) = &attachment.content_id {
-                    fields.plain("Content-ID", &format!("<{id}>"));
+                    fields.literal("Content-ID", &format!("<{id}>"));
                 }
-                fields.plain("Content-Transfer-Encoding", "base64");
+                fields.literal("Content-Transfer-Encoding", "base64");
                 output.extend_from_slice(fields.finish().as_bytes());
                 let bytes: &[u8] = match &attachment.content {
                     Content::Bytes(bytes) => bytes,

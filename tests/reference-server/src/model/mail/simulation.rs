@@ -18,23 +18,26 @@ pub struct SimulatedOutcome {
 }
 
 const IMMEDIATELY: SignedDuration = SignedDuration::ZERO;
-const SOON: SignedDuration = SignedDuration::from_secs(1);
-const LATER: SignedDuration = SignedDuration::from_secs(2);
-const LAST: SignedDuration = SignedDuration::from_secs(3);
-const AFTER_DELAY: SignedDuration = SignedDuration::from_secs(60);
+const FIRST_DELAY: SignedDuration = SignedDuration::from_secs(1);
+const SECOND_DELAY: SignedDuration = SignedDuration::from_secs(2);
+const THIRD_DELAY: SignedDuration = SignedDuration::from_secs(3);
+const DELAYED_DELIVERY: SignedDuration = SignedDuration::from_secs(60);
 
 /// The events of one recipient.
 type Steps = &'static [(SignedDuration, Event)];
 
-const DELIVERED: Steps = &[(SOON, Event::Delivered)];
+const DELIVERED: Steps = &[(FIRST_DELAY, Event::Delivered)];
 const NO_TLS: &str = "no-tls";
 /// The simulated outcomes by name. An event at time zero means that nothing is sent to the recipient.
 const OUTCOMES: [(&str, Steps); 8] = [
-    ("opened", &[(SOON, Event::Delivered), (LATER, Event::Opened)]),
-    ("clicked", &[(SOON, Event::Delivered), (LATER, Event::Opened), (LAST, Event::Clicked)]),
-    ("bounced", &[(SOON, Event::Bounced)]),
-    ("complained", &[(SOON, Event::Delivered), (LATER, Event::Complained)]),
-    ("delayed", &[(SOON, Event::DeliveryDelayed), (AFTER_DELAY, Event::Delivered)]),
+    ("opened", &[(FIRST_DELAY, Event::Delivered), (SECOND_DELAY, Event::Opened)]),
+    (
+        "clicked",
+        &[(FIRST_DELAY, Event::Delivered), (SECOND_DELAY, Event::Opened), (THIRD_DELAY, Event::Clicked)],
+    ),
+    ("bounced", &[(FIRST_DELAY, Event::Bounced)]),
+    ("complained", &[(FIRST_DELAY, Event::Delivered), (SECOND_DELAY, Event::Complained)]),
+    ("delayed", &[(FIRST_DELAY, Event::DeliveryDelayed), (DELAYED_DELIVERY, Event::Delivered)]),
     ("suppressed", &[(IMMEDIATELY, Event::Suppressed)]),
     ("failed", &[(IMMEDIATELY, Event::Failed)]),
     (NO_TLS, &[(IMMEDIATELY, Event::Failed)]),
@@ -49,12 +52,12 @@ fn steps(mailbox: &Mailbox, enforced: bool) -> Steps {
     outcome.filter(|(name, _)| enforced || *name != NO_TLS).map_or(DELIVERED, |(_, steps)| *steps)
 }
 
-pub fn is_refused(mailbox: &Mailbox, enforced: bool) -> bool {
+pub fn is_rejected(mailbox: &Mailbox, enforced: bool) -> bool {
     steps(mailbox, enforced).iter().any(|(after, _)| after.is_zero())
 }
 
 /// Whether this event is part of the recipient's simulated outcome.
-pub fn causes(mailbox: &Mailbox, event: Event) -> bool {
+pub fn has_event(mailbox: &Mailbox, event: Event) -> bool {
     steps(mailbox, false).iter().any(|(_, caused)| *caused == event)
 }
 

@@ -24,7 +24,7 @@ pub struct Tracking {
 
 impl Tracking {
     /// `None` if the domain tracks nothing.
-    pub fn of(domain: &Domain, own: String) -> Option<Self> {
+    pub fn for_domain(domain: &Domain, own: String) -> Option<Self> {
         let (opens, clicks) = (domain.setup.open_tracking, domain.setup.click_tracking);
         let host = domain.tracking_host().filter(|_| opens || clicks)?.clone();
         Some(Self { host, opens, clicks, own })

@@ -52,15 +52,15 @@ pub struct ClientSecret {
 
 impl ClientSecret {
     pub(crate) fn new(method: &str, secret: &str) -> Self {
-        Self { method: method.to_owned(), hash: hash(secret) }
+        Self { method: method.to_owned(), hash: hash_secret(secret) }
     }
 
-    pub(crate) fn is(&self, given: &str) -> bool {
-        hash(given).as_bytes().ct_eq(self.hash.as_bytes()).into()
+    pub(crate) fn matches(&self, given: &str) -> bool {
+        hash_secret(given).as_bytes().ct_eq(self.hash.as_bytes()).into()
     }
 }
 
-fn hash(secret: &str) -> String {
+fn hash_secret(secret: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(secret))
 }
 
@@ -86,9 +86,10 @@ impl OAuthClient {
     }
 
     /// The clients of every sandbox: this project's command-line client, and Resend's.
-    pub fn usual() -> Vec<Self> {
+    pub fn defaults() -> Vec<Self> {
         vec![
-            Self::new("idempost-cli", "idempost", "http://127.0.0.1/callback").also("http://[::1]/callback"),
+            Self::new("idempost-cli", "idempost", "http://127.0.0.1/callback")
+                .with_redirect_uri("http://[::1]/callback"),
             Self::new(
                 "7136aa0b-625c-4c9c-8820-e9784c8eb141",
                 "Resend's command-line client",
@@ -97,29 +98,31 @@ impl OAuthClient {
         ]
     }
 
-    fn also(mut self, redirect_uri: &str) -> Self {
+    fn with_redirect_uri(mut self, redirect_uri: &str) -> Self {
         self.redirect_uris.push(redirect_uri.to_owned());
         self
     }
 
     /// Whether the redirect URI is registered, compared exactly; only the port of a loopback address may differ.
-    pub(crate) fn takes(&self, redirect_uri: &str) -> bool {
-        self.redirect_uris.iter().any(|known| known == redirect_uri || same_but_for_port(known, redirect_uri))
+    pub(crate) fn accepts_redirect_uri(&self, redirect_uri: &str) -> bool {
+        self.redirect_uris
+            .iter()
+            .any(|known| known == redirect_uri || differ_only_in_port(known, redirect_uri))
     }
 
-    pub(crate) fn may(&self, grant_type: &str) -> bool {
+    pub(crate) fn allows_grant_type(&self, grant_type: &str) -> bool {
         self.grant_types.iter().any(|known| known == grant_type)
     }
 }
 
 /// Whether two URIs have the same loopback host and differ only in their port. They are compared as text: parsing would normalize them, so
 /// different texts could match.
-fn same_but_for_port(known: &str, given: &str) -> bool {
-    without_port(known).is_some_and(|known| without_port(given) == Some(known))
+fn differ_only_in_port(known: &str, given: &str) -> bool {
+    split_port(known).is_some_and(|known| split_port(given) == Some(known))
 }
 
 /// The scheme, the host and the rest of a loopback URI.
-fn without_port(text: &str) -> Option<(&str, &str, &str)> {
+fn split_port(text: &str) -> Option<(&str, &str, &str)> {
     let (scheme, rest) = text.split_once("://").filter(|(scheme, _)| ["http", "https"].contains(scheme))?;
     let host = LOOPBACK.into_iter().find(|host| rest.starts_with(host))?;
     let rest = &rest[host.len()..];
@@ -177,7 +180,7 @@ mod tests {
     use super::*;
 
     fn takes(known: &str, given: &str) -> bool {
-        OAuthClient::new("c", "C", known).takes(given)
+        OAuthClient::new("c", "C", known).accepts_redirect_uri(given)
     }
 
     #[test]

@@ -7,9 +7,9 @@ use uuid::Uuid;
 use crate::clock::saturating_add;
 use crate::model::oauth::CODE;
 use crate::store::expiring::Expires;
-use crate::store::interned::{Interned, dated};
+use crate::store::interned::{Interned, deserialize_dated};
 use crate::store::table;
-use crate::wire::timestamp::database;
+use crate::wire::timestamp::to_database_format;
 use crate::wire::view::view;
 
 /// A validated authorization request that waits for consent.
@@ -44,7 +44,7 @@ pub struct Grant {
     pub logo_uri: Option<String>,
     pub scopes: Vec<String>,
     pub created_at: Timestamp,
-    #[serde(default, deserialize_with = "dated")]
+    #[serde(default, deserialize_with = "deserialize_dated")]
     pub revoked: Option<(Timestamp, Interned)>,
     /// The current generation of refresh tokens, from 1.
     pub generation: u64,
@@ -60,7 +60,7 @@ impl Expires for Request {
 impl Expires for Code {
     /// A redeemed code is stored for the same duration again, so that a second redemption is detected.
     fn expires_at(&self) -> Timestamp {
-        later(self.until, CODE)
+        add_duration(self.until, CODE)
     }
 }
 
@@ -82,8 +82,8 @@ view! {
         client_id: grant.client_id,
         scopes: grant.scopes,
         resource: None::<&str>,
-        created_at: database(grant.created_at),
-        revoked_at: grant.revoked.map(|(at, _)| database(at)),
+        created_at: to_database_format(grant.created_at),
+        revoked_at: grant.revoked.map(|(at, _)| to_database_format(at)),
         revoked_reason: grant.revoked.map(|(_, reason)| reason),
         client: ClientItem(grant),
     }
@@ -96,6 +96,6 @@ view! {
     }
 }
 
-pub fn later(instant: Timestamp, by: std::time::Duration) -> Timestamp {
+pub fn add_duration(instant: Timestamp, by: std::time::Duration) -> Timestamp {
     saturating_add(instant, SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX))
 }

@@ -47,15 +47,15 @@ impl SigningKey {
     ///
     /// # Panics
     /// If the system provides no random numbers.
-    pub fn make() -> Self {
+    pub fn generate() -> Self {
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
             .expect("random numbers for a key");
         let id = Uuid::new_v4().simple().to_string();
-        Self::of(pkcs8.as_ref().to_vec(), id).expect("a generated key")
+        Self::from_pkcs8(pkcs8.as_ref().to_vec(), id).expect("a generated key")
     }
 
     /// Restores a key from an earlier run; `None` if it is invalid.
-    pub fn of(pkcs8: Vec<u8>, id: String) -> Option<Self> {
+    pub fn from_pkcs8(pkcs8: Vec<u8>, id: String) -> Option<Self> {
         let pair =
             EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &pkcs8, &SystemRandom::new()).ok()?;
         Some(Self { pair, id, pkcs8 })
@@ -114,6 +114,6 @@ impl fmt::Debug for SigningKey {
 }
 
 /// Whether a credential is an access token rather than an API key: three parts, of which the first is a JSON object.
-pub fn looks_like_one(credential: &str) -> bool {
+pub fn looks_like_jwt(credential: &str) -> bool {
     credential.starts_with("eyJ") && credential.matches('.').count() == 2
 }

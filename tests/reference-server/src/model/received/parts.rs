@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use mail_parser::{Message, MessagePart, MimeHeaders as _, PartType};
 
 use crate::content::text::derive;
-use crate::wire::escape::preformatted;
+use crate::wire::escape::to_pre_element;
 
 /// The files in order: attachments, and texts that are marked as files although they are among the bodies.
 pub(super) fn files<'a, 'x>(message: &'a Message<'x>) -> Vec<&'a MessagePart<'x>> {
@@ -45,10 +45,10 @@ pub fn html(message: &Message<'_>) -> Option<String> {
     let parts = html_parts(message);
     let html = parts.iter().filter_map(|part| match &part.body {
         PartType::Html(html) => Some(html.to_string()),
-        PartType::Text(text) => Some(preformatted(text)),
+        PartType::Text(text) => Some(to_pre_element(text)),
         _ => None,
     });
-    html.reduce(|all, next| joined(all, &next))
+    html.reduce(|all, next| join_parts(all, &next))
 }
 
 /// The text body: its parts in order.
@@ -59,11 +59,11 @@ pub fn text(message: &Message<'_>) -> Option<String> {
         PartType::Html(html) => Some(derive(html)),
         _ => None,
     });
-    texts.reduce(|all, next| joined(all, &next))
+    texts.reduce(|all, next| join_parts(all, &next))
 }
 
 /// Starts the second part on its own line.
-fn joined(mut all: String, next: &str) -> String {
+fn join_parts(mut all: String, next: &str) -> String {
     if !all.ends_with('\n') {
         all.push('\n');
     }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::content::placeholders::{MAX_TEXT_BYTES, Placeholder, fill_within, line, placeholders};
+use crate::content::placeholders::{
+    MAX_TEXT_BYTES, Placeholder, fill_within, find_placeholders, to_header_line,
+};
 use crate::model::email::bodies::Bodies;
 use crate::model::email::personalized::{RecipientValues, is_unsubscribe};
 use crate::model::email::recipients::Mailbox;
@@ -48,9 +50,9 @@ const RECIPIENT_PLACEHOLDERS: [&str; 3] = ["FIRST_NAME", "LAST_NAME", "EMAIL"];
 
 impl Version {
     /// The keys of missing values: used or defined variables without a fallback.
-    pub fn missing(&self, given: &BTreeMap<String, PropertyValue>) -> Vec<String> {
+    pub fn missing_values(&self, given: &BTreeMap<String, PropertyValue>) -> Vec<String> {
         let texts = [Some(self.html.as_str()), self.text.as_deref(), self.subject.as_deref()];
-        let used = texts.into_iter().flatten().flat_map(placeholders);
+        let used = texts.into_iter().flatten().flat_map(find_placeholders);
         let used =
             used.filter(|used| used.fallback.is_none() && is_variable(used.name)).map(|used| used.name);
         let defined = self.variables.iter().map(|variable| variable.key.as_str());
@@ -83,19 +85,19 @@ impl Version {
             }
             let recipient = recipient?;
             if recipient.link.is_none() {
-                return recipient.of(placeholder);
+                return recipient.value(placeholder);
             }
-            recipient.of(placeholder).or_else(written).or(Some(Cow::Borrowed("")))
+            recipient.value(placeholder).or_else(written).or(Some(Cow::Borrowed("")))
         };
         let html = Arc::from(fill_within(&self.html, MAX_TEXT_BYTES, value)?);
         let bodies = match self.text.as_deref() {
-            None => Bodies::of_html(html),
-            Some("") => Bodies::given(Some(html), None),
-            Some(text) => Bodies::given(Some(html), Some(fill_within(text, MAX_TEXT_BYTES, value)?.into())),
+            None => Bodies::from_html(html),
+            Some("") => Bodies::new(Some(html), None),
+            Some(text) => Bodies::new(Some(html), Some(fill_within(text, MAX_TEXT_BYTES, value)?.into())),
         };
         let subject = match self.subject.as_deref() {
             None => None,
-            Some(subject) => Some(line(&fill_within(subject, MAX_TEXT_BYTES, value)?)),
+            Some(subject) => Some(to_header_line(&fill_within(subject, MAX_TEXT_BYTES, value)?)),
         };
         Some(Rendered { subject, bodies })
     }

@@ -6,7 +6,7 @@ use url::Url;
 
 use crate::model::oauth::clients::{OAuthClient, is_loopback};
 use crate::model::oauth::grant::Request;
-use crate::wire::escape::escaped;
+use crate::wire::escape::escape_html;
 
 const STYLE: &str = include_str!("page.css");
 /// An envelope icon; inline, since the page loads nothing.
@@ -28,13 +28,13 @@ pub(super) struct ConsentPage<'a> {
 impl ConsentPage<'_> {
     /// Renders the page with its form.
     pub(super) fn page(&self) -> Response<Bytes> {
-        let who = escaped(&self.client.name);
+        let who = escape_html(&self.client.name);
         let status = if self.wrong.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
         let (invalid, wrong) = match self.wrong {
             None => ("", String::new()),
             Some(text) => (
                 " aria-invalid=true aria-describedby=wrong",
-                format!("<p id=wrong class=wrong role=alert>{}</p>", escaped(text)),
+                format!("<p id=wrong class=wrong role=alert>{}</p>", escape_html(text)),
             ),
         };
         let initial = self.client.name.trim().chars().next().map(|first| first.to_uppercase().to_string());
@@ -52,13 +52,13 @@ impl ConsentPage<'_> {
              <button name=decision value=deny formnovalidate>Deny</button></div></form>\
              <p class=note>Either way you go back to <b>{back}</b>. Access lasts until you revoke it, or until it isn\u{2019}t used for \
              60\u{a0}days.</p>",
-            initial = escaped(initial.as_deref().unwrap_or_default()),
+            initial = escape_html(initial.as_deref().unwrap_or_default()),
             home_page = home_page(self.client),
-            here = escaped(self.address.split_once("://").map_or(self.address, |(_, host)| host)),
-            scopes = describe(&self.waiting.scopes),
+            here = escape_html(self.address.split_once("://").map_or(self.address, |(_, host)| host)),
+            scopes = describe_scopes(&self.waiting.scopes),
             token = self.waiting.token,
-            key = escaped(self.key),
-            back = escaped(&destination(&self.waiting.redirect_uri)),
+            key = escape_html(self.key),
+            back = escape_html(&describe_destination(&self.waiting.redirect_uri)),
         );
         page(status, "Allow access?", &body, Some(&self.waiting.redirect_uri))
     }
@@ -68,12 +68,12 @@ impl ConsentPage<'_> {
 fn home_page(client: &OAuthClient) -> String {
     let home = client.client_uri.as_deref().and_then(|address| Url::parse(address).ok());
     let host = home.as_ref().and_then(Url::host_str);
-    host.map(|host| format!("<p class=note>It declares its home page as {}.</p>", escaped(host)))
+    host.map(|host| format!("<p class=note>It declares its home page as {}.</p>", escape_html(host)))
         .unwrap_or_default()
 }
 
 /// Describes the scopes. Full access includes sending.
-fn describe(scopes: &[String]) -> &'static str {
+fn describe_scopes(scopes: &[String]) -> &'static str {
     if scopes.iter().any(|scope| scope == "full_access") {
         return "<ul class=all><li><b>do everything</b> that the account can: send and read emails, and change contacts, domains, templates, \
                 webhooks and API keys</ul>";
@@ -82,7 +82,7 @@ fn describe(scopes: &[String]) -> &'static str {
 }
 
 /// Describes the destination of the redirect.
-fn destination(redirect: &str) -> String {
+fn describe_destination(redirect: &str) -> String {
     match Url::parse(redirect) {
         Ok(url) if is_loopback(&url) => "a program on this computer".to_owned(),
         Ok(url) => {
@@ -93,14 +93,14 @@ fn destination(redirect: &str) -> String {
 }
 
 /// Responds when the request is no longer pending.
-pub(super) fn gone() -> Response<Bytes> {
+pub(super) fn expired_response() -> Response<Bytes> {
     let body = "<h1><b>This request is over</b></h1><p>It was decided already, it is older than ten minutes, or there never was one.</p>\
                 <p>Go back to the program and begin again.</p>";
     page(StatusCode::NOT_FOUND, "Request is over", body, None)
 }
 
 /// Responds when the form's token or cookie is invalid.
-pub(super) fn forged() -> Response<Bytes> {
+pub(super) fn invalid_form_response() -> Response<Bytes> {
     let body = "<h1><b>Nothing was decided</b></h1><p>This form was not filled in on the page that it belongs to, or the browser keeps no \
                 cookies.</p><p>Go back and try again.</p>";
     page(StatusCode::FORBIDDEN, "The request wasn't decided", body, None)

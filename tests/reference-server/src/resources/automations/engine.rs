@@ -13,10 +13,10 @@ use crate::delivery::contacts::ContactService;
 use crate::model::automation::Group;
 use crate::model::automation::definition::{Action, BranchKind, EventName};
 use crate::model::automation::rule::Facts;
-use crate::model::automation::run::{Move, Outcome, Run};
+use crate::model::automation::run::{Outcome, Run, Transition};
 use crate::model::email::Email;
 use crate::model::email::recipients::Mailbox;
-use crate::model::usage::Counted;
+use crate::model::usage::UsageKind;
 use crate::resources::automations::{run, step};
 use crate::state::State;
 use crate::state::job::Job;
@@ -46,9 +46,11 @@ pub fn handle_event(
         |name: Cow<'_, str>| tenant.runs.members(&run::Group::WaitsFor(event.contact, name.into_owned()));
     for run in event.name.names().flat_map(waits) {
         let fits = |run: &Run, action: &Action| match action {
-            Action::WaitForEvent { filter: Some(rule), .. } => {
-                rule.holds(&Facts { event: &event.payload, contact: &contact, awaited: run.awaited() })
-            }
+            Action::WaitForEvent { filter: Some(rule), .. } => rule.matches(&Facts {
+                event: &event.payload,
+                contact: &contact,
+                awaited: run.awaited_events(),
+            }),
             _ => true,
         };
         let woken = tenant.runs.change(run.id, |run| run.woken_by_event(event.name, fits)).flatten();
@@ -77,7 +79,7 @@ pub fn handle_event(
         let mut run = Run::new(id, automation, event.contact, Arc::clone(&event.payload), now);
         run.begin(trigger, now);
         add(tenant, id, run)?;
-        quota::count(tenant, Counted::AutomationRun, now);
+        quota::count(tenant, UsageKind::AutomationRun, now);
         let output = json!({ "event": event.name.as_str() });
         advance(state, tenant, id, trigger, Outcome::Done(BranchKind::Default, Some(output)), now);
     }
@@ -95,7 +97,7 @@ pub fn email_event(
     at: Timestamp,
 ) {
     for address in &email.to {
-        let contact = Mailbox::parse(address).ok().and_then(|one| tenant.contacts.by_key(&one.address));
+        let contact = Mailbox::parse(address).ok().and_then(|one| tenant.contacts.find_by_key(&one.address));
         let Some(contact) = contact else { continue };
         let event = Occurrence {
             name: EventName::Service(kind),
@@ -140,16 +142,16 @@ fn advance(
     at: Timestamp,
 ) {
     loop {
-        let moved = tenant.runs.change(id, |run| match run.settle(index, outcome, at) {
-            Move::To(next) if run.begin(next, at) => (Move::To(next), Some(run.clone())),
+        let moved = tenant.runs.change(id, |run| match run.record_outcome(index, outcome, at) {
+            Transition::To(next) if run.begin(next, at) => (Transition::To(next), Some(run.clone())),
             moved => (moved, None),
         });
         match moved {
-            Some((Move::To(next), Some(run))) => {
+            Some((Transition::To(next), Some(run))) => {
                 index = next;
                 outcome = execute(state, tenant, &run, next, at);
             }
-            Some((Move::Pause { until: Some(until), number }, _)) => {
+            Some((Transition::Pause { until: Some(until), number }, _)) => {
                 let job = Job::ResumeRun { tenant: Arc::downgrade(tenant), run: id, number };
                 return state.scheduler.schedule(until, job);
             }
@@ -164,7 +166,7 @@ fn execute(state: &State, tenant: &Arc<Tenant>, run: &Run, index: usize, at: Tim
         return Outcome::Failed("The step does not exist.".into());
     };
     let contact = step::contact_facts(tenant, run.contact);
-    let facts = Facts { event: &run.event, contact: &contact, awaited: run.awaited() };
+    let facts = Facts { event: &run.event, contact: &contact, awaited: run.awaited_events() };
     let contacts = ContactService { state, tenant, at };
     let done = match &step.action {
         // No connection leads to a trigger.
@@ -174,7 +176,7 @@ fn execute(state: &State, tenant: &Arc<Tenant>, run: &Run, index: usize, at: Tim
             return Outcome::Waits(timeout.map(|timeout| saturating_add(at, timeout)));
         }
         Action::Condition(rule) => {
-            let met = rule.holds(&facts);
+            let met = rule.matches(&facts);
             let branch = if met { BranchKind::ConditionMet } else { BranchKind::ConditionNotMet };
             return Outcome::Done(branch, Some(json!({ "condition_met": met })));
         }

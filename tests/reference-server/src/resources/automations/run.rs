@@ -10,17 +10,17 @@ use serde_json::Value;
 use crate::context::Context;
 use crate::model::automation::run;
 use crate::store::table::Record as _;
-use crate::wire::answers::Answer;
+use crate::wire::answers::HandlerResult;
 use crate::wire::paging::{Mode, list};
 use crate::wire::problem;
-use crate::wire::timestamp::database;
+use crate::wire::timestamp::to_database_format;
 
 pub use crate::model::automation::run::{Group, Status};
 
 /// `GET /automations/{id}/runs`, mode B.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     let window = context.window(Mode::B)?;
-    let wanted = context.parameters().words("status", Status::WORDS)?;
+    let wanted = context.parameters().word_list("status", Status::WORDS)?;
     let automation = context.find(&context.tenant.automations)?.id;
     let with_status = |status| Group::WithStatus(automation, status);
     let groups = wanted
@@ -30,20 +30,20 @@ pub fn index(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /automations/{id}/runs/{run_id}`.
-pub fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> HandlerResult {
     let automation = context.find(&context.tenant.automations)?.id;
     let run = context.tenant.runs.get(context.id_at(1, "a run")?);
     let run = run.filter(|run| run.automation == automation);
     let run = run.ok_or_else(run::Run::not_found)?;
-    let steps = run.definition.steps.iter().zip(&run.steps).map(|(step, progress)| StepShown {
+    let steps = run.definition.steps.iter().zip(&run.steps).map(|(step, progress)| StepView {
         key: &step.key,
         kind: step.kind,
         status: progress.status,
-        started_at: progress.started_at.map(database),
-        completed_at: progress.completed_at.map(database),
+        started_at: progress.started_at.map(to_database_format),
+        completed_at: progress.completed_at.map(to_database_format),
         output: progress.output.as_ref(),
         error: progress.error.as_ref(),
-        created_at: database(run.created_at),
+        created_at: to_database_format(run.created_at),
     });
     let detail = Detail { object: "automation_run", item: run::Item(&run), steps: steps.collect() };
     Ok(problem::json(StatusCode::OK, &detail))
@@ -54,11 +54,11 @@ struct Detail<'a> {
     object: &'static str,
     #[serde(flatten)]
     item: run::Item<'a>,
-    steps: Vec<StepShown<'a>>,
+    steps: Vec<StepView<'a>>,
 }
 
 #[derive(Serialize)]
-struct StepShown<'a> {
+struct StepView<'a> {
     key: &'a str,
     #[serde(rename = "type")]
     kind: &'a str,

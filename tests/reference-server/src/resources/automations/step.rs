@@ -16,7 +16,7 @@ use crate::resources::contacts::ContactInput;
 use crate::state::State;
 use crate::state::quota;
 use crate::state::tenant::Tenant;
-use crate::wire::timestamp::database;
+use crate::wire::timestamp::to_database_format;
 
 type Done = Result<Option<Value>, String>;
 
@@ -29,21 +29,21 @@ pub(super) fn contact_facts(tenant: &Tenant, id: Uuid) -> Value {
         "first_name": contact.first_name,
         "last_name": contact.last_name,
         "unsubscribed": contact.unsubscribed,
-        "created_at": database(contact.created_at),
+        "created_at": to_database_format(contact.created_at),
         "properties": contact.properties,
     })
 }
 
 fn contact(tenant: &Tenant, id: Uuid) -> Result<Arc<Contact>, String> {
-    tenant.contacts.get(id).ok_or_else(deleted)
+    tenant.contacts.get(id).ok_or_else(contact_deleted)
 }
 
-fn deleted() -> String {
+fn contact_deleted() -> String {
     "The contact does not exist any more.".into()
 }
 
 /// The value, or the variable's; `None` if the run lacks it.
-fn known(given: &ValueSource, facts: &Facts<'_>) -> Option<Value> {
+fn resolve_value(given: &ValueSource, facts: &Facts<'_>) -> Option<Value> {
     match given {
         ValueSource::Fixed(value) => Some(value.clone()),
         ValueSource::Var(name) => facts.find(name).filter(|value| !value.is_null()).cloned(),
@@ -62,7 +62,7 @@ pub(super) fn send_email(
 ) -> Done {
     let contact = contact(tenant, id)?;
     let variables = action.variables.iter().filter_map(|(key, given)| {
-        let value = match known(given, facts)? {
+        let value = match resolve_value(given, facts)? {
             // Template variables are strings or numbers; other values are rendered as JSON.
             value @ (Value::Bool(_) | Value::Array(_) | Value::Object(_)) => Value::String(value.to_string()),
             value => value,
@@ -102,7 +102,7 @@ pub(super) fn update_contact(
 ) -> Done {
     let mut patch = json!({ "properties": {} });
     for (part, given) in parts {
-        let Some(value) = known(given, facts) else { continue };
+        let Some(value) = resolve_value(given, facts) else { continue };
         match part {
             Part::FirstName => patch["first_name"] = value,
             Part::LastName => patch["last_name"] = value,
@@ -118,7 +118,7 @@ pub(super) fn update_contact(
 
 /// Deletes the contact.
 pub(super) fn delete_contact(contacts: ContactService<'_>, id: Uuid) -> Done {
-    contacts.remove(id).ok_or_else(deleted)?;
+    contacts.remove(id).ok_or_else(contact_deleted)?;
     Ok(None)
 }
 

@@ -16,18 +16,18 @@ use crate::context::Context;
 use crate::model::email::Email;
 use crate::model::metric::Metric;
 use crate::store::ledger::Ordered;
-use crate::wire::answers::Answer;
-use crate::wire::paging::{Mode, list, opaque};
+use crate::wire::answers::HandlerResult;
+use crate::wire::paging::{Mode, list, opaque_cursor};
 
 /// `GET /broadcasts/{id}/clicked-links`, mode A.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     let broadcast = context.find(&context.tenant.broadcasts)?.id;
     let window = context.opaque_window(Mode::A)?;
     let clicked = context.tenant.emails_of_broadcast(broadcast, Metric::Clicked);
-    let links = Links::of(&clicked);
-    window.within(|id| links.position(id).is_some()).map_err(|_| unknown_cursor())?;
+    let links = Links::from_emails(&clicked);
+    window.check_cursor(|id| links.position(id).is_some()).map_err(|_| unknown_cursor())?;
     Ok(list(&window.show(&links)?.map(|link| Item {
-        id: opaque(link.id),
+        id: opaque_cursor(link.id),
         url: link.url,
         clicks: link.clicks,
         unique_clicks: link.unique_clicks,
@@ -47,7 +47,7 @@ struct Link {
 struct Links(Vec<Link>);
 
 impl Links {
-    fn of(emails: &[Arc<Email>]) -> Self {
+    fn from_emails(emails: &[Arc<Email>]) -> Self {
         let mut counts = HashMap::<_, (u64, u64)>::new();
         for (url, clicks) in emails.iter().flat_map(|email| email.engagement().clicks) {
             let (all, unique) = counts.entry(url).or_default();

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::model::broadcast::Message;
-use crate::model::email::bodies::REACT;
+use crate::model::email::bodies::REACT_RULE;
 use crate::model::email::recipients::{self, Mailbox};
 use crate::state::tenant::Tenant;
 use crate::wire::change::{Change, replace};
@@ -18,7 +18,7 @@ use crate::wire::schedule;
 
 /// Reads a new message.
 pub(super) fn read(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Message> {
-    fields.refuse("react", REACT);
+    fields.forbid("react", REACT_RULE);
     let segment = read_segment(fields, tenant, true);
     let from = fields.required("from", Mailbox::read_sender);
     let subject = fields.required("subject", line);
@@ -29,7 +29,7 @@ pub(super) fn read(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Message>
     let name = fields.optional("name", string);
     let topic = fields.optional("topic_id", |field| tenant.topics.read_id(field));
     Ok(Message {
-        segment: segment?.ok_or_else(|| fields.report().missing("segment_id"))?,
+        segment: segment?.ok_or_else(|| fields.report().report_missing("segment_id"))?,
         from: from?,
         subject: subject?,
         reply_to: reply_to?,
@@ -58,7 +58,7 @@ input! {
 
 /// Reads the changes of an update.
 pub(super) fn read_patch(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<MessagePatch> {
-    fields.refuse("react", REACT);
+    fields.forbid("react", REACT_RULE);
     for field in ["segment_id", "from", "subject"] {
         if fields.has_null(field) {
             fields.reject(field, "can't be taken away; found null");
@@ -88,14 +88,16 @@ impl MessagePatch {
 
 /// Reads when a broadcast is to be sent.
 pub(super) fn read_schedule(fields: &mut Fields<'_>, now: Timestamp) -> Checked<Option<Timestamp>> {
-    fields.optional("scheduled_at", |field| field.parsed(|text| schedule::read(text, now)))
+    fields.optional("scheduled_at", |field| field.parse_with(|text| schedule::read(text, now)))
 }
 
 /// Reads `segment_id`, or `audience_id`, its deprecated name.
 fn read_segment(fields: &mut Fields<'_>, tenant: &Tenant, needed: bool) -> Checked<Option<Uuid>> {
     let name = match (fields.has("segment_id"), fields.has("audience_id")) {
         (true, true) => {
-            fields.report().wrong("`audience_id` is the former name of `segment_id`; send only one of them.");
+            fields
+                .report()
+                .report("`audience_id` is the former name of `segment_id`; send only one of them.");
             fields.skip("audience_id");
             "segment_id"
         }

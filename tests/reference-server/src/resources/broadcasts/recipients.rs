@@ -19,8 +19,8 @@ use crate::model::email::{Email, Event};
 use crate::model::metric::Metric;
 use crate::state::tenant::Tenant;
 use crate::store::ledger::{Ledger, Ordered};
-use crate::wire::answers::Answer;
-use crate::wire::paging::{Mode, list, opaque};
+use crate::wire::answers::HandlerResult;
+use crate::wire::paging::{Mode, list, opaque_cursor};
 use crate::wire::problem::Problem;
 use crate::wire::query;
 
@@ -37,7 +37,7 @@ const TYPES: [Metric; 8] = [
 ];
 
 /// `GET /broadcasts/{id}/recipients`, mode A.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     let broadcast = context.find(&context.tenant.broadcasts)?.id;
     let filter = Filter::read(context)?;
     let window = context.opaque_window(Mode::A)?;
@@ -45,11 +45,11 @@ pub fn index(context: &Context<'_>) -> Answer {
     let page = {
         let (emails, index) = (lock(&tenant.emails), lock(&tenant.email_index));
         let recipients = Recipients { emails: &emails, index: &index, broadcast, happened: filter.happened };
-        window.within(|id| recipients.has(id)).map_err(|_| unknown_cursor())?;
+        window.check_cursor(|id| recipients.contains(id)).map_err(|_| unknown_cursor())?;
         if filter.is_plain() { Ok(window.show(&recipients)?) } else { Err(window.walk(&recipients)?) }
     };
     // A search runs without the locks.
-    let page = page.unwrap_or_else(|walk| walk.page_where(|email| filter.fits(email)));
+    let page = page.unwrap_or_else(|walk| walk.page_where(|email| filter.matches(email)));
     Ok(list(&page.map(|email| filter.item(tenant, &email))))
 }
 
@@ -72,7 +72,7 @@ impl Filter {
             let status = StatusCode::UNPROCESSABLE_ENTITY;
             return Err(Problem::new(status, "missing_required_parameter", "`type` is required."));
         };
-        let happened = query::word("type", &word, &TYPES.map(|metric| (metric.as_str(), metric)))?;
+        let happened = query::parse_word("type", &word, &TYPES.map(|metric| (metric.as_str(), metric)))?;
         if context.query("bounce_type").is_some() && happened != Metric::Bounced {
             let found = happened.as_str();
             return Err(Problem::validation(format!(
@@ -87,7 +87,7 @@ impl Filter {
         self.address.is_none() && self.bounce.is_none()
     }
 
-    fn fits(&self, email: &Email) -> bool {
+    fn matches(&self, email: &Email) -> bool {
         self.address.as_ref().is_none_or(|part| address(email).to_lowercase().contains(part))
             && self.bounce.is_none_or(|wanted| email.bounce() == Some(wanted))
     }
@@ -105,10 +105,10 @@ impl Filter {
             links.into_iter().map(|(url, clicks)| ClickedLink { url, clicks }).collect()
         });
         Recipient {
-            id: opaque(email.id),
-            contact_id: tenant.contacts.by_key(address).map(|contact| contact.id),
+            id: opaque_cursor(email.id),
+            contact_id: tenant.contacts.find_by_key(address).map(|contact| contact.id),
             email: address.to_owned(),
-            count: event.map(|event| email.count(event)),
+            count: event.map(|event| email.event_count(event)),
             bounce_type: (self.happened == Metric::Bounced)
                 .then(|| email.bounce().map(BounceType::as_str).into()),
             clicked_links: clicks,
@@ -131,7 +131,7 @@ struct Recipients<'a> {
 
 impl Recipients<'_> {
     /// Whether an email belongs to the broadcast, for cursors.
-    fn has(&self, id: Uuid) -> bool {
+    fn contains(&self, id: Uuid) -> bool {
         self.emails.get(id).is_some_and(|email| email.origin.broadcast == Some(self.broadcast))
     }
 }
@@ -144,11 +144,11 @@ impl Ordered for Recipients<'_> {
     }
 
     fn newest_first_of(&self, range: std::ops::Range<u64>) -> impl Iterator<Item = &Arc<Email>> {
-        self.emails.at_all(self.index.recipients(self.broadcast, self.happened, range).rev())
+        self.emails.get_many(self.index.recipients(self.broadcast, self.happened, range).rev())
     }
 
     fn oldest_first_of(&self, range: std::ops::Range<u64>) -> impl Iterator<Item = &Arc<Email>> {
-        self.emails.at_all(self.index.recipients(self.broadcast, self.happened, range))
+        self.emails.get_many(self.index.recipients(self.broadcast, self.happened, range))
     }
 }
 

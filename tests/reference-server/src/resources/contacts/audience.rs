@@ -7,34 +7,34 @@ use http::StatusCode;
 
 use crate::context::Context;
 use crate::model::contact::Detail;
-use crate::resources::contacts::{Contact, ContactInput, Deletion, change, named};
+use crate::resources::contacts::{Contact, ContactInput, Deletion, apply_update, find};
 use crate::store::table::Record as _;
-use crate::wire::answers::{self, Answer};
+use crate::wire::answers::{self, HandlerResult};
 use crate::wire::problem::{Problem, json};
 
 /// `POST /audiences/{audience_id}/contacts`: `POST /contacts` that also adds the contact to the audience.
-pub fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> HandlerResult {
     let audience = context.find(&context.tenant.segments)?.id;
-    let mut input = ContactInput::of(context, true)?;
+    let mut input = ContactInput::from_request(context, true)?;
     input.segments.push(audience);
     let email = input.email.clone().unwrap_or_default();
     let id = context.contacts().upsert(&email, |contact| input.apply(contact))?;
-    Ok(answers::created("contact", id))
+    Ok(answers::created_response("contact", id))
 }
 
 /// `GET /audiences/{audience_id}/contacts/{id_or_email}`.
-pub fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> HandlerResult {
     Ok(json(StatusCode::OK, &Detail(&*member(context)?)))
 }
 
 /// `PATCH /audiences/{audience_id}/contacts/{id_or_email}`.
-pub fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> HandlerResult {
     let member = member(context)?;
-    change(context, &member)
+    apply_update(context, &member)
 }
 
 /// `DELETE /audiences/{audience_id}/contacts/{id_or_email}` deletes the contact. The response for an unknown contact is the same.
-pub fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> HandlerResult {
     context.find(&context.tenant.segments)?;
     if let Ok(contact) = member(context) {
         context.contacts().remove(contact.id);
@@ -46,7 +46,7 @@ pub fn delete(context: &Context<'_>) -> Answer {
 /// Finds the contact of the path, if it is in the audience.
 fn member(context: &Context<'_>) -> Result<Arc<Contact>, Problem> {
     let audience = context.find(&context.tenant.segments)?.id;
-    let contact = named(context, 1)?;
+    let contact = find(context, 1)?;
     if !contact.segments.contains(&audience) {
         return Err(Contact::not_found());
     }

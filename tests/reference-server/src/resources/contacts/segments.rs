@@ -5,10 +5,10 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::context::Context;
-use crate::resources::contacts::named;
+use crate::resources::contacts::find;
 use crate::resources::segments;
 use crate::state::tenant::Tenant;
-use crate::wire::answers::Answer;
+use crate::wire::answers::HandlerResult;
 use crate::wire::fields::{Field, Fields};
 use crate::wire::paging::Mode;
 use crate::wire::problem::{Problem, json};
@@ -23,32 +23,32 @@ pub fn read(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Vec<Uuid>> {
 }
 
 /// `GET /contacts/{id_or_email}/segments`, mode B: the segments, newest first, with their creation times.
-pub fn index(context: &Context<'_>) -> Answer {
-    let contact = named(context, 0)?;
+pub fn index(context: &Context<'_>) -> HandlerResult {
+    let contact = find(context, 0)?;
     let window = context.window(Mode::B)?;
-    window.within(|id| contact.has_joined(id))?;
+    window.check_cursor(|id| contact.has_joined(id))?;
     let page = context.tenant.segments.page_with(&window, contact.segments.iter().copied())?;
     Ok(segments::items(&page))
 }
 
 /// `POST /contacts/{id_or_email}/segments/{segment_id}`. Adding a member again has no effect.
-pub fn add(context: &Context<'_>) -> Answer {
-    let (contact, segment) = both(context)?;
+pub fn add(context: &Context<'_>) -> HandlerResult {
+    let (contact, segment) = contact_and_segment(context)?;
     context.contacts().change(contact, |contact| contact.join(segment))?;
-    Ok(json(StatusCode::OK, &Membership::of(contact, segment, None)))
+    Ok(json(StatusCode::OK, &Membership::new(contact, segment, None)))
 }
 
 /// `DELETE /contacts/{id_or_email}/segments/{segment_id}`. Responds with 404 if the contact isn't a member.
-pub fn remove(context: &Context<'_>) -> Answer {
-    let (contact, segment) = both(context)?;
-    if !context.contacts().change(contact, |contact| contact.leave(segment))? {
+pub fn remove(context: &Context<'_>) -> HandlerResult {
+    let (contact, segment) = contact_and_segment(context)?;
+    if !context.contacts().change(contact, |contact| contact.leave_segment(segment))? {
         return Err(Problem::not_found("The contact is not in the segment."));
     }
-    Ok(json(StatusCode::OK, &Membership::of(contact, segment, Some(true))))
+    Ok(json(StatusCode::OK, &Membership::new(contact, segment, Some(true))))
 }
 
-fn both(context: &Context<'_>) -> Result<(Uuid, Uuid), Problem> {
-    let contact = named(context, 0)?;
+fn contact_and_segment(context: &Context<'_>) -> Result<(Uuid, Uuid), Problem> {
+    let contact = find(context, 0)?;
     let segment = context.find_at(1, &context.tenant.segments)?;
     Ok((contact.id, segment.id))
 }
@@ -65,7 +65,7 @@ struct Membership {
 }
 
 impl Membership {
-    fn of(contact: Uuid, segment: Uuid, deleted: Option<bool>) -> Self {
+    fn new(contact: Uuid, segment: Uuid, deleted: Option<bool>) -> Self {
         let segment = segment.to_string();
         Self {
             object: "contact_segment",

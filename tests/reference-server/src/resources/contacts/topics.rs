@@ -7,14 +7,14 @@ use uuid::Uuid;
 
 use crate::context::Context;
 use crate::model::contact::Subscription;
-use crate::resources::contacts::named;
+use crate::resources::contacts::find;
 use crate::state::tenant::Tenant;
-use crate::wire::answers::{self, Answer};
+use crate::wire::answers::{self, HandlerResult};
 use crate::wire::fields::{self, Field};
 use crate::wire::json::{Body, well_formed};
 use crate::wire::paging::{Mode, list};
 use crate::wire::problems::Checked;
-use crate::wire::timestamp::database;
+use crate::wire::timestamp::to_database_format;
 
 /// Reads `[{id, subscription}]`.
 pub fn read(field: &Field<'_>, tenant: &Tenant) -> Checked<BTreeMap<Uuid, Subscription>> {
@@ -27,8 +27,8 @@ pub fn read(field: &Field<'_>, tenant: &Tenant) -> Checked<BTreeMap<Uuid, Subscr
 }
 
 /// `GET /contacts/{id_or_email}/topics`, mode B: every topic, with the contact's choice, or else the topic's default.
-pub fn index(context: &Context<'_>) -> Answer {
-    let contact = named(context, 0)?;
+pub fn index(context: &Context<'_>) -> HandlerResult {
+    let contact = find(context, 0)?;
     let window = context.window(Mode::B)?;
     let page = context.tenant.topics.page(&window)?;
     Ok(list(&page.map(|topic| Item {
@@ -36,13 +36,13 @@ pub fn index(context: &Context<'_>) -> Answer {
         name: topic.name.clone(),
         description: topic.description.clone(),
         subscription: contact.topics.get(&topic.id).copied().unwrap_or(topic.default_subscription),
-        created_at: database(topic.created_at),
+        created_at: to_database_format(topic.created_at),
     })))
 }
 
 /// `PATCH /contacts/{id_or_email}/topics`. Clients send `{topics: […]}` or the bare array; both are accepted.
-pub fn update(context: &Context<'_>) -> Answer {
-    let contact = named(context, 0)?;
+pub fn update(context: &Context<'_>) -> HandlerResult {
+    let contact = find(context, 0)?;
     let body = well_formed(context.request.body())?;
     let wrapped = format!(r#"{{"topics":{}}}"#, body.get());
     let text = if body.get().trim_start().starts_with('[') { &wrapped } else { body.get() };

@@ -18,24 +18,24 @@ use uuid::Uuid;
 use crate::clock::saturating_add;
 use crate::context::Context;
 use crate::model::domain::Domain;
-use crate::model::domain::verification::duration;
+use crate::model::domain::verification::check_duration;
 use crate::model::domain_claim::{Detail, DomainClaim, Status};
 use crate::resources::domains::{notify_webhooks, read_claim};
 use crate::state::State;
 use crate::state::job::{ClaimStep, Job};
 use crate::state::tenant::Tenant;
 use crate::store::table::Record as _;
-use crate::wire::answers::Answer;
+use crate::wire::answers::HandlerResult;
 use crate::wire::problem::{Problem, json};
 
 /// The time between the proof and the end of the transfer.
 const TRANSFER: SignedDuration = SignedDuration::from_secs(2);
 
 /// `POST /domains/claim`: 201 for a new claim, 200 for one that is pending with the same settings. Otherwise a new claim replaces an earlier one.
-pub fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> HandlerResult {
     let setup = context.body(read_claim)?;
     let (state, tenant, now) = (context.state, &context.tenant, context.now());
-    let known = tenant.domain_claims.by_key(&setup.name);
+    let known = tenant.domain_claims.find_by_key(&setup.name);
     let pending = known.as_ref().filter(|known| known.is_open() && known.setup == setup);
     if let Some(claim) = pending {
         return Ok(json(StatusCode::OK, &Detail(claim)));
@@ -71,7 +71,7 @@ pub fn create(context: &Context<'_>) -> Answer {
         }
         return Err(problem);
     }
-    schedule(state, tenant, id, ClaimStep::Expire, expires_at);
+    schedule_step(state, tenant, id, ClaimStep::Expire, expires_at);
     Ok(answer)
 }
 
@@ -94,13 +94,13 @@ fn add(context: &Context<'_>, claim: DomainClaim) -> Result<(), Problem> {
 }
 
 /// `GET /domains/{id}/claim`, even after the placeholder was deleted.
-pub fn show(context: &Context<'_>) -> Answer {
-    Ok(json(StatusCode::OK, &Detail(&*named(context)?)))
+pub fn show(context: &Context<'_>) -> HandlerResult {
+    Ok(json(StatusCode::OK, &Detail(&*find(context)?)))
 }
 
 /// `POST /domains/{id}/claim/verify`: starts a check and responds immediately. A request during a check joins it.
-pub fn verify(context: &Context<'_>) -> Answer {
-    let (id, now) = (named(context)?.id, context.now());
+pub fn verify(context: &Context<'_>) -> HandlerResult {
+    let (id, now) = (find(context)?.id, context.now());
     let (starts, claim) = context.tenant.domain_claims.try_update(id, |claim| {
         let starts = match claim.status {
             Status::Pending => !claim.checking,
@@ -120,36 +120,36 @@ pub fn verify(context: &Context<'_>) -> Answer {
         Ok((starts, claim.clone()))
     })?;
     if starts {
-        let due = saturating_add(now, duration(&claim.setup.name));
-        schedule(context.state, &context.tenant, id, ClaimStep::Check, due);
+        let due = saturating_add(now, check_duration(&claim.setup.name));
+        schedule_step(context.state, &context.tenant, id, ClaimStep::Check, due);
     }
     Ok(json(StatusCode::OK, &Detail(&claim)))
 }
 
-fn schedule(state: &State, tenant: &Arc<Tenant>, claim: Uuid, step: ClaimStep, due: Timestamp) {
+fn schedule_step(state: &State, tenant: &Arc<Tenant>, claim: Uuid, step: ClaimStep, due: Timestamp) {
     state.scheduler.schedule(due, Job::AdvanceClaim { tenant: Arc::downgrade(tenant), claim, step });
 }
 
-fn named(context: &Context<'_>) -> Result<Arc<DomainClaim>, Problem> {
+fn find(context: &Context<'_>) -> Result<Arc<DomainClaim>, Problem> {
     let claims = &context.tenant.domain_claims;
     claims.oldest(&context.id("a domain")?).ok_or_else(DomainClaim::not_found)
 }
 
 /// The other tenants, most recently used first. Their number is limited; claims are rare.
-fn others(state: &State, tenant: &Arc<Tenant>) -> impl Iterator<Item = Arc<Tenant>> {
+fn other_tenants(state: &State, tenant: &Arc<Tenant>) -> impl Iterator<Item = Arc<Tenant>> {
     state.tenants.all().into_iter().filter(move |other| other.name != tenant.name)
 }
 
 /// The other tenant that has verified a domain. Names that can't be verified here only have to be registered.
 pub(super) fn owner(state: &State, tenant: &Arc<Tenant>, name: &str) -> Option<Arc<Tenant>> {
     let is_owned = |domain: Arc<Domain>| domain.proven || name.starts_with("fail.");
-    others(state, tenant).find(|other| other.domain(name).is_some_and(is_owned))
+    other_tenants(state, tenant).find(|other| other.domain(name).is_some_and(is_owned))
 }
 
 /// Ends pending claims of the domain by other tenants.
 fn supersede(state: &State, tenant: &Arc<Tenant>, name: &str) {
-    for other in others(state, tenant) {
-        let pending = other.domain_claims.by_key(name).filter(|claim| claim.status == Status::Pending);
+    for other in other_tenants(state, tenant) {
+        let pending = other.domain_claims.find_by_key(name).filter(|claim| claim.status == Status::Pending);
         if let Some(claim) = pending {
             other.domain_claims.change(claim.id, |claim| claim.status = Status::Superseded);
         }
@@ -191,7 +191,7 @@ pub fn advance(state: &State, tenant: &Arc<Tenant>, id: Uuid, step: ClaimStep, d
                 return become_status(Status::Blocked);
             }
             become_status(Status::Verified);
-            schedule(state, tenant, id, ClaimStep::Transfer, saturating_add(due, TRANSFER));
+            schedule_step(state, tenant, id, ClaimStep::Transfer, saturating_add(due, TRANSFER));
         }
         ClaimStep::Transfer if claim.status == Status::Verified => {
             let owner = state.tenants.find(&claim.owner);

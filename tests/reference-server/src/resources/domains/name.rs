@@ -35,7 +35,7 @@ pub(super) fn domain(text: &str) -> Result<String, String> {
 }
 
 /// Parses one label: the part before the first dot of a subdomain.
-pub(super) fn label(text: &str) -> Result<String, &'static str> {
+pub(super) fn parse_label(text: &str) -> Result<String, &'static str> {
     label_fault(text).map_or_else(|| Ok(text.to_ascii_lowercase()), Err)
 }
 
@@ -69,7 +69,7 @@ mod tests {
         ] {
             assert_eq!(domain(name).as_deref(), Ok(kept));
         }
-        assert_eq!(label(&"a".repeat(63)), Ok("a".repeat(63)));
+        assert_eq!(parse_label(&"a".repeat(63)), Ok("a".repeat(63)));
     }
 
     #[test]
@@ -103,7 +103,7 @@ mod tests {
             "must be written in ASCII letters, here `xn--bcher-kva.example`"
         );
         for wrong in ["", "a.b", "-a", "a-", "a_b", "ä", &"a".repeat(64)] {
-            assert!(label(wrong).is_err(), "{wrong}");
+            assert!(parse_label(wrong).is_err(), "{wrong}");
         }
     }
 }

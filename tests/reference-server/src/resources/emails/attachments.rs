@@ -9,32 +9,32 @@ use uuid::Uuid;
 use crate::context::Context;
 use crate::lock::lock;
 use crate::model::email::Email;
-use crate::model::email::attachments::{Attachment, Content, id_of};
+use crate::model::email::attachments::{Attachment, Content, attachment_id};
 use crate::resources::attachments::{self, File, Folder, Links};
 use crate::resources::emails::find;
 use crate::state::State;
 use crate::state::tenant::Tenant;
-use crate::wire::answers::Answer;
+use crate::wire::answers::HandlerResult;
 use crate::wire::problem::Problem;
 
 /// `GET /emails/{email_id}/attachments`, mode B: in the order of the request.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     let email = find(context)?;
-    let files = stored(&context.tenant, &email);
+    let files = stored_attachments(&context.tenant, &email);
     attachments::page(
         context,
-        &Links::at(context.now(), context.state, Folder::Sent, email.id),
+        &Links::new(context.now(), context.state, Folder::Sent, email.id),
         items(&email, &files),
     )
 }
 
 /// `GET /emails/{email_id}/attachments/{attachment_id}`.
-pub fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> HandlerResult {
     let email = find(context)?;
-    let files = stored(&context.tenant, &email);
-    attachments::one(
+    let files = stored_attachments(&context.tenant, &email);
+    attachments::show(
         context,
-        &Links::at(context.now(), context.state, Folder::Sent, email.id),
+        &Links::new(context.now(), context.state, Folder::Sent, email.id),
         items(&email, &files),
     )
 }
@@ -42,11 +42,14 @@ pub fn show(context: &Context<'_>) -> Answer {
 /// Resolves a signed URL, if it is valid and not expired.
 pub fn open(state: &State, token: &str) -> Result<File, Problem> {
     let target = attachments::target(state, Folder::Sent, token)?;
-    let email = lock(&target.tenant.emails).get(target.email).cloned().ok_or_else(attachments::gone)?;
-    let files = stored(&target.tenant, &email).into_iter().enumerate();
-    let file =
-        files.map(|(index, file)| (id_of(email.id, index), file)).find(|(id, _)| *id == target.attachment);
-    let (_, Attachment { filename, content_type, content, .. }) = file.ok_or_else(attachments::gone)?;
+    let email =
+        lock(&target.tenant.emails).get(target.email).cloned().ok_or_else(attachments::deleted_problem)?;
+    let files = stored_attachments(&target.tenant, &email).into_iter().enumerate();
+    let file = files
+        .map(|(index, file)| (attachment_id(email.id, index), file))
+        .find(|(id, _)| *id == target.attachment);
+    let (_, Attachment { filename, content_type, content, .. }) =
+        file.ok_or_else(attachments::deleted_problem)?;
     match content {
         Content::Bytes(bytes) => Ok(File { filename, content_type, bytes }),
         Content::Hosted(_) => {
@@ -56,15 +59,15 @@ pub fn open(state: &State, token: &str) -> Result<File, Problem> {
 }
 
 /// The attachments of an email, if it has content. Only links to the files are copied.
-pub(super) fn stored(tenant: &Tenant, email: &Email) -> Vec<Attachment> {
+pub(super) fn stored_attachments(tenant: &Tenant, email: &Email) -> Vec<Attachment> {
     email.waiting_attachments().unwrap_or_else(|| {
-        let mail = email.captured().and_then(|id| lock(&tenant.captured).get(id).cloned());
+        let mail = email.captured_id().and_then(|id| lock(&tenant.captured).get(id).cloned());
         mail.map(|mail| mail.files().to_vec()).unwrap_or_default()
     })
 }
 
 pub(super) fn items<'a>(email: &Email, files: &'a [Attachment]) -> Vec<(Uuid, Item<'a>)> {
-    let items = files.iter().enumerate().map(|(index, file)| Item::of(id_of(email.id, index), file));
+    let items = files.iter().enumerate().map(|(index, file)| Item::new(attachment_id(email.id, index), file));
     items.map(|item| (item.id, item)).collect()
 }
 
@@ -80,7 +83,7 @@ pub(super) struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    fn of(id: Uuid, file: &'a Attachment) -> Self {
+    fn new(id: Uuid, file: &'a Attachment) -> Self {
         Self {
             id,
             filename: &file.filename,

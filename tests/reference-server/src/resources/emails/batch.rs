@@ -15,16 +15,16 @@ use crate::resources::api_keys;
 use crate::resources::emails::draft::Form;
 use crate::settings::Compat;
 use crate::state::quota;
-use crate::wire::answers::Answer;
+use crate::wire::answers::HandlerResult;
 use crate::wire::fields;
 use crate::wire::json::{kind, well_formed};
-use crate::wire::paging::quoted;
+use crate::wire::paging::quote;
 use crate::wire::problem::{Problem, json};
 
 /// The maximum number of emails in a batch (`docs/specification.md`, Limits).
 const MAX_EMAILS: usize = 100;
 
-pub fn send(context: &Context<'_>) -> Answer {
+pub fn send(context: &Context<'_>) -> HandlerResult {
     let permissive = read_mode(context)?;
     let items = read_items(context.request.body())?;
     if items.is_empty() || items.len() > MAX_EMAILS {
@@ -74,7 +74,7 @@ pub fn send(context: &Context<'_>) -> Answer {
         .collect();
     let errors = permissive.then_some(errors);
     let mut response = json(StatusCode::OK, &BatchResult { data, errors });
-    used.announce(response.headers_mut());
+    used.add_headers(response.headers_mut());
     Ok(response)
 }
 
@@ -91,7 +91,7 @@ fn read_mode(context: &Context<'_>) -> Result<bool, Problem> {
         Some(b"permissive") => Ok(true),
         Some(other) => Err(Problem::validation(format!(
             "`x-batch-validation` must be `strict` or `permissive`; found {}.",
-            quoted(&String::from_utf8_lossy(other))
+            quote(&String::from_utf8_lossy(other))
         ))),
     }
 }

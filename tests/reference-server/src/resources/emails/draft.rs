@@ -9,14 +9,14 @@ use crate::content::placeholders::MAX_TEXT_BYTES;
 use crate::delivery::broadcast::audience;
 use crate::delivery::unsubscribe;
 use crate::model::email::attachments;
-use crate::model::email::bodies::{Bodies, REACT};
+use crate::model::email::bodies::{Bodies, REACT_RULE};
 use crate::model::email::draft::{Draft, Origin};
 use crate::model::email::headers;
 use crate::model::email::personalized::RecipientValues;
 use crate::model::email::recipients::{self, Mailbox};
 use crate::model::email::tags;
 use crate::model::template::version::Version;
-use crate::resources::emails::template::Use;
+use crate::resources::emails::template::TemplateUse;
 use crate::state::State;
 use crate::state::tenant::Tenant;
 use crate::wire::fields::{self, Field, Fields};
@@ -66,13 +66,13 @@ impl Draft {
     /// Reads one email.
     pub fn read(fields: &mut Fields<'_>, form: &Form<'_>) -> Checked<Self> {
         let Form { state, tenant, now, .. } = *form;
-        fields.refuse("react", REACT);
+        fields.forbid("react", REACT_RULE);
         // Some clients send an empty string for unset fields.
         fields.ignore_empty(&["scheduled_at", "topic_id"]);
         if fields.has("template") {
             fields.ignore_empty(&["from", "subject", "html", "text"]);
         }
-        let used = Use::read(fields, tenant);
+        let used = TemplateUse::read(fields, tenant);
         // Fields for which the template has a default are optional; for an unusable template this is unknown.
         let needed = |has_default: fn(&Version) -> bool| match &used {
             Ok(None) => true,
@@ -92,8 +92,8 @@ impl Draft {
         let headers = fields.optional("headers", |field| headers::read(field, has_reply_to));
         let tags = fields.optional("tags", tags::read);
         let attachments = form.read_single(fields, "attachments", attachments::read);
-        let scheduled_at =
-            form.read_single(fields, "scheduled_at", |field| field.parsed(|text| schedule::read(text, now)));
+        let scheduled_at = form
+            .read_single(fields, "scheduled_at", |field| field.parse_with(|text| schedule::read(text, now)));
 
         let (used, from, subject, reply_to) = (used?, from?, subject?, reply_to?);
         let headers = headers?.unwrap_or_default();
@@ -105,7 +105,7 @@ impl Draft {
             // The template's value is the default.
             from: from
                 .or_else(|| version?.from.clone())
-                .ok_or_else(|| fields.report().missing(fields.name("from")))?,
+                .ok_or_else(|| fields.report().report_missing(fields.name("from")))?,
             to: to?,
             cc: cc?,
             bcc: bcc?,
@@ -135,15 +135,15 @@ impl Draft {
 
     /// Renders subject and bodies from a template, within the size limit. The payload's subject takes precedence.
     /// Several recipients share the bodies, so these refer to none of them.
-    fn fill(&mut self, used: &Use, own_subject: bool, state: &State, tenant: &Tenant) -> Option<()> {
+    fn fill(&mut self, used: &TemplateUse, own_subject: bool, state: &State, tenant: &Tenant) -> Option<()> {
         let id = state.next_id();
         let only = if self.recipients().count() == 1 { self.recipients().next() } else { None };
         let only = only.map(|one| one.address.clone());
-        let contact = only.as_deref().and_then(|address| tenant.contacts.by_key(address));
+        let contact = only.as_deref().and_then(|address| tenant.contacts.find_by_key(address));
         let recipient = RecipientValues {
             address: only.as_deref(),
             contact: contact.as_deref(),
-            link: Some(&unsubscribe::link_of_email(state, tenant, id, self.topic)),
+            link: Some(&unsubscribe::email_link(state, tenant, id, self.topic)),
             fallback: &|key| audience::fallback(tenant, key),
         };
         let rendered = used.version.render(&used.variables, Some(recipient))?;
@@ -165,14 +165,14 @@ fn read_bodies(fields: &mut Fields<'_>, needed: bool) -> Checked<Bodies> {
     if needed && !has_content(&html) && !has_content(&text) {
         let (html, text) = (fields.name("html"), fields.name("text"));
         return Err(if given {
-            fields.report().wrong(format_args!("`{html}` or `{text}` must have content; found none."))
+            fields.report().report(format_args!("`{html}` or `{text}` must have content; found none."))
         } else {
-            fields.report().missing(format_args!("{html}` or `{text}"))
+            fields.report().report_missing(format_args!("{html}` or `{text}"))
         });
     }
     let filled = |body: Option<Arc<str>>| body.filter(|body| !body.is_empty());
     Ok(match (filled(html?), text?) {
-        (Some(html), None) => Bodies::of_html(html),
-        (html, text) => Bodies::given(html, filled(text)),
+        (Some(html), None) => Bodies::from_html(html),
+        (html, text) => Bodies::new(html, filled(text)),
     })
 }

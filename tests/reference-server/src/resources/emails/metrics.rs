@@ -31,23 +31,23 @@ use crate::lock::lock;
 use crate::model::email::Email;
 use crate::model::metric::{Counts, Metric};
 use crate::state::tenant::Tenant;
-use crate::wire::answers::Answer;
+use crate::wire::answers::HandlerResult;
 use crate::wire::problem::{Problem, json};
-use crate::wire::timestamp::iso;
+use crate::wire::timestamp::to_iso;
 
 /// The maximum number of rows.
 const MAX_ROWS: usize = 10_000;
 
 /// `GET /emails/metrics`.
-pub fn show(context: &Context<'_>) -> Answer {
-    answer(&context.tenant, context.request.uri().query(), context.now())
+pub fn show(context: &Context<'_>) -> HandlerResult {
+    report(&context.tenant, context.request.uri().query(), context.now())
 }
 
 /// The metrics of a tenant.
-pub fn answer(tenant: &Tenant, query: Option<&str>, now: Timestamp) -> Answer {
+pub fn report(tenant: &Tenant, query: Option<&str>, now: Timestamp) -> HandlerResult {
     let query = Query::read(query, now)?;
     let by_period = query.dimensions.contains(&Dimension::Period);
-    let periods = by_period.then(|| Periods::of(&query)).transpose()?;
+    let periods = by_period.then(|| Periods::from_query(&query)).transpose()?;
     let mut table = Table::new(&query, periods.as_ref(), tenant);
     for email in emails(tenant, &query) {
         table.count(&email)?;
@@ -56,8 +56,8 @@ pub fn answer(tenant: &Tenant, query: Option<&str>, now: Timestamp) -> Answer {
     let data = (!query.dimensions.is_empty()).then(|| table.show(tenant));
     let shown = Report {
         object: "metrics",
-        start_date: iso(query.start),
-        end_date: iso(query.end),
+        start_date: to_iso(query.start),
+        end_date: to_iso(query.end),
         metrics: query.metrics.iter().map(|metric| metric.as_str()).collect(),
         dimensions: query.dimensions.iter().map(|dimension| dimension.as_str()).collect(),
         granularity: query.granularity.as_str(),
@@ -165,7 +165,7 @@ impl<'a> Table<'a> {
                 continue;
             }
             let group = *place.get_or_insert_with(|| self.group(group.clone()));
-            let period = self.periods.map(|periods| periods.at(at)).unwrap_or_default();
+            let period = self.periods.map(|periods| periods.index_at(at)).unwrap_or_default();
             self.rows.entry((period, group)).or_default().add(metric);
             if self.rows.len() > MAX_ROWS {
                 return Err(Problem::validation(format!(
@@ -210,7 +210,7 @@ impl<'a> Table<'a> {
                     }
                     Dimension::Broadcast => {
                         let name =
-                            broadcasts[group_at].as_ref().map(|broadcast| broadcast.message.shown_name());
+                            broadcasts[group_at].as_ref().map(|broadcast| broadcast.message.display_name());
                         row.insert(
                             "broadcast_id".to_owned(),
                             group.broadcast.map(|id| id.to_string()).into(),

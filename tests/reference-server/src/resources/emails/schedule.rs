@@ -13,18 +13,18 @@ use crate::lock::lock;
 use crate::model::email::{Email, Event};
 use crate::resources::emails::find;
 use crate::state::event_bus::BusEventKind;
-use crate::wire::answers::Answer;
+use crate::wire::answers::HandlerResult;
 use crate::wire::problem::Problem;
 use crate::wire::{answers, schedule};
 
 /// `PATCH /emails/{id}`: reschedules an email.
-pub fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> HandlerResult {
     let email = find(context)?;
     let now = context.now();
     let due = context.body(|fields| {
-        fields.required("scheduled_at", |field| field.parsed(|text| schedule::read(text, now)))
+        fields.required("scheduled_at", |field| field.parse_with(|text| schedule::read(text, now)))
     })?;
-    email.reschedule(due).map_err(|event| refused("rescheduled", event))?;
+    email.reschedule(due).map_err(|event| state_problem("rescheduled", event))?;
     lock(&context.tenant.emails).mark_changed(email.id);
     delivery::schedule(context.state, &context.tenant, &email, due);
     let moved = BusEventKind::EmailEvent { email: email.id, event: Event::Scheduled.as_str() };
@@ -33,16 +33,16 @@ pub fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `POST /emails/{id}/cancel`.
-pub fn cancel(context: &Context<'_>) -> Answer {
+pub fn cancel(context: &Context<'_>) -> HandlerResult {
     let email = find(context)?;
-    email.cancel(context.now()).map_err(|event| refused("canceled", event))?;
+    email.cancel(context.now()).map_err(|event| state_problem("canceled", event))?;
     lock(&context.tenant.emails).mark_changed(email.id);
     let canceled = BusEventKind::EmailEvent { email: email.id, event: Event::Canceled.as_str() };
     context.state.event_bus.publish(&context.tenant.name, canceled);
     Ok(reference(&email))
 }
 
-fn refused(what: &str, event: Event) -> Problem {
+fn state_problem(what: &str, event: Event) -> Problem {
     let message =
         format!("Only a scheduled email can be {what}; the last event of this one is `{}`.", event.as_str());
     Problem::new(StatusCode::FORBIDDEN, "validation_error", message)

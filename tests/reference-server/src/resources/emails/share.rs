@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::lock::lock;
 use crate::model::automation::duration;
 use crate::state::State;
-use crate::wire::answers::Answer;
+use crate::wire::answers::HandlerResult;
 use crate::wire::problem::{Problem, json};
 
 const PURPOSE: &str = "share";
@@ -17,12 +17,12 @@ const PURPOSE: &str = "share";
 const MAX_LIFETIME: SignedDuration = SignedDuration::from_hours(48);
 
 /// `POST /emails/{email_id}/share`: a sent or received email. The body is optional.
-pub fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> HandlerResult {
     let id = context.id("an email")?;
     let given = if context.request.body().is_empty() {
         None
     } else {
-        context.body(|fields| fields.optional("expires_in", |field| field.parsed(lifetime)))?
+        context.body(|fields| fields.optional("expires_in", |field| field.parse_with(lifetime)))?
     };
     if !lock(&context.tenant.emails).contains(id) && !lock(&context.tenant.received).contains(id) {
         return Err(Problem::not_found("Email not found."));
@@ -47,16 +47,16 @@ fn lifetime(text: &str) -> Result<SignedDuration, &'static str> {
 pub fn open(state: &State, token: &str) -> Result<Uuid, Problem> {
     let refused = |name, message: &str| Problem::new(StatusCode::FORBIDDEN, name, message);
     let bytes = state.links.open(PURPOSE, token);
-    let (email, until) = bytes.as_deref().and_then(take_apart).ok_or_else(|| {
+    let (email, until) = bytes.as_deref().and_then(decode_token).ok_or_else(|| {
         refused("invalid_link", "This link is not signed by this service, or was modified.")
     })?;
-    if state.now_of_mail(email).as_millisecond() >= until {
+    if state.now_for_mail(email).as_millisecond() >= until {
         return Err(refused("expired_link", "This link has expired; share the email again."));
     }
     Ok(email)
 }
 
-fn take_apart(bytes: &[u8]) -> Option<(Uuid, i64)> {
+fn decode_token(bytes: &[u8]) -> Option<(Uuid, i64)> {
     let (email, until) = bytes.split_at_checked(16)?;
     Some((Uuid::from_slice(email).ok()?, i64::from_be_bytes(until.try_into().ok()?)))
 }

@@ -12,7 +12,7 @@ use crate::model::value::{PropertyValue, ValueType};
 use crate::resources::templates::{self, Lookup};
 use crate::state::tenant::Tenant;
 use crate::wire::fields::{Field, Fields};
-use crate::wire::paging::quoted;
+use crate::wire::paging::quote;
 use crate::wire::problems::Checked;
 use crate::wire::variable::check_key;
 
@@ -22,14 +22,14 @@ const MAX_VALUE: usize = 2_000;
 const MAX_NUMBER: u64 = (1 << 53) - 1;
 
 /// The published template of an email, with the values of its variables.
-pub struct Use {
+pub struct TemplateUse {
     /// The template's ID, even if the request names its alias.
     pub id: Uuid,
     pub version: Arc<Version>,
     pub variables: BTreeMap<String, PropertyValue>,
 }
 
-impl Use {
+impl TemplateUse {
     /// Reads `template`, which replaces `html` and `text`.
     pub fn read(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Option<Self>> {
         if fields.has("template") {
@@ -37,7 +37,7 @@ impl Use {
             for body in ["html", "text"] {
                 if fields.has(body) {
                     let body = fields.name(body);
-                    fields.report().wrong(format_args!("`{template}` and `{body}` can't be sent together."));
+                    fields.report().report(format_args!("`{template}` and `{body}` can't be sent together."));
                 }
                 fields.skip(body);
             }
@@ -47,19 +47,19 @@ impl Use {
 
     fn read_object(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Self> {
         let variables = fields.optional("variables", read_variables);
-        let found = fields.required("id", |field| look_up(field, tenant));
+        let found = fields.required("id", |field| read_template(field, tenant));
         let (variables, (id, version)) = (variables?.unwrap_or_default(), found?);
         check_values(fields, &version, &variables)?;
         Ok(Self { id, version, variables })
     }
 }
 
-fn look_up(field: &Field<'_>, tenant: &Tenant) -> Checked<(Uuid, Arc<Version>)> {
+fn read_template(field: &Field<'_>, tenant: &Tenant) -> Checked<(Uuid, Arc<Version>)> {
     let id = field.text()?;
-    let reason = match templates::look_up(tenant, &id) {
+    let reason = match templates::find_published(tenant, &id) {
         Lookup::Published(id, version) => return Ok((id, version)),
-        Lookup::Draft => format!("the template {} was not published yet", quoted(&id)),
-        Lookup::Unknown => format!("there is no template {}", quoted(&id)),
+        Lookup::Draft => format!("the template {} was not published yet", quote(&id)),
+        Lookup::Unknown => format!("there is no template {}", quote(&id)),
     };
     Err(field.reject(format_args!("must be the id or alias of a published template; {reason}")))
 }
@@ -72,7 +72,7 @@ fn check_values(
     given: &BTreeMap<String, PropertyValue>,
 ) -> Checked<()> {
     let mut checked = Ok(());
-    let missing = version.missing(given);
+    let missing = version.missing_values(given);
     if !missing.is_empty() {
         let missing = missing.join(", ");
         checked = Err(template.reject(
@@ -86,7 +86,7 @@ fn check_values(
         let Some(value) = given.get(&variable.key) else { continue };
         let reject = |rule: fmt::Arguments<'_>| {
             let name = template.name("variables");
-            Err(template.report().wrong(format_args!("`{name}.{}` {rule}.", variable.key)))
+            Err(template.report().report(format_args!("`{name}.{}` {rule}.", variable.key)))
         };
         let number = match (variable.r#type, value) {
             (ValueType::Number, PropertyValue::Text(text)) => text.parse().ok(),
@@ -94,7 +94,7 @@ fn check_values(
         };
         let fits = match (number, variable.r#type) {
             (Some(number), _) => check_number(&number, reject),
-            (None, r#type) if !r#type.fits(value) => {
+            (None, r#type) if !r#type.matches(value) => {
                 let (wanted, found) = (r#type.as_str(), value.kind());
                 reject(format_args!("must be a {wanted}, as the template says; found a {found}"))
             }
@@ -122,7 +122,7 @@ fn read_variables(field: &Field<'_>) -> Checked<BTreeMap<String, PropertyValue>>
                     check_number(&number, |rule| Err(variable.reject(rule)))?;
                     PropertyValue::Number(number)
                 }
-                _ => return Err(variable.mistyped("a string or a number")),
+                _ => return Err(variable.reject_type("a string or a number")),
             };
             named.map(|()| (key.to_owned(), value))
         })

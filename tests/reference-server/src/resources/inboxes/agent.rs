@@ -5,8 +5,8 @@ use http::StatusCode;
 use crate::context::Context;
 use crate::model::inboxes::{Action, AgentView, Tone};
 use crate::resources::inboxes::inbox;
-use crate::resources::inboxes::input::at_least_one;
-use crate::wire::answers::{self, Answer};
+use crate::resources::inboxes::input::require_any;
+use crate::wire::answers::{self, HandlerResult};
 use crate::wire::change::{Change, replace};
 use crate::wire::fields::Field;
 use crate::wire::input::input;
@@ -47,15 +47,15 @@ fn actions(field: &Field<'_>) -> Checked<Vec<Action>> {
 }
 
 /// `GET /inboxes/{inbox}/agent`.
-pub fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> HandlerResult {
     Ok(json(StatusCode::OK, &AgentView(&inbox(context)?.agent)))
 }
 
 /// `PATCH /inboxes/{inbox}/agent`: `actions` replaces all of them. It sends no event.
-pub fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> HandlerResult {
     let id = inbox(context)?.id;
     let AgentPatch { instructions, tone, actions } = context.body(|fields| {
-        at_least_one(fields, &["instructions", "tone", "actions"]);
+        require_any(fields, &["instructions", "tone", "actions"]);
         AgentPatch::read(fields)
     })?;
     context.tenant.inboxes.inboxes.update(id, |inbox| {

@@ -10,14 +10,14 @@ use crate::model::email::attachments::Attachment;
 use crate::model::email::recipients::{self, Mailbox};
 use crate::model::inboxes::Inbox;
 use crate::model::inboxes::draft::{Detail, Group, InboxDraft, Item, Progress};
-use crate::resources::inboxes::input::{at_least_one, text_of};
+use crate::resources::inboxes::input::{read_text, require_any};
 use crate::resources::inboxes::send::{
-    Outgoing, Unsent, check_recipients, prefixed, read_attachments, read_headers, reply_recipients, respond,
-    send as send_email,
+    Outgoing, Unsent, check_recipients, prefix_subject, read_attachments, read_headers, reply_recipients,
+    respond, send as send_email,
 };
-use crate::resources::inboxes::{inbox, member, service};
+use crate::resources::inboxes::{inbox, inbox_service, member};
 use crate::state::quota::QuotaUsed;
-use crate::wire::answers::{self, Answer};
+use crate::wire::answers::{self, HandlerResult};
 use crate::wire::change::Change;
 use crate::wire::fields::Fields;
 use crate::wire::input::input;
@@ -37,22 +37,22 @@ input! {
         to: Change<Vec<Mailbox>> = fields.patch("to", recipients::read),
         cc: Change<Vec<Mailbox>> = fields.patch("cc", recipients::read),
         bcc: Change<Vec<Mailbox>> = fields.patch("bcc", recipients::read),
-        subject: Change<String> = fields.patch("subject", |field| text_of(field, 0, MAX_SUBJECT)),
+        subject: Change<String> = fields.patch("subject", |field| read_text(field, 0, MAX_SUBJECT)),
         html: Change<Arc<str>> = fields.patch("html", shared),
         text: Change<Arc<str>> = fields.patch("text", shared),
         attachments: Change<Vec<Attachment>> = fields.patch("attachments", read_attachments),
-        replies_to: Change<(Uuid, Uuid)> = replies_to(fields),
+        replies_to: Change<(Uuid, Uuid)> = read_reply_target(fields),
     }
 }
 
 /// Reads `thread_id` and `reply_to_email_id`: both or neither.
-fn replies_to(fields: &mut Fields<'_>) -> Checked<Change<(Uuid, Uuid)>> {
+fn read_reply_target(fields: &mut Fields<'_>) -> Checked<Change<(Uuid, Uuid)>> {
     let (thread, email) = (fields.patch("thread_id", uuid), fields.patch("reply_to_email_id", uuid));
     match (thread?, email?) {
         (Change::Set(thread), Change::Set(email)) => Ok(Change::Set((thread, email))),
         (Change::Keep, Change::Keep) => Ok(Change::Keep),
         (Change::Clear | Change::Keep, Change::Clear | Change::Keep) => Ok(Change::Clear),
-        _ => Err(fields.report().wrong("`thread_id` and `reply_to_email_id` must be given together.")),
+        _ => Err(fields.report().report("`thread_id` and `reply_to_email_id` must be given together.")),
     }
 }
 
@@ -97,17 +97,17 @@ impl DraftPatch {
 }
 
 /// `GET /inboxes/{inbox}/drafts`: unsent drafts, newest first, 20 by default as in mode A.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     let (inbox, window) = (inbox(context)?.id, context.window(Mode::A)?);
     let drafts = &context.tenant.inboxes.drafts;
     Ok(list(&drafts.page_of(&window, [Group::Open(inbox)], |draft| draft.inbox == inbox)?.show(Item)))
 }
 
 /// `POST /inboxes/{inbox}/drafts`.
-pub fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> HandlerResult {
     let (inbox, id, now) = (inbox(context)?.id, context.state.next_id(), context.now());
     let input = context.body(|fields| {
-        at_least_one(fields, FIELDS);
+        require_any(fields, FIELDS);
         DraftPatch::read(fields)
     })?;
     let mut draft = InboxDraft {
@@ -129,36 +129,36 @@ pub fn create(context: &Context<'_>) -> Answer {
     if draft.is_blank() {
         return Err(Problem::validation("A draft must have content; found none."));
     }
-    service(context).create_draft(draft)?;
-    Ok(answers::created("inbox_draft", id))
+    inbox_service(context).create_draft(draft)?;
+    Ok(answers::created_response("inbox_draft", id))
 }
 
 /// `GET /inboxes/{inbox}/drafts/{draft_id}`. After it was sent, it contains its `email_id`.
-pub fn show(context: &Context<'_>) -> Answer {
-    Ok(json(StatusCode::OK, &Detail(&*named(context)?)))
+pub fn show(context: &Context<'_>) -> HandlerResult {
+    Ok(json(StatusCode::OK, &Detail(&*find(context)?)))
 }
 
 /// `PATCH /inboxes/{inbox}/drafts/{draft_id}`: `null` removes a value; `html` or `text` replaces the whole body.
-pub fn update(context: &Context<'_>) -> Answer {
-    let id = named(context)?.id;
+pub fn update(context: &Context<'_>) -> HandlerResult {
+    let id = find(context)?.id;
     let input = context.body(|fields| {
-        at_least_one(fields, &[FIELDS, &["thread_id", "reply_to_email_id"]].concat());
+        require_any(fields, &[FIELDS, &["thread_id", "reply_to_email_id"]].concat());
         DraftPatch::read(fields)
     })?;
-    service(context).update_draft(id, |draft| input.apply(context, draft))?;
+    inbox_service(context).update_draft(id, |draft| input.apply(context, draft))?;
     Ok(answers::reference("inbox_draft", id))
 }
 
 /// `DELETE /inboxes/{inbox}/drafts/{draft_id}`. The email of a sent draft remains.
-pub fn delete(context: &Context<'_>) -> Answer {
-    let id = named(context)?.id;
-    service(context).delete_draft(id);
-    Ok(answers::deleted("inbox_draft", id))
+pub fn delete(context: &Context<'_>) -> HandlerResult {
+    let id = find(context)?.id;
+    inbox_service(context).delete_draft(id);
+    Ok(answers::deleted_response("inbox_draft", id))
 }
 
 /// `POST /inboxes/{inbox}/drafts/{draft_id}/send`, once. The body is optional. A reply without recipients is sent to the original's sender.
-pub fn send(context: &Context<'_>) -> Answer {
-    let (inbox, id) = (inbox(context)?, named(context)?.id);
+pub fn send(context: &Context<'_>) -> HandlerResult {
+    let (inbox, id) = (inbox(context)?, find(context)?.id);
     let headers = if context.request.body().is_empty() {
         None
     } else {
@@ -172,7 +172,7 @@ pub fn send(context: &Context<'_>) -> Answer {
     })?;
     let sent = send_claimed(context, &inbox, draft, headers.unwrap_or_default());
     match &sent {
-        Ok((email, _)) => service(context).finish_draft(id, *email),
+        Ok((email, _)) => inbox_service(context).finish_draft(id, *email),
         Err(_) => {
             drafts.change(id, |draft| draft.progress = Progress::Open);
         }
@@ -198,7 +198,7 @@ fn send_claimed(
         return Err(Problem::validation("The draft needs `html` or `text` to be sent.").into());
     }
     let subject = draft.subject.unwrap_or_else(|| match &answers {
-        Some(original) => prefixed("Re: ", original),
+        Some(original) => prefix_subject("Re: ", original),
         None => "(no subject)".to_owned(),
     });
     let email = Outgoing {
@@ -216,7 +216,7 @@ fn send_claimed(
 }
 
 /// Finds the draft of the path.
-fn named(context: &Context<'_>) -> Result<Arc<InboxDraft>, Problem> {
+fn find(context: &Context<'_>) -> Result<Arc<InboxDraft>, Problem> {
     let inbox = inbox(context)?.id;
     member(context, 1, &context.tenant.inboxes.drafts, |draft| draft.inbox == inbox)
 }

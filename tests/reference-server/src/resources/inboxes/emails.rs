@@ -7,13 +7,13 @@ use http::StatusCode;
 use crate::context::Context;
 use crate::model::inboxes::email::{InboxEmail, Item};
 use crate::resources::inboxes::member;
-use crate::resources::inboxes::threads::named as thread;
-use crate::wire::answers::Answer;
+use crate::resources::inboxes::threads::find as thread;
+use crate::wire::answers::HandlerResult;
 use crate::wire::paging::{Mode, list};
 use crate::wire::problem::{Problem, json};
 
 /// `GET /inboxes/{inbox}/threads/{thread_id}/emails`: oldest first, so that `after` leads to newer ones; 20 by default, as in mode A.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     let (thread, window) = (thread(context)?, context.window(Mode::A)?);
     // A thread has at most 100 emails.
     let emails = context.tenant.inboxes.emails_of(thread.id);
@@ -22,12 +22,12 @@ pub fn index(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}`.
-pub fn show(context: &Context<'_>) -> Answer {
-    Ok(json(StatusCode::OK, &Item(&*named(context)?)))
+pub fn show(context: &Context<'_>) -> HandlerResult {
+    Ok(json(StatusCode::OK, &Item(&*find(context)?)))
 }
 
 /// Finds the email of the path.
-pub(super) fn named(context: &Context<'_>) -> Result<Arc<InboxEmail>, Problem> {
+pub(super) fn find(context: &Context<'_>) -> Result<Arc<InboxEmail>, Problem> {
     let thread = thread(context)?.id;
     member(context, 2, &context.tenant.inboxes.emails, |email| email.thread == thread)
 }

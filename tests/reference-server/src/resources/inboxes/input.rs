@@ -5,8 +5,8 @@ use crate::wire::fields::{Field, Fields};
 use crate::wire::problems::Checked;
 
 /// Reads a text without control characters, with a length in this range of characters.
-pub(super) fn text_of(field: &Field<'_>, min: usize, max: usize) -> Checked<String> {
-    let line = field.line()?;
+pub(super) fn read_text(field: &Field<'_>, min: usize, max: usize) -> Checked<String> {
+    let line = field.as_line()?;
     let found = line.chars().count();
     if found > max || (min > 0 && line.trim().is_empty()) {
         return Err(field.reject(format_args!("must have {min} to {max} characters; found {found}")));
@@ -15,12 +15,12 @@ pub(super) fn text_of(field: &Field<'_>, min: usize, max: usize) -> Checked<Stri
 }
 
 /// Reports a body with none of these fields.
-pub(super) fn at_least_one(fields: &Fields<'_>, names: &[&str]) {
+pub(super) fn require_any(fields: &Fields<'_>, names: &[&str]) {
     if !names.iter().any(|name| fields.has(name) || fields.has_null(name)) {
         let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
         fields
             .report()
-            .wrong(format_args!("The body must have at least one of {}; found none.", names.join(", ")));
+            .report(format_args!("The body must have at least one of {}; found none.", names.join(", ")));
     }
 }
 

@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use crate::context::Context;
 use crate::model::inboxes::label::{Item, Label};
-use crate::resources::inboxes::input::{at_least_one, text_of};
+use crate::resources::inboxes::input::{read_text, require_any};
 use crate::resources::inboxes::{inbox, member};
-use crate::wire::answers::{self, Answer};
+use crate::wire::answers::{self, HandlerResult};
 use crate::wire::fields::Field;
 use crate::wire::input::input;
 use crate::wire::problem::{Problem, json};
@@ -22,21 +22,21 @@ const COLOR: &str = "#6B7280";
 
 input! {
     struct NewLabel(fields; requires "name") {
-        name: String = fields.required("name", |field| text_of(field, 1, MAX_NAME)),
+        name: String = fields.required("name", |field| read_text(field, 1, MAX_NAME)),
         color: Option<String> = fields.optional("color", color),
     }
 }
 
 input! {
     struct LabelPatch(fields) {
-        name: Option<String> = fields.optional("name", |field| text_of(field, 1, MAX_NAME)),
+        name: Option<String> = fields.optional("name", |field| read_text(field, 1, MAX_NAME)),
         color: Option<String> = fields.optional("color", color),
     }
 }
 
 /// Reads `#RRGGBB`, which is stored in upper case.
 fn color(field: &Field<'_>) -> Checked<String> {
-    field.parsed(|text| {
+    field.parse_with(|text| {
         let digits = text.strip_prefix('#').unwrap_or_default();
         let is_color = digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
         if is_color { Ok(text.to_ascii_uppercase()) } else { Err("must be a color like `#1A2B3C`") }
@@ -44,7 +44,7 @@ fn color(field: &Field<'_>) -> Checked<String> {
 }
 
 /// `GET /inboxes/{inbox}/labels`: all labels, oldest first.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     let mut labels = context.tenant.inboxes.labels.members(&inbox(context)?.id);
     labels.reverse();
     Ok(list(labels.iter().map(|label| Item(label)).collect()))
@@ -61,7 +61,7 @@ pub(super) fn list<T: Serialize>(data: Vec<T>) -> http::Response<bytes::Bytes> {
 }
 
 /// `POST /inboxes/{inbox}/labels`: the name is unique in the inbox, ignoring case.
-pub fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> HandlerResult {
     let (inbox, id) = (inbox(context)?, context.state.next_id());
     let NewLabel { name, color } = context.body(NewLabel::read)?;
     let labels = &context.tenant.inboxes.labels;
@@ -72,14 +72,14 @@ pub fn create(context: &Context<'_>) -> Answer {
     }
     let color = color.unwrap_or_else(|| COLOR.to_owned());
     labels.add(id, Label::new(id, inbox.id, name, color, context.now()))?;
-    Ok(answers::created("inbox_label", id))
+    Ok(answers::created_response("inbox_label", id))
 }
 
 /// `PATCH /inboxes/{inbox}/labels/{label_id}`.
-pub fn update(context: &Context<'_>) -> Answer {
-    let id = named(context)?;
+pub fn update(context: &Context<'_>) -> HandlerResult {
+    let id = label_id(context)?;
     let LabelPatch { name, color } = context.body(|fields| {
-        at_least_one(fields, &["name", "color"]);
+        require_any(fields, &["name", "color"]);
         LabelPatch::read(fields)
     })?;
     context.tenant.inboxes.labels.update(id, |label| {
@@ -92,13 +92,13 @@ pub fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /inboxes/{inbox}/labels/{label_id}`: threads no longer show it. They aren't rewritten, so the cost doesn't grow with their number.
-pub fn delete(context: &Context<'_>) -> Answer {
-    let id = named(context)?;
+pub fn delete(context: &Context<'_>) -> HandlerResult {
+    let id = label_id(context)?;
     context.tenant.inboxes.labels.remove(id);
-    Ok(answers::deleted("inbox_label", id))
+    Ok(answers::deleted_response("inbox_label", id))
 }
 
-fn named(context: &Context<'_>) -> Result<uuid::Uuid, Problem> {
+fn label_id(context: &Context<'_>) -> Result<uuid::Uuid, Problem> {
     let inbox = inbox(context)?.id;
     Ok(member(context, 1, &context.tenant.inboxes.labels, |label| label.inbox == inbox)?.id)
 }

@@ -13,13 +13,13 @@ use uuid::Uuid;
 
 use crate::clock::saturating_add;
 use crate::context::Context;
-use crate::model::inboxes::search::{MAX_QUERY, MAX_WORDS, Query, Search, folded};
+use crate::model::inboxes::search::{MAX_QUERY, MAX_WORDS, Query, Search, fold};
 use crate::model::inboxes::thread::Thread;
 use crate::resources::inboxes::inbox;
 use crate::resources::inboxes::input::values;
 use crate::resources::inboxes::threads::selection;
-use crate::wire::answers::Answer;
-use crate::wire::paging::{Cursor, Mode, Window, list, quoted};
+use crate::wire::answers::HandlerResult;
+use crate::wire::paging::{Cursor, Mode, Window, list, quote};
 use crate::wire::problem::Problem;
 use crate::wire::query::BOOLEANS;
 
@@ -36,7 +36,7 @@ const MAX_ADDRESSES: usize = 20;
 type Match = (Arc<Thread>, Option<Uuid>);
 
 /// `GET /inboxes/{inbox}/threads/search`: 20 by default, as in mode A.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     let (inbox, window) = (inbox(context)?.id, context.window(Mode::A)?);
     let search = read(context)?;
     let page = window.slice(&matches(context, inbox, &search)?, |(thread, _)| thread.id)?;
@@ -80,7 +80,7 @@ fn matches(context: &Context<'_>, inbox: Uuid, search: &Search) -> Result<Vec<Ma
 fn read(context: &Context<'_>) -> Result<Search, Problem> {
     let text = context.query("query").unwrap_or_default();
     let query = Query::parse(&text);
-    let (length, words) = (text.chars().count(), query.words());
+    let (length, words) = (text.chars().count(), query.word_count());
     if length > MAX_QUERY || words > MAX_WORDS {
         return Err(Problem::validation(format!(
             "`query` must have at most {MAX_QUERY} characters and {MAX_WORDS} words; found {length} characters and {words} words."
@@ -94,7 +94,7 @@ fn read(context: &Context<'_>) -> Result<Search, Problem> {
                 "`{name}` must have at most {MAX_ADDRESSES} values; found {found}."
             )));
         }
-        Ok(addresses.iter().map(|text| folded(text)).collect::<Vec<_>>())
+        Ok(addresses.iter().map(|text| fold(text)).collect::<Vec<_>>())
     };
     Ok(Search {
         query,
@@ -116,7 +116,7 @@ fn time(context: &Context<'_>, name: &str) -> Result<Option<(Timestamp, Timestam
     }
     let day = text.parse::<Date>().ok().and_then(|day| day.to_zoned(TimeZone::UTC).ok());
     let day = day.ok_or_else(|| {
-        let found = quoted(&text);
+        let found = quote(&text);
         Problem::validation(format!(
             "`{name}` must be a date like `2026-09-01` or an ISO 8601 time with its offset; found {found}."
         ))

@@ -18,19 +18,19 @@ use crate::model::inboxes::Inbox;
 use crate::model::inboxes::email::{Direction, File, InboxEmail};
 use crate::model::received;
 use crate::resources::api_keys;
-use crate::resources::inboxes::emails::named;
-use crate::resources::inboxes::input::at_least_one;
-use crate::resources::inboxes::{Accepted, inbox, is_own, sender, service};
+use crate::resources::inboxes::emails::find;
+use crate::resources::inboxes::input::require_any;
+use crate::resources::inboxes::{Accepted, inbox, inbox_sender, inbox_service, is_own};
 use crate::state::quota::{self, QuotaExceeded, QuotaUsed};
-use crate::wire::answers::Answer;
-use crate::wire::escape::{escaped, preformatted};
+use crate::wire::answers::HandlerResult;
+use crate::wire::escape::{escape_html, to_pre_element};
 use crate::wire::fields::Field;
 use crate::wire::input::input;
-use crate::wire::paging::quoted;
+use crate::wire::paging::quote;
 use crate::wire::problem::{Problem, json};
 use crate::wire::problems::Checked;
 use crate::wire::readers::{boolean, line, shared};
-use crate::wire::timestamp::iso;
+use crate::wire::timestamp::to_iso;
 
 /// The maximum number of addresses in `to`, `cc` and `bcc`.
 pub(super) const MAX_RECIPIENTS: usize = 50;
@@ -39,7 +39,7 @@ const MAX_ATTACHMENTS: usize = 10;
 /// The maximum size of all attachments, in bytes: 25 MB in the larger interpretation.
 const MAX_ATTACHED: usize = 25 << 20;
 /// Headers that the service sets itself.
-const REFUSED_HEADERS: [&str; 3] = ["in-reply-to", "references", "reply-to"];
+const REJECTED_HEADERS: [&str; 3] = ["in-reply-to", "references", "reply-to"];
 
 /// An email to be sent from an inbox.
 pub(super) struct Outgoing {
@@ -67,7 +67,7 @@ impl From<Problem> for Unsent {
 }
 
 impl Unsent {
-    pub(super) fn answer(self) -> Answer {
+    pub(super) fn into_result(self) -> HandlerResult {
         match self {
             Self::Problem(problem) => Err(problem),
             Self::Quota(exceeded) => Ok(exceeded.into_response()),
@@ -87,19 +87,19 @@ pub(super) fn send(
     attachments::check(&attachments).map_err(|(index, reason)| {
         Problem::validation(format!("`attachments[{index}]` makes a mail that {}.", reason.text()))
     })?;
-    headers.extend(answers.iter().flat_map(|answered| answered.answer_headers()));
+    headers.extend(answers.iter().flat_map(|answered| answered.reply_headers()));
     let listed = |list: Vec<Mailbox>| Some(list).filter(|list| !list.is_empty());
     let draft = Draft {
         id: None,
-        from: sender(inbox)?,
+        from: inbox_sender(inbox)?,
         to,
         cc: listed(cc),
         bcc: listed(bcc),
         reply_to: None,
         subject,
         bodies: match (html, text) {
-            (Some(html), None) => Bodies::of_html(html),
-            (html, text) => Bodies::given(html, text),
+            (Some(html), None) => Bodies::from_html(html),
+            (html, text) => Bodies::new(html, text),
         },
         headers,
         attachments,
@@ -113,16 +113,16 @@ pub(super) fn send(
     let used =
         quota::take(&context.state.settings, &context.tenant, draft.recipients().count(), context.now())
             .map_err(Unsent::Quota)?;
-    let files = draft.attachments.iter().map(|file| File::of(context.state.next_id(), file)).collect();
+    let files = draft.attachments.iter().map(|file| File::new(context.state.next_id(), file)).collect();
     let id = delivery::accept(context.state, &context.tenant, draft, context.now());
-    service(context).add_sent(inbox.id, answers.map(|answered| answered.thread), id, files);
+    inbox_service(context).add_sent(inbox.id, answers.map(|answered| answered.thread), id, files);
     Ok((id, used))
 }
 
 /// The response to a sent email.
-pub(super) fn accepted(id: Uuid, used: QuotaUsed) -> Response<Bytes> {
+pub(super) fn accepted_response(id: Uuid, used: QuotaUsed) -> Response<Bytes> {
     let mut response = json(StatusCode::OK, &Accepted { id });
-    used.announce(response.headers_mut());
+    used.add_headers(response.headers_mut());
     response
 }
 
@@ -147,7 +147,7 @@ fn check_attached(attachments: &[Attachment]) -> Result<(), String> {
 pub(super) fn read_attachments(field: &Field<'_>) -> Checked<Vec<Attachment>> {
     let attachments = attachments::read(field)?;
     let mut reported = Ok(());
-    let mut reject = |rule: String| reported = Err(field.report().wrong(rule));
+    let mut reject = |rule: String| reported = Err(field.report().report(rule));
     let found = attachments.len();
     if found > MAX_ATTACHMENTS {
         reject(format!("`{}` must have at most {MAX_ATTACHMENTS} items; found {found}.", field.name()));
@@ -159,7 +159,7 @@ pub(super) fn read_attachments(field: &Field<'_>) -> Checked<Vec<Attachment>> {
         if let Content::Hosted(url) = &file.content
             && is_local(url)
         {
-            let (name, found) = (field.name(), quoted(url.as_str()));
+            let (name, found) = (field.name(), quote(url.as_str()));
             reject(format!("`{name}[{index}].path` must not be on this machine; found {found}."));
         }
     }
@@ -184,18 +184,18 @@ fn is_local(url: &url::Url) -> bool {
 /// Reads custom headers, without those that the service sets for threads.
 pub(super) fn read_headers(field: &Field<'_>) -> Checked<Vec<(String, String)>> {
     let headers = headers::read(field, false)?;
-    let refused = |name: &str| REFUSED_HEADERS.iter().any(|refused| refused.eq_ignore_ascii_case(name));
+    let refused = |name: &str| REJECTED_HEADERS.iter().any(|refused| refused.eq_ignore_ascii_case(name));
     match headers.iter().find(|(name, _)| refused(name)) {
         Some((name, _)) => Err(field.reject(format_args!(
             "must not have `In-Reply-To`, `References` or `Reply-To`, which the service sets; found {}",
-            quoted(name)
+            quote(name)
         ))),
         None => Ok(headers),
     }
 }
 
 /// A body with content.
-fn filled(body: Option<Arc<str>>) -> Option<Arc<str>> {
+fn non_empty(body: Option<Arc<str>>) -> Option<Arc<str>> {
     body.filter(|body| !body.is_empty())
 }
 
@@ -214,13 +214,13 @@ input! {
 
 /// `POST /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/reply`: goes to `Reply-To`, else to the sender; a reply to a sent email goes to its
 /// recipients. The original isn't quoted.
-pub fn reply(context: &Context<'_>) -> Answer {
-    let (inbox, original) = (inbox(context)?, named(context)?);
+pub fn reply(context: &Context<'_>) -> HandlerResult {
+    let (inbox, original) = (inbox(context)?, find(context)?);
     let input = context.body(|fields| {
-        at_least_one(fields, &["html", "text"]);
+        require_any(fields, &["html", "text"]);
         ReplyInput::read(fields)
     })?;
-    let (html, text) = (filled(input.html), filled(input.text));
+    let (html, text) = (non_empty(input.html), non_empty(input.text));
     if html.is_none() && text.is_none() {
         return Err(Problem::validation("`html` or `text` must have content; found none."));
     }
@@ -239,7 +239,7 @@ pub fn reply(context: &Context<'_>) -> Answer {
         to,
         cc,
         bcc: input.bcc.unwrap_or_default(),
-        subject: input.subject.unwrap_or_else(|| prefixed("Re: ", &original)),
+        subject: input.subject.unwrap_or_else(|| prefix_subject("Re: ", &original)),
         html,
         text,
         attachments: input.attachments.unwrap_or_default(),
@@ -249,8 +249,8 @@ pub fn reply(context: &Context<'_>) -> Answer {
     respond(send(context, &inbox, email))
 }
 
-pub(super) fn respond(sent: Result<(Uuid, QuotaUsed), Unsent>) -> Answer {
-    sent.map_or_else(Unsent::answer, |(id, used)| Ok(accepted(id, used)))
+pub(super) fn respond(sent: Result<(Uuid, QuotaUsed), Unsent>) -> HandlerResult {
+    sent.map_or_else(Unsent::into_result, |(id, used)| Ok(accepted_response(id, used)))
 }
 
 /// The recipients of a reply to this email.
@@ -272,7 +272,7 @@ pub(super) fn reply_recipients(inbox: &Inbox, original: &InboxEmail) -> Result<V
 }
 
 /// The subject of a reply or forward, with the prefix added once.
-pub(super) fn prefixed(prefix: &str, original: &InboxEmail) -> String {
+pub(super) fn prefix_subject(prefix: &str, original: &InboxEmail) -> String {
     let subject = original.subject.as_deref().unwrap_or("(no subject)");
     let has_prefix =
         subject.get(..prefix.len() - 1).is_some_and(|start| start.eq_ignore_ascii_case(prefix.trim_end()));
@@ -294,17 +294,17 @@ input! {
 
 /// `POST /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/forward`: `html` and `text` come before the original, whose attachments are included
 /// while the service still stores them.
-pub fn forward(context: &Context<'_>) -> Answer {
-    let (inbox, original) = (inbox(context)?, named(context)?);
+pub fn forward(context: &Context<'_>) -> HandlerResult {
+    let (inbox, original) = (inbox(context)?, find(context)?);
     let input = context.body(Forward::read)?;
-    let (html, text) = (filled(input.html), filled(input.text));
+    let (html, text) = (non_empty(input.html), non_empty(input.text));
     let mut attachments = original_files(context, &original)?;
     attachments.extend(input.attachments.unwrap_or_default());
     let email = Outgoing {
         to: input.to,
         cc: input.cc.unwrap_or_default(),
         bcc: input.bcc.unwrap_or_default(),
-        subject: input.subject.unwrap_or_else(|| prefixed("Fwd: ", &original)),
+        subject: input.subject.unwrap_or_else(|| prefix_subject("Fwd: ", &original)),
         html: forwarded_html(html.as_deref(), text.as_deref(), &original),
         text: Some(forwarded_text(text.as_deref(), html.as_deref(), &original)),
         attachments,
@@ -319,7 +319,7 @@ fn original_lines(original: &InboxEmail) -> Vec<String> {
     let mut lines = vec![
         "---------- Forwarded message ---------".to_owned(),
         format!("From: {}", original.from),
-        format!("Date: {}", iso(original.received_at)),
+        format!("Date: {}", to_iso(original.received_at)),
         format!("Subject: {}", original.subject.as_deref().unwrap_or("(no subject)")),
         format!("To: {}", original.to.join(", ")),
     ];
@@ -341,9 +341,10 @@ fn forwarded_html(html: Option<&str>, text: Option<&str>, original: &InboxEmail)
     if html.is_none() && original.html.is_none() {
         return None;
     }
-    let note = html.map(str::to_owned).or_else(|| text.map(preformatted)).unwrap_or_default();
-    let lines: Vec<_> = original_lines(original).iter().map(|line| escaped(line)).collect();
-    let body = original.html.as_deref().map_or_else(|| preformatted(original.searched_text()), str::to_owned);
+    let note = html.map(str::to_owned).or_else(|| text.map(to_pre_element)).unwrap_or_default();
+    let lines: Vec<_> = original_lines(original).iter().map(|line| escape_html(line)).collect();
+    let body =
+        original.html.as_deref().map_or_else(|| to_pre_element(original.searched_text()), str::to_owned);
     Some(format!("{note}<div>{}</div><br>{body}", lines.join("<br>")).into())
 }
 
@@ -358,14 +359,14 @@ fn original_files(context: &Context<'_>, original: &InboxEmail) -> Result<Vec<At
         };
         let files = received::read_contents(&email.raw)
             .map_err(|reason| Problem::validation(format!("The email {}.", reason.text())))?;
-        return Ok(files.into_iter().map(|(file, content)| attached(file, content)).collect());
+        return Ok(files.into_iter().map(|(file, content)| to_attachment(file, content)).collect());
     }
-    let sent = lock(&context.tenant.emails).get(original.id).and_then(|email| email.captured());
+    let sent = lock(&context.tenant.emails).get(original.id).and_then(|email| email.captured_id());
     let mail = sent.and_then(|id| lock(&context.tenant.captured).get(id).cloned());
     Ok(mail.map(|mail| mail.files().to_vec()).unwrap_or_default())
 }
 
-fn attached(file: received::Attachment, content: Bytes) -> Attachment {
+fn to_attachment(file: received::Attachment, content: Bytes) -> Attachment {
     let fits = |text: &String| {
         text.len() < 200 && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>".contains(&byte))
     };

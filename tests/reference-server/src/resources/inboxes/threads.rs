@@ -11,21 +11,21 @@ use crate::context::Context;
 use crate::model::inboxes::email;
 use crate::model::inboxes::label::Label;
 use crate::model::inboxes::thread::{Folder, Group, Thread};
-use crate::resources::inboxes::input::{at_least_one, values};
-use crate::resources::inboxes::{inbox, member, service};
+use crate::resources::inboxes::input::{require_any, values};
+use crate::resources::inboxes::{inbox, inbox_service, member};
 use crate::store::table::Record as _;
-use crate::wire::answers::{Answer, Deletion};
+use crate::wire::answers::{Deletion, HandlerResult};
 use crate::wire::input::input;
 use crate::wire::paging::{Mode, list};
 use crate::wire::problem::{Problem, json as respond};
-use crate::wire::query::{BOOLEANS, word};
+use crate::wire::query::{BOOLEANS, parse_word};
 use crate::wire::readers::boolean;
 
 /// The maximum number of labels in a filter.
 const MAX_LABELS: usize = 50;
 
 /// `GET /inboxes/{inbox}/threads`: most recently active first, 20 by default as in mode A.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     let (inbox, window) = (inbox(context)?.id, context.window(Mode::A)?);
     let threads = &context.tenant.inboxes.threads;
     let page = threads.page_of(&window, selection(context, inbox)?, |thread| thread.inbox == inbox)?;
@@ -36,9 +36,10 @@ pub fn index(context: &Context<'_>) -> Answer {
 pub(super) fn selection(context: &Context<'_>, inbox: Uuid) -> Result<Vec<Group>, Problem> {
     let labels = values(context, "labels").map(|ids| labels(context, inbox, &ids)).transpose()?;
     let folders = match values(context, "folders") {
-        Some(words) => {
-            words.iter().map(|text| word("folders", text, Folder::WORDS)).collect::<Result<Vec<_>, _>>()?
-        }
+        Some(words) => words
+            .iter()
+            .map(|text| parse_word("folders", text, Folder::WORDS))
+            .collect::<Result<Vec<_>, _>>()?,
         None if labels.is_some() => vec![Folder::Inbox, Folder::Archive, Folder::Sent],
         None => vec![Folder::Inbox],
     };
@@ -60,18 +61,18 @@ fn labels(context: &Context<'_>, inbox: Uuid, ids: &[String]) -> Result<Vec<Uuid
             "`labels` must have at most {MAX_LABELS} ids; found {found}."
         )));
     }
-    ids.iter().map(|id| label(context, inbox, id).map(|label| label.id)).collect()
+    ids.iter().map(|id| find_label(context, inbox, id).map(|label| label.id)).collect()
 }
 
 /// Finds a label of an inbox by the text of its ID.
-fn label(context: &Context<'_>, inbox: Uuid, id: &str) -> Result<Arc<Label>, Problem> {
+fn find_label(context: &Context<'_>, inbox: Uuid, id: &str) -> Result<Arc<Label>, Problem> {
     let found = Uuid::try_parse(id).ok().and_then(|id| context.tenant.inboxes.labels.get(id));
     found.filter(|label| label.inbox == inbox).ok_or_else(Label::not_found)
 }
 
 /// `GET /inboxes/{inbox}/threads/{thread_id}`.
-pub fn show(context: &Context<'_>) -> Answer {
-    Ok(detail(context, &*named(context)?))
+pub fn show(context: &Context<'_>) -> HandlerResult {
+    Ok(detail(context, &*find(context)?))
 }
 
 fn detail(context: &Context<'_>, thread: &Thread) -> http::Response<bytes::Bytes> {
@@ -94,13 +95,13 @@ input! {
 }
 
 /// `PATCH /inboxes/{inbox}/threads/{thread_id}`: `read` also applies to all received emails of the thread.
-pub fn update(context: &Context<'_>) -> Answer {
-    let id = named(context)?.id;
+pub fn update(context: &Context<'_>) -> HandlerResult {
+    let id = find(context)?.id;
     let ThreadPatch { read, folder } = context.body(|fields| {
-        at_least_one(fields, &["read", "folder"]);
+        require_any(fields, &["read", "folder"]);
         ThreadPatch::read(fields)
     })?;
-    let changed = service(context).change_thread(id, |thread| {
+    let changed = inbox_service(context).change_thread(id, |thread| {
         thread.read = read.unwrap_or(thread.read);
         thread.move_to(folder.unwrap_or(thread.folder), context.now());
     });
@@ -114,17 +115,18 @@ pub fn update(context: &Context<'_>) -> Answer {
 
 /// `DELETE /inboxes/{inbox}/threads/{thread_id}`: moves it to the trash, from which it is deleted after 30 days. `deleted` is false if it
 /// was there already.
-pub fn delete(context: &Context<'_>) -> Answer {
-    let id = named(context)?.id;
-    let changed = service(context).change_thread(id, |thread| thread.move_to(Folder::Trash, context.now()));
+pub fn delete(context: &Context<'_>) -> HandlerResult {
+    let id = find(context)?.id;
+    let changed =
+        inbox_service(context).change_thread(id, |thread| thread.move_to(Folder::Trash, context.now()));
     let (before, _) = changed.ok_or_else(Thread::not_found)?;
-    let deletion = Deletion::of("inbox_thread", id);
+    let deletion = Deletion::new("inbox_thread", id);
     let was_there = before.folder == Folder::Trash;
-    Ok(respond(StatusCode::OK, &if was_there { deletion.not_done() } else { deletion }))
+    Ok(respond(StatusCode::OK, &if was_there { deletion.already_deleted() } else { deletion }))
 }
 
 /// Finds the thread of the path.
-pub(super) fn named(context: &Context<'_>) -> Result<Arc<Thread>, Problem> {
+pub(super) fn find(context: &Context<'_>) -> Result<Arc<Thread>, Problem> {
     let inbox = inbox(context)?.id;
     member(context, 1, &context.tenant.inboxes.threads, |thread| thread.inbox == inbox)
 }

@@ -6,26 +6,26 @@ use crate::context::Context;
 use crate::lock::lock;
 use crate::model::received::{AttachmentItem, Received};
 use crate::resources::attachments::{self, File, Folder, Links};
-use crate::resources::received::named;
+use crate::resources::received::find;
 use crate::state::State;
-use crate::wire::answers::Answer;
+use crate::wire::answers::HandlerResult;
 use crate::wire::problem::Problem;
 
 /// `GET /emails/receiving/{email_id}/attachments`, mode B: in the order of the message.
-pub fn index(context: &Context<'_>) -> Answer {
-    let email = named(context)?;
+pub fn index(context: &Context<'_>) -> HandlerResult {
+    let email = find(context)?;
     attachments::page(context, &links(context, &email), items(&email))
 }
 
 /// `GET /emails/receiving/{email_id}/attachments/{attachment_id}`.
-pub fn show(context: &Context<'_>) -> Answer {
-    let email = named(context)?;
-    attachments::one(context, &links(context, &email), items(&email))
+pub fn show(context: &Context<'_>) -> HandlerResult {
+    let email = find(context)?;
+    attachments::show(context, &links(context, &email), items(&email))
 }
 
 /// Creates the download URLs of an email: for its attachments by their IDs, and for the raw message by the nil ID.
 pub(super) fn links<'a>(context: &Context<'a>, email: &Received) -> Links<'a> {
-    Links::at(context.now(), context.state, Folder::Received, email.id)
+    Links::new(context.now(), context.state, Folder::Received, email.id)
 }
 
 fn items(email: &Received) -> Vec<(Uuid, AttachmentItem<'_>)> {
@@ -35,7 +35,8 @@ fn items(email: &Received) -> Vec<(Uuid, AttachmentItem<'_>)> {
 /// Resolves a signed URL, if it is valid and not expired.
 pub fn open(state: &State, token: &str) -> Result<File, Problem> {
     let target = attachments::target(state, Folder::Received, token)?;
-    let email = lock(&target.tenant.received).get(target.email).cloned().ok_or_else(attachments::gone)?;
+    let email =
+        lock(&target.tenant.received).get(target.email).cloned().ok_or_else(attachments::deleted_problem)?;
     if target.attachment.is_nil() {
         return Ok(File {
             filename: format!("{}.eml", email.id),
@@ -44,10 +45,10 @@ pub fn open(state: &State, token: &str) -> Result<File, Problem> {
         });
     }
     let found = email.attachments.iter().find(|one| one.id == target.attachment);
-    let found = found.ok_or_else(attachments::gone)?;
+    let found = found.ok_or_else(attachments::deleted_problem)?;
     Ok(File {
         filename: found.filename.clone(),
         content_type: found.content_type.clone(),
-        bytes: email.content(found).map_err(|reason| Problem::validation(reason.not_shown()))?,
+        bytes: email.content(found).map_err(|reason| Problem::validation(reason.placeholder_text()))?,
     })
 }

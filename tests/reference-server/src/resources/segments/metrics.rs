@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::context::Context;
 use crate::model::contact::Group;
 use crate::state::tenant::Tenant;
-use crate::wire::answers::Answer;
+use crate::wire::answers::HandlerResult;
 use crate::wire::paging::Window;
 use crate::wire::problem::{Problem, json};
 use crate::wire::words::words;
@@ -38,18 +38,18 @@ words! {
 }
 
 /// `GET /segments/metrics`.
-pub fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> HandlerResult {
     let tenant = &context.tenant;
     let parameters = context.parameters();
-    let metrics = parameters.words("metrics", Metric::WORDS)?;
+    let metrics = parameters.word_list("metrics", Metric::WORDS)?;
     let metrics = metrics.unwrap_or_else(|| Metric::WORDS.iter().map(|(_, metric)| *metric).collect());
-    let dimensions = parameters.words("dimensions", Dimension::WORDS)?.unwrap_or_default();
+    let dimensions = parameters.word_list("dimensions", Dimension::WORDS)?.unwrap_or_default();
     let segments = parameters.ids("segment_id", MAX_IDS)?;
     if let Some(unknown) = segments.iter().flatten().find(|id| tenant.segments.get(**id).is_none()) {
         let message = format!("`segment_id` must have the ids of segments; there is no segment {unknown}.");
         return Err(Problem::validation(message));
     }
-    let totals = values(&metrics, total(tenant, segments.as_deref()));
+    let totals = values(&metrics, count_contacts(tenant, segments.as_deref()));
     let data = if dimensions.is_empty() { None } else { Some(rows(tenant, segments, &metrics)?) };
     let metrics = metrics.iter().map(|metric| metric.as_str()).collect();
     let dimensions = dimensions.iter().map(|dimension| dimension.as_str()).collect();
@@ -74,13 +74,13 @@ struct Counts {
 }
 
 /// The numbers of all contacts, or of the members of any of these segments.
-fn total(tenant: &Tenant, segments: Option<&[Uuid]>) -> Counts {
+fn count_contacts(tenant: &Tenant, segments: Option<&[Uuid]>) -> Counts {
     match segments {
         None => {
             let contacts = tenant.contacts.lock();
             Counts { all: contacts.len(), unsubscribed: contacts.count_of(&Group::Unsubscribed) }
         }
-        Some([segment]) => of_segment(tenant, *segment),
+        Some([segment]) => count_segment(tenant, *segment),
         Some(segments) => {
             let (mut seen, mut unsubscribed) = (HashSet::new(), 0);
             for contact in segments.iter().flat_map(|id| tenant.contacts.members(&Group::Member(*id))) {
@@ -91,7 +91,7 @@ fn total(tenant: &Tenant, segments: Option<&[Uuid]>) -> Counts {
     }
 }
 
-fn of_segment(tenant: &Tenant, segment: Uuid) -> Counts {
+fn count_segment(tenant: &Tenant, segment: Uuid) -> Counts {
     let contacts = tenant.contacts.lock();
     Counts {
         all: contacts.count_of(&Group::Member(segment)),
@@ -113,7 +113,7 @@ fn rows(
         let mut row = Map::new();
         row.insert("id".to_owned(), segment.id.to_string().into());
         row.insert("name".to_owned(), segment.name.clone().into());
-        row.extend(values(metrics, of_segment(tenant, segment.id)));
+        row.extend(values(metrics, count_segment(tenant, segment.id)));
         row
     };
     Ok(segments.iter().map(|segment| row(segment)).collect())

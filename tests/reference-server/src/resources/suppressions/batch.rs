@@ -5,8 +5,8 @@ use http::StatusCode;
 use crate::context::Context;
 use crate::model::suppression::Origin;
 use crate::resources::contacts::read_email;
-use crate::resources::suppressions::{Entries, service};
-use crate::wire::answers::{Answer, Deletion, Reference};
+use crate::resources::suppressions::{Entries, suppression_service};
+use crate::wire::answers::{Deletion, HandlerResult, Reference};
 use crate::wire::fields::{Field, Fields};
 use crate::wire::problem::json;
 use crate::wire::problems::Checked;
@@ -16,19 +16,19 @@ use crate::wire::readers::uuid;
 const MAX_ENTRIES: usize = 100;
 
 /// `POST /suppressions/batch/add`: one invalid address rejects them all.
-pub fn add(context: &Context<'_>) -> Answer {
+pub fn add(context: &Context<'_>) -> HandlerResult {
     let emails = context.body(|fields| fields.required("emails", |field| entries(field, read_email)))?;
-    let ids = service(context).add(emails, Origin::Manual, None)?;
-    let data = ids.into_iter().map(|id| Reference::to("suppression", id)).collect();
+    let ids = suppression_service(context).add(emails, Origin::Manual, None)?;
+    let data = ids.into_iter().map(|id| Reference::new("suppression", id)).collect();
     Ok(json(StatusCode::CREATED, &Entries { data }))
 }
 
 /// `POST /suppressions/batch/remove`: by `emails` or `ids`. The response omits unknown entries.
-pub fn remove(context: &Context<'_>) -> Answer {
+pub fn remove(context: &Context<'_>) -> HandlerResult {
     let names = context.body(selection)?;
-    let service = service(context);
+    let service = suppression_service(context);
     let removed = names.iter().filter_map(|name| service.remove(context.tenant.suppressions.find(name)?.id));
-    let data = removed.map(|entry| Deletion::of("suppression", entry.id)).collect();
+    let data = removed.map(|entry| Deletion::new("suppression", entry.id)).collect();
     Ok(json(StatusCode::OK, &Entries { data }))
 }
 
@@ -41,7 +41,7 @@ fn selection(fields: &mut Fields<'_>) -> Checked<Vec<String>> {
         (true, true) => "both",
         (false, false) => "neither",
     };
-    Err(fields.report().wrong(format_args!("The body must have either `emails` or `ids`; found {found}.")))
+    Err(fields.report().report(format_args!("The body must have either `emails` or `ids`; found {found}.")))
 }
 
 /// Reads an array of 1 to [`MAX_ENTRIES`] items.

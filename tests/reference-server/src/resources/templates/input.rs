@@ -6,7 +6,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::context::Context;
-use crate::model::email::bodies::REACT;
+use crate::model::email::bodies::REACT_RULE;
 use crate::model::email::recipients::{self, Mailbox};
 use crate::model::template::Template;
 use crate::model::template::version::Variable;
@@ -14,7 +14,7 @@ use crate::model::value::{PropertyValue, ValueType};
 use crate::wire::change::{Change, replace};
 use crate::wire::fields::Field;
 use crate::wire::input::input;
-use crate::wire::paging::quoted;
+use crate::wire::paging::quote;
 use crate::wire::problem::Problem;
 use crate::wire::problems::Checked;
 use crate::wire::readers::{line, non_blank, string};
@@ -39,17 +39,17 @@ input! {
 
 impl TemplateInput {
     pub(super) fn to_create(context: &Context<'_>) -> Result<Self, Problem> {
-        Self::of(context, &["name", "html"])
+        Self::from_request(context, &["name", "html"])
     }
 
     pub(super) fn to_update(context: &Context<'_>) -> Result<Self, Problem> {
-        Self::of(context, &[])
+        Self::from_request(context, &[])
     }
 
-    fn of(context: &Context<'_>, needed: &[&str]) -> Result<Self, Problem> {
+    fn from_request(context: &Context<'_>, needed: &[&str]) -> Result<Self, Problem> {
         let mut input = context.body(|fields| {
             fields.require(needed);
-            fields.refuse("react", REACT);
+            fields.forbid("react", REACT_RULE);
             Self::read(fields, context)
         })?;
         // An empty list means no address: the specification doesn't define it, and a header can't be empty.
@@ -90,9 +90,9 @@ impl TemplateInput {
 /// An alias must be distinguishable from an ID, and appears in paths. The specification doesn't define its characters: any except control
 /// characters.
 fn read_alias(field: &Field<'_>) -> Checked<String> {
-    let alias = field.line()?;
+    let alias = field.as_line()?;
     if alias.trim().is_empty() || Uuid::try_parse(&alias).is_ok() {
-        let found = quoted(&alias);
+        let found = quote(&alias);
         return Err(field.reject(format_args!("must be a name, neither empty nor a UUID; found {found}")));
     }
     Ok(alias.into_owned())
@@ -126,7 +126,7 @@ fn read_variables(field: &Field<'_>, context: &Context<'_>) -> Checked<Vec<Varia
         item.object(|fields| {
             let VariableInput { key, fallback: (r#type, fallback_value) } = VariableInput::read(fields)?;
             if !keys.insert(key.clone()) {
-                let found = quoted(&key);
+                let found = quote(&key);
                 let rule = format_args!("must differ from the others; found {found} again");
                 return Err(fields.reject("key", rule));
             }

@@ -13,13 +13,13 @@ use crate::context::Context;
 use crate::delivery::webhooks::replay as replay_delivery;
 use crate::model::webhook_delivery::{self, Attempt, WebhookDelivery};
 use crate::store::ledger::Ledger;
-use crate::wire::answers::Answer;
-use crate::wire::paging::{Mode, Page, Window, list, quoted};
+use crate::wire::answers::HandlerResult;
+use crate::wire::paging::{Mode, Page, Window, list, quote};
 use crate::wire::problem::{Problem, json};
-use crate::wire::timestamp::iso;
+use crate::wire::timestamp::to_iso;
 
 /// `GET /webhooks/{webhook_id}/events`, mode A.
-pub fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> HandlerResult {
     let webhook = context.find(&context.tenant.webhooks)?.id;
     let window = window(context, "msg_")?;
     let page = context.tenant.deliveries.page(&window, webhook)?;
@@ -27,21 +27,21 @@ pub fn index(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /webhooks/{webhook_id}/events/{event_id}`, with the payload.
-pub fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> HandlerResult {
     let delivery = event(context)?;
     let payload = serde_json::from_slice::<&RawValue>(&delivery.payload)
         .map_err(|error| Problem::application(format!("A payload can't be read: {error}.")))?;
     let record = Record {
         object: "webhook_event",
         item: webhook_delivery::Item(&delivery),
-        next_attempt_at: delivery.progress().next_attempt_at.map(iso),
+        next_attempt_at: delivery.progress().next_attempt_at.map(to_iso),
         payload,
     };
     Ok(json(StatusCode::OK, &record))
 }
 
 /// `GET /webhooks/{webhook_id}/events/{event_id}/attempts`, mode A.
-pub fn attempts(context: &Context<'_>) -> Answer {
+pub fn attempts(context: &Context<'_>) -> HandlerResult {
     let delivery = event(context)?;
     let mut ledger = Ledger::new();
     for attempt in delivery.progress().attempts {
@@ -53,7 +53,7 @@ pub fn attempts(context: &Context<'_>) -> Answer {
 
 /// `POST /webhooks/{webhook_id}/events/{event_id}/replay`: an immediate additional attempt. A disabled webhook receives no events, so the replay
 /// is rejected.
-pub fn replay(context: &Context<'_>) -> Answer {
+pub fn replay(context: &Context<'_>) -> HandlerResult {
     let webhook = context.find(&context.tenant.webhooks)?;
     let delivery = event(context)?;
     if !webhook.enabled {
@@ -64,7 +64,7 @@ pub fn replay(context: &Context<'_>) -> Answer {
         ));
     }
     replay_delivery(context.state, &context.tenant, &delivery);
-    Ok(json(StatusCode::OK, &Again { object: "webhook_event", id: delivery.message_id() }))
+    Ok(json(StatusCode::OK, &Replay { object: "webhook_event", id: delivery.message_id() }))
 }
 
 /// Finds the event of the path.
@@ -74,7 +74,7 @@ fn event(context: &Context<'_>) -> Result<Arc<WebhookDelivery>, Problem> {
     let id = read(&text, "msg_").ok_or_else(|| {
         Problem::invalid_parameter(format!(
             "The id of an event must be `msg_` and 32 hexadecimal digits; found {}.",
-            quoted(&text)
+            quote(&text)
         ))
     })?;
     context.tenant.deliveries.get(webhook, id).ok_or_else(|| Problem::not_found("Webhook event not found."))
@@ -105,7 +105,7 @@ struct Record<'a> {
 }
 
 #[derive(Serialize)]
-struct Again {
+struct Replay {
     object: &'static str,
     id: String,
 }

@@ -12,7 +12,7 @@ use crate::model::email::attachments::{MAX_BASE64, base64_size, encoded_size};
 use crate::service::Service;
 use crate::state::fetches::{FetchError, FetchJob, Fetched};
 use crate::state::http_clients::public::NotPublic;
-use crate::state::in_flight::Reserved;
+use crate::state::in_flight::Reservation;
 
 const FILE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The timeout of all files of an email.
@@ -27,7 +27,7 @@ pub fn run_all(service: &Arc<Service>) {
         let Some(job) = service.next_fetch() else { return };
         let service = Arc::clone(service);
         tokio::spawn(async move {
-            let mut held = Reserved::default();
+            let mut held = Reservation::default();
             let outcome = timeout(EMAIL_TIMEOUT, fetch(&service, &job, &mut held)).await;
             let outcome = outcome.unwrap_or_else(|_| Err("timed out fetching the files".into()));
             let finished = Arc::clone(&service);
@@ -40,7 +40,11 @@ pub fn run_all(service: &Arc<Service>) {
 }
 
 /// Fetches the files of an email. Their memory is `held`.
-async fn fetch(service: &Service, job: &FetchJob, held: &mut Reserved) -> Result<Vec<Fetched>, FetchError> {
+async fn fetch(
+    service: &Service,
+    job: &FetchJob,
+    held: &mut Reservation,
+) -> Result<Vec<Fetched>, FetchError> {
     let mut fetched = 0;
     let mut remaining = MAX_BASE64.saturating_sub(encoded_size(&job.draft.attachments));
     let mut files = Vec::new();
@@ -69,7 +73,7 @@ async fn fetch_one(
     let client = clients.client(networks).map_err(|error| unreachable(&error))?;
     let answer = client.get(url.clone()).timeout(FILE_TIMEOUT).send().await;
     let mut answer = answer
-        .map_err(|error| NotPublic::cause_of(&error).map_or_else(|| unreachable(&error), Into::into))?;
+        .map_err(|error| NotPublic::from_error(&error).map_or_else(|| unreachable(&error), Into::into))?;
     if !answer.status().is_success() {
         return Err(unreachable(&format!(
             "the status is {}, and redirects aren't followed",

@@ -9,7 +9,7 @@ use url::Url;
 
 use crate::delivery::webhooks::post::{Posted, WebhookPost};
 use crate::service::Service;
-use crate::state::http_clients::reasons;
+use crate::state::http_clients::error_chain;
 
 /// The maximum length of a recorded response, in bytes.
 const MAX_RESPONSE: usize = 4 << 10;
@@ -42,9 +42,9 @@ async fn send(service: &Service, post: &WebhookPost) -> Posted {
         let clients = &service.state().http_clients;
         let networks = clients.networks();
         networks.check(&url).map_err(|reason| reason.to_string())?;
-        let client = clients.client(networks).map_err(|error| reasons(&error))?;
+        let client = clients.client(networks).map_err(|error| error_chain(&error))?;
         let request = client.post(url).headers(post.headers.clone()).body(post.body.clone());
-        request.send().await.map_err(|error| reasons(&error))
+        request.send().await.map_err(|error| error_chain(&error))
     };
     let mut response = match timeout_at(deadline, response).await {
         Ok(Ok(response)) => response,

@@ -14,7 +14,7 @@ impl Service {
 
     /// The mail to forward to the recipients that the allow list admits; `None` if there are none. The others are recorded.
     pub fn next_forward(&self, mail: &CapturedMail) -> Option<Outgoing> {
-        let relay = self.state.relay.get().filter(|relay| relay.forwards())?;
+        let relay = self.state.relay.get().filter(|relay| relay.is_forwarding())?;
         let (outgoing, not_admitted) = relay.admit(Some(mail.sender()), mail.recipients(), &mail.mime);
         if let Ok(email) = mail.email_id.parse() {
             let _guard = self.state.snapshot_lock.enter();

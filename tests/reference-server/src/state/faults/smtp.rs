@@ -38,7 +38,7 @@ impl SmtpStage {
     }
 
     /// The stage of this name, ignoring case.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|stage| stage.as_str().eq_ignore_ascii_case(name))
     }
 
@@ -58,7 +58,7 @@ impl SmtpStage {
     }
 
     /// The enhanced status code (RFC 3463) and the text that servers send with this code at this stage.
-    pub fn usual_reply(self, code: u16) -> (&'static str, &'static str) {
+    pub fn default_reply(self, code: u16) -> (&'static str, &'static str) {
         match (code, self) {
             (421, _) => ("4.3.2", "Service not available, closing the connection"),
             (450, Self::Rcpt) => ("4.2.1", "Mailbox temporarily unavailable"),
@@ -99,10 +99,10 @@ mod tests {
     #[test]
     fn the_class_of_the_enhanced_status_code_is_that_of_the_reply() {
         for stage in SmtpStage::ALL {
-            assert_eq!(SmtpStage::named(&stage.as_str().to_lowercase()), Some(stage));
+            assert_eq!(SmtpStage::from_name(&stage.as_str().to_lowercase()), Some(stage));
             assert_eq!(stage.default_code() / 100, 4);
             for code in 400..600_u16 {
-                let (enhanced, text) = stage.usual_reply(code);
+                let (enhanced, text) = stage.default_reply(code);
                 assert_eq!(enhanced.split('.').next(), Some(&*(code / 100).to_string()), "{stage:?} {code}");
                 assert_eq!(enhanced.split('.').count(), 3);
                 assert!(!text.is_empty());

@@ -70,7 +70,7 @@ pub enum NotPublic {
 
 impl NotPublic {
     /// The reason why a request didn't start, if it is one of these.
-    pub fn cause_of(error: &reqwest::Error) -> Option<Self> {
+    pub fn from_error(error: &reqwest::Error) -> Option<Self> {
         let mut causes = std::iter::successors(error.source(), |cause| (**cause).source());
         causes.find_map(|cause| cause.downcast_ref().copied())
     }
@@ -90,7 +90,7 @@ pub enum Networks {
 impl Networks {
     /// Checks the address in a URL. A name is checked when it is resolved.
     pub fn check(self, url: &Url) -> Result<(), NotPublic> {
-        ip_of(url).map_or(Ok(()), |ip| self.check_ip(ip))
+        url_ip(url).map_or(Ok(()), |ip| self.check_ip(ip))
     }
 
     fn check_ip(self, ip: IpAddr) -> Result<(), NotPublic> {
@@ -117,7 +117,7 @@ pub fn check(url: &Url, servers: &[SocketAddr]) -> Result<(), NotPublic> {
     if url.host().is_none() {
         return Err(NotPublic::Address);
     }
-    let ip = ip_of(url);
+    let ip = url_ip(url);
     if ip.is_some_and(|ip| servers.contains(&SocketAddr::new(ip, port))) {
         return Ok(());
     }
@@ -128,7 +128,7 @@ pub fn check(url: &Url, servers: &[SocketAddr]) -> Result<(), NotPublic> {
     Networks::Public.check(url)
 }
 
-fn ip_of(url: &Url) -> Option<IpAddr> {
+fn url_ip(url: &Url) -> Option<IpAddr> {
     match url.host()? {
         Host::Ipv4(ip) => Some(ip.into()),
         Host::Ipv6(ip) => Some(ip.into()),
@@ -176,14 +176,14 @@ fn is_of_this_machine(ip: IpAddr) -> bool {
 
 /// Whether an address is globally reachable unicast.
 fn is_public(ip: IpAddr) -> bool {
-    match without_embedding(ip) {
+    match unwrap_embedded(ip) {
         IpAddr::V4(ip) => !is_in_v4(&RESERVED_V4, ip),
         IpAddr::V6(ip) => ip.to_bits() >> 125 == 1 && !is_in_v6(&RESERVED_V6, ip),
     }
 }
 
 fn is_metadata(ip: IpAddr) -> bool {
-    match without_embedding(ip) {
+    match unwrap_embedded(ip) {
         IpAddr::V4(ip) => is_in_v4(&METADATA_V4, ip),
         IpAddr::V6(ip) => is_in_v6(&METADATA_V6, ip),
     }
@@ -197,7 +197,7 @@ fn is_in_v6(networks: &[(Ipv6Addr, u32)], ip: Ipv6Addr) -> bool {
     networks.iter().any(|(network, length)| (ip.to_bits() ^ network.to_bits()) >> (128 - length) == 0)
 }
 
-fn without_embedding(ip: IpAddr) -> IpAddr {
+fn unwrap_embedded(ip: IpAddr) -> IpAddr {
     match ip {
         IpAddr::V6(v6) => embedded_v4(v6).map_or(ip, IpAddr::V4),
         IpAddr::V4(_) => ip,

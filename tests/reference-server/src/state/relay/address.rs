@@ -27,11 +27,11 @@ impl Canonical {
             return Err("is longer than 320 bytes");
         }
         let (local, domain) = address.rsplit_once('@').ok_or("has no `@`")?;
-        let local = unquoted(local).unwrap_or(local);
+        let local = unquote(local).unwrap_or(local);
         if !is_dot_atom(local) {
             return Err("isn't a single address, or has a local part that needs quotes");
         }
-        let domain = self::domain(domain).ok_or("has no valid domain name")?;
+        let domain = self::normalize_domain(domain).ok_or("has no valid domain name")?;
         Ok(Self { local: local.to_owned(), domain })
     }
 
@@ -42,7 +42,7 @@ impl Canonical {
 }
 
 /// The content of a quoted local part without escapes; `"ada"@…` and `ada@…` are the same (RFC 5321, 4.1.2).
-fn unquoted(local: &str) -> Option<&str> {
+fn unquote(local: &str) -> Option<&str> {
     local.strip_prefix('"')?.strip_suffix('"')
 }
 
@@ -64,7 +64,7 @@ fn is_invisible(char: char) -> bool {
 }
 
 /// A domain name in lower case and ASCII. Characters that the conversion maps to others, such as full-width ones, are rejected.
-pub(super) fn domain(text: &str) -> Option<String> {
+pub(super) fn normalize_domain(text: &str) -> Option<String> {
     let ascii = idna::domain_to_ascii_strict(text).ok()?;
     let is_same = ascii == text.to_lowercase() || idna::domain_to_unicode(&ascii).0 == text.to_lowercase();
     (is_same && !text.starts_with('.') && !text.ends_with('.')).then_some(ascii)

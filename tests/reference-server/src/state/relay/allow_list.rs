@@ -1,6 +1,6 @@
 //! The patterns of allowed recipients.
 
-use super::address::{Canonical, domain, is_dot_atom};
+use super::address::{Canonical, is_dot_atom, normalize_domain};
 
 /// Patterns of addresses: `ada@example.com`, `*@example.com`, `qa+*@example.com`, `*@*.example.com`. Without any, all addresses are allowed.
 ///
@@ -50,7 +50,7 @@ impl Pattern {
             return Err("must have a local part without % and !, which servers may read as a route");
         }
         let parent = of.strip_prefix("*.");
-        let domain = domain(parent.unwrap_or(of)).ok_or(
+        let domain = normalize_domain(parent.unwrap_or(of)).ok_or(
             "must have a domain name after the @; only its first label can be a *, for all subdomains",
         )?;
         Ok(Self { text: text.to_owned(), local: local.to_owned(), domain, subdomains: parent.is_some() })
@@ -61,12 +61,12 @@ impl Pattern {
             Some(labels) if self.subdomains => labels.len() > 1 && labels.ends_with('.'),
             rest => rest == Some(""),
         };
-        of && glob(&self.local, &address.local)
+        of && matches_glob(&self.local, &address.local)
     }
 }
 
 /// Whether the pattern, in which `*` stands for any characters, matches the text.
-fn glob(pattern: &str, text: &str) -> bool {
+fn matches_glob(pattern: &str, text: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut text) = text.strip_prefix(first) else { return false };
     let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
@@ -203,7 +203,7 @@ mod tests {
     proptest! {
         #[test]
         fn globs_match_like_a_naive_matcher(pattern in "[ab*]{0,8}", text in "[ab]{0,10}") {
-            prop_assert_eq!(glob(&pattern, &text), naive(pattern.as_bytes(), text.as_bytes()));
+            prop_assert_eq!(matches_glob(&pattern, &text), naive(pattern.as_bytes(), text.as_bytes()));
         }
 
         #[test]

@@ -147,7 +147,7 @@ fn form_action_allows_redirects_to_the_client() {
 fn the_cookie_is_secure_behind_https() {
     for (address, secure) in [("https://sandbox.test", true), ("http://127.0.0.1:4010", false)] {
         let sandbox = sandbox();
-        sandbox.service.listens_at(address);
+        sandbox.service.set_base_url(address);
         let (path, _) = consent_page(&sandbox, &authorize(&sandbox, &authorization_request("full")));
         let page = sandbox.ask(Method::GET, &path).no_key().send("");
         assert_eq!(page.headers["set-cookie"].to_str().unwrap().contains("; Secure"), secure, "{address}");

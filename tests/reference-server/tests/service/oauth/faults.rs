@@ -22,7 +22,7 @@ async fn server() -> (ReferenceServer, IssuedTokens) {
 }
 
 fn on_token(action: Action) -> Rule {
-    Rule::new(action).on(Method::POST, "/oauth/token")
+    Rule::new(action).on_request(Method::POST, "/oauth/token")
 }
 
 /// The status and body of a response, or `Err` if it is incomplete.
@@ -96,10 +96,10 @@ async fn a_delayed_refresh_takes_effect_before_its_response() {
 async fn a_scripted_proxy_response_never_reaches_the_service() {
     let (server, granted) = server().await;
     let answers = [
-        Action::answer(503, "").header("retry-after", "2"),
-        Action::answer(502, "<html>bad gateway"),
-        Action::answer(400, r#"{"error":"invalid_grant"}"#),
-        Action::answer(200, "<html>welcome to the hotel"),
+        Action::http_response(503, "").header("retry-after", "2"),
+        Action::http_response(502, "<html>bad gateway"),
+        Action::http_response(400, r#"{"error":"invalid_grant"}"#),
+        Action::http_response(200, "<html>welcome to the hotel"),
         Action::TooMany { retry_after: Some("1".into()) },
     ];
     for action in answers {

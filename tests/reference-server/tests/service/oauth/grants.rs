@@ -115,7 +115,7 @@ fn revoking_a_refresh_token_revokes_its_grant() {
 #[test]
 fn server_metadata_lists_every_endpoint() {
     let sandbox = sandbox();
-    sandbox.service.listens_at("http://127.0.0.1:4010");
+    sandbox.service.set_base_url("http://127.0.0.1:4010");
     let get = |path: &str| sandbox.ask(Method::GET, path).no_key().send("");
     let server = get("/.well-known/oauth-authorization-server");
     assert_eq!(server.headers["cache-control"], "public, max-age=300");

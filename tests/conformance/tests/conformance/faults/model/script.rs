@@ -35,7 +35,7 @@ impl Transport for Script {
             let act = met.event.act;
             let failed = |delivery, kind| Err(TransportError::new(delivery, kind));
             let unsent = |kind| failed(RequestDelivery::NotSent, kind);
-            request.connecting();
+            request.report_connecting();
             match act {
                 Act::Refuse => return unsent(TransportErrorKind::Connect),
                 Act::Untrusted => return unsent(TransportErrorKind::Tls),
@@ -48,7 +48,7 @@ impl Transport for Script {
             let body: Vec<Bytes> = request.body.stream().try_collect().await.unwrap();
             let size = body.iter().map(Bytes::len).sum::<usize>();
             let received = if act == Act::CutRequest { size / 2 } else { size };
-            request.uploaded(received.try_into().unwrap());
+            request.report_uploaded(received.try_into().unwrap());
             let key = request.headers.get("idempotency-key");
             service.receive(met, key.map(|key| key.to_str().unwrap().to_owned()), received);
             let lost = || TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Closed);

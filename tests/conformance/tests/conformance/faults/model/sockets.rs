@@ -65,7 +65,7 @@ impl Peer {
             closed: self.closed.local_addr().unwrap(),
         });
         let protocol = self.protocol;
-        let transport = ReqwestTransport::configured(move |http| {
+        let transport = ReqwestTransport::with_config(move |http| {
             let http = http.dns_resolver(Arc::clone(&names));
             let http = if pools { http } else { http.pool_max_idle_per_host(0) };
             if protocol == Protocol::Http2 { http.http2_prior_knowledge() } else { http }

@@ -86,7 +86,7 @@ impl Action {
 
 fn read_duration(field: &Field<'_>) -> Checked<SignedDuration> {
     non_empty(field)?;
-    field.parsed(duration::read)
+    field.parse_with(duration::read)
 }
 
 fn read_segment(field: &Field<'_>) -> Checked<Uuid> {
@@ -96,7 +96,7 @@ fn read_segment(field: &Field<'_>) -> Checked<Uuid> {
 
 fn read_wait(fields: &mut Fields<'_>) -> Checked<Action> {
     let event_name = fields.required("event_name", non_empty);
-    let timeout = fields.optional("timeout", |field| field.parsed(duration::read));
+    let timeout = fields.optional("timeout", |field| field.parse_with(duration::read));
     let filter = fields.optional("filter_rule", Rule::read);
     Ok(Action::WaitForEvent { event_name: event_name?, timeout: timeout?, filter: filter? })
 }
@@ -168,7 +168,7 @@ impl ValueSource {
             return field.object(|fields| fields.required("var", read_variable)).map(Self::Var);
         }
         let value = value.filter(right).map(Self::Fixed);
-        value.ok_or_else(|| field.mistyped(format_args!("{what} or {{\"var\": …}}")))
+        value.ok_or_else(|| field.reject_type(format_args!("{what} or {{\"var\": …}}")))
     }
 
     /// Reads an optional object of such values.

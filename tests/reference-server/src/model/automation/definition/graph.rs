@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::model::automation::definition::{Action, Definition};
-use crate::wire::paging::quoted;
+use crate::wire::paging::quote;
 use crate::wire::problems::Report;
 
 /// Reports the problems of a definition.
@@ -11,15 +11,15 @@ pub fn check(definition: &Definition, report: &Report<'_>) {
     let mut places = HashMap::new();
     for (index, step) in definition.steps.iter().enumerate() {
         if let Some(first) = places.insert(step.key.as_str(), index) {
-            let key = quoted(&step.key);
-            report.wrong(format_args!(
+            let key = quote(&step.key);
+            report.report(format_args!(
                 "`steps[{index}].key` must name one step; steps[{first}] has the key {key} too."
             ));
         }
     }
     let is_trigger = |index: &usize| matches!(definition.steps[*index].action, Action::Trigger { .. });
     if !(0..definition.steps.len()).any(|index| is_trigger(&index)) {
-        report.wrong("`steps` must hold one step of the type `trigger` at least; found none.");
+        report.report("`steps` must hold one step of the type `trigger` at least; found none.");
     }
     let mut ways = HashSet::new();
     let mut edges = Vec::new();
@@ -27,28 +27,28 @@ pub fn check(definition: &Definition, report: &Report<'_>) {
         let (from, to) = (places.get(connection.from.as_str()), places.get(connection.to.as_str()));
         for (name, key, index) in [("from", &connection.from, from), ("to", &connection.to, to)] {
             if index.is_none() {
-                let key = quoted(key);
-                report.wrong(format_args!(
+                let key = quote(key);
+                report.report(format_args!(
                     "`connections[{at}].{name}` must be the key of a step; there is no step {key}."
                 ));
             }
         }
         if to.is_some_and(is_trigger) {
-            let to = quoted(&connection.to);
-            report.wrong(format_args!("`connections[{at}].to` must not lead to a trigger; {to} is one."));
+            let to = quote(&connection.to);
+            report.report(format_args!("`connections[{at}].to` must not lead to a trigger; {to} is one."));
         }
         let step = from.map(|index| definition.steps[*index].kind);
         if let (Some(needed), Some(step)) = (connection.kind.belongs_to(), step)
             && needed != step
         {
             let kind = connection.kind.as_str();
-            report.wrong(format_args!(
+            report.report(format_args!(
                 "`connections[{at}].type` can be `{kind}` only from a `{needed}` step; found a `{step}` step."
             ));
         }
         if !ways.insert((connection.from.as_str(), connection.kind)) {
-            let (from, kind) = (quoted(&connection.from), connection.kind.as_str());
-            report.wrong(format_args!(
+            let (from, kind) = (quote(&connection.from), connection.kind.as_str());
+            report.report(format_args!(
                 "`connections[{at}]` must be the only `{kind}` connection from the step {from}."
             ));
         }
@@ -56,13 +56,13 @@ pub fn check(definition: &Definition, report: &Report<'_>) {
             edges.push((at, *from, *to));
         }
     }
-    for at in closing(&edges, definition.steps.len()) {
-        report.wrong(format_args!("`connections[{at}]` must not lead back to a step on the way to it."));
+    for at in find_cycle_edges(&edges, definition.steps.len()) {
+        report.report(format_args!("`connections[{at}]` must not lead back to a step on the way to it."));
     }
 }
 
 /// The connections that close a cycle, found by a depth-first search from each step.
-fn closing(edges: &[(usize, usize, usize)], steps: usize) -> Vec<usize> {
+fn find_cycle_edges(edges: &[(usize, usize, usize)], steps: usize) -> Vec<usize> {
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum Seen {
         No,

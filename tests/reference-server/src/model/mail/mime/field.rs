@@ -27,36 +27,36 @@ pub struct Fields(String);
 
 impl Fields {
     /// A literal value, which may itself contain encoded words.
-    pub fn plain(&mut self, name: &str, value: &str) {
-        self.line(name, |line| line.folding().write_str(value));
+    pub fn literal(&mut self, name: &str, value: &str) {
+        self.write_line(name, |line| line.folding().write_str(value));
     }
 
     /// Free text: literal if possible, else in encoded words.
     pub fn text(&mut self, name: &str, value: &str) {
         if is_plain(value) && is_literal(value) {
-            return self.plain(name, value);
+            return self.literal(name, value);
         }
-        self.line(name, |line| rfc2047::encode(value, line));
+        self.write_line(name, |line| rfc2047::encode(value, line));
     }
 
     /// A custom field: literal if possible, since it may be structured.
     pub fn custom(&mut self, name: &str, value: &str) {
-        if is_plain(value) { self.plain(name, value) } else { self.text(name, value) }
+        if is_plain(value) { self.literal(name, value) } else { self.text(name, value) }
     }
 
     pub fn addresses(&mut self, name: &str, mailboxes: &[Mailbox]) {
-        self.line(name, |line| {
+        self.write_line(name, |line| {
             for (index, mailbox) in mailboxes.iter().enumerate() {
                 if index > 0 {
                     line.write_str(", ")?;
                 }
                 match &mailbox.name {
                     Some(name) => {
-                        phrase(line, name)?;
+                        write_phrase(line, name)?;
                         line.write_char(' ')?;
-                        unfolded(line, &format!("<{}>", mailbox.address))?;
+                        write_unfolded(line, &format!("<{}>", mailbox.address))?;
                     }
-                    None if index > 0 => unfolded(line, &mailbox.address)?,
+                    None if index > 0 => write_unfolded(line, &mailbox.address)?,
                     None => line.write_str(&mailbox.address)?,
                 }
             }
@@ -66,17 +66,17 @@ impl Fields {
 
     /// A value with one parameter.
     pub fn with_parameter(&mut self, name: &str, value: &str, parameter: (&str, &str)) {
-        let quoted = quoted(parameter.1);
+        let quoted = quote(parameter.1);
         let fits = parameter.1.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
             && parameter.0.len() + quoted.len() < LINE - 4
             && is_literal(parameter.1);
-        self.line(name, |line| {
+        self.write_line(name, |line| {
             write!(line, "{value};")?;
             if !fits {
-                return segments(line, parameter);
+                return write_segments(line, parameter);
             }
             line.write_char(' ')?;
-            unfolded(line, &format!("{}={quoted}", parameter.0))
+            write_unfolded(line, &format!("{}={quoted}", parameter.0))
         });
     }
 
@@ -87,11 +87,11 @@ impl Fields {
     }
 
     /// Returns the fields so far, for a caller that adds more.
-    pub fn lines(&self) -> &str {
+    pub fn all_lines(&self) -> &str {
         &self.0
     }
 
-    fn line(&mut self, name: &str, write: impl FnOnce(&mut EmailWriter<'_>) -> fmt::Result) {
+    fn write_line(&mut self, name: &str, write: impl FnOnce(&mut EmailWriter<'_>) -> fmt::Result) {
         self.0.push_str(name);
         self.0.push_str(": ");
         // The first word stays next to the name, since some programs would read an empty value otherwise. Writing to a string can't fail.
@@ -101,7 +101,7 @@ impl Fields {
 }
 
 /// Writes a space and a token that must not be folded.
-fn unfolded(line: &mut EmailWriter<'_>, token: &str) -> fmt::Result {
+fn write_unfolded(line: &mut EmailWriter<'_>, token: &str) -> fmt::Result {
     if line.projected_line_len() + token.len() > LINE {
         line.new_line()?;
     }
@@ -109,24 +109,24 @@ fn unfolded(line: &mut EmailWriter<'_>, token: &str) -> fmt::Result {
 }
 
 /// A display name: words, a quoted string, or encoded words.
-fn phrase(line: &mut EmailWriter<'_>, name: &str) -> fmt::Result {
+fn write_phrase(line: &mut EmailWriter<'_>, name: &str) -> fmt::Result {
     let atoms =
         name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" !#$%&'*+-/=?^_`{|}~".contains(&byte));
-    if !name.is_ascii() || !is_literal(name) || !has_short_words(&quoted(name)) {
+    if !name.is_ascii() || !is_literal(name) || !has_short_words(&quote(name)) {
         rfc2047::encode(name, line)
     } else if atoms && is_plain(name) {
         line.folding().write_str(name)
     } else {
-        line.folding().write_str(&quoted(name))
+        line.folding().write_str(&quote(name))
     }
 }
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// A parameter in numbered segments, each on a separate line (RFC 2231, 3 and 4.1).
-fn segments(line: &mut EmailWriter<'_>, (name, value): (&str, &str)) -> fmt::Result {
+fn write_segments(line: &mut EmailWriter<'_>, (name, value): (&str, &str)) -> fmt::Result {
     let mut rest = value.chars().peekable();
     for number in 0.. {
         let charset = if number == 0 { "utf-8''" } else { "" };

@@ -17,7 +17,7 @@ pub(super) struct Periods {
 }
 
 impl Periods {
-    pub(super) fn of(query: &Query) -> Result<Self, Problem> {
+    pub(super) fn from_query(query: &Query) -> Result<Self, Problem> {
         let granularity = query.granularity;
         let mut starts = Vec::new();
         let mut next = granularity.start_of(&query.start.to_zoned(query.zone.clone()));
@@ -28,7 +28,7 @@ impl Periods {
                     granularity.as_str()
                 )));
             }
-            next = granularity.after(&start);
+            next = granularity.next_start(&start);
             starts.push(start);
         }
         let instants = starts.iter().map(Zoned::timestamp).collect();
@@ -40,7 +40,7 @@ impl Periods {
     }
 
     /// The index of the period that contains an instant in the range.
-    pub(super) fn at(&self, at: Timestamp) -> usize {
+    pub(super) fn index_at(&self, at: Timestamp) -> usize {
         self.instants.partition_point(|start| *start <= at).saturating_sub(1)
     }
 
@@ -68,7 +68,7 @@ impl Granularity {
     }
 
     /// The start of the next period.
-    fn after(self, start: &Zoned) -> Option<Zoned> {
+    fn next_start(self, start: &Zoned) -> Option<Zoned> {
         let next = match self {
             Self::Hourly => {
                 let later = start.checked_add(SignedDuration::from_hours(1)).ok()?;
@@ -90,7 +90,7 @@ mod tests {
     fn names(granularity: &str, zone: &str, start: &str, end: &str) -> Vec<String> {
         let query = format!("granularity={granularity}&timezone={zone}&start_date={start}&end_date={end}");
         let query = Query::read(Some(&query), "2030-01-01T00:00:00Z".parse().unwrap()).unwrap();
-        let periods = Periods::of(&query).unwrap();
+        let periods = Periods::from_query(&query).unwrap();
         (0..periods.len()).map(|index| periods.name(index)).collect()
     }
 
@@ -141,7 +141,7 @@ mod tests {
         let count = |end: &str| {
             let query = format!("granularity=hourly&start_date=2025-01-01&end_date={end}");
             let query = Query::read(Some(&query), "2030-01-01T00:00:00Z".parse().unwrap()).unwrap();
-            Periods::of(&query).map(|periods| periods.len())
+            Periods::from_query(&query).map(|periods| periods.len())
         };
         assert_eq!(count("2026-02-21T15:00:00Z"), Ok(10_000));
         assert!(count("2026-02-21T16:00:00Z").unwrap_err().message.contains("`granularity`"));

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp, ToSpan as _};
 use uuid::Uuid;
 
 use crate::model::metric::Metric;
-use crate::wire::paging::quoted;
+use crate::wire::paging::quote;
 use crate::wire::problem::Problem;
 use crate::wire::query::Parameters;
 use crate::wire::words::words;
@@ -62,7 +62,7 @@ words! {
 
 impl Query {
     pub(super) fn read(query: Option<&str>, now: Timestamp) -> Result<Self, Problem> {
-        let parameters = Parameters::of(query);
+        let parameters = Parameters::new(query);
         let text = |name: &str| parameters.text(name);
         let ids = |name: &str| parameters.ids(name, MAX_IDS);
         let date = |name: &str| text(name).map(|text| read_date(name, text)).transpose();
@@ -78,16 +78,16 @@ impl Query {
         let zone = match text("timezone") {
             None => TimeZone::UTC,
             Some(name) => TimeZone::get(name).map_err(|_| {
-                let found = quoted(name);
+                let found = quote(name);
                 Problem::validation(format!(
                     "`timezone` must be the IANA name of a time zone, such as `Europe/Berlin`; found {found}."
                 ))
             })?,
         };
         let granularity = parameters.one_of("granularity", Granularity::WORDS)?;
-        let metrics = parameters.words("metrics", Metric::WORDS)?;
+        let metrics = parameters.word_list("metrics", Metric::WORDS)?;
         let metrics = metrics.unwrap_or_else(|| Metric::WORDS.iter().map(|(_, metric)| *metric).collect());
-        let dimensions = parameters.words("dimensions", Dimension::WORDS)?.unwrap_or_default();
+        let dimensions = parameters.word_list("dimensions", Dimension::WORDS)?.unwrap_or_default();
         let (domains, emails, broadcasts) = (ids("domain_id")?, ids("email_id")?, ids("broadcast_id")?);
         let by = |dimension| dimensions.contains(&dimension);
         let conflicts = [
@@ -138,7 +138,7 @@ fn days_before(end: Timestamp) -> Timestamp {
 /// The first and the last instant of a date, or the same instant twice. Without an offset it is in UTC.
 fn read_date(name: &str, text: &str) -> Result<(Timestamp, Timestamp), Problem> {
     let wrong = || {
-        let found = quoted(text);
+        let found = quote(text);
         Problem::validation(format!("`{name}` must be an ISO 8601 date, or a date and time; found {found}."))
     };
     let in_utc =

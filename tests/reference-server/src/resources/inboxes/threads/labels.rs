@@ -8,10 +8,10 @@ use crate::context::Context;
 use crate::model::inboxes::label::{Label, OfThread};
 use crate::model::inboxes::thread::{MAX_LABELS, Thread};
 use crate::resources::inboxes::labels::list;
-use crate::resources::inboxes::threads::named;
-use crate::resources::inboxes::{inbox, member, service};
+use crate::resources::inboxes::threads::find;
+use crate::resources::inboxes::{inbox, inbox_service, member};
 use crate::store::table::Record as _;
-use crate::wire::answers::Answer;
+use crate::wire::answers::HandlerResult;
 use crate::wire::fields::Field;
 use crate::wire::problem::Problem;
 use crate::wire::problems::Checked;
@@ -20,22 +20,22 @@ use crate::wire::problems::Checked;
 const MAX_GIVEN: usize = 10;
 
 /// `POST /inboxes/{inbox}/threads/{thread_id}/labels`: adds 1 to 10 labels.
-pub fn add(context: &Context<'_>) -> Answer {
+pub fn add(context: &Context<'_>) -> HandlerResult {
     let given = read(context, 1)?;
     change(context, |labels| labels.extend(&given))
 }
 
 /// `PUT /inboxes/{inbox}/threads/{thread_id}/labels`: replaces all labels; with an empty array it removes them.
-pub fn replace(context: &Context<'_>) -> Answer {
+pub fn replace(context: &Context<'_>) -> HandlerResult {
     let given = read(context, 0)?;
     change(context, |labels| *labels = given)
 }
 
 /// `DELETE /inboxes/{inbox}/threads/{thread_id}/labels/{label_id}`.
-pub fn remove(context: &Context<'_>) -> Answer {
+pub fn remove(context: &Context<'_>) -> HandlerResult {
     let inbox = inbox(context)?.id;
     let label = member(context, 2, &context.tenant.inboxes.labels, |label| label.inbox == inbox)?.id;
-    if !named(context)?.labels.contains(&label) {
+    if !find(context)?.labels.contains(&label) {
         return Err(Label::not_found());
     }
     change(context, |labels| {
@@ -44,7 +44,7 @@ pub fn remove(context: &Context<'_>) -> Answer {
 }
 
 fn read(context: &Context<'_>, min: usize) -> Result<BTreeSet<Uuid>, Problem> {
-    let inbox = named(context)?.inbox;
+    let inbox = find(context)?.inbox;
     let tables = &context.tenant.inboxes;
     let label = |field: &Field<'_>| -> Checked<Uuid> {
         let id = tables.labels.read_uuid(field)?;
@@ -63,8 +63,8 @@ fn read(context: &Context<'_>, min: usize) -> Result<BTreeSet<Uuid>, Problem> {
     })
 }
 
-fn change(context: &Context<'_>, change: impl FnOnce(&mut BTreeSet<Uuid>)) -> Answer {
-    let thread = named(context)?;
+fn change(context: &Context<'_>, change: impl FnOnce(&mut BTreeSet<Uuid>)) -> HandlerResult {
+    let thread = find(context)?;
     let tables = &context.tenant.inboxes;
     // Omits deleted labels.
     let mut labels: BTreeSet<_> = tables.labels_of(&thread.labels).iter().map(|label| label.id).collect();
@@ -72,7 +72,7 @@ fn change(context: &Context<'_>, change: impl FnOnce(&mut BTreeSet<Uuid>)) -> An
     if labels.len() > MAX_LABELS {
         return Err(Problem::validation(format!("A thread has at most {MAX_LABELS} labels.")));
     }
-    let changed = service(context).change_thread(thread.id, |thread| thread.labels = labels);
+    let changed = inbox_service(context).change_thread(thread.id, |thread| thread.labels = labels);
     let (_, thread) = changed.ok_or_else(Thread::not_found)?;
     let labels = tables.labels_of(&thread.labels);
     Ok(list(labels.iter().map(|label| OfThread(label)).collect()))
