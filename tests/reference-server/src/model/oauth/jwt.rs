@@ -61,7 +61,7 @@ impl SigningKey {
         Some(Self { pair, id, pkcs8 })
     }
 
-    /// The arguments for [`of`](Self::of).
+    /// The arguments for [`from_pkcs8`](Self::from_pkcs8).
     pub fn parts(&self) -> (&[u8], &str) {
         (&self.pkcs8, &self.id)
     }
