@@ -19,7 +19,7 @@ async fn main() -> idempost::Result<()> {
 mod tests {
     use std::time::Duration;
 
-    use idempost_reference_server::ReferenceServer;
+    use idempost_reference_server::{CapturedMail, ReferenceServer};
 
     use super::*;
 
@@ -39,9 +39,9 @@ mod tests {
         let server = ReferenceServer::start().await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         tokio::spawn(async move { sign_up(&client, "ada@example.com").await });
-        let mail = server.service().wait_for_mail(&server.api_key(), Duration::from_secs(10), |mail| {
-            mail.to == ["ada@example.com"] && mail.subject == "Welcome"
-        });
-        assert_eq!(mail.await.unwrap().codes[0], "482913");
+        let welcome = |mail: &CapturedMail| mail.to == ["ada@example.com"] && mail.subject == "Welcome";
+        let timeout = Duration::from_secs(10);
+        let mail = server.service().wait_for_mail(&server.api_key(), timeout, welcome).await.unwrap();
+        assert_eq!(mail.codes[0], "482913");
     }
 }

@@ -516,9 +516,9 @@ impl Service {
     /// # let request = http::Request::post("/emails").header("authorization", "Bearer sb_test");
     /// # let email = r#"{"from": "hi@acme.test", "to": "ada@example.com", "subject": "Hello", "text": "Your code is 482 913"}"#;
     /// # server.service().handle(request.body(email.into())?);
-    /// let timeout = Duration::from_secs(10);
-    /// let mail = server.service().wait_for_mail(&server.api_key(), timeout, |mail| mail.to == ["ada@example.com"]);
-    /// assert_eq!(mail.await.expect("a mail to Ada").codes[0], "482913");
+    /// let to_ada = |mail: &idempost_reference_server::CapturedMail| mail.to == ["ada@example.com"];
+    /// let mail = server.service().wait_for_mail("sb_test", Duration::from_secs(10), to_ada).await;
+    /// assert_eq!(mail.expect("a mail to Ada").codes[0], "482913");
     /// # Ok::<(), http::Error>(()) })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
