@@ -2,8 +2,8 @@
 
 use std::{collections::HashSet, future::IntoFuture as _, sync::Arc};
 
+use axum::http::{HeaderMap, StatusCode};
 use axum::{Router, body::Bytes, extract::State, routing::post};
-use http::{HeaderMap, StatusCode};
 use idempost::webhooks::{EventData, WebhookPayload, WebhookVerifier};
 use tokio::{net::TcpListener, sync::Mutex, sync::mpsc};
 

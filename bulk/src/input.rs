@@ -123,6 +123,19 @@ impl Input {
     /// Takes rows from the application, each an object in the form of a [`Format::JsonLines`] line. They are written to a temporary file in `dir`,
     /// the folder of the jobs, so that the job can be resumed without the application's rows.
     ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use futures_util::stream;
+    /// use idempost_bulk::Input;
+    /// use serde_json::json;
+    ///
+    /// let customers = vec![("ada@example.com", "Ada"), ("bob@example.com", "Bob")];
+    /// let rows = customers.into_iter().map(|(to, name)| json!({"to": to, "variables": {"NAME": name}}));
+    /// let input = Input::rows(stream::iter(rows), "jobs").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// If the rows may change between calls, name the job ([`Bulk::job`](crate::Bulk::job), [`Bulk::add_rows`](crate::Bulk::add_rows)). Without a
     /// name, changed rows are a different job, which sends to all of them.
     ///

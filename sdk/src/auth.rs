@@ -2,15 +2,14 @@
 //!
 //! Without the feature `oauth`, a client authenticates with an API key or a fixed access token; the rest of this module needs the feature.
 //!
-//! | module | contains |
+//! | type | purpose |
 //! |---|---|
-//! | `credentials`, `scope` | the credential of a client; the scopes of an access token |
-//! | `fingerprint` | account fingerprints: which account a credential belongs to, without revealing the credential |
-//! | `oauth` | the authorization code flow with PKCE, the device flow, the token endpoint, registration and revocation |
-//! | `redirect_listener` | a loopback server that receives the browser's redirect |
-//! | `record`, `store` | the stored record of a login, the contract of token stores, and stores in memory and in a file |
-//! | `token_endpoint` | the outcomes of a refresh, as far as a client can know them |
-//! | `session` | a login in use: refreshed on demand, and robust against lost responses and crashes |
+//! | `AuthorizationServer` | finds the server; registration, the authorization code flow with PKCE, the device flow, the token exchange |
+//! | `AuthorizationRequest`, `RedirectListener` | the URL for the browser, and a loopback server that receives the redirect |
+//! | `Session` | a login in use: refreshed on demand, and robust against lost responses and crashes |
+//! | `TokenStore`, `FileStore`, `MemoryStore` | the contract of token stores, and stores in a file and in memory |
+//! | [`Scope`] | the scopes of an access token |
+//! | [`AuthError`] | what failed, and whether the login has ended |
 
 mod credentials;
 mod fingerprint;

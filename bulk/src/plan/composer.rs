@@ -121,10 +121,13 @@ impl Composer {
             let found = Problems::merge(shape, checked).err().map(Problems::into_vec).unwrap_or_default();
             let found =
                 found.into_iter().filter(|problem| missing.is_empty() || !follows_from_missing(problem));
-            problems.extend(found.map(|problem| {
+            problems.extend(found.map(|mut problem| {
                 let column = match values {
                     Values::Cells { .. } => Columns::column_name(&problem.path, &email),
-                    Values::List(_) => problem.path.clone(),
+                    Values::List(_) => {
+                        self.suggest_variables(&mut problem);
+                        problem.path.clone()
+                    }
                 };
                 RowProblem::new(position, column, problem)
             }));
@@ -151,6 +154,16 @@ impl Composer {
             }
         }
         if problems.is_empty() { Ok(email) } else { Err(problems) }
+    }
+
+    /// Adds where a variable belongs, if an unknown field has the name of a variable that the message uses.
+    fn suggest_variables(&self, problem: &mut Problem) {
+        let Some(field) = problem.path.strip_prefix('/').filter(|_| problem.code == "unknown") else {
+            return;
+        };
+        if self.message.used_variables().any(|used| used.name == field) {
+            problem.message.push_str("; a variable belongs in `variables`");
+        }
     }
 
     /// Sets the fixed fields that the row doesn't set, and the variables of a stored template.

@@ -52,6 +52,8 @@ impl Client {
 #[must_use]
 pub struct ClientBuilder {
     base_url: Option<Result<String, SettingsError>>,
+    /// The name of the base URL in errors: `base_url`, or the variable that it comes from.
+    base_url_setting: &'static str,
     credentials: Option<Result<Credentials, SettingsError>>,
     user_agent: Option<String>,
     default_headers: Vec<(String, String)>,
@@ -71,6 +73,7 @@ impl Default for ClientBuilder {
     fn default() -> Self {
         Self {
             base_url: None,
+            base_url_setting: "base_url",
             credentials: None,
             user_agent: None,
             default_headers: Vec::new(),
@@ -91,7 +94,7 @@ impl Default for ClientBuilder {
 impl ClientBuilder {
     /// Sets the service's base URL (required): `https`, or `http` for a loopback address. It may have a path prefix.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
-        self.base_url = Some(Ok(url.into()));
+        (self.base_url, self.base_url_setting) = (Some(Ok(url.into())), "base_url");
         self
     }
 
@@ -199,7 +202,8 @@ impl ClientBuilder {
     /// The first missing or invalid setting, by name. Nothing is sent.
     pub fn build(self) -> Result<Client> {
         let given = self.base_url.transpose()?.unwrap_or_default();
-        let base_url = base_url(&given, self.allow_plain_http)?;
+        let base_url = base_url(&given, self.allow_plain_http)
+            .map_err(|error| SettingsError { setting: self.base_url_setting.to_owned(), ..error })?;
         let credentials = self.credentials.ok_or_else(|| {
             SettingsError::new("api_key", "is missing; set an API key, an access token or a session")
         })??;

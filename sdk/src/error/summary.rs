@@ -2,7 +2,7 @@
 
 use crate::types::IdempotencyKey;
 
-/// Whether an operation was executed.
+/// Whether an operation was executed. Treat values added in later versions like [`Unknown`](Self::Unknown).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Outcome {

@@ -36,10 +36,14 @@ impl TransportFailure {
         }
     }
 
-    pub(super) fn headline(&self) -> &'static str {
+    pub(super) fn headline(&self) -> String {
+        let host = self.transport.host.as_deref().unwrap_or("the service");
         match self.transport.kind() {
-            TransportErrorKind::TooLarge => "the service's response can't be read",
-            _ => "no response from the service",
+            TransportErrorKind::TooLarge => "the service's response can't be read".to_owned(),
+            TransportErrorKind::Connect | TransportErrorKind::Tls | TransportErrorKind::Proxy => {
+                format!("{host} is unreachable")
+            }
+            _ => format!("no response from {host}"),
         }
     }
 }
@@ -79,5 +83,33 @@ impl FileError {
             Err(other) => io::Error::other(other),
         };
         Self { path: PathBuf::new(), source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        error::{Error, Outcome},
+        transport::RequestDelivery,
+    };
+
+    #[test]
+    fn an_unreachable_service_is_named() {
+        for (kind, expected) in [
+            (TransportErrorKind::Connect, "127.0.0.1:1 is unreachable; nothing was done"),
+            (TransportErrorKind::Timeout, "no response from 127.0.0.1:1; nothing was done"),
+        ] {
+            let error = TransportError::new(RequestDelivery::NotSent, kind).at("127.0.0.1:1");
+            let call = CallSummary {
+                operation: "emails.send",
+                attempts: 1,
+                idempotency_key: None,
+                outcome: Outcome::NotSent,
+                retryable: true,
+            };
+            let error = Error::Unreachable(Box::new(TransportFailure::new(error, call)));
+            assert_eq!(error.to_string(), expected);
+        }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) fn base_url(given: &str, allow_plain_http: bool) -> Result<Url, Setti
         return Err(wrong("must have a host").with_value(given));
     }
     if url.scheme() == "http" && !is_loopback(&url) && !allow_plain_http {
-        let rule = "must use https; plain http to a host other than loopback has to be allowed explicitly";
+        let rule = "must use https, unless `ClientBuilder::allow_plain_http` permits plain http to a host other than loopback";
         return Err(wrong(rule).with_value(given));
     }
     Ok(url)
@@ -43,7 +43,12 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
 /// Parses a URL to which secrets may be sent: https, or http for a loopback address, with only a host, port and path.
 #[cfg(feature = "oauth")]
 pub(crate) fn parse_secure_url(given: &str) -> Result<Url, SettingsError> {
-    base_url(given, false)
+    let url = base_url(given, true)?;
+    if url.scheme() == "http" && !is_loopback(&url) {
+        let rule = "must use https; plain http is allowed only for loopback addresses";
+        return Err(SettingsError::new("base_url", rule).with_value(given));
+    }
+    Ok(url)
 }
 
 /// Parses an endpoint of an authorization server, which may have a query (RFC 6749, 3.1 and 3.2).

@@ -105,9 +105,22 @@ fn rows_of_json_lines_report_shape_and_rules_at_their_pointers() {
     ];
     assert_eq!(places, expected);
     assert_eq!(emails(&plan).len(), 1);
+    assert_eq!(plan.problems()[6].message, "an email has no field `unknown`");
     let invalid = fs::read_to_string(plan.invalid_rows().unwrap()).unwrap();
     assert!(invalid.starts_with("_row,_problem,_json\n1,"), "{invalid}");
     assert!(invalid.lines().nth(2).unwrap().ends_with(",\"{\"\"to\"\":\""), "{invalid}");
+}
+
+#[test]
+fn a_variable_outside_of_variables_is_reported_with_its_place() {
+    let folder = Folder::new();
+    let input = Input::json_lines(folder.file("a.jsonl", "{\"to\":\"a@x.test\",\"NAME\":\"Ada\"}\n"));
+    let message = message().text("Hello {{{NAME|there}}}");
+    let plan = plan(input, &message, &PlanOptions::default(), &folder.jobs()).unwrap();
+    assert_eq!(
+        shown(&plan),
+        ["row 1 (line 1): /NAME: an email has no field `NAME`; a variable belongs in `variables`"]
+    );
 }
 
 #[test]

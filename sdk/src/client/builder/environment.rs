@@ -40,10 +40,11 @@ impl ClientBuilder {
                 format!("is missing, although {given} is set; for Resend, set {}", Client::RESEND_BASE_URL);
             SettingsError::new("IDEMPOST_BASE_URL", rule)
         });
-        let builder = Self { base_url: Some(base_url), ..Self::default() };
+        let builder =
+            Self { base_url: Some(base_url), base_url_setting: "IDEMPOST_BASE_URL", ..Self::default() };
         match (key, token) {
-            (Some(key), _) => builder.api_key(key),
-            (None, Some(token)) => builder.access_token(token),
+            (Some(key), _) => builder.api_key(key).credential_from("IDEMPOST_API_KEY"),
+            (None, Some(token)) => builder.access_token(token).credential_from("IDEMPOST_ACCESS_TOKEN"),
             (None, None) => builder.with_key_error("IDEMPOST_API_KEY", "is missing beside IDEMPOST_BASE_URL"),
         }
     }
@@ -53,12 +54,21 @@ impl ClientBuilder {
             (None, None) => "is missing; set it, or IDEMPOST_BASE_URL and IDEMPOST_API_KEY",
             _ => "is missing, although RESEND_BASE_URL is set",
         };
+        let base_url = base_url.unwrap_or_else(|| Client::RESEND_BASE_URL.to_owned());
         let builder =
-            Self::default().base_url(base_url.unwrap_or_else(|| Client::RESEND_BASE_URL.to_owned()));
+            Self { base_url: Some(Ok(base_url)), base_url_setting: "RESEND_BASE_URL", ..Self::default() };
         match key {
-            Some(key) => builder.api_key(key),
+            Some(key) => builder.api_key(key).credential_from("RESEND_API_KEY"),
             None => builder.with_key_error("RESEND_API_KEY", rule),
         }
+    }
+
+    /// Names the variable in the error of an invalid credential.
+    fn credential_from(mut self, variable: &str) -> Self {
+        if let Some(Err(error)) = &mut self.credentials {
+            variable.clone_into(&mut error.setting);
+        }
+        self
     }
 
     fn with_key_error(mut self, variable: &str, rule: &str) -> Self {
@@ -137,6 +147,27 @@ mod tests {
             (0b0_1000, "RESEND_API_KEY is missing, although RESEND_BASE_URL is set"),
         ] {
             assert_eq!(with(set).build().unwrap_err().to_string(), message);
+        }
+    }
+
+    #[test]
+    fn an_invalid_variable_is_named_unless_code_replaces_it() {
+        for (base_url, key) in [
+            ("IDEMPOST_BASE_URL", "IDEMPOST_API_KEY"),
+            ("IDEMPOST_BASE_URL", "IDEMPOST_ACCESS_TOKEN"),
+            ("RESEND_BASE_URL", "RESEND_API_KEY"),
+        ] {
+            let from = || {
+                ClientBuilder::from_variables(|name| {
+                    let value = if name == base_url { "127.0.0.1:4010" } else { "re_x\n" };
+                    [base_url, key].contains(&name).then(|| value.to_owned())
+                })
+            };
+            let error = |builder: ClientBuilder| builder.build().unwrap_err().to_string();
+            assert!(error(from()).starts_with(&format!("{base_url} must ")), "{}", error(from()));
+            let with_url = error(from().base_url("http://127.0.0.1:4010"));
+            assert!(with_url.starts_with(&format!("{key} must ")), "{with_url}");
+            assert!(error(from().base_url("ftp://x")).starts_with("base_url must "));
         }
     }
 

@@ -1,6 +1,6 @@
 //! Addresses: `email` or `Name <email>`, one or several.
 
-use email_address::EmailAddress;
+use email_address::{EmailAddress, Options};
 use serde::{Deserialize, Serialize};
 
 use crate::wire::fields::{Field, Fields, MAX_ENTRIES};
@@ -62,7 +62,7 @@ impl Mailbox {
             }
             None => (None, text),
         };
-        if EmailAddress::parse_with_options(address, OPTIONS).is_err() {
+        if EmailAddress::parse_with_options(address, options()).is_err() {
             return Err("is neither `email` nor `Name <email>`");
         }
         let name = name.filter(|name| !name.is_empty());
@@ -100,8 +100,10 @@ impl Mailbox {
     }
 }
 
-const OPTIONS: email_address::Options =
-    email_address::Options { minimum_sub_domains: 0, allow_domain_literal: true, allow_display_text: false };
+/// Set by methods, since a version of `email_address` may add a field to its options.
+fn options() -> Options {
+    Options::default().with_no_minimum_sub_domains().with_domain_literal().without_display_text()
+}
 
 /// Parses a display name, with or without quotes. Unquoted it must contain neither `,`, which would start another address, nor characters
 /// of addresses.
