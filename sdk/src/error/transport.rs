@@ -100,7 +100,7 @@ mod tests {
             (TransportErrorKind::Connect, "127.0.0.1:1 is unreachable; nothing was done"),
             (TransportErrorKind::Timeout, "no response from 127.0.0.1:1; nothing was done"),
         ] {
-            let error = TransportError::new(RequestDelivery::NotSent, kind).at("127.0.0.1:1");
+            let error = TransportError::new(RequestDelivery::NotSent, kind).with_host("127.0.0.1:1");
             let call = CallSummary {
                 operation: "emails.send",
                 attempts: 1,

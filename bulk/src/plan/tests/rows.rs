@@ -118,7 +118,7 @@ fn a_variable_outside_of_variables_is_reported_with_its_place() {
     let message = message().text("Hello {{{NAME|there}}}");
     let plan = plan(input, &message, &PlanOptions::default(), &folder.jobs()).unwrap();
     assert_eq!(
-        shown(&plan),
+        describe_plan(&plan),
         ["row 1 (line 1): /NAME: an email has no field `NAME`; a variable belongs in `variables`"]
     );
 }
