@@ -151,7 +151,7 @@ impl Job {
         blocking(move || status::read(&plan)).await
     }
 
-    /// Pauses the job: a running process finishes its requests in flight and stops. Resuming continues. The workers of a [distributed
+    /// Pauses the job with all of its parts: a running process finishes its requests in flight and stops. Resuming continues. The workers of a [distributed
     /// job](Self::is_distributed) learn of it from the process that collects their results; without one, `queue::set_state` pauses them.
     ///
     /// # Errors
@@ -160,7 +160,7 @@ impl Job {
         self.request(folder::Request::Pause).await
     }
 
-    /// Cancels the job for good: a running process finishes its requests in flight and stops, and the job can't be resumed. The workers of
+    /// Cancels the job for good with all of its parts: a running process finishes its requests in flight and stops, and the job can't be resumed. The workers of
     /// a [distributed job](Self::is_distributed) learn of it from the process that collects their results: if none is running, call `distribute`.
     ///
     /// # Errors
@@ -248,7 +248,7 @@ impl Job {
     async fn request(&self, request: folder::Request) -> Result<()> {
         let plan = Arc::clone(&self.plan);
         blocking(move || {
-            for part in parts::unfinished(&plan)? {
+            for part in parts::others(&plan)? {
                 folder::request(part.dir(), request)?;
             }
             folder::request(plan.dir(), request)
