@@ -6,6 +6,9 @@
 //! a later attempt or result: a request whose outcome was uncertain may have been executed on either. What the service surely didn't process
 //! doesn't count. Batches that were in flight when a run ended are repeated as soon as the job is resumed, since their keys expire; they count
 //! before any other batch starts.
+//!
+//! The journal doesn't have the time of a result. If a repeated request succeeds after midnight, and the job is killed before another batch starts,
+//! its emails count on the day of the first attempt only.
 
 mod days;
 mod timetable;
