@@ -116,10 +116,19 @@ impl Job {
         }
         let plan = Arc::clone(&self.plan);
         Ok(Run::spawn(|_, signal, events| async move {
-            let later = Arc::clone(&plan);
+            let (later, scheduled) = (Arc::clone(&plan), Arc::clone(&plan));
             if let Some(part) = blocking(move || parts::unfinished(&later)).await?.first() {
                 let message =
                     format!("an earlier part of the job isn't finished; first resume {}", part.id());
+                return Err(BulkError::NotRunnable(message));
+            }
+            let kept = blocking(move || crate::schedule::kept(&scheduled, None)).await?;
+            let is_scheduled = kept.is_some_and(|schedule| schedule != crate::Schedule::new());
+            if is_scheduled && !folder::is_distributed(plan.dir()) {
+                let message = format!(
+                    "workers don't follow the schedule of job {}; resume it without a queue",
+                    plan.id()
+                );
                 return Err(BulkError::NotRunnable(message));
             }
             crate::coordinator::coordinate(plan, backend, sending, options, signal, events).await

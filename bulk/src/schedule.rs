@@ -103,6 +103,17 @@ impl Schedule {
         self.daily.iter().copied().min()
     }
 
+    /// Returns on how many days a job of this many emails sends at least; `None` without daily caps.
+    pub fn days(&self, emails: u64) -> Option<u64> {
+        let last = self.daily.last()?;
+        let (mut left, mut days) = (emails, 0);
+        for cap in &self.daily {
+            days += u64::from(left > 0);
+            left = left.saturating_sub(*cap);
+        }
+        Some(days + left.div_ceil(*last))
+    }
+
     fn zone(&self) -> TimeZone {
         self.time_zone.as_deref().and_then(|name| TimeZone::get(name).ok()).unwrap_or_else(TimeZone::system)
     }
@@ -254,6 +265,14 @@ mod tests {
         // A day has 23 hours, and its successor a cap of its own.
         let spring = start(&warm_up, "2026-03-29T12:00:00+02:00", 1, &[("2026-03-29", 50)]);
         assert_eq!(spring.unwrap(), "2026-03-30T00:00+02:00");
+    }
+
+    #[test]
+    fn a_job_takes_as_many_days_as_its_caps_require() {
+        let warm_up = schedule(&[50, 100, 200], "");
+        let days = [0, 1, 50, 51, 150, 351, 550, 551].map(|emails| warm_up.days(emails).unwrap());
+        assert_eq!(days, [0, 1, 1, 2, 2, 4, 4, 5]);
+        assert_eq!(schedule(&[], "08:00-20:00").days(100), None);
     }
 
     #[test]

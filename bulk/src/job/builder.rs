@@ -16,6 +16,7 @@ use crate::{
     message::Message,
     parts,
     plan::{ChangedRows, PlanOptions, address_hash},
+    schedule::{self, Schedule},
 };
 
 /// A description of a job: the rows, the message, and options.
@@ -42,12 +43,13 @@ pub struct Bulk {
     message: Message,
     options: PlanOptions,
     account_suppressions: bool,
+    schedule: Option<Schedule>,
 }
 
 impl Bulk {
     /// Creates a job from its rows and what they have in common.
     pub fn new(input: Input, message: Message) -> Self {
-        Self { input, message, options: PlanOptions::default(), account_suppressions: false }
+        Self { input, message, options: PlanOptions::default(), account_suppressions: false, schedule: None }
     }
 
     /// Skips a column that isn't known. Without this, an unknown column is an error.
@@ -130,6 +132,15 @@ impl Bulk {
         self
     }
 
+    /// Sets when the job sends, and limits its requests to the smallest cap. The job keeps the schedule until
+    /// [`RunOptions::schedule`](crate::RunOptions::schedule) sets another one.
+    #[must_use]
+    pub fn schedule(mut self, schedule: Schedule) -> Self {
+        self = schedule.smallest_cap().into_iter().fold(self, Self::batch_size);
+        self.schedule = Some(schedule);
+        self
+    }
+
     /// Sets the maximum size of the input after decompression, in bytes; 1 GiB by default.
     #[must_use]
     pub fn max_size(mut self, bytes: u64) -> Self {
@@ -163,7 +174,7 @@ impl Bulk {
     /// and `invalid.csv` lists them.
     pub async fn plan(self, client: &Client, jobs: impl AsRef<Path>) -> Result<Job> {
         let jobs = jobs.as_ref().to_owned();
-        let Self { input, message, mut options, account_suppressions } = self;
+        let Self { input, message, mut options, account_suppressions, schedule } = self;
         if account_suppressions {
             let entries = client.suppressions().list().stream();
             let hashes = entries.map_ok(|entry| address_hash(&entry.email)).try_collect().await?;
@@ -171,7 +182,14 @@ impl Bulk {
         }
         let guard = client.recipient_guard().clone();
         let options = PlanOptions { origin: client.base_url().to_string(), guard, ..options };
-        blocking(move || parts::plan(input, &message, &options, &jobs).map(Job::new)).await
+        blocking(move || {
+            let plan = parts::plan(input, &message, &options, &jobs)?;
+            if schedule.is_some() {
+                schedule::kept(&plan, schedule)?;
+            }
+            Ok(Job::new(plan))
+        })
+        .await
     }
 }
 
