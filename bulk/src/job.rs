@@ -116,10 +116,19 @@ impl Job {
         }
         let plan = Arc::clone(&self.plan);
         Ok(Run::spawn(|_, signal, events| async move {
-            let later = Arc::clone(&plan);
+            let (later, scheduled) = (Arc::clone(&plan), Arc::clone(&plan));
             if let Some(part) = blocking(move || parts::unfinished_parts(&later)).await?.first() {
                 let message =
                     format!("an earlier part of the job isn't finished; first resume {}", part.id());
+                return Err(BulkError::NotRunnable(message));
+            }
+            let kept = blocking(move || crate::schedule::store_or_load(&scheduled, None)).await?;
+            let is_scheduled = kept.is_some_and(|schedule| schedule != crate::Schedule::new());
+            if is_scheduled && !folder::is_distributed(plan.dir()) {
+                let message = format!(
+                    "workers don't follow the schedule of job {}; resume it without a queue",
+                    plan.id()
+                );
                 return Err(BulkError::NotRunnable(message));
             }
             crate::coordinator::coordinate(plan, backend, sending, options, signal, events).await
@@ -151,9 +160,8 @@ impl Job {
         blocking(move || status::read(&plan)).await
     }
 
-    /// Pauses the job: a running process finishes its requests in flight and stops. The job can be resumed. The workers of a [distributed
-    /// job](Self::is_distributed) learn about it from the process that collects their results; if none is running, pause them with
-    /// `queue::set_state`.
+    /// Pauses the job with all of its parts: a running process finishes its requests in flight and stops. Resuming continues. The workers of a [distributed
+    /// job](Self::is_distributed) learn of it from the process that collects their results; without one, `queue::set_state` pauses them.
     ///
     /// # Errors
     /// The folder can't be written.
@@ -161,8 +169,8 @@ impl Job {
         self.request(folder::Request::Pause).await
     }
 
-    /// Cancels the job permanently: a running process finishes its requests in flight and stops, and the job can't be resumed. The workers of a
-    /// [distributed job](Self::is_distributed) learn about it from the process that collects their results; if none is running, call `distribute`.
+    /// Cancels the job for good with all of its parts: a running process finishes its requests in flight and stops, and the job can't be resumed. The workers of
+    /// a [distributed job](Self::is_distributed) learn of it from the process that collects their results: if none is running, call `distribute`.
     ///
     /// # Errors
     /// The folder can't be written.
@@ -249,7 +257,7 @@ impl Job {
     async fn request(&self, request: folder::Request) -> Result<()> {
         let plan = Arc::clone(&self.plan);
         blocking(move || {
-            for part in parts::unfinished_parts(&plan)? {
+            for part in parts::others(&plan)? {
                 folder::request(part.dir(), request)?;
             }
             folder::request(plan.dir(), request)

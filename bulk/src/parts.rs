@@ -2,10 +2,12 @@
 //!
 //! # Why a row is delivered only once even if its input changes
 //!
-//! A part owns its rows: it has a copy of them and delivers each at most once, whatever happens to the input. A later part only includes rows that no
-//! earlier part [holds](Held::Taken): rows with new keys, rows that the service rejected in an earlier part, and rows that a canceled part didn't
-//! send and never will. A plan that was never started holds nothing; the next plan replaces it. Planning holds a lock, so no two parts can include
-//! the same rows, and a part can only start while its folder exists.
+//! A part owns its rows: it has a copy of them, and delivers each at most once, whatever happens to the input. A later part is planned only of rows that
+//! no earlier part [holds](Held::Taken): those with another key, those that an earlier part was rejected with, and those that a canceled
+//! part didn't send and never will. A plan that was never started holds nothing: the next one of the job, new or opened again, replaces it. Planning
+//! holds a lock, so no two parts can be planned of the same rows; a part can start only while its folder exists.
+//!
+//! A job is paused and canceled as a whole, whichever part is named, so a later part is never planned or sent without what it relies on.
 
 use std::{collections::HashMap, fs, path::Path};
 
@@ -32,6 +34,8 @@ struct Part {
     outcomes: HashMap<u32, Vec<EmailOutcome>>,
     /// Whether its unsent rows will never be sent.
     canceled: bool,
+    /// A process runs it.
+    held: bool,
     started: bool,
 }
 
@@ -41,11 +45,6 @@ impl Part {
         let distributed = folder::is_distributed(dir);
         let canceled = folder::is_canceled(dir) && !distributed;
         let held = lock::is_held(dir)?;
-        if canceled && held {
-            let message =
-                format!("job {} was canceled but is still running; wait until it has stopped", plan.id());
-            return Err(BulkError::NotRunnable(message));
-        }
         let (mut states, mut outcomes) = (BatchStates::new(plan.batches()), HashMap::new());
         journal::read(&dir.join(folder::JOURNAL), |record| {
             if let Record::Partial { batch, emails } = &record {
@@ -54,14 +53,15 @@ impl Part {
             states.apply(&record)
         })?;
         let started = held || distributed || canceled || dir.join(folder::JOURNAL).exists();
-        Ok(Self { plan, states, outcomes, canceled, started })
+        Ok(Self { plan, states, outcomes, canceled, held, started })
     }
 
     /// Returns whether the part holds an email of a batch, and why not.
     fn email_state(&self, batch: u32, email: usize, with_unknown: bool) -> Held {
         let unknown = if with_unknown { Held::Unknown } else { Held::Taken };
         match self.states.state(batch) {
-            Some(BatchState::Fresh) if self.canceled => Held::Unsent,
+            Some(BatchState::Fresh | BatchState::Maybe { .. }) if !self.canceled => Held::Pending,
+            Some(BatchState::Fresh) => Held::Unsent,
             Some(BatchState::Rejected) => Held::Rejected,
             Some(BatchState::Unknown) => unknown,
             Some(BatchState::Partial) => match self.outcomes.get(&batch).and_then(|emails| emails.get(email))
@@ -76,7 +76,12 @@ impl Part {
 
     /// Adds the rows of the part.
     fn add_to(&self, known: &mut EarlierRows, draft: &Draft, with_unknown: bool) -> Result<()> {
-        // The rows of batches are in order, and so are the single emails.
+        if self.canceled && self.held {
+            let id = self.plan.id();
+            let message = format!("job {id} was canceled but is still running; wait until it has stopped");
+            return Err(BulkError::NotRunnable(message));
+        }
+        // The rows of batches are in order, and so are single emails.
         let (mut batches, mut singles) = (Vec::new(), Vec::new());
         self.plan.visit_batches(|batch, kind, _, count| match kind {
             BatchKind::Batch => batches.push((batch, usize::from(count))),
@@ -117,37 +122,41 @@ impl Part {
         self.states.is_complete()
     }
 
-    /// Returns whether it was started and still has rows to send.
-    fn is_unfinished(&self) -> bool {
-        self.started && !self.canceled && !self.is_complete()
+    /// Returns whether it still has something to send.
+    fn is_open(&self) -> bool {
+        !self.canceled && !self.is_complete()
     }
 }
 
 /// Plans a job, or opens its plan. Blocks.
 ///
 /// # Errors
-/// [`BulkError::Differs`] if a job of the same name has different rows or another message, and the options don't say what to do.
+/// [`BulkError::Differs`] if a job of the same name has other rows or another message, and the options don't choose what to do;
+/// [`BulkError::BeyondLimit`] if the job still sends other rows than those that the plan is limited to.
 pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: &Path) -> Result<Plan> {
-    let draft = Draft::new(input, message, options, dir)?;
+    let mut draft = Draft::new(input, message, options, dir)?;
     let _lock = files::lock(&dir.join(LOCK))?;
     let changed = options.changed;
     let parts = match draft.find_existing()? {
-        Some(plan) if !(options.add && folder::is_canceled(plan.dir())) => {
-            match find_continued(&draft, &plan, options)? {
-                Some(parts) => parts,
-                None => return Ok(plan),
+        Some(plan) => {
+            let parts = whole(&plan)?;
+            let is_released = options.add && folder::is_canceled(plan.dir());
+            if !is_released && !continues(&parts, &plan, options) {
+                return remove_unstarted(&parts, plan);
             }
+            parts
         }
-        _ if draft.name().is_some() => draft.latest()?.map(with_earlier).transpose()?.unwrap_or_default(),
-        _ => Vec::new(),
+        // Without a name, another run is a job of its own.
+        None if options.again && draft.name().is_none() => Vec::new(),
+        None => draft.latest()?.map(with_earlier).transpose()?.unwrap_or_default(),
     };
-    if parts.is_empty() {
-        return draft.write(&mut KnownRows::default(), changed)?.publish(Vec::new());
-    }
+    parts.last().into_iter().for_each(|part| draft.follow(&part.plan));
     let (parts, unstarted): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| part.started);
     let fields = parts.last().map(|part| draft.differences(&part.plan)).unwrap_or_default();
     let unfinished = parts.iter().any(|part| !part.is_complete());
-    let is_another = options.again || parts.is_empty() || !(options.add || unfinished || fields.is_empty());
+    // Another message for the same recipients is another mailing; other options for the same message aren't.
+    let is_same_mailing = parts.last().is_some_and(|part| draft.has_message_of(&part.plan));
+    let is_another = options.again || parts.is_empty() || !(options.add || unfinished || is_same_mailing);
     if is_another {
         let plan = draft.write(&mut KnownRows::default(), changed)?.publish(Vec::new())?;
         return remove_unstarted(&unstarted, plan);
@@ -184,9 +193,12 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
             missing: known.missing_count(),
         })));
     }
+    if let (Some(limit), 1..) = (options.limit, known.pending()) {
+        return Err(BulkError::BeyondLimit { job: latest, rows: known.pending(), limit });
+    }
     let is_canceled = parts.last().is_some_and(|part| part.canceled);
     if counts.valid + counts.invalid + counts.suppressed == 0 && !is_canceled {
-        return Plan::open(&dir.join(latest));
+        return remove_unstarted(&unstarted, Plan::open(&dir.join(latest))?);
     }
     let separate = is_separate && !options.add;
     let after =
@@ -196,16 +208,18 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
 
 /// Plans a new part with these rows of an earlier one, except rows that another part has sent or will send; `None` if none are left. Blocks.
 pub(crate) fn retry(of: &Plan, rows: Selection, with_unknown: bool) -> Result<Option<Plan>> {
-    let draft = of.draft_part(rows)?;
+    let mut draft = of.draft_part(rows)?;
     let _lock = files::lock(&files::parent(of.dir()).join(LOCK))?;
-    let parts = with_earlier(draft.find_latest_after(of.id())?.map_or_else(|| Plan::read(of.dir()), Ok)?)?;
-    // An unfinished retry already holds the rows.
-    let open = parts.iter().rfind(|part| !part.canceled && !part.is_complete() && part.plan.id() != of.id());
-    if let Some(open) = open {
+    let parts = whole(of)?;
+    parts.last().into_iter().for_each(|part| draft.follow(&part.plan));
+    let (parts, unstarted): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| part.started);
+    // A retry that isn't finished has the rows.
+    if let Some(open) = parts.iter().rfind(|part| part.is_open() && part.plan.id() != of.id()) {
         return Plan::open(open.plan.dir()).map(Some);
     }
     let mut known = EarlierRows::new(files::parent(of.dir()));
     for part in &parts {
+        draft.suppress_as(&part.plan)?;
         part.add_to(&mut known, &draft, with_unknown)?;
     }
     let written = draft.write(&mut known.finish()?, ChangedRows::Send)?;
@@ -213,19 +227,21 @@ pub(crate) fn retry(of: &Plan, rows: Selection, with_unknown: bool) -> Result<Op
         return Ok(None);
     }
     let plan = written.publish(parts.iter().map(|part| part.plan.id().to_owned()).collect())?;
-    folder::inherit_account(of.dir(), plan.dir())?;
-    Ok(Some(plan))
+    remove_unstarted(&unstarted, plan).map(Some)
 }
 
-/// Returns the job's parts that this plan of the same input belongs to, if a later part is unfinished: running the plan alone would send none of that
-/// part's rows. With a limit, the plan's own rows are enough, and a retry is continued only when rows are added.
-fn find_continued(draft: &Draft, plan: &Plan, options: &PlanOptions) -> Result<Option<Vec<Part>>> {
-    let latest = if options.limit.is_none() { draft.find_latest_after(plan.id())? } else { None };
-    let Some(latest) = latest else { return Ok(None) };
-    let parts = with_earlier(latest)?;
+/// Returns whether a part after this plan of the same input is unfinished: a run of the plan alone would send none of that part's rows. A limit
+/// asks for no more than the plan has, and a retry is continued only when rows are added.
+fn continues(parts: &[Part], plan: &Plan, options: &PlanOptions) -> bool {
     let mut later = parts.iter().skip_while(|part| part.plan.id() != plan.id()).skip(1);
-    let is_unfinished = later.any(|part| part.is_unfinished() && (options.add || !part.plan.is_retry()));
-    Ok(is_unfinished.then_some(parts))
+    let is_wanted = |part: &Part| options.add || !part.plan.is_retry();
+    options.limit.is_none() && later.any(|part| part.started && part.is_open() && is_wanted(part))
+}
+
+/// Reads all parts of the job that a plan is a part of, the oldest first.
+fn whole(plan: &Plan) -> Result<Vec<Part>> {
+    let latest = plan.later()?.pop();
+    with_earlier(latest.map_or_else(|| Plan::read(plan.dir()), Ok)?)
 }
 
 /// Reads a plan and its earlier parts, oldest first.
@@ -247,9 +263,10 @@ fn earlier_parts(plan: &Plan) -> Result<Vec<Part>> {
     Ok(parts)
 }
 
-/// Removes plans that were never started, which another plan replaces, and gives that plan their account.
-fn remove_unstarted(unstarted: &[Part], plan: Plan) -> Result<Plan> {
-    for part in unstarted.iter().filter(|part| part.plan.id() != plan.id()) {
+/// Removes the other plans that were never started, since this one replaces them, and lets it belong to the account of its earlier parts.
+fn remove_unstarted(parts: &[Part], plan: Plan) -> Result<Plan> {
+    let is_own = |id: &str| plan.id() == id || plan.earlier_parts().iter().any(|earlier| earlier == id);
+    for part in parts.iter().filter(|part| !part.started && !is_own(part.plan.id())) {
         remove(&part.plan)?;
     }
     for id in plan.earlier_parts() {
@@ -286,9 +303,15 @@ pub(crate) fn mark_started(plan: &Plan) -> Result<Vec<Plan>> {
     unfinished_parts(plan)
 }
 
-/// Returns the earlier parts that still have rows to send.
+/// Returns the parts before a plan that still have something to send.
 pub(crate) fn unfinished_parts(plan: &Plan) -> Result<Vec<Plan>> {
-    let parts = earlier_parts(plan)?.into_iter().filter(|part| !part.canceled && !part.is_complete());
+    Ok(earlier_parts(plan)?.into_iter().filter(Part::is_open).map(|part| part.plan).collect())
+}
+
+/// Returns the other parts of a plan's job that still have something to send, also those that were never started.
+pub(crate) fn others(plan: &Plan) -> Result<Vec<Plan>> {
+    let later = plan.later()?.into_iter().map(Part::read).collect::<Result<Vec<_>>>()?;
+    let parts = earlier_parts(plan)?.into_iter().chain(later).filter(Part::is_open);
     Ok(parts.map(|part| part.plan).collect())
 }
 

@@ -4,9 +4,11 @@ use std::{
     fs,
     io::ErrorKind,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use idempost::{Email, problem::Problem};
+use jiff::{SignedDuration, Timestamp};
 use tempfile::TempDir;
 
 mod builder;
@@ -54,12 +56,16 @@ use crate::{
 const TEMPORARY: &str = ".planning-";
 /// The numbers of the rows that a plan sends.
 const ROWS: &str = "plan.rows";
+/// The hashes of the addresses to which a plan sends nothing.
+const SUPPRESSED: &str = "suppressed";
+/// The least time between the plans of a job.
+const STEP: SignedDuration = SignedDuration::from_millis(1);
 
 /// A validated job: which rows are sent in which request.
 ///
-/// A plan is a folder with `job.json` (the description), `input` (a copy of the rows), `plan.rows` (the rows to send), `plan.idx` (32 bytes per
-/// request, including the hash of its body), `invalid.csv` (if rows are invalid) and `skipped.csv` (if rows are skipped on purpose). The folder is
-/// private to its owner and contains no credentials.
+/// A plan is a folder with `job.json` (the description), `input` (a copy of the rows), `plan.rows` (which of them are sent), `plan.idx` (32 bytes per
+/// request, including the hash of its body), `invalid.csv` (if rows are invalid), `skipped.csv` (if rows are skipped on purpose) and `suppressed` (16
+/// bytes per address to which nothing is sent). The folder is private to its owner and contains no credentials.
 #[derive(Debug)]
 pub struct Plan {
     dir: PathBuf,
@@ -116,7 +122,7 @@ impl Draft {
         let job = Job {
             version: job::VERSION,
             id: String::new(),
-            created: jiff::Timestamp::now().to_string(),
+            created: Timestamp::now().to_string(),
             name,
             after: Vec::new(),
             origin: options.origin.clone(),
@@ -146,27 +152,22 @@ impl Draft {
         Plan::open(&dir).map(Some)
     }
 
-    /// Returns the latest plan with the same name, service and recipients.
+    /// Returns the latest plan of the same job: under the same name, for the same service and recipients. Without a name, it has the same rows
+    /// and message.
     pub(crate) fn latest(&self) -> Result<Option<Plan>> {
-        self.find_latest(|plan| plan.job.shares_name(&self.job))
+        let is_same = |plan: &Plan| self.has_input_of(plan) && self.differences(plan).is_empty();
+        let mut plans = plans(&self.dir, |plan| {
+            plan.job.shares_name(&self.job) && (self.name().is_some() || is_same(plan))
+        })?;
+        Ok(plans.pop())
     }
 
-    /// Returns the latest plan of the job that this part belongs to.
-    pub(crate) fn find_latest_after(&self, part: &str) -> Result<Option<Plan>> {
-        self.find_latest(|plan| plan.earlier_parts().iter().any(|id| id == part))
-    }
-
-    fn find_latest(&self, wanted: impl Fn(&Plan) -> bool) -> Result<Option<Plan>> {
-        let mut latest: Option<(jiff::Timestamp, Plan)> = None;
-        for entry in fs::read_dir(&self.dir).map_err(BulkError::io("read", &self.dir))?.flatten() {
-            // Damaged plans and other versions are reported by `bulk list`.
-            let Ok(plan) = Plan::read(&entry.path()) else { continue };
-            let Ok(created) = plan.job.created.parse() else { continue };
-            if wanted(&plan) && latest.as_ref().is_none_or(|(newest, _)| *newest <= created) {
-                latest = Some((created, plan));
-            }
-        }
-        Ok(latest.map(|(_, plan)| plan))
+    /// Makes this plan later than another one, even if the clock was set back or both were drafted at the same time: the latest plan of a job
+    /// knows all of its parts.
+    pub(crate) fn follow(&mut self, earlier: &Plan) {
+        let next = earlier.created_at().parse().ok().and_then(|at: Timestamp| at.checked_add(STEP).ok());
+        let created = self.job.created.parse().ok().max(next);
+        created.into_iter().for_each(|created| self.job.created = created.to_string());
     }
 
     /// Returns the name of the job.
@@ -174,10 +175,22 @@ impl Draft {
         self.job.name.as_deref()
     }
 
-    /// Lists the differences from a plan other than the rows.
+    /// Sends nothing to the addresses to which another plan sends nothing.
+    pub(crate) fn suppress_as(&mut self, other: &Plan) -> Result<()> {
+        let path = other.dir.join(SUPPRESSED);
+        if path.exists() {
+            let list = Arc::make_mut(&mut self.options.suppressed);
+            list.extend_from_slice(files::read(&path)?.as_chunks().0);
+            list.sort_unstable();
+        }
+        Ok(())
+    }
+
+    /// Lists what differs from a plan besides the rows and their distribution over requests.
     pub(crate) fn differences(&self, other: &Plan) -> Vec<String> {
         let fields = |job: &Job| {
-            let options = JobOptions { limit: None, rows: None, name: None, ..job.options.clone() };
+            let options = job.options.clone();
+            let options = JobOptions { limit: None, rows: None, name: None, batch_size: None, ..options };
             [serde_json::to_value(&job.message), serde_json::to_value(options)].map(Result::unwrap_or_default)
         };
         let mut names = Vec::new();
@@ -188,6 +201,11 @@ impl Draft {
         names.sort();
         names.dedup();
         names
+    }
+
+    /// Returns whether a plan has the same message.
+    pub(crate) fn has_message_of(&self, other: &Plan) -> bool {
+        self.job.message == other.job.message
     }
 
     /// Returns whether a plan has the same input.
@@ -222,6 +240,9 @@ impl Draft {
 
     /// Validates every row and writes the plan; nothing is sent. Invalid rows aren't an error: see [`Plan::counts`].
     pub(crate) fn write(mut self, known: &mut KnownRows, changed: ChangedRows) -> Result<Written> {
+        if !self.options.suppressed.is_empty() {
+            files::replace(&self.temporary.path().join(SUPPRESSED), &self.options.suppressed.concat())?;
+        }
         let built = builder::build(&self.context, self.temporary.path(), &self.options, known, changed)?;
         self.job.counts = built.counts;
         self.job.problems = built.problems;
@@ -280,6 +301,20 @@ impl Written {
     }
 }
 
+/// Reads the plans in a folder that are wanted, the oldest first. What is damaged or of another version is `bulk list`'s to report.
+fn plans(dir: &Path, wanted: impl Fn(&Plan) -> bool) -> Result<Vec<Plan>> {
+    let mut found: Vec<(Timestamp, Plan)> = Vec::new();
+    for entry in fs::read_dir(dir).map_err(BulkError::io("read", dir))?.flatten() {
+        let Ok(plan) = Plan::read(&entry.path()) else { continue };
+        let Ok(created) = plan.created_at().parse() else { continue };
+        if wanted(&plan) {
+            found.push((created, plan));
+        }
+    }
+    found.sort_by_key(|(created, _)| *created);
+    Ok(found.into_iter().map(|(_, plan)| plan).collect())
+}
+
 /// Plans a job without earlier parts, or opens its plan.
 #[cfg(test)]
 pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: &Path) -> Result<Plan> {
@@ -335,7 +370,15 @@ impl Plan {
         };
         let mut draft = Draft::new(input, &self.job.message, &options, files::parent(&self.dir))?;
         source.name.clone_into(&mut draft.job.input.name);
+        // None of the rows was on these lists. Without them, the next plan of the job would seem to have other options.
+        draft.job.options.suppressed.clone_from(&self.job.options.suppressed);
+        draft.job.options.account_suppressions = self.job.options.account_suppressions;
         Ok(draft)
+    }
+
+    /// Returns the later parts of the job that this plan is a part of, the oldest first.
+    pub(crate) fn later(&self) -> Result<Vec<Self>> {
+        plans(files::parent(&self.dir), |plan| plan.job.after.contains(&self.job.id))
     }
 
     /// Returns the job's folder.

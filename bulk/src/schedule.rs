@@ -2,10 +2,13 @@
 //!
 //! # Why no day exceeds its cap
 //!
-//! An email counts on the day of its batch's first attempt, which is journaled before the request is sent, and again on the day of a later attempt or
-//! result: a request whose outcome was uncertain may have been executed on either day. Requests that the service certainly didn't process don't
-//! count. Batches that were in flight when a run ended are repeated as soon as the job is resumed, since their keys expire; they count before any
-//! other batch starts.
+//! An email counts on the day of its batch's first attempt, which the journal has before the request leaves, and it counts again on the day of
+//! a later attempt or result: a request whose outcome was uncertain may have been executed on either. What the service surely didn't process
+//! doesn't count. Batches that were in flight when a run ended are repeated as soon as the job is resumed, since their keys expire; they count
+//! before any other batch starts.
+//!
+//! The journal doesn't have the time of a result. If a repeated request succeeds after midnight, and the job is killed before another batch starts,
+//! its emails count on the day of the first attempt only.
 
 mod days;
 mod timetable;
@@ -99,6 +102,17 @@ impl Schedule {
     /// Returns the smallest daily cap.
     pub fn smallest_cap(&self) -> Option<u64> {
         self.daily.iter().copied().min()
+    }
+
+    /// Returns on how many days a job of this many emails sends at least; `None` without daily caps.
+    pub fn days(&self, emails: u64) -> Option<u64> {
+        let last = self.daily.last()?;
+        let (mut left, mut days) = (emails, 0);
+        for cap in &self.daily {
+            days += u64::from(left > 0);
+            left = left.saturating_sub(*cap);
+        }
+        Some(days + left.div_ceil(*last))
     }
 
     fn zone(&self) -> TimeZone {
@@ -252,6 +266,14 @@ mod tests {
         // The day has 23 hours, and the next day has its own cap.
         let spring = start(&warm_up, "2026-03-29T12:00:00+02:00", 1, &[("2026-03-29", 50)]);
         assert_eq!(spring.unwrap(), "2026-03-30T00:00+02:00");
+    }
+
+    #[test]
+    fn a_job_takes_as_many_days_as_its_caps_require() {
+        let warm_up = schedule(&[50, 100, 200], "");
+        let days = [0, 1, 50, 51, 150, 351, 550, 551].map(|emails| warm_up.days(emails).unwrap());
+        assert_eq!(days, [0, 1, 1, 2, 2, 4, 4, 5]);
+        assert_eq!(schedule(&[], "08:00-20:00").days(100), None);
     }
 
     #[test]

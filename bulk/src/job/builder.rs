@@ -16,6 +16,7 @@ use crate::{
     message::Message,
     parts,
     plan::{ChangedRows, PlanOptions, address_hash},
+    schedule::{self, Schedule},
 };
 
 /// A description of a job: the rows, the message, and options.
@@ -42,12 +43,13 @@ pub struct Bulk {
     message: Message,
     options: PlanOptions,
     account_suppressions: bool,
+    schedule: Option<Schedule>,
 }
 
 impl Bulk {
     /// Creates a job from its rows and the message that they share.
     pub fn new(input: Input, message: Message) -> Self {
-        Self { input, message, options: PlanOptions::default(), account_suppressions: false }
+        Self { input, message, options: PlanOptions::default(), account_suppressions: false, schedule: None }
     }
 
     /// Ignores an unknown column. Without this, an unknown column is an error.
@@ -102,9 +104,8 @@ impl Bulk {
         self
     }
 
-    /// Skips rows with any of these addresses in `to`, `cc` or `bcc`, such as unsubscribed recipients.
-    /// [`Counts::suppressed`](crate::PlanCounts::suppressed) counts them, and `skipped.csv` lists them. Applied when the job is planned; with another
-    /// list, the plan [differs](crate::BulkError::Differs).
+    /// Leaves out rows with any of these addresses in `to`, `cc` or `bcc`, such as those of people who unsubscribed: [`Counts::suppressed`](crate::PlanCounts::suppressed)
+    /// counts them, and `skipped.csv` lists them. It applies when the job is planned and when its rows are [retried](Job::retry); with another list, the plan [differs](crate::BulkError::Differs).
     #[must_use]
     pub fn suppress<A: AsRef<str>>(mut self, addresses: impl IntoIterator<Item = A>) -> Self {
         let hashes = addresses.into_iter().map(|address| address_hash(address.as_ref()));
@@ -128,6 +129,15 @@ impl Bulk {
     pub fn batch_size(mut self, emails: u64) -> Self {
         self.options.batch_size =
             u16::try_from(emails.max(1)).ok().filter(|emails| usize::from(*emails) < EMAILS_PER_BATCH);
+        self
+    }
+
+    /// Sets when the job sends, and limits its requests to the smallest cap. The job keeps the schedule until
+    /// [`RunOptions::schedule`](crate::RunOptions::schedule) sets another one.
+    #[must_use]
+    pub fn schedule(mut self, schedule: Schedule) -> Self {
+        self = schedule.smallest_cap().into_iter().fold(self, Self::batch_size);
+        self.schedule = Some(schedule);
         self
     }
 
@@ -157,12 +167,13 @@ impl Bulk {
     /// recipient is invalid, and every worker applies the guard's redirection.
     ///
     /// The input as a whole can't be used, or the [account's suppressions](Self::account_suppressions) can't be read.
-    /// [`BulkError::Differs`](crate::BulkError::Differs) if a job of the same name is unfinished or contains some of the rows, and
-    /// [`add_rows`](Self::add_rows) isn't set. Invalid rows aren't an error: [`Plan::counts`](crate::Plan::counts) counts them, and `invalid.csv`
-    /// lists them.
+    /// [`BulkError::Differs`](crate::BulkError::Differs) if a job of the same name is unfinished or has some of the rows, and
+    /// [`add_rows`](Self::add_rows) doesn't add the others; [`BulkError::BeyondLimit`](crate::BulkError::BeyondLimit) if it has rows left to send that a
+    /// [`limit`](Self::limit) excludes. Invalid rows are no error: [`Plan::counts`](crate::Plan::counts) has their number,
+    /// and `invalid.csv` lists them.
     pub async fn plan(self, client: &Client, jobs: impl AsRef<Path>) -> Result<Job> {
         let jobs = jobs.as_ref().to_owned();
-        let Self { input, message, mut options, account_suppressions } = self;
+        let Self { input, message, mut options, account_suppressions, schedule } = self;
         if account_suppressions {
             let entries = client.suppressions().list().stream();
             let hashes = entries.map_ok(|entry| address_hash(&entry.email)).try_collect().await?;
@@ -170,7 +181,14 @@ impl Bulk {
         }
         let guard = client.recipient_guard().clone();
         let options = PlanOptions { origin: client.base_url().to_string(), guard, ..options };
-        blocking(move || parts::plan(input, &message, &options, &jobs).map(Job::new)).await
+        blocking(move || {
+            let plan = parts::plan(input, &message, &options, &jobs)?;
+            if schedule.is_some() {
+                schedule::store_or_load(&plan, schedule)?;
+            }
+            Ok(Job::new(plan))
+        })
+        .await
     }
 }
 

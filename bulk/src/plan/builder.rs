@@ -143,7 +143,7 @@ impl Builder<'_> {
             return self.add_invalid(position, record, vec![RowProblem::new(position, name, problem)]);
         };
         let held = self.known.find(&key.identity)?;
-        if held == Some(Held::Taken) {
+        if held.is_some_and(Held::is_final) {
             self.counts.known += 1;
             return Ok(());
         }

@@ -185,10 +185,10 @@ pub(crate) fn job_id(
 }
 
 impl Job {
-    /// Returns whether two plans can be parts of the same job.
+    /// Returns whether two plans have the same name, or none, and are for the same service and recipients.
     pub(super) fn shares_name(&self, other: &Self) -> bool {
         let line = |job: &Self| (job.name.clone(), job.origin.clone(), job.options.test_to.clone());
-        self.name.is_some() && line(self) == line(other) && self.options.guard == other.options.guard
+        line(self) == line(other) && self.options.guard == other.options.guard
     }
 }
 

@@ -11,8 +11,10 @@ use crate::error::Result;
 /// The state of a row in an earlier part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Held {
-    /// It was sent, may have been sent, or will be sent by its part. It isn't planned again.
+    /// It was sent, or it may have been. It isn't planned again.
     Taken,
+    /// Its part will send it. It isn't planned again.
+    Pending,
     /// The service rejected it.
     Rejected,
     /// It may have been sent, and is retried deliberately.
@@ -22,7 +24,12 @@ pub(crate) enum Held {
 }
 
 impl Held {
-    const ALL: [Self; 4] = [Self::Taken, Self::Rejected, Self::Unknown, Self::Unsent];
+    const ALL: [Self; 5] = [Self::Taken, Self::Pending, Self::Rejected, Self::Unknown, Self::Unsent];
+
+    /// Returns whether the row belongs to its part for good.
+    pub(super) fn is_final(self) -> bool {
+        matches!(self, Self::Taken | Self::Pending)
+    }
 }
 
 /// The rows of earlier parts, while they are collected.
@@ -40,7 +47,7 @@ impl EarlierRows {
     }
 
     pub(crate) fn add(&mut self, key: RowKey, held: Held) -> Result<()> {
-        if held == Held::Taken {
+        if held.is_final() {
             self.recipients.push((key.recipient, 0))?;
         }
         self.rows.push((key.identity, held as u64))
@@ -48,10 +55,13 @@ impl EarlierRows {
 
     /// Completes the collection. A row taken in one part is taken, whatever its state in other parts.
     pub(crate) fn finish(self) -> Result<KnownRows> {
-        let mut missing = 0;
-        let rows = Lookup::new(self.rows, |(_, held)| missing += u64::from(held == Held::Taken as u64))?;
+        let (mut taken, mut pending) = (0, 0);
+        let rows = Lookup::new(self.rows, |(_, held)| {
+            taken += u64::from(held == Held::Taken as u64);
+            pending += u64::from(held == Held::Pending as u64);
+        })?;
         let recipients = Lookup::new(self.recipients, drop)?;
-        Ok(KnownRows { rows: Some((rows, recipients)), found: Bits::default(), missing })
+        Ok(KnownRows { rows: Some((rows, recipients)), found: Bits::default(), taken, pending })
     }
 }
 
@@ -61,7 +71,9 @@ pub(crate) struct KnownRows {
     /// The rows, and the recipients of taken rows.
     rows: Option<(Lookup, Lookup)>,
     found: Bits,
-    missing: u64,
+    /// The rows of each kind that weren't found.
+    taken: u64,
+    pending: u64,
 }
 
 impl KnownRows {
@@ -70,7 +82,10 @@ impl KnownRows {
         let Some((rows, _)) = &self.rows else { return Ok(None) };
         let Some((place, held)) = rows.find(identity)? else { return Ok(None) };
         let held = Held::ALL.into_iter().find(|state| *state as u64 == held);
-        self.missing -= u64::from(self.found.insert(place) && held == Some(Held::Taken));
+        if self.found.insert(place) {
+            self.taken -= u64::from(held == Some(Held::Taken));
+            self.pending -= u64::from(held == Some(Held::Pending));
+        }
         Ok(held)
     }
 
@@ -79,8 +94,13 @@ impl KnownRows {
         Ok(recipients.find(recipient)?.is_some())
     }
 
-    /// Counts the taken rows that weren't found.
+    /// Counts the taken and pending rows that weren't found.
     pub(crate) fn missing_count(&self) -> u64 {
-        self.missing
+        self.taken + self.pending
+    }
+
+    /// Counts the pending rows that weren't found.
+    pub(crate) fn pending(&self) -> u64 {
+        self.pending
     }
 }

@@ -15,8 +15,8 @@ use serde_json::Value;
 
 use super::*;
 use crate::{
-    Bulk, Input, JobState, Message, Outcome, RowOutcome, job::Job as BulkJob, journal::SentId,
-    pace::Observation, sender::SendRequest, stop_rule::Feedback,
+    Bulk, Input, JobState, Message, Outcome, RowOutcome, clock::WallClock, job::Job as BulkJob,
+    journal::SentId, pace::Observation, sender::SendRequest, stop_rule::Feedback,
 };
 
 /// What happens to a request.
@@ -58,6 +58,7 @@ struct Service {
     forgets_keys: AtomicBool,
     /// The time that its responses report.
     time: Mutex<Option<Duration>>,
+    wall: Mutex<WallClock>,
 }
 
 #[derive(Clone, Default)]
@@ -65,6 +66,8 @@ struct State {
     requests: u64,
     keys: HashMap<String, Vec<SentId>>,
     deliveries: HashMap<String, u32>,
+    /// The recipients with the times at which their emails were executed.
+    times: Vec<(Duration, String)>,
 }
 
 impl Service {
@@ -74,6 +77,7 @@ impl Service {
             script: Mutex::new(Box::new(script)),
             forgets_keys: AtomicBool::new(false),
             time: Mutex::default(),
+            wall: Mutex::default(),
         })
     }
 
@@ -109,6 +113,7 @@ impl Service {
             let to = email["to"].as_array().map_or(&email["to"], |to| &to[0]).as_str().unwrap().to_owned();
             ids.push(SentId::from(format!("id of {to}").as_str()));
             let subject = email["subject"].as_str().unwrap();
+            state.times.push((self.wall.lock().unwrap().now(), to.clone()));
             *state.deliveries.entry(format!("{to} {subject}")).or_default() += 1;
         }
         state.keys.insert(request.key.clone(), ids.clone());

@@ -32,12 +32,17 @@ impl Days {
         self.by_day.range(..day).filter(|(_, emails)| **emails > 0).count()
     }
 
-    /// Counts a record. Repeating a record has no effect.
+    /// The records that follow were written at this time or later.
+    pub(super) fn reach(&mut self, at: UnixMillis) {
+        self.latest = self.latest.max(at);
+    }
+
+    /// Counts what a record says; one that repeats another changes nothing.
     pub(super) fn apply(&mut self, record: &Record, zone: &TimeZone) {
         match record {
-            Record::Job(job) => self.latest = self.latest.max(job.started),
+            Record::Job(job) => self.reach(job.started),
             Record::Intent { batch, emails, at, .. } => {
-                self.latest = self.latest.max(*at);
+                self.reach(*at);
                 if !self.open.contains_key(batch) {
                     let (day, emails) = (to_date(*at, zone), u64::from(*emails));
                     *self.by_day.entry(day).or_default() += emails;

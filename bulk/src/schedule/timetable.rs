@@ -72,6 +72,7 @@ impl Timetable {
     pub(crate) fn admit(&self, intent: &Record) -> std::result::Result<(), Duration> {
         let &Record::Intent { emails, at, .. } = intent else { return Ok(()) };
         let mut state = self.lock();
+        state.days.repeat_open(at, &self.zone);
         let now = timestamp(at);
         let start = self.schedule.next_start(now, &self.zone, emails.into(), &state.days);
         if start == Some(now) {
@@ -86,9 +87,11 @@ impl Timetable {
         Err(wait.min(MAX_WAIT))
     }
 
-    /// Counts a journaled record.
-    pub(crate) fn apply(&self, record: &Record) {
-        self.lock().days.apply(record, &self.zone);
+    /// Counts a record that was journaled by this time.
+    pub(crate) fn apply(&self, record: &Record, now: UnixMillis) {
+        let mut state = self.lock();
+        state.days.reach(now);
+        state.days.apply(record, &self.zone);
     }
 
     /// Returns how long batches still wait, and why.

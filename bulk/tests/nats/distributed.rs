@@ -56,6 +56,18 @@ async fn three_workers_send_every_email_once() {
 
 #[needs("nats-server")]
 #[tokio::test]
+async fn a_job_with_a_schedule_is_not_distributed() {
+    let (server, service) = (Server::start(), Service::new());
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 10).await;
+    std::fs::write(job.plan().dir().join("schedule.json"), r#"{"daily":[10]}"#).expect("a schedule");
+    let error = distribute(&server, &job).await.finish().await.expect_err("a schedule").to_string();
+    assert!(error.contains("workers don't follow the schedule of job"), "{error}");
+    assert_eq!(service.requests(), 0);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
 async fn the_reference_service_accepts_every_email_of_a_distributed_job_once() {
     let (server, service) = (Server::start(), ReferenceServer::start().await);
     let client = || {

@@ -28,6 +28,16 @@ impl Inputs {
         self.key.into_iter().fold(Bulk::new(Input::csv(path), message), Bulk::key)
     }
 
+    /// The same rows from an application, which give the job no name.
+    async fn unnamed(&self, rows: &[(usize, usize)]) -> Bulk {
+        let rows = rows.iter().map(|(recipient, name)| {
+            serde_json::json!({ "to": format!("r{recipient}@example.com"), "variables": { "NAME": name } })
+        });
+        let rows = futures_util::stream::iter(rows.collect::<Vec<_>>());
+        let input = Input::rows(rows, self.folder.path().join("jobs")).await.unwrap();
+        Bulk::new(input, Message::new().from("hi@acme.test").subject(self.subject).text("It works"))
+    }
+
     async fn plan(&self, bulk: Bulk) -> crate::Result<BulkJob> {
         let client = Client::new("http://127.0.0.1:1", "re_x").unwrap();
         bulk.plan(&client, self.folder.path().join("jobs")).await
@@ -132,6 +142,118 @@ async fn a_canceled_job_releases_the_rows_that_it_has_not_sent() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_canceled_job_without_a_name_sends_no_row_again() {
+    // F-09
+    let inputs = Inputs::new();
+    let service = Service::reliable();
+    let first = inputs.plan(inputs.unnamed(&rows(0..1_000)).await).await.unwrap();
+    let sent = run(&first, &service, 4).await.counts.sent;
+    first.cancel().await.unwrap();
+    let again = inputs.unnamed(&rows(0..1_000)).await.add_rows(ChangedRows::Reject);
+    let job = inputs.plan(again).await.unwrap();
+    assert_eq!((job.plan().name(), job.plan().counts().valid), (None, 1_000 - sent));
+    assert!(finish(&job, &service).await.all_sent());
+    assert_eq!(service.delivered(), (1_000, 1));
+    // Other rows are another job.
+    let other = inputs.unnamed(&rows(500..1_001)).await.add_rows(ChangedRows::Reject);
+    assert_eq!(inputs.plan(other).await.unwrap().plan().counts().valid, 501);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_canceled_job_sends_no_row_again_after_its_file_is_renamed() {
+    // F-09
+    let inputs = Inputs::new();
+    let service = Service::reliable();
+    let first = inputs.plan(inputs.bulk(&rows(0..1_000))).await.unwrap();
+    run(&first, &service, 4).await;
+    first.cancel().await.unwrap();
+    let renamed = inputs.folder.path().join("renamed.csv");
+    std::fs::rename(inputs.folder.path().join("people.csv"), &renamed).unwrap();
+    let bulk = Bulk::new(Input::csv(renamed), first.plan().message().clone());
+    let job = inputs.plan(bulk.add_rows(ChangedRows::Reject)).await.unwrap();
+    finish(&job, &service).await;
+    assert_eq!(service.delivered(), (1_000, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_canceled_part_takes_the_other_parts_of_its_job_with_it() {
+    // F-09
+    let inputs = Inputs::new();
+    let service = Service::reliable();
+    let first = add_rows(&inputs, &rows(0..3), &service, 1).await;
+    let second = add_rows(&inputs, &rows(0..5), &service, 0).await;
+    let third = inputs.plan(inputs.bulk(&rows(0..6)).batch_size(1).add_rows(ChangedRows::Reject)).await;
+    let third = third.unwrap();
+    first.cancel().await.unwrap();
+    for part in [&first, &second, &third] {
+        assert_eq!(part.status().await.unwrap().state, JobState::Canceled);
+        let error = part.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap_err();
+        assert!(error.to_string().contains("was canceled"), "{error}");
+    }
+    // What none of them has sent is planned again, whatever the last plan had.
+    let job = inputs.plan(inputs.bulk(&rows(0..6)).batch_size(1).add_rows(ChangedRows::Reject)).await;
+    let job = job.unwrap();
+    assert_eq!(job.plan().counts().valid, 5);
+    finish(&job, &service).await;
+    assert_eq!(service.delivered(), (6, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_can_be_canceled_while_an_earlier_part_of_it_runs() {
+    let inputs = Inputs::new();
+    let service = Service::reliable();
+    let first = add_rows(&inputs, &rows(0..300), &service, 1).await;
+    let second = add_rows(&inputs, &rows(0..301), &service, 0).await;
+    let mut running = second.start_with(Arc::clone(&service), patient_options().concurrency(1));
+    let until = service.requests() + 2;
+    while service.requests() < until && running.next().await.is_some() {}
+    for _ in 0..2 {
+        second.cancel().await.unwrap();
+        first.cancel().await.unwrap();
+        second.status().await.unwrap();
+    }
+    assert_eq!(running.finish().await.unwrap().ending, Ending::Stopped);
+    assert!(service.delivered().0 < 300);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_set_back_hides_no_part_of_a_job() {
+    // F-11
+    let inputs = Inputs::new();
+    let service = Service::reliable();
+    let first = inputs.plan(inputs.bulk(&rows(0..3))).await.unwrap();
+    let path = first.plan().dir().join("job.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(path, text.replace(first.plan().created_at(), "2100-01-01T00:00:00Z")).unwrap();
+    for n in [3, 4, 5, 5] {
+        let job = inputs.plan(inputs.bulk(&rows(0..n)).add_rows(ChangedRows::Reject)).await.unwrap();
+        assert_eq!(finish(&job, &service).await.counts.sent, n as u64);
+    }
+    assert_eq!(service.delivered(), (5, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_options_do_not_send_a_finished_job_again() {
+    // F-09
+    let mut inputs = Inputs::new();
+    let service = Service::reliable();
+    let bulk = || inputs.bulk(&rows(0..30)).batch_size(5);
+    let first = inputs.plan(bulk()).await.unwrap();
+    finish(&first, &service).await;
+    // Requests of another size are the same emails.
+    let same = inputs.plan(bulk().batch_size(10)).await.unwrap();
+    assert_eq!(same.plan().id(), first.plan().id());
+    let found = inputs.differences(bulk().suppress(["r0@example.com"])).await;
+    assert_eq!((found.known, found.new, found.fields), (30, 0, vec!["suppressed".to_owned()]));
+    let found = inputs.differences(bulk().ignore_column("Notes")).await;
+    assert_eq!((found.known, found.fields), (30, vec!["ignore_columns".to_owned()]));
+    inputs.key = Some("to");
+    let found = inputs.differences(inputs.bulk(&rows(0..31))).await;
+    assert_eq!((found.known, found.new, found.fields), (30, 1, vec!["key".to_owned()]));
+    assert_eq!(service.delivered(), (30, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_changed_row_of_a_known_recipient_needs_a_choice_unless_it_has_a_key() {
     let mut inputs = Inputs::new();
     let service = Service::reliable();
@@ -162,6 +284,112 @@ async fn a_limited_trial_is_the_first_part_of_the_job() {
         finish(&inputs.plan(bulk).await.unwrap(), &service).await;
         assert_eq!(service.delivered(), (delivered, 1), "{limit:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limited_trial_without_a_name_is_the_first_part_of_its_job() {
+    // F-09
+    let inputs = Inputs::new();
+    let service = Service::reliable();
+    for (limit, delivered) in [(Some(10), 10), (None, 250), (Some(20), 250)] {
+        let bulk = limit.into_iter().fold(inputs.unnamed(&rows(0..250)).await, Bulk::limit);
+        finish(&inputs.plan(bulk).await.unwrap(), &service).await;
+        assert_eq!(service.delivered(), (delivered, 1), "{limit:?}");
+    }
+    let again = inputs.plan(inputs.unnamed(&rows(0..250)).await.new_run()).await.unwrap();
+    assert_eq!((again.plan().earlier_parts().len(), again.plan().counts().valid), (0, 250));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_sends_no_other_rows_of_an_unfinished_job() {
+    let inputs = Inputs::new();
+    let service = Service::reliable();
+    let limited = |limit| inputs.bulk(&rows(0..20)).batch_size(1).limit(limit);
+    let whole = add_rows(&inputs, &rows(0..20), &service, 5).await;
+    for bulk in [limited(10), limited(10).add_rows(ChangedRows::Reject)] {
+        let error = inputs.plan(bulk).await.unwrap_err();
+        let BulkError::BeyondLimit { job, rows, limit } = &error else { panic!("{error}") };
+        assert_eq!((job.as_str(), *rows, *limit), (whole.plan().id(), 10, 10));
+    }
+    // All rows that are left are within this limit.
+    assert_eq!(inputs.plan(limited(20)).await.unwrap().plan().id(), whole.plan().id());
+    whole.cancel().await.unwrap();
+    let job = inputs.plan(limited(10).add_rows(ChangedRows::Reject)).await.unwrap();
+    assert_eq!(job.plan().counts().valid, 5);
+    service.set_script(|n, _| (n > 8).then_some(Fault::Quota));
+    finish(&job, &service).await;
+    service.set_script(|_, _| None);
+    // A larger limit continues a smaller one.
+    finish(&inputs.plan(limited(12).add_rows(ChangedRows::Reject)).await.unwrap(), &service).await;
+    assert_eq!(service.delivered(), (12, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_part_that_is_opened_again_replaces_a_later_plan() {
+    let inputs = Inputs::new();
+    let service = Service::reliable();
+    let first = add_rows(&inputs, &rows(0..3), &service, 1).await;
+    let bulk = || inputs.bulk(&rows(0..4)).batch_size(1).add_rows(ChangedRows::Reject);
+    let later = inputs.plan(bulk()).await.unwrap();
+    assert_eq!(inputs.plan(bulk()).await.unwrap().plan().id(), later.plan().id());
+    let opened = add_rows(&inputs, &rows(0..3), &service, 1).await;
+    assert_eq!((opened.plan().id(), inputs.jobs()), (first.plan().id(), 1));
+    let error = later.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap_err();
+    assert!(matches!(error, BulkError::Io { .. }), "{error}");
+    finish(&inputs.plan(bulk()).await.unwrap(), &service).await;
+    assert_eq!(service.delivered(), (4, 1));
+    // So does one that has all rows of another input.
+    inputs.plan(inputs.bulk(&rows(0..5)).add_rows(ChangedRows::Reject)).await.unwrap();
+    let opened = inputs.plan(inputs.bulk(&rows(1..3)).add_rows(ChangedRows::Reject)).await.unwrap();
+    assert_eq!((opened.plan().counts().valid, inputs.jobs()), (1, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_replaces_a_plan_that_was_never_started() {
+    let inputs = Inputs::new();
+    let service = Service::new(|_, _| Some(Fault::Partial));
+    let first = inputs.plan(inputs.bulk(&rows(0..2)).batch_size(1)).await.unwrap();
+    assert_eq!(finish(&first, &service).await.counts.rejected, 2);
+    service.set_script(|_, _| None);
+    inputs.plan(inputs.bulk(&rows(2..3)).add_rows(ChangedRows::Reject)).await.unwrap();
+    let planned = first.retry(Retry::Rejected).await.unwrap().unwrap();
+    assert_eq!((planned.plan().counts().valid, inputs.jobs()), (2, 2));
+    let retry = first.retry(Retry::Rejected).await.unwrap().unwrap();
+    assert_eq!((finish(&retry, &service).await.counts.sent, inputs.jobs()), (2, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_keeps_the_suppression_list_of_its_job() {
+    // F-09
+    let inputs = Inputs::new();
+    let service = Service::new(|_, request| {
+        String::from_utf8_lossy(&request.body).contains("r7@").then_some(Fault::Invalid)
+    });
+    let bulk = |n| inputs.bulk(&rows(0..n)).batch_size(1).suppress(["r3@example.com"]);
+    let first = inputs.plan(bulk(10)).await.unwrap();
+    finish(&first, &service).await;
+    service.set_script(|_, _| None);
+    let retry = first.retry(Retry::Rejected).await.unwrap().unwrap();
+    assert_eq!(finish(&retry, &service).await.counts.sent, 9);
+    let found = inputs.differences(bulk(11)).await;
+    assert_eq!((found.known, found.new, found.fields), (9, 1, Vec::<String>::new()));
+    assert_eq!(service.delivered(), (9, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_sends_nothing_to_addresses_that_a_later_part_suppresses() {
+    let inputs = Inputs::new();
+    let service = Service::new(|_, _| Some(Fault::Invalid));
+    let first = inputs.plan(inputs.bulk(&rows(0..2)).batch_size(1)).await.unwrap();
+    assert_eq!(finish(&first, &service).await.counts.rejected, 2);
+    let bulk = inputs.bulk(&rows(0..2)).batch_size(1).suppress(["R1@example.com"]);
+    let later = inputs.plan(bulk.add_rows(ChangedRows::Reject)).await.unwrap();
+    assert_eq!(finish(&later, &service).await.counts.rejected, 2);
+    service.set_script(|_, _| None);
+    let retry = later.retry(Retry::Rejected).await.unwrap().unwrap();
+    finish(&retry, &service).await;
+    assert_eq!(first.retry(Retry::Rejected).await.unwrap().map(|job| job.plan().counts().valid), None);
+    assert_eq!(service.delivered(), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]

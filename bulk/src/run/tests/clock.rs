@@ -1,7 +1,6 @@
 //! Jobs while clocks change, machines sleep, and keys expire.
 
 use super::*;
-use crate::clock::WallClock;
 
 const DAY: i64 = 24 * 3_600_000;
 

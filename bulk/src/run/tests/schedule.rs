@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::{Schedule, clock::WallClock};
+use crate::Schedule;
 
 const HOUR: i64 = 3_600_000;
 
@@ -66,6 +66,40 @@ async fn no_day_has_more_than_its_cap_however_often_the_job_is_killed() {
     let counts = job.status().await.unwrap().counts;
     assert_eq!(counts.sent + counts.unknown, 4_000, "{counts:?}");
     assert!(counts.unknown < 400, "{counts:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_repeated_after_midnight_counts_on_the_new_day_too() {
+    // F-09
+    for concurrency in [1, 2] {
+        let (folder, wall) = (tempfile::tempdir().unwrap(), half_past());
+        let hour = i64::try_from(wall.now().as_secs() / 3_600 % 24).unwrap();
+        wall.advance_millis((23 - hour) * HOUR);
+        let job = plan_job_in_batches(folder.path(), 100, 10).await;
+        let (moved, mut attempts) = (wall.clone(), 0);
+        let service = Service::new(move |_, request| {
+            request.key.contains("/0/").then_some(())?;
+            attempts += 1;
+            if attempts == 2 {
+                moved.advance_millis(HOUR);
+            }
+            (attempts < 10).then_some(Fault::TimedOut { executed: false })
+        });
+        *service.wall.lock().unwrap() = wall.clone();
+        let today = day(&wall) + 1;
+        let schedule = Schedule::new().daily([20]).unwrap().time_zone("UTC").unwrap();
+        let options = patient_options().wall_clock(&wall).concurrency(concurrency).schedule(schedule);
+        let mut run = job.start_with(Arc::clone(&service), options);
+        // Ten minutes of progress.
+        for _ in 0..6_000 {
+            run.next().await;
+        }
+        run.abort();
+        run.finish().await.unwrap();
+        let state = service.state.lock().unwrap();
+        let sent_today = state.times.iter().filter(|(at, _)| at.as_secs() / 86_400 == today).count();
+        assert_eq!(sent_today, 20, "{concurrency}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

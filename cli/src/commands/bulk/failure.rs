@@ -62,8 +62,9 @@ pub(super) fn from_run_error(error: BulkError, resume: Option<&str>) -> Fail {
     }
 }
 
-/// The failure of planning; its problems may concern flags or the input's name.
+/// The failure of planning, whose problems may be those of flags and of the input's name.
 pub(super) fn from_planning_error(error: BulkError, file: &str, mut flags: Flags) -> Fail {
+    let message = error.to_string();
     match error {
         BulkError::Input(problems) => {
             let columns = problems.iter().any(|problem| problem.code == "unknown");
@@ -81,6 +82,14 @@ pub(super) fn from_planning_error(error: BulkError, file: &str, mut flags: Flags
             flags.finish().err().unwrap_or_else(|| Fail::Usage(Diagnostics::default()))
         }
         BulkError::Differs(differences) => from_differences(&differences),
+        BulkError::BeyondLimit { job, limit, .. } => Fail::Usage(Diagnostics {
+            summary: Some(message),
+            help: Some(format!(
+                "idempost bulk resume {job} sends them; after idempost bulk cancel {job}, --add --limit {limit} sends only the first {}",
+                format_count(limit, "row")
+            )),
+            ..Diagnostics::default()
+        }),
         error => from_bulk_error(error),
     }
 }

@@ -26,13 +26,21 @@ pub(super) struct Overview<'a> {
     identity: Identity,
     emails: Vec<PreviewEmail>,
     rps: f64,
+    /// The number of days on which the schedule sends it.
+    days: Option<u64>,
 }
 
 impl<'a> Overview<'a> {
     /// Renders the first emails.
     pub(super) fn new(plan: &'a Plan, max_rps: Option<f64>, context: &Context) -> Result<Self, Fail> {
         let emails = plan.preview(SHOWN).map_err(failure::from_bulk_error)?;
-        Ok(Self { plan, identity: context.identity()?, emails, rps: max_rps.unwrap_or(ESTIMATED_RPS) })
+        let rps = max_rps.unwrap_or(ESTIMATED_RPS);
+        Ok(Self { plan, identity: context.identity()?, emails, rps, days: None })
+    }
+
+    /// Sets the number of days on which the schedule sends the job.
+    pub(super) fn on_days(self, days: Option<u64>) -> Self {
+        Self { days, ..self }
     }
 
     /// The time that requests take at the estimated rate.
@@ -44,8 +52,10 @@ impl<'a> Overview<'a> {
     pub(super) fn estimate_line(&self) -> String {
         let requests = format_count(self.plan.batches(), "request");
         let rows = format_count(self.plan.counts().valid, "row");
+        let days =
+            self.days.map(|days| format!(", on at least {}", format_count(days, "day"))).unwrap_or_default();
         format!(
-            "{rows} = {requests}; {} at {} requests/s",
+            "{rows} = {requests}; {} at {} requests/s{days}",
             duration(self.estimated_duration(self.plan.batches())),
             self.rps
         )
@@ -163,6 +173,7 @@ impl<'a> Overview<'a> {
             "requests": self.plan.batches(),
             "bytes_per_email": self.bytes_per_email(),
             "estimate_seconds": self.estimated_duration(self.plan.batches()).as_secs(),
+            "estimate_days": self.days,
             "invalid_rows": self.plan.invalid_rows(),
             "skipped_rows": self.plan.skipped_rows(),
             "emails": emails.collect::<Vec<_>>(),

@@ -24,7 +24,7 @@ pub(crate) struct Args {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
-    let job = job::inspect(args.job.job.as_deref(), context).await?;
+    let job = job::inspect_whole(args.job.job.as_deref(), context).await?;
     let id = job.plan().id();
     let state = job.status().await.map_err(failure::from_bulk_error)?.state;
     let workers = args.queue.distributed_options(&job, state, "pause")?;

@@ -3,6 +3,7 @@
 use super::job::Jobs;
 use super::overview::Overview;
 use super::planning::PlanArgs;
+use super::schedule::ScheduleArgs;
 use super::{failure, running};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -11,7 +12,8 @@ use crate::input::flags::Flags;
 /// Validate all rows and show what a job would send, without sending it
 ///
 /// Prints the counts, the first three rendered emails, and an estimate. All invalid rows are written to invalid.csv in the job's folder, each
-/// with its problems; the first 20 problems are shown, and the exit code is 2. `bulk send` with the same arguments sends the job.
+/// with its problems; the first 20 problems are shown, and the exit code is 2. `bulk send` with the same arguments sends the job, and
+/// `bulk resume` follows the schedule.
 ///
 /// Needs no credential except for --account-suppressions, and no base URL; without a base URL, the plan isn't saved.
 #[derive(Debug, clap::Args)]
@@ -19,6 +21,8 @@ use crate::input::flags::Flags;
 pub(crate) struct Args {
     #[command(flatten)]
     plan: PlanArgs,
+    #[command(flatten)]
+    schedule: ScheduleArgs,
     /// Rate to assume for the estimate, in requests per second [default: 10]
     #[arg(long, value_name = "N")]
     max_rps: Option<String>,
@@ -27,6 +31,7 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let max_rps = running::max_rps(args.max_rps.as_deref(), &mut flags);
+    let schedule = args.schedule.read(false, &mut flags);
     let skip_invalid = args.plan.skip_invalid;
     let account_suppressions = args.plan.account_suppressions;
     let described = args.plan.read(flags, context).await?;
@@ -34,8 +39,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         if account_suppressions { context.client_for_jobs()? } else { context.client_for_preview()? };
     let unkept = context.settings()?.base_url.is_none();
     let jobs = Jobs::open(unkept, context)?;
-    let job = described.plan(&client, jobs.path()).await?;
-    let overview = Overview::new(job.plan(), max_rps, context)?;
+    let days = |emails| schedule.as_ref().and_then(|schedule| schedule.days(emails));
+    let job = described.scheduled(schedule.clone()).plan(&client, jobs.path()).await?;
+    let overview = Overview::new(job.plan(), max_rps, context)?.on_days(days(job.plan().counts().valid));
     context.out.result(&overview.lines(), &overview.document())?;
     overview.warnings().iter().for_each(|warning| context.out.warn(warning));
     if job.plan().counts().invalid > 0 && !skip_invalid {

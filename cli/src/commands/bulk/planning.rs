@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use idempost::Client;
-use idempost_bulk::{Bulk, ChangedRows, Format, Input, Job, Message};
+use idempost_bulk::{Bulk, ChangedRows, Format, Input, Job, Message, Schedule};
 use tempfile::NamedTempFile;
 
 use super::message::MessageArgs;
@@ -106,6 +106,7 @@ pub(super) struct JobInput {
     job: Option<String>,
     key: Option<String>,
     batch_size: Option<u64>,
+    schedule: Option<Schedule>,
     add: Option<ChangedRows>,
     suppressed: Vec<String>,
     account_suppressions: bool,
@@ -187,6 +188,7 @@ impl PlanArgs {
             job,
             key,
             batch_size: None,
+            schedule: None,
             add,
             suppressed,
             account_suppressions,
@@ -202,6 +204,11 @@ impl JobInput {
     /// Limits the number of emails in a request.
     pub(super) fn limit_batch_size(self, emails: Option<u64>) -> Self {
         Self { batch_size: emails, ..self }
+    }
+
+    /// Sets when the job sends.
+    pub(super) fn scheduled(self, schedule: Option<Schedule>) -> Self {
+        Self { schedule, ..self }
     }
 
     /// Validates all rows and plans the job in the folder of jobs, or opens it if it exists.
@@ -251,6 +258,7 @@ impl JobInput {
         bulk = self.limit.into_iter().fold(bulk, Bulk::limit);
         bulk = self.max_size.into_iter().fold(bulk, Bulk::max_size);
         bulk = self.batch_size.into_iter().fold(bulk, Bulk::batch_size);
+        bulk = self.schedule.iter().cloned().fold(bulk, Bulk::schedule);
         bulk = self.job.iter().fold(bulk, Bulk::job);
         bulk = self.key.iter().fold(bulk, Bulk::key).suppress(&self.suppressed);
         bulk = if self.account_suppressions { bulk.account_suppressions() } else { bulk };

@@ -7,7 +7,9 @@ use std::time::Duration;
 use idempost::Client;
 use idempost::problem::Problem;
 use idempost_bulk::queue::{Priority, QueueOptions};
-use idempost_bulk::{Account, DistributeOptions, Ending, Event, Job, JobState, Progress, Report, RunOptions};
+use idempost_bulk::{
+    Account, DistributeOptions, Ending, Event, Job, JobState, Progress, Report, RunOptions, Schedule,
+};
 use serde_json::{Value, json};
 
 use super::account::AccountArgs;
@@ -68,6 +70,11 @@ pub(super) struct RunArgs {
     on_end: Option<String>,
     #[command(flatten)]
     schedule: ScheduleArgs,
+    /// Drop the job's schedule and send immediately
+    ///
+    /// A job keeps its schedule until you set another one.
+    #[arg(long, conflicts_with_all = ["daily", "window", "time_zone"], hide_short_help = true, help_heading = "Schedule")]
+    no_schedule: bool,
     #[command(flatten)]
     account: AccountArgs,
     #[command(flatten)]
@@ -127,6 +134,7 @@ impl RunArgs {
             }
         }
         let schedule = self.schedule.read(self.queue.is_given(), flags);
+        let schedule = schedule.or_else(|| self.no_schedule.then(Schedule::new));
         run = schedule.iter().cloned().fold(run, RunOptions::schedule);
         let priority = match self.priority.as_deref() {
             Some("low") => Priority::Low,

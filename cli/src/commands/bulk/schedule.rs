@@ -21,19 +21,14 @@ pub(super) struct ScheduleArgs {
     /// Time zone of --daily and --window, such as Europe/Berlin [default: the system's]
     #[arg(long, value_name = "ZONE")]
     time_zone: Option<String>,
-    /// Drop the job's schedule and send immediately
-    ///
-    /// A job keeps its schedule until you set another one.
-    #[arg(long, conflicts_with_all = ["daily", "window", "time_zone"], hide_short_help = true)]
-    no_schedule: bool,
 }
 
 impl ScheduleArgs {
     /// Validates the flags; problems are added to the others of the command line. `None` leaves the job's schedule unchanged.
     pub(super) fn read(&self, is_distributed: bool, flags: &mut Flags) -> Option<Schedule> {
+        let mut schedule: Option<Schedule> = None;
         let given = [("--daily", &self.daily), ("--window", &self.window), ("--time-zone", &self.time_zone)];
         let given = given.into_iter().filter_map(|(flag, value)| Some((flag, value.as_deref()?)));
-        let mut schedule = self.no_schedule.then(Schedule::new);
         for (flag, value) in given {
             if is_distributed {
                 flags.reject("exclusive", format!("{flag} can't be used with --queue"), flag, value);

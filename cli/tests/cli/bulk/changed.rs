@@ -5,13 +5,18 @@ use super::{Bench, MESSAGE, csv};
 /// Sends 100 of 300 rows.
 fn stopped() -> Bench {
     let bench = Bench::with(300);
-    let quota = idempost_reference_server::faults::Action::error(429, "daily_quota_exceeded", "Enough");
-    let rule = idempost_reference_server::faults::Rule::new(quota);
-    bench.service.core().faults().add(rule.skip_first(1).always());
-    assert_eq!(bench.send(&["--concurrency", "1"]).code, Some(6));
-    bench.service.core().faults().clear();
+    send_until_quota(&bench, &["--concurrency", "1"], 1);
     bench.each_got_one(100);
     bench
+}
+
+/// Sends with these flags until a quota is exhausted after this number of requests.
+fn send_until_quota(bench: &Bench, flags: &[&str], requests: usize) {
+    let quota = idempost_reference_server::faults::Action::error(429, "daily_quota_exceeded", "Enough");
+    let rule = idempost_reference_server::faults::Rule::new(quota);
+    bench.service.core().faults().add(rule.skip_first(requests).always());
+    assert_eq!(bench.send(flags).code, Some(6));
+    bench.service.core().faults().clear();
 }
 
 #[test]
@@ -77,6 +82,39 @@ fn a_trial_of_the_first_rows_is_part_of_the_job() {
     bench.each_got_one(10);
     bench.send(&[]).ok();
     bench.each_got_one(120);
+}
+
+#[test]
+fn a_limit_does_not_send_the_other_rows_of_an_unfinished_job() {
+    let bench = stopped();
+    let stderr = bench.send(&["--limit", "150"]).fails(2);
+    for text in [
+        "has rows left to send besides the first 150: 150; nothing was sent",
+        "idempost bulk resume ",
+        "--add --limit 150 sends only the first 150 rows",
+    ] {
+        assert!(stderr.contains(text), "{text}\n{stderr}");
+    }
+    bench.each_got_one(100);
+    bench.bulk(&["cancel", "people.csv", "--yes"]).ok();
+    bench.send(&["--limit", "150", "--add"]).ok();
+    bench.each_got_one(150);
+}
+
+#[test]
+fn a_job_is_canceled_as_a_whole_by_the_id_of_an_earlier_part() {
+    let bench = stopped();
+    let first = bench.bulk(&["status", "--json"]).json()["job"].as_str().unwrap().to_owned();
+    bench.write("people.csv", csv(301));
+    send_until_quota(&bench, &["--add"], 0);
+    let canceled = bench.bulk(&["cancel", &first, "--yes"]);
+    assert_eq!(canceled.code, Some(0), "{canceled:?}");
+    assert!(canceled.stderr.contains(&format!("job {first} is an earlier part of ")), "{canceled:?}");
+    assert!(canceled.stderr.contains("201 rows won't be sent"), "{canceled:?}");
+    for job in [&first, "people.csv"] {
+        assert!(bench.bulk(&["resume", job]).stderr.contains("was canceled"));
+    }
+    bench.each_got_one(100);
 }
 
 #[test]

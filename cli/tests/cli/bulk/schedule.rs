@@ -88,3 +88,19 @@ fn what_is_no_schedule_is_rejected() {
     );
     assert_eq!(bench.service.asked(), 0);
 }
+
+#[test]
+fn a_plan_with_a_schedule_is_sent_by_the_same_flags_and_keeps_it() {
+    let bench = Bench::with(16);
+    let schedule = ["--daily", "2,5", "--time-zone", "UTC"];
+    let plan = [&["bulk", "plan", "people.csv"], &MESSAGE[..], &schedule, &["--json"]].concat();
+    let planned = bench.idempost.run(&plan).json();
+    assert_eq!((&planned["requests"], &planned["estimate_days"]), (&8.into(), &4.into()));
+    let noon = until(12);
+    wait_for_schedule(bench.resuming(), noon);
+    assert_eq!(bench.delivered().len(), 2);
+    wait_for_schedule(bench.sending(&schedule), noon + 3_600);
+    assert_eq!(bench.delivered().len(), 2);
+    let id = bench.bulk(&["status", "--json"]).json()["job"].clone();
+    assert_eq!(id, planned["job"]);
+}
