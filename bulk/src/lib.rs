@@ -69,7 +69,7 @@
 //!
 //! # Schedule
 //!
-//! [`RunOptions::schedule`] limits the emails per day, such as for the warm-up of a domain, and the hours in which a job sends. The caps hold
+//! [`RunOptions::schedule`] limits the emails per day, such as for the warm-up of a domain, the emails to a domain, and the hours in which a job sends. The caps hold
 //! across restarts.
 //!
 //! # Several machines
