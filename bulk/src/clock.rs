@@ -90,20 +90,37 @@ pub(crate) fn check_step(earliest: Duration, latest: Duration, time: Duration) -
 
 /// This machine's wall clock; tests can move it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct WallClock(Arc<AtomicI64>);
+pub(crate) struct WallClock {
+    moved: Arc<AtomicI64>,
+    /// The milliseconds of waits, by which both clocks of the machine advance after each wait on tokio's paused clock.
+    #[cfg(test)]
+    waited: Option<Arc<AtomicI64>>,
+}
 
 impl WallClock {
     /// Returns the time since the Unix epoch, or zero before it.
     pub(crate) fn now(&self) -> Duration {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let moved = self.0.load(Ordering::SeqCst);
+        let moved = self.moved.load(Ordering::SeqCst);
         let by = Duration::from_millis(moved.unsigned_abs());
         if moved < 0 { now.saturating_sub(by) } else { now.saturating_add(by) }
     }
 
     /// Moves the clock by milliseconds.
     pub(crate) fn advance_millis(&self, milliseconds: i64) {
-        self.0.fetch_add(milliseconds, Ordering::SeqCst);
+        self.moved.fetch_add(milliseconds, Ordering::SeqCst);
+    }
+
+    /// Creates a clock of a machine on which waits take no time.
+    #[cfg(test)]
+    pub(crate) fn without_waits() -> Self {
+        Self { waited: Some(Arc::default()), ..Self::default() }
+    }
+
+    #[cfg(test)]
+    fn waited(&self) -> Duration {
+        let waited = self.waited.as_ref().map_or(0, |waited| waited.load(Ordering::SeqCst));
+        Duration::from_millis(waited.unsigned_abs())
     }
 }
 
@@ -239,8 +256,25 @@ impl Clock {
         self.lock().follow(queue, self.read())
     }
 
+    /// Waits.
+    pub(crate) async fn sleep(&self, time: Duration) {
+        #[cfg(test)]
+        let until = self.millis().saturating_add(time);
+        tokio::time::sleep(time).await;
+        #[cfg(test)]
+        if let Some(waited) = &self.wall.waited {
+            let left = until.checked_duration_since(self.millis()).unwrap_or_default().as_millis();
+            let left = i64::try_from(left).unwrap_or(i64::MAX);
+            waited.fetch_add(left, Ordering::SeqCst);
+            self.wall.advance_millis(left);
+        }
+    }
+
     fn read(&self) -> Reading {
-        Reading { monotonic: Instant::now(), wall: self.wall.now() }
+        let monotonic = Instant::now();
+        #[cfg(test)]
+        let monotonic = monotonic + self.wall.waited();
+        Reading { monotonic, wall: self.wall.now() }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {

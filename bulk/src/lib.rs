@@ -69,8 +69,8 @@
 //!
 //! # Schedule
 //!
-//! [`RunOptions::schedule`] limits the emails per day, for example to warm up a domain, and the hours in which a job sends. The caps apply across
-//! restarts.
+//! [`RunOptions::schedule`] limits the emails per day, for example to warm up a domain, the emails to a
+//! domain, and the hours in which a job sends. The limits apply across restarts.
 //!
 //! # Several machines
 //!

@@ -150,7 +150,9 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
         None if options.again && draft.name().is_none() => Vec::new(),
         None => draft.latest()?.map(with_earlier).transpose()?.unwrap_or_default(),
     };
-    parts.last().into_iter().for_each(|part| draft.follow(&part.plan));
+    if let Some(part) = parts.last() {
+        draft.follow(&part.plan);
+    }
     let (parts, unstarted): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| part.started);
     let fields = parts.last().map(|part| draft.differences(&part.plan)).unwrap_or_default();
     let unfinished = parts.iter().any(|part| !part.is_complete());
@@ -211,7 +213,9 @@ pub(crate) fn retry(of: &Plan, rows: Selection, with_unknown: bool) -> Result<Op
     let mut draft = of.draft_part(rows)?;
     let _lock = files::lock(&files::parent(of.dir()).join(LOCK))?;
     let parts = whole(of)?;
-    parts.last().into_iter().for_each(|part| draft.follow(&part.plan));
+    if let Some(part) = parts.last() {
+        draft.follow(&part.plan);
+    }
     let (parts, unstarted): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| part.started);
     // A retry that isn't finished has the rows.
     if let Some(open) = parts.iter().rfind(|part| part.is_open() && part.plan.id() != of.id()) {

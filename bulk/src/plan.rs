@@ -166,8 +166,9 @@ impl Draft {
     /// knows all of its parts.
     pub(crate) fn follow(&mut self, earlier: &Plan) {
         let next = earlier.created_at().parse().ok().and_then(|at: Timestamp| at.checked_add(STEP).ok());
-        let created = self.job.created.parse().ok().max(next);
-        created.into_iter().for_each(|created| self.job.created = created.to_string());
+        if let Some(created) = self.job.created.parse().ok().max(next) {
+            self.job.created = created.to_string();
+        }
     }
 
     /// Returns the name of the job.

@@ -59,7 +59,7 @@ use crate::{
     parts,
     plan::Plan,
     report::{self, Ending, Report},
-    schedule::{self, Timetable},
+    schedule::{self, Schedule, Timetable},
     sender::{Attempt, Sender},
     state::{AttemptResult, BatchStates},
     stop_rule::{BadOutcomes, StopRule},
@@ -336,7 +336,8 @@ async fn deliver_all<S: Sender>(
     stop: &watch::Sender<Stop>,
     started: Instant,
 ) -> Result<Option<Ending>> {
-    let mut feeder = Feeder::start(Arc::clone(&shared.plan), work.into_iter())?;
+    let domains = options.schedule.as_ref().map(Schedule::domains).unwrap_or_default();
+    let mut feeder = Feeder::start(Arc::clone(&shared.plan), domains, work.into_iter())?;
     let mut deliveries = JoinSet::new();
     let mut tick = interval(TICK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Skip);

@@ -1,4 +1,4 @@
-//! When a job sends: at which times of day, and how many emails per day.
+//! When a job sends: at which times of day, how many emails per day, and how many to a domain.
 //!
 //! # Why no day exceeds its cap
 //!
@@ -11,6 +11,7 @@
 //! its emails count on the day of the first attempt only.
 
 mod days;
+mod domains;
 mod timetable;
 
 pub(crate) use timetable::{Timetable, store_or_load};
@@ -24,6 +25,7 @@ use jiff::{
 use serde::{Deserialize, Serialize};
 
 use days::Days;
+use domains::DomainRate;
 
 /// The length of a day in minutes.
 const DAY: u16 = 24 * 60;
@@ -32,7 +34,7 @@ const OPENINGS: usize = 3;
 /// The maximum number of windows and days skipped before a batch starts.
 const STEPS: usize = 16;
 
-/// When a job sends: daily caps on emails, and a daily time window. The schedule stays with the job until another one is set.
+/// When a job sends: daily caps on emails, rates for domains, and a daily time window. The schedule stays with the job until another one is set.
 ///
 /// ```
 /// use idempost_bulk::{RunOptions, Schedule};
@@ -54,6 +56,8 @@ pub struct Schedule {
     window: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     time_zone: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    domain_rates: Vec<DomainRate>,
 }
 
 impl Schedule {
@@ -99,9 +103,26 @@ impl Schedule {
         Ok(self)
     }
 
-    /// Returns the smallest daily cap.
+    /// Sets the maximum number of emails to recipients of a domain in any second, minute, hour or day, such as `gmail.com=100/min`; repeatable, also
+    /// for one domain. An email counts if one of its recipients is at the domain. The largest request of the plan must fit into each rate: see
+    /// [`Bulk::batch_size`](crate::Bulk::batch_size). A request waits until all of its emails may be sent.
+    ///
+    /// # Errors
+    /// It isn't of this form, with a unit of `s`, `min`, `h` or `day`.
+    pub fn domain_rate(mut self, rate: &str) -> Result<Self, Problem> {
+        self.domain_rates.push(DomainRate::parse(rate)?);
+        Ok(self)
+    }
+
+    /// Returns the smallest daily cap or number of emails of a domain rate, which no request may exceed.
     pub fn smallest_cap(&self) -> Option<u64> {
-        self.daily.iter().copied().min()
+        let rates = self.domain_rates.iter().map(|rate| rate.emails);
+        self.daily.iter().copied().chain(rates).min()
+    }
+
+    /// Returns the domains that have a rate.
+    pub(crate) fn domains(&self) -> Vec<String> {
+        self.domain_rates.iter().map(|rate| rate.domain.clone()).collect()
     }
 
     /// Returns on how many days a job of this many emails sends at least; `None` without daily caps.

@@ -35,6 +35,8 @@ pub(crate) struct Prepared {
     pub(crate) hash: BodyHash,
     /// The rows, in the order of the emails in the body.
     pub(crate) rows: Vec<PreparedRow>,
+    /// The number of emails to each of the domains that are [counted](super::Preparer::counting).
+    pub(crate) domains: Vec<u64>,
 }
 
 impl Prepared {

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use idempost::{Email, bytes::Bytes};
+use idempost::{Email, bytes::Bytes, emails::EmailFields};
 
 use super::{
     BatchKind, Prepared, PreparedRow, PreviewEmail, body_hash,
     composer::Files,
     context::Context,
     index::{Entry, Index},
+    row_key::is_at,
 };
 use crate::{
     error::{BulkError, Result},
@@ -22,12 +23,31 @@ pub(crate) struct Preparer {
     rows: Rows,
     /// The size of the previous body, so that one allocation suffices for the next one.
     last_size: usize,
+    /// The domains whose emails are counted.
+    domains: Vec<String>,
 }
 
 impl Preparer {
     pub(super) fn new(context: Context, dir: &Path, entries: u32) -> Result<Self> {
         let (rows, index) = (context.rows()?, Index::open(dir, entries)?);
-        Ok(Self { context, index, rows, last_size: 0 })
+        Ok(Self { context, index, rows, last_size: 0, domains: Vec::new() })
+    }
+
+    /// Counts the emails to these domains.
+    pub(crate) fn counting(self, domains: Vec<String>) -> Self {
+        Self { domains, ..self }
+    }
+
+    /// Returns the number of emails of a request to each of these domains. Attachments aren't read.
+    pub(crate) fn domains_of(&mut self, batch: u32) -> Result<Vec<u64>> {
+        let entry = self.index.get(batch)?;
+        let Self { context, rows, domains: names, .. } = self;
+        let mut domains = vec![0; names.len()];
+        compose(context, rows, (batch, entry), Files::Skip, |_, email| {
+            count_domains(names, &context.composer.fields(email), &mut domains);
+            Ok(())
+        })?;
+        Ok(domains)
     }
 
     /// Prepares a request. Its bytes are always as planned.
@@ -37,47 +57,77 @@ impl Preparer {
     /// be read.
     pub(crate) fn prepare(&mut self, batch: u32) -> Result<Prepared> {
         let entry = self.index.get(batch)?;
-        let Entry { offset, row, count, kind, hash } = entry;
-        let Context { source, layout, composer, .. } = &self.context;
-        let in_input = |error| self.context.row_error(error);
-        self.rows.seek(Position { row, line: 0, offset }).map_err(|error| self.context.row_error(error))?;
+        let Entry { count, kind, hash, .. } = entry;
+        let Self { context, rows: input, last_size, domains: names, .. } = self;
         let files = if kind == BatchKind::Single { Files::Attach } else { Files::Skip };
-        let mut body = Vec::with_capacity(self.last_size + self.last_size / 8);
+        let mut body = Vec::with_capacity(*last_size + *last_size / 8);
         let mut rows = Vec::with_capacity(usize::from(count));
-        while rows.len() < usize::from(count) {
-            let Some((position, record)) = self.rows.next().map_err(in_input)? else {
-                return Err(changed_input(batch, entry, "the input ends before its last row"));
-            };
-            if !self.context.contains_row(position.row) {
-                continue;
-            }
-            let composed = match Row::read(record, position, layout) {
-                Reading::Row(read) if composer.kind(&read) == kind => composer.compose(*read, files),
-                Reading::Row(_) => continue,
-                Reading::Blank => Err(Vec::new()),
-                Reading::Unreadable(problem) => Err(vec![problem]),
-            };
-            let email = composed.map_err(|problems| {
-                let problem = problems.first().map(RowProblem::without_location);
-                changed_input(batch, entry, problem.as_deref().unwrap_or("a row is blank"))
-            })?;
+        let mut domains = vec![0; names.len()];
+        compose(context, input, (batch, entry), files, |row, email| {
             if kind == BatchKind::Batch {
                 body.push(if rows.is_empty() { b'[' } else { b',' });
             }
-            composer.write(&email, &mut body).map_err(BulkError::io("write", &source.name))?;
-            let recipient = composer.fields(&email).to.join("; ");
-            rows.push(PreparedRow { row: position.row, recipient, end: body.len() });
-        }
+            let composer = &context.composer;
+            composer.write(email, &mut body).map_err(BulkError::io("write", &context.source.name))?;
+            let fields = composer.fields(email);
+            count_domains(names, &fields, &mut domains);
+            rows.push(PreparedRow { row, recipient: fields.to.join("; "), end: body.len() });
+            Ok(())
+        })?;
         if kind == BatchKind::Batch {
             body.push(b']');
         }
-        self.last_size = body.len();
+        *last_size = body.len();
         if body_hash(blake3::Hasher::new().update(&body)) != hash {
             let why =
                 "its content would differ: an attachment, job.json or the version of this program changed";
             return Err(changed_input(batch, entry, why));
         }
-        Ok(Prepared { batch, kind, body: Bytes::from(body), hash, rows })
+        Ok(Prepared { batch, kind, body: Bytes::from(body), hash, rows, domains })
+    }
+}
+
+/// Composes the emails of a request in order, and visits them with their rows.
+fn compose(
+    context: &Context,
+    rows: &mut Rows,
+    (batch, entry): (u32, Entry),
+    files: Files,
+    mut visit: impl FnMut(u64, &Email) -> Result<()>,
+) -> Result<()> {
+    let Context { layout, composer, .. } = context;
+    let Entry { offset, row, count, kind, .. } = entry;
+    let in_input = |error| context.row_error(error);
+    rows.seek(Position { row, line: 0, offset }).map_err(in_input)?;
+    let mut visited = 0;
+    while visited < count {
+        let Some((position, record)) = rows.next().map_err(in_input)? else {
+            return Err(changed_input(batch, entry, "the input ends before its last row"));
+        };
+        if !context.contains_row(position.row) {
+            continue;
+        }
+        let composed = match Row::read(record, position, layout) {
+            Reading::Row(read) if composer.kind(&read) == kind => composer.compose(*read, files),
+            Reading::Row(_) => continue,
+            Reading::Blank => Err(Vec::new()),
+            Reading::Unreadable(problem) => Err(vec![problem]),
+        };
+        let email = composed.map_err(|problems| {
+            let problem = problems.first().map(RowProblem::without_location);
+            changed_input(batch, entry, problem.as_deref().unwrap_or("a row is blank"))
+        })?;
+        visit(position.row, &email)?;
+        visited += 1;
+    }
+    Ok(())
+}
+
+/// Counts an email for each domain at which it has a recipient.
+fn count_domains(domains: &[String], fields: &EmailFields<'_>, counts: &mut [u64]) {
+    for (domain, count) in domains.iter().zip(counts) {
+        let mut recipients = [fields.to, fields.cc, fields.bcc].into_iter().flatten();
+        *count += u64::from(recipients.any(|recipient| is_at(recipient, domain)));
     }
 }
 

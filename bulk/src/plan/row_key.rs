@@ -99,6 +99,11 @@ pub(crate) fn address_hash(text: &str) -> [u8; 16] {
     truncate_hash(blake3::hash(normalize_address(text).as_bytes()))
 }
 
+/// Returns whether an address is at a domain, which is in lowercase.
+pub(super) fn is_at(text: &str, domain: &str) -> bool {
+    normalize_address(text).rsplit_once('@').is_some_and(|(_, host)| host == domain)
+}
+
 fn normalize_address(text: &str) -> String {
     let text = text.trim();
     let bare = text.strip_suffix('>').and_then(|text| Some(text.rsplit_once('<')?.1)).unwrap_or(text);

@@ -5,8 +5,6 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::sleep;
-
 use super::{Shared, Stop, event::outcome_event};
 use crate::{
     deliver::{self, Before, Delivery, Ledger, Rejections},
@@ -77,8 +75,9 @@ impl<S: Sender> Ledger for Batch<'_, S> {
             BeforeAttempt::Ended => Before::Ended,
             BeforeAttempt::Settle(record) => Before::Settle(record),
             BeforeAttempt::Start(intent) => {
-                let admitted = shared.timetable.as_ref().map_or(Ok(()), |timetable| timetable.admit(&intent));
-                if let Err(wait) = admitted {
+                if let Some(timetable) = &shared.timetable
+                    && let Err(wait) = timetable.admit(&intent, &prepared.domains)
+                {
                     return Ok(Before::Wait(wait));
                 }
                 shared.record(&intent).await?;
@@ -139,7 +138,7 @@ impl<S: Sender> Ledger for Batch<'_, S> {
     async fn delay(&mut self, time: Duration) -> bool {
         tokio::select! {
             () = self.shared.control.wait_for(Stop::Drain) => false,
-            () = sleep(time) => true,
+            () = self.shared.clock.sleep(time) => true,
         }
     }
 

@@ -20,15 +20,16 @@ pub(super) struct Feeder {
 }
 
 impl Feeder {
-    /// Starts rendering these batches. The thread ends once this value and the batches in flight are dropped.
+    /// Starts to render these batches, and counts their emails to these domains. The thread ends after this value and the batches in flight are dropped.
     pub(super) fn start(
         plan: Arc<Plan>,
+        domains: Vec<String>,
         batches: impl Iterator<Item = u32> + Send + 'static,
     ) -> Result<Self> {
         let (send, requests) = mpsc::channel(PREFETCH);
         let work = move || {
             let mut renderer = match plan.preparer() {
-                Ok(renderer) => renderer,
+                Ok(renderer) => renderer.counting(domains),
                 Err(error) => return drop(send.blocking_send(Err(error))),
             };
             let budget = ByteBudget::new(RENDERED);

@@ -9,7 +9,11 @@ use std::{
 
 use jiff::{Timestamp, tz::TimeZone};
 
-use super::{Days, Schedule, days::timestamp};
+use super::{
+    Days, Schedule,
+    days::timestamp,
+    domains::{Domains, Replay},
+};
 use crate::{
     error::{BulkError, Result},
     files, folder,
@@ -33,7 +37,8 @@ pub(crate) struct Timetable {
 #[derive(Debug)]
 struct State {
     days: Days,
-    /// When the waiting batches may start, and why they wait.
+    domains: Domains,
+    /// Until when batches wait, and why.
     waiting: Option<(Timestamp, String)>,
 }
 
@@ -45,43 +50,71 @@ impl Timetable {
     pub(crate) fn open(plan: &Plan, schedule: Schedule, now: UnixMillis) -> Result<Self> {
         let mut largest = 0;
         plan.visit_batches(|_, _, _, emails| largest = largest.max(u64::from(emails)))?;
-        if let Some(cap) = schedule.smallest_cap().filter(|cap| *cap < largest) {
-            let message = format!(
-                "requests in the plan contain up to {largest} emails, more than the daily cap of {cap}"
-            );
+        let daily = schedule.daily.iter().map(|cap| (*cap, "the daily cap".to_owned()));
+        let rates = schedule.domain_rates.iter();
+        let rates = rates.map(|rate| (rate.emails, format!("the rate for {}", rate.domain)));
+        if let Some((cap, what)) = daily.chain(rates).filter(|(cap, _)| *cap < largest).min() {
+            let message =
+                format!("requests in the plan contain up to {largest} emails, more than {what} of {cap}");
             return Err(BulkError::NotRunnable(message));
         }
         let zone = schedule.zone();
         let read = |dir: &Path| {
-            let mut days = Days::default();
+            let (mut days, mut replay) = (Days::default(), Replay::new(&schedule.domain_rates, now));
             journal::read(&dir.join(folder::JOURNAL), |record| {
                 days.apply(&record, &zone);
+                replay.apply(&record);
                 Ok(())
             })?;
-            Ok::<_, BulkError>(days)
+            Ok::<_, BulkError>((days, replay))
         };
-        let mut days = read(plan.dir())?;
+        let mut domains = Domains::new(&schedule.domain_rates);
+        let mut count = |part: &Plan, batches: Vec<(u32, Option<UnixMillis>)>| {
+            if schedule.domain_rates.is_empty() {
+                return Ok(());
+            }
+            let mut preparer = part.preparer()?.counting(schedule.domains());
+            for (batch, ended) in batches {
+                let emails = preparer.domains_of(batch)?;
+                match ended {
+                    Some(at) => domains.settle(&emails, at),
+                    None => domains.start(batch, &emails),
+                }
+            }
+            Ok::<_, BulkError>(())
+        };
+        let (mut days, replay) = read(plan.dir())?;
         days.repeat_open(now, &zone);
+        count(plan, replay.finish(true, now))?;
         for part in plan.earlier_parts() {
-            days.add(&read(&plan.dir().with_file_name(part))?);
+            let dir = plan.dir().with_file_name(part);
+            let (earlier, replay) = read(&dir)?;
+            days.add(&earlier);
+            // One whose folder is gone was deleted by its owner.
+            if dir.exists() {
+                count(&Plan::read(&dir)?, replay.finish(false, now))?;
+            }
         }
-        Ok(Self { schedule, zone, state: Mutex::new(State { days, waiting: None }) })
+        Ok(Self { schedule, zone, state: Mutex::new(State { days, domains, waiting: None }) })
     }
 
-    /// Counts a batch whose first attempt is about to start, or returns the minimum time that it has to wait.
-    pub(crate) fn admit(&self, intent: &Record) -> std::result::Result<(), Duration> {
-        let &Record::Intent { emails, at, .. } = intent else { return Ok(()) };
+    /// Counts a batch of this many emails to each domain with a rate whose first attempt is about to start, or returns how long it waits at least.
+    pub(crate) fn admit(&self, intent: &Record, domains: &[u64]) -> std::result::Result<(), Duration> {
+        let &Record::Intent { batch, emails, at, .. } = intent else { return Ok(()) };
         let mut state = self.lock();
         state.days.repeat_open(at, &self.zone);
         let now = timestamp(at);
         let start = self.schedule.next_start(now, &self.zone, emails.into(), &state.days);
-        if start == Some(now) {
-            state.days.apply(intent, &self.zone);
-            state.waiting = None;
-            return Ok(());
-        }
-        let start = start.unwrap_or(Timestamp::MAX);
-        let reason = self.schedule.reason(now, &self.zone, &state.days);
+        let (start, reason) = if start == Some(now) {
+            let Err((wait, reason)) = state.domains.admit(batch, domains, at) else {
+                state.days.apply(intent, &self.zone);
+                state.waiting = None;
+                return Ok(());
+            };
+            (timestamp(at.saturating_add(wait)), reason)
+        } else {
+            (start.unwrap_or(Timestamp::MAX), self.schedule.reason(now, &self.zone, &state.days))
+        };
         state.waiting = Some((start, reason));
         let wait = Duration::try_from(start.duration_since(now)).unwrap_or(MAX_WAIT);
         Err(wait.min(MAX_WAIT))
@@ -92,6 +125,7 @@ impl Timetable {
         let mut state = self.lock();
         state.days.reach(now);
         state.days.apply(record, &self.zone);
+        state.domains.apply(record, now);
     }
 
     /// Returns how long batches still wait, and why.

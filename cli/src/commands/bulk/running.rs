@@ -73,7 +73,7 @@ pub(super) struct RunArgs {
     /// Drop the job's schedule and send immediately
     ///
     /// A job keeps its schedule until you set another one.
-    #[arg(long, conflicts_with_all = ["daily", "window", "time_zone"], hide_short_help = true, help_heading = "Schedule")]
+    #[arg(long, conflicts_with_all = ["daily", "window", "domain_rate", "time_zone"], hide_short_help = true, help_heading = "Schedule")]
     no_schedule: bool,
     #[command(flatten)]
     account: AccountArgs,

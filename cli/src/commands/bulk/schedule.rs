@@ -1,4 +1,4 @@
-//! The schedule of a job: daily caps, and a time window.
+//! The schedule of a job: daily caps, rates for domains, and a time window.
 
 use idempost_bulk::Schedule;
 
@@ -18,6 +18,12 @@ pub(super) struct ScheduleArgs {
     /// Time window for sending, such as 08:00-20:00; may span midnight
     #[arg(long, value_name = "FROM-TO")]
     window: Option<String>,
+    /// Maximum number of emails to recipients at a domain per s, min, h or day, such as gmail.com=100/min; repeatable
+    ///
+    /// In any period of this length, however often the job is interrupted. An email counts if one of its recipients is at the domain. A request
+    /// waits until all of its emails may be sent, and has no more emails than the smallest of these numbers.
+    #[arg(long, value_name = "DOMAIN=N/PERIOD")]
+    domain_rate: Vec<String>,
     /// Time zone of --daily and --window, such as Europe/Berlin [default: the system's]
     #[arg(long, value_name = "ZONE")]
     time_zone: Option<String>,
@@ -44,6 +50,18 @@ impl ScheduleArgs {
             };
             if let Err(problem) = &read {
                 flags.reject(problem.code, format!("{flag}: {}", problem.message), flag, value);
+            }
+            schedule = Some(read.unwrap_or(before));
+        }
+        for (i, value) in self.domain_rate.iter().enumerate() {
+            let mut reject = |code, rule| flags.reject_nth(code, rule, "--domain-rate", i + 1, value);
+            if is_distributed {
+                reject("exclusive", "--domain-rate can't be used with --queue".to_owned());
+            }
+            let before = schedule.unwrap_or_default();
+            let read = before.clone().domain_rate(value);
+            if let Err(problem) = &read {
+                reject(problem.code, format!("--domain-rate: {}", problem.message));
             }
             schedule = Some(read.unwrap_or(before));
         }

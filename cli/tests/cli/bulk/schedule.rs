@@ -104,3 +104,28 @@ fn a_plan_with_a_schedule_is_sent_by_the_same_flags_and_keeps_it() {
     let id = bench.bulk(&["status", "--json"]).json()["job"].clone();
     assert_eq!(id, planned["job"]);
 }
+
+#[test]
+fn a_domain_gets_no_more_than_its_rate_even_after_an_interruption() {
+    let bench = Bench::with(6);
+    let rate = ["--domain-rate", "EXAMPLE.com=2/h", "--domain-rate", "other.test=100/min"];
+    let paused = wait_for_schedule(bench.sending(&rate), 0);
+    assert!(paused.contains("example.com gets at most 2 emails per h"), "{paused}");
+    assert_eq!(bench.delivered().len(), 2);
+    wait_for_schedule(bench.resuming(), 1_800);
+    assert_eq!(bench.delivered().len(), 2);
+    wait_for_schedule(bench.resuming(), 2 * 3_600);
+    assert_eq!(bench.delivered().len(), 4);
+    bench.bulk(&["resume", "--no-schedule"]).ok();
+    bench.each_got_one(6);
+}
+
+#[test]
+fn what_is_no_domain_rate_is_rejected() {
+    let bench = Bench::with(1);
+    let stderr = bench.send(&["--domain-rate", "a.test=1/s", "--domain-rate", "gmail.com"]).fails(2);
+    assert!(stderr.contains("gmail.com=100/min") && stderr.contains("--domain-rate (2nd):1:1"), "{stderr}");
+    let queue = bench.send(&["--domain-rate", "a.test=1/s", "--queue", "nats://127.0.0.1:1"]).fails(2);
+    assert!(queue.contains("--domain-rate can't be used with --queue"), "{queue}");
+    assert_eq!(bench.service.asked(), 0);
+}
