@@ -223,7 +223,7 @@ impl BatchStates {
             }
             Record::Result { batch, ids } => {
                 self.finish_batch(*batch, Phase::Done, Some(ids.len()), |counts, emails| {
-                    counts.sent += emails
+                    counts.sent += emails;
                 })?;
             }
             Record::Partial { batch, emails } => {

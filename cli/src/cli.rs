@@ -13,6 +13,7 @@ use clap::{ArgAction, ArgMatches, Args, FromArgMatches, Subcommand};
 
 use self::examples::fold_examples;
 use crate::actions::repeat::KeyFlag;
+use crate::commands::help::Part;
 use crate::commands::{self, alias};
 use crate::diagnostics::Fail;
 use crate::global::Global;
@@ -314,15 +315,24 @@ pub(crate) fn command_tree() -> clap::Command {
     finish_tree(Cli::augment_args(bare_root()))
 }
 
+/// The part of the tree for a help page.
+pub(crate) fn part_of_tree(part: Part<'_>) -> clap::Command {
+    match part {
+        Part::Overview => overview(),
+        Part::Noun(noun) => tree_of(noun).unwrap_or_else(command_tree),
+        Part::Whole => command_tree(),
+    }
+}
+
 /// The tree with only this noun, which takes a fraction of the time.
-pub(crate) fn tree_of(noun: &str) -> Option<clap::Command> {
+fn tree_of(noun: &str) -> Option<clap::Command> {
     let nouns = Command::augment_subcommands(clap::Command::new("idempost"));
     let noun = nouns.find_subcommand(noun)?.clone();
     Some(finish_tree(Global::augment_args(bare_root()).subcommand(noun)))
 }
 
 /// The tree without verbs, for command lines without a noun.
-pub(crate) fn overview() -> clap::Command {
+fn overview() -> clap::Command {
     let mut order = 0..;
     let root = Cli::augment_args(bare_root()).mut_subcommands(|mut noun| {
         // Builds the noun, but not its verbs.

@@ -123,7 +123,9 @@ fn execute(cli: Cli, env: &Env, in_flight: &InFlight) -> RunResult {
         Command::Man(args) => {
             run_directly(context, |context| commands::man::run(&args, &cli::command_tree(), context))
         }
-        Command::Help(args) => run_directly(context, |context| commands::help::run(&args, context)),
+        Command::Help(args) => {
+            run_directly(context, |context| commands::help::run(&args, cli::part_of_tree, context))
+        }
         networked => {
             if let Err(fail) = raise_file_limit() {
                 return (Err(fail), None);

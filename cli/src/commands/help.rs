@@ -4,7 +4,6 @@ use clap::builder::ValueRange;
 use serde_json::{Value, json};
 
 use super::alias;
-use crate::cli;
 use crate::context::Context;
 use crate::diagnostics::{Diagnostic, Diagnostics, EXIT_CODES, Fail, Origin, Problem};
 use crate::input::flags::Required;
@@ -65,20 +64,35 @@ pub(crate) struct Args {
     of: Vec<String>,
 }
 
+/// The part of the command tree that a page needs.
+#[derive(Clone, Copy)]
+pub(crate) enum Part<'a> {
+    /// The nouns, without verbs.
+    Overview,
+    /// A noun with its verbs, or everything if there is no such noun.
+    Noun(&'a str),
+    /// Everything.
+    Whole,
+}
+
 /// Prints the page.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+pub(crate) fn run(
+    args: &Args,
+    tree: impl Fn(Part<'_>) -> clap::Command,
+    context: &Context,
+) -> Result<(), Fail> {
     if let [name] = args.of.as_slice()
         && let Some(topic) = TOPICS.iter().find(|topic| topic.name == name)
     {
-        let text = insert_tables(topic.text, &cli::overview());
+        let text = insert_tables(topic.text, &tree(Part::Overview));
         return context
             .out
             .result(&[text.trim_end().to_owned()], &json!({ "topic": topic.name, "text": text }));
     }
     let root = match args.of.first() {
-        Some(noun) => cli::tree_of(noun).unwrap_or_else(cli::command_tree),
-        None if context.out.is_json() => cli::command_tree(),
-        None => cli::overview(),
+        Some(noun) => tree(Part::Noun(noun)),
+        None if context.out.is_json() => tree(Part::Whole),
+        None => tree(Part::Overview),
     };
     let (command, name) = find(&root, &alias::resolve(&args.of, &root, context))?;
     if context.out.is_json() {

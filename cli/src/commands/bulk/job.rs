@@ -130,7 +130,7 @@ pub(super) async fn inspect(job: Option<&str>, context: &Context) -> Result<Job,
 /// Opens the latest part of the named job, to pause or cancel the whole job: its ID can be that of an earlier part.
 pub(super) async fn inspect_whole(job: Option<&str>, context: &Context) -> Result<Job, Fail> {
     let named = find(job, context)?;
-    let latest = latest_part(&named, &list_folders(&crate::files::folder(&named))?);
+    let latest = latest_part(&named, &list_folders(crate::files::folder(&named))?);
     if latest != named {
         context.out.note(&format!("job {} is an earlier part of {}", name(&named), name(&latest)));
     }
