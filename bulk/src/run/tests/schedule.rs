@@ -19,6 +19,11 @@ fn day(wall: &WallClock) -> u64 {
     wall.now().as_secs() / 86_400
 }
 
+/// The number of rows of a job, and how often it is killed at least: a thousand times with `IDEMPOST_EXHAUSTIVE`.
+fn scale(rows: usize) -> (usize, usize) {
+    if std::env::var_os("IDEMPOST_EXHAUSTIVE").is_some() { (rows, 1_000) } else { (rows / 5, 200) }
+}
+
 /// Runs a job until it has sent a number of requests or waits for its schedule, then kills it. Returns whether it finished.
 async fn run_and_kill(job: &BulkJob, service: &Arc<Service>, options: RunOptions, requests: u64) -> bool {
     let mut run = job.start_with(Arc::clone(service), options);
@@ -37,7 +42,8 @@ async fn run_and_kill(job: &BulkJob, service: &Arc<Service>, options: RunOptions
 async fn no_day_has_more_than_its_cap_however_often_the_job_is_killed() {
     // F-09
     let (folder, wall) = (tempfile::tempdir().unwrap(), half_past());
-    let job = plan_job_in_batches(folder.path(), 4_000, 10).await;
+    let (rows, least) = scale(4_000);
+    let job = plan_job_in_batches(folder.path(), rows, 10).await;
     let service = Service::faulty(5, 0.1);
     let mut random = StdRng::seed_from_u64(5);
     let schedule = Schedule::new().daily([30]).unwrap().time_zone("UTC").unwrap();
@@ -59,13 +65,13 @@ async fn no_day_has_more_than_its_cap_however_often_the_job_is_killed() {
         assert!(kills < 3_000, "the job makes no progress");
         wall.advance_millis(random.gen_range(0..6) * HOUR);
     }
-    assert!(kills >= 1_000, "{kills} kills");
+    assert!(kills >= least, "{kills} kills");
     let most = by_day.values().max().unwrap();
     assert_eq!(*most, 30, "{by_day:?}");
     assert_eq!(service.delivered().1, 1);
     let counts = job.status().await.unwrap().counts;
-    assert_eq!(counts.sent + counts.unknown, 4_000, "{counts:?}");
-    assert!(counts.unknown < 400, "{counts:?}");
+    assert_eq!(counts.sent + counts.unknown, rows as u64, "{counts:?}");
+    assert!(counts.unknown < rows as u64 / 10, "{counts:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -179,7 +185,8 @@ async fn no_domain_exceeds_its_rate_however_often_the_job_is_killed() {
     // F-09
     let (folder, wall) = (tempfile::tempdir().unwrap(), WallClock::without_waits());
     let domains = ["a.test", "b.test", "a.test", "c.test", "a.test"];
-    let job = planned_at(folder.path(), &domains, 2_800, 4).await;
+    let (rows, least) = scale(2_800);
+    let job = planned_at(folder.path(), &domains, rows, 4).await;
     let service = Service::faulty(6, 0.1);
     *service.wall.lock().unwrap() = wall.clone();
     let mut random = StdRng::seed_from_u64(6);
@@ -197,13 +204,13 @@ async fn no_domain_exceeds_its_rate_however_often_the_job_is_killed() {
         assert!(kills < 20_000, "the job makes no progress");
         wall.advance_millis(random.gen_range(0..60_000));
     }
-    assert!(kills >= 1_000, "{kills} kills");
+    assert!(kills >= least, "{kills} kills");
     let most = [("@a.test", 60), ("@b.test", 3_600)]
         .map(|(domain, period)| most_in(&service, domain, Duration::from_secs(period)));
     assert!((6..=8).contains(&most[0]) && (50..=60).contains(&most[1]), "{most:?}");
     assert_eq!(service.delivered().1, 1);
     let counts = job.status().await.unwrap().counts;
-    assert_eq!((counts.sent + counts.unknown, counts.rejected), (2_800, 0), "{counts:?}");
+    assert_eq!((counts.sent + counts.unknown, counts.rejected), (rows as u64, 0), "{counts:?}");
 }
 
 #[tokio::test(start_paused = true)]
