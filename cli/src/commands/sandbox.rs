@@ -91,7 +91,7 @@ pub(crate) struct ServerArgs {
     monthly_quota: Option<u64>,
     /// Behavior where the specification and Resend differ: spec or live
     ///
-    /// With live, emails of a batch can have `scheduled_at`, and empty values that some clients write for what isn't set are ignored.
+    /// With live, emails of a batch can have `scheduled_at`, and empty values that some clients send for unset fields are ignored.
     #[arg(long, value_name = "WHICH", default_value = "spec", value_parser = ["spec", "live"], hide_possible_values = true, hide_short_help = true)]
     compat: String,
     /// Reject senders with an unverified domain
@@ -119,7 +119,8 @@ pub(crate) struct ServerArgs {
     /// Maximum memory for retained data: 512MiB, 2GB, or a number of bytes from 16MiB
     ///
     /// Emails get 4/16 of the memory; contacts, templates and other records 4/16; webhook events 2/16; emails waiting for hosted attachments, loaded
-    /// remote images, requests, the log, idempotency keys and logins 1/16 each. The oldest emails, events and log entries of the largest account are evicted first;
+    /// remote images, requests, the log, idempotency keys and logins 1/16 each. The oldest emails, events and log entries of the largest account are
+    /// evicted first;
     /// records beyond their share are rejected. A request body may use 1/8 of it. Requests, responses and SMTP messages in flight may
     /// take another 3/16; the program itself and its connections need additional memory.
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = max_memory)]

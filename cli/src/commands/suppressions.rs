@@ -29,7 +29,7 @@ impl Noun for Suppressions {
     const ABOUT: &'static str = "Manage the suppression list: addresses that receive no emails";
     const VERBS: &'static [Verb] = &[
         Verb::list(
-            "List the suppression list, newest first",
+            "List suppressed addresses, newest first",
             &TABLE,
             &Pages(Paging::Usual, |client, given| match given.text("origin") {
                 Some(origin) => client.suppressions().list().origin(SuppressionOrigin::from(origin)),

@@ -6,7 +6,7 @@ use crate::actions::{mutation, trace};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 
-/// Show the usage and the quotas of the account
+/// Show the account's usage and quotas
 ///
 /// Each address in to, cc and bcc of an email counts. Sending access is sufficient.
 #[derive(Debug, clap::Args)]

@@ -349,7 +349,7 @@ fn suggested_change(error: &idempost::Error) -> Option<&'static str> {
             // A proxy or a network's login page.
             _ if api.status != StatusCode::FORBIDDEN => Some(CHECK_CONNECTION),
             _ => Some(
-                "once the account and its domain permit it, repeat the same command: idempost domains list",
+                "check the account and the sending domain (idempost domains list), then run the command again",
             ),
         },
         Error::Auth(auth) if matches!(**auth, AuthError::Throttled { .. }) => None,

@@ -17,7 +17,7 @@ use crate::settings::store::ConfigStore;
 /// Log out: revoke access at the service and remove the stored credentials
 ///
 /// Waits for a token refresh in progress. If access can't be revoked, the login stays, marked as ended: no command uses it, and the next logout tries
-/// again; the exit code is 7 if that can help. A stored API key is removed from this machine only; it stays valid until you delete it.
+/// again; the exit code is 7 if a retry may succeed. A stored API key is removed from this machine only; it stays valid until you delete it.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  idempost auth logout\n  idempost --profile work auth logout\n  idempost auth logout --all --yes"

@@ -8,9 +8,10 @@ use crate::credentials::CredentialKind;
 use crate::diagnostics::Fail;
 use crate::input::flags::Choices;
 
-/// Get a new access token with other scopes
+/// Get a new access token with different scopes
 ///
-/// Scopes among those of the login apply to this access token, for 15 minutes: the next refresh gets the login's scopes again. For other scopes, you log
+/// Scopes among those of the login apply to this access token, for 15 minutes: the next refresh gets the login's scopes again. For other scopes, you
+/// log
 /// in again in the browser, as with `auth login`; the earlier login stays in use until you allow access.
 #[derive(Debug, clap::Args)]
 #[command(

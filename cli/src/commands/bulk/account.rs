@@ -15,8 +15,9 @@ use crate::settings::profiles::DEFAULT;
 pub(super) struct AccountArgs {
     /// Confirm that this credential belongs to the account that started the job
     ///
-    /// A job is continued only with the credential that it was started with, or with another login to the same account. An API key doesn't show its account:
-    /// use this flag if the job's key was replaced, or if each worker has its own key. If it is wrong, emails are sent from another account, some of
+    /// A job is continued only with the credential that it was started with, or with another login to the same account. An API key doesn't identify
+    /// its account: use this flag if the job's key was replaced, or if each worker has its own key. If it is wrong, emails are sent from another
+    /// account, some of
     /// them twice.
     #[arg(long)]
     pub(super) same_account: bool,

@@ -15,7 +15,8 @@ use crate::diagnostics::Fail;
 
 /// Cancel a job permanently; its remaining rows are never sent
 ///
-/// The job is canceled with all of its parts, whichever part is named. A process that runs the job finishes its requests in flight and exits with 10. If only workers of a distributed job are running, name their
+/// The job is canceled with all of its parts, whichever part is named. A process that runs the job finishes its requests in flight and exits with 10.
+/// If only workers of a distributed job are running, name their
 /// queue: the command waits until they have stopped. Emails that were sent can't be recalled.
 ///
 /// Needs no credential; if the credential belongs to another account, the job isn't canceled.
@@ -24,7 +25,7 @@ use crate::diagnostics::Fail;
     after_help = "Examples:\n  idempost bulk cancel 3f9a\n  idempost bulk cancel 3f9a --queue nats://queue.acme.test"
 )]
 pub(crate) struct Args {
-    /// Job: its name, its ID, the start of it, or its folder
+    /// Job name, ID, start of the ID, or folder
     #[arg(value_name = "JOB")]
     job: String,
     #[command(flatten)]

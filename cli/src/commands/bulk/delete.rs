@@ -11,12 +11,12 @@ use crate::diagnostics::Fail;
 
 /// Delete a job: its rows, outcomes and journal on this machine
 ///
-/// Nothing can continue, retry or report the job then, and a job that is planned of the same rows sends to all of them. Emails that were sent can't be
+/// The job can no longer be resumed, retried or reported, and a new job with the same rows sends to all of them again. Emails that were sent can't be
 /// recalled.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  idempost bulk delete people.csv\n  idempost bulk delete 3f9a --yes")]
 pub(crate) struct Args {
-    /// Job: its name, its ID, the start of it, or its folder
+    /// Job name, ID, start of the ID, or folder
     #[arg(value_name = "JOB")]
     job: String,
 }

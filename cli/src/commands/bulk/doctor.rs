@@ -10,7 +10,7 @@ use crate::input::flags::{Flags, Required};
 
 /// Check that the service honors idempotency keys, which jobs rely on
 ///
-/// Sends one email twice under one key to an address of your own, and compares the IDs. You should get one email.
+/// Sends the same email twice with the same key to your own address, and compares the IDs. You should get one email.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  idempost bulk doctor --from hi@acme.test --to me@acme.test")]
 pub(crate) struct Args {

@@ -38,7 +38,7 @@ pub(super) fn from_bulk_error(error: BulkError) -> Fail {
         error @ BulkError::JournalDamaged { .. } => Fail::Local {
             message: error.to_string(),
             source: None,
-            hint: Some("to continue with what is readable: idempost bulk salvage JOB".to_owned()),
+            hint: Some("to recover the readable records: idempost bulk salvage JOB".to_owned()),
         },
         error => Fail::Local { message: error.to_string(), source: None, hint: None },
     }

@@ -17,7 +17,7 @@ use crate::settings::paths;
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(super) struct JobArg {
-    /// Job: its name, its ID, the start of it, or its folder [default: the latest job]
+    /// Job name, ID, start of the ID, or folder [default: the latest job]
     #[arg(value_name = "JOB")]
     pub(super) job: Option<String>,
 }
@@ -115,7 +115,7 @@ pub(super) fn find(job: Option<&str>, context: &Context) -> Result<PathBuf, Fail
         return Ok(first);
     }
     let names: Vec<_> = std::iter::once(&first).chain(&others).map(|path| name(path)).collect();
-    let rule = format!("several jobs start like this: {}", names.join(", "));
+    let rule = format!("several jobs match: {}", names.join(", "));
     Err(Fail::Usage(Diagnostics::from_problem(
         Problem::new("", "ambiguous", rule),
         Some(flag_origin("JOB", 1, job)),

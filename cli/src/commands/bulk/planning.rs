@@ -24,8 +24,8 @@ pub(super) struct PlanArgs {
     file: Option<String>,
     /// Command that outputs the rows as CSV or JSON Lines, instead of FILE
     ///
-    /// Such as `psql --csv -c 'select …' shop`. If it fails, nothing is planned. Its output is another one each time, so the job has to be
-    /// named; with --key and --add, a repeated command sends the new rows.
+    /// Such as `psql --csv -c 'select …' shop`. If it fails, nothing is planned. Its output differs from run to run, so the job needs a name (--job);
+    /// with --key and --add, a repeated command sends the new rows.
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["file", "only"], requires = "job", help_heading = "Rows", add = Local)]
     from_command: Option<String>,
     #[command(flatten)]

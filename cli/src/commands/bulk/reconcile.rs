@@ -9,11 +9,12 @@ use super::words::format_count;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 
-/// Look for rows of unknown outcome among the emails of the service
+/// Look for rows with an unknown outcome among the emails that the service lists
 ///
 /// Reads the list of sent emails back to the first attempt of these rows, which needs full access, and matches recipients, subject and time.
 /// A match is inferred, not proven: another email may have had the same recipients and subject. Rows without a match were probably not sent, unless
-/// the service no longer lists emails of that time. All rows are written to reconciled.csv in the job's folder, with the match. The job stays as it is.
+/// the service no longer lists emails of that time. All rows are written to reconciled.csv in the job's folder, with the match. The job stays as it
+/// is.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  idempost bulk reconcile 3f9a")]
 pub(crate) struct Args {

@@ -49,12 +49,13 @@ pub(super) struct RunArgs {
     /// Which of the jobs in the queue the workers send first: low, normal or high [default: normal, which share the workers equally]
     #[arg(long, value_name = "PRIORITY", hide_short_help = true)]
     priority: Option<String>,
-    /// Pause after this number of rejected requests in a row, whose cause isn't a row's; 0 never pauses
+    /// Pause after this number of rejected requests in a row, that no single row explains; 0 never pauses
     #[arg(long, value_name = "N", default_value = "20", allow_negative_numbers = true)]
     max_rejections: String,
     /// Pause when the share of emails with a bad outcome exceeds this: 'bounced>2%', 'complained>0.1%' or 'rejected>1%'; repeatable
     ///
-    /// The share is a percentage of the emails whose outcome is known in all runs, and of at least 1,000, or of all rows of a smaller job. What bounced or
+    /// The share is a percentage of the emails whose outcome is known in all runs, and of at least 1,000, or of all rows of a smaller job. What
+    /// bounced or
     /// was marked as spam is read from the service's metrics of a sample of up to 5,000 emails, which needs a credential with full access. It
     /// appears minutes after an email was sent: use it with --daily or --max-rps. `bulk resume` without the flag continues.
     #[arg(long, value_name = "RULE")]
@@ -64,7 +65,8 @@ pub(super) struct RunArgs {
     metrics_address: Option<String>,
     /// Command to run when the job has ended, paused or stopped, with its report as JSON on standard input
     ///
-    /// IDEMPOST_JOB is the job's ID, and IDEMPOST_STATE is finished, paused, stopped, canceled, unavailable, unauthorized or failed. The command doesn't
+    /// IDEMPOST_JOB is the job's ID, and IDEMPOST_STATE is finished, paused, stopped, canceled, unavailable, unauthorized or failed. The command
+    /// doesn't
     /// run if the job was complete before. If it fails after all rows were sent, the exit code is 1. Its output goes to standard error.
     #[arg(long, value_name = "COMMAND", hide_short_help = true)]
     on_end: Option<String>,
@@ -461,9 +463,9 @@ pub(super) async fn into_result(
         }
         Ending::Unauthorized { reason } => {
             let advice = if reason.contains("invalid_permission") {
-                "batches need more than permission to send: idempost auth login --scope full_access"
+                "sending batches needs full access: idempost auth login --scope full_access"
             } else {
-                "change what the message names; idempost doctor checks the credential and the connection"
+                "fix the cause given above; idempost doctor checks the credential and the connection"
             };
             let hint = resume.map(|resume| format!("{advice}; then continue: {resume}"));
             return Err(Fail::Auth { message: format!("{reason}; {left} left"), hint });

@@ -14,7 +14,8 @@ use crate::output::table::{Column, Kind};
 /// Recover a job whose journal is damaged, so that it can be resumed
 ///
 /// Writes a new journal with every readable record; the damaged one stays in the job's folder, as `journal.damaged-1`. No row is sent twice: a row
-/// that may have been sent is repeated by `bulk resume` under its idempotency key, unless the key has expired or repeating isn't safe; then its outcome
+/// that may have been sent is repeated by `bulk resume` under its idempotency key, unless the key has expired or repeating isn't safe; then its
+/// outcome
 /// is unknown, and `bulk reconcile` looks for it. Rows that can't have been sent are sent as usual.
 ///
 /// Exit codes: 0 salvaged, or the journal isn't damaged; 5 no such job; 9 some outcomes unknown.
@@ -28,7 +29,7 @@ pub(crate) struct Args {
     job: JobArg,
     /// Also treat records at the end as lost, such as after a restore from a backup
     ///
-    /// A journal that was cut, or an old copy of it, is readable and seems to be complete. With this flag, every row without an outcome counts as one that
+    /// A truncated or outdated journal is readable and seems complete. With this flag, every row without an outcome counts as one that
     /// may have been sent.
     #[arg(long)]
     truncated: bool,

@@ -9,7 +9,7 @@ use crate::input::flags::Flags;
 #[group(skip)]
 #[command(next_help_heading = "Schedule")]
 pub(super) struct ScheduleArgs {
-    /// Maximum number of emails on the first, second, third… day of sending; the last one holds for all later days
+    /// Maximum number of emails on the first, second, third… day of sending; the last value applies to all later days
     ///
     /// `--daily 50,100,200` warms up a domain. The caps hold across restarts: an email counts on the day of its first attempt, and again on the
     /// day of a later one. The job waits for the next day; if you interrupt it, resume it then.

@@ -32,17 +32,21 @@ pub(super) const EXAMPLES: &str = "Columns: to, cc, bcc, reply_to, from, subject
 /// is replaced by the column var:NAME, and {{{NAME|text}}} by the text if the row has no value; values are escaped in HTML.
 ///
 /// A job survives interruptions, crashes and outages: the same command, or `bulk resume`, continues it without sending a row twice. The first
-/// Ctrl-C finishes the requests in flight, the second stops immediately. What can't be guaranteed: if requests were in flight during a crash and the job is
+/// Ctrl-C finishes the requests in flight, the second stops immediately. What can't be guaranteed: if requests were in flight during a crash and the
+/// job is
 /// resumed only after 23 hours, the outcome of at most --concurrency requests is unknown, and their rows are never sent again
 /// automatically; and the service must honor idempotency keys (`bulk doctor`). Accepted doesn't mean delivered.
 ///
-/// The same file and message always mean the same job, which is sent once: a second run only reports that it is complete. A job has a name, by default the file's. If the
-/// rows or the message of an unfinished job of this name have changed, the command shows the differences and stops: --add sends the rows that the job doesn't have,
-/// `bulk resume` continues without them, and --job plans a job of another name. For a mailing that recurs, add --again, or
+/// The same file and message always mean the same job, which is sent once: a second run only reports that it is complete. A job has a name, by
+/// default the file's. If the
+/// rows or the message of an unfinished job of this name have changed, the command shows the differences and stops: --add sends the rows that the job
+/// doesn't have,
+/// `bulk resume` continues without them, and --job plans a separate job under a different name. For a mailing that recurs, add --again, or
 /// make the runs differ, for example by a date in the subject; then a run that is repeated after a failure still sends nothing twice.
 ///
 /// Exit codes: 0 all sent, 2 invalid rows or flags, 4 credential rejected or of another account, 6 quota exhausted or paused, 7 service
-/// unavailable, 9 some outcomes unknown, 10 some rows rejected or skipped, 130 or 143 interrupted. After 4, 6, 7, 130 and 143, the job can be resumed.
+/// unavailable, 9 some outcomes unknown, 10 some rows rejected or skipped, 130 or 143 interrupted. After 4, 6, 7, 130 and 143, the job can be
+/// resumed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

@@ -19,7 +19,7 @@ const GRANULARITIES: Choices = Choices(MetricsGranularity::KNOWN);
 const DEFAULT: [&str; 7] =
     ["sent", "delivered", "bounced", "opened", "clicked", "complained", "delivery_rate"];
 
-/// Show how many emails were sent, delivered, opened and more
+/// Show email metrics: sent, delivered, opened and more
 ///
 /// Without --dimensions, shows the totals; otherwise a table with one row per combination, and at a terminal with bars for the first metric.
 /// The range is the last seven days by default. Rates are percentages.

@@ -50,7 +50,7 @@ pub(super) const LIST_HELP: &str = "Columns: id, from, subject, email_count, rec
     Examples:\n  \
     idempost inboxes threads support@acme.test --unread\n  \
     idempost inboxes threads support@acme.test --folder archive --folder sent --all";
-pub(super) const SEARCH_HELP: &str = "Columns: those of `inboxes threads`, and matched_email_id\n\n\
+pub(super) const SEARCH_HELP: &str = "Columns: the same as in `inboxes threads`, and matched_email_id\n\n\
     Examples:\n  \
     idempost inboxes search support@acme.test '\"unpaid invoice\" -draft'\n  \
     idempost inboxes search support@acme.test --from ada@example.com --since 2026-09-01 --has-attachment";

@@ -47,8 +47,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(super) struct Args {
     /// Serve HTTP on this port of 127.0.0.1 instead of standard input and output [default: 4011]
     ///
-    /// For applications that connect to a URL (streamable HTTP). Each request needs a token, which is printed at the start unless --token-file or
-    /// IDEMPOST_MCP_TOKEN gives it. 0 picks any free port. Ctrl-C ends it.
+    /// For applications that connect to a URL (streamable HTTP). Each request needs a token, which is printed at startup unless --token-file or
+    /// IDEMPOST_MCP_TOKEN contains it. 0 picks any free port. Ctrl-C ends it.
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "4011")]
     http: Option<u16>,
     /// File that contains the token for --http

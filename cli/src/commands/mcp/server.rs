@@ -53,7 +53,7 @@ enum Gate {
 pub(super) async fn serve(server: Server) -> Result<(), Fail> {
     let failed = |error: &dyn std::fmt::Display| {
         Fail::error(format!("the Model Context Protocol session failed: {error}"))
-            .hint("an AI application starts this command; see idempost mcp --help")
+            .hint("this command is started by an AI application; see idempost mcp --help")
     };
     let running = server.serve(rmcp::transport::stdio()).await.map_err(|error| failed(&error))?;
     running.waiting().await.map(drop).map_err(|error| failed(&error))

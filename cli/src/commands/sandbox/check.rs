@@ -21,7 +21,7 @@ const LEVELS: &[&str] = &["note", "warning", "error", "never"];
 ///
 /// Checks the newest captured email, or one by its ID, or a message file, which needs no sandbox. Nothing is fetched without --fetch-links.
 ///
-/// The exit code is 3 if a finding has at least the severity --fail-on, and otherwise 0. The codes of all findings
+/// The exit code is 3 if any finding is at or above the --fail-on severity, otherwise 0. The codes of all findings
 /// are in docs/sandbox.md; the data about mail clients is from caniemail.com.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \

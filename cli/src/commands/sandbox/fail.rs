@@ -76,7 +76,7 @@ struct Failure {
     /// Process the request, then cut off the response after N bytes of its body
     #[arg(long, value_name = "BYTES")]
     truncate: Option<String>,
-    /// Never respond, until the client gives up
+    /// Hold the connection open without responding
     #[arg(long)]
     stall: bool,
     /// Process the request, then delay the response by this time

@@ -24,7 +24,7 @@ const NODE_CERTIFICATES: &str = "NODE_EXTRA_CA_CERTS";
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Sets IDEMPOST_BASE_URL and IDEMPOST_API_KEY for the command, with --smtp-port also IDEMPOST_SANDBOX_SMTP, SMTP_HOST and SMTP_PORT, and with --smtp-tls-port IDEMPOST_SANDBOX_SMTPS. \
-    With a self-signed certificate for SMTP, IDEMPOST_SANDBOX_SMTP_CERT is its file; NODE_EXTRA_CA_CERTS, which makes Node.js trust it, is set if it isn't. \
+    With a self-signed certificate for SMTP, IDEMPOST_SANDBOX_SMTP_CERT is its file; NODE_EXTRA_CA_CERTS is also set, unless it is already, so that Node.js trusts it. \
     For Resend's own clients it sets RESEND_BASE_URL, RESEND_API_URL and RESEND_API_KEY, replacing any live key in the environment.\n\nExamples:\n  \
     idempost sandbox run -- bash\n  \
     idempost sandbox run -- sh -c './app && idempost sandbox inbox wait --to ada@example.com'"

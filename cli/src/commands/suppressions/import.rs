@@ -10,7 +10,7 @@ use crate::diagnostics::{Diagnostics, Fail};
 use crate::input::addresses::{Addresses, Rejected};
 use crate::output::progress::Rows;
 
-/// Add the addresses of a file to the suppression list
+/// Add addresses from a file to the suppression list
 ///
 /// FILE is CSV with a column email, one address per line, NDJSON (objects with a field email, or strings), or a JSON array, up to 64 MiB; -
 /// reads standard input. Other columns and fields are ignored; the origin of every new entry is manual. All problems with the file
