@@ -67,7 +67,7 @@ pub(super) struct RunArgs {
     ///
     /// IDEMPOST_JOB is the job's ID, and IDEMPOST_STATE is finished, paused, stopped, canceled, unavailable, unauthorized or failed. The command
     /// doesn't
-    /// run if the job was complete before. If it fails after all rows were sent, the exit code is 1. Its output goes to standard error.
+    /// run if the job was already complete. If it fails after all rows were sent, the exit code is 1. Its output goes to standard error.
     #[arg(long, value_name = "COMMAND", hide_short_help = true)]
     on_end: Option<String>,
     #[command(flatten)]
