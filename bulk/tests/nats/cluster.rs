@@ -22,15 +22,8 @@ struct Cluster(Vec<Server>);
 
 impl Cluster {
     async fn start() -> Self {
-        let ports = [0; 3].map(|_| free_port());
-        let routes = ports.map(|port| format!("nats-route://127.0.0.1:{port}")).join(", ");
-        let servers = ports.iter().enumerate().map(|(index, port)| {
-            let settings = format!(
-                "server_name: s{index}\ncluster {{ name: bulk, listen: 127.0.0.1:{port}, routes: [{routes}] }}"
-            );
-            Server::start_with("sync_interval: always", &settings)
-        });
-        let cluster = Self(servers.collect());
+        // Another process can take a port between the search for a free one and the start.
+        let cluster = Self((0..5).find_map(|_| Self::try_start()).expect("the servers start"));
         // The servers elect a leader first.
         let ready = async {
             while cluster.job("ready", 3).await.restore("a1").await.is_err() {
@@ -39,6 +32,18 @@ impl Cluster {
         };
         timeout(MAX_WAIT, ready).await.expect("the servers elect a leader");
         cluster
+    }
+
+    fn try_start() -> Option<Vec<Server>> {
+        let ports = [0; 3].map(|_| free_port());
+        let routes = ports.map(|port| format!("nats-route://127.0.0.1:{port}")).join(", ");
+        let servers = ports.iter().enumerate().map(|(index, port)| {
+            let settings = format!(
+                "server_name: s{index}\ncluster {{ name: bulk, listen: 127.0.0.1:{port}, routes: [{routes}] }}"
+            );
+            Server::try_start("sync_interval: always", &settings)
+        });
+        servers.collect()
     }
 
     async fn job(&self, name: &str, replicas: usize) -> NatsJob {

@@ -35,7 +35,8 @@ impl Server {
         (0..5).find_map(|_| Self::try_start(jetstream, settings)).expect("the server starts")
     }
 
-    fn try_start(jetstream: &str, settings: &str) -> Option<Self> {
+    /// Starts a server; `None` if one of its ports is taken.
+    pub(crate) fn try_start(jetstream: &str, settings: &str) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
         let (port, monitoring) = (free_port(), free_port());
         let store = folder.path().join("store");

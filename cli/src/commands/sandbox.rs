@@ -204,6 +204,8 @@ impl ServerArgs {
             keep_for: self.keep_for,
             keep_tenants: self.keep_accounts,
             max_memory: self.max_memory,
+            // Limited by the emails' share of the memory, however large that is.
+            keep_mail_bytes: usize::MAX,
             public_url: self.public_url.clone(),
             ..Settings::default()
         }
@@ -339,4 +341,19 @@ fn unreachable_failure(error: idempost::Error) -> Fail {
             .hint("start one: idempost sandbox serve, or idempost sandbox run -- COMMAND");
     }
     Fail::Sdk(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, FromArgMatches as _};
+
+    use super::*;
+
+    #[test]
+    fn emails_may_use_their_share_of_any_amount_of_memory() {
+        let command = ServerArgs::augment_args(clap::Command::new("serve"));
+        let matches = command.get_matches_from(["serve", "--max-memory", "64GiB"]);
+        let settings = ServerArgs::from_arg_matches(&matches).unwrap().settings();
+        assert!(settings.keep_mail_bytes >= settings.max_memory / 4);
+    }
 }

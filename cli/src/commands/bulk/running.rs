@@ -350,7 +350,11 @@ async fn run_on_end(command: &str, job: &Job, mut report: Value) -> Result<(), F
 struct Pace(VecDeque<(Duration, u64)>);
 
 impl Pace {
+    /// Adds the number of requests so far. A job with several parts counts those of each part from zero.
     fn add(&mut self, elapsed: Duration, requests: u64) {
+        if self.0.back().is_some_and(|(_, before)| requests < *before) {
+            self.0.clear();
+        }
         self.0.push_back((elapsed, requests));
         while self.0.front().is_some_and(|(first, _)| elapsed.saturating_sub(*first) > PACE_WINDOW) {
             self.0.pop_front();
@@ -517,5 +521,10 @@ mod tests {
             );
         }
         assert!((pace.per_second() - 4.0).abs() < 1e-9, "{}", pace.per_second());
+        // The next part of the job.
+        for second in 30..33 {
+            pace.add(Duration::from_secs(second), (second - 30) * 7);
+        }
+        assert!((pace.per_second() - 7.0).abs() < 1e-9, "{}", pace.per_second());
     }
 }
