@@ -19,7 +19,7 @@ fn jobs_are_listed_and_named_by_prefix_or_folder() {
     let ids: Vec<_> = jobs.iter().map(|job| job["job"].as_str().unwrap()).collect();
     assert!(ids[0].ends_with("-2") && ids[1].ends_with("-1"), "the latest job is first: {ids:?}");
     let stderr = bench.bulk(&["status", &ids[0][..4]]).fails(2);
-    assert!(stderr.contains("several jobs start like this"), "{stderr}");
+    assert!(stderr.contains("several jobs match"), "{stderr}");
     assert_eq!(bench.bulk(&["status", ids[1], "--json"]).json()["job"], ids[1]);
     let folder = jobs[1]["folder"].as_str().unwrap();
     assert_eq!(bench.bulk(&["status", folder, "--json"]).json()["job"], ids[1]);
