@@ -92,7 +92,7 @@ pub(crate) fn check_step(earliest: Duration, latest: Duration, time: Duration) -
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WallClock {
     moved: Arc<AtomicI64>,
-    /// The milliseconds of waits, by which both clocks of the machine advance after each wait on tokio's paused clock.
+    /// The milliseconds waited on tokio's paused clock; both of the machine's clocks are ahead by them.
     #[cfg(test)]
     waited: Option<Arc<AtomicI64>>,
 }
@@ -111,7 +111,7 @@ impl WallClock {
         self.moved.fetch_add(milliseconds, Ordering::SeqCst);
     }
 
-    /// Creates a clock of a machine on which waits take no time.
+    /// Creates the clocks of a machine whose waits take no real time.
     #[cfg(test)]
     pub(crate) fn without_waits() -> Self {
         Self { waited: Some(Arc::default()), ..Self::default() }

@@ -53,17 +53,17 @@ pub enum BulkError {
     /// new rows to it, or use another [name](crate::Bulk::job). Nothing was planned.
     #[error("{0}")]
     Differs(Box<Differences>),
-    /// The plan has a [limit](crate::Bulk::limit), but the job of its name has other rows left to send. Nothing was planned.
-    #[error("job {job} has rows left to send besides the first {limit}: {rows}; nothing was sent")]
+    /// The job of this name has rows left to send that the plan's [limit](crate::Bulk::limit) excludes. Nothing was planned.
+    #[error("job {job} has {rows} unsent rows beyond the first {limit}; nothing was sent")]
     BeyondLimit {
         /// The ID of the job's latest part.
         job: String,
-        /// The rows left to send that the limit excludes.
+        /// The number of rows left to send that the limit excludes.
         rows: u64,
         /// The limit.
         limit: u64,
     },
-    /// The job can't run here or now: another process runs it, or it was canceled.
+    /// The job can't run here or now: another process is running it, or it was canceled.
     #[error("{0}")]
     NotRunnable(String),
     /// The job belongs to another account.

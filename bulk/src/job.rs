@@ -160,8 +160,9 @@ impl Job {
         blocking(move || status::read(&plan)).await
     }
 
-    /// Pauses the job with all of its parts: a running process finishes its requests in flight and stops. Resuming continues. The workers of a [distributed
-    /// job](Self::is_distributed) learn of it from the process that collects their results; without one, `queue::set_state` pauses them.
+    /// Pauses the job and all of its parts: a running process finishes its requests in flight and stops. The job can be resumed. The workers of a
+    /// [distributed job](Self::is_distributed) learn about it from the process that collects their results; if none is running, pause them with
+    /// `queue::set_state`.
     ///
     /// # Errors
     /// The folder can't be written.
@@ -169,8 +170,9 @@ impl Job {
         self.request(folder::Request::Pause).await
     }
 
-    /// Cancels the job for good with all of its parts: a running process finishes its requests in flight and stops, and the job can't be resumed. The workers of
-    /// a [distributed job](Self::is_distributed) learn of it from the process that collects their results: if none is running, call `distribute`.
+    /// Cancels the job and all of its parts permanently: a running process finishes its requests in flight and stops, and the job can't be resumed.
+    /// The workers of a [distributed job](Self::is_distributed) learn about it from the process that collects their results; if none is running,
+    /// call `distribute`.
     ///
     /// # Errors
     /// The folder can't be written.
@@ -257,7 +259,7 @@ impl Job {
     async fn request(&self, request: folder::Request) -> Result<()> {
         let plan = Arc::clone(&self.plan);
         blocking(move || {
-            for part in parts::others(&plan)? {
+            for part in parts::other_open_parts(&plan)? {
                 folder::request(part.dir(), request)?;
             }
             folder::request(plan.dir(), request)

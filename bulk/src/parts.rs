@@ -2,12 +2,12 @@
 //!
 //! # Why a row is delivered only once even if its input changes
 //!
-//! A part owns its rows: it has a copy of them, and delivers each at most once, whatever happens to the input. A later part is planned only of rows that
-//! no earlier part [holds](Held::Taken): those with another key, those that an earlier part was rejected with, and those that a canceled
-//! part didn't send and never will. A plan that was never started holds nothing: the next one of the job, new or opened again, replaces it. Planning
-//! holds a lock, so no two parts can be planned of the same rows; a part can start only while its folder exists.
+//! A part owns its rows: it has a copy of them and delivers each at most once, whatever happens to the input. A later part only includes rows that no
+//! earlier part [holds](Held::Taken): rows with new keys, rows that the service rejected in an earlier part, and rows that a canceled part didn't
+//! send and never will. A plan that was never started holds nothing; the job's next plan, new or reopened, replaces it. Planning holds a lock, so no
+//! two parts can include the same rows, and a part can only start while its folder exists.
 //!
-//! A job is paused and canceled as a whole, whichever part is named, so a later part is never planned or sent without what it relies on.
+//! Pausing or canceling any part applies to the whole job, so a later part never runs without the earlier ones that it relies on.
 
 use std::{collections::HashMap, fs, path::Path};
 
@@ -34,7 +34,7 @@ struct Part {
     outcomes: HashMap<u32, Vec<EmailOutcome>>,
     /// Whether its unsent rows will never be sent.
     canceled: bool,
-    /// A process runs it.
+    /// Whether a process is running it.
     held: bool,
     started: bool,
 }
@@ -122,7 +122,7 @@ impl Part {
         self.states.is_complete()
     }
 
-    /// Returns whether it still has something to send.
+    /// Returns whether it still has rows to send.
     fn is_open(&self) -> bool {
         !self.canceled && !self.is_complete()
     }
@@ -131,22 +131,22 @@ impl Part {
 /// Plans a job, or opens its plan. Blocks.
 ///
 /// # Errors
-/// [`BulkError::Differs`] if a job of the same name has other rows or another message, and the options don't choose what to do;
-/// [`BulkError::BeyondLimit`] if the job still sends other rows than those that the plan is limited to.
+/// [`BulkError::Differs`] if a job of the same name has different rows or another message, and the options don't say what to do;
+/// [`BulkError::BeyondLimit`] if the job has unsent rows that the plan's limit excludes.
 pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: &Path) -> Result<Plan> {
     let mut draft = Draft::new(input, message, options, dir)?;
     let _lock = files::lock(&dir.join(LOCK))?;
     let changed = options.changed;
     let parts = match draft.find_existing()? {
         Some(plan) => {
-            let parts = whole(&plan)?;
+            let parts = all_parts(&plan)?;
             let is_released = options.add && folder::is_canceled(plan.dir());
-            if !is_released && !continues(&parts, &plan, options) {
+            if !is_released && !has_later_part(&parts, &plan, options) {
                 return remove_unstarted(&parts, plan);
             }
             parts
         }
-        // Without a name, another run is a job of its own.
+        // Without a name, a new run is a separate job.
         None if options.again && draft.name().is_none() => Vec::new(),
         None => draft.latest()?.map(with_earlier).transpose()?.unwrap_or_default(),
     };
@@ -156,7 +156,7 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
     let (parts, unstarted): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| part.started);
     let fields = parts.last().map(|part| draft.differences(&part.plan)).unwrap_or_default();
     let unfinished = parts.iter().any(|part| !part.is_complete());
-    // Another message for the same recipients is another mailing; other options for the same message aren't.
+    // A different message makes a different mailing; different options for the same message don't.
     let is_same_mailing = parts.last().is_some_and(|part| draft.has_message_of(&part.plan));
     let is_another = options.again || parts.is_empty() || !(options.add || unfinished || is_same_mailing);
     if is_another {
@@ -212,12 +212,12 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
 pub(crate) fn retry(of: &Plan, rows: Selection, with_unknown: bool) -> Result<Option<Plan>> {
     let mut draft = of.draft_part(rows)?;
     let _lock = files::lock(&files::parent(of.dir()).join(LOCK))?;
-    let parts = whole(of)?;
+    let parts = all_parts(of)?;
     if let Some(part) = parts.last() {
         draft.follow(&part.plan);
     }
     let (parts, unstarted): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| part.started);
-    // A retry that isn't finished has the rows.
+    // An unfinished retry already holds the rows.
     if let Some(open) = parts.iter().rfind(|part| part.is_open() && part.plan.id() != of.id()) {
         return Plan::open(open.plan.dir()).map(Some);
     }
@@ -234,17 +234,17 @@ pub(crate) fn retry(of: &Plan, rows: Selection, with_unknown: bool) -> Result<Op
     remove_unstarted(&unstarted, plan).map(Some)
 }
 
-/// Returns whether a part after this plan of the same input is unfinished: a run of the plan alone would send none of that part's rows. A limit
-/// asks for no more than the plan has, and a retry is continued only when rows are added.
-fn continues(parts: &[Part], plan: &Plan, options: &PlanOptions) -> bool {
+/// Returns whether a part after this plan of the same input is unfinished: running the plan alone would send none of that part's rows. With a limit,
+/// the plan's own rows are enough, and a retry is continued only when rows are added.
+fn has_later_part(parts: &[Part], plan: &Plan, options: &PlanOptions) -> bool {
     let mut later = parts.iter().skip_while(|part| part.plan.id() != plan.id()).skip(1);
     let is_wanted = |part: &Part| options.add || !part.plan.is_retry();
     options.limit.is_none() && later.any(|part| part.started && part.is_open() && is_wanted(part))
 }
 
-/// Reads all parts of the job that a plan is a part of, the oldest first.
-fn whole(plan: &Plan) -> Result<Vec<Part>> {
-    let latest = plan.later()?.pop();
+/// Reads all parts of a plan's job, oldest first.
+fn all_parts(plan: &Plan) -> Result<Vec<Part>> {
+    let latest = plan.later_parts()?.pop();
     with_earlier(latest.map_or_else(|| Plan::read(plan.dir()), Ok)?)
 }
 
@@ -267,7 +267,7 @@ fn earlier_parts(plan: &Plan) -> Result<Vec<Part>> {
     Ok(parts)
 }
 
-/// Removes the other plans that were never started, since this one replaces them, and lets it belong to the account of its earlier parts.
+/// Removes the plans that were never started, which this one replaces, and gives it the account of its earlier parts.
 fn remove_unstarted(parts: &[Part], plan: Plan) -> Result<Plan> {
     let is_own = |id: &str| plan.id() == id || plan.earlier_parts().iter().any(|earlier| earlier == id);
     for part in parts.iter().filter(|part| !part.started && !is_own(part.plan.id())) {
@@ -307,14 +307,14 @@ pub(crate) fn mark_started(plan: &Plan) -> Result<Vec<Plan>> {
     unfinished_parts(plan)
 }
 
-/// Returns the parts before a plan that still have something to send.
+/// Returns the earlier parts that still have rows to send.
 pub(crate) fn unfinished_parts(plan: &Plan) -> Result<Vec<Plan>> {
     Ok(earlier_parts(plan)?.into_iter().filter(Part::is_open).map(|part| part.plan).collect())
 }
 
-/// Returns the other parts of a plan's job that still have something to send, also those that were never started.
-pub(crate) fn others(plan: &Plan) -> Result<Vec<Plan>> {
-    let later = plan.later()?.into_iter().map(Part::read).collect::<Result<Vec<_>>>()?;
+/// Returns the other parts of a plan's job that still have rows to send, including plans that were never started.
+pub(crate) fn other_open_parts(plan: &Plan) -> Result<Vec<Plan>> {
+    let later = plan.later_parts()?.into_iter().map(Part::read).collect::<Result<Vec<_>>>()?;
     let parts = earlier_parts(plan)?.into_iter().chain(later).filter(Part::is_open);
     Ok(parts.map(|part| part.plan).collect())
 }

@@ -56,16 +56,16 @@ use crate::{
 const TEMPORARY: &str = ".planning-";
 /// The numbers of the rows that a plan sends.
 const ROWS: &str = "plan.rows";
-/// The hashes of the addresses to which a plan sends nothing.
+/// The hashes of the suppressed addresses.
 const SUPPRESSED: &str = "suppressed";
-/// The least time between the plans of a job.
+/// The minimum time between two plans of a job.
 const STEP: SignedDuration = SignedDuration::from_millis(1);
 
 /// A validated job: which rows are sent in which request.
 ///
-/// A plan is a folder with `job.json` (the description), `input` (a copy of the rows), `plan.rows` (which of them are sent), `plan.idx` (32 bytes per
+/// A plan is a folder with `job.json` (the description), `input` (a copy of the rows), `plan.rows` (the rows to send), `plan.idx` (32 bytes per
 /// request, including the hash of its body), `invalid.csv` (if rows are invalid), `skipped.csv` (if rows are skipped on purpose) and `suppressed` (16
-/// bytes per address to which nothing is sent). The folder is private to its owner and contains no credentials.
+/// bytes per suppressed address). The folder is private to its owner and contains no credentials.
 #[derive(Debug)]
 pub struct Plan {
     dir: PathBuf,
@@ -152,18 +152,17 @@ impl Draft {
         Plan::open(&dir).map(Some)
     }
 
-    /// Returns the latest plan of the same job: under the same name, for the same service and recipients. Without a name, it has the same rows
-    /// and message.
+    /// Returns the latest plan of the same job: with the same name, service and recipients. Without a name, it also has the same rows and message.
     pub(crate) fn latest(&self) -> Result<Option<Plan>> {
         let is_same = |plan: &Plan| self.has_input_of(plan) && self.differences(plan).is_empty();
-        let mut plans = plans(&self.dir, |plan| {
+        let mut plans = find_plans(&self.dir, |plan| {
             plan.job.shares_name(&self.job) && (self.name().is_some() || is_same(plan))
         })?;
         Ok(plans.pop())
     }
 
-    /// Makes this plan later than another one, even if the clock was set back or both were drafted at the same time: the latest plan of a job
-    /// knows all of its parts.
+    /// Dates this plan after another one, even if the clock was set back or both were drafted at the same time: the latest plan of a job knows all
+    /// of its parts.
     pub(crate) fn follow(&mut self, earlier: &Plan) {
         let next = earlier.created_at().parse().ok().and_then(|at: Timestamp| at.checked_add(STEP).ok());
         if let Some(created) = self.job.created.parse().ok().max(next) {
@@ -176,7 +175,7 @@ impl Draft {
         self.job.name.as_deref()
     }
 
-    /// Sends nothing to the addresses to which another plan sends nothing.
+    /// Adds the suppressed addresses of another plan.
     pub(crate) fn suppress_as(&mut self, other: &Plan) -> Result<()> {
         let path = other.dir.join(SUPPRESSED);
         if path.exists() {
@@ -187,7 +186,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Lists what differs from a plan besides the rows and their distribution over requests.
+    /// Lists the differences from a plan other than the rows and the size of requests.
     pub(crate) fn differences(&self, other: &Plan) -> Vec<String> {
         let fields = |job: &Job| {
             let options = job.options.clone();
@@ -302,13 +301,13 @@ impl Written {
     }
 }
 
-/// Reads the plans in a folder that are wanted, the oldest first. What is damaged or of another version is `bulk list`'s to report.
-fn plans(dir: &Path, wanted: impl Fn(&Plan) -> bool) -> Result<Vec<Plan>> {
+/// Reads the matching plans in a folder, oldest first. Damaged plans and other versions are reported by `bulk list`.
+fn find_plans(dir: &Path, matches: impl Fn(&Plan) -> bool) -> Result<Vec<Plan>> {
     let mut found: Vec<(Timestamp, Plan)> = Vec::new();
     for entry in fs::read_dir(dir).map_err(BulkError::io("read", dir))?.flatten() {
         let Ok(plan) = Plan::read(&entry.path()) else { continue };
         let Ok(created) = plan.created_at().parse() else { continue };
-        if wanted(&plan) {
+        if matches(&plan) {
             found.push((created, plan));
         }
     }
@@ -371,15 +370,15 @@ impl Plan {
         };
         let mut draft = Draft::new(input, &self.job.message, &options, files::parent(&self.dir))?;
         source.name.clone_into(&mut draft.job.input.name);
-        // None of the rows was on these lists. Without them, the next plan of the job would seem to have other options.
+        // None of the rows was on these lists. Without them, the job's next plan would seem to have different options.
         draft.job.options.suppressed.clone_from(&self.job.options.suppressed);
         draft.job.options.account_suppressions = self.job.options.account_suppressions;
         Ok(draft)
     }
 
-    /// Returns the later parts of the job that this plan is a part of, the oldest first.
-    pub(crate) fn later(&self) -> Result<Vec<Self>> {
-        plans(files::parent(&self.dir), |plan| plan.job.after.contains(&self.job.id))
+    /// Returns the later parts of the plan's job, oldest first.
+    pub(crate) fn later_parts(&self) -> Result<Vec<Self>> {
+        find_plans(files::parent(&self.dir), |plan| plan.job.after.contains(&self.job.id))
     }
 
     /// Returns the job's folder.

@@ -2,12 +2,12 @@
 //!
 //! # Why no day exceeds its cap
 //!
-//! An email counts on the day of its batch's first attempt, which the journal has before the request leaves, and it counts again on the day of
-//! a later attempt or result: a request whose outcome was uncertain may have been executed on either. What the service surely didn't process
-//! doesn't count. Batches that were in flight when a run ended are repeated as soon as the job is resumed, since their keys expire; they count
-//! before any other batch starts.
+//! An email counts on the day of its batch's first attempt, which is journaled before the request is sent, and again on the day of a later attempt or
+//! result: a request whose outcome was uncertain may have been executed on either day. Requests that the service certainly didn't process don't
+//! count. Batches that were in flight when a run ended are repeated as soon as the job is resumed, since their keys expire; they count before any
+//! other batch starts.
 //!
-//! The journal doesn't have the time of a result. If a repeated request succeeds after midnight, and the job is killed before another batch starts,
+//! The journal doesn't contain the time of a result. If a repeated request succeeds after midnight, and the job is killed before another batch starts,
 //! its emails count on the day of the first attempt only.
 
 mod days;
@@ -103,18 +103,18 @@ impl Schedule {
         Ok(self)
     }
 
-    /// Sets the maximum number of emails to recipients of a domain in any second, minute, hour or day, such as `gmail.com=100/min`; repeatable, also
-    /// for one domain. An email counts if one of its recipients is at the domain. The largest request of the plan must fit into each rate: see
+    /// Sets the maximum number of emails to a recipient domain in any second, minute, hour or day, such as `gmail.com=100/min`; can be called several
+    /// times, even for one domain. An email counts if one of its recipients is at the domain. The largest request of the plan must fit into each rate: see
     /// [`Bulk::batch_size`](crate::Bulk::batch_size). A request waits until all of its emails may be sent.
     ///
     /// # Errors
-    /// It isn't of this form, with a unit of `s`, `min`, `h` or `day`.
+    /// The rate doesn't have this form, with a unit of `s`, `min`, `h` or `day`.
     pub fn domain_rate(mut self, rate: &str) -> Result<Self, Problem> {
         self.domain_rates.push(DomainRate::parse(rate)?);
         Ok(self)
     }
 
-    /// Returns the smallest daily cap or number of emails of a domain rate, which no request may exceed.
+    /// Returns the smallest daily cap or domain rate, which no request may exceed.
     pub fn smallest_cap(&self) -> Option<u64> {
         let rates = self.domain_rates.iter().map(|rate| rate.emails);
         self.daily.iter().copied().chain(rates).min()
@@ -125,7 +125,7 @@ impl Schedule {
         self.domain_rates.iter().map(|rate| rate.domain.clone()).collect()
     }
 
-    /// Returns on how many days a job of this many emails sends at least; `None` without daily caps.
+    /// Returns the minimum number of days that a job of this many emails takes; `None` without daily caps.
     pub fn days(&self, emails: u64) -> Option<u64> {
         let last = self.daily.last()?;
         let (mut left, mut days) = (emails, 0);

@@ -210,8 +210,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     let matches = if let Some(matches) = parse_noun(arguments) {
         matches
     } else {
-        let noun = if find_noun(arguments).is_some() { first_word(arguments) } else { None };
-        let mut root = noun.and_then(|(noun, _)| tree_of(&noun)).unwrap_or_else(overview);
+        let mut root = needed_tree(arguments);
         let matches = root.try_get_matches_from_mut(arguments);
         std::mem::forget(root);
         matches.map_err(|error| suggest_nouns(error, arguments))?
@@ -230,10 +229,9 @@ pub(crate) fn expand_alias(
     if arguments.get(1).and_then(|first| first.to_str()).is_none_or(is_ours) {
         return Ok((arguments, None));
     }
-    let nouns = || Command::augment_subcommands(clap::Command::new("idempost"));
     let alias = first_word(&arguments).and_then(|(name, end)| {
         let (_, command) = alias::load_all(env).into_iter().find(|(known, _)| *known == name)?;
-        nouns().find_subcommand(&name).is_none().then_some((name, command, end))
+        unbuilt_nouns().find_subcommand(&name).is_none().then_some((name, command, end))
     });
     let Some((name, command, end)) = alias else { return Ok((arguments, None)) };
     let expanded = alias::expand(&name, &command, &arguments[end..])?;
@@ -251,9 +249,14 @@ fn first_word(arguments: &[OsString]) -> Option<(String, usize)> {
     Some((name.to_owned(), arguments.len() - given))
 }
 
+/// All nouns by name, without their verbs and texts.
+fn unbuilt_nouns() -> clap::Command {
+    Command::augment_subcommands(clap::Command::new("idempost"))
+}
+
 /// The first argument that is the name of a noun, although it may be a flag's value.
 fn find_noun(arguments: &[OsString]) -> Option<clap::Command> {
-    let nouns = Command::augment_subcommands(clap::Command::new("idempost"));
+    let nouns = unbuilt_nouns();
     let noun = arguments.iter().skip(1).find_map(|argument| nouns.find_subcommand(argument)).cloned();
     std::mem::forget(nouns);
     noun
@@ -282,8 +285,7 @@ fn suggest_nouns(mut error: clap::Error, arguments: &[OsString]) -> clap::Error 
 
 /// Whether the command never changes anything at the service. Most others have `--dry-run`.
 pub(crate) fn is_read_only(arguments: &[OsString]) -> bool {
-    let noun = first_word(arguments).and_then(|(noun, _)| tree_of(&noun));
-    let tree = noun.unwrap_or_else(overview);
+    let tree = needed_tree(arguments);
     let mut command = &tree;
     let mut path = Vec::new();
     for argument in arguments.iter().skip(1) {
@@ -324,10 +326,16 @@ pub(crate) fn part_of_tree(part: Part<'_>) -> clap::Command {
     }
 }
 
+/// The part of the tree that a command line needs.
+fn needed_tree(arguments: &[OsString]) -> clap::Command {
+    // Without a noun, the first word can only be an error, or an alias, which was replaced before.
+    let word = find_noun(arguments).and_then(|_| first_word(arguments));
+    word.and_then(|(noun, _)| tree_of(&noun)).unwrap_or_else(overview)
+}
+
 /// The tree with only this noun, which takes a fraction of the time.
 fn tree_of(noun: &str) -> Option<clap::Command> {
-    let nouns = Command::augment_subcommands(clap::Command::new("idempost"));
-    let noun = nouns.find_subcommand(noun)?.clone();
+    let noun = unbuilt_nouns().find_subcommand(noun)?.clone();
     Some(finish_tree(Global::augment_args(bare_root()).subcommand(noun)))
 }
 

@@ -104,8 +104,9 @@ impl Bulk {
         self
     }
 
-    /// Leaves out rows with any of these addresses in `to`, `cc` or `bcc`, such as those of people who unsubscribed: [`Counts::suppressed`](crate::PlanCounts::suppressed)
-    /// counts them, and `skipped.csv` lists them. It applies when the job is planned and when its rows are [retried](Job::retry); with another list, the plan [differs](crate::BulkError::Differs).
+    /// Skips rows with any of these addresses in `to`, `cc` or `bcc`, such as unsubscribed recipients.
+    /// [`Counts::suppressed`](crate::PlanCounts::suppressed) counts them, and `skipped.csv` lists them. Applied when the job is planned and when its rows
+    /// are [retried](Job::retry); with a different list, the plan [differs](crate::BulkError::Differs).
     #[must_use]
     pub fn suppress<A: AsRef<str>>(mut self, addresses: impl IntoIterator<Item = A>) -> Self {
         let hashes = addresses.into_iter().map(|address| address_hash(address.as_ref()));
@@ -167,10 +168,9 @@ impl Bulk {
     /// recipient is invalid, and every worker applies the guard's redirection.
     ///
     /// The input as a whole can't be used, or the [account's suppressions](Self::account_suppressions) can't be read.
-    /// [`BulkError::Differs`](crate::BulkError::Differs) if a job of the same name is unfinished or has some of the rows, and
-    /// [`add_rows`](Self::add_rows) doesn't add the others; [`BulkError::BeyondLimit`](crate::BulkError::BeyondLimit) if it has rows left to send that a
-    /// [`limit`](Self::limit) excludes. Invalid rows are no error: [`Plan::counts`](crate::Plan::counts) has their number,
-    /// and `invalid.csv` lists them.
+    /// [`BulkError::Differs`](crate::BulkError::Differs) if a job of the same name is unfinished or contains some of the rows, and
+    /// [`add_rows`](Self::add_rows) isn't set; [`BulkError::BeyondLimit`](crate::BulkError::BeyondLimit) if it has rows left to send that the
+    /// [`limit`](Self::limit) excludes. Invalid rows aren't an error: [`Plan::counts`](crate::Plan::counts) counts them, and `invalid.csv` lists them.
     pub async fn plan(self, client: &Client, jobs: impl AsRef<Path>) -> Result<Job> {
         let jobs = jobs.as_ref().to_owned();
         let Self { input, message, mut options, account_suppressions, schedule } = self;

@@ -11,7 +11,7 @@ use crate::error::Result;
 /// The state of a row in an earlier part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Held {
-    /// It was sent, or it may have been. It isn't planned again.
+    /// It was sent, or may have been sent. It isn't planned again.
     Taken,
     /// Its part will send it. It isn't planned again.
     Pending,
@@ -26,7 +26,7 @@ pub(crate) enum Held {
 impl Held {
     const ALL: [Self; 5] = [Self::Taken, Self::Pending, Self::Rejected, Self::Unknown, Self::Unsent];
 
-    /// Returns whether the row belongs to its part for good.
+    /// Returns whether the row is never planned again.
     pub(super) fn is_final(self) -> bool {
         matches!(self, Self::Taken | Self::Pending)
     }
@@ -71,7 +71,7 @@ pub(crate) struct KnownRows {
     /// The rows, and the recipients of taken rows.
     rows: Option<(Lookup, Lookup)>,
     found: Bits,
-    /// The rows of each kind that weren't found.
+    /// The numbers of rows of each kind that weren't found.
     taken: u64,
     pending: u64,
 }

@@ -99,7 +99,7 @@ pub(crate) fn address_hash(text: &str) -> [u8; 16] {
     truncate_hash(blake3::hash(normalize_address(text).as_bytes()))
 }
 
-/// Returns whether an address is at a domain, which is in lowercase.
+/// Returns whether an address is at a domain, given in lowercase.
 pub(super) fn is_at(text: &str, domain: &str) -> bool {
     normalize_address(text).rsplit_once('@').is_some_and(|(_, host)| host == domain)
 }

@@ -20,7 +20,8 @@ pub(super) struct Feeder {
 }
 
 impl Feeder {
-    /// Starts to render these batches, and counts their emails to these domains. The thread ends after this value and the batches in flight are dropped.
+    /// Starts rendering these batches and counting their emails to these domains. The thread ends once this value and the batches in flight are
+    /// dropped.
     pub(super) fn start(
         plan: Arc<Plan>,
         domains: Vec<String>,

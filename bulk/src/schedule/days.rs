@@ -32,12 +32,12 @@ impl Days {
         self.by_day.range(..day).filter(|(_, emails)| **emails > 0).count()
     }
 
-    /// The records that follow were written at this time or later.
+    /// Notes that the following records were written at this time or later.
     pub(super) fn reach(&mut self, at: UnixMillis) {
         self.latest = self.latest.max(at);
     }
 
-    /// Counts what a record says; one that repeats another changes nothing.
+    /// Counts a record. Repeating a record has no effect.
     pub(super) fn apply(&mut self, record: &Record, zone: &TimeZone) {
         match record {
             Record::Job(job) => self.reach(job.started),

@@ -1,13 +1,13 @@
-//! How many emails a job has sent to a domain lately.
+//! The number of emails that a job has recently sent to a domain.
 //!
-//! # Why no period has more emails to a domain than its rate
+//! # Why the emails to a domain never exceed its rate in any period
 //!
-//! A batch counts from its admission until a period after its result, without a gap. Let a be the time at which the last batch with an email in
+//! A batch counts from its admission until one period after its result, without a gap. Let a be the time at which the last batch with an email in
 //! a period was admitted. Every other batch with an email in the period was admitted before a, and none of them had its result more than a period
 //! before a: they all count at a, and the admission leaves their sum within the rate. Which attempt of a batch the service executed doesn't matter,
-//! nor how often the job was killed in between. What the service surely didn't process doesn't count.
+//! nor how often the job was killed in between. Requests that the service certainly didn't process don't count.
 //!
-//! The journal doesn't have the time of a result, only that of later records: a result counts as of the next intent or start of a process.
+//! The journal doesn't contain the time of a result, only the times of later records: a result is dated to the next intent or start of a process.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -78,7 +78,7 @@ impl DomainRate {
         })
     }
 
-    /// Returns when an email whose result came at this time leaves the count.
+    /// Returns when an email whose result arrived at this time stops counting.
     fn leaves(&self, at: UnixMillis) -> u64 {
         let (_, period) = self.period.parts();
         let step = period / STEPS;
@@ -90,7 +90,7 @@ impl DomainRate {
     }
 }
 
-/// The emails of a job that count, by domain.
+/// The emails that currently count, by domain.
 #[derive(Debug, Default)]
 pub(super) struct Domains {
     windows: Vec<Window>,
@@ -103,12 +103,12 @@ struct Window {
     rate: DomainRate,
     /// The emails of batches without a result.
     open: u64,
-    /// The other ones, by the time at which they leave the count.
+    /// The other emails, by the time at which they stop counting.
     leaving: BTreeMap<u64, u64>,
 }
 
 impl Window {
-    /// Returns how long this many emails wait at least.
+    /// Returns the minimum time that this many emails have to wait.
     fn wait(&mut self, emails: u64, now: UnixMillis) -> Option<Duration> {
         self.leaving = self.leaving.split_off(&(now.0 + 1));
         let counted = self.open + self.leaving.values().sum::<u64>();
@@ -122,7 +122,7 @@ impl Window {
                 return Some(Duration::from_millis(at - now.0));
             }
         }
-        // What is in flight counts for a period after its result.
+        // Emails in flight count for a period after their result.
         Some(Duration::from_millis(self.rate.period.parts().1))
     }
 
@@ -139,7 +139,8 @@ impl Domains {
         Self { windows: rates.iter().map(window).collect(), open: HashMap::new() }
     }
 
-    /// Counts a batch of this many emails to each domain that is about to start, or returns how long it waits at least, and for which rate.
+    /// Counts a batch that is about to start, by its number of emails to each domain; or returns the minimum time that it has to wait, and the rate
+    /// that it waits for.
     pub(super) fn admit(
         &mut self,
         batch: u32,
@@ -161,12 +162,12 @@ impl Domains {
         self.open.insert(batch, emails.to_vec());
     }
 
-    /// Counts a batch whose result came at this time.
+    /// Counts a batch whose result arrived at this time.
     pub(super) fn settle(&mut self, emails: &[u64], at: UnixMillis) {
         self.windows.iter_mut().zip(emails).for_each(|(window, emails)| window.settle(*emails, at));
     }
 
-    /// Counts what a record of this time says about a batch that was started.
+    /// Counts a record of this time about a started batch.
     pub(super) fn apply(&mut self, record: &Record, now: UnixMillis) {
         let (batch, is_sent) = match record {
             Record::NotSent { batch } => (batch, false),
@@ -187,11 +188,11 @@ impl Domains {
 /// The batches of a journal that count: 16 bytes each.
 #[derive(Debug)]
 pub(super) struct Replay {
-    /// What had its result before this time doesn't count.
+    /// Batches whose result arrived before this time don't count.
     since: u64,
     /// The batches without a result, with the time of their first attempt.
     open: HashMap<u32, UnixMillis>,
-    /// Those with a result, after which there is no time yet.
+    /// The batches with a result that no later record dates yet.
     ended: Vec<u32>,
     settled: Vec<(u32, UnixMillis)>,
 }
@@ -221,7 +222,7 @@ impl Replay {
         }
     }
 
-    /// The results so far came before this time.
+    /// Dates the results so far to this time.
     fn reach(&mut self, at: UnixMillis) {
         let at = at.saturating_add(DISORDER);
         let ended = self.ended.drain(..).filter(|_| at.0 > self.since);
@@ -314,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rate_is_rejected() {
+    fn text_that_is_not_a_rate_is_rejected() {
         for text in ["", "a.test", "a.test=", "a.test=5", "a.test=0/s", "a.test=5/week", "=5/s", "a@b.c=5/s"]
         {
             assert!(DomainRate::parse(text).is_err(), "{text}");

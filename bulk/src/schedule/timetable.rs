@@ -38,7 +38,7 @@ pub(crate) struct Timetable {
 struct State {
     days: Days,
     domains: Domains,
-    /// Until when batches wait, and why.
+    /// When the waiting batches may start, and why they wait.
     waiting: Option<(Timestamp, String)>,
 }
 
@@ -98,7 +98,8 @@ impl Timetable {
         Ok(Self { schedule, zone, state: Mutex::new(State { days, domains, waiting: None }) })
     }
 
-    /// Counts a batch of this many emails to each domain with a rate whose first attempt is about to start, or returns how long it waits at least.
+    /// Counts a batch whose first attempt is about to start, by its number of emails to each domain with a rate; or returns the minimum time that it
+    /// has to wait.
     pub(crate) fn admit(&self, intent: &Record, domains: &[u64]) -> std::result::Result<(), Duration> {
         let &Record::Intent { batch, emails, at, .. } = intent else { return Ok(()) };
         let mut state = self.lock();

@@ -62,7 +62,7 @@ pub(super) fn from_run_error(error: BulkError, resume: Option<&str>) -> Fail {
     }
 }
 
-/// The failure of planning, whose problems may be those of flags and of the input's name.
+/// The failure of planning; its problems may concern flags or the input's name.
 pub(super) fn from_planning_error(error: BulkError, file: &str, mut flags: Flags) -> Fail {
     let message = error.to_string();
     match error {

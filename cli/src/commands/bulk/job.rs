@@ -127,7 +127,7 @@ pub(super) async fn inspect(job: Option<&str>, context: &Context) -> Result<Job,
     Job::inspect(find(job, context)?).await.map_err(failure::from_bulk_error)
 }
 
-/// Opens the latest part of the named job, to pause or cancel the whole job: its ID can be that of an earlier part.
+/// Opens the latest part of the named job, to pause or cancel the whole job; an ID can name an earlier part.
 pub(super) async fn inspect_whole(job: Option<&str>, context: &Context) -> Result<Job, Fail> {
     let named = find(job, context)?;
     let latest = latest_part(&named, &list_folders(crate::files::folder(&named))?);
@@ -137,8 +137,8 @@ pub(super) async fn inspect_whole(job: Option<&str>, context: &Context) -> Resul
     Job::inspect(latest).await.map_err(failure::from_bulk_error)
 }
 
-/// The latest part that was started of the job that a folder is a part of. A run first sends the rest of the earlier parts, so if it is interrupted,
-/// the journal of one of them can be the last that changed.
+/// Returns the latest started part of the job that a folder is a part of. A run first sends the rest of the earlier parts, so after an interruption,
+/// the most recently changed journal can be in one of those.
 fn latest_part(part: &Path, all: &[PathBuf]) -> PathBuf {
     let id = name(part);
     let place = |folder: &Path| {

@@ -350,7 +350,7 @@ async fn run_on_end(command: &str, job: &Job, mut report: Value) -> Result<(), F
 struct Pace(VecDeque<(Duration, u64)>);
 
 impl Pace {
-    /// Adds the number of requests so far. A job with several parts counts those of each part from zero.
+    /// Adds the number of requests so far. Each part of a job counts from zero.
     fn add(&mut self, elapsed: Duration, requests: u64) {
         if self.0.back().is_some_and(|(_, before)| requests < *before) {
             self.0.clear();

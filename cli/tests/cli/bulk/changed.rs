@@ -89,7 +89,7 @@ fn a_limit_does_not_send_the_other_rows_of_an_unfinished_job() {
     let bench = stopped();
     let stderr = bench.send(&["--limit", "150"]).fails(2);
     for text in [
-        "has rows left to send besides the first 150: 150; nothing was sent",
+        "has 150 unsent rows beyond the first 150; nothing was sent",
         "idempost bulk resume ",
         "--add --limit 150 sends only the first 150 rows",
     ] {
