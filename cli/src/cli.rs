@@ -207,7 +207,9 @@ impl Command {
 /// Parses a command line. Builds only the noun that it names, and texts only for help and errors. A tree is leaked: freeing it would take a fifth of
 /// the time, and the program exits soon.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
-    let matches = if let Some(matches) = parse_noun(arguments) {
+    // Help would be rendered twice.
+    let asks_help = arguments.iter().any(|argument| argument == "-h" || argument == "--help");
+    let matches = if let Some(matches) = (!asks_help).then(|| parse_noun(arguments)).flatten() {
         matches
     } else {
         let mut root = needed_tree(arguments);
