@@ -207,7 +207,8 @@ async fn no_domain_exceeds_its_rate_however_often_the_job_is_killed() {
     assert!(kills >= least, "{kills} kills");
     let most = [("@a.test", 60), ("@b.test", 3_600)]
         .map(|(domain, period)| most_in(&service, domain, Duration::from_secs(period)));
-    assert!((6..=8).contains(&most[0]) && (50..=60).contains(&most[1]), "{most:?}");
+    // How much of a rate is used varies: attempts with an uncertain result count until the batch's last one.
+    assert!((6..=8).contains(&most[0]) && (40..=60).contains(&most[1]), "{most:?}");
     assert_eq!(service.delivered().1, 1);
     let counts = job.status().await.unwrap().counts;
     assert_eq!((counts.sent + counts.unknown, counts.rejected), (rows as u64, 0), "{counts:?}");
