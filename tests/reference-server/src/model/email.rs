@@ -12,9 +12,11 @@ pub mod recipients;
 pub mod tags;
 
 use std::mem::replace;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use jiff::fmt::serde::timestamp::nanosecond;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -42,48 +44,75 @@ const TIME_ENTRY: usize = 2 * size_of::<(Timestamp, Uuid)>();
 /// The size of an event in the index by broadcast.
 const RECIPIENT_ENTRY: usize = 2 * size_of::<(Uuid, Metric, u64)>();
 
-/// A sent email. Its content never changes; its delivery state and its events do. A clone shares the bodies.
+/// A sent email: its delivery state and its events, beside the content.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Email {
-    pub id: Uuid,
-    /// Including its angle brackets.
-    pub message_id: Arc<str>,
-    pub created_at: Timestamp,
-    pub from: String,
-    pub to: Vec<String>,
-    pub cc: Option<Vec<String>>,
-    pub bcc: Option<Vec<String>>,
-    pub reply_to: Option<Vec<String>>,
-    pub subject: String,
-    pub bodies: Bodies,
-    /// The custom headers, without those that the service adds to the emails of a broadcast.
-    #[serde(default)]
-    pub headers: Vec<(String, String)>,
-    pub tags: Arc<[Tag]>,
-    pub topic: Option<Uuid>,
-    pub origin: Origin,
+    content: Arc<EmailContent>,
     progress: Locked<Progress>,
     /// The attempts to send it through a real server.
     #[serde(default, skip_serializing_if = "RelayLog::is_empty")]
     pub relayed: RelayLog,
 }
 
+/// The part of an email that never changes, which clones share.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct EmailContent {
+    pub id: Uuid,
+    /// Including its angle brackets.
+    pub message_id: Arc<str>,
+    #[serde(with = "nanosecond::required")]
+    pub created_at: Timestamp,
+    pub from: String,
+    pub to: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cc: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bcc: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<Vec<String>>,
+    pub subject: String,
+    pub bodies: Bodies,
+    /// The custom headers, without those that the service adds to the emails of a broadcast.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<(String, String)>,
+    pub tags: Arc<[Tag]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topic: Option<Uuid>,
+    #[serde(default, skip_serializing_if = "Origin::is_request")]
+    pub origin: Origin,
+}
+
+impl Deref for Email {
+    type Target = EmailContent;
+
+    fn deref(&self) -> &EmailContent {
+        &self.content
+    }
+}
+
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct Progress {
-    last_event: (Timestamp, Event),
+    last_event: EventAt,
     /// All events, oldest first.
-    history: Vec<(Timestamp, Event)>,
+    history: Vec<EventAt>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     scheduled_at: Option<Timestamp>,
     /// The content to send, until it has been sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     waiting: Option<Box<Draft>>,
     /// The captured email in the inbox.
+    #[serde(skip_serializing_if = "Option::is_none")]
     captured: Option<Uuid>,
     /// Why it was not sent.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<Arc<str>>,
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     engagement: Option<Box<Engagement>>,
 }
+
+/// An event and its time, which is persisted as a number: to format it would take longer than to write the rest.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+struct EventAt(#[serde(with = "nanosecond::required")] Timestamp, Event);
 
 words! {
     /// An event of an email. The specification names two of these twelve.
@@ -128,7 +157,7 @@ impl Email {
         let headers = if draft.origin.broadcast.is_none() { draft.headers.clone() } else { Vec::new() };
         let mut buffer = Uuid::encode_buffer();
         let local: &str = id.hyphenated().encode_lower(&mut buffer);
-        Self {
+        let content = EmailContent {
             id,
             message_id: ["<", local, "@", draft.from.message_id_domain(), ">"].concat().into(),
             created_at,
@@ -143,8 +172,11 @@ impl Email {
             tags: Arc::clone(&draft.tags),
             topic: draft.topic,
             origin: draft.origin,
+        };
+        Self {
+            content: Arc::new(content),
             progress: Locked::new(Progress {
-                last_event: (created_at, Event::Queued),
+                last_event: EventAt(created_at, Event::Queued),
                 history: Vec::with_capacity(TYPICAL_EVENTS),
                 scheduled_at: draft.scheduled_at,
                 waiting: Some(draft),
@@ -163,25 +195,25 @@ impl Email {
     /// Whether this event has happened, or is the last one.
     pub fn has_event(&self, event: Event) -> bool {
         let progress = self.progress.lock();
-        progress.last_event.1 == event || progress.history.iter().any(|(_, known)| *known == event)
+        progress.last_event.1 == event || progress.history.iter().any(|EventAt(_, known)| *known == event)
     }
 
     /// All events, oldest first. Beyond the limit, the latest are dropped.
     pub fn history(&self) -> Vec<(Timestamp, Event)> {
-        self.progress.lock().history.clone()
+        self.progress.lock().history.iter().map(|EventAt(at, event)| (*at, *event)).collect()
     }
 
     /// Adds an event. It becomes the last one unless a later one is recorded already. Returns whether the history had room for it.
     pub fn add_event(&self, at: Timestamp, event: Event, detail: Option<EventDetail>) -> bool {
         let mut progress = self.progress.lock();
         if at >= progress.last_event.0 {
-            progress.last_event = (at, event);
+            progress.last_event = EventAt(at, event);
         }
         if progress.history.len() >= MAX_EVENTS {
             return false;
         }
-        let place = progress.history.partition_point(|(known, _)| *known <= at);
-        progress.history.insert(place, (at, event));
+        let place = progress.history.partition_point(|EventAt(known, _)| *known <= at);
+        progress.history.insert(place, EventAt(at, event));
         if let Some(detail) = detail {
             progress.engagement.get_or_insert_default().add(at, detail);
         }
@@ -203,7 +235,7 @@ impl Email {
         let engagement = progress.engagement.as_deref();
         let mut facts = vec![(self.created_at, Metric::Received)];
         let (mut opened, mut clicked) = (false, false);
-        for (at, event) in &progress.history {
+        for EventAt(at, event) in &progress.history {
             let also = match event {
                 Event::Opened if !replace(&mut opened, true) => Some(Metric::UniqueOpened),
                 Event::Clicked if !replace(&mut clicked, true) => Some(Metric::UniqueClicked),
@@ -219,7 +251,7 @@ impl Email {
 
     /// How often this event was recorded.
     pub fn event_count(&self, event: Event) -> usize {
-        self.progress.lock().history.iter().filter(|(_, known)| *known == event).count()
+        self.progress.lock().history.iter().filter(|EventAt(_, known)| *known == event).count()
     }
 
     /// Details of its bounces, clicks and unsubscriptions.
@@ -230,7 +262,7 @@ impl Email {
     /// The type of its latest bounce.
     pub fn bounce(&self) -> Option<BounceType> {
         let progress = self.progress.lock();
-        let (at, _) = progress.history.iter().rev().find(|(_, event)| *event == Event::Bounced)?;
+        let EventAt(at, _) = progress.history.iter().rev().find(|EventAt(_, event)| *event == Event::Bounced)?;
         Some(bounce(progress.engagement.as_deref(), *at))
     }
 
@@ -254,7 +286,7 @@ impl Email {
         let facts = (history.len() + 2) * self.fact_size();
         let waiting = waiting.as_ref().map_or(0, |draft| draft.size());
         let heap = size::heap(&(addresses, content, history, failure, engagement));
-        size::row::<Self>(heap + self.bodies.size() + waiting + facts)
+        size::row::<Self>(size_of::<EmailContent>() + heap + self.bodies.size() + waiting + facts)
     }
 
     pub fn scheduled_at(&self) -> Option<Timestamp> {
@@ -287,8 +319,8 @@ impl Email {
         let scheduled = progress.scheduled_at.is_some();
         match progress.waiting.take_if(|_| scheduled) {
             Some(_) => {
-                progress.last_event = (at, Event::Canceled);
-                progress.history.push((at, Event::Canceled));
+                progress.last_event = EventAt(at, Event::Canceled);
+                progress.history.push(EventAt(at, Event::Canceled));
             }
             None if progress.last_event.1 == Event::Canceled => {}
             None => return Err(progress.last_event.1),

@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use jiff::Timestamp;
+use jiff::fmt::serde::timestamp::nanosecond;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -85,12 +86,14 @@ pub struct CapturedAttachment {
 pub struct Mail {
     pub id: Uuid,
     pub email_id: Uuid,
+    #[serde(with = "nanosecond::required")]
     pub captured_at: Timestamp,
     message_id: Arc<str>,
     draft: Box<Draft>,
     /// Whether the sender's domain enforces TLS.
     enforced: bool,
     /// Boxed, since few emails have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     tracking: Option<Box<Tracking>>,
     /// False for an email that an earlier version stored.
     #[serde(default)]

@@ -96,6 +96,7 @@ impl<'c> Serializer for &'c mut Counter {
         serialize_i16(i16)
         serialize_i32(i32)
         serialize_i64(i64)
+        serialize_i128(i128)
         serialize_u8(u8)
         serialize_u16(u16)
         serialize_u32(u32)

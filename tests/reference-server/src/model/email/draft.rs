@@ -30,18 +30,33 @@ pub struct Draft {
     pub id: Option<Uuid>,
     pub from: Mailbox,
     pub to: Vec<Mailbox>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cc: Option<Vec<Mailbox>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub bcc: Option<Vec<Mailbox>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<Vec<Mailbox>>,
     pub subject: String,
     pub bodies: Bodies,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<(String, String)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
     pub tags: Arc<[Tag]>,
     /// The topic that selects the recipients.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub topic: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduled_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Origin::is_request")]
     pub origin: Origin,
+}
+
+impl Origin {
+    /// Whether the email was sent by a request, without a template.
+    pub(super) fn is_request(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Draft {
