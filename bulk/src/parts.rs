@@ -81,6 +81,7 @@ impl Part {
             let message = format!("job {id} was canceled but is still running; wait until it has stopped");
             return Err(BulkError::NotRunnable(message));
         }
+        self.plan.verify()?;
         // The rows of batches are in order, and so are single emails.
         let (mut batches, mut singles) = (Vec::new(), Vec::new());
         self.plan.visit_batches(|batch, kind, _, count| match kind {

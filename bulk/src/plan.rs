@@ -122,7 +122,7 @@ impl Draft {
         let job = Job {
             version: job::VERSION,
             id: String::new(),
-            created: Timestamp::now().to_string(),
+            created: Timestamp::now(),
             name,
             after: Vec::new(),
             origin: options.origin.clone(),
@@ -164,10 +164,8 @@ impl Draft {
     /// Dates this plan after another one, even if the clock was set back or both were drafted at the same time: the latest plan of a job knows all
     /// of its parts.
     pub(crate) fn follow(&mut self, earlier: &Plan) {
-        let next = earlier.created_at().parse().ok().and_then(|at: Timestamp| at.checked_add(STEP).ok());
-        if let Some(created) = self.job.created.parse().ok().max(next) {
-            self.job.created = created.to_string();
-        }
+        let next = earlier.created().checked_add(STEP).unwrap_or(Timestamp::MAX);
+        self.job.created = self.job.created.max(next);
     }
 
     /// Returns the name of the job.
@@ -301,18 +299,25 @@ impl Written {
     }
 }
 
-/// Reads the matching plans in a folder, oldest first. Damaged plans and other versions are reported by `bulk list`.
+/// Reads the matching plans in a folder, oldest first.
+///
+/// # Errors
+/// [`BulkError::PlanChanged`] for a damaged plan or one of another version, which may match.
 fn find_plans(dir: &Path, matches: impl Fn(&Plan) -> bool) -> Result<Vec<Plan>> {
-    let mut found: Vec<(Timestamp, Plan)> = Vec::new();
+    let mut found: Vec<Plan> = Vec::new();
     for entry in fs::read_dir(dir).map_err(BulkError::io("read", dir))?.flatten() {
-        let Ok(plan) = Plan::read(&entry.path()) else { continue };
-        let Ok(created) = plan.created_at().parse() else { continue };
-        if matches(&plan) {
-            found.push((created, plan));
+        match Plan::read(&entry.path()) {
+            Ok(plan) if matches(&plan) => found.push(plan),
+            Err(BulkError::PlanChanged(why)) => {
+                let advice = "it may be a part of this job: restore the file or move its folder away";
+                return Err(BulkError::PlanChanged(format!("{why}; {advice}")));
+            }
+            // Another job or file, or a plan that is being written or removed.
+            Ok(_) | Err(_) => {}
         }
     }
-    found.sort_by_key(|(created, _)| *created);
-    Ok(found.into_iter().map(|(_, plan)| plan).collect())
+    found.sort_by_key(|plan| plan.job.created);
+    Ok(found)
 }
 
 /// Plans a job without earlier parts, or opens its plan.
@@ -332,15 +337,18 @@ impl Plan {
     /// [`BulkError::PlanChanged`] if the input changed or the plan is damaged, [`BulkError::Io`] if a file can't be read.
     pub fn open(dir: &Path) -> Result<Self> {
         let plan = Self::read(dir)?;
-        index::verify(dir, &plan.job.index)?;
-        if plan.source().fingerprint()? != plan.job.input.fingerprint {
-            let copy = dir.join(Source::COPY);
-            return Err(BulkError::PlanChanged(format!(
-                "the copy of the input {} is damaged",
-                copy.display()
-            )));
-        }
+        plan.verify()?;
         Ok(plan)
+    }
+
+    /// Checks that the plan and its copy of the input are as they were written.
+    pub(crate) fn verify(&self) -> Result<()> {
+        index::verify(&self.dir, &self.job.index)?;
+        let source = self.source();
+        if source.fingerprint()? == self.job.input.fingerprint {
+            return Ok(());
+        }
+        Err(BulkError::PlanChanged(format!("the copy of the input {} is damaged", source.path.display())))
     }
 
     /// Reads a plan without checking its rows.
@@ -417,8 +425,12 @@ impl Plan {
     }
 
     /// Returns the time of planning, in RFC 3339 format.
-    pub fn created_at(&self) -> &str {
-        &self.job.created
+    pub fn created_at(&self) -> String {
+        self.job.created.to_string()
+    }
+
+    pub(crate) fn created(&self) -> Timestamp {
+        self.job.created
     }
 
     /// Returns the name of the input, for messages.

@@ -324,9 +324,8 @@ impl<'a, F: FnMut(u32) -> Result<(u16, BodyHash)>> Salvager<'a, F> {
     fn add_intent(&mut self, batch: u32) -> Result<u16> {
         let (emails, hash) = (self.request)(batch)?;
         // Without a bound, the batch has or gets an outcome, and the time is only displayed.
-        let planned =
-            || self.plan.created_at().parse::<jiff::Timestamp>().ok()?.as_millisecond().try_into().ok();
-        let at = self.since.unwrap_or_else(|| UnixMillis(planned().unwrap_or(0)));
+        let planned = || UnixMillis(self.plan.created().as_millisecond().try_into().unwrap_or(0));
+        let at = self.since.unwrap_or_else(planned);
         self.add(&Record::Intent { batch, emails, at, hash })?;
         Ok(emails)
     }

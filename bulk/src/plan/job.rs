@@ -7,6 +7,7 @@ use std::{
 };
 
 use idempost::types::RecipientGuard;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Counts, PlanOptions, Selection};
@@ -26,7 +27,7 @@ pub(super) const VERSION: u32 = 2;
 pub(super) struct Job {
     pub(super) version: u32,
     pub(super) id: String,
-    pub(super) created: String,
+    pub(super) created: Timestamp,
     /// The name under which later plans find the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,

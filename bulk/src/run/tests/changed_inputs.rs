@@ -224,7 +224,7 @@ async fn a_clock_set_back_hides_no_part_of_a_job() {
     let first = inputs.plan(inputs.bulk(&rows(0..3))).await.unwrap();
     let path = first.plan().dir().join("job.json");
     let text = std::fs::read_to_string(&path).unwrap();
-    std::fs::write(path, text.replace(first.plan().created_at(), "2100-01-01T00:00:00Z")).unwrap();
+    std::fs::write(path, text.replace(&first.plan().created_at(), "2100-01-01T00:00:00Z")).unwrap();
     for n in [3, 4, 5, 5] {
         let job = inputs.plan(inputs.bulk(&rows(0..n)).add_rows(ChangedRows::Reject)).await.unwrap();
         assert_eq!(finish(&job, &service).await.counts.sent, n as u64);
@@ -428,6 +428,39 @@ async fn a_retry_can_be_repeated_until_every_rejected_row_is_sent() {
     }
     assert_eq!(job.retry(Retry::Rejected).await.unwrap().map(|job| job.plan().id().to_owned()), None);
     assert_eq!(inputs.jobs(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_damaged_part_stops_the_plan() {
+    let inputs = Inputs::new();
+    let service = Service::reliable();
+    let first = inputs.plan(inputs.bulk(&rows(0..200))).await.unwrap();
+    finish(&first, &service).await;
+    let second = inputs.plan(inputs.bulk(&rows(0..300)).add_rows(ChangedRows::Reject)).await.unwrap();
+    finish(&second, &service).await;
+    let files = ["job.json", "plan.idx", "input"];
+    for (part, file) in files.iter().flat_map(|file| [(&first, file), (&second, file)]) {
+        let path = part.plan().dir().join(file);
+        let intact = std::fs::read(&path).unwrap();
+        let mut damaged = intact.clone();
+        damaged[intact.len() / 2] ^= 1;
+        damaged[0] ^= 1;
+        std::fs::write(&path, damaged).unwrap();
+        for add in [false, true] {
+            let bulk = inputs.bulk(&rows(0..301));
+            let bulk = if add { bulk.add_rows(ChangedRows::Reject) } else { bulk };
+            let error = inputs.plan(bulk).await.unwrap_err();
+            let BulkError::PlanChanged(message) = &error else { panic!("{file}: {error}") };
+            assert!(
+                message.contains(&path.display().to_string()) && message.contains("damaged"),
+                "{message}"
+            );
+        }
+        std::fs::write(&path, intact).unwrap();
+    }
+    let third = inputs.plan(inputs.bulk(&rows(0..301)).add_rows(ChangedRows::Reject)).await.unwrap();
+    finish(&third, &service).await;
+    assert_eq!(service.delivered(), (301, 1));
 }
 
 #[tokio::test(start_paused = true)]

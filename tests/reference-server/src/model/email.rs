@@ -262,7 +262,8 @@ impl Email {
     /// The type of its latest bounce.
     pub fn bounce(&self) -> Option<BounceType> {
         let progress = self.progress.lock();
-        let EventAt(at, _) = progress.history.iter().rev().find(|EventAt(_, event)| *event == Event::Bounced)?;
+        let EventAt(at, _) =
+            progress.history.iter().rev().find(|EventAt(_, event)| *event == Event::Bounced)?;
         Some(bounce(progress.engagement.as_deref(), *at))
     }
 
