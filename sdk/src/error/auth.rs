@@ -143,7 +143,7 @@ pub enum AuthError {
     #[error(transparent)]
     Callback(#[from] CallbackError),
     /// The redirect contains a different issuer than the authorization server's (RFC 9207). The authorization has failed; the code wasn't sent.
-    #[error("the redirect has another issuer: {named}")]
+    #[error("the redirect has a different issuer: {named}")]
     IssuerMismatch {
         /// The issuer in the redirect.
         named: String,
