@@ -449,7 +449,7 @@ fn all_problems_with_the_flags_are_reported_at_once() {
         idempost.run(&["auth", "login", "--store", "cloud", "--scope", "a\"b", "--client-id", ""]).fails(2);
     for expected in [
         "must be keyring or file",
-        "a scope is a single word",
+        "a scope must be a single word",
         "a client ID must not be empty",
         "missing: --base-url",
     ] {

@@ -148,7 +148,7 @@ impl RunArgs {
             _ => Priority::Normal,
         };
         if let Some(given) = self.priority.as_deref().filter(|_| !self.queue.is_given()) {
-            flags.reject("required", "--priority needs --queue", "--priority", given);
+            flags.reject("required", "--priority requires --queue", "--priority", given);
         }
         let distributed = self.queue.read(flags).map(|queue| (queue, distribute.priority(priority)));
         let metrics = self.metrics_address.as_deref().and_then(|address| {
@@ -285,7 +285,7 @@ pub(super) async fn run(
                     Some(first) => {
                         stopped_by = Some(first);
                         run.abort();
-                        "stopping at once"
+                        "stopping immediately"
                     }
                 };
                 note.clone_into(&mut state);
@@ -340,7 +340,10 @@ async fn run_on_end(command: &str, job: &Job, mut report: Value) -> Result<(), F
         Fail::Local {
             message: format!("--on-end: {why}"),
             source: None,
-            hint: Some(format!("what was sent stays as it is: idempost bulk report {}", job.plan().id())),
+            hint: Some(format!(
+                "the emails that were sent are unaffected: idempost bulk report {}",
+                job.plan().id()
+            )),
         }
     })
 }
@@ -484,7 +487,7 @@ pub(super) async fn into_result(
                 format_count(counts.unknown, "row")
             ),
             hint: Some(format!(
-                "idempost bulk reconcile {id} looks for them in the service's list of emails"
+                "to look for them in the service's list of emails: idempost bulk reconcile {id}"
             )),
         });
     }

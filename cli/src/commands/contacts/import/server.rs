@@ -107,7 +107,7 @@ async fn wait_until_finished(
     }
     let message = format!("{failed} of {total} rows failed");
     Err(Fail::items(failed == total, message)
-        .hint(format!("for the invalid ones: idempost contacts import {file} --dry-run")))
+        .hint(format!("to list the invalid ones: idempost contacts import {file} --dry-run")))
 }
 
 fn terminal_state(import: &ContactImport) -> End {
