@@ -239,6 +239,9 @@ impl RecipientGuard {
                 "the recipient guard redirects every email to {targets}, which isn't possible here"
             );
         }
+        if self.allow_to.iter().any(Vec::is_empty) {
+            return "the recipient guard allows no recipients".to_owned();
+        }
         let lists: Vec<_> = self.allow_to.iter().map(|list| join_patterns(list)).collect();
         format!("the recipient guard allows only {}", lists.join(", and of those "))
     }
@@ -316,7 +319,7 @@ fn join_patterns(patterns: &[Pattern]) -> String {
     if patterns.len() > MAX_SHOWN {
         shown.push(format!("{} more", patterns.len() - MAX_SHOWN));
     }
-    if shown.is_empty() { "nobody".to_owned() } else { shown.join(", ") }
+    shown.join(", ")
 }
 
 impl Pattern {
