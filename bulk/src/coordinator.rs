@@ -275,7 +275,7 @@ impl<B: Backend> Coordinator<B> {
         Ok(None)
     }
 
-    /// Reports once when no worker serves the job.
+    /// Reports once when no worker is processing the job.
     async fn check_for_workers(&mut self) -> Result<()> {
         if self.backend.is_attended().await? {
             self.unattended = 0;

@@ -271,7 +271,7 @@ fn emails_are_exported_as_one_file_oldest_first() {
 fn an_impossible_export_is_reported() {
     let idempost = Idempost::new();
     let stderr = idempost.run(&["sandbox", "export", "-", "--format", "eml"]).fails(2);
-    assert!(stderr.contains("standard output needs a single file"), "{stderr}");
+    assert!(stderr.contains("only a single file can be written to standard output"), "{stderr}");
     assert!(
         idempost.run(&["sandbox", "export", "x", "--format", "pst"]).fails(2).contains("eml, mbox or json")
     );

@@ -24,13 +24,14 @@ impl Reply {
     pub(super) const OK: Self = static_reply(250, "2.0.0 OK");
     pub(super) const SENDER_OK: Self = static_reply(250, "2.1.0 Sender OK");
     pub(super) const RECIPIENT_OK: Self = static_reply(250, "2.1.5 Recipient OK");
-    pub(super) const UNVERIFIED: Self = static_reply(252, "2.5.0 Send a message to find out");
+    pub(super) const UNVERIFIED: Self =
+        static_reply(252, "2.5.0 Can't verify the address; send a message to find out");
     pub(super) const HELP: Self = static_reply(
         214,
         "2.0.0 EHLO HELO STARTTLS AUTH MAIL RCPT DATA RSET NOOP VRFY HELP QUIT; AUTH takes an API key as the password, \
          and the user resend to send or inbound to receive",
     );
-    pub(super) const GO_AHEAD: Self = static_reply(354, "End with a line that is a dot");
+    pub(super) const GO_AHEAD: Self = static_reply(354, "Start mail input; end with <CRLF>.<CRLF>");
     pub(super) const CLOSING: Self = static_reply(421, "4.3.2 The sandbox is being stopped");
     pub(super) const BUSY: Self = static_reply(421, "4.7.0 Too many simultaneous connections");
     pub(super) const TIMEOUT: Self = static_reply(421, "4.4.2 Timed out waiting for a command");

@@ -244,7 +244,10 @@ fn invalid_rules_of_smtp_name_the_field_and_the_rule() {
             json!({"smtp": "RCPT", "path": "/emails", "action": "drop"}),
             "can't be used with `method` or `path`",
         ),
-        (json!({"smtp": "RCPT"}), "Missing `action` field; it is one of answer, drop, lose, stall, slow."),
+        (
+            json!({"smtp": "RCPT"}),
+            "Missing `action` field; it must be one of answer, drop, lose, stall, slow.",
+        ),
         (
             json!({"smtp": "RCPT", "action": "truncate"}),
             "`action` must be one of answer, drop, lose, stall, slow at an SMTP stage; found",

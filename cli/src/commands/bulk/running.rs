@@ -406,8 +406,8 @@ fn print_event(
             return progress.suspend(|| context.out.warn(&format!("the queue doesn't respond: {reason}")));
         }
         Event::NoWorkers => {
-            "no worker serves the job".clone_into(state);
-            let note = "no worker serves the job; start one: idempost bulk worker --queue …";
+            "no worker is processing the job".clone_into(state);
+            let note = "no worker is processing the job; start one: idempost bulk worker --queue …";
             return progress.suspend(|| context.out.warn(note));
         }
         Event::QueueAvailable => {
@@ -415,13 +415,13 @@ fn print_event(
             return progress.suspend(|| context.out.note("the queue responds again"));
         }
         Event::Rejected { first_row, emails, reason, .. } => ("rejected", first_row, emails, reason),
-        Event::Unknown { first_row, emails, reason, .. } => ("of unknown outcome", first_row, emails, reason),
+        Event::Unknown { first_row, emails, reason, .. } => ("unknown outcome of", first_row, emails, reason),
         _ => return,
     };
     *warnings += 1;
     let text = match *warnings {
         ..=SHOWN_WARNINGS => {
-            format!("{} from row {first_row} on {what}: {reason}", format_count(*emails, "email"))
+            format!("{what} {} from row {first_row} on: {reason}", format_count(*emails, "email"))
         }
         n if n == SHOWN_WARNINGS + 1 => {
             "further rows are listed in rejected.csv and unknown.csv at the end".to_owned()

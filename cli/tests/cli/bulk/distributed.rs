@@ -317,7 +317,7 @@ fn a_job_without_workers_says_so() {
     let (bench, queue) = (Bench::with(3), Queue::start());
     let address = queue.address();
     let sending = Logged::start(&mut bench.sending(&["--queue", &address]));
-    sending.until_it_says("no worker serves the job; start one: idempost bulk worker");
+    sending.until_it_says("no worker is processing the job; start one: idempost bulk worker");
     let machine = bench.service.idempost();
     let worker = worker(&machine, &queue);
     assert_eq!(Ran::of(sending.child.finish()).code, Some(0));

@@ -248,7 +248,7 @@ fn read_action(stage: Option<SmtpStage>, fields: &mut Fields<'_>) -> Checked<Act
     let (known, at): (&[&'static str], _) =
         if stage.is_some() { (&SMTP_ACTIONS, " at an SMTP stage") } else { (&ACTIONS, "") };
     if !fields.has("action") {
-        let problem = format_args!("Missing `action` field; it is one of {}.", known.join(", "));
+        let problem = format_args!("Missing `action` field; it must be one of {}.", known.join(", "));
         return Err(fields.report().report(problem));
     }
     let word = fields.required("action", |field| {
