@@ -185,7 +185,7 @@ impl Columns {
             (known, column) => known == column,
         };
         match self.kinds.iter().position(same) {
-            Some(first) => Err(("repeated", format!("column {} is the same", first + 1))),
+            Some(first) => Err(("repeated", format!("the same as column {}", first + 1))),
             None => Ok(column),
         }
     }
@@ -207,7 +207,7 @@ impl Columns {
             check_name(&Email::from_template("x", "a@b.c").variable(name, "x"), "/template")?;
         }
         if let Some(first) = self.variables.iter().find(|variable| variable.name == name) {
-            return Err(("repeated", format!("column {} is the same", first.index + 1)));
+            return Err(("repeated", format!("the same as column {}", first.index + 1)));
         }
         self.variables.push(VariableColumn { name: name.to_owned(), index, prefixed });
         Ok(Column::Variable)
@@ -385,10 +385,10 @@ mod tests {
             "column 4 (`first`): unknown column; did you mean `FIRST`?",
             "column 5 (`vra:X`): unknown column; did you mean `var:X`?",
             "column 6 (`zzz`): unknown column; name it `var:zzz` to use it as a variable, or ignore the column",
-            "column 7 (`to`): column 1 is the same",
-            "column 9 (`var:A`): column 8 is the same",
+            "column 7 (`to`): the same as column 1",
+            "column 9 (`var:A`): the same as column 8",
             "column 10 (`tag:a b`): a tag name must contain only ASCII letters, digits, `_` and `-`",
-            "column 12 (`header:x`): column 11 is the same",
+            "column 12 (`header:x`): the same as column 11",
         ];
         assert_eq!(problems, expected);
     }

@@ -241,7 +241,7 @@ fn a_different_granted_scope_is_accepted_with_a_warning() {
     // C-17
     let service = service();
     for (scope, expected) in [
-        ("emails:send full_access", "exceeds the requested one by: full_access"),
+        ("emails:send full_access", "is wider than requested; additional: full_access"),
         ("other", "missing: emails:send"),
     ] {
         let idempost = without_credentials(&service);

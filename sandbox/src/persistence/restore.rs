@@ -36,8 +36,9 @@ pub(super) fn restore_service(store: &Store, settings: Settings) -> Result<Arc<S
     let mut links = Links::new(settings.seed);
     match store.metadata("links")? {
         Some(key) => {
-            let unfit = |_| PersistenceError::Damaged("the key for its links is invalid".to_owned());
-            let key = key.try_into().map_err(unfit)?;
+            let key = key
+                .try_into()
+                .map_err(|_| PersistenceError::Damaged("the key for its links is invalid".to_owned()))?;
             links = links.with_key(key);
         }
         None => store.set_metadata("links", links.key())?,

@@ -112,13 +112,13 @@ fn what_an_email_cannot_represent_is_named() {
     let signed = MultiPart::signed("application/pgp-signature".to_owned(), "pgp-sha256".to_owned())
         .singlepart(SinglePart::plain("x".to_owned()));
     let signed = message().multipart(signed).unwrap();
-    assert_eq!(rejected(&signed), [" a body of the type m isn't supportedultipart/signed"]);
+    assert_eq!(rejected(&signed), [" a body of type multipart/signed isn't supported"]);
     let invitation = MultiPart::alternative().singlepart(SinglePart::plain("x".to_owned())).singlepart(
         SinglePart::builder().header(ContentType::parse("text/calendar").unwrap()).body("BEGIN".to_owned()),
     );
     assert_eq!(
         rejected(&message().multipart(invitation).unwrap()),
-        [" a body of the type t isn't supportedext/calendar"]
+        [" a body of type text/calendar isn't supported"]
     );
     let twice = MultiPart::mixed()
         .singlepart(SinglePart::plain("x".to_owned()))
@@ -134,7 +134,7 @@ fn what_an_email_cannot_represent_is_named() {
     let latin = message().multipart(MultiPart::mixed().singlepart(latin)).unwrap();
     assert_eq!(
         rejected(&latin),
-        ["/attachments an attachment of the type text/plain must be readable, and text in UTF-8"]
+        ["/attachments an attachment of type text/plain must be decodable, and text must be UTF-8"]
     );
 }
 

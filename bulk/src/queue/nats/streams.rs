@@ -96,10 +96,7 @@ pub(super) async fn info(
             GetStreamErrorKind::JetStream(cause) if cause.error_code() == ErrorCode::STREAM_NOT_FOUND => {
                 Ok(None)
             }
-            _ => Err(QueueError::Unavailable {
-                action: "look for the streams of the queue",
-                source: error.into(),
-            }),
+            _ => Err(QueueError::Unavailable { action: "look up the queue's streams", source: error.into() }),
         },
     }
 }

@@ -471,7 +471,9 @@ fn warn_about_scope(plan: &Plan, record: &TokenRecord, context: &Context) {
     let more: Vec<_> =
         record.scope.split(' ').filter(|scope| !plan.scopes.iter().any(|asked| asked == scope)).collect();
     if !more.is_empty() && !record.scope.is_empty() {
-        context.out.warn(&format!("the granted scope exceeds the requested one by: {}", more.join(" ")));
+        context
+            .out
+            .warn(&format!("the granted scope is wider than requested; additional: {}", more.join(" ")));
     }
     let less: Vec<_> = plan
         .scopes

@@ -159,7 +159,7 @@ impl Reader {
                 }
             }
             (PartType::Multipart(_), _) => {
-                self.reject("", format!("a body of the type {media_type} isn't supported"));
+                self.reject("", format!("a body of type {media_type} isn't supported"));
             }
             (PartType::Text(text), "text/plain") if !is_file => match self.email.fields().text {
                 None => self.set(|email| email.text(text.replace("\r\n", "\n"))),
@@ -170,7 +170,7 @@ impl Reader {
                 Some(_) => self.reject("/html", "an email can have only one body of type text/html"),
             },
             (PartType::Text(_), _) if !is_file => {
-                self.reject("", format!("a body of the type {media_type} isn't supported"));
+                self.reject("", format!("a body of type {media_type} isn't supported"));
             }
             _ => self.attachment(part, &media_type),
         }
@@ -181,7 +181,8 @@ impl Reader {
         let is_utf8 = charset
             .is_none_or(|name| ["utf-8", "us-ascii"].iter().any(|known| name.eq_ignore_ascii_case(known)));
         if part.is_encoding_problem || part.is_text() && !is_utf8 {
-            let rule = format!("an attachment of the type {media_type} must be readable, and text in UTF-8");
+            let rule =
+                format!("an attachment of type {media_type} must be decodable, and text must be UTF-8");
             self.reject("/attachments", rule);
         }
         let file = Attachment::without_name(part.contents().to_vec()).content_type(media_type);
