@@ -147,7 +147,7 @@ impl<'a> Row<'a> {
             Ok(json) => json,
             Err(error) => {
                 let rule = format!(
-                    "the line is not JSON: {} at column {}",
+                    "the line isn't JSON: {} at column {}",
                     idempost::problem::json_reason(&error),
                     error.column()
                 );

@@ -172,7 +172,7 @@ impl ApiError {
             let to = url::Url::parse(to).ok().and_then(|to| to.host_str().map(str::to_owned));
             line.push_str(", a redirect to ");
             line.push_str(&printable(to.as_deref().unwrap_or("another address"), 100));
-            line.push_str(", which is not followed");
+            line.push_str(", which isn't followed");
         }
         if self.budget_exhausted {
             line.push_str(BUDGET_EXHAUSTED);

@@ -295,7 +295,7 @@ pub enum EndReason {
 #[non_exhaustive]
 pub enum CallbackError {
     /// It is for another URL.
-    #[error("this is not the redirect URI of this login")]
+    #[error("this isn't the redirect URI of this login")]
     Url,
     /// Its `state` is missing or doesn't match.
     #[error("its `state` doesn't match this login")]

@@ -148,7 +148,7 @@ fn a_mistake_in_the_header_is_one_error_and_leaves_no_job() {
 fn an_input_in_another_encoding_is_refused_with_place_and_fix() {
     let folder = Folder::new();
     let problem = error(folder.csv(b"to,var:N\na@x.test,Zo\xeb\n", &message()));
-    let expected = "people.csv:2: byte 0xEB at offset 20 is not UTF-8; save the file as \"CSV UTF-8\"";
+    let expected = "people.csv:2: byte 0xEB at offset 20 isn't UTF-8; save the file as \"CSV UTF-8\"";
     assert!(problem.ends_with(expected), "{problem}");
     assert!(error(folder.csv(b"PK\x03\x04xl/workbook", &message())).contains("people.csv is a workbook"));
     let problem = error(folder.csv("to,var:N\na@x.test,\"Ada\nb@x.test,Bob\n", &message()));

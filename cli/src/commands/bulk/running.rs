@@ -424,7 +424,7 @@ fn print_event(
             format!("{what} {} from row {first_row} on: {reason}", format_count(*emails, "email"))
         }
         n if n == SHOWN_WARNINGS + 1 => {
-            "further rows are listed in rejected.csv and unknown.csv at the end".to_owned()
+            "more rows are listed in rejected.csv and unknown.csv when the run ends".to_owned()
         }
         _ => return,
     };

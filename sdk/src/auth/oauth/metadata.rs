@@ -218,7 +218,7 @@ fn build_server(
         return Err(AuthError::Metadata(format!("its issuer is {named}")));
     }
     if !metadata.code_challenge_methods_supported.iter().any(|method| method == "S256") {
-        return Err(AuthError::Metadata("PKCE with S256 is not supported".to_owned()));
+        return Err(AuthError::Metadata("PKCE with S256 isn't supported".to_owned()));
     }
     let address = |name: &'static str, given: &str| {
         let url = endpoint::parse_oauth_url(given)
