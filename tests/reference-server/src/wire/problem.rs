@@ -95,7 +95,7 @@ impl Problem {
 
     /// 408: the client stopped sending the body.
     pub fn body_timeout(limit: Duration) -> Self {
-        let message = format!("No part of the request body arrived for {} s.", limit.as_secs_f64());
+        let message = format!("Nothing of the request body arrived for {} s.", limit.as_secs_f64());
         Self::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", message)
     }
 

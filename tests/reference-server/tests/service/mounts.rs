@@ -269,7 +269,7 @@ async fn a_stalled_body_returns_408_after_thirty_seconds() {
     for stream in open {
         let answer = rest(stream).await;
         assert!(answer.starts_with("HTTP/1.1 408 ") && answer.contains("connection: close"), "{answer}");
-        assert!(answer.contains("No part of the request body arrived for 30 s."), "{answer}");
+        assert!(answer.contains("Nothing of the request body arrived for 30 s."), "{answer}");
     }
     let took = start.elapsed().as_secs();
     assert!((30..40).contains(&took), "{took} s");
