@@ -106,7 +106,7 @@ pub struct AcceptedCredential {
 #[non_exhaustive]
 pub enum AccountError {
     /// The client has another base URL.
-    #[error("the job belongs to {owner}, and this is {given}; nothing was sent")]
+    #[error("the job belongs to {owner}, but this command uses {given}; nothing was sent")]
     OtherService {
         /// The profile and the base URL of the job.
         owner: String,
@@ -114,7 +114,7 @@ pub enum AccountError {
         given: String,
     },
     /// The client has another credential. If it belongs to the same account, assert that with [`Account::assume_same_account`].
-    #[error("the job belongs to {owner}, and this is {given}; nothing was sent")]
+    #[error("the job belongs to {owner}, but this command uses {given}; nothing was sent")]
     OtherAccount {
         /// The profile, the base URL and the start of the fingerprint of the job's credential.
         owner: String,
@@ -122,7 +122,7 @@ pub enum AccountError {
         given: String,
     },
     /// The access token has no subject, so it doesn't identify its account. Set [`Account::id`] instead.
-    #[error("the access token doesn't identify its account: it has no claim `sub`; nothing was sent")]
+    #[error("the access token doesn't identify its account: it has no `sub` claim; nothing was sent")]
     Unidentified,
     /// The job was started, but the file that records its account is missing. [`Account::assume_same_account`] asserts that the client uses the right one.
     #[error("the job was started, but {file} is missing, so its account is unknown; nothing was sent")]
@@ -271,7 +271,10 @@ mod tests {
             text.starts_with("the job belongs to profile `work` at http://127.0.0.1:9 (credential "),
             "{text}"
         );
-        assert!(text.contains("and this is profile `home` at http://127.0.0.1:9 (credential "), "{text}");
+        assert!(
+            text.contains("but this command uses profile `home` at http://127.0.0.1:9 (credential "),
+            "{text}"
+        );
         assert!(!text.contains("re_") && !serde_json::to_string(&job).unwrap().contains("re_"), "{text}");
         let first = presented("http://127.0.0.1:9", "re_first", Account::new().profile("home")).await;
         assert_eq!(job.check(&first), Ok(None), "the name of the profile doesn't matter");

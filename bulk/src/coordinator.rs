@@ -275,7 +275,7 @@ impl<B: Backend> Coordinator<B> {
         Ok(None)
     }
 
-    /// Reports once when no worker serves the job.
+    /// Reports once when no worker is processing the job.
     async fn check_for_workers(&mut self) -> Result<()> {
         if self.backend.is_attended().await? {
             self.unattended = 0;
@@ -341,7 +341,7 @@ impl<B: Backend> Coordinator<B> {
             // The queue has lost the rate, or it is a new queue: the workers start with the rate that an earlier run learned.
             if let Some(rate) = self.states.rate() {
                 let pace = serde_json::to_vec(&SharedPace::new(now, Some(rate)));
-                let pace = pace.map_err(QueueError::unavailable("share the rate"))?;
+                let pace = pace.map_err(QueueError::unavailable("share the send rate"))?;
                 self.backend.store(CellKey::Rate(&scope), pace.into(), None).await?;
             }
             return Ok(());

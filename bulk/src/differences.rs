@@ -29,11 +29,11 @@ pub struct Differences {
 impl fmt::Display for Differences {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, job, remaining, fields, known, new, changed, first_changed, missing } = self;
-        writeln!(f, "the job `{name}` ({job}) has other rows or another message; nothing was sent")?;
+        writeln!(f, "the job `{name}` ({job}) has different rows or a different message; nothing was sent")?;
         writeln!(f, "  rows left to send          {remaining}")?;
-        writeln!(f, "  rows that are in the job   {known}")?;
+        writeln!(f, "  rows already in the job    {known}")?;
         writeln!(f, "  new rows                   {new}")?;
-        writeln!(f, "  of these changed, perhaps  {changed}")?;
+        writeln!(f, "  possibly changed           {changed}")?;
         for (row, recipient) in first_changed {
             writeln!(f, "    row {row}: {recipient}")?;
         }

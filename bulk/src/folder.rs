@@ -34,7 +34,10 @@ pub(crate) fn open(plan: &Plan) -> Result<Opened> {
     // Checked under the lock: another plan may include the rows of a canceled job that no process runs. A distributed job's workers still have to
     // learn that it is canceled.
     if is_canceled(dir) && !is_distributed(dir) {
-        return Err(BulkError::NotRunnable(format!("job {} was canceled; nothing more is sent", plan.id())));
+        return Err(BulkError::NotRunnable(format!(
+            "job {} was canceled; nothing more will be sent",
+            plan.id()
+        )));
     }
     let mut states = BatchStates::new(plan.batches());
     let journal = Journal::open(FileStorage::open(&dir.join(JOURNAL))?, |record| states.apply(&record))?;

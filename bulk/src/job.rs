@@ -119,14 +119,14 @@ impl Job {
             let (later, scheduled) = (Arc::clone(&plan), Arc::clone(&plan));
             if let Some(part) = blocking(move || parts::unfinished_parts(&later)).await?.first() {
                 let message =
-                    format!("an earlier part of the job isn't finished; first resume {}", part.id());
+                    format!("an earlier part of the job isn't finished; resume {} first", part.id());
                 return Err(BulkError::NotRunnable(message));
             }
             let kept = blocking(move || crate::schedule::store_or_load(&scheduled, None)).await?;
             let is_scheduled = kept.is_some_and(|schedule| schedule != crate::Schedule::new());
             if is_scheduled && !folder::is_distributed(plan.dir()) {
                 let message = format!(
-                    "workers don't follow the schedule of job {}; resume it without a queue",
+                    "job {} has a schedule, which workers don't support; resume it without a queue",
                     plan.id()
                 );
                 return Err(BulkError::NotRunnable(message));
@@ -250,7 +250,7 @@ impl Job {
     /// A process is running the job, workers send it, or the folder can't be removed.
     pub async fn delete(self) -> Result<()> {
         if self.is_distributed() {
-            let message = format!("workers send job {}; finish or cancel it first", self.plan.id());
+            let message = format!("workers are sending job {}; finish or cancel it first", self.plan.id());
             return Err(BulkError::NotRunnable(message));
         }
         blocking(move || parts::delete(&self.plan)).await

@@ -124,7 +124,7 @@ fn row_outcomes(prepared: Prepared, record: &Record) -> impl Iterator<Item = (u6
                     Outcome::Rejected { status, reason: reason.to_owned() }
                 }
                 _ => Outcome::Unknown {
-                    reason: "the response can't be assigned to the emails of the batch".to_owned(),
+                    reason: "the response can't be matched to the emails of the batch".to_owned(),
                 },
             },
             Record::Unknown { reason, .. } => Outcome::Unknown { reason: reason.to_string() },

@@ -309,7 +309,7 @@ fn find_plans(dir: &Path, matches: impl Fn(&Plan) -> bool) -> Result<Vec<Plan>> 
         match Plan::read(&entry.path()) {
             Ok(plan) if matches(&plan) => found.push(plan),
             Err(BulkError::PlanChanged(why)) => {
-                let advice = "it may be a part of this job: restore the file or move its folder away";
+                let advice = "it may be part of this job: restore the file or move its folder elsewhere";
                 return Err(BulkError::PlanChanged(format!("{why}; {advice}")));
             }
             // Another job or file, or a plan that is being written or removed.

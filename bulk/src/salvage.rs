@@ -345,7 +345,7 @@ impl<'a, F: FnMut(u32) -> Result<(u16, BodyHash)>> Salvager<'a, F> {
 
     fn state(&self, batch: u32) -> Result<BatchState> {
         let missing =
-            || BulkError::PlanChanged(format!("the journal has batch {batch}, which the plan doesn't have"));
+            || BulkError::PlanChanged(format!("the journal contains batch {batch}, which isn't in the plan"));
         self.states.state(batch).ok_or_else(missing)
     }
 

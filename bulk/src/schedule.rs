@@ -191,7 +191,7 @@ impl Schedule {
         let local = now.to_zoned(zone.clone());
         match &self.window {
             Some(window) if !self.is_open(local.time()) => format!("outside the window {window}"),
-            _ => format!("the cap of this day is {} emails", self.day_cap(local.date(), sent)),
+            _ => format!("the cap for this day is {} emails", self.day_cap(local.date(), sent)),
         }
     }
 }

@@ -315,7 +315,7 @@ impl BatchStates {
         match slot.phase {
             Phase::Fresh => BeforeAttempt::Start(Record::Intent { batch, emails, at: now, hash }),
             Phase::Maybe if (slot.hash, slot.emails) != (hash, emails) => {
-                let reason = "the content differs from the content of the first attempt".into();
+                let reason = "the content differs from that of the first attempt".into();
                 BeforeAttempt::Settle(Record::Unknown { batch, reason })
             }
             Phase::Maybe => {

@@ -71,8 +71,8 @@ impl StopRule {
         let BadOutcomes { rejected, settled, feedback } = *outcomes;
         let (bad, of, what) = match self.outcome {
             BadOutcome::Rejected => (rejected, settled, "emails"),
-            BadOutcome::Bounced => (feedback.bounced, feedback.known, "emails of a sample"),
-            BadOutcome::Complained => (feedback.complained, feedback.known, "emails of a sample"),
+            BadOutcome::Bounced => (feedback.bounced, feedback.known, "sampled emails"),
+            BadOutcome::Complained => (feedback.complained, feedback.known, "sampled emails"),
         };
         let least = of.max(MIN_EMAILS.min(rows));
         #[expect(clippy::cast_precision_loss, reason = "a share needs no more precision")]
@@ -96,8 +96,8 @@ impl FromStr for StopRule {
             let percent: f64 = share.trim().strip_suffix('%')?.trim().parse().ok()?;
             (0.0..100.0).contains(&percent).then_some(Self { outcome, percent })
         };
-        let rule = "a rule must be bounced, complained or rejected with a share below 100, such as bounced>2%, \
-             which a shell needs in quotes";
+        let rule = "a rule must be bounced, complained or rejected with a percentage below 100, such as \
+             'bounced>2%' (quoted for the shell)";
         parse().ok_or_else(|| Problem::new("", "type", rule).with_value(text))
     }
 }
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(reason("bounced>2%", bounced(20, 20), 5_000), None);
         assert_eq!(
             reason("bounced>2%", bounced(21, 21), 5_000).as_deref(),
-            Some("21 of 21 emails of a sample bounced, more than 2%")
+            Some("21 of 21 sampled emails bounced, more than 2%")
         );
         assert_eq!(reason("bounced > 2 %", bounced(40, 2_000), 5_000), None);
         assert!(reason("bounced>2%", bounced(41, 2_000), 5_000).is_some());

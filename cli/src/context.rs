@@ -152,7 +152,7 @@ impl Context {
             if passed_over.is_ambiguous() {
                 return Err(Fail::Usage(Diagnostics {
                     summary: Some(format!(
-                        "{} (profile `{}`) and {variable} name two accounts; nothing was sent",
+                        "{} (profile `{}`) and {variable} select different accounts; nothing was sent",
                         profile.source, profile.value
                     )),
                     help: Some(
@@ -162,7 +162,7 @@ impl Context {
                 }));
             }
             self.report_choice(|| {
-                Some(format!("{variable} isn't used: {} names profile `{}`", profile.source, profile.value))
+                Some(format!("{variable} is ignored: {} selects profile `{}`", profile.source, profile.value))
             });
         } else if let Some(given) = &settings.credential {
             let profile = settings.profile.as_ref().map_or(DEFAULT, |profile| &profile.value);

@@ -241,7 +241,7 @@ async fn with_service(
     #[cfg(feature = "sandbox")]
     if context.global.sandbox {
         if command.needs_running_service() {
-            let rule = "--sandbox runs a service for one command only; `sandbox` commands and `mcp` need one that is running";
+            let rule = "--sandbox can't be used with `sandbox` commands or `mcp`: it starts a sandbox for one command only";
             return Err(Fail::usage("exclusive", rule, Some(Origin::flag("--sandbox", "")))
                 .hint("idempost sandbox serve, and in another terminal: idempost sandbox …"));
         }

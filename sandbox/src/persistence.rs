@@ -74,7 +74,7 @@ pub enum PersistenceError {
     #[error(transparent)]
     System(#[from] io::Error),
     /// A record could not be serialized.
-    #[error("a record cannot be written: {0}")]
+    #[error("a record can't be written: {0}")]
     Unwritten(String),
 }
 

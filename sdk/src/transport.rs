@@ -258,7 +258,7 @@ impl fmt::Display for TransportError {
             TransportErrorKind::Tls => {
                 return write!(f, "couldn't establish a trusted TLS connection to {host}");
             }
-            TransportErrorKind::Timeout => "the service did not respond in time",
+            TransportErrorKind::Timeout => "the service didn't respond in time",
             TransportErrorKind::Closed => "the connection was closed before the response was complete",
             TransportErrorKind::TooLarge => "the response is larger than the limit",
             TransportErrorKind::Body => "the body couldn't be read",

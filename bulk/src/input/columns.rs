@@ -136,7 +136,7 @@ impl Columns {
             problems.extend(columns.missing_variables(message));
         }
         if let (Some(key), None) = (key, columns.key) {
-            let rule = format!("no column is named `{key}`, which is the key of the rows");
+            let rule = format!("no column is named `{key}`; the key must be a column");
             problems.push(Problem::new("/key", "unknown", rule).with_value(columns.names.join(", ")));
         }
         let used = |&index: &usize| !matches!(columns.kinds[index], Column::Ignored | Column::Unnamed);
@@ -158,7 +158,7 @@ impl Columns {
         if name.contains('\0') {
             return Err((
                 "encoding",
-                "the name has a NUL character; save the file as \"CSV UTF-8\"".to_owned(),
+                "the name contains a NUL character; save the file as \"CSV UTF-8\"".to_owned(),
             ));
         }
         if OWN_COLUMNS.contains(&name) || ignored.iter().any(|ignored| ignored == name) {
@@ -185,7 +185,7 @@ impl Columns {
             (known, column) => known == column,
         };
         match self.kinds.iter().position(same) {
-            Some(first) => Err(("repeated", format!("column {} is the same", first + 1))),
+            Some(first) => Err(("repeated", format!("the same as column {}", first + 1))),
             None => Ok(column),
         }
     }
@@ -198,13 +198,16 @@ impl Columns {
         message: &Compiled,
     ) -> Result<Column, (&'static str, String)> {
         if !is_name(name) {
-            return Err(("charset", "a variable's name is made of A-Z a-z 0-9 _".to_owned()));
+            return Err((
+                "charset",
+                "a variable name must contain only ASCII letters, digits and `_`".to_owned(),
+            ));
         }
         if prefixed && message.message.is_stored() {
             check_name(&Email::from_template("x", "a@b.c").variable(name, "x"), "/template")?;
         }
         if let Some(first) = self.variables.iter().find(|variable| variable.name == name) {
-            return Err(("repeated", format!("column {} is the same", first.index + 1)));
+            return Err(("repeated", format!("the same as column {}", first.index + 1)));
         }
         self.variables.push(VariableColumn { name: name.to_owned(), index, prefixed });
         Ok(Column::Variable)
@@ -225,7 +228,7 @@ impl Columns {
             ),
         ];
         let problem = |(field, _)| {
-            Problem::new("", "required", format!("neither the message nor a column has {field}"))
+            Problem::new("", "required", format!("neither the message nor a column provides {field}"))
         };
         fields.into_iter().filter(|(_, given)| !given).map(problem).collect()
     }
@@ -260,11 +263,13 @@ impl Columns {
             let used = fields[name].join("` and `");
             let fix = "add a column, a default or a fallback";
             let hint = if FIXED.iter().any(|(fixed, _)| *fixed == name) {
-                format!("; the column `{name}` is a field of the email: name the column `var:{name}`")
+                format!(
+                    "; the column `{name}` is an email field: to use it as a variable, rename it to `var:{name}`"
+                )
             } else {
                 String::new()
             };
-            let rule = format!("no column has the variable `{name}` of `{used}`; {fix}{hint}");
+            let rule = format!("no column provides the variable `{name}` used in `{used}`; {fix}{hint}");
             Problem::new("", "required", rule)
         };
         names.into_iter().map(problem).collect()
@@ -380,10 +385,10 @@ mod tests {
             "column 4 (`first`): unknown column; did you mean `FIRST`?",
             "column 5 (`vra:X`): unknown column; did you mean `var:X`?",
             "column 6 (`zzz`): unknown column; name it `var:zzz` to use it as a variable, or ignore the column",
-            "column 7 (`to`): column 1 is the same",
-            "column 9 (`var:A`): column 8 is the same",
+            "column 7 (`to`): the same as column 1",
+            "column 9 (`var:A`): the same as column 8",
             "column 10 (`tag:a b`): a tag name must contain only ASCII letters, digits, `_` and `-`",
-            "column 12 (`header:x`): column 11 is the same",
+            "column 12 (`header:x`): the same as column 11",
         ];
         assert_eq!(problems, expected);
     }
@@ -398,9 +403,8 @@ mod tests {
         assert_eq!(problems, ["no column is named `to`; every row needs a recipient (found \"cc, A\")"]);
         let problems = read(&["to", "cc"], &message, &[]).unwrap_err();
         let expected = [
-            "no column has the variable `A` of `subject` and `html`; add a column, a default or a fallback",
-            "no column has the variable `cc` of `html`; add a column, a default or a fallback; the column `cc` is a field of the \
-             email: name the column `var:cc`",
+            "no column provides the variable `A` used in `subject` and `html`; add a column, a default or a fallback",
+            "no column provides the variable `cc` used in `html`; add a column, a default or a fallback; the column `cc` is an email field: to use it as a variable, rename it to `var:cc`",
         ];
         assert_eq!(problems, expected);
         assert!(read(&["to", "A", "var:cc"], &message, &[]).is_ok());

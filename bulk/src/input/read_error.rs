@@ -51,7 +51,7 @@ impl ReadError {
             }
             Self::NotUtf8 { offset, line, byte } => {
                 let fix = "save the file as \"CSV UTF-8\"";
-                let what = format!("byte 0x{byte:02X} at offset {offset} is not UTF-8");
+                let what = format!("byte 0x{byte:02X} at offset {offset} isn't UTF-8");
                 ("encoding", format!("{name}:{line}: {what}; {fix}"))
             }
         };

@@ -87,7 +87,7 @@ impl<'a> Row<'a> {
     fn from_cells(cells: Cells<'a>, position: Position, columns: &'a Columns) -> Reading<'a> {
         if cells.len() != columns.kinds.len() {
             let rule = format!(
-                "a row must have as many fields as the header, {}; is a quote missing?",
+                "a row must have {} fields, as many as the header; is a quote missing?",
                 columns.kinds.len()
             );
             let problem = Problem::new("", "ragged", rule).with_value(format_args!("{} fields", cells.len()));
@@ -147,7 +147,7 @@ impl<'a> Row<'a> {
             Ok(json) => json,
             Err(error) => {
                 let rule = format!(
-                    "the line is not JSON: {} at column {}",
+                    "the line isn't JSON: {} at column {}",
                     idempost::problem::json_reason(&error),
                     error.column()
                 );
@@ -174,7 +174,7 @@ impl<'a> Row<'a> {
                         } else {
                             let mut path = "/variables".to_owned();
                             idempost::problem::push_token(&mut path, &name);
-                            wrong(path, "a variable is a text or a number", &value);
+                            wrong(path, "a variable must be a string or a number", &value);
                         }
                     }
                 }

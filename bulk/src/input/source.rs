@@ -64,7 +64,7 @@ impl Source {
             None => detect_format(&path).map_err(BulkError::io("read", &path))?,
         };
         if delimiter.is_some_and(|delimiter| !delimiter.is_ascii() || b"\"\r\n\0".contains(&delimiter)) {
-            let message = "a delimiter is an ASCII character other than `\"` and line breaks";
+            let message = "a delimiter must be an ASCII character other than `\"` or a line break";
             return Err(BulkError::Input(vec![Problem::new("", "delimiter", message)]));
         }
         Ok(Self { path, name, format, delimiter, folder })

@@ -92,7 +92,7 @@ fn copy_up_to(name: &str, mut from: impl Read, to: &Path, max_size: u64, free: u
         return Err(BulkError::io("write", to)(io::Error::new(io::ErrorKind::StorageFull, message)));
     }
     if size > limit {
-        let rule = format!("{name} has more than {max_size} bytes; a larger `max_size` allows it");
+        let rule = format!("{name} has more than {max_size} bytes; to allow more, raise `max_size`");
         return Err(BulkError::Input(vec![Problem::new("/max_size", "size", rule)]));
     }
     file.sync_all().map_err(BulkError::io("write", to))

@@ -44,7 +44,7 @@ where
         if let Some(next) = next {
             row += 1;
             if let Err(error) = serde_json::to_writer(&mut buffer, &next) {
-                let message = format!("row {row} doesn't serialize to JSON: {error}");
+                let message = format!("row {row} can't be serialized as JSON: {error}");
                 return Err(BulkError::Input(vec![Problem::new("", "json", message)]));
             }
             buffer.push(b'\n');

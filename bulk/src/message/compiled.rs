@@ -70,13 +70,18 @@ impl Compiled {
         for (name, value) in &message.variables {
             let path = || variable_pointer("/variables", name);
             if !is_name(name) {
-                problems.push(Problem::new(path(), "charset", "a variable's name is made of A-Z a-z 0-9 _"));
+                problems.push(Problem::new(
+                    path(),
+                    "charset",
+                    "a variable name must contain only ASCII letters, digits and `_`",
+                ));
             }
             match to_variable(value) {
                 Some((value, text)) => variables.push(DefaultVariable { name: name.clone(), text, value }),
                 None => {
                     problems.push(
-                        Problem::new(path(), "type", "a variable is a text or a number").with_value(value),
+                        Problem::new(path(), "type", "a variable must be a string or a number")
+                            .with_value(value),
                     );
                 }
             }

@@ -139,7 +139,7 @@ impl Builder<'_> {
         let layout = &self.context.layout;
         let Some(key) = RowKey::new(record, row.email.fields().to, layout) else {
             let name = layout.key.as_deref().unwrap_or_default();
-            let problem = Problem::new("", "required", "the key that tells the row from others is missing");
+            let problem = Problem::new("", "required", "the row has no key");
             return self.add_invalid(position, record, vec![RowProblem::new(position, name, problem)]);
         };
         let held = self.known.find(&key.identity)?;

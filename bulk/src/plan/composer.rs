@@ -162,7 +162,7 @@ impl Composer {
             return;
         };
         if self.message.used_variables().any(|used| used.name == field) {
-            problem.message.push_str("; a variable belongs in `variables`");
+            problem.message.push_str("; put variables in `variables`");
         }
     }
 
@@ -270,7 +270,7 @@ impl Composer {
         }
         let metadata = fs::metadata(&absolute).map_err(unreadable)?;
         if !metadata.is_file() {
-            return Err(Problem::new("", "file", "an attachment is a regular file"));
+            return Err(Problem::new("", "file", "an attachment must be a regular file"));
         }
         let size = encoded_len(metadata.len());
         let mut content = Vec::new();

@@ -119,10 +119,10 @@ fn portable_path(folder: &Path, path: &str) -> Result<String> {
         match component {
             Component::Normal(part) => match part.to_str() {
                 Some(part) if !part.contains(['\\', ':', '\0']) => parts.push(part.to_owned()),
-                _ => return refused("has a name that not every system allows"),
+                _ => return refused("has a name that some systems don't allow"),
             },
             Component::CurDir => {}
-            _ => return refused("isn't relative to the folder of the attachments"),
+            _ => return refused("isn't a path relative to the attachments' folder"),
         }
     }
     let reading = |error| BulkError::io("read", folder.join(path))(error);

@@ -79,8 +79,7 @@ impl Preparer {
         }
         *last_size = body.len();
         if body_hash(blake3::Hasher::new().update(&body)) != hash {
-            let why =
-                "its content would differ: an attachment, job.json or the version of this program changed";
+            let why = "its content would differ: an attachment, job.json or this program's version changed";
             return Err(changed_input(batch, entry, why));
         }
         Ok(Prepared { batch, kind, body: Bytes::from(body), hash, rows, domains })
@@ -102,7 +101,7 @@ fn compose(
     let mut visited = 0;
     while visited < count {
         let Some((position, record)) = rows.next().map_err(in_input)? else {
-            return Err(changed_input(batch, entry, "the input ends before its last row"));
+            return Err(changed_input(batch, entry, "the input ends before the batch's last row"));
         };
         if !context.contains_row(position.row) {
             continue;

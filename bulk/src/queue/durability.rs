@@ -1,4 +1,4 @@
-//! Whether the queue's server syncs each record to disk before it acknowledges it.
+//! Whether the queue server syncs each record to disk before it acknowledges it.
 
 use std::{fmt, time::Duration};
 
@@ -47,15 +47,15 @@ impl fmt::Display for Durability {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         const ADVICE: &str = "set `sync_interval: always` in the `jetstream` section of its configuration";
         match self {
-            Self::Always => formatter.write_str("the queue's server syncs each record to disk"),
+            Self::Always => formatter.write_str("the queue server syncs each record to disk"),
             Self::Interval(interval) => write!(
                 formatter,
-                "the queue's server syncs to disk only every {} s, so a power failure loses records that it acknowledged; {ADVICE}",
+                "the queue server syncs to disk only every {} s, so a power failure can lose acknowledged records; {ADVICE}",
                 interval.as_secs(),
             ),
             Self::Unverified { reason } => write!(
                 formatter,
-                "can't verify that the queue's server syncs each record to disk: {reason}; {ADVICE}",
+                "can't verify that the queue server syncs each record to disk: {reason}; {ADVICE}",
             ),
         }
     }

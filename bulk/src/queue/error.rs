@@ -35,7 +35,7 @@ pub enum QueueError {
     },
     /// A stream of the queue exists with a configuration under which batches could be lost or sent twice.
     #[error(
-        "the stream {stream} exists with another configuration: {problem}; delete it, or use another server or account"
+        "the stream {stream} exists with a different configuration: {problem}; delete it, or use another server or account"
     )]
     Incompatible {
         /// The stream.
@@ -62,7 +62,7 @@ pub enum QueueError {
         problem: String,
     },
     /// The queue's or the job's streams are missing. The coordinator creates them again.
-    #[error("couldn't {action}: the queue has lost its data; the coordinator of the job restores it")]
+    #[error("couldn't {action}: the queue has lost its data; the job's coordinator will restore it")]
     Lost {
         /// The failed action, such as `take a batch`.
         action: &'static str,
@@ -78,7 +78,7 @@ pub enum QueueError {
     },
     /// The queue's clock was changed by more than 5 minutes, so the ages of attempts can't be trusted until it is corrected.
     #[error(
-        "the clock of the queue's server was set {} by {} min, so the age of attempts is unknown; nothing is sent until it is corrected",
+        "the queue server's clock was set {} by {} min, so the age of attempts is unknown; sending resumes once it is corrected",
         if *ahead { "ahead" } else { "back" }, by.as_secs().div_ceil(60)
     )]
     Clock {

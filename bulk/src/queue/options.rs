@@ -193,7 +193,7 @@ fn parse_server(address: &str) -> Result<(Server, QueueAuth), String> {
     let decoded = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
     let auth = match (url.username(), url.password()) {
         ("", None) => QueueAuth::None,
-        ("", Some(_)) => return Err("a password without a user".to_owned()),
+        ("", Some(_)) => return Err("it has a password but no user".to_owned()),
         (token, None) => QueueAuth::Token(decoded(token).into()),
         (user, Some(password)) => {
             QueueAuth::UserPassword { user: decoded(user), password: decoded(password).into() }

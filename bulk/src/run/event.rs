@@ -98,7 +98,7 @@ pub(crate) fn outcome_event(batch: u32, first_row: u64, emails: u16, record: &Re
                     Some(Event::Rejected { batch, first_row, emails, reason })
                 }
                 _ => {
-                    let reason = "the response can't be assigned to the emails of the batch".to_owned();
+                    let reason = "the response can't be matched to the emails of the batch".to_owned();
                     Some(Event::Unknown { batch, first_row, emails: unknown, reason })
                 }
             }

@@ -86,7 +86,7 @@ impl DomainRate {
     }
 
     pub(super) fn reason(&self) -> String {
-        format!("{} gets at most {} emails per {}", self.domain, self.emails, self.period.parts().0)
+        format!("{} is limited to {} emails per {}", self.domain, self.emails, self.period.parts().0)
     }
 }
 
@@ -266,7 +266,7 @@ mod tests {
         let mut domains = domains(&["a.test=10/min"]);
         assert_eq!(domains.admit(0, &[8], at(0)), Ok(()));
         let (wait, reason) = domains.admit(1, &[3], at(100)).unwrap_err();
-        assert_eq!((wait.as_secs(), reason.as_str()), (60, "a.test gets at most 10 emails per min"));
+        assert_eq!((wait.as_secs(), reason.as_str()), (60, "a.test is limited to 10 emails per min"));
         assert_eq!(domains.admit(2, &[2], at(100)), Ok(()), "there is room for a smaller batch");
         assert_eq!(domains.admit(3, &[0], at(100)), Ok(()), "no email goes to the domain");
         domains.apply(&result(0), at(100));

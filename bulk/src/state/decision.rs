@@ -147,7 +147,7 @@ pub(crate) fn decide(situation: &Situation, result: AttemptResult, now: UnixMill
         },
         AttemptResult::Uncertain(reason) => retry(situation, None, &reason),
         AttemptResult::KeyUsed => {
-            let reason = "the service received another request with this idempotency key".into();
+            let reason = "the service received a different request with this idempotency key".into();
             finish(Record::Unknown { batch, reason })
         }
         AttemptResult::Rejected { status, message } => {

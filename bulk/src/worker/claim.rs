@@ -111,7 +111,7 @@ impl Claim {
                     let open = state != IntentState::NotSent;
                     self.earlier_requests = intent.requests.saturating_add(u32::from(open));
                     if open && intent.hash != self.hash {
-                        let reason = "the content differs from the content of the first attempt".into();
+                        let reason = "the content differs from that of the first attempt".into();
                         return Ok(Before::Settle(Record::Unknown { batch: self.batch, reason }));
                     }
                     let first = if open { intent.first_attempt } else { now.0 };

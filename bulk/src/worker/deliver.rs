@@ -110,7 +110,7 @@ impl<B: Backend, S: Sender> Shared<B, S> {
             }
             Delivery::Quota { name, until } => {
                 let until = until.unwrap_or_else(|| self.clock.millis().saturating_add(QUOTA_PAUSE));
-                let reason = format!("the quota `{name}` is used up");
+                let reason = format!("the quota `{name}` is exhausted");
                 if let Err(error) = self.pace.pause(Duration::from_millis(until.0), &reason).await {
                     self.report_event(WorkerEvent::QueueUnavailable { reason: error.with_cause() });
                 }
@@ -169,10 +169,10 @@ impl<B: Backend, S: Sender> Shared<B, S> {
         };
         let possibly = attempted || self.control.borrow().possibly_attempted.is_some();
         let record = if possibly {
-            let reason = format!("{workers} workers failed while they processed the batch").into();
+            let reason = format!("{workers} workers failed while processing the batch").into();
             Record::Unknown { batch, reason }
         } else {
-            let message = format!("not sent: {workers} workers failed while they prepared the batch").into();
+            let message = format!("not sent: {workers} workers failed while preparing the batch").into();
             Record::Rejected { batch, status: 0, message }
         };
         self.settle(lease, &record, RequestCounts::default()).await

@@ -168,7 +168,7 @@ impl<B: Backend> Pace<B> {
             }
             let changed = change(&mut pace, now);
             self.cache(&pace);
-            let value = serde_json::to_vec(&pace).map_err(QueueError::unavailable("share the rate"))?;
+            let value = serde_json::to_vec(&pace).map_err(QueueError::unavailable("share the send rate"))?;
             local.cached = None;
             if let Some(revision) =
                 self.backend.store(CellKey::Rate(&self.scope), value.into(), revision).await?

@@ -62,7 +62,7 @@ async fn a_job_with_a_schedule_is_not_distributed() {
     let job = planned(folder.path(), &service.client(), 10).await;
     std::fs::write(job.plan().dir().join("schedule.json"), r#"{"daily":[10]}"#).expect("a schedule");
     let error = distribute(&server, &job).await.finish().await.expect_err("a schedule").to_string();
-    assert!(error.contains("workers don't follow the schedule of job"), "{error}");
+    assert!(error.contains("which workers don't support"), "{error}");
     assert_eq!(service.requests(), 0);
 }
 
@@ -306,7 +306,7 @@ async fn a_batch_that_kills_its_workers_is_given_up_and_the_rest_is_sent() {
     assert_eq!((report.counts.sent, report.counts.unknown), (19, 1));
     assert_eq!(failures.load(Ordering::SeqCst), 3);
     let outcomes = outcomes(&job).await;
-    let reason = "3 workers failed while they processed the batch".to_owned();
+    let reason = "3 workers failed while processing the batch".to_owned();
     assert_eq!(outcomes[6].outcome, Outcome::Unknown { reason });
 }
 

@@ -339,5 +339,5 @@ async fn replicas_that_the_server_cannot_store_are_an_error() {
     server.job("job").await.restore("a1").await.expect("restored");
     let raised = queue().await.restore("a1").await.expect_err("one server");
     let text = raised.to_string();
-    assert!(text.starts_with("couldn't store BULK_JOBS on 3 servers: it exists on 1"), "{text}");
+    assert!(text.starts_with("couldn't store BULK_JOBS on 3 servers: it is stored on 1"), "{text}");
 }

@@ -270,7 +270,7 @@ async fn wrong_credentials_are_refused_without_showing_them() {
     assert!(NatsQueue::connect(options("s3cret")).await.is_ok());
     let error = NatsQueue::connect(options("wr0ng")).await.expect_err("refused");
     let text = format!("{error:?} {error}");
-    assert!(text.contains("the server refused the credentials") && !text.contains("wr0ng"), "{text}");
+    assert!(text.contains("the server rejected the credentials") && !text.contains("wr0ng"), "{text}");
 }
 
 #[tokio::test]
@@ -309,5 +309,5 @@ async fn a_stream_that_drops_records_is_refused() {
     };
     context.create_stream(config).await.expect("created");
     let error = server.job("job").await.restore("a1").await.expect_err("refused");
-    assert!(error.to_string().contains("BULK_RESULTS exists with another configuration"), "{error}");
+    assert!(error.to_string().contains("BULK_RESULTS exists with a different configuration"), "{error}");
 }

@@ -46,9 +46,9 @@ impl Repeat {
         {
             return None;
         }
-        let when = "to repeat the request within 24 hours: it can't act twice";
+        let when = "to repeat the request safely within 24 hours";
         let stdin = self.key_from_stdin || source::has_read_stdin();
-        let when = if stdin { format!("{when}, given the same standard input") } else { when.to_owned() };
+        let when = if stdin { format!("{when}, with the same standard input") } else { when.to_owned() };
         Some(NextStep { command: self.with_key(key)?, when })
     }
 

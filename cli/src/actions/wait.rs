@@ -36,7 +36,7 @@ pub(crate) fn plan(wait: Option<&str>, timeout: &str, state: &str) -> Result<Opt
 pub(crate) struct Messages {
     /// After a signal: `the email was accepted; delivery continues in the background`.
     pub(crate) interrupted: String,
-    /// After a timeout: `the email isn't delivered`.
+    /// After a timeout: `the email hasn't been delivered`.
     pub(crate) timed_out: String,
     /// The work that continues: `delivery continues in the background`.
     pub(crate) continues: String,

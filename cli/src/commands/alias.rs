@@ -86,12 +86,12 @@ fn set(name: &str, command: &str, root: &clap::Command, context: &Context) -> Re
     if name.starts_with('-') || name.is_empty() || !name.chars().all(is_word) {
         flags.reject(
             "charset",
-            "an alias consists of letters, digits, - and _, and doesn't start with -",
+            "an alias must contain only letters, digits, - and _, and must not start with -",
             "NAME",
             name,
         );
     } else if root.find_subcommand(name).is_some() {
-        flags.reject("exclusive", format!("`{name}` is a command of the program"), "NAME", name);
+        flags.reject("exclusive", format!("`{name}` is a built-in command"), "NAME", name);
     }
     if let Err(rule) = target(command, root) {
         let first = command.split_whitespace().next();

@@ -136,8 +136,8 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
 /// Describes how to repeat the request; this command takes the key as a header.
 fn key_header(key: &str) -> String {
     format!(
-        "the request may have been processed; retry the same command with `-H 'Idempotency-Key: {key}'`: \
-         within 24 hours, that can't act twice"
+        "the request may have been processed; to retry safely within 24 hours, run the same command with \
+         `-H 'Idempotency-Key: {key}'`"
     )
 }
 

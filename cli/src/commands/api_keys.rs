@@ -34,7 +34,9 @@ impl Noun for ApiKeys {
             Field::new("token_file", "PATH", "New file for the key, readable only by its owner").local().manual(),
         ])
         .hint("api-keys create Newsletter --permission sending_access")
-        .unknown_outcome("a key whose value is lost may have been created; find and delete it: idempost api-keys list")
+        .unknown_outcome(
+            "a key may have been created, but its value is lost; find and delete it: idempost api-keys list",
+        )
         .after_help("Examples:\n  \
             idempost api-keys create Newsletter --permission sending_access --token-file newsletter.key\n  \
             IDEMPOST_API_KEY=$(idempost api-keys create CI)"),

@@ -101,7 +101,12 @@ impl Noun for Broadcasts {
         ])
         .fill(|given, body| match given.text("bounce_type") {
             Some(bounce) if given.text("type") != Some("bounced") => {
-                body.flags.reject("exclusive", "--bounce-type needs --type bounced", "--bounce-type", bounce);
+                body.flags.reject(
+                    "exclusive",
+                    "--bounce-type requires --type bounced",
+                    "--bounce-type",
+                    bounce,
+                );
             }
             _ => {}
         })

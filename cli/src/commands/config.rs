@@ -50,7 +50,7 @@ fn find(name: &str) -> Result<Option<&'static ConfigKey>, Fail> {
         let secret = ["api_key", "access_token"].contains(&name);
         let rule = if secret {
             format!(
-                "`{name}` can't be set here: the configuration file holds no secrets, so that it can be shared"
+                "`{name}` can't be set here: the configuration file contains no secrets, so that it can be shared"
             )
         } else {
             format!("unknown setting `{name}`; the settings are: {}", names().collect::<Vec<_>>().join(", "))

@@ -167,10 +167,10 @@ async fn check_service(settings: &Settings, context: &Context, checks: &mut Chec
         let (variable, by) = (&passed_over.variable, &passed_over.profile.source);
         let profile = &passed_over.profile.value;
         if passed_over.is_ambiguous() {
-            let message = format!("{by} (profile `{profile}`) and {variable} name two accounts");
+            let message = format!("{by} (profile `{profile}`) and {variable} select different accounts");
             return checks.add("credential", State::Error, message, Some("unset one of them"));
         }
-        let message = format!("{variable} isn't used: {by} names profile `{profile}`");
+        let message = format!("{variable} is ignored: {by} selects profile `{profile}`");
         checks.ok("environment", message);
     }
     match &settings.credential {
@@ -226,9 +226,9 @@ async fn report_proxies(args: &Args, context: &Context, checks: &mut Checks) {
             continue;
         }
         match check_connection(&url, context).await {
-            Ok(()) => checks.ok("proxy", format!("{route}; it connects")),
+            Ok(()) => checks.ok("proxy", format!("{route}; connected")),
             Err(why) => {
-                let message = format!("{route}, which doesn't connect: {why}");
+                let message = format!("{route}, but couldn't connect: {why}");
                 checks.add("proxy", State::Error, message, Some(PROXY_HINT));
             }
         }
@@ -339,7 +339,7 @@ fn quota_state(quotas: &[(u64, u64)]) -> (State, Option<&'static str>) {
         );
     }
     if quotas.iter().any(|(left, limit)| *left <= limit / 10) {
-        return (State::Warning, Some("at most 10 % of a quota is left; see idempost usage"));
+        return (State::Warning, Some("at most 10% of a quota is left; see idempost usage"));
     }
     (State::Ok, None)
 }

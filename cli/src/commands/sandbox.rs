@@ -297,7 +297,7 @@ fn connect(context: &Context, builder: ClientBuilder, remote_key: String) -> Res
         Some(set) if keys::is_loopback(&set.value) => builder.base_url(set.value.as_str()),
         Some(set) => {
             let rule = format!(
-                "{} isn't a loopback address; {REMOTE} names a sandbox on another machine",
+                "{} isn't a loopback address; for a sandbox on another machine, set {REMOTE}",
                 set.value
             );
             let origin = match &set.source {

@@ -115,7 +115,7 @@ const TABLE: Table = Table {
 /// Reports more entries than a request may have.
 fn check_count(given: &[String], flag: &str, hint: &str, flags: &mut Flags) {
     if given.len() > BATCH {
-        let rule = format!("at most {BATCH} entries, found {}{hint}", given.len());
+        let rule = format!("there must be at most {BATCH} entries, found {}{hint}", given.len());
         flags.reject_nth("count", rule, flag, BATCH + 1, &given[BATCH]);
     }
 }

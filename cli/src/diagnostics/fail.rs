@@ -88,7 +88,7 @@ pub(crate) static EXIT_CODES: &[Row] = &[
         Kind::Unknown,
         9,
         "unknown",
-        "it may have been accepted; repeating could act twice",
+        "it may have been accepted; repeating could duplicate it",
         "add the printed --idempotency-key, or check",
     ),
     row(Kind::Partial, 10, "partial", "some items failed", "check the listed failures"),
@@ -396,9 +396,7 @@ fn classify(error: &idempost::Error, key_given: bool) -> Kind {
 
 /// The message about a request with an idempotency key that may have been executed: `what`, and how to repeat it.
 pub(crate) fn repeatable_with(what: &str, key: &IdempotencyKey) -> String {
-    format!(
-        "{what}; retry the same command with `--idempotency-key {key}`: within 24 hours, that can't act twice"
-    )
+    format!("{what}; to retry safely within 24 hours, run the same command with `--idempotency-key {key}`")
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ impl Jq {
         let failed = |message: String| vec![Invalid { message, span: 0..0 }];
         if expression.len() > MAX_EXPRESSION_BYTES {
             let message = format!(
-                "an expression may have at most {MAX_EXPRESSION_BYTES} bytes (found {})",
+                "an expression must have at most {MAX_EXPRESSION_BYTES} bytes (found {})",
                 expression.len()
             );
             return Err(failed(message));

@@ -252,7 +252,7 @@ fn plain_reason(reason: &str) -> &str {
         "BadSignature" => "the signature of its certificate is invalid",
         "Revoked" => "its certificate is revoked",
         other if other.contains("CaUsedAsEndEntity") => {
-            "its certificate belongs to an authority, not to a server"
+            "its certificate belongs to a certificate authority, not to a server"
         }
         other => other,
     }
@@ -470,7 +470,7 @@ mod tests {
             ("invalid peer certificate: UnknownIssuer", "its certificate is from an unknown authority"),
             (
                 "invalid peer certificate: Other(OtherError(CaUsedAsEndEntity))",
-                "its certificate belongs to an authority, not to a server",
+                "its certificate belongs to a certificate authority, not to a server",
             ),
             ("tunnel error: unsuccessful", ""),
             ("Connection refused (os error 111)", "Connection refused (os error 111)"),

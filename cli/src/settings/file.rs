@@ -72,7 +72,7 @@ impl ConfigFile {
         })?;
         let found = secrets.into_iter().map(|key| {
             let rule = format!(
-                "`{}` doesn't belong here: this file holds no secrets, so that it can be shared",
+                "`{}` doesn't belong here: this file contains no secrets, so that it can be shared",
                 &text[key.clone()]
             );
             let hint = "set IDEMPOST_API_KEY, or store the key in its own file: `--api-key-file PATH`";

@@ -351,7 +351,7 @@ impl<'a> Layers<'a> {
         let rule = match keys::most_similar(name, profiles.iter().map(String::as_str)) {
             Some(meant) => format!("there is no profile `{name}`; did you mean `{meant}`?"),
             None if profiles.is_empty() => {
-                format!("there is no profile `{name}`: none is configured, and none has credentials")
+                format!("there is no profile `{name}`: no profile is configured or has credentials")
             }
             None => format!("there is no profile `{name}`; existing profiles: {}", profiles.join(", ")),
         };

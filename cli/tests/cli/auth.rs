@@ -241,7 +241,7 @@ fn a_different_granted_scope_is_accepted_with_a_warning() {
     // C-17
     let service = service();
     for (scope, expected) in [
-        ("emails:send full_access", "exceeds the requested one by: full_access"),
+        ("emails:send full_access", "is wider than requested; additional: full_access"),
         ("other", "missing: emails:send"),
     ] {
         let idempost = without_credentials(&service);
@@ -449,7 +449,7 @@ fn all_problems_with_the_flags_are_reported_at_once() {
         idempost.run(&["auth", "login", "--store", "cloud", "--scope", "a\"b", "--client-id", ""]).fails(2);
     for expected in [
         "must be keyring or file",
-        "a scope is a single word",
+        "a scope must be a single word",
         "a client ID must not be empty",
         "missing: --base-url",
     ] {

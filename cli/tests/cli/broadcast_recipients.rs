@@ -81,7 +81,7 @@ fn invalid_flags_are_reported_together() {
     assert!(stderr.contains("--type"), "{stderr}");
     let wrong = ["broadcasts", "recipients", "b", "--type", "open", "--bounce-type", "hard"];
     let stderr = service.idempost().run(&wrong).fails(2);
-    for part in ["--type must be", "--bounce-type must be", "--bounce-type needs --type bounced"] {
+    for part in ["--type must be", "--bounce-type must be", "--bounce-type requires --type bounced"] {
         assert!(stderr.contains(part), "{part}: {stderr}");
     }
     assert_eq!(service.asked(), 0);

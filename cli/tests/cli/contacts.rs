@@ -221,7 +221,7 @@ fn all_problems_with_a_file_are_reported_with_line_and_column_before_anything_is
     }
     let stderr = service.idempost().run_with(&["contacts", "import", "-"], "email,town\na@b.c,x\n").fails(2);
     assert!(
-        stderr.contains("standard input:1, column 2: `town` is neither a field nor a contact property"),
+        stderr.contains("standard input:1, column 2: `town` is neither a contact field nor an"),
         "{stderr}"
     );
     let posts = service.core().requests();

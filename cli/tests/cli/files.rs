@@ -183,7 +183,7 @@ fn an_import_stops_at_the_first_field_that_is_too_long() {
     assert!(taken < 2 << 20, "{taken}");
     let (stderr, taken) = endless(&[], "email", ",x");
     assert!(
-        stderr.contains("row 1 (line 1)") && stderr.contains("a row may have at most 4194304 bytes"),
+        stderr.contains("row 1 (line 1)") && stderr.contains("a row must have at most 4194304 bytes"),
         "{stderr}"
     );
     assert!(taken < 6 << 20, "{taken}");
@@ -201,7 +201,7 @@ fn an_import_stops_when_the_file_is_too_large() {
     assert!(stderr.contains("found 2147483648"), "{stderr}");
     let stderr =
         idempost.run(&["contacts", "import", "large.csv", "--dry-run", "--max-size", "3GiB"]).fails(2);
-    assert!(stderr.contains("row 1 (line 1), column 1: a field may have"), "{stderr}");
+    assert!(stderr.contains("row 1 (line 1), column 1: a field must have"), "{stderr}");
     for wrong in ["0", "1PB", "-1", "many"] {
         let size = format!("--max-size={wrong}");
         idempost.run(&["contacts", "import", "large.csv", "--dry-run", &size]).fails(2);

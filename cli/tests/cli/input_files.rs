@@ -174,7 +174,7 @@ fn an_invalid_value_is_explained_without_the_words_of_a_library() {
         (&["sandbox", "serve", "--smtp", "nope"], "--smtp must be smtp://HOST:PORT"),
         (&["sandbox", "serve", "--max-memory", "x"], "--max-memory must be a size of at least 16MiB"),
         (&["mcp", "--http", "x"], "--http must be a whole number"),
-        (&["mcp", "--only", "x"], "--only must be groups of tools"),
+        (&["mcp", "--only", "x"], "--only must name groups of tools"),
         (&["--sandbox", "emails", "send", "--input", &json], "must not contain line breaks"),
         (
             &[

@@ -255,7 +255,7 @@ fn a_page_instead_of_an_error_is_not_a_reason_to_log_in() {
         let service = Service::start();
         service.core().faults().add(Rule::new(Action::http_response(status, page)).always());
         let stderr = service.idempost().run(&["emails", "list", "--retries", "0"]).fails(code);
-        assert!(stderr.contains("not the API's response (a proxy, or a wrong base URL?)"), "{stderr}");
+        assert!(stderr.contains("instead of the API's response (a proxy, or a wrong base URL?)"), "{stderr}");
         assert!(stderr.contains("check --base-url") && !stderr.contains("log in"), "{stderr}");
     }
 }
@@ -441,7 +441,7 @@ fn an_interrupted_send_reports_that_it_may_have_been_accepted() {
         let output = child.finish();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(code), "{stderr}");
-        assert!(stderr.contains("retry the same command with `--idempotency-key order-17`"), "{stderr}");
+        assert!(stderr.contains("run the same command with `--idempotency-key order-17`"), "{stderr}");
         assert!(stderr.contains("\nnext: idempost emails send "), "{stderr}");
     }
 }

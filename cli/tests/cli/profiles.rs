@@ -226,7 +226,10 @@ fn an_explicit_profile_wins_over_the_key_in_the_environment() {
     //
     let accounts = Accounts::new();
     let sent = accounts.send(&["--profile", "work"]);
-    assert!(sent.stderr.contains("IDEMPOST_API_KEY isn't used: --profile names profile `work`"), "{sent:?}");
+    assert!(
+        sent.stderr.contains("IDEMPOST_API_KEY is ignored: --profile selects profile `work`"),
+        "{sent:?}"
+    );
     sent.ok();
     assert_eq!(accounts.sent(), (1, 0));
     assert_eq!(accounts.send(&["--profile", "work", "--quiet"]).stderr, "");
@@ -234,7 +237,7 @@ fn an_explicit_profile_wins_over_the_key_in_the_environment() {
     let run = |command: &[&str]| accounts.idempost.run(&[command, &["--profile", "work"]].concat());
     assert_eq!(run(&["auth", "token"]).ok(), "sb_work\n");
     assert_eq!(run(&["auth", "status", "--json"]).json()["profile_source"], "--profile");
-    assert!(run(&["doctor"]).stdout.contains("IDEMPOST_API_KEY isn't used"));
+    assert!(run(&["doctor"]).stdout.contains("IDEMPOST_API_KEY is ignored"));
     // A key file is also named explicitly.
     std::fs::write(accounts.idempost.home().join("key"), "sb_file\n").unwrap();
     let sent = accounts.send(&["--profile", "work", "--api-key-file", "key"]);
@@ -288,7 +291,7 @@ fn profile_and_key_in_the_environment_are_rejected_together() {
             "{stderr}"
         );
     }
-    assert!(run(&["doctor"]).stdout.contains("name two accounts"));
+    assert!(run(&["doctor"]).stdout.contains("select different accounts"));
     assert_eq!(accounts.sent(), (0, 0));
     run(&[&SEND[..], &["--profile", "work"]].concat()).ok();
     assert_eq!(accounts.sent(), (1, 0));

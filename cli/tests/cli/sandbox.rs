@@ -412,7 +412,8 @@ fn a_wait_prints_the_code_or_a_link_alone() {
     assert!(wait(&["--code"]).fails(5).contains("the email has no one-time code; its subject is `Nothing`"));
     assert!(wait(&["--link", "x"]).fails(5).contains("no link contains `x`: the email has no links"));
     assert!(wait(&["--link", "x", "--code"]).fails(2).contains("--code"));
-    assert!(wait(&["--after", "yesterday"]).fails(3).contains("`after` must be the id of a captured mail"));
+    let stderr = wait(&["--after", "yesterday"]).fails(3);
+    assert!(stderr.contains("`after` must be the id of a captured or sent email"), "{stderr}");
 }
 
 #[test]

@@ -139,8 +139,8 @@ fn all_problems_with_a_rule_are_reported() {
         (&["SMTP HELO"], "SMTP must be followed by a stage"),
         (&["SMTP RCPT", "--code", "250"], "--code must be a whole number from 400 to 599"),
         (&["SMTP RCPT", "--code", "451", "--drop"], "--drop and --code can't be used together"),
-        (&["SMTP RCPT", "--status", "503"], "use --code at a stage of SMTP"),
-        (&["POST /emails", "--code", "451"], "--code requires a stage of SMTP"),
+        (&["SMTP RCPT", "--status", "503"], "for an SMTP stage, use --code"),
+        (&["POST /emails", "--code", "451"], "--code requires an SMTP stage"),
         (&["POST /emails", "--rotate-then-lose"], "can't be used with a rule"),
         (&["--drop", "--retry-after", "1"], "--retry-after requires"),
         (&["--list", "--drop"], "--list can't be used with a rule or other flags"),
@@ -176,7 +176,7 @@ fn the_clock_is_shown_stopped_moved_and_sped_up() {
     let running = clock(&["run"]).stderr;
     assert!(running.starts_with("running, 60 times as fast, ") && running.ends_with(" ahead\n"), "{running}");
     assert_eq!(clock(&["set", "now"]).stderr, "running, 60 times as fast\n");
-    assert!(clock(&["advance", "soon"]).fails(3).contains("a time in words"));
+    assert!(clock(&["advance", "soon"]).fails(3).contains("must be a duration"));
     assert!(clock(&["scale", "-1"]).fails(2).contains("0.001"));
     assert!(clock(&["scale", "nan"]).fails(2).contains("0.001"));
     clock(&["advance"]).fails(2);
@@ -271,7 +271,7 @@ fn emails_are_exported_as_one_file_oldest_first() {
 fn an_impossible_export_is_reported() {
     let idempost = Idempost::new();
     let stderr = idempost.run(&["sandbox", "export", "-", "--format", "eml"]).fails(2);
-    assert!(stderr.contains("standard output needs a single file"), "{stderr}");
+    assert!(stderr.contains("only a single file can be written to standard output"), "{stderr}");
     assert!(
         idempost.run(&["sandbox", "export", "x", "--format", "pst"]).fails(2).contains("eml, mbox or json")
     );

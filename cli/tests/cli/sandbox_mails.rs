@@ -89,7 +89,7 @@ fn a_persistent_sandbox_asks_before_many_mails_are_deleted() {
     let id = send(&idempost, "ada@example.com", "One", &[]);
     send(&idempost, "ada@example.com", "Two", &[]);
     let stderr = idempost.run(&["sandbox", "inbox", "delete", "--to", "ada"]).fails(2);
-    assert!(stderr.contains("Delete all matching mails, including on disk?"), "{stderr}");
+    assert!(stderr.contains("Delete all matching emails, including on disk?"), "{stderr}");
     idempost.run(&["sandbox", "inbox", "delete", &id]).ok();
     assert_eq!(subjects(&idempost, &[]), ["Two"]);
     idempost.run(&["sandbox", "inbox", "delete", "--all", "--yes"]).ok();

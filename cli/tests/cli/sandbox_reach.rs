@@ -44,7 +44,7 @@ fn a_sandbox_with_a_password_accepts_only_keys_that_contain_it() {
     let named = || sandbox.client().env("IDEMPOST_API_KEY", "sb_correct-horse_worker");
     named().run(&["sandbox", "inbox", "list"]).ok();
     let clock = named().run(&["sandbox", "clock", "advance", "1h", "--all-accounts"]);
-    assert!(clock.code != Some(0) && clock.stderr.contains("concerns all accounts"), "{clock:?}");
+    assert!(clock.code != Some(0) && clock.stderr.contains("affects all accounts"), "{clock:?}");
     for arguments in [
         &["inbox", "latest"][..],
         &["inbox", "wait", "--timeout", "1s"],

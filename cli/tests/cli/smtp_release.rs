@@ -227,7 +227,7 @@ fn a_release_is_never_sent_to_the_recipients_of_the_mail_nor_to_those_that_are_n
         let (status, answer) = release(&sandbox, &id, &to);
         assert_eq!(status, 422, "{to}: {answer}");
         let message = answer["message"].as_str().unwrap();
-        assert!(message.starts_with("The mail was not released: ") || message.contains("`to"), "{answer}");
+        assert!(message.starts_with("The email was not released: ") || message.contains("`to"), "{answer}");
         assert_eq!(sink.take(), (vec![], vec![]), "{to}");
     }
     let kept = relayed(&sandbox, &id);

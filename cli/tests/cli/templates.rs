@@ -96,9 +96,14 @@ fn all_problems_are_reported_at_once() {
          --html-file nowhere.html",
     ));
     let stderr = stderr.fails(2);
-    for expected in
-        ["--from", "A:boolean", "reserved", "a number must be a number", "nowhere.html", "missing: NAME"]
-    {
+    for expected in [
+        "--from",
+        "A:boolean",
+        "reserved",
+        "a number variable must be a number",
+        "nowhere.html",
+        "missing: NAME",
+    ] {
         assert!(stderr.contains(expected), "{expected}: {stderr}");
     }
     let nothing = Idempost::new().run(&["templates", "update", "welcome"]).fails(2);

@@ -164,6 +164,6 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
         "--opt-out",
         "",
     ];
-    fails(&both, &["2 problems", "this topic is also named", "must not be empty"]);
+    fails(&both, &["2 problems", "this topic is also passed", "must not be empty"]);
     assert_eq!(service.asked(), 0);
 }

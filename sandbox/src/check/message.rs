@@ -138,21 +138,21 @@ impl Parts {
         if let Some(size) = html.filter(|size| *size > MAX_HTML) {
             findings.add_with_message(
                 &rules::HTML_CLIPPED,
-                format!("The HTML has {} kB; Gmail clips it after 102 kB.", size.div_ceil(1_000)),
+                format!("The HTML is {} kB; Gmail clips it after 102 kB.", size.div_ceil(1_000)),
             );
         }
         if let Some(size) = message.filter(|size| *size > MAX_MESSAGE) {
             let size = size.div_ceil(1_000_000);
             findings.add_with_message(
                 &rules::MESSAGE_LARGE,
-                format!("The message has {size} MB; many servers reject more than 10 MB."),
+                format!("The message is {size} MB; many servers reject messages larger than 10 MB."),
             );
         }
         if images > MAX_IMAGES {
             let tenths = images / 100_000;
             findings.add_with_message(
                 &rules::IMAGES_LARGE,
-                format!("The attached images have {}.{} MB.", tenths / 10, tenths % 10),
+                format!("The attached images are {}.{} MB in total.", tenths / 10, tenths % 10),
             );
         }
     }

@@ -426,7 +426,7 @@ mod tests {
         drop(service);
 
         let (service, persistence) = open();
-        let not_shown = "This mail has more than 100 levels of parts and is not shown.";
+        let not_shown = "This email has more than 100 levels of parts and is not shown.";
         let (status, body) = get(&service, &format!("/_/received/{id}/about"));
         let details: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!((status, &details["not_shown"]), (StatusCode::OK, &not_shown.into()));

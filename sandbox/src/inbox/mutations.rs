@@ -151,7 +151,7 @@ fn select_ids(
         };
     };
     if !search.is_empty() {
-        return Err(Problem::validation("Only one of `ids` and filters in the query may be given."));
+        return Err(Problem::validation("Send either `ids` or filters in the query, not both."));
     }
     Ok(match folder {
         Folder::Sent => {

@@ -60,7 +60,9 @@ fn render_message(state: &State, tenant: &Tenant, body: &[u8]) -> Result<(Bytes,
     let now = tenant.clock.now();
     let draft = Draft::parse(state, body, tenant, now)?;
     if draft.attachments.iter().any(|one| matches!(one.content, Content::Hosted(_))) {
-        return Err(Problem::validation("A received email contains its files, so send their `content`."));
+        return Err(Problem::validation(
+            "An attachment of a received email must have `content` instead of `path`.",
+        ));
     }
     let all = [Some(&draft.to), draft.cc.as_ref(), draft.bcc.as_ref()];
     let recipients = all.into_iter().flatten().flatten().map(|one: &Mailbox| one.address.clone()).collect();

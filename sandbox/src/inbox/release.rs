@@ -56,7 +56,7 @@ pub(super) fn handle(
         record_not_admitted(state, mail.email_id(), RelayOutcome::NotReleased, &not_admitted);
         let all: Vec<_> =
             not_admitted.iter().map(|one| format!("{} {}", quote(&one.recipient), one.reason)).collect();
-        return Err(Problem::validation(format!("The mail was not released: {}.", all.join("; "))));
+        return Err(Problem::validation(format!("The email was not released: {}.", all.join("; "))));
     };
     let otherwise = Problem::application("Releasing an email needs the HTTP mount.").into_response();
     let email = mail.email_id();

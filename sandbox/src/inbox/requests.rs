@@ -90,7 +90,7 @@ impl Filter {
                 "before" => {
                     let number = value.parse();
                     filter.before = Some(number.map_err(|_| {
-                        Problem::validation("`before` must be the number of a request of the list.")
+                        Problem::validation("`before` must be the number of a request in the list.")
                     })?);
                 }
                 _ => {}

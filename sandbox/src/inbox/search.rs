@@ -80,7 +80,7 @@ impl Search {
         for (name, value) in form_urlencoded::parse(parameters.as_bytes()) {
             if !names().any(|known| known == name) {
                 let names: Vec<_> = names().map(|name| format!("`{name}`")).collect();
-                let rule = format!("is not a filter here; these are: {}", names.join(", "));
+                let rule = format!("is not a filter here; the filters are: {}", names.join(", "));
                 return Err(Problem::validation(format!("{} {rule}.", quote(&name))));
             }
             if value.trim().is_empty() {

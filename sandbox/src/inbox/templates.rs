@@ -109,7 +109,7 @@ impl PreviewInput {
             fallback: &fallback,
         });
         version.render(&self.variables, recipient).ok_or_else(|| {
-            Problem::validation("With these values the template is larger than an email may be.")
+            Problem::validation("With these values, the template exceeds the maximum size of an email.")
         })
     }
 }

@@ -168,7 +168,7 @@ fn read_after(state: &State, name: &str, text: &str, seen: &mut Seen) -> Result<
         let time = text.parse().or_else(|error| with_sign().ok_or(error)?.parse());
         return time.map(Some).map_err(|_: jiff::Error| {
             Problem::validation(format!(
-                "`after` must be the id of a captured mail or of its email, or a time as in RFC 3339; found {}.",
+                "`after` must be the id of a captured or sent email, or an RFC 3339 time; found {}.",
                 quote(text)
             ))
         });
@@ -184,7 +184,7 @@ fn read_after(state: &State, name: &str, text: &str, seen: &mut Seen) -> Result<
             Ok(None)
         }
         _ => Err(Problem::validation(format!(
-            "`after` must be the id of a captured mail or of its email, or a time as in RFC 3339; no mail has the id {id}. \
+            "`after` must be the id of a captured or sent email, or an RFC 3339 time; no email has the id {id}. \
              It may have been deleted or evicted: use the time of its capture."
         ))),
     }

@@ -36,15 +36,16 @@ pub(super) fn restore_service(store: &Store, settings: Settings) -> Result<Arc<S
     let mut links = Links::new(settings.seed);
     match store.metadata("links")? {
         Some(key) => {
-            let key =
-                key.try_into().map_err(|_| PersistenceError::Damaged("the key of its links".to_owned()))?;
+            let key = key
+                .try_into()
+                .map_err(|_| PersistenceError::Damaged("the key for its links is invalid".to_owned()))?;
             links = links.with_key(key);
         }
         None => store.set_metadata("links", links.key())?,
     }
     let mut logins = OAuthStore::new(settings.oauth_clients.clone(), settings.keep_records, settings.share());
     if let Some(stored) = store.metadata("logins")? {
-        let unfit = || PersistenceError::Damaged("the key of its logins".to_owned());
+        let unfit = || PersistenceError::Damaged("the key for its logins is invalid".to_owned());
         logins = logins.restore(decode(&stored)?).ok_or_else(unfit)?;
     }
     let service = Service::from_parts(settings, links, logins, &crate::routes::ROUTES);

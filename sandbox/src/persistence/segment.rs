@@ -58,7 +58,7 @@ pub(super) fn read_entries(mut segment: &[u8]) -> impl Iterator<Item = Result<En
         }
         let entry = split(segment);
         segment = entry.map_or(&[], |(_, rest)| rest);
-        let invalid = || PersistenceError::Damaged("a record has no valid place or length".to_owned());
+        let invalid = || PersistenceError::Damaged("a record has no valid position or length".to_owned());
         Some(entry.map(|(entry, _)| entry).ok_or_else(invalid))
     })
 }

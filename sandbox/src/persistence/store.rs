@@ -330,7 +330,7 @@ impl<'a, 't> Appender<'a, 't> {
     }
 
     fn next(&self) -> Result<u32, PersistenceError> {
-        let full = || PersistenceError::Unwritten("the file has no number for another segment".to_owned());
+        let full = || PersistenceError::Unwritten("the file has no free segment number".to_owned());
         self.last.checked_add(1).ok_or_else(full)
     }
 

@@ -24,25 +24,26 @@ impl Reply {
     pub(super) const OK: Self = static_reply(250, "2.0.0 OK");
     pub(super) const SENDER_OK: Self = static_reply(250, "2.1.0 Sender OK");
     pub(super) const RECIPIENT_OK: Self = static_reply(250, "2.1.5 Recipient OK");
-    pub(super) const UNVERIFIED: Self = static_reply(252, "2.5.0 Send a message to find out");
+    pub(super) const UNVERIFIED: Self =
+        static_reply(252, "2.5.0 Can't verify the address; send a message to find out");
     pub(super) const HELP: Self = static_reply(
         214,
         "2.0.0 EHLO HELO STARTTLS AUTH MAIL RCPT DATA RSET NOOP VRFY HELP QUIT; AUTH takes an API key as the password, \
          and the user resend to send or inbound to receive",
     );
-    pub(super) const GO_AHEAD: Self = static_reply(354, "End with a line that is a dot");
+    pub(super) const GO_AHEAD: Self = static_reply(354, "Start mail input; end with <CRLF>.<CRLF>");
     pub(super) const CLOSING: Self = static_reply(421, "4.3.2 The sandbox is being stopped");
-    pub(super) const BUSY: Self = static_reply(421, "4.7.0 Too many connections at a time");
+    pub(super) const BUSY: Self = static_reply(421, "4.7.0 Too many simultaneous connections");
     pub(super) const TIMEOUT: Self = static_reply(421, "4.4.2 Timed out waiting for a command");
     pub(super) const NOT_HTTP: Self = static_reply(421, "4.7.0 This is SMTP, not HTTP");
     pub(super) const TOO_MANY_REJECTIONS: Self = static_reply(421, "4.7.0 Too many rejected commands");
     pub(super) const FAILED: Self = static_reply(451, "4.3.0 The message couldn't be read");
     pub(super) const TOO_MANY_RECIPIENTS: Self =
         static_reply(452, "4.5.3 Too many recipients; send a separate message to the others");
-    pub(super) const FULL: Self = static_reply(452, "4.3.1 The sandbox cannot keep any more mail");
+    pub(super) const FULL: Self = static_reply(452, "4.3.1 The sandbox can't store any more mail");
     pub(super) const MEMORY_IN_USE: Self = static_reply(
         452,
-        "4.3.1 The mails and requests in flight take all memory that they may use; try again later",
+        "4.3.1 Messages and requests in flight use all available memory; try again later",
     );
     pub(super) const LINE_TOO_LONG: Self = static_reply(500, "5.5.6 The command is longer than 4096 bytes");
     pub(super) const UNKNOWN: Self = static_reply(500, "5.5.1 Unknown command");
@@ -63,16 +64,16 @@ impl Reply {
         535,
         "5.7.8 The password must be an API key, which begins with sb_ or re_; the user resend sends mail, the user inbound receives it",
     );
-    pub(super) const TOO_LARGE: Self = static_reply(552, "5.3.4 The message is larger than SIZE allows");
+    pub(super) const TOO_LARGE: Self = static_reply(552, "5.3.4 The message exceeds the maximum SIZE");
     pub(super) const BAD_ADDRESS: Self = static_reply(553, "5.1.3 This is not a valid address");
     pub(super) const NEEDS_SMTPUTF8: Self =
-        static_reply(553, "5.6.7 An address beyond ASCII needs SMTPUTF8 on the MAIL command");
+        static_reply(553, "5.6.7 A non-ASCII address requires SMTPUTF8 on the MAIL command");
     pub(super) const BARE_LINE_END: Self =
-        static_reply(554, "5.6.0 A line of the mail ends in a bare CR or LF, where only CRLF ends lines");
+        static_reply(554, "5.6.0 The message contains a bare CR or LF; lines must end with CRLF");
     pub(super) const BAD_IDEMPOTENCY_KEY: Self =
-        static_reply(554, "5.6.0 Resend-Idempotency-Key must not hold control characters");
+        static_reply(554, "5.6.0 Resend-Idempotency-Key must not contain control characters");
     pub(super) const INVALID_MESSAGE: Self =
-        static_reply(554, "5.6.0 The mail is not a message with headers (RFC 5322)");
+        static_reply(554, "5.6.0 The mail isn't a message with headers (RFC 5322)");
     pub(super) const PARAMETER: Self =
         static_reply(555, "5.5.4 A parameter of this command is not supported");
 

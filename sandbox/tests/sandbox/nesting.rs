@@ -162,7 +162,7 @@ async fn costly_headers_are_rejected_on_every_entry_point() {
     let segments = segments.concat();
     let words = "=?utf-8?q?x\r\n ".repeat(200_000);
     for (field, rule) in [
-        (format!("Content-Type: text/plain;\r\n{segments}"), "more than 500 marks"),
+        (format!("Content-Type: text/plain;\r\n{segments}"), "more than 500 continued"),
         (format!("Subject: {words}"), "unterminated encoded words"),
         (format!("X-Long: {}", "x\r\n ".repeat(2_000_000)), "more than 4 MiB of headers"),
     ] {

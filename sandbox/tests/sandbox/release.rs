@@ -74,7 +74,7 @@ async fn the_response_has_the_reply_and_the_timeline_all_attempts() {
     let (status, answer) = release(json!(["ada@example.com", "qa@acme.test"])).await;
     assert_eq!(
         answer["message"],
-        "The mail was not released: \"ada@example.com\" isn't allowed by --smtp-allow."
+        "The email was not released: \"ada@example.com\" isn't allowed by --smtp-allow."
     );
     assert_eq!(status, 422);
     let events = timeline(&server, &path).await;
@@ -138,7 +138,7 @@ async fn invalid_recipients_are_named_and_nothing_is_sent() {
         (json!({"to": vec!["a@b.test"; 51]}), "`to` must name at most 50 addresses; found 51."),
         (json!({"to": ["a@b.test", 7]}), "`to[1]` must be a string; found 7."),
         (json!({"to": "a@b.test, c@d.test"}), "`to` is neither `email` nor `Name <email>`"),
-        (json!({"to": "a@b.test\r\nRCPT TO:<c@d.test>"}), "`to` holds control characters"),
+        (json!({"to": "a@b.test\r\nRCPT TO:<c@d.test>"}), "`to` contains control characters"),
         (json!({"to": "a@[127.0.0.1]"}), "has no valid domain name"),
         (json!({"to": "\"a b\"@c.test"}), "has a local part that needs quotes"),
         (json!({"to": "a@b.test", "cc": "c@d.test"}), "\"cc\" is not a field here"),

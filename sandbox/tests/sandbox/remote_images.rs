@@ -295,8 +295,8 @@ async fn slow_large_and_mistyped_images_fail_with_a_reason_and_within_limits() {
     let server = ImageServer::start().await;
     let sandbox = sandbox_for(&server).await;
     let expected = [
-        ("/huge", "the image has more than 5 MiB"),
-        ("/endless", "the image has more than 5 MiB"),
+        ("/huge", "the image is larger than 5 MiB"),
+        ("/endless", "the image is larger than 5 MiB"),
         ("/slow", "timed out after 1.5 s"),
         ("/stall", "timed out after 1.5 s"),
         ("/html", "the content type is text/html"),
@@ -350,7 +350,7 @@ async fn the_images_of_an_email_are_bounded_in_all() {
     assert!((1..=4).contains(&loaded), "{list:#}");
     let failed = list["images"].as_array().unwrap().iter().filter(|image| image["state"] == "failed");
     let reasons: Vec<_> = failed.map(|image| &image["reason"]).collect();
-    let expected = "the images of this email are too large in all";
+    let expected = "the images of this email are too large in total";
     assert!(!reasons.is_empty() && reasons.iter().all(|reason| **reason == expected), "{list:#}");
     // A single large image then fits.
     let list = load(&sandbox, &sent(sandbox.service(), &images(&urls[..1]))).await;

@@ -242,9 +242,12 @@ fn invalid_rules_of_smtp_name_the_field_and_the_rule() {
         (json!({"smtp": 7, "action": "drop"}), "`smtp` must be a string; found 7."),
         (
             json!({"smtp": "RCPT", "path": "/emails", "action": "drop"}),
-            "can't be given with `method` or `path`",
+            "can't be used with `method` or `path`",
         ),
-        (json!({"smtp": "RCPT"}), "Missing `action` field; it is one of answer, drop, lose, stall, slow."),
+        (
+            json!({"smtp": "RCPT"}),
+            "Missing `action` field; it must be one of answer, drop, lose, stall, slow.",
+        ),
         (
             json!({"smtp": "RCPT", "action": "truncate"}),
             "`action` must be one of answer, drop, lose, stall, slow at an SMTP stage; found",
@@ -259,11 +262,11 @@ fn invalid_rules_of_smtp_name_the_field_and_the_rule() {
         ),
         (
             json!({"smtp": "RCPT", "action": "answer", "status": 503}),
-            "`status` does not go with the action `answer` at an SMTP stage.",
+            "`status` can't be used with the action `answer` at an SMTP stage.",
         ),
         (
             json!({"smtp": "RCPT", "action": "drop", "code": 451}),
-            "`code` does not go with the action `drop` at an SMTP stage.",
+            "`code` can't be used with the action `drop` at an SMTP stage.",
         ),
         (
             json!({"smtp": "RCPT", "action": "answer", "message": "a\r\n250 OK"}),
@@ -273,7 +276,7 @@ fn invalid_rules_of_smtp_name_the_field_and_the_rule() {
             json!({"smtp": "RCPT", "action": "answer", "message": "x".repeat(401)}),
             "`message` must be a line of at most 400 bytes",
         ),
-        (json!({"action": "answer", "code": 451}), "`code` does not go with the action `answer`."),
+        (json!({"action": "answer", "code": 451}), "`code` can't be used with the action `answer`."),
     ] {
         let answer = sandbox.post("/_/faults", &rule);
         assert_eq!(answer.status, 422, "{rule}: {}", answer.text());

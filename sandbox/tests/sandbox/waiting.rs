@@ -208,7 +208,7 @@ async fn deleted_mail_in_after_is_an_error_but_a_running_wait_keeps_its_place() 
     assert_eq!(
         problem["message"],
         format!(
-            "`after` must be the id of a captured mail or of its email, or a time as in RFC 3339; no mail has the id {first}. \
+            "`after` must be the id of a captured or sent email, or an RFC 3339 time; no email has the id {first}. \
              It may have been deleted or evicted: use the time of its capture."
         )
     );
@@ -293,7 +293,7 @@ fn invalid_parameters_are_rejected_with_the_rule_and_the_value() {
         ("timeout=30s", "`timeout` must be a number of seconds from 0 to 600; found \"30s\"."),
         (
             "after=yesterday",
-            "`after` must be the id of a captured mail or of its email, or a time as in RFC 3339; found \"yesterday\".",
+            "`after` must be the id of a captured or sent email, or an RFC 3339 time; found \"yesterday\".",
         ),
         ("tag==a", "`tag` must be `name` or `name=value`; found \"=a\"."),
     ] {

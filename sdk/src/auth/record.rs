@@ -206,7 +206,7 @@ impl TokenRecord {
                 let (path, cause) = (error.path(), error.inner());
                 StoreError::invalid_data(match cause.classify() {
                     Category::Data if path.iter().next().is_none() => {
-                        "it isn't an object with all fields of a login".to_owned()
+                        "it isn't a JSON object with all fields of a login".to_owned()
                     }
                     Category::Data => format!("`{path}` is invalid"),
                     // The path may end in a name from the damaged JSON, which may be part of a token.
@@ -216,7 +216,7 @@ impl TokenRecord {
         match record.form {
             FORMAT => Ok(record),
             form => Err(StoreError::invalid_data(format!(
-                "it has format version {form}, and only {FORMAT} is supported"
+                "its format version is {form}; this version supports {FORMAT}"
             ))),
         }
     }
@@ -282,8 +282,8 @@ mod tests {
     fn a_damaged_record_is_rejected_without_a_part_of_it() {
         for (damaged, reason) in [
             (r#"{"rt_sentinel": x}"#, "its JSON is malformed at line 1, column 17"),
-            (r#"{"form": 1}"#, "it isn't an object with all fields of a login"),
-            ("[]", "it isn't an object with all fields of a login"),
+            (r#"{"form": 1}"#, "it isn't a JSON object with all fields of a login"),
+            ("[]", "it isn't a JSON object with all fields of a login"),
             (r#"{"form": "rt_sentinel"}"#, "`form` is invalid"),
         ] {
             let error = TokenRecord::from_json(damaged.as_bytes()).unwrap_err();

@@ -73,10 +73,14 @@ impl OpenStream {
         let wrong = |text: &str| io::Error::new(io::ErrorKind::InvalidData, text);
         let Some(bytes) = self.stream.next().await.transpose()? else {
             let complete = self.left == 0;
-            return if complete { Ok(None) } else { Err(wrong("the stream is shorter than its length")) };
+            return if complete {
+                Ok(None)
+            } else {
+                Err(wrong("the stream is shorter than its declared length"))
+            };
         };
         let left = self.left.checked_sub(bytes.len() as u64);
-        self.left = left.ok_or_else(|| wrong("the stream is longer than its length"))?;
+        self.left = left.ok_or_else(|| wrong("the stream is longer than its declared length"))?;
         Ok(Some(bytes))
     }
 }

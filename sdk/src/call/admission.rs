@@ -79,7 +79,7 @@ pub(crate) fn screen(guard: &RecipientGuard, operation: &mut Operation) -> Resul
             stored = Some(wanted);
         }
         None => {
-            let rule = "the recipient guard rejects a request to an operation that this version doesn't know";
+            let rule = "the recipient guard rejects requests to operations that this version doesn't know";
             problems.push(
                 Problem::new("", "recipient", rule)
                     .with_value(format_args!("{} {}", operation.method, operation.path)),
@@ -284,7 +284,9 @@ impl Lookup<'_> {
             Stored::BroadcastUpdate(path) => {
                 let broadcast: BroadcastFields = self.get(path).await?;
                 if broadcast.status != "draft" {
-                    self.reject("only a draft can be updated: the contacts that another broadcast is sent to can change");
+                    self.reject(
+                        "only a draft can be updated: the recipients of a scheduled broadcast can change",
+                    );
                 }
             }
             Stored::Contact => {

@@ -244,7 +244,7 @@ impl<T> Call<T> {
     /// Rejects downloads: their URLs are signed, and may have another host.
     fn reject_download(&mut self) {
         if self.operation.external_url.is_some() {
-            self.fault(Problem::new("", "url", "a download must not have a query or a body of its own"));
+            self.fault(Problem::new("", "url", "a download must not have a query or a body"));
         }
     }
 }

@@ -130,7 +130,7 @@ pub(crate) fn count_ids(
     }
     match serde_json::from_slice::<Named>(response.body()) {
         Ok(named) if named.data.len() != ids => {
-            let text = format!("{ids} emails were sent, but the response has {} IDs", named.data.len());
+            let text = format!("{ids} emails were sent, but the response contains {} IDs", named.data.len());
             let error = <serde_json::Error as serde::de::Error>::custom(text);
             Err(decode_error(response, String::new(), error))
         }

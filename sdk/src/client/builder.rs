@@ -220,7 +220,7 @@ impl ClientBuilder {
         self.rate_limit.validate()?;
         let transport = match (self.transport, self.connect_timeout) {
             (Some(_), Some(_)) => {
-                let rule = "must be set on the transport that the client is given";
+                let rule = "must be set on the transport passed to the client";
                 return Err(SettingsError::new("connect_timeout", rule).into());
             }
             (Some(transport), None) => transport,

@@ -193,7 +193,8 @@ impl<T: Item> List<T> {
         let Some(ListPosition { list, cursor }) = position.into() else { return self };
         if let Some(given) = self.cursor.as_ref().filter(|given| given.is_newer() != cursor.is_newer()) {
             let (from, to) = (cursor.direction(), given.direction());
-            let rule = format!("a position toward {from} items can't continue a list toward {to} items");
+            let rule =
+                format!("a position in a list toward {from} items can't continue a list toward {to} items");
             self.operation.faults.push(Problem::new("", "position", rule));
         }
         (self.cursor, self.resumed) = (Some(cursor), Some(list));

@@ -164,7 +164,7 @@ impl ApiError {
             }
         }
         if self.is_html() {
-            line.push_str(", an HTML page and not the API's response (a proxy, or a wrong base URL?)");
+            line.push_str(", an HTML page instead of the API's response (a proxy, or a wrong base URL?)");
         }
         if self.kind() == ApiErrorKind::Redirect {
             let to =
@@ -172,7 +172,7 @@ impl ApiError {
             let to = url::Url::parse(to).ok().and_then(|to| to.host_str().map(str::to_owned));
             line.push_str(", a redirect to ");
             line.push_str(&printable(to.as_deref().unwrap_or("another address"), 100));
-            line.push_str(", which is not followed");
+            line.push_str(", which isn't followed");
         }
         if self.budget_exhausted {
             line.push_str(BUDGET_EXHAUSTED);
@@ -228,7 +228,7 @@ mod tests {
             assert!(error.is_html() || error.to_string() == "the service returned 502", "{error}");
         }
         let page = api_error(404, b" <!DOCTYPE html><title>Not Found</title>");
-        let line = "the service returned 404: Not Found, an HTML page and not the API's response (a proxy, or a wrong base URL?)";
+        let line = "the service returned 404: Not Found, an HTML page instead of the API's response (a proxy, or a wrong base URL?)";
         assert_eq!(page.to_string(), line);
         let flat = api_error(422, br#"{"statusCode":422,"name":"validation_error","message":"no `to`"}"#);
         assert_eq!(flat.to_string(), "the service returned 422 validation_error: no `to`");

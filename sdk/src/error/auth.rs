@@ -143,7 +143,7 @@ pub enum AuthError {
     #[error(transparent)]
     Callback(#[from] CallbackError),
     /// The redirect contains a different issuer than the authorization server's (RFC 9207). The authorization has failed; the code wasn't sent.
-    #[error("the redirect has another issuer: {named}")]
+    #[error("the redirect has a different issuer: {named}")]
     IssuerMismatch {
         /// The issuer in the redirect.
         named: String,
@@ -295,7 +295,7 @@ pub enum EndReason {
 #[non_exhaustive]
 pub enum CallbackError {
     /// It is for another URL.
-    #[error("this is not the redirect URI of this login")]
+    #[error("this isn't the redirect URI of this login")]
     Url,
     /// Its `state` is missing or doesn't match.
     #[error("its `state` doesn't match this login")]

@@ -32,7 +32,8 @@ validate!(private Address);
 fn check_address(v: &mut Validator, text: &str) {
     let bare = !text.trim_end().ends_with('>') && text.trim() == text;
     let fault = address_fault(text).or_else(|| {
-        (!bare).then_some(("address", "a suppressed address has neither a name nor white space around it"))
+        let rule = "a suppressed address must not have a display name or surrounding whitespace";
+        (!bare).then_some(("address", rule))
     });
     if let Some((code, rule)) = fault {
         v.report_found(code, rule, text.escape_debug());
@@ -57,7 +58,7 @@ impl Batch {
             Self::Ids(ids) => {
                 v.for_each_item("ids", ids, |v, id| {
                     if id.as_str().is_empty() {
-                        v.report("empty", "an id must not be empty");
+                        v.report("empty", "an ID must not be empty");
                     }
                 });
                 ("ids", ids.len())

@@ -94,7 +94,7 @@ impl RecipientGuard {
         for address in addresses {
             let address: Pattern = address.as_ref().parse()?;
             if address.local.is_none() {
-                return Err(invalid_setting("redirect_to", "must be a whole address", &address));
+                return Err(invalid_setting("redirect_to", "must be a complete address", &address));
             }
             if self.redirect_to.as_ref().is_none_or(|earlier| earlier.contains(&address)) {
                 common.push(address);
@@ -104,11 +104,11 @@ impl RecipientGuard {
             let rule = match &self.redirect_to {
                 Some(earlier) => {
                     format!(
-                        "must name an address to which the guard already redirects: {}",
+                        "must be an address that the guard already redirects to: {}",
                         join_patterns(earlier)
                     )
                 }
-                None => "must name an address".to_owned(),
+                None => "must be an address".to_owned(),
             };
             return Err(SettingsError::new("redirect_to", rule));
         }
@@ -212,7 +212,7 @@ impl RecipientGuard {
                 let own = |name: &&String| RECIPIENT_HEADERS.iter().any(|own| own.eq_ignore_ascii_case(name));
                 problems.extend(headers.keys().filter(own).map(|name| {
                     let rule =
-                        "a header must not name recipients; the recipient guard reads `to`, `cc` and `bcc`";
+                        "a header must not contain recipients; the recipient guard checks only `to`, `cc` and `bcc`";
                     Problem::new(format!("{path}/{name}"), "recipient", rule)
                 }));
             }
@@ -236,8 +236,11 @@ impl RecipientGuard {
         if let Some(targets) = &self.redirect_to {
             let targets = join_patterns(targets);
             return format!(
-                "the recipient guard redirects everything to {targets}, which isn't possible here"
+                "the recipient guard redirects every email to {targets}, which isn't possible here"
             );
+        }
+        if self.allow_to.iter().any(Vec::is_empty) {
+            return "the recipient guard allows no recipients".to_owned();
         }
         let lists: Vec<_> = self.allow_to.iter().map(|list| join_patterns(list)).collect();
         format!("the recipient guard allows only {}", lists.join(", and of those "))
@@ -256,9 +259,7 @@ impl RecipientGuard {
             mailbox.is_some_and(|mailbox| self.allows(&mailbox))
         };
         match targets.clone().find(|address| !allowed(address)) {
-            Some(address) => {
-                Err(invalid_setting("redirect_to", "must be an address that is allowed", address))
-            }
+            Some(address) => Err(invalid_setting("redirect_to", "must be an allowed address", address)),
             None => Ok(self),
         }
     }
@@ -302,7 +303,7 @@ fn parse_mailbox(path: &str, value: &Value) -> Result<Mailbox, Problem> {
     };
     mailbox(text).ok_or_else(|| {
         let rule = address_fault(text).map_or(
-            "the recipient guard accepts only addresses that every mail server reads alike",
+            "the recipient guard accepts only addresses that all mail servers interpret the same way",
             |(_, rule)| rule,
         );
         Problem::new(path, "recipient", rule).with_value(text.escape_debug())
@@ -318,7 +319,7 @@ fn join_patterns(patterns: &[Pattern]) -> String {
     if patterns.len() > MAX_SHOWN {
         shown.push(format!("{} more", patterns.len() - MAX_SHOWN));
     }
-    if shown.is_empty() { "nobody".to_owned() } else { shown.join(", ") }
+    shown.join(", ")
 }
 
 impl Pattern {
@@ -335,7 +336,7 @@ impl FromStr for Pattern {
         let address = domain.map_or_else(|| text.to_owned(), |domain| format!("any@{domain}"));
         // A display name is rejected, since it would suggest that it matters.
         let Some(mailbox) = mailbox(&address).filter(|_| !address.contains(['<', '*'])) else {
-            let rule = "must be an address such as qa@example.com, or *@ and a domain";
+            let rule = "must be an address such as qa@example.com, or *@ followed by a domain";
             return Err(SettingsError::new("recipient_guard", rule).with_value(format!("{text:?}")));
         };
         Ok(Self { local: domain.is_none().then_some(mailbox.local), domain: mailbox.domain })

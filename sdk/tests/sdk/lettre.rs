@@ -92,11 +92,14 @@ fn a_message_of_one_part_is_its_text_or_html() {
 #[test]
 fn what_an_email_cannot_represent_is_named() {
     let senders = message().from("bob@acme.test".parse().unwrap()).sender("bob@acme.test".parse().unwrap());
-    assert_eq!(rejected(&senders.body("x".to_owned()).unwrap()), ["/from an email has one sender"]);
+    assert_eq!(
+        rejected(&senders.body("x".to_owned()).unwrap()),
+        ["/from an email must have exactly one sender"]
+    );
     let sender = message().sender("bob@acme.test".parse().unwrap()).body("x".to_owned()).unwrap();
     let expected = [
-        "/headers/Sender an email has no `Sender` beside its `From`",
-        "/from an email has no sender of its envelope beside its `From`",
+        "/headers/Sender `Sender` must be the same as `From`",
+        "/from the envelope's sender must be the same as `From`",
     ];
     assert_eq!(rejected(&sender), expected);
     let envelope =
@@ -104,18 +107,18 @@ fn what_an_email_cannot_represent_is_named() {
     let partial = message().envelope(envelope.unwrap()).body("x".to_owned()).unwrap();
     assert_eq!(
         rejected(&partial),
-        ["/to an email is sent to all addresses in its headers; the envelope leaves out one"]
+        ["/to the envelope must include all addresses in the headers, since the email is sent to them"]
     );
     let signed = MultiPart::signed("application/pgp-signature".to_owned(), "pgp-sha256".to_owned())
         .singlepart(SinglePart::plain("x".to_owned()));
     let signed = message().multipart(signed).unwrap();
-    assert_eq!(rejected(&signed), [" an email has no body of the type multipart/signed"]);
+    assert_eq!(rejected(&signed), [" a body of type multipart/signed isn't supported"]);
     let invitation = MultiPart::alternative().singlepart(SinglePart::plain("x".to_owned())).singlepart(
         SinglePart::builder().header(ContentType::parse("text/calendar").unwrap()).body("BEGIN".to_owned()),
     );
     assert_eq!(
         rejected(&message().multipart(invitation).unwrap()),
-        [" an email has no body of the type text/calendar"]
+        [" a body of type text/calendar isn't supported"]
     );
     let twice = MultiPart::mixed()
         .singlepart(SinglePart::plain("x".to_owned()))
@@ -131,7 +134,7 @@ fn what_an_email_cannot_represent_is_named() {
     let latin = message().multipart(MultiPart::mixed().singlepart(latin)).unwrap();
     assert_eq!(
         rejected(&latin),
-        ["/attachments an attachment of the type text/plain must be readable, and text in UTF-8"]
+        ["/attachments an attachment of type text/plain must be decodable, and text must be UTF-8"]
     );
 }
 

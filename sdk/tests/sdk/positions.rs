@@ -163,7 +163,7 @@ async fn a_position_of_another_list_is_rejected_with_both_names() {
         assert_eq!(problems(&error), expected);
     }
     let newer = in_segment(&client, "s1").before("c").resume(position);
-    let expected = "a position toward older items can't continue a list toward newer items";
+    let expected = "a position in a list toward older items can't continue a list toward newer items";
     assert_eq!(problems(&newer.await.unwrap_err()), expected);
     assert!(listing.queries.lock().unwrap().is_empty(), "nothing was sent");
 }

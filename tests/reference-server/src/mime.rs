@@ -34,7 +34,7 @@ impl NotParsed {
     const REREAD: Self =
         Self("has unterminated or nested encoded parts that would need more than 128 MiB to parse");
     const HEADERS: Self = Self("has more than 4 MiB of headers");
-    const PARAMETERS: Self = Self("has a header with more than 500 marks of continued or encoded parameters");
+    const PARAMETERS: Self = Self("has a header with more than 500 continued or encoded parameters");
     const ENCODED_WORDS: Self = Self("has more than 30 unterminated encoded words in a header");
     const BOUNDARIES: Self = Self("has parts whose boundaries contradict each other");
 
@@ -44,7 +44,7 @@ impl NotParsed {
 
     /// The text shown in place of such a message's parts.
     pub fn placeholder_text(self) -> String {
-        format!("This mail {self} and is not shown.")
+        format!("This email {self} and is not shown.")
     }
 }
 

@@ -101,7 +101,7 @@ async fn rows_of_the_application_are_emails_with_variables() {
     assert_eq!(left, 1, "only the job's folder is left");
     let map = std::collections::HashMap::from([(vec![1], 1)]);
     let error = Input::rows(futures_util::stream::iter([map]), &folder.jobs()).await.unwrap_err();
-    assert!(error.to_string().starts_with("row 1 doesn't serialize to JSON: "), "{error}");
+    assert!(error.to_string().starts_with("row 1 can't be serialized as JSON: "), "{error}");
 }
 
 #[tokio::test]
@@ -133,7 +133,7 @@ fn a_mistake_in_the_header_is_one_error_and_leaves_no_job() {
     assert_eq!(problem.lines().count(), 3, "{problem}");
     for (line, field) in problem.lines().zip(missing) {
         assert!(
-            line.ends_with(&format!("people.csv:1: neither the message nor a column has {field}")),
+            line.ends_with(&format!("people.csv:1: neither the message nor a column provides {field}")),
             "{line}"
         );
     }
@@ -148,7 +148,7 @@ fn a_mistake_in_the_header_is_one_error_and_leaves_no_job() {
 fn an_input_in_another_encoding_is_refused_with_place_and_fix() {
     let folder = Folder::new();
     let problem = error(folder.csv(b"to,var:N\na@x.test,Zo\xeb\n", &message()));
-    let expected = "people.csv:2: byte 0xEB at offset 20 is not UTF-8; save the file as \"CSV UTF-8\"";
+    let expected = "people.csv:2: byte 0xEB at offset 20 isn't UTF-8; save the file as \"CSV UTF-8\"";
     assert!(problem.ends_with(expected), "{problem}");
     assert!(error(folder.csv(b"PK\x03\x04xl/workbook", &message())).contains("people.csv is a workbook"));
     let problem = error(folder.csv("to,var:N\na@x.test,\"Ada\nb@x.test,Bob\n", &message()));

@@ -140,7 +140,7 @@ fn an_attachment_that_is_missing_too_large_or_outside_of_the_folder_is_a_problem
         "couldn't read the attachment",
         "or below",
         "or below",
-        "an attachment is a regular file",
+        "an attachment must be a regular file",
         "the attachments must have at most 41943040 bytes after Base64",
     ];
     assert_eq!(problems.len(), expected.len(), "{problems:?}");

@@ -22,8 +22,8 @@ fn all_problems_of_all_rows_are_reported_with_row_line_column_and_value() {
         "row 2 (line 3): var:NAME: the variable `NAME` in `html` has no value, and its placeholder has no fallback",
         "row 4 (line 5): column 6 has no name in the header (found \"stray\")",
         "row 4 (line 5): to: `to` must have at least one address",
-        "row 5 (line 6): a row must have as many fields as the header, 6; is a quote missing? (found \"2 fields\")",
-        "row 7 (line 8): a row must have as many fields as the header, 6; is a quote missing? (found \"7 fields\")",
+        "row 5 (line 6): a row must have 6 fields, as many as the header; is a quote missing? (found \"2 fields\")",
+        "row 7 (line 8): a row must have 6 fields, as many as the header; is a quote missing? (found \"7 fields\")",
     ];
     assert_eq!(describe_plan(&plan), expected);
     let counts = plan.counts();
@@ -55,8 +55,8 @@ fn invalid_rows_are_written_with_their_problems_and_can_be_corrected_there() {
     let text = fs::read_to_string(&path).unwrap();
     let expected = "\u{feff}to;var:NAME;_row;_problem\n\
         nobody;\"B;ob\";2;\"to: an address must have exactly one `@` (found \"\"nobody\"\")\"\n\
-        b@x.test;;3;\"a row must have as many fields as the header, 2; is a quote missing? (found \"\"1 fields\"\")\"\n\
-        c@x.test;C;4;\"a row must have as many fields as the header, 2; is a quote missing? (found \"\"3 fields\"\")\";more\n";
+        b@x.test;;3;\"a row must have 2 fields, as many as the header; is a quote missing? (found \"\"1 fields\"\")\"\n\
+        c@x.test;C;4;\"a row must have 2 fields, as many as the header; is a quote missing? (found \"\"3 fields\"\")\";more\n";
     assert_eq!(text, expected);
     let corrected = text.replace("nobody", "b@x.test").replace(";more", "");
     let again = folder.csv(corrected, &message()).unwrap();
@@ -119,7 +119,7 @@ fn a_variable_outside_of_variables_is_reported_with_its_place() {
     let plan = plan(input, &message, &PlanOptions::default(), &folder.jobs()).unwrap();
     assert_eq!(
         describe_plan(&plan),
-        ["row 1 (line 1): /NAME: an email has no field `NAME`; a variable belongs in `variables`"]
+        ["row 1 (line 1): /NAME: an email has no field `NAME`; put variables in `variables`"]
     );
 }
 
@@ -193,7 +193,7 @@ fn rows_with_the_same_key_are_sent_once_and_counted() {
     assert_eq!(rows(Some("to")), (vec![1], 3, 2));
     let options = PlanOptions { key: Some("order".to_owned()), ..PlanOptions::default() };
     let missing = plan(Input::csv(&file), &message(), &options, &folder.jobs());
-    assert!(error(missing).contains("no column is named `order`, which is the key of the rows"));
+    assert!(error(missing).contains("no column is named `order`; the key must be a column"));
     let json = "{\"id\":1,\"to\":\"a@x.test\"}\n{\"to\":\"a@x.test\",\"id\":\"1\"}\n{\"to\":\"a@x.test\"}\n{\"variables\":{\"id\":2},\"to\":\"a@x.test\"}\n";
     let options = PlanOptions { key: Some("id".to_owned()), ..PlanOptions::default() };
     let keyed =

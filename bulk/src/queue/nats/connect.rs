@@ -49,7 +49,7 @@ pub(super) async fn connect(options: &QueueOptions) -> Result<Client> {
     let client = connect.connect(servers).await.map_err(|error| match error.kind() {
         ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => QueueError::Connect {
             address: address.clone(),
-            source: "the server refused the credentials".into(),
+            source: "the server rejected the credentials".into(),
         },
         _ => QueueError::Connect { address: address.clone(), source: error.into() },
     })?;

@@ -139,7 +139,7 @@ impl Queue for NatsJob {
     async fn announce_worker(&self) -> Result<()> {
         let client = &self.queue.client;
         let failed =
-            |error: async_nats::SubscribeError| QueueError::unavailable("answer the coordinator")(error);
+            |error: async_nats::SubscribeError| QueueError::unavailable("reply to the coordinator")(error);
         let mut questions = client.subscribe(self.workers_subject()).await.map_err(failed)?;
         while let Some(question) = questions.next().await {
             if let Some(reply) = question.reply {
@@ -154,7 +154,7 @@ impl Queue for NatsJob {
         match self.queue.client.request(self.workers_subject(), Bytes::new()).await {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == RequestErrorKind::NoResponders => Ok(false),
-            Err(error) => Err(QueueError::unavailable("look for workers of the job")(error)),
+            Err(error) => Err(QueueError::unavailable("look up the job's workers")(error)),
         }
     }
 

@@ -146,7 +146,7 @@ fn parse_batch(subject: &str) -> Option<u32> {
 
 impl Ledger for NatsJob {
     async fn now(&self) -> Result<Duration> {
-        let action = "read the time of the queue";
+        let action = "read the queue's time";
         let subject: Subject = format!("$JS.API.STREAM.INFO.{RESULTS}").into();
         let message = self
             .queue

@@ -52,7 +52,7 @@ impl Storage for NatsJob {
         ) else {
             return Ok(None);
         };
-        let Some(consumer) = self.consumer_info("look for the consumer of the job").await? else {
+        let Some(consumer) = self.consumer_info("look up the job's consumer").await? else {
             return Ok(None);
         };
         Ok(Some(Identity {
@@ -94,7 +94,7 @@ impl NatsJob {
     async fn delete_other_consumers(&self, generation: &str) -> Result<()> {
         use futures_util::TryStreamExt;
 
-        let action = "look for the consumer of the job";
+        let action = "look up the job's consumer";
         let stream = self.context().get_stream(JOBS).await.map_err(QueueError::unavailable(action))?;
         let names: Vec<String> =
             stream.consumer_names().try_collect().await.map_err(QueueError::unavailable(action))?;

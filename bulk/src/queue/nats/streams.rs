@@ -96,10 +96,7 @@ pub(super) async fn info(
             GetStreamErrorKind::JetStream(cause) if cause.error_code() == ErrorCode::STREAM_NOT_FOUND => {
                 Ok(None)
             }
-            _ => Err(QueueError::Unavailable {
-                action: "look for the streams of the queue",
-                source: error.into(),
-            }),
+            _ => Err(QueueError::Unavailable { action: "look up the queue's streams", source: error.into() }),
         },
     }
 }
@@ -167,7 +164,7 @@ async fn ensure_replicas(context: &jetstream::Context, stream: &str, replicas: u
     let raised = Config { num_replicas: replicas, ..found.config };
     context.update_stream(raised).await.map(drop).map_err(|error| match error.kind() {
         CreateStreamErrorKind::JetStream(_) => {
-            let problem = format!("it exists on {before}, and the server doesn't change that: {error}");
+            let problem = format!("it is stored on {before}, and the server rejected the change: {error}");
             QueueError::Replicas { stream: stream.to_owned(), replicas, problem }
         }
         _ => QueueError::Unavailable { action: "store the queue on more servers", source: error.into() },

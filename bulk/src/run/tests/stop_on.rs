@@ -14,7 +14,7 @@ async fn a_job_pauses_when_too_many_emails_bounce_and_stays_paused() {
     let service = Service::reliable();
     let report = job.start_with(Arc::clone(&service), rule("bounced>5%")).finish().await.unwrap();
     let Ending::Paused { until: None, reason } = &report.ending else { panic!("{report:?}") };
-    assert!(reason.contains("emails of a sample bounced, more than 5%"), "{reason}");
+    assert!(reason.contains("sampled emails bounced, more than 5%"), "{reason}");
     assert!(report.counts.sent >= 600 && report.counts.remaining > 0, "{report:?}");
     let requests = service.requests();
     let again = job.start_with(Arc::clone(&service), rule("bounced>5%")).finish().await.unwrap();

@@ -103,7 +103,7 @@ fn fill_path(path: &str, segments: &[String], flags: &mut Flags) -> String {
     }
     filled += &path[rest..];
     for (i, pair) in pairs.iter().filter(|(_, pair)| !used.contains(pair.name)) {
-        let rule = format!("there is no {{{}}} in the path", pair.name);
+        let rule = format!("the path has no placeholder {{{}}}", pair.name);
         flags.reject_at("unknown", rule, flag_span("--path", i + 1, &segments[*i], pair.name_range()));
     }
     filled

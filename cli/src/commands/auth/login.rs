@@ -210,7 +210,7 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
         if scope.is_empty() || !scope.bytes().all(fits) {
             flags.reject_nth(
                 "charset",
-                "a scope is a single word, such as emails:send",
+                "a scope must be a single word, such as emails:send",
                 "--scope",
                 n + 1,
                 scope,
@@ -254,7 +254,7 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
     if context.global.has_sandbox() {
         flags.reject(
             "exclusive",
-            "auth login can't be used with --sandbox: the login would end with the command",
+            "auth login can't be used with --sandbox, which ends with the command",
             "--sandbox",
             "",
         );
@@ -471,7 +471,9 @@ fn warn_about_scope(plan: &Plan, record: &TokenRecord, context: &Context) {
     let more: Vec<_> =
         record.scope.split(' ').filter(|scope| !plan.scopes.iter().any(|asked| asked == scope)).collect();
     if !more.is_empty() && !record.scope.is_empty() {
-        context.out.warn(&format!("the granted scope exceeds the requested one by: {}", more.join(" ")));
+        context
+            .out
+            .warn(&format!("the granted scope is wider than requested; additional: {}", more.join(" ")));
     }
     let less: Vec<_> = plan
         .scopes
@@ -554,7 +556,7 @@ fn print_result(plan: &Plan, store: StoreKind, mut metadata: Value, context: &Co
             // `--profile` takes precedence.
             (Source::Env(_), Some(Source::Flag(_))) => {}
             (Source::Env(variable), Some(by @ Source::Env(_))) => context.out.warn(&format!(
-                "{variable} and {by} are both set and name two accounts from now on: unset one of them"
+                "{variable} and {by} are both set and now select different accounts; unset one of them"
             )),
             (given, _) => context.out.warn(&format!("{given} is set and takes precedence over this login")),
         }

@@ -39,7 +39,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     match context.session(&credentials)?.refresh(request).await {
         Ok(()) => status::run(&status::Args {}, context),
         Err(idempost::Error::Auth(error)) if is_beyond_grant(&error) => {
-            context.out.note("the login doesn't include these scopes; log in with them");
+            context.out.note("the login doesn't include these scopes; log in again to request them");
             let mut scopes: Vec<String> = metadata.scope.split_whitespace().map(str::to_owned).collect();
             scopes.extend(args.scopes);
             login::widen_scopes(scopes, metadata.client_id, args.no_browser, context).await

@@ -97,7 +97,7 @@ async fn client(job: &Job, same: bool, context: &Context) -> Result<Client, Fail
 fn describe_remaining(job: &Job, status: &Status) -> String {
     let uncertain = match status.in_flight {
         0 => String::new(),
-        rows => format!(", and {} in flight when it stopped may have been", format_count(rows, "row")),
+        rows => format!(", and {} in flight when it stopped may have been sent", format_count(rows, "row")),
     };
     let left = format_count(status.counts.remaining - status.in_flight, "row");
     format!("canceled job {}; {left} won't be sent{uncertain}", job.plan().id())

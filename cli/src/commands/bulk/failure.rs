@@ -22,12 +22,10 @@ pub(super) fn from_bulk_error(error: BulkError) -> Fail {
         BulkError::Account(error) => {
             let hint = match error {
                 AccountError::OtherAccount { .. } => Some(
-                    "if both belong to one account, such as a new API key in place of an old one, add --same-account; \
-                     `bulk send --again` plans a new job",
+                    "if both belong to the same account, such as after replacing an API key, add --same-account; to plan a \
+                     new job, use `bulk send --again`",
                 ),
-                AccountError::Missing { .. } => {
-                    Some("if the job was started from this account, add --same-account")
-                }
+                AccountError::Missing { .. } => Some("if this account started the job, add --same-account"),
                 _ => None,
             };
             Fail::Auth { message: error.to_string(), hint: hint.map(str::to_owned) }
@@ -85,7 +83,8 @@ pub(super) fn from_planning_error(error: BulkError, file: &str, mut flags: Flags
         BulkError::BeyondLimit { job, limit, .. } => Fail::Usage(Diagnostics {
             summary: Some(message),
             help: Some(format!(
-                "idempost bulk resume {job} sends them; after idempost bulk cancel {job}, --add --limit {limit} sends only the first {}",
+                "to send them: idempost bulk resume {job}; to send only the first {}: idempost bulk cancel {job}, then this \
+                 command with --add --limit {limit}",
                 format_count(limit, "row")
             )),
             ..Diagnostics::default()
@@ -99,25 +98,25 @@ fn from_differences(differences: &Differences) -> Fail {
     let Differences { name, job, remaining, fields, known, new, changed, first_changed, missing, .. } =
         differences;
     let mut lines = vec![format!(
-        "{} of these rows are in the job, which has {} left to send",
+        "{} of these rows are already in the job, which has {} left to send",
         format_number(*known),
         format_count(*remaining, "row")
     )];
     if !fields.is_empty() {
-        lines.push(format!("different besides the rows: {}", fields.join(", ")));
+        lines.push(format!("also different: {}", fields.join(", ")));
     }
     lines.push(format_count(*new, "new row"));
     if *changed > 0 {
         let rows =
             first_changed.iter().map(|(row, to)| format!("row {row}, {to}")).collect::<Vec<_>>().join("; ");
         lines.push(format!(
-            "of these, {} for recipients that the job already has ({rows}): corrected rows, or further emails?",
+            "of these, {} for recipients already in the job ({rows}): corrected rows, or additional emails?",
             format_number(*changed)
         ));
     }
     if *missing > 0 {
         lines.push(format!(
-            "{} only in the job, which still sends what is left",
+            "{} only in the job, which still sends the unsent ones",
             format_count(*missing, "row")
         ));
     }
@@ -135,12 +134,12 @@ fn from_differences(differences: &Differences) -> Fail {
     };
     Fail::Usage(Diagnostics {
         summary: Some(format!(
-            "the job `{name}` ({job}) has other rows or another message; nothing was sent"
+            "the job `{name}` ({job}) has different rows or a different message; nothing was sent"
         )),
         found: found.collect(),
         help: Some(format!(
-            "{add}; idempost bulk resume {job} continues without them; after idempost bulk cancel {job}, --add also sends \
-             what isn't sent yet; --job NAME plans a separate job, which sends to all of them"
+            "{add}; to continue without them: idempost bulk resume {job}; to also send what isn't sent yet: idempost bulk \
+             cancel {job}, then this command with --add; to send all rows as a separate job: --job NAME"
         )),
         ..Diagnostics::default()
     })

@@ -83,7 +83,7 @@ impl<'a> Overview<'a> {
         };
         if counts.valid > CAMPAIGN && !self.emails.iter().any(offers) {
             warnings.push(
-                "the emails have no List-Unsubscribe header, which Gmail and Yahoo require of newsletters; set it with --list-unsubscribe"
+                "the emails have no List-Unsubscribe header, which Gmail and Yahoo require for newsletters; set it with --list-unsubscribe"
                     .to_owned(),
             );
         }

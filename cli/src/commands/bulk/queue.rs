@@ -72,7 +72,8 @@ impl QueueArgs {
                 flags.reject("file", format!("{flag} must name a file"), flag, &path.display().to_string());
             }
             if !self.is_given() {
-                flags.reject("required", format!("{flag} needs --queue"), flag, &path.display().to_string());
+                let rule = format!("{flag} requires --queue");
+                flags.reject("required", rule, flag, &path.display().to_string());
             }
         }
         if self.queue_cert.is_some() != self.queue_key.is_some() {
@@ -142,7 +143,7 @@ pub(super) async fn connect(options: QueueOptions, context: &Context) -> Result<
 
 /// The failure of a call to the queue. A queue that doesn't respond counts as an unavailable service.
 pub(super) fn from_queue_error(error: QueueError) -> Fail {
-    let hint = Some("the job can be resumed, and workers can be started again, at any time".to_owned());
+    let hint = Some("you can resume the job and restart workers at any time".to_owned());
     match error {
         QueueError::Connect { .. } | QueueError::Unavailable { .. } => {
             Fail::Unavailable { message: error_chain(&error), hint }

@@ -38,7 +38,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         "file": found.file,
     });
     let mut lines = vec![format!(
-        "{} of unknown outcome, {} inferred as sent, by {} of the service",
+        "{} with an unknown outcome, {} inferred as sent from {} in the service's list",
         format_count(found.unknown, "row"),
         found.inferred,
         format_count(found.examined, "email"),

@@ -77,7 +77,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         if let Some(report) = report.filter(|report| report.counts == status.counts) {
             return print(&job, &report, None, context);
         }
-        context.out.note("the last run has left no report: it hasn't ended, or it was killed");
+        context.out.note("the last run left no report: it hasn't ended, or it was killed");
         let document = status::document(&job, &status);
         return context.out.result(&record::lines(&document), &document);
     }
@@ -177,14 +177,14 @@ pub(super) fn print(
     }
     let outcome = match complete_since {
         Some(since) => {
-            format!("already complete since {since:.0}, nothing sent now; the job: {}", parts.join(", "))
+            format!("already complete since {since:.0}, nothing sent now; in total: {}", parts.join(", "))
         }
         None => parts.join(", "),
     };
     let mut lines = vec![
         format!("job {}: {outcome}", report.job),
         format!(
-            "last run: {} in {}, {} throttled (429), {} sent again under their keys",
+            "last run: {} in {}, {} throttled (429), {} repeated with the same keys",
             format_count(report.requests, "request"),
             duration(report.elapsed()),
             format_number(report.throttled),

@@ -61,7 +61,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         }
     };
     if args.unknown && !args.accept_duplicates {
-        flags.add_missing("--accept-duplicates: rows of unknown outcome may have been sent");
+        flags.add_missing("--accept-duplicates: rows with an unknown outcome may have been sent");
     }
     let options = args.run.read(&mut flags);
     flags.finish()?;

@@ -148,7 +148,7 @@ impl RunArgs {
             _ => Priority::Normal,
         };
         if let Some(given) = self.priority.as_deref().filter(|_| !self.queue.is_given()) {
-            flags.reject("required", "--priority needs --queue", "--priority", given);
+            flags.reject("required", "--priority requires --queue", "--priority", given);
         }
         let distributed = self.queue.read(flags).map(|queue| (queue, distribute.priority(priority)));
         let metrics = self.metrics_address.as_deref().and_then(|address| {
@@ -285,7 +285,7 @@ pub(super) async fn run(
                     Some(first) => {
                         stopped_by = Some(first);
                         run.abort();
-                        "stopping at once"
+                        "stopping immediately"
                     }
                 };
                 note.clone_into(&mut state);
@@ -340,7 +340,10 @@ async fn run_on_end(command: &str, job: &Job, mut report: Value) -> Result<(), F
         Fail::Local {
             message: format!("--on-end: {why}"),
             source: None,
-            hint: Some(format!("what was sent stays as it is: idempost bulk report {}", job.plan().id())),
+            hint: Some(format!(
+                "the emails that were sent are unaffected: idempost bulk report {}",
+                job.plan().id()
+            )),
         }
     })
 }
@@ -403,8 +406,8 @@ fn print_event(
             return progress.suspend(|| context.out.warn(&format!("the queue doesn't respond: {reason}")));
         }
         Event::NoWorkers => {
-            "no worker serves the job".clone_into(state);
-            let note = "no worker serves the job; start one: idempost bulk worker --queue …";
+            "no worker is processing the job".clone_into(state);
+            let note = "no worker is processing the job; start one: idempost bulk worker --queue …";
             return progress.suspend(|| context.out.warn(note));
         }
         Event::QueueAvailable => {
@@ -412,16 +415,16 @@ fn print_event(
             return progress.suspend(|| context.out.note("the queue responds again"));
         }
         Event::Rejected { first_row, emails, reason, .. } => ("rejected", first_row, emails, reason),
-        Event::Unknown { first_row, emails, reason, .. } => ("of unknown outcome", first_row, emails, reason),
+        Event::Unknown { first_row, emails, reason, .. } => ("unknown outcome of", first_row, emails, reason),
         _ => return,
     };
     *warnings += 1;
     let text = match *warnings {
         ..=SHOWN_WARNINGS => {
-            format!("{} from row {first_row} on {what}: {reason}", format_count(*emails, "email"))
+            format!("{what} {} from row {first_row} on: {reason}", format_count(*emails, "email"))
         }
         n if n == SHOWN_WARNINGS + 1 => {
-            "further rows are listed in rejected.csv and unknown.csv at the end".to_owned()
+            "more rows are listed in rejected.csv and unknown.csv when the run ends".to_owned()
         }
         _ => return,
     };
@@ -484,7 +487,7 @@ pub(super) async fn into_result(
                 format_count(counts.unknown, "row")
             ),
             hint: Some(format!(
-                "idempost bulk reconcile {id} looks for them in the service's list of emails"
+                "to look for them in the service's list of emails: idempost bulk reconcile {id}"
             )),
         });
     }

@@ -86,7 +86,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         return Err(Fail::Unknown {
             message: format!("the outcome of {} is unknown", format_count(unknown, "row")),
             hint: Some(format!(
-                "idempost bulk reconcile {id} looks for them in the service's list of emails"
+                "to look for them in the service's list of emails: idempost bulk reconcile {id}"
             )),
         });
     }

@@ -66,7 +66,7 @@ impl ScheduleArgs {
             schedule = Some(read.unwrap_or(before));
         }
         if let (Some(zone), None, None) = (&self.time_zone, &self.daily, &self.window) {
-            flags.reject("required", "--time-zone needs --daily or --window", "--time-zone", zone);
+            flags.reject("required", "--time-zone requires --daily or --window", "--time-zone", zone);
         }
         schedule
     }

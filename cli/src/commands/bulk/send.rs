@@ -85,7 +85,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
             let counts = job.plan().counts();
             if counts.duplicates > 0 {
                 let rows = format_count(counts.duplicates, "row");
-                context.out.warn(&format!("{rows} for recipients of an earlier row; they are sent too"));
+                context.out.warn(&format!("{rows} for the recipients of an earlier row; they are sent too"));
             }
             if counts.repeated > 0 {
                 let rows = format_count(counts.repeated, "row");

@@ -277,7 +277,7 @@ fn print_event(event: &WorkerEvent, context: &Context) {
             context.out.warn(&format!("the queue doesn't respond: {reason}"));
         }
         WorkerEvent::QueueAvailable => context.out.note("the queue responds again"),
-        WorkerEvent::Panicked => context.out.warn("a batch couldn't be processed; it is delivered again"),
+        WorkerEvent::Panicked => context.out.warn("a batch couldn't be processed; it will be retried"),
         _ => {}
     }
 }

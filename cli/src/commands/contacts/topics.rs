@@ -46,7 +46,7 @@ pub(super) fn choices(given: &Given<'_>, flags: &mut Flags) -> Vec<(String, Subs
             if choice == Subscription::OptOut
                 && choices.iter().any(|(known, chosen)| *known == topic && *chosen != choice)
             {
-                let rule = "this topic is also named by --opt-in";
+                let rule = "this topic is also passed to --opt-in";
                 flags.reject_nth("exclusive", rule, flag, i + 1, &topic);
             }
             choices.push((topic, choice.clone()));
@@ -64,7 +64,7 @@ pub(super) fn choices(given: &Given<'_>, flags: &mut Flags) -> Vec<(String, Subs
             _ if choices.iter().any(|(known, _)| *known == topic) => {
                 format!("the topic `{topic}` is repeated")
             }
-            None => "--topics must be a JSON array of objects with only `id` and `subscription`, both text"
+            None => "--topics must be a JSON array of objects with only `id` and `subscription`, both strings"
                 .to_owned(),
             Some(choice) => {
                 choices.push((topic, choice));

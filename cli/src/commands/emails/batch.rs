@@ -140,7 +140,8 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     if !found.is_empty() {
         let timed = found.iter().any(|found| found.problem.code == "unsupported");
         let help = timed.then(|| {
-            "attachments and scheduling need single emails: idempost emails send; some services accept schedules: --allow-scheduled-at"
+            "a batch can't have attachments or schedules; send such emails one by one: idempost emails send; if the service accepts \
+             schedules in a batch: --allow-scheduled-at"
                 .to_owned()
         });
         return Err(Fail::Usage(Diagnostics { summary, found, omitted, help, ..Diagnostics::default() }));

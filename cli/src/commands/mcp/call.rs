@@ -76,7 +76,8 @@ impl Runner {
             return Ok(CallOutcome::Failed(secret::redact(error).into_owned()));
         }
         if stdout.len() as u64 > MAX_RESULT {
-            let rule = format!("the result exceeds {MAX_RESULT} bytes; request less, such as with `limit`");
+            let rule =
+                format!("the result exceeds {MAX_RESULT} bytes; request less, for example with `limit`");
             return Ok(CallOutcome::Failed(rule));
         }
         let mut values: Vec<Value> =

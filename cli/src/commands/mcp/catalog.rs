@@ -36,7 +36,7 @@ impl Catalog {
         let groups: BTreeSet<_> = tools.iter().map(|tool| tool.group().to_owned()).collect();
         if let Some(unknown) = only.iter().find(|name| !groups.contains(*name)) {
             let known: Vec<_> = groups.into_iter().collect();
-            return Err((format!("--only must be groups of tools: {}", known.join(", ")), unknown.clone()));
+            return Err((format!("--only must name groups of tools: {}", known.join(", ")), unknown.clone()));
         }
         let is_listed = |tool: &Tool| match only {
             [] => SENDER.contains(&tool.group()),
@@ -49,7 +49,7 @@ impl Catalog {
         let size = serde_json::to_string(&catalog.records()).map_or(usize::MAX, |text| text.len());
         if size > MAX_LIST {
             let rule = format!(
-                "--only must be fewer groups: their tools would take {size} bytes of a model's context; the limit is {MAX_LIST}"
+                "--only must name fewer groups: their tools would take {size} bytes of a model's context; the limit is {MAX_LIST}"
             );
             return Err((rule, only.join(",")));
         }
@@ -93,7 +93,8 @@ impl Catalog {
         }
         let tool = self.find_tool(command.as_ref())?;
         if changes != (tool.access > Access::Read) {
-            return Err(format!("`{}` needs {}", tool.name(), if changes { READ } else { CHANGE }));
+            let runner = if changes { READ } else { CHANGE };
+            return Err(format!("`{}` must be run with `{runner}`", tool.name()));
         }
         match inner {
             Value::Object(inner) => Ok((tool, inner)),

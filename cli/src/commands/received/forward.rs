@@ -40,7 +40,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     match (wrap, plan.has_body()) {
         (true, false) => flags.add_missing("--text or --html, with --wrap"),
         (false, true) => {
-            let rule = "a body requires --wrap: without it, the original's is forwarded";
+            let rule = "a body requires --wrap: without it, the original body is forwarded";
             let (flag, body) = match &plan.bodies {
                 Bodies { text: Some(text), .. } => ("--text", text.as_str()),
                 bodies => ("--html", bodies.html.as_deref().unwrap_or_default()),

@@ -84,7 +84,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let of_file = file.and_then(|file| flags.take(context.stdin().bytes("ID|FILE", file)));
     if let Some(file) = file.filter(|_| args.fetch_links) {
         let rule =
-            "the sandbox requests the links of its own emails only; first: idempost sandbox receive FILE";
+            "only links of emails in the sandbox can be requested; first add the file: idempost sandbox receive FILE";
         flags.reject("conflict", rule, "--fetch-links", file);
     }
     flags.finish()?;

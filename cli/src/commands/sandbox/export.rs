@@ -92,7 +92,7 @@ fn parse_format(args: &Args, flags: &mut Flags) -> Format {
         None => Format::Eml,
     };
     if stdout && format == Format::Eml {
-        let rule = "standard output needs a single file; use --format mbox or --format json";
+        let rule = "only a single file can be written to standard output; use --format mbox or --format json";
         flags.reject("exclusive", rule, "DEST", "-");
     }
     if !stdout && format != Format::Eml && (args.to_path.is_file() || args.to_path.is_dir()) {

@@ -197,12 +197,12 @@ fn plan(args: &Args, flags: &mut Flags) -> Plan {
     read_requests(rule, what.rotate_then_lose, &mut wanted, flags);
     let asked = read_action(what, &mut wanted, flags);
     if let Some(code) = what.code.as_ref().filter(|_| !wanted.contains_key("smtp")) {
-        flags.reject("exclusive", "--code requires a stage of SMTP: 'SMTP RCPT'", "--code", code);
+        flags.reject("exclusive", "--code requires an SMTP stage, such as 'SMTP RCPT'", "--code", code);
     }
     if let Some(status) = what.status.as_ref().filter(|_| wanted.contains_key("smtp")) {
         flags.reject(
             "exclusive",
-            "--status is for requests; use --code at a stage of SMTP",
+            "--status applies to requests; for an SMTP stage, use --code",
             "--status",
             status,
         );

@@ -139,5 +139,5 @@ async fn forward(target: &Target, mail: &CapturedMail, service: &Service) -> Res
 }
 
 fn format_count(mails: usize) -> String {
-    if mails == 1 { "one mail was".to_owned() } else { format!("{mails} mails were") }
+    if mails == 1 { "1 email was".to_owned() } else { format!("{mails} emails were") }
 }

@@ -75,7 +75,7 @@ impl Target {
         }
         let builder = AsyncSmtpTransport::<Tokio1Executor>::from_url(text)
             // The error may quote the URL, and with it the password.
-            .map_err(|_| wrong("the URL can't be used"))?;
+            .map_err(|_| wrong("the URL is invalid"))?;
         let transport = builder.timeout(Some(TIMEOUT)).pool_config(PoolConfig::new().max_size(1)).build();
         let local = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
         let readable = url.scheme() == "smtp" && tls.is_none() && url.password().is_some() && !local;

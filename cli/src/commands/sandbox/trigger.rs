@@ -51,7 +51,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let deliveries: Vec<_> = response["deliveries"].as_array().into_iter().flatten().collect();
     context.out.note(&match deliveries.len() {
         0 => format!(
-            "no webhook is subscribed to {event}: idempost webhooks create, or idempost webhooks listen"
+            "no webhook is subscribed to {event}; to add one: idempost webhooks create, or idempost webhooks listen"
         ),
         1 => "sent to 1 webhook".to_owned(),
         several => format!("sent to {several} webhooks"),

@@ -31,7 +31,7 @@ pub(super) async fn run(given: Given<'_>, context: &Context) -> Result<(), Fail>
     let addresses = entries.iter().filter(|entry| entry.contains('@')).count();
     let id = entries.iter().enumerate().find(|(_, entry)| !entry.contains('@'));
     if let Some((at, id)) = id.filter(|_| addresses > 0) {
-        flags.reject_nth("exclusive", "either addresses or IDs, not both", FLAG, at + 1, id);
+        flags.reject_nth("exclusive", "pass either addresses or IDs, not both", FLAG, at + 1, id);
     }
     flags.finish()?;
     let question = format!("Remove {} entries from the suppression list?", entries.len());

@@ -43,7 +43,7 @@ fn parse_variable(text: &str) -> Result<TemplateVariable, String> {
             let Some(fallback) = fallback else { return Ok(variable.into()) };
             match serde_json::from_str::<Value>(fallback) {
                 Ok(Value::Number(number)) => Ok(variable.fallback(number).into()),
-                _ => Err("the fallback of a number must be a number".to_owned()),
+                _ => Err("the fallback of a number variable must be a number".to_owned()),
             }
         }
         Some(_) => Err("the type must be string or number: NAME:number".to_owned()),

@@ -291,7 +291,7 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let sandboxed = if own && public_url.is_none() { context.is_sandboxed() } else { Ok(true) };
     if matches!(sandboxed, Ok(false)) {
         flags.add_missing(
-            "--public-url or --secret-file: only a sandbox on this machine can reach it without them",
+            "--public-url or --secret-file: without them, only a sandbox on this machine can reach the listener",
         );
     }
     flags.finish()?;

@@ -79,18 +79,18 @@ fn describe(delivery: &Delivery<'_>) -> serde_json::Value {
 fn verification_failure(refusal: &VerificationError) -> Fail {
     let hint = match refusal {
         VerificationError::WrongSignature { .. } => {
-            "pass the body byte for byte: no extra line ending, not parsed and serialized again"
+            "pass the body byte for byte, without an extra line ending and without parsing and serializing it again"
         }
         VerificationError::TooOld { .. } => {
-            "for a stored delivery, pass its time of arrival with --at TIME, or --tolerance any"
+            "for a stored delivery, pass its arrival time with --at TIME, or --tolerance any"
         }
         VerificationError::TooNew { .. } => {
             "check both clocks; for a sandbox whose clock was moved, pass --tolerance any"
         }
         VerificationError::Missing { .. } => {
-            "a delivery has the headers svix-id, svix-timestamp and svix-signature"
+            "a delivery must have the headers svix-id, svix-timestamp and svix-signature"
         }
-        _ => "the request isn't a delivery of the service",
+        _ => "the request isn't a webhook delivery of the service",
     };
     Fail::rejected(format!("verification failed: {refusal}")).hint(hint)
 }

@@ -49,7 +49,7 @@ fn a_job_belongs_to_the_login_that_started_it() {
     let rejected = idempost.run(&["bulk", "resume", "--profile", "home"]);
     assert_eq!(rejected.code, Some(4), "{rejected:?}");
     assert!(rejected.stderr.contains("belongs to profile `work`"), "{rejected:?}");
-    assert!(rejected.stderr.contains("this is profile `home`"), "{rejected:?}");
+    assert!(rejected.stderr.contains("this command uses profile `home`"), "{rejected:?}");
     // Neither a token refresh nor another login by the same user changes the account.
     service.core().clock().advance(Duration::from_secs(901));
     idempost.run(&["auth", "status", "--profile", "work"]).ok();

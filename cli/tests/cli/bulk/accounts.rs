@@ -58,9 +58,12 @@ fn a_job_is_never_continued_from_another_account() {
     ] {
         let stderr = bench.as_other(OTHER, command).fails(4);
         let url = bench.service.base_url();
-        for part in
-            ["belongs to profile `default` at", "and this is profile `default` at", &url, "--same-account"]
-        {
+        for part in [
+            "belongs to profile `default` at",
+            "but this command uses profile `default` at",
+            &url,
+            "--same-account",
+        ] {
             assert!(stderr.contains(part), "{command:?} {part}: {stderr}");
         }
         assert!(!stderr.contains("sb_"), "{stderr}");

@@ -27,12 +27,12 @@ fn a_row_appended_to_an_unfinished_job_is_sent_only_by_choice() {
     let stderr = bench.send(&[]).fails(2);
     for text in [
         "the job `people.csv` (",
-        ") has other rows or another message; nothing was sent",
-        "300 of these rows are in the job, which has 200 rows left to send",
+        ") has different rows or a different message; nothing was sent",
+        "300 of these rows are already in the job, which has 200 rows left to send",
         "1 new row",
         "--add sends the new rows",
         "idempost bulk resume ",
-        "--job NAME plans a separate job",
+        "to send all rows as a separate job: --job NAME",
     ] {
         assert!(stderr.contains(text), "{text}\n{stderr}");
     }
@@ -91,7 +91,7 @@ fn a_limit_does_not_send_the_other_rows_of_an_unfinished_job() {
     for text in [
         "has 150 unsent rows beyond the first 150; nothing was sent",
         "idempost bulk resume ",
-        "--add --limit 150 sends only the first 150 rows",
+        "then this command with --add --limit 150",
     ] {
         assert!(stderr.contains(text), "{text}\n{stderr}");
     }

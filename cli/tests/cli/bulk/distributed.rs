@@ -136,7 +136,9 @@ fn a_worker_with_the_credential_of_another_account_takes_nothing() {
     bench.until_asked(2);
     let id = bench.bulk(&["status", "--json"]).json()["job"].as_str().unwrap().to_owned();
     let named = other.run(&["bulk", "worker", &id, "--queue", &address]).fails(4);
-    for part in ["belongs to profile `default`", "and this is profile `default`", "--same-account"] {
+    for part in
+        ["belongs to profile `default`", "but this command uses profile `default`", "--same-account"]
+    {
         assert!(named.contains(part), "{part}: {named}");
     }
     let coordinator =
@@ -315,7 +317,7 @@ fn a_job_without_workers_says_so() {
     let (bench, queue) = (Bench::with(3), Queue::start());
     let address = queue.address();
     let sending = Logged::start(&mut bench.sending(&["--queue", &address]));
-    sending.until_it_says("no worker serves the job; start one: idempost bulk worker");
+    sending.until_it_says("no worker is processing the job; start one: idempost bulk worker");
     let machine = bench.service.idempost();
     let worker = worker(&machine, &queue);
     assert_eq!(Ran::of(sending.child.finish()).code, Some(0));
@@ -327,7 +329,7 @@ fn a_job_without_workers_says_so() {
 fn a_priority_is_one_of_three_and_needs_a_queue() {
     let bench = Bench::with(3);
     let stderr = bench.send(&["--priority", "urgent"]).fails(2);
-    for part in ["--priority must be low, normal or high", "--priority needs --queue"] {
+    for part in ["--priority must be low, normal or high", "--priority requires --queue"] {
         assert!(stderr.contains(part), "{part}: {stderr}");
     }
 }

@@ -152,7 +152,7 @@ fn the_second_interrupt_stops_at_once_and_resuming_repeats_the_same_request() {
     assert_eq!(child.finish().status.code(), Some(143));
     assert_eq!(bench.delivered().len(), 100, "the service had accepted them");
     let resumed = bench.bulk(&["resume"]);
-    assert!(resumed.stdout.contains("1 batch sent again under their keys"), "{resumed:?}");
+    assert!(resumed.stdout.contains("1 batch repeated with the same keys"), "{resumed:?}");
     resumed.ok();
     bench.each_got_one(100);
     let keys: Vec<_> = bench

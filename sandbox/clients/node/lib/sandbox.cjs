@@ -52,7 +52,7 @@ class Sandbox {
       if (error.code === 'unreachable') throw error;
     }
     if (!ready?.ready) {
-      throw new SandboxError('not_a_sandbox', `${url} isn't a sandbox: GET /_/ready isn't answered. Unset IDEMPOST_BASE_URL to start one.`);
+      throw new SandboxError('not_a_sandbox', `${url} isn't a sandbox: GET /_/ready failed. Unset IDEMPOST_BASE_URL to start one.`);
     }
     try {
       await sandbox.clock.show();

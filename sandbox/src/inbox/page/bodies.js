@@ -14,7 +14,7 @@ const CLIPPED = 102_000;
 const LONGEST = 400_000;
 
 export function html(path, mail) {
-  if (mail.html_size === null) return nothing("This mail has no HTML body.");
+  if (mail.html_size === null) return nothing("This email has no HTML body.");
   return framed((parameters) => address(`${path}/html`, parameters), mail.html_size, "The mail's HTML", path);
 }
 
@@ -62,7 +62,7 @@ export function linkList(all) {
 }
 
 export function text(path, mail) {
-  if (mail.text_size === null) return nothing("This mail has no text body.");
+  if (mail.text_size === null) return nothing("This email has no text body.");
   // An HTML body has its own list of links.
   const links = mail.html_size === null ? mail.links : [];
   return [links.length > 0 && h("details.links", { open: true }, h("summary", null, links.length === 1 ? "1 link" : `${links.length} links`), linkList(links)), long(`${path}/text`, "Text", mail.text_size)];

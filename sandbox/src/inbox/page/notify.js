@@ -18,7 +18,7 @@ export function notifyTool() {
   button.addEventListener("click", async () => {
     if (wanted) set(false);
     else if (await Notification.requestPermission() === "granted") set(true);
-    else toast("The browser doesn't permit notifications of this page.", true);
+    else toast("The browser doesn't allow notifications from this page.", true);
     try { localStorage.setItem("notify", wanted ? "on" : "off"); } catch { /* The choice then lasts until the page is closed. */ }
   });
   function set(value) {

@@ -49,7 +49,7 @@ async fn read(mut answer: reqwest::Response, remaining: &AtomicUsize) -> ImageRe
     if let Some(kind) = essence.filter(|kind| !is_expected(kind)) {
         return Err(format!("the content type is {kind:.100}"));
     }
-    let too_large = || format!("the image has more than {} MiB", MAX_IMAGE >> 20);
+    let too_large = || format!("the image is larger than {} MiB", MAX_IMAGE >> 20);
     if answer.content_length().is_some_and(|length| length > MAX_IMAGE as u64) {
         return Err(too_large());
     }
@@ -74,7 +74,7 @@ impl Reserved<'_> {
     fn push(&mut self, chunk: &[u8]) -> Result<(), &'static str> {
         let take = |left: usize| left.checked_sub(chunk.len());
         let taken = self.remaining.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
-        taken.map_err(|_| "the images of this email are too large in all")?;
+        taken.map_err(|_| "the images of this email are too large in total")?;
         self.bytes.extend_from_slice(chunk);
         Ok(())
     }

@@ -49,8 +49,10 @@ pub(super) fn parse_query(text: &str, dialect: Dialect, now: Timestamp) -> Resul
             && let Some(name) = unknown_operator(value)
         {
             let known: Vec<_> = Operator::WORDS.iter().map(|(word, _)| format!("`{word}:`")).collect();
-            let rule =
-                format!("`{name}:` is not an operator; these are: {}. Put text in quotes.", known.join(", "));
+            let rule = format!(
+                "`{name}:` is not an operator; the operators are: {}. To search for this text, put it in quotes.",
+                known.join(", ")
+            );
             return Err(problem(begin, &rule));
         }
         let written;

@@ -194,7 +194,7 @@ fn message_over_the_limit_is_read_to_its_end_and_rejected() {
 fn message_beyond_the_memory_limit_is_deferred() {
     let settings = Settings { keep_mail_bytes: 10, ..Settings::default() };
     let (answers, _) = run_session(format!("{BEGIN}Subject: x\r\n\r\n.\r\n").as_bytes(), 50, settings);
-    assert!(answers.ends_with("452 4.3.1 The sandbox cannot keep any more mail\r\n"), "{answers}");
+    assert!(answers.ends_with("452 4.3.1 The sandbox can't store any more mail\r\n"), "{answers}");
 }
 
 #[test]

@@ -113,7 +113,7 @@ impl Discovery {
                 .map_err(|error| AuthError::Metadata(format!("`resource_metadata`: {error}")))?;
             found = self.resource(&url).await?;
             if found.is_none() {
-                return Err(AuthError::Metadata(format!("{url} has none of the API")).into());
+                return Err(AuthError::Metadata(format!("{url} contains no metadata of the API")).into());
             }
         }
         let Some(metadata) = found else { return self.issuer(base_url).await };
@@ -127,7 +127,8 @@ impl Discovery {
         match self.issuer(issuer).await {
             Err(Error::Auth(error)) if matches!(*error, AuthError::NoMetadata) => {
                 let issuer = printable(issuer, 200);
-                Err(AuthError::Metadata(format!("the authorization server {issuer} publishes none")).into())
+                let text = format!("the authorization server {issuer} publishes no metadata");
+                Err(AuthError::Metadata(text).into())
             }
             found => found?.for_api(base_url),
         }
@@ -217,7 +218,7 @@ fn build_server(
         return Err(AuthError::Metadata(format!("its issuer is {named}")));
     }
     if !metadata.code_challenge_methods_supported.iter().any(|method| method == "S256") {
-        return Err(AuthError::Metadata("PKCE with S256 is not supported".to_owned()));
+        return Err(AuthError::Metadata("PKCE with S256 isn't supported".to_owned()));
     }
     let address = |name: &'static str, given: &str| {
         let url = endpoint::parse_oauth_url(given)

@@ -197,6 +197,6 @@ impl TokenEndpoint for HttpTokenEndpoint {
 fn stored_url(stored: &str, name: &str) -> Result<Url, TransportError> {
     endpoint::parse_oauth_url(stored).map_err(|_| {
         TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other)
-            .with_source(format!("the stored {name} endpoint is not a valid URL"))
+            .with_source(format!("the stored {name} endpoint isn't a valid URL"))
     })
 }

@@ -6,7 +6,7 @@ use http::{HeaderValue, Response, StatusCode, header};
 const PAGE: &str = "<!doctype html><html lang=en><head><meta charset=utf-8>\
     <meta name=viewport content=\"width=device-width,initial-scale=1\"><title>Received</title>\
     <style>:root{color-scheme:light dark}body{font:1.1rem/1.5 system-ui,sans-serif;display:grid;place-content:center;min-height:90vh;margin:0 1rem;\
-    text-align:center}</style></head><body><main><h1>Received</h1><p>Go back to the program where you began; it says how it went.</p>\
+    text-align:center}</style></head><body><main><h1>Received</h1><p>Return to the program that opened this page; it shows the result.</p>\
     <p>You can close this page.</p></main></body></html>";
 
 /// Redirects the browser, so that it doesn't stay on the URL with the code.

@@ -301,7 +301,7 @@ impl Run {
             }
             RefreshOutcome::Kept { access_token, expires_in, served_at } => {
                 if is_replaced(&record) {
-                    let reason = "the response has no new refresh token".to_owned();
+                    let reason = "the response contains no new refresh token".to_owned();
                     self.events.push(SessionEvent::ResponseLost { reason });
                 }
                 self.received = Some((Received::AccessToken { access_token, expires_in, served_at }, asked));

@@ -92,7 +92,7 @@ fn check(path: &Path, metadata: &Metadata) -> Result<(), StoreError> {
         use std::os::unix::fs::MetadataExt as _;
         check_owner(path, metadata.uid())?;
         if metadata.nlink() > 1 {
-            return Err(rejected_file(path, "it has a second name (a hard link)"));
+            return Err(rejected_file(path, "it has more than one hard link"));
         }
         let mode = metadata.mode() & 0o777;
         if mode & 0o077 != 0 {

@@ -45,7 +45,9 @@ impl ClientBuilder {
         match (key, token) {
             (Some(key), _) => builder.api_key(key).credential_from("IDEMPOST_API_KEY"),
             (None, Some(token)) => builder.access_token(token).credential_from("IDEMPOST_ACCESS_TOKEN"),
-            (None, None) => builder.with_key_error("IDEMPOST_API_KEY", "is missing beside IDEMPOST_BASE_URL"),
+            (None, None) => {
+                builder.with_key_error("IDEMPOST_API_KEY", "is missing, although IDEMPOST_BASE_URL is set")
+            }
         }
     }
 
@@ -134,8 +136,8 @@ mod tests {
     fn a_missing_variable_is_named() {
         for (set, message) in [
             (0b0_0000, "RESEND_API_KEY is missing; set it, or IDEMPOST_BASE_URL and IDEMPOST_API_KEY"),
-            (0b0_0001, "IDEMPOST_API_KEY is missing beside IDEMPOST_BASE_URL"),
-            (0b1_0001, "IDEMPOST_API_KEY is missing beside IDEMPOST_BASE_URL"),
+            (0b0_0001, "IDEMPOST_API_KEY is missing, although IDEMPOST_BASE_URL is set"),
+            (0b1_0001, "IDEMPOST_API_KEY is missing, although IDEMPOST_BASE_URL is set"),
             (
                 0b0_1010,
                 "IDEMPOST_BASE_URL is missing, although IDEMPOST_API_KEY is set; for Resend, set https://api.resend.com",

@@ -81,7 +81,7 @@ impl NewBroadcast {
         v.addresses("reply_to", self.reply_to.as_slice());
         let given = |part: &Option<String>| part.as_ref().is_some_and(|part| !part.is_empty());
         if self.send == Some(true) && !given(&self.html) && !given(&self.text) {
-            v.report("required", "`html` or `text` is required to send it");
+            v.report("required", "`html` or `text` is required to send the broadcast");
         }
         v.not_empty("topic_id", self.topic_id.as_ref().map(TopicId::as_str));
         if self.scheduled_at.is_some() && self.send != Some(true) {

@@ -86,16 +86,16 @@ impl Reader {
     fn addresses(&mut self, message: &lettre::Message) {
         let mut from = self.mailboxes::<From>(message);
         if from.len() > 1 {
-            self.reject("/from", "an email has one sender");
+            self.reject("/from", "an email must have exactly one sender");
         }
         let from = from.pop();
         let sender = message.headers().get::<Sender>().map(Mailbox::from);
         if sender.as_ref().is_some_and(|sender| Some(sender) != from.as_ref()) {
-            self.reject("/headers/Sender", "an email has no `Sender` beside its `From`");
+            self.reject("/headers/Sender", "`Sender` must be the same as `From`");
         }
         let envelope = message.envelope();
         if envelope.from().is_some_and(|address| from.as_ref().is_some_and(|from| from.email != *address)) {
-            self.reject("/from", "an email has no sender of its envelope beside its `From`");
+            self.reject("/from", "the envelope's sender must be the same as `From`");
         }
         let (to, cc) = (self.mailboxes::<To>(message), self.mailboxes::<Cc>(message));
         let (bcc, reply_to) = (self.mailboxes::<Bcc>(message), self.mailboxes::<ReplyTo>(message));
@@ -103,7 +103,7 @@ impl Reader {
         if named.iter().any(|address| !envelope.to().contains(address)) {
             self.reject(
                 "/to",
-                "an email is sent to all addresses in its headers; the envelope leaves out one",
+                "the envelope must include all addresses in the headers, since the email is sent to them",
             );
         }
         let hidden = envelope.to().iter().filter(|address| !named.contains(address));
@@ -135,7 +135,7 @@ impl Reader {
                 continue;
             }
             if name.eq_ignore_ascii_case("dkim-signature") {
-                self.reject("/headers/DKIM-Signature", "an email has no signature of its sender");
+                self.reject("/headers/DKIM-Signature", "a DKIM signature isn't supported");
             }
             let value = message.headers().get_raw(&name).unwrap_or_default();
             self.set(|email| email.header(name, value));
@@ -159,7 +159,7 @@ impl Reader {
                 }
             }
             (PartType::Multipart(_), _) => {
-                self.reject("", format!("an email has no body of the type {media_type}"));
+                self.reject("", format!("a body of type {media_type} isn't supported"));
             }
             (PartType::Text(text), "text/plain") if !is_file => match self.email.fields().text {
                 None => self.set(|email| email.text(text.replace("\r\n", "\n"))),
@@ -170,7 +170,7 @@ impl Reader {
                 Some(_) => self.reject("/html", "an email can have only one body of type text/html"),
             },
             (PartType::Text(_), _) if !is_file => {
-                self.reject("", format!("an email has no body of the type {media_type}"));
+                self.reject("", format!("a body of type {media_type} isn't supported"));
             }
             _ => self.attachment(part, &media_type),
         }
@@ -181,7 +181,8 @@ impl Reader {
         let is_utf8 = charset
             .is_none_or(|name| ["utf-8", "us-ascii"].iter().any(|known| name.eq_ignore_ascii_case(known)));
         if part.is_encoding_problem || part.is_text() && !is_utf8 {
-            let rule = format!("an attachment of the type {media_type} must be readable, and text in UTF-8");
+            let rule =
+                format!("an attachment of type {media_type} must be decodable, and text must be UTF-8");
             self.reject("/attachments", rule);
         }
         let file = Attachment::without_name(part.contents().to_vec()).content_type(media_type);

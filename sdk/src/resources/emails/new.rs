@@ -190,7 +190,8 @@ impl Email {
         let mut warnings = self.message.warnings();
         let size = self.attachments_size();
         if size > limits::ATTACHMENTS_ENCODED_BYTES_ADVISED && size <= limits::ATTACHMENTS_ENCODED_BYTES {
-            let rule = "the attachments exceed 40,000,000 bytes after Base64; the service may reject them";
+            let rule =
+                "the attachments exceed 40,000,000 bytes after Base64 encoding; the service may reject them";
             warnings
                 .push(Problem::new("/attachments", "size", rule).with_value(format_args!("{size} bytes")));
         }

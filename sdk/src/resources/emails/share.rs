@@ -32,7 +32,7 @@ impl Validate for Lifetime {
     fn check(&self) -> Result<(), Problems> {
         Validator::run(|v| {
             if !(1..=limits::SHARE_SECONDS).contains(&self.seconds) {
-                let rule = "`expires_in` must be longer than nothing and at most 48 hours";
+                let rule = "`expires_in` must be above zero and at most 48 hours";
                 let found = format!("{} seconds", self.seconds);
                 v.field("expires_in", |v| v.report_found("range", rule, found));
             }

@@ -25,8 +25,9 @@ impl NewInbox {
         if !self.email_address.trim().is_empty() {
             v.field("email_address", |v| {
                 let bare = !self.email_address.trim_end().ends_with('>');
-                let fault = address_fault(&self.email_address)
-                    .or_else(|| (!bare).then_some(("address", "the address of an inbox has no name")));
+                let fault = address_fault(&self.email_address).or_else(|| {
+                    (!bare).then_some(("address", "the address of an inbox must not have a display name"))
+                });
                 if let Some((code, rule)) = fault {
                     v.report_found(code, rule, self.email_address.escape_debug());
                 }

@@ -325,7 +325,7 @@ impl Labels {
         }
         v.for_each_item("labels", &self.labels, |v, label| {
             if label.as_str().is_empty() {
-                v.report("empty", "an id must not be empty");
+                v.report("empty", "an ID must not be empty");
             }
         });
     }

@@ -75,7 +75,7 @@ impl Forward {
             Problem::new(
                 "/raw",
                 "required",
-                "an email must have its raw message to be forwarded as an attachment",
+                "an email can't be forwarded as an attachment without its raw message",
             )
         })?;
         let content = self.download(&raw.download_url, &mut 0).await?;

@@ -75,13 +75,13 @@ impl SegmentMetricsQuery {
         let max = limits::IDS_PER_METRICS_FILTER;
         if self.segments.len() > max {
             v.field("segment_id", |v| {
-                let rule = format!("`segment_id` must have at most {max} ids");
+                let rule = format!("`segment_id` must have at most {max} IDs");
                 v.report_found("count", rule, self.segments.len());
             });
         }
         v.for_each_item("segment_id", &self.segments, |v, id| {
             if id.as_str().is_empty() || id.as_str().contains(',') {
-                let rule = "an id must neither be empty nor contain commas";
+                let rule = "an ID must not be empty or contain commas";
                 v.report_found("type", rule, id.as_str().escape_debug());
             }
         });

@@ -273,11 +273,12 @@ impl Serialize for Attachment {
             Source::Bytes(bytes) => Some(STANDARD.encode(bytes)),
             Source::Url(_) => None,
             Source::File(_) | Source::Stream(_) => {
-                let name = self.filename.as_deref().unwrap_or("without a name");
+                let name = self.filename.as_ref().map_or_else(
+                    || "the unnamed attachment".to_owned(),
+                    |name| format!("the attachment `{name}`"),
+                );
                 let reason = "is read while it is sent; attach its bytes with `Attachment::from_bytes`";
-                return Err(S::Error::custom(format!(
-                    "the attachment `{name}` {reason} to serialize the email"
-                )));
+                return Err(S::Error::custom(format!("{name} {reason} to serialize the email")));
             }
         };
         Head { content, ..self.head() }.serialize(serializer)

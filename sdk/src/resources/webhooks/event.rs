@@ -56,8 +56,8 @@ impl WebhookPayload {
         let Some(kind) = raw.get("type").and_then(Value::as_str) else {
             let what = match (&raw, raw.get("type")) {
                 (Value::Object(_), None) => "no `type`",
-                (Value::Object(_), Some(_)) => "a `type` that is not a string",
-                _ => "a value that is not an object",
+                (Value::Object(_), Some(_)) => "a `type` that isn't a string",
+                _ => "a value that isn't an object",
             };
             return Err(NotAnEvent { found: what.to_owned() });
         };

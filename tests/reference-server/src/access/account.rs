@@ -52,7 +52,7 @@ pub fn find_by_id(state: &State, text: &str) -> Option<Result<Arc<Tenant>, Probl
         (tag? == state.links.tag(TagPurpose::Account, &name)).then(|| state.tenants.find_or_empty(&name))
     };
     let tenant = tenant.or_else(default);
-    Some(tenant.ok_or_else(|| Problem::not_found("The account does not exist (any more).")))
+    Some(tenant.ok_or_else(|| Problem::not_found("The account does not exist or no longer exists.")))
 }
 
 /// The token of the `Authorization` header.

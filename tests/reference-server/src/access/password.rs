@@ -12,8 +12,8 @@ use crate::state::State;
 use crate::wire::problem::Problem;
 
 /// The reason for rejecting a request that affects all accounts.
-pub const ALL_ACCOUNTS: &str = "This request concerns all accounts of a sandbox with a password: send it by HTTP Basic authentication, or as \
-    `Authorization: Bearer sb_PASSWORD`.";
+pub const ALL_ACCOUNTS: &str = "This request affects all accounts of a sandbox with a password: send the password by HTTP Basic \
+    authentication, or as `Authorization: Bearer sb_PASSWORD`.";
 
 /// The response to a request that affects all accounts and lacks a required password.
 pub fn reject_without_password(state: &State, request: &Request<Bytes>) -> Option<Response<Bytes>> {

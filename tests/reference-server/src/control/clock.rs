@@ -140,7 +140,7 @@ fn read_advance(now: Timestamp, field: &Field<'_>) -> Checked<Timestamp> {
         let span = if words { text.parse::<Span>().ok() } else { None };
         let span = span
             .filter(|span| !span.is_zero() && !span.is_negative())
-            .ok_or("must be a time in words such as `90s`, `1h 30m` or `2 days`")?;
+            .ok_or("must be a duration such as `90s`, `1h 30m` or `2 days`")?;
         now.to_zoned(TimeZone::UTC).checked_add(span).map_err(|_| "exceeds the range of valid timestamps")
     })?;
     check_range(field, then.timestamp())
@@ -152,7 +152,7 @@ fn check_range(field: &Field<'_>, instant: Timestamp) -> Checked<Timestamp> {
         return Ok(instant);
     }
     let at = to_iso(instant);
-    Err(field.reject(format_args!("must lead to a time in the years 1970 to 2999; it leads to {at}")))
+    Err(field.reject(format_args!("must result in a time from 1970 to 2999; found {at}")))
 }
 
 fn read_scale(field: &Field<'_>) -> Checked<f64> {

@@ -109,7 +109,7 @@ fn find(call: &Call<'_>) -> Result<Scripted, Problem> {
 }
 
 fn unknown_rule(id: &str) -> Problem {
-    Problem::not_found(format!("There is no fault {}, or it was used up.", quote(id)))
+    Problem::not_found(format!("There is no fault {}, or it has been used up.", quote(id)))
 }
 
 /// A rule in the list: its input, its remaining counts, and the response to an affected request.
@@ -174,7 +174,7 @@ fn read(fields: &mut Fields<'_>, routes: &'static Routes) -> Checked<(Rule, bool
     let path = fields.optional("path", |field| read_path(field, routes));
     let stage = fields.optional("smtp", read_stage);
     if smtp_only {
-        let problem = "`smtp` selects a stage of SMTP sessions, and can't be given with `method` or `path`.";
+        let problem = "`smtp` selects a stage of SMTP sessions and can't be used with `method` or `path`.";
         fields.report().report(problem);
     }
     let all_accounts = fields.flag("all_accounts");
@@ -184,8 +184,7 @@ fn read(fields: &mut Fields<'_>, routes: &'static Routes) -> Checked<(Rule, bool
     if let (Ok(Some(method)), Ok(Some(path))) = (&method, &path)
         && !routes.operations().any(|route| route.method == *method && patterns_overlap(path, route.path))
     {
-        let rule =
-            format_args!("No route of the service is {method} {path}, so this rule would never apply.");
+        let rule = format_args!("The service has no route {method} {path}, so this rule would never apply.");
         fields.report().report(rule);
     }
     let (path, stage) = (path?, stage?);
@@ -227,7 +226,7 @@ fn read_stage(field: &Field<'_>) -> Checked<SmtpStage> {
 fn read_path(field: &Field<'_>, routes: &'static Routes) -> Checked<String> {
     field.parse_with(|text| {
         if routes.find(&Method::GET, text).table.area == Area::Own {
-            return Err("must be one of the service's, since what is under `/_/` never meets a fault");
+            return Err("must be a path of the service; faults don't affect routes under `/_/`");
         }
         if !text.starts_with('/') || !routes.operations().any(|route| patterns_overlap(text, route.path)) {
             return Err("must be a path of the service such as `/emails` or `/emails/{id}`");
@@ -249,7 +248,7 @@ fn read_action(stage: Option<SmtpStage>, fields: &mut Fields<'_>) -> Checked<Act
     let (known, at): (&[&'static str], _) =
         if stage.is_some() { (&SMTP_ACTIONS, " at an SMTP stage") } else { (&ACTIONS, "") };
     if !fields.has("action") {
-        let problem = format_args!("Missing `action` field; it is one of {}.", known.join(", "));
+        let problem = format_args!("Missing `action` field; it must be one of {}.", known.join(", "));
         return Err(fields.report().report(problem));
     }
     let word = fields.required("action", |field| {
@@ -283,7 +282,7 @@ fn read_action(stage: Option<SmtpStage>, fields: &mut Fields<'_>) -> Checked<Act
         _ => retry_after(fields).map(|retry_after| Action::TooMany { retry_after }),
     };
     for field in ACTION_FIELDS.into_iter().filter(|field| !own.contains(field)) {
-        fields.forbid(field, format_args!("does not go with the action `{word}`{at}"));
+        fields.forbid(field, format_args!("can't be used with the action `{word}`{at}"));
     }
     action
 }

@@ -24,10 +24,10 @@ pub fn confirmation_page(state: &State, token: &str) -> Result<Response<Bytes>, 
     let addresses = known_recipients(&request)?;
     let (question, choice) = match addresses.as_slice() {
         [address] if !request.has_hidden() => {
-            (format!("<b>{}</b> will get no more {what}.", escape_html(address)), String::new())
+            (format!("<b>{}</b> will no longer receive {what}.", escape_html(address)), String::new())
         }
         several => (
-            format!("Which address should get no more {what}?"),
+            format!("Which address should no longer receive {what}?"),
             render_choices(several, request.has_hidden()),
         ),
     };
@@ -62,7 +62,7 @@ pub fn confirm(state: &State, token: &str, body: &[u8]) -> Result<Response<Bytes
     request.apply(state, &address)?;
     let what = describe_subject(&request);
     Ok(render_page(&format!(
-        "<h1>Unsubscribed</h1><p><b>{}</b> gets no more {what}.</p>",
+        "<h1>Unsubscribed</h1><p><b>{}</b> will no longer receive {what}.</p>",
         escape_html(&address)
     )))
 }
@@ -83,7 +83,7 @@ fn render_choices(addresses: &[String], has_hidden: bool) -> String {
 fn known_recipients(request: &UnsubscribeRequest) -> Result<Vec<String>, Problem> {
     let addresses = request.addresses();
     if addresses.is_empty() && !request.has_hidden() {
-        return Err(Problem::not_found("The contact or the email of this link does not exist any more."));
+        return Err(Problem::not_found("The contact or the email of this link no longer exists."));
     }
     Ok(addresses)
 }

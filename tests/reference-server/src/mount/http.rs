@@ -182,7 +182,7 @@ async fn serve_connection(stream: TcpStream, shared: Connection) {
 
 /// The scripted loss of a connection, as an error for `hyper`.
 #[derive(Debug, thiserror::Error)]
-#[error("the connection was cut on purpose")]
+#[error("the connection was closed on purpose")]
 struct ConnectionCut;
 
 async fn handle_request(

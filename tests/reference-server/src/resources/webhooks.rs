@@ -108,7 +108,7 @@ fn read_endpoint(field: &Field<'_>) -> Checked<String> {
     // The parser drops some control characters, so the stored URL would differ from the given one.
     let parse = |text: &str| {
         if text.contains(char::is_control) {
-            return Err("must not hold control characters");
+            return Err("must not contain control characters");
         }
         let url =
             Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());

@@ -30,8 +30,8 @@ impl Budget {
             StatusCode::FORBIDDEN,
             "validation_error",
             format!(
-                "The records of this sandbox may take {} bytes of its memory (a quarter of --max-memory) and take {used}; {} bytes more for its {plural} \
-                 are too many. Delete records, reset the sandbox, or start it with a larger --max-memory.",
+                "The records of this sandbox may use {} bytes of memory (a quarter of --max-memory). They use \
+                 {used}, so {} bytes more for its {plural} don't fit. Delete records, reset the sandbox, or start it with a larger --max-memory.",
                 self.max,
                 after - before
             ),

@@ -102,13 +102,13 @@ impl Problem {
     /// 503: the connection limit is reached.
     pub fn too_many_connections(limit: usize) -> Self {
         let message =
-            format!("There are {limit} connections already, which is the maximum. Try again later.");
+            format!("There are already {limit} connections, which is the maximum. Try again later.");
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", message)
     }
 
     /// 503: requests and responses in flight use up their memory.
     pub fn memory_in_use() -> Self {
-        let message = "The requests and responses in flight take all memory that they may use (3/16 of --max-memory). Try again later.";
+        let message = "The requests and responses in flight use all memory available to them (3/16 of --max-memory). Try again later.";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", message)
     }
 

@@ -20,7 +20,7 @@ pub fn read(text: &str, now: Timestamp) -> Result<Timestamp, &'static str> {
 
 fn parse(text: &str, now: Timestamp) -> Result<Timestamp, &'static str> {
     let instant = iso_8601(text.trim()).or_else(|| parse_words(text, now)).ok_or(UNREADABLE)?;
-    if instant < now { Err("must not lie in the past") } else { Ok(instant) }
+    if instant < now { Err("must not be in the past") } else { Ok(instant) }
 }
 
 const UNREADABLE: &str =

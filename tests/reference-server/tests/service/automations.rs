@@ -144,7 +144,7 @@ fn an_invalid_definition_is_rejected() {
         (with("/name", json!(null)), "missing_required_field", "Missing `name`"),
         (with("/status", json!("on")), "validation_error", "`status` must be one of `enabled`, `disabled`"),
         (with("/steps", json!(null)), "missing_required_field", "Missing `steps`"),
-        (with("/steps", json!([])), "validation_error", "`steps` must hold 1 to 150 steps; found 0"),
+        (with("/steps", json!([])), "validation_error", "`steps` must have 1 to 150 steps; found 0"),
         (chain(too_many), "validation_error", "found 151"),
         (with("/connections", json!(null)), "missing_required_field", "Missing `connections`"),
         (with("/steps/1", json!(5)), "validation_error", "`steps[1]` must be an object"),
@@ -152,11 +152,11 @@ fn an_invalid_definition_is_rejected() {
         (with("/steps/1/key", json!("start")), "validation_error", "`steps[1].key` must name one step"),
         (with("/steps/1/type", json!("sleep")), "validation_error", "`steps[1].type` must be one of"),
         (with("/steps/1/config", json!(null)), "missing_required_field", "Missing `steps[1].config`"),
-        (with("/steps/0/type", json!("contact_delete")), "validation_error", "type `trigger` at least"),
+        (with("/steps/0/type", json!("contact_delete")), "validation_error", "of the type `trigger`"),
         (config("trigger", json!({})), "missing_required_field", "Missing `steps[1].config.event_name`"),
         (config("trigger", json!({"event_name": "x"})), "validation_error", "must not lead to a trigger"),
         (delay(json!("")), "validation_error", "`steps[1].config.duration` must not be empty"),
-        (delay(json!("soon")), "validation_error", "must be a time in words"),
+        (delay(json!("soon")), "validation_error", "must be a duration"),
         (delay(json!("31 days")), "validation_error", "at most 30 days"),
         (
             config("wait_for_event", json!({"event_name": "x", "timeout": "never"})),
@@ -546,7 +546,7 @@ fn steps_fail_after_their_contact_is_deleted() {
     sandbox.advance(3_600);
     let run = sandbox.run(&id);
     assert_eq!(run["status"], "failed");
-    assert_eq!(run["steps"][2]["error"], json!({"message": "The contact does not exist any more."}));
+    assert_eq!(run["steps"][2]["error"], json!({"message": "The contact no longer exists."}));
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn invalid_and_past_schedules_are_rejected() {
     for (text, words) in [
         ("", "`scheduled_at` must be an ISO 8601"),
         ("whenever", "`scheduled_at` must be an ISO 8601"),
-        ("2026-03-02T11:59:00Z", "`scheduled_at` must not lie in the past"),
+        ("2026-03-02T11:59:00Z", "`scheduled_at` must not be in the past"),
         ("2026-04-01T12:00:01Z", "`scheduled_at` must be at most 30 days ahead"),
         ("in 2 months", "`scheduled_at` must be at most 30 days ahead"),
     ] {

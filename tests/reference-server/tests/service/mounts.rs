@@ -321,7 +321,7 @@ async fn http_connections_are_limited() {
     let request = "GET /_/ready HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     let answer = rest(connected(&server, request).await).await;
     assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("retry-after: 1"), "{answer}");
-    assert!(answer.contains("There are 3 connections already"), "{answer}");
+    assert!(answer.contains("There are already 3 connections"), "{answer}");
     open.pop();
     // Its slot is freed when its task ends, which can be slightly later.
     let end = Instant::now() + Duration::from_mins(1);

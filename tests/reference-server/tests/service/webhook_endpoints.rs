@@ -211,7 +211,7 @@ async fn webhooks_never_reach_link_local_addresses() {
     {
         let (attempt, _) = first_attempt(address).await;
         assert_eq!(
-            attempt["response"], "no answer: the address is link-local or that of a metadata service",
+            attempt["response"], "no answer: the address is link-local or belongs to a metadata service",
             "{address}"
         );
     }

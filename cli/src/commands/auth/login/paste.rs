@@ -52,10 +52,10 @@ impl PasteReader {
 pub(super) fn rejection_message(authorization: &AuthorizationRequest, error: CallbackError) -> String {
     match error {
         CallbackError::Url => {
-            format!("paste the complete URL; it starts with {}?", authorization.redirect_uri())
+            format!("paste the complete URL, which starts with `{}?`", authorization.redirect_uri())
         }
         CallbackError::State => {
-            "that URL belongs to another login; open the page that this one printed".to_owned()
+            "that URL belongs to another login; open the page printed by this one".to_owned()
         }
         error => error.to_string(),
     }

@@ -35,7 +35,7 @@ impl Columns {
         let header = match csv.header() {
             Ok(Some(header)) => header,
             Ok(None) => {
-                add_problem(flags, "empty", format!("{name} is empty: its first row names the columns"));
+                add_problem(flags, "empty", format!("{name} is empty; its first row must name the columns"));
                 return None;
             }
             Err(error) => {
@@ -71,7 +71,8 @@ impl Columns {
             };
             let same = |known: &Field| *known != Field::Nothing && *known == field;
             if all.iter().any(|(_, known)| same(known)) {
-                add_problem(flags, "exclusive", format!("{at}: another column is also `{target}`"));
+                let rule = format!("{at}: another column is already mapped to `{target}`");
+                add_problem(flags, "exclusive", rule);
             }
             all.push((column, field));
         }
@@ -96,7 +97,7 @@ impl Columns {
                 *number = *holds_numbers;
             } else {
                 let rule = format!(
-                    "{}:1, column {}: `{key}` is neither a field nor a contact property of the service",
+                    "{}:1, column {}: `{key}` is neither a contact field nor an existing property",
                     csv.name,
                     i + 1
                 );

@@ -143,15 +143,15 @@ impl fmt::Display for TooLarge {
             Self::File { max, found } => {
                 write!(
                     f,
-                    "a file may have at most {max} bytes (found {found} or more); raise the limit with --max-size"
+                    "a file must have at most {max} bytes (found {found} or more); raise the limit with --max-size"
                 )
             }
             Self::Row { row, line } => {
-                write!(f, "row {row} (line {line}): a row may have at most {MAX_ROW} bytes (found more)")
+                write!(f, "row {row} (line {line}): a row must have at most {MAX_ROW} bytes (found more)")
             }
             Self::Field { row, line, column } => write!(
                 f,
-                "row {row} (line {line}), column {column}: a field may have at most {MAX_FIELD} bytes (found more); is a quote missing?"
+                "row {row} (line {line}), column {column}: a field must have at most {MAX_FIELD} bytes (found more); is a quote missing?"
             ),
         }
     }
@@ -251,13 +251,13 @@ mod tests {
         assert!(check(&field(0), u64::MAX).is_ok());
         let error = check(&field(1), u64::MAX).unwrap_err();
         assert!(
-            error.contains("row 2 (line 2), column 2: a field may have at most 1048576 bytes"),
+            error.contains("row 2 (line 2), column 2: a field must have at most 1048576 bytes"),
             "{error}"
         );
         let row = |fields: usize| format!("a\n{}", "xxxxxxx,".repeat(fields));
         assert!(check(&row(512 * 1024), u64::MAX).is_ok());
         assert!(
-            check(&row(512 * 1024 + 1), u64::MAX).unwrap_err().contains("row 2 (line 2): a row may have")
+            check(&row(512 * 1024 + 1), u64::MAX).unwrap_err().contains("row 2 (line 2): a row must have")
         );
         assert_eq!(check("a\nb\n", 4), Ok(4));
         assert!(check("a\nb\nc", 4).unwrap_err().contains("at most 4 bytes (found 5 or more)"));

@@ -99,8 +99,8 @@ pub(super) async fn run(
 
 fn interrupted_message(count: Count, rows: u64) -> String {
     format!(
-        "{} of {rows} rows are done, and some of the following may be; to continue, run the same command again: rows written before are \
-         written once more",
+        "{} of {rows} rows are done, and some of the following may be; to continue, run the same command again: it rewrites \
+         the rows that are done",
         count.processed()
     )
 }

@@ -85,7 +85,7 @@ async fn wait_until_finished(
 ) -> Result<(), Fail> {
     let words = Messages {
         interrupted: "the import continues in the background".to_owned(),
-        timed_out: "the import isn't complete".to_owned(),
+        timed_out: "the import hasn't been completed".to_owned(),
         continues: "it continues in the background".to_owned(),
         failed: "the import ended before the last row".to_owned(),
         check: show_command(&id),
@@ -107,7 +107,7 @@ async fn wait_until_finished(
     }
     let message = format!("{failed} of {total} rows failed");
     Err(Fail::items(failed == total, message)
-        .hint(format!("for the invalid ones: idempost contacts import {file} --dry-run")))
+        .hint(format!("to list the invalid ones: idempost contacts import {file} --dry-run")))
 }
 
 fn terminal_state(import: &ContactImport) -> End {

@@ -269,7 +269,7 @@ fn read_pipe(builder: &mut BodyBuilder, stdin: &mut StdinReaders) {
     let (code, rule) = match read {
         Ok(text) if text.trim().is_empty() => (
             "empty",
-            "standard input is empty; give the body there, or with --text, --html or --template".to_owned(),
+            "standard input is empty; pipe the body to it, or pass --text, --html or --template".to_owned(),
         ),
         Ok(text) => return builder.set("text", &*text, origin),
         Err(rule) => ("file", format!("couldn't read {source}: {rule}")),

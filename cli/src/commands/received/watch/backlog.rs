@@ -49,7 +49,7 @@ pub(super) async fn print_all(watch: &mut Watch<'_>, cursor: &mut Cursor) -> Res
         watch
             .context
             .out
-            .warn("the service no longer has the last printed emails; continuing by arrival time");
+            .warn("the service no longer lists the last printed emails; continuing by arrival time");
     }
     from(boundary, watch, cursor).await
 }

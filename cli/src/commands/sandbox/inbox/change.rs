@@ -74,7 +74,7 @@ pub(super) async fn delete(args: &DeleteArgs, context: &Context) -> Result<(), F
     let change = Change::read(Method::DELETE, &args.selection, &args.dry_run, "delete")?;
     if change.dry_run.is_none() && args.selection.ids.is_empty() {
         let which = if args.selection.all { "all" } else { "all matching" };
-        let question = format!("Delete {which} mails, including on disk?");
+        let question = format!("Delete {which} emails, including on disk?");
         confirm_disk_deletion(&client(context)?, &question, context).await?;
     }
     change.send("deleted", "deleted", context).await

@@ -102,7 +102,7 @@ impl Receiver {
             Ok(Ok(body)) => body.to_bytes(),
             Ok(Err(error)) if error.is::<LengthLimitError>() => {
                 let (mut response, record) =
-                    reject(StatusCode::PAYLOAD_TOO_LARGE, "a delivery may have at most 1 MiB");
+                    reject(StatusCode::PAYLOAD_TOO_LARGE, "a delivery must have at most 1 MiB");
                 // The rest of the body isn't read.
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 return (response, record);

@@ -107,7 +107,7 @@ class Sandbox:
                 raise
             ready = False
         if not ready:
-            message = f"{url} isn't a sandbox: GET /_/ready isn't answered. Unset IDEMPOST_BASE_URL to start one."
+            message = f"{url} isn't a sandbox: GET /_/ready failed. Unset IDEMPOST_BASE_URL to start one."
             raise SandboxError("not_a_sandbox", message)
         try:
             sandbox.clock.show()

@@ -134,7 +134,7 @@ impl EmailMetricsQuery {
             v.field("start_date", |v| {
                 v.report_found(
                     "range",
-                    "`start_date` must not lie after `end_date`",
+                    "`start_date` must not be after `end_date`",
                     start.as_str().escape_debug(),
                 );
             });
@@ -158,16 +158,12 @@ impl EmailMetricsQuery {
             let max = limits::IDS_PER_METRICS_FILTER;
             if ids.len() > max {
                 v.field(name, |v| {
-                    v.report_found("count", format!("`{name}` must have at most {max} ids"), ids.len());
+                    v.report_found("count", format!("`{name}` must have at most {max} IDs"), ids.len());
                 });
             }
             v.for_each_item(name, &ids, |v, id| {
                 if id.is_empty() || id.contains(',') {
-                    v.report_found(
-                        "type",
-                        "an id must neither be empty nor contain commas",
-                        id.escape_debug(),
-                    );
+                    v.report_found("type", "an ID must not be empty or contain commas", id.escape_debug());
                 }
             });
             if is_excluded && !ids.is_empty() {

@@ -188,9 +188,9 @@ fn a_body_that_is_not_an_event_is_rejected() {
     for (body, what) in [
         (&b""[..], "EOF"),
         (b"\xff", "expected value"),
-        (b"[]", "not an object"),
+        (b"[]", "isn't an object"),
         (b"{}", "no `type`"),
-        (b"{\"type\":7}", "not a string"),
+        (b"{\"type\":7}", "isn't a string"),
     ] {
         let error = WebhookPayload::from_slice(body).unwrap_err().to_string();
         assert!(error.contains(what), "{error}");

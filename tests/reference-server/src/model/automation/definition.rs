@@ -113,7 +113,7 @@ impl Definition {
             let steps = field.items()?;
             let fits = match steps.len() {
                 1..=MAX_STEPS => Ok(()),
-                found => Err(field.reject(format_args!("must hold 1 to {MAX_STEPS} steps; found {found}"))),
+                found => Err(field.reject(format_args!("must have 1 to {MAX_STEPS} steps; found {found}"))),
             };
             let steps = steps.read(|_, step| step.object(Step::read));
             fits.and(steps)

@@ -9,14 +9,14 @@ const MAX_DURATION: SignedDuration = SignedDuration::from_hours(30 * 24);
 pub fn read(text: &str) -> Result<SignedDuration, &'static str> {
     let duration = parse(text)?;
     if duration <= SignedDuration::ZERO || duration > MAX_DURATION {
-        return Err("must be longer than nothing and at most 30 days");
+        return Err("must be above zero and at most 30 days");
     }
     Ok(duration)
 }
 
 /// The same without limits.
 pub fn parse(text: &str) -> Result<SignedDuration, &'static str> {
-    let unreadable = "must be a time in words such as `30 minutes` or `3 days`";
+    let unreadable = "must be a duration such as `30 minutes` or `3 days`";
     // No valid duration is longer; the parser also reads `ago` and ISO 8601 (`PT5M`).
     let words = text.len() <= 64 && text.starts_with(|first: char| first.is_ascii_digit());
     if !words || text.ends_with("ago") {

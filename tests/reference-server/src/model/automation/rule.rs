@@ -86,7 +86,7 @@ impl Rule {
 
     fn read_at(field: &Field<'_>, depth: usize) -> Checked<Self> {
         if depth > MAX_DEPTH {
-            return Err(field.reject(format_args!("must not stand in more than {MAX_DEPTH} rules")));
+            return Err(field.reject(format_args!("must not be nested in more than {MAX_DEPTH} rules")));
         }
         field.object(|fields| match fields.required("type", non_empty)?.as_str() {
             "rule" => read_field(fields),
@@ -151,7 +151,7 @@ fn read_rules(fields: &mut Fields<'_>, depth: usize) -> Checked<Vec<Rule>> {
     fields.required("rules", |field| {
         let rules = field.items()?;
         if rules.is_empty() {
-            return Err(field.reject("must hold one rule at least; found none"));
+            return Err(field.reject("must have at least one rule; found none"));
         }
         rules.read(|_, rule| Rule::read_at(rule, depth + 1))
     })
@@ -337,7 +337,7 @@ mod tests {
             (json!({}), "Missing `rule.type`"),
             (json!({"type": "not"}), "`rule.type` must be one of"),
             (json!({"type": "and"}), "Missing `rule.rules`"),
-            (json!({"type": "and", "rules": []}), "`rule.rules` must hold one rule"),
+            (json!({"type": "and", "rules": []}), "`rule.rules` must have at least one rule"),
             (
                 json!({"type": "or", "rules": [{"type": "and", "rules": [5]}]}),
                 "`rule.rules[0].rules[0]` must be an object",
@@ -364,7 +364,7 @@ mod tests {
         }
         let deep = (0..20).fold(json!({"type": "rule"}), |rule, _| json!({"type": "and", "rules": [rule]}));
         assert!(
-            rejection_message(&deep).contains("must not stand in more than 16 rules"),
+            rejection_message(&deep).contains("must not be nested in more than 16 rules"),
             "{}",
             rejection_message(&deep)
         );

@@ -53,7 +53,7 @@ impl Mailbox {
             return Err("is empty");
         }
         if has_control(text) {
-            return Err("holds control characters");
+            return Err("contains control characters");
         }
         let (name, address) = match text.strip_suffix('>') {
             Some(rest) => {

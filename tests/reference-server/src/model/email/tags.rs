@@ -40,7 +40,7 @@ fn read_part(field: &Field<'_>) -> Checked<String> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     if text.is_empty() || !text.bytes().all(allowed) {
         return Err(field.reject(format_args!(
-            "must hold only ASCII letters, digits, underscores and dashes; found {}",
+            "must contain only ASCII letters, digits, underscores and dashes; found {}",
             quote(&text)
         )));
     }

@@ -94,16 +94,16 @@ fn describe_destination(redirect: &str) -> String {
 
 /// Responds when the request is no longer pending.
 pub(super) fn expired_response() -> Response<Bytes> {
-    let body = "<h1><b>This request is over</b></h1><p>It was decided already, it is older than ten minutes, or there never was one.</p>\
-                <p>Go back to the program and begin again.</p>";
-    page(StatusCode::NOT_FOUND, "Request is over", body, None)
+    let body = "<h1><b>This request has ended</b></h1><p>It was already allowed or denied, it is more than ten minutes old, \
+                or it never existed.</p><p>Return to the program and start again.</p>";
+    page(StatusCode::NOT_FOUND, "Request ended", body, None)
 }
 
 /// Responds when the form's token or cookie is invalid.
 pub(super) fn invalid_form_response() -> Response<Bytes> {
-    let body = "<h1><b>Nothing was decided</b></h1><p>This form was not filled in on the page that it belongs to, or the browser keeps no \
-                cookies.</p><p>Go back and try again.</p>";
-    page(StatusCode::FORBIDDEN, "The request wasn't decided", body, None)
+    let body = "<h1><b>Access was neither allowed nor denied</b></h1><p>The form was submitted from another page, or the \
+                browser doesn't accept cookies.</p><p>Go back and try again.</p>";
+    page(StatusCode::FORBIDDEN, "Access neither allowed nor denied", body, None)
 }
 
 fn page(status: StatusCode, title: &str, body: &str, redirect: Option<&str>) -> Response<Bytes> {

@@ -39,7 +39,7 @@ fn contact(tenant: &Tenant, id: Uuid) -> Result<Arc<Contact>, String> {
 }
 
 fn contact_deleted() -> String {
-    "The contact does not exist any more.".into()
+    "The contact no longer exists.".into()
 }
 
 /// The value, or the variable's; `None` if the run lacks it.

@@ -38,7 +38,7 @@ pub fn create(context: &Context<'_>) -> HandlerResult {
 fn lifetime(text: &str) -> Result<SignedDuration, &'static str> {
     let lifetime = duration::parse(text)?;
     if lifetime <= SignedDuration::ZERO {
-        return Err("must be longer than nothing");
+        return Err("must be above zero");
     }
     if lifetime > MAX_LIFETIME { Err("must not exceed 48 hours") } else { Ok(lifetime) }
 }

@@ -84,7 +84,7 @@ async fn fetch_one(
     if announced > max / 4 * 3 {
         return Err(FetchError::TooLarge);
     }
-    let too_much = "the requests in flight take all memory that they may use";
+    let too_much = "the requests in flight use all memory available to them";
     if !count(announced) {
         return Err(unreachable(&too_much));
     }

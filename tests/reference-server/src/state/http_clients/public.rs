@@ -64,7 +64,7 @@ pub enum NotPublic {
         "the address isn't public, and this sandbox listens beyond loopback addresses; allow it with `--allow-private-addresses`"
     )]
     Private,
-    #[error("the address is link-local or that of a metadata service")]
+    #[error("the address is link-local or belongs to a metadata service")]
     Metadata,
 }
 

@@ -19,7 +19,7 @@ pub fn check(definition: &Definition, report: &Report<'_>) {
     }
     let is_trigger = |index: &usize| matches!(definition.steps[*index].action, Action::Trigger { .. });
     if !(0..definition.steps.len()).any(|index| is_trigger(&index)) {
-        report.report("`steps` must hold one step of the type `trigger` at least; found none.");
+        report.report("`steps` must have at least one step of the type `trigger`; found none.");
     }
     let mut ways = HashSet::new();
     let mut edges = Vec::new();
