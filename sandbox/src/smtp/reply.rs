@@ -41,10 +41,8 @@ impl Reply {
     pub(super) const TOO_MANY_RECIPIENTS: Self =
         static_reply(452, "4.5.3 Too many recipients; send a separate message to the others");
     pub(super) const FULL: Self = static_reply(452, "4.3.1 The sandbox can't store any more mail");
-    pub(super) const MEMORY_IN_USE: Self = static_reply(
-        452,
-        "4.3.1 Messages and requests in flight use all available memory; try again later",
-    );
+    pub(super) const MEMORY_IN_USE: Self =
+        static_reply(452, "4.3.1 Messages and requests in flight use all available memory; try again later");
     pub(super) const LINE_TOO_LONG: Self = static_reply(500, "5.5.6 The command is longer than 4096 bytes");
     pub(super) const UNKNOWN: Self = static_reply(500, "5.5.1 Unknown command");
     pub(super) const NOT_BASE64: Self = static_reply(501, "5.5.2 Not a valid Base64 response for AUTH");

@@ -64,8 +64,10 @@ pub(super) fn choices(given: &Given<'_>, flags: &mut Flags) -> Vec<(String, Subs
             _ if choices.iter().any(|(known, _)| *known == topic) => {
                 format!("the topic `{topic}` is repeated")
             }
-            None => "--topics must be a JSON array of objects with only `id` and `subscription`, both strings"
-                .to_owned(),
+            None => {
+                "--topics must be a JSON array of objects with only `id` and `subscription`, both strings"
+                    .to_owned()
+            }
             Some(choice) => {
                 choices.push((topic, choice));
                 continue;

@@ -83,8 +83,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let file = args.mail.as_ref().filter(|mail| !is_id(mail));
     let of_file = file.and_then(|file| flags.take(context.stdin().bytes("ID|FILE", file)));
     if let Some(file) = file.filter(|_| args.fetch_links) {
-        let rule =
-            "only links of emails in the sandbox can be requested; first add the file: idempost sandbox receive FILE";
+        let rule = "only links of emails in the sandbox can be requested; first add the file: idempost sandbox receive FILE";
         flags.reject("conflict", rule, "--fetch-links", file);
     }
     flags.finish()?;

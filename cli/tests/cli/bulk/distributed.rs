@@ -136,8 +136,7 @@ fn a_worker_with_the_credential_of_another_account_takes_nothing() {
     bench.until_asked(2);
     let id = bench.bulk(&["status", "--json"]).json()["job"].as_str().unwrap().to_owned();
     let named = other.run(&["bulk", "worker", &id, "--queue", &address]).fails(4);
-    for part in
-        ["belongs to profile `default`", "but this command uses profile `default`", "--same-account"]
+    for part in ["belongs to profile `default`", "but this command uses profile `default`", "--same-account"]
     {
         assert!(named.contains(part), "{part}: {named}");
     }

@@ -358,10 +358,9 @@ impl<'a> Field<'a> {
     pub fn as_line(&self) -> Checked<Cow<'a, str>> {
         let line = self.text()?;
         if has_control(&line) {
-            return Err(self.reject(format_args!(
-                "must not contain control characters; found {}",
-                quote(&line)
-            )));
+            return Err(
+                self.reject(format_args!("must not contain control characters; found {}", quote(&line)))
+            );
         }
         Ok(line)
     }
