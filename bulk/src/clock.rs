@@ -92,7 +92,7 @@ pub(crate) fn check_step(earliest: Duration, latest: Duration, time: Duration) -
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WallClock {
     moved: Arc<AtomicI64>,
-    /// The milliseconds waited on tokio's paused clock; both of the machine's clocks are ahead by them.
+    /// The milliseconds waited on tokio's paused clock, which both clocks of the machine have advanced.
     #[cfg(test)]
     waited: Option<Arc<AtomicI64>>,
 }
