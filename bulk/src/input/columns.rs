@@ -411,7 +411,7 @@ mod tests {
         // Rows may have their own bodies.
         let problems = read(&["to", "html"], &message, &[]).unwrap_err();
         assert_eq!(problems.len(), 1, "{problems:?}");
-        assert!(problems[0].contains("`A` of `subject`;"), "{problems:?}");
+        assert!(problems[0].contains("`A` used in `subject`;"), "{problems:?}");
     }
 
     #[test]

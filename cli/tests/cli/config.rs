@@ -72,7 +72,7 @@ fn an_unset_setting_is_not_found() {
 fn a_secret_in_the_file_is_refused() {
     let idempost = Idempost::new();
     let stderr = idempost.run(&["config", "set", "api_key", "sb_hidden"]).fails(2);
-    assert!(stderr.contains("holds no secrets") && !stderr.contains("sb_hidden"), "{stderr}");
+    assert!(stderr.contains("contains no secrets") && !stderr.contains("sb_hidden"), "{stderr}");
     assert!(!idempost.config_file().exists());
 
     let idempost = idempost.config("[profiles.x]\napi_key = \"sb_hidden\"\n");

@@ -132,10 +132,11 @@ fn ctrl_c_ends_an_endless_filter_with_the_code_of_an_interrupt() {
 
 #[test]
 fn a_filter_ends_with_the_program_that_started_it() {
-    // As if the program had been killed: only its end of the pipe closes.
+    // As if the program had started it and been killed: only its end of the pipe closes.
     let idempost = crate::support::Idempost::new();
     let mut command = idempost.command();
-    let mut filter = command.args(["__jq", "last(range(1e15))"]).stdin(Stdio::piped()).spawn().unwrap();
+    command.args(["__jq", "last(range(1e15))"]).env("MIMALLOC_ARENA_RESERVE", "64MiB");
+    let mut filter = command.stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = filter.stdin.take().unwrap();
     stdin.write_all(b"{\"document\":{},\"terminal\":false}\n").unwrap();
     drop(stdin);

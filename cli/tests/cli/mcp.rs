@@ -278,8 +278,8 @@ async fn further_commands_are_described_and_run_on_demand() {
         "{shown}"
     );
     for (tool, arguments, rule) in [
-        ("read_command", json!({"command": "contacts_create"}), "needs change_command"),
-        ("change_command", json!({"command": "contacts_list"}), "needs read_command"),
+        ("read_command", json!({"command": "contacts_create"}), "must be run with `change_command`"),
+        ("change_command", json!({"command": "contacts_list"}), "must be run with `read_command`"),
         ("change_command", json!({"command": "api_keys_create"}), "must be one that `commands` lists"),
         ("change_command", json!({"command": "auth login"}), "must be one that `commands` lists"),
         (

@@ -287,7 +287,8 @@ fn profile_and_key_in_the_environment_are_rejected_together() {
     for command in [&SEND[..], &["auth", "token"], &["auth", "status"], &["mcp"]] {
         let stderr = run(command).fails(2);
         assert!(
-            stderr.contains("IDEMPOST_PROFILE (profile `work`) and IDEMPOST_API_KEY name two"),
+            stderr
+                .contains("IDEMPOST_PROFILE (profile `work`) and IDEMPOST_API_KEY select different accounts"),
             "{stderr}"
         );
     }

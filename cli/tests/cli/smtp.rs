@@ -266,7 +266,7 @@ fn an_unreachable_server_costs_no_captured_mail_and_no_time() {
     }
     assert_eq!(idempost.run(&["sandbox", "inbox", "list", "--columns", "subject"]).ok().lines().count(), 3);
     let stderr = sandbox.stop();
-    assert!(stderr.contains("stopped before 3 mails were forwarded"), "{stderr}");
+    assert!(stderr.contains("stopped before 3 emails were forwarded"), "{stderr}");
     assert!(!stderr.contains("hidden"), "{stderr}");
 }
 

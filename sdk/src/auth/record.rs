@@ -298,7 +298,7 @@ mod tests {
         let mut later: serde_json::Value = serde_json::from_slice(&record().to_json()).unwrap();
         later["form"] = 2.into();
         let error = TokenRecord::from_json(later.to_string().as_bytes()).unwrap_err();
-        assert!(format!("{error} {error:?}").contains("version 2"), "{error:?}");
+        assert!(format!("{error} {error:?}").contains("version is 2"), "{error:?}");
     }
 
     #[test]

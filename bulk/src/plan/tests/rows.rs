@@ -200,7 +200,7 @@ fn rows_with_the_same_key_are_sent_once_and_counted() {
         plan(Input::json_lines(folder.file("o.jsonl", json)), &message(), &options, &folder.jobs()).unwrap();
     assert_eq!((keyed.counts().valid, keyed.counts().repeated), (2, 1));
     assert!(
-        describe_plan(&keyed)[0].starts_with("row 3 (line 3): id: the key"),
+        describe_plan(&keyed)[0].starts_with("row 3 (line 3): id: the row has no key"),
         "{:?}",
         describe_plan(&keyed)
     );

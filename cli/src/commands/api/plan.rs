@@ -223,7 +223,7 @@ mod tests {
     fn each_missing_and_each_unknown_path_parameter_is_reported() {
         assert_eq!(
             fill_test_path("/emails/{id}", &["ID=1"]).unwrap_err(),
-            ["--path id=… is missing", "there is no {ID} in the path"]
+            ["--path id=… is missing", "the path has no placeholder {ID}"]
         );
     }
 

@@ -33,7 +33,7 @@ fn a_job_pauses_when_too_many_emails_bounce() {
 fn a_rule_that_is_none_is_rejected() {
     let bench = Bench::with(1);
     let stderr = bench.send(&["--stop-on", "rejected>1%", "--stop-on", "bounced"]).fails(2);
-    assert!(stderr.contains(" --stop-on (2nd):1:1\n") && stderr.contains("such as bounced>2%"), "{stderr}");
+    assert!(stderr.contains(" --stop-on (2nd):1:1\n") && stderr.contains("such as 'bounced>2%'"), "{stderr}");
     let stderr = bench.send(&["--stop-on", "rejected>1%", "--queue", "nats://127.0.0.1:1"]).fails(2);
     assert!(stderr.contains("--stop-on can't be used with --queue"), "{stderr}");
 }

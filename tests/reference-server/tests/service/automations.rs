@@ -161,7 +161,7 @@ fn an_invalid_definition_is_rejected() {
         (
             config("wait_for_event", json!({"event_name": "x", "timeout": "never"})),
             "validation_error",
-            "`steps[1].config.timeout` must be a time",
+            "`steps[1].config.timeout` must be a duration",
         ),
         (
             config("wait_for_event", json!({"event_name": "x", "filter_rule": {"type": "rule"}})),
