@@ -94,12 +94,12 @@ fn hash_recipients(to: &[String]) -> blake3::Hash {
     hasher.finalize()
 }
 
-/// Returns an address's hash. Name and case don't matter.
+/// Returns an address's hash. Name, case and the form of an international domain don't matter.
 pub(crate) fn address_hash(text: &str) -> [u8; 16] {
     truncate_hash(blake3::hash(normalize_address(text).as_bytes()))
 }
 
-/// Returns whether an address is at a domain, given in lowercase.
+/// Returns whether an address is at a domain, given in lowercase ASCII.
 pub(super) fn is_at(text: &str, domain: &str) -> bool {
     normalize_address(text).rsplit_once('@').is_some_and(|(_, host)| host == domain)
 }
@@ -107,7 +107,13 @@ pub(super) fn is_at(text: &str, domain: &str) -> bool {
 fn normalize_address(text: &str) -> String {
     let text = text.trim();
     let bare = text.strip_suffix('>').and_then(|text| Some(text.rsplit_once('<')?.1)).unwrap_or(text);
-    bare.to_lowercase()
+    let address = bare.to_lowercase();
+    match address.rsplit_once('@') {
+        Some((local, domain)) if !domain.is_ascii() => {
+            idna::domain_to_ascii(domain).map(|domain| format!("{local}@{domain}")).unwrap_or(address)
+        }
+        _ => address,
+    }
 }
 
 #[cfg(test)]
@@ -121,6 +127,7 @@ mod tests {
         };
         assert_eq!(of(&["a@x.test"]), of(&["Ada <A@X.test>"]));
         assert_eq!(of(&["b@x.test", "É@x.test"]), of(&["é@x.test", "b@x.test"]));
+        assert_eq!(of(&["a@Bücher.test"]), of(&["a@xn--bcher-kva.test"]));
         let different = [&["a@x.test"][..], &["b@x.test"], &["b@x.test", "b@x.test"], &["b@x.testa@x.test"]];
         let mut hashes: Vec<_> = different.iter().map(|to| of(to)).collect();
         hashes.sort_unstable();

@@ -68,7 +68,8 @@ impl DomainRate {
             let (emails, unit) = rate.split_once('/')?;
             let emails = emails.trim().parse().ok().filter(|emails: &u64| *emails > 0)?;
             let period = Period::ALL.into_iter().find(|period| period.parts().0 == unit.trim())?;
-            let domain = domain.trim().to_lowercase();
+            // As the addresses of a row are compared, in ASCII.
+            let domain = idna::domain_to_ascii(domain.trim()).ok()?;
             let is_domain = !domain.is_empty() && !domain.contains(|c: char| c == '@' || c.is_whitespace());
             is_domain.then_some(Self { domain, emails, period })
         };
@@ -320,6 +321,8 @@ mod tests {
         {
             assert!(DomainRate::parse(text).is_err(), "{text}");
         }
-        assert_eq!(DomainRate::parse("A.test = 5 / h").unwrap(), DomainRate::parse("a.test=5/h").unwrap());
+        for (text, same) in [("A.test = 5 / h", "a.test=5/h"), ("Bücher.test=5/h", "xn--bcher-kva.test=5/h")] {
+            assert_eq!(DomainRate::parse(text).unwrap(), DomainRate::parse(same).unwrap());
+        }
     }
 }

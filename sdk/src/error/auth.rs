@@ -143,10 +143,10 @@ pub enum AuthError {
     #[error(transparent)]
     Callback(#[from] CallbackError),
     /// The redirect contains a different issuer than the authorization server's (RFC 9207). The authorization has failed; the code wasn't sent.
-    #[error("the redirect has a different issuer: {named}")]
+    #[error("the redirect has a different issuer: {issuer}")]
     IssuerMismatch {
         /// The issuer in the redirect.
-        named: String,
+        issuer: String,
     },
     /// No loopback port could be opened for the redirect.
     #[error("no port could be opened on 127.0.0.1 or [::1] for the browser's redirect")]

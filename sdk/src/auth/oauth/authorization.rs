@@ -144,10 +144,10 @@ impl AuthorizationRequest {
         }
         match (issuer, &self.issuer) {
             (Some(named), Some(issuer)) if named != *issuer => {
-                return Err(AuthError::IssuerMismatch { named: printable(&named, 200) });
+                return Err(AuthError::IssuerMismatch { issuer: printable(&named, 200) });
             }
             (None, Some(_)) if self.issuer_in_redirect => {
-                return Err(AuthError::IssuerMismatch { named: "no issuer".to_owned() });
+                return Err(AuthError::IssuerMismatch { issuer: "no issuer".to_owned() });
             }
             _ => {}
         }

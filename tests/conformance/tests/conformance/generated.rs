@@ -10,7 +10,7 @@ use proptest::{
 };
 use serde_json::Value;
 
-use self::schema::{ADDED, Manners, Schemas};
+use self::schema::{ADDED, Fidelity, Schemas};
 use crate::operations::{Document, Operation};
 
 /// Fields that no record encodes: the record type, later additions, and secrets, which only `expose()` returns.
@@ -41,7 +41,7 @@ fn lost(answered: &Value, written: &Value, place: &str) -> Option<String> {
 }
 
 /// Tries responses to every operation; reports all operations that fail, each with its smallest response.
-fn try_answers(manners: Manners) {
+fn try_answers(fidelity: Fidelity) {
     let document = Document::read();
     let mut failures = Vec::new();
     for described in document.operations() {
@@ -50,8 +50,8 @@ fn try_answers(manners: Manners) {
         let config =
             Config { cases: 24, failure_persistence: None, max_global_rejects: 100_000, ..Config::default() };
         let mut runner = TestRunner::new(config);
-        let outcome = runner.run(&Schemas::new(&document, manners).values(schema), |answer| {
-            if manners == Manners::Contract {
+        let outcome = runner.run(&Schemas::new(&document, fidelity).values(schema), |answer| {
+            if fidelity == Fidelity::Exact {
                 let breaches =
                     breaches(&described.method, &described.path_with(&["x", "y", "z"]), *status, &answer);
                 prop_assert!(breaches.is_empty(), "the generator violates the contract: {breaches:?}");
@@ -93,17 +93,17 @@ fn breaches(method: &http::Method, path: &str, status: u16, body: &Value) -> Vec
 #[test]
 fn every_response_that_keeps_the_contract_is_decoded_without_loss() {
     // GEN-32, GEN-33, B-20
-    try_answers(Manners::Contract);
+    try_answers(Fidelity::Exact);
 }
 
 #[test]
 fn an_optional_value_may_be_null_or_missing() {
     // GEN-26, B-20
-    try_answers(Manners::Careless);
+    try_answers(Fidelity::NullOrMissing);
 }
 
 #[test]
 fn scalars_of_other_types_never_fail_a_record_and_are_preserved() {
     // B-20
-    try_answers(Manners::Confused);
+    try_answers(Fidelity::WrongTypes);
 }

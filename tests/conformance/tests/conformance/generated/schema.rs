@@ -19,13 +19,13 @@ const DEEPEST: usize = 8;
 
 /// How strictly a generated response follows the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Manners {
-    /// Strictly.
-    Contract,
+pub(super) enum Fidelity {
+    /// It follows the contract.
+    Exact,
     /// Values that may be null may be missing, and values that may be missing may be null.
-    Careless,
+    NullOrMissing,
     /// Fields have scalars of other types than the contract states.
-    Confused,
+    WrongTypes,
 }
 
 /// Fields that keep their type: identifiers, secrets, and the fields of the envelope.
@@ -46,13 +46,13 @@ const KEPT: [&str; 10] = [
 #[derive(Clone, Copy)]
 pub(super) struct Schemas<'a> {
     document: &'a Document,
-    manners: Manners,
+    fidelity: Fidelity,
     depth: usize,
 }
 
 impl<'a> Schemas<'a> {
-    pub(super) fn new(document: &'a Document, manners: Manners) -> Self {
-        Self { document, manners, depth: 0 }
+    pub(super) fn new(document: &'a Document, fidelity: Fidelity) -> Self {
+        Self { document, fidelity, depth: 0 }
     }
 
     /// Generates values that the schema allows.
@@ -142,23 +142,23 @@ impl<'a> Schemas<'a> {
                 continue;
             }
             let named = name.clone();
-            let confused = self.manners == Manners::Confused && !KEPT.contains(&name.as_str());
+            let wrong = self.fidelity == Fidelity::WrongTypes && !KEPT.contains(&name.as_str());
             let values = self.deeper().values(field);
-            let values = if confused { prop_oneof![2 => values, 1 => scalar()].boxed() } else { values };
+            let values = if wrong { prop_oneof![2 => values, 1 => scalar()].boxed() } else { values };
             let present = values.prop_map(move |value| Some((named.clone(), value)));
             let named = name.clone();
-            fields.push(match (required(name), self.manners) {
-                (true, Manners::Contract | Manners::Confused) => present.boxed(),
-                (false, Manners::Contract | Manners::Confused) => {
+            fields.push(match (required(name), self.fidelity) {
+                (true, Fidelity::Exact | Fidelity::WrongTypes) => present.boxed(),
+                (false, Fidelity::Exact | Fidelity::WrongTypes) => {
                     prop_oneof![2 => present, 1 => Just(None)].boxed()
                 }
-                (true, Manners::Careless) => present
+                (true, Fidelity::NullOrMissing) => present
                     .prop_flat_map(|field| {
                         let nullable = field.as_ref().is_some_and(|(_, value)| value.is_null());
                         if nullable { select(vec![field, None]).boxed() } else { Just(field).boxed() }
                     })
                     .boxed(),
-                (false, Manners::Careless) => {
+                (false, Fidelity::NullOrMissing) => {
                     prop_oneof![2 => present, 1 => Just(None), 1 => Just(Some((named, Value::Null)))].boxed()
                 }
             });
