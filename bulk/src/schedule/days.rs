@@ -92,3 +92,35 @@ fn to_date(at: UnixMillis, zone: &TimeZone) -> Date {
 pub(super) fn timestamp(at: UnixMillis) -> Timestamp {
     i64::try_from(at.0).ok().and_then(|at| Timestamp::from_millisecond(at).ok()).unwrap_or(Timestamp::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: u64 = 86_400_000;
+
+    #[test]
+    fn a_batch_counts_on_the_day_of_its_first_attempt_and_of_a_later_one_or_its_result() {
+        let intent = |batch| Record::Intent { batch, emails: 10, at: UnixMillis(DAY), hash: [0; 16] };
+        let result = |batch| Record::Result { batch, ids: Vec::new() };
+        let [first, second, third] = [1, 2, 3].map(|day| to_date(UnixMillis(day * DAY), &TimeZone::UTC));
+        let mut days = Days::default();
+        let apply = |days: &mut Days, record| days.apply(&record, &TimeZone::UTC);
+        for batch in 0..3 {
+            apply(&mut days, intent(batch));
+        }
+        apply(&mut days, result(0));
+        assert_eq!((days.sent_on(first), days.sent_on(second)), (30, 0));
+        // Batches 1 and 2 are repeated.
+        for _ in 0..2 {
+            days.repeat_open(UnixMillis(2 * DAY), &TimeZone::UTC);
+            assert_eq!((days.sent_on(first), days.sent_on(second)), (30, 20));
+        }
+        days.reach(UnixMillis(2 * DAY));
+        apply(&mut days, result(1));
+        assert_eq!((days.sent_on(second), days.sent_on(third)), (20, 0));
+        days.reach(UnixMillis(3 * DAY));
+        apply(&mut days, result(2));
+        assert_eq!((days.sent_on(second), days.sent_on(third)), (20, 10));
+    }
+}

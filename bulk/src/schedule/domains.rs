@@ -306,13 +306,16 @@ mod tests {
             intent(4, 951),
             Record::NotSent { batch: 4 },
             result(2),
+            intent(5, 952),
+            Record::Unknown { batch: 5, reason: "timeout".into() },
         ];
         for record in &records {
             replay.apply(record);
         }
         let batches = replay.finish(true, at(1_000));
         // Batch 0 was long ago, and batch 4 wasn't sent.
-        assert_eq!(batches, [(1, Some(at(951))), (2, Some(at(1_000))), (3, None)]);
+        let expected = [(1, Some(at(951))), (2, Some(at(953))), (3, None), (5, Some(at(1_000)))];
+        assert_eq!(batches, expected);
     }
 
     #[test]

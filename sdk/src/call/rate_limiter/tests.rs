@@ -311,6 +311,7 @@ fn the_429s_of_requests_sent_before_the_first_one_count_once() {
     sender.pace.observe(&late, 0, ms(1_900));
     sender.now = ms(1_900);
     sender.assert_rate(9.5);
+    assert_eq!(sender.pace.learned.unwrap().increases_at(), ms(2_900) + WAIT);
     assert_eq!(sender.send(), SECOND);
 }
 

@@ -169,6 +169,20 @@ fn a_refused_refresh_fails_no_call_while_the_access_token_is_valid() {
     }
 }
 
+#[test]
+fn an_attempt_that_was_not_executed_keeps_the_mark_of_an_earlier_one() {
+    let not_sent = Outcome::NotSent { again: false };
+    for outcome in [not_sent, Outcome::Throttled { retry_after: Some(Duration::MAX) }, Outcome::Rejected] {
+        let mut refresh = reading_refresh(0);
+        let Event::Found(Some(held)) = found_event(0, false) else { unreachable!() };
+        let pending = Some(RefreshPending { since: at_seconds(0).wall, attempts: 1 });
+        let found = Event::Found(Some(Held { pending, ..held }));
+        assert_eq!(refresh.next(found, at_seconds(60)), write_mark(60, 2));
+        assert_eq!(refresh.next(Event::Written, at_seconds(60)), Command::Exchange);
+        assert_eq!(refresh.next(Event::RefreshOutcome(outcome), at_seconds(60)), write_mark(0, 1));
+    }
+}
+
 /// Returns a refresh whose request was sent and whose access token has expired.
 fn sending() -> Refresh {
     let mut refresh = reading_refresh(0);

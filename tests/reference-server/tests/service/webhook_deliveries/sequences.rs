@@ -374,3 +374,11 @@ fn evt_12_webhook_delivery_matches_its_model_for_long_random_sequences_of_operat
     let count = check(&(0..if exhaustive() { 600 } else { 60 }).map(random_sequence), true);
     println!("{count} sequences of 10 to 60 operations");
 }
+
+#[test]
+fn evt_12_disabling_a_webhook_after_a_successful_replay_matches_the_model() {
+    // EVT-12
+    // Few of the sequences above contain this one: a scheduled attempt is still queued when the webhook is disabled.
+    let sequence = [Deliver(None), ReplayOldest, AdvanceToNext, Start, EndOldest(Some(200)), Disable, Start];
+    assert!(matches_model(&sequence, true));
+}
