@@ -137,8 +137,10 @@ fn changed(answer: &Answer, change: &str, part: &str) -> Option<Answer> {
     if part.starts_with('/') {
         let mut body = serde_json::from_slice(&answer.body).ok()?;
         let mut any = false;
+        let is_message = answer.error_name().is_some() && part == "/message";
         visit(&mut body, "", &mut |at, value| {
-            if let Some(other) = another(value, change).filter(|_| at == part) {
+            let other = if is_message { Some(json!("Another message.")) } else { another(value, change) };
+            if let Some(other) = other.filter(|_| at == part) {
                 *value = other;
                 any = true;
             }
