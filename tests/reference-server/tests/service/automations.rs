@@ -365,6 +365,13 @@ fn a_delay_ends_when_due() {
     let run = sandbox.run(&id);
     assert_eq!(run["status"], "completed");
     assert_eq!(run["completed_at"], "2026-03-03 12:30:00.000000+00");
+    let (start, between) = ("2026-03-02 12:00:00.000000+00", "2026-03-02 12:30:00.000000+00");
+    let times = [[start, start], [start, between], [between, "2026-03-03 12:30:00.000000+00"]];
+    let steps = run["steps"].as_array().unwrap().iter();
+    let found: Vec<_> = steps.map(|step| json!([step["started_at"], step["completed_at"]])).collect();
+    assert_eq!(json!(found), json!(times));
+    let types: Vec<_> = run["steps"].as_array().unwrap().iter().map(|step| &step["type"]).collect();
+    assert_eq!(types, ["trigger", "delay", "delay"]);
 }
 
 #[test]

@@ -215,17 +215,21 @@ fn audiences_are_segments_under_their_former_name() {
     let old = created(&sandbox, "/contacts", &json!({ "email": "old@x.test", "audience_id": audience }));
 
     let contacts = format!("/audiences/{audience}/contacts");
-    let made = sandbox.post(&contacts, &json!({ "email": "new@example.com", "first_name": "New" }));
+    let made = sandbox
+        .post(&contacts, &json!({ "email": "new@example.com", "first_name": "New", "last_name": "Er" }));
     assert_eq!((made.status.as_u16(), keys(&made.json())), (201, vec!["id", "object"]));
     let id = made.json()["id"].as_str().unwrap().to_owned();
     let list = sandbox.get(&contacts).json();
-    let member = |id: &str, email: &str, name: Option<&str>| {
-        json!({ "id": id, "email": email, "first_name": name, "last_name": null, "unsubscribed": false,
+    let member = |id: &str, email: &str, [first, last]: [Option<&str>; 2]| {
+        json!({ "id": id, "email": email, "first_name": first, "last_name": last, "unsubscribed": false,
             "created_at": "2026-03-02 12:00:00.000000+00" })
     };
-    let members = [member(&id, "new@example.com", Some("New")), member(&old, "old@x.test", None)];
+    let members =
+        [member(&id, "new@example.com", [Some("New"), Some("Er")]), member(&old, "old@x.test", [None; 2])];
     assert_eq!(list, json!({ "object": "list", "data": members, "has_more": false }));
-    assert_eq!(data(&sandbox, &format!("/segments/{audience}/contacts")), json!(members));
+    for path in [format!("/segments/{audience}/contacts"), "/contacts".to_owned()] {
+        assert_eq!(data(&sandbox, &path), json!(members), "{path}");
+    }
     for name in [id.as_str(), "new%40example.com"] {
         let one = format!("{contacts}/{name}");
         let changed = patch(&sandbox, &one, &json!({ "last_name": "Reader" }));

@@ -101,6 +101,7 @@ fn err_10_method_not_allowed_lists_the_allowed_methods() {
     for (method, path, allowed) in [
         (Method::DELETE, "/emails", "POST, GET"),
         (Method::GET, "/emails/batch", "POST"),
+        (Method::POST, "/logs", "GET"),
         (Method::GET, "/email", "POST"),
         (Method::PUT, "/logs", "GET"),
         (Method::PUT, "/emails/00000000-0000-4000-8000-000000000000", "GET, PATCH"),
@@ -108,6 +109,7 @@ fn err_10_method_not_allowed_lists_the_allowed_methods() {
         let answer = sandbox.ask(method, path).send("");
         assert_error(&answer, 405, "method_not_allowed");
         assert_eq!(answer.header("allow"), Some(allowed), "{path}");
+        assert!(answer.message().contains(allowed), "{}", answer.message());
     }
 }
 

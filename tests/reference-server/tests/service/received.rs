@@ -254,6 +254,13 @@ fn mail_is_received_as_raw_mime_or_as_fields() {
     );
     let record = sandbox.get(format!("/emails/receiving/{}", item["id"].as_str().unwrap())).json();
     assert_eq!(record["text"].as_str().unwrap().trim_end(), "It works");
+    assert_eq!((&record["cc"], &record["reply_to"]), (&item["cc"], &item["reply_to"]));
+    let headers = &record["headers"];
+    assert_eq!(
+        [&headers["to"], &headers["cc"]],
+        ["Support <support@acme.test>", "ops@acme.test"],
+        "{headers}"
+    );
 }
 
 #[test]

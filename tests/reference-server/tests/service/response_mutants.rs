@@ -1,8 +1,8 @@
 //! Response mutants: wrong responses, each of which a test should detect. `tests/response-mutants` records the mutants that each test
 //! receives, and runs the tests again with one at a time.
 //!
-//! A mutant is a response, a change and a part, such as `GET /emails 200|null|/data/*/subject`: wherever a string, a number or a boolean
-//! can't be null, it is shortened, increased or negated instead. The contract has accepted the original response before.
+//! A mutant is a response, a change and a part, such as `GET /emails 200|null|/data/*/subject`: where the contract doesn't allow null, a
+//! string is shortened, a number increased and a boolean negated instead. It applies after the comparison with the contract.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 /// The mutant to apply.
 static MUTANT: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("IDEMPOST_MUTANT").ok());
 
-/// The file to record mutants in, and those that it contains.
+/// The file that records mutants, and the parts that it contains.
 static RECORD: LazyLock<Option<Mutex<(File, HashSet<String>)>>> = LazyLock::new(|| {
     let path = std::env::var_os("IDEMPOST_MUTANTS_RECORD")?;
     Some(Mutex::new((File::create(path).unwrap(), HashSet::new())))
@@ -27,12 +27,7 @@ static RECORD: LazyLock<Option<Mutex<(File, HashSet<String>)>>> = LazyLock::new(
 /// The headers that belong to one response; the others are the same in all.
 const HEADERS: [HeaderName; 3] = [http::header::ALLOW, http::header::LOCATION, http::header::RETRY_AFTER];
 
-/// Whether this run applies a mutant. Such runs don't need the contract, which takes seconds to compile.
-pub(crate) fn active() -> bool {
-    MUTANT.is_some()
-}
-
-/// The errors that routes share: a mutant changes them on all.
+/// Errors that are the same on every route, so one mutant changes all.
 const SHARED: [&str; 6] = [
     "beta_disabled",
     "invalid_access_token",
@@ -42,19 +37,21 @@ const SHARED: [&str; 6] = [
     "restricted_api_key",
 ];
 
-/// Returns the response as the mutant changes it: unchanged if it concerns another response, or if there is none.
+/// Whether a mutant applies to this run, which then doesn't need the contract: compiling it takes seconds.
+pub(crate) fn active() -> bool {
+    MUTANT.is_some()
+}
+
+/// Records the mutants of a response, or returns it as the mutant of this run changes it.
 pub(crate) fn apply(method: &Method, path: &str, answer: Answer) -> Answer {
     thread_local!(static APPLIED: Cell<u32> = const { Cell::new(0) });
     if let Some(record) = &*RECORD {
         let (file, recorded) = &mut *record.lock().unwrap();
-        record_mutants(file, recorded, method, path, &answer);
+        record_mutants(file, recorded, (method, path), &answer);
     }
-    let Some([response, change, part]) = MUTANT.as_ref().map(|mutant| {
-        let mut parts = mutant.splitn(3, '|');
-        std::array::from_fn(|_| parts.next().unwrap())
-    }) else {
-        return answer;
-    };
+    let Some(mutant) = &*MUTANT else { return answer };
+    let mut parts = mutant.splitn(3, '|');
+    let [response, change, part] = std::array::from_fn(|_| parts.next().unwrap());
     if response != name(method, path, &answer) {
         return answer;
     }
@@ -65,15 +62,13 @@ pub(crate) fn apply(method: &Method, path: &str, answer: Answer) -> Answer {
 
 /// The route with the status and the error of a response.
 fn name(method: &Method, path: &str, answer: &Answer) -> String {
-    let matches = |route: &&str| {
-        let mut segments = path.split('/');
-        let matched = route
-            .split('/')
-            .all(|part| segments.next().is_some_and(|segment| part.starts_with('{') || part == segment));
-        matched && segments.next().is_none()
+    let fits = |route: &&str| {
+        let (parts, segments) = (route.split('/'), path.split('/'));
+        parts.clone().count() == segments.clone().count()
+            && parts.zip(segments).all(|(part, segment)| part.starts_with('{') || part == segment)
     };
     let routes = Service::routes().filter(|(allowed, _)| allowed == method).map(|(_, route)| route);
-    let route = routes.filter(matches).min_by_key(|route| route.matches('{').count()).unwrap_or("*");
+    let route = routes.filter(fits).min_by_key(|route| route.matches('{').count()).unwrap_or("*");
     let status = answer.status.as_u16();
     match answer.error_name() {
         Some(error) if SHARED.contains(&&*error) => format!("* {status} {error}"),
@@ -82,62 +77,52 @@ fn name(method: &Method, path: &str, answer: &Answer) -> String {
     }
 }
 
-/// Writes a line for each mutant of a response: the test, the mutant, and whether it violates the contract.
+/// Writes a line for each mutant of a response: the test, the mutant, and whether the contract allows it.
 fn record_mutants(
     file: &mut File,
     recorded: &mut HashSet<String>,
-    method: &Method,
-    path: &str,
+    (method, path): (&Method, &str),
     answer: &Answer,
 ) {
-    let thread = std::thread::current();
-    // Only libtest's own threads have the name of a test.
-    let Some(test) = thread.name().filter(|name| name.contains("::")) else { return };
     let is_valid = |answer: &Answer| Contract::get().breaches_of_answer(method, path, answer).is_empty();
-    // The sandbox's own routes are in another contract.
-    if !is_valid(answer) {
-        return;
-    }
+    let thread = std::thread::current();
+    // Threads that a test starts have no name, and the sandbox's own routes another contract.
+    let Some(test) = thread.name().filter(|_| is_valid(answer)) else { return };
     let response = name(method, path, answer);
+    // An error has no null.
+    let changes = if answer.error_name().is_some() { &["changed"][..] } else { &["null", "changed"] };
     for part in parts(answer) {
-        if !recorded.insert(format!("{test} {response} {part}")) {
+        if recorded.contains(&format!("{test}\t{response}|{part}")) {
             continue;
         }
-        // An error's name and message become others.
-        let changes = if answer.error_name().is_some() { &["changed"][..] } else { &["null", "changed"] };
-        let mutants: Vec<_> = changes
-            .iter()
-            .filter_map(|change| {
-                let changed = changed(answer, change, &part)?;
-                Some((*change, is_valid(&changed)))
-            })
-            .collect();
-        // If the contract rejects both, the tests must detect the simpler one.
+        let mutants = changes.iter().filter_map(|change| Some((change, changed(answer, change, &part)?)));
+        let mutants: Vec<_> = mutants.map(|(change, answer)| (change, is_valid(&answer))).collect();
         if let Some((change, valid)) = mutants.iter().find(|(_, valid)| *valid).or(mutants.first()) {
             let verdict = if *valid { "valid" } else { "invalid" };
             writeln!(file, "{test}\t{response}|{change}|{part}\t{verdict}").unwrap();
+            recorded.insert(format!("{test}\t{response}|{part}"));
         }
     }
 }
 
-/// The parts of a response that a mutant can change.
+/// The parts of a response: its status, some headers, and the values of its body.
 fn parts(answer: &Answer) -> Vec<String> {
     let headers = HEADERS.iter().filter(|name| answer.headers.contains_key(*name));
     let mut parts: Vec<_> = headers.map(ToString::to_string).chain(["status".to_owned()]).collect();
     if let Ok(mut body) = serde_json::from_slice(&answer.body) {
-        // The status in the body of an error is that of the response.
+        // `statusCode` repeats the status.
         visit(&mut body, "", &mut |at, _| parts.extend((at != "/statusCode").then(|| at.to_owned())));
     }
     parts
 }
 
-/// The response with another value of a part; `None` if this change can't be applied to it.
+/// The response with another value of a part; `None` if this change doesn't apply to it.
 fn changed(answer: &Answer, change: &str, part: &str) -> Option<Answer> {
     let mut answer = answer.clone();
     if part.starts_with('/') {
+        let is_message = part == "/message" && answer.error_name().is_some();
         let mut body = serde_json::from_slice(&answer.body).ok()?;
         let mut any = false;
-        let is_message = answer.error_name().is_some() && part == "/message";
         visit(&mut body, "", &mut |at, value| {
             let other = if is_message { Some(json!("Another message.")) } else { another(value, change) };
             if let Some(other) = other.filter(|_| at == part) {
@@ -164,11 +149,9 @@ fn another(value: &Value, change: &str) -> Option<Value> {
         Value::Null => None,
         _ if change == "null" => Some(Value::Null),
         Value::Bool(value) => Some(json!(!value)),
-        Value::Number(value) => Some(
-            value.as_i64().map_or_else(|| json!(value.as_f64().unwrap() + 1.0), |value| json!(value + 1)),
-        ),
-        Value::String(text) => Some(json!(shortened(text))),
-        Value::Array(_) | Value::Object(_) => None,
+        Value::Number(value) => Some(value.as_i64().map_or_else(|| json!(1.25), |value| json!(value + 1))),
+        Value::String(text) if !text.is_empty() => Some(json!(shortened(text))),
+        Value::String(_) | Value::Array(_) | Value::Object(_) => None,
     }
 }
 
@@ -178,15 +161,13 @@ fn shortened(text: &str) -> &str {
     text.rsplit_once(' ').map_or(&text[..end], |(words, _)| words)
 }
 
-/// Calls a function with each leaf and its JSON pointer, in which the index of an array, or a name that is data, is `*`.
+/// Calls a function with each leaf and its JSON pointer, in which `*` is any index, and any name with other characters than a field's.
 fn visit(value: &mut Value, at: &str, call: &mut dyn FnMut(&str, &mut Value)) {
     match value {
         Value::Object(fields) if !fields.is_empty() => {
             for (name, field) in fields {
-                // A name with other characters is data, such as an ID.
-                let is_own = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-                let name = if is_own { name } else { "*" };
-                visit(field, &format!("{at}/{name}"), call);
+                let is_field = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+                visit(field, &format!("{at}/{}", if is_field { name } else { "*" }), call);
             }
         }
         Value::Array(items) if !items.is_empty() => {
