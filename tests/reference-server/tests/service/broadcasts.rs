@@ -136,7 +136,7 @@ fn a_draft_has_every_field_and_sends_nothing() {
         "id": id, "name": "Your week", "audience_id": stage.segment, "segment_id": stage.segment, "status": "draft",
         "created_at": "2026-03-02 12:00:00.000000+00", "scheduled_at": null, "sent_at": null, "topic_id": null,
     });
-    assert_eq!(stage.list(), [expected.clone()]);
+    assert_eq!(stage.list(), std::slice::from_ref(&expected));
     stage.sandbox.advance(86_400);
     assert!(stage.sandbox.mails().is_empty());
 

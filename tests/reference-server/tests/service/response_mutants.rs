@@ -5,7 +5,7 @@
 //! string is shortened, a number increased and a boolean negated instead. It applies after the comparison with the contract.
 
 use std::cell::Cell;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write as _;
 use std::sync::{LazyLock, Mutex};
@@ -18,11 +18,12 @@ use serde_json::{Value, json};
 /// The mutant to apply.
 static MUTANT: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("IDEMPOST_MUTANT").ok());
 
-/// The file that records mutants, and the parts that it contains.
-static RECORD: LazyLock<Option<Mutex<(File, HashSet<String>)>>> = LazyLock::new(|| {
-    let path = std::env::var_os("IDEMPOST_MUTANTS_RECORD")?;
-    Some(Mutex::new((File::create(path).unwrap(), HashSet::new())))
-});
+/// The file that mutants are recorded in.
+static RECORD: LazyLock<Option<File>> =
+    LazyLock::new(|| std::env::var_os("IDEMPOST_MUTANTS_RECORD").map(|path| File::create(path).unwrap()));
+
+/// The tests and parts that the file contains.
+static RECORDED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// The headers that belong to one response; the others are the same in all.
 const HEADERS: [HeaderName; 3] = [http::header::ALLOW, http::header::LOCATION, http::header::RETRY_AFTER];
@@ -45,9 +46,8 @@ pub(crate) fn active() -> bool {
 /// Records the mutants of a response, or returns it as the mutant of this run changes it.
 pub(crate) fn apply(method: &Method, path: &str, answer: Answer) -> Answer {
     thread_local!(static APPLIED: Cell<u32> = const { Cell::new(0) });
-    if let Some(record) = &*RECORD {
-        let (file, recorded) = &mut *record.lock().unwrap();
-        record_mutants(file, recorded, (method, path), &answer);
+    if let Some(file) = &*RECORD {
+        record_mutants(file, method, path, &answer);
     }
     let Some(mutant) = &*MUTANT else { return answer };
     let mut parts = mutant.splitn(3, '|');
@@ -78,12 +78,8 @@ fn name(method: &Method, path: &str, answer: &Answer) -> String {
 }
 
 /// Writes a line for each mutant of a response: the test, the mutant, and whether the contract allows it.
-fn record_mutants(
-    file: &mut File,
-    recorded: &mut HashSet<String>,
-    (method, path): (&Method, &str),
-    answer: &Answer,
-) {
+fn record_mutants(mut file: &File, method: &Method, path: &str, answer: &Answer) {
+    let mut recorded = RECORDED.lock().unwrap();
     let is_valid = |answer: &Answer| Contract::get().breaches_of_answer(method, path, answer).is_empty();
     let thread = std::thread::current();
     // Threads that a test starts have no name, and the sandbox's own routes another contract.
