@@ -6,6 +6,8 @@
 mod cpu_time;
 #[path = "service/independent_parser.rs"]
 mod independent_parser;
+#[path = "service/response_mutants.rs"]
+mod response_mutants;
 #[path = "service/restarts.rs"]
 mod restarts;
 #[path = "service/support.rs"]

@@ -301,6 +301,14 @@ fn the_list_is_filtered_by_status() {
     let on = sandbox.created("/automations", &chain(vec![]));
     let off = sandbox.created("/automations", &with("/status", json!("disabled")));
     assert_eq!(sandbox.ids("/automations"), [off.clone(), on.clone()]);
+    for (item, id) in sandbox.get("/automations").json()["data"].as_array().unwrap().iter().zip([&off, &on]) {
+        let record = sandbox.get(format!("/automations/{id}")).json();
+        assert_eq!(record["id"], *id);
+        for field in ["id", "name", "status", "created_at", "updated_at"] {
+            assert_eq!(item[field], record[field], "{field}");
+        }
+        assert_eq!(item["created_at"], "2026-03-02 12:00:00.000000+00");
+    }
     assert_eq!(sandbox.ids("/automations?status=enabled"), [on]);
     assert_eq!(sandbox.ids("/automations?status=disabled"), [off]);
     for wrong in ["foo", "", "Enabled", "enabled,disabled"] {
@@ -325,6 +333,12 @@ fn an_event_starts_a_run_of_every_enabled_automation_it_triggers() {
     assert_eq!((&run["object"], &run["status"]), (&json!("automation_run"), &json!("completed")));
     expect_steps(&run, &[("start", "completed")]);
     assert_eq!(run["completed_at"], run["started_at"]);
+    let item = sandbox.get(format!("/automations/{first}/runs")).json()["data"][0].clone();
+    for field in ["id", "status", "started_at", "completed_at", "created_at"] {
+        assert_eq!(item[field], run[field], "{field}");
+    }
+    let now = json!("2026-03-02 12:00:00.000000+00");
+    assert_eq!([&run["created_at"], &run["started_at"], &run["completed_at"]], [&now; 3]);
     assert_eq!(sandbox.contact("ada@example.com")["object"], "contact");
     let stranger = format!("/automations/{second}/runs/{}", run["id"].as_str().unwrap());
     assert_eq!(sandbox.get(stranger).status, 404);
@@ -351,6 +365,13 @@ fn a_delay_ends_when_due() {
     let run = sandbox.run(&id);
     assert_eq!(run["status"], "completed");
     assert_eq!(run["completed_at"], "2026-03-03 12:30:00.000000+00");
+    let (start, between) = ("2026-03-02 12:00:00.000000+00", "2026-03-02 12:30:00.000000+00");
+    let times = [[start, start], [start, between], [between, "2026-03-03 12:30:00.000000+00"]];
+    let steps = run["steps"].as_array().unwrap().iter();
+    let found: Vec<_> = steps.map(|step| json!([step["started_at"], step["completed_at"]])).collect();
+    assert_eq!(json!(found), json!(times));
+    let types: Vec<_> = run["steps"].as_array().unwrap().iter().map(|step| &step["type"]).collect();
+    assert_eq!(types, ["trigger", "delay", "delay"]);
 }
 
 #[test]

@@ -136,7 +136,7 @@ fn a_draft_has_every_field_and_sends_nothing() {
         "id": id, "name": "Your week", "audience_id": stage.segment, "segment_id": stage.segment, "status": "draft",
         "created_at": "2026-03-02 12:00:00.000000+00", "scheduled_at": null, "sent_at": null, "topic_id": null,
     });
-    assert_eq!(stage.list(), [expected]);
+    assert_eq!(stage.list(), std::slice::from_ref(&expected));
     stage.sandbox.advance(86_400);
     assert!(stage.sandbox.mails().is_empty());
 
@@ -144,6 +144,12 @@ fn a_draft_has_every_field_and_sends_nothing() {
 
     let record = stage.record(&id);
     assert_eq!((&record["object"], &record["from"]), (&json!("broadcast"), &json!("Acme <news@acme.test>")));
+    for field in ["id", "name", "audience_id", "segment_id", "status", "created_at", "subject"] {
+        let expected = if field == "subject" { &json!("Your week") } else { &expected[field] };
+        assert_eq!(&record[field], expected, "{field}");
+    }
+    let html = stage.created(&json!({"html": "<p>Hello</p>"}));
+    assert_eq!(stage.record(&html)["html"], "<p>Hello</p>");
     assert_eq!(
         (&record["text"], &record["html"], &record["reply_to"]),
         (&json!("Hello"), &Value::Null, &Value::Null)

@@ -287,6 +287,9 @@ fn imports_are_listed_newest_first_and_by_status() {
         (ids.collect::<Vec<_>>(), page["has_more"].as_bool().unwrap())
     };
     let newest: Vec<_> = ids.iter().rev().cloned().collect();
+    for (index, id) in [(0, &newest[0]), (1, &newest[1])] {
+        assert_eq!(sandbox.get("/contacts/imports").json()["data"][index], import(&sandbox, id));
+    }
     assert_eq!(listed(""), (newest[..10].to_vec(), true));
     assert_eq!(listed(&format!("?after={}", newest[9])), (newest[10..].to_vec(), false));
     assert_eq!(listed("?status=queued"), (newest[..1].to_vec(), false));

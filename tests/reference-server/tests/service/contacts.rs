@@ -154,15 +154,24 @@ fn membership_is_the_same_from_both_sides() {
     assert_eq!((&members[0]["id"], &members[1]["id"]), (&json!(bob), &json!(ada)), "newest first");
     assert_eq!(keys(&members[0]), ["created_at", "email", "first_name", "id", "last_name", "unsubscribed"]);
     assert_eq!(data(&sandbox, &format!("/contacts?segment_id={segment}")), members);
+    for (member, id) in [(&members[0], &bob), (&members[1], &ada)] {
+        let record = sandbox.get(format!("/contacts/{id}")).json();
+        for (field, value) in member.as_object().unwrap() {
+            assert_eq!(&record[field], value, "{field}");
+        }
+    }
 
     let path = format!("/contacts/ada%40example.com/segments/{segment}");
-    assert_eq!(delete(&sandbox, &path).json()["deleted"], true);
+    let mut membership =
+        json!({ "object": "contact_segment", "id": segment, "contact_id": ada, "segment_id": segment });
+    let added = membership.clone();
+    membership["deleted"] = json!(true);
+    assert_eq!(delete(&sandbox, &path).json(), membership);
     delete(&sandbox, &path).rejected(404, "not_found", "");
     assert_eq!(data(&sandbox, &format!("/contacts/{ada}/segments")), json!([]));
     assert_eq!(data(&sandbox, &format!("/segments/{segment}/contacts")), json!([members[0]]));
     for _ in 0..2 {
-        let added = sandbox.ask(Method::POST, &path).send("").json();
-        assert_eq!((&added["contact_id"], &added["segment_id"]), (&json!(ada), &json!(segment)));
+        assert_eq!(sandbox.ask(Method::POST, &path).send("").json(), added);
     }
     let segments = data(&sandbox, &format!("/contacts/{ada}/segments"));
     assert_eq!(keys(&segments[0]), ["created_at", "id", "name"]);
@@ -206,11 +215,21 @@ fn audiences_are_segments_under_their_former_name() {
     let old = created(&sandbox, "/contacts", &json!({ "email": "old@x.test", "audience_id": audience }));
 
     let contacts = format!("/audiences/{audience}/contacts");
-    let made = sandbox.post(&contacts, &json!({ "email": "new@example.com", "first_name": "New" }));
+    let made = sandbox
+        .post(&contacts, &json!({ "email": "new@example.com", "first_name": "New", "last_name": "Er" }));
     assert_eq!((made.status.as_u16(), keys(&made.json())), (201, vec!["id", "object"]));
     let id = made.json()["id"].as_str().unwrap().to_owned();
-    let members = data(&sandbox, &contacts);
-    assert_eq!((&members[0]["id"], &members[1]["id"]), (&json!(id), &json!(old)));
+    let list = sandbox.get(&contacts).json();
+    let member = |id: &str, email: &str, [first, last]: [Option<&str>; 2]| {
+        json!({ "id": id, "email": email, "first_name": first, "last_name": last, "unsubscribed": false,
+            "created_at": "2026-03-02 12:00:00.000000+00" })
+    };
+    let members =
+        [member(&id, "new@example.com", [Some("New"), Some("Er")]), member(&old, "old@x.test", [None; 2])];
+    assert_eq!(list, json!({ "object": "list", "data": members, "has_more": false }));
+    for path in [format!("/segments/{audience}/contacts"), "/contacts".to_owned()] {
+        assert_eq!(data(&sandbox, &path), json!(members), "{path}");
+    }
     for name in [id.as_str(), "new%40example.com"] {
         let one = format!("{contacts}/{name}");
         let changed = patch(&sandbox, &one, &json!({ "last_name": "Reader" }));

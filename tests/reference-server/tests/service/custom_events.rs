@@ -28,7 +28,11 @@ fn an_event_is_created_read_by_id_and_name_updated_and_deleted() {
     assert_eq!(changed["schema"], Value::Null);
     assert!(changed["updated_at"].is_string());
 
-    assert_eq!(sandbox.get("/events").json()["data"][0]["id"], id.as_str());
+    assert_eq!((&changed["id"], &changed["name"]), (&json!(id), &json!("user.created/a b")));
+    let item = sandbox.get("/events").json()["data"][0].clone();
+    for field in ["id", "name", "schema", "created_at", "updated_at"] {
+        assert_eq!(item[field], changed[field], "{field}");
+    }
     let gone = sandbox.ask(Method::DELETE, "/events/user.created%2Fa%20b").send("");
     assert_eq!(gone.json(), json!({"object": "event", "id": id, "deleted": true}));
     assert_eq!(sandbox.get(format!("/events/{id}")).status, 404);

@@ -493,6 +493,10 @@ fn a_list_item_has_a_tracking_subdomain_and_no_records() {
         assert_eq!(item["name"], name);
         assert_eq!(item["tracking_subdomain"], label);
         assert_eq!(item.get("records"), None);
+        let record = read(&sandbox, item);
+        for (field, value) in item.as_object().unwrap() {
+            assert_eq!(&record[field], value, "{field}");
+        }
     }
     assert_eq!(items.len(), 2);
 }

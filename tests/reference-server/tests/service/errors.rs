@@ -1,8 +1,8 @@
 //! Error responses, and the headers of every response.
 
 use http::Method;
-use idempost_reference_server::Settings;
 use idempost_reference_server::faults::{Action, Rule};
+use idempost_reference_server::{Service, Settings};
 use serde_json::json;
 
 use crate::support::{Answer, Sandbox, email};
@@ -35,6 +35,65 @@ fn err_04_every_error_has_the_same_three_keys() {
     );
 }
 
+/// The record that a route's first parameter names.
+fn record_name(route: &str) -> &'static str {
+    let names = [
+        ("/emails/receiving/", "Received email"),
+        ("/emails/", "Email"),
+        ("/broadcasts/", "Broadcast"),
+        ("/templates/", "Template"),
+        ("/domains/{domain_id}/claim", "Domain claim"),
+        ("/domains/", "Domain"),
+        ("/contacts/imports/", "Contact import"),
+        ("/contacts/", "Contact"),
+        ("/contact-properties/", "Contact property"),
+        ("/segments/", "Segment"),
+        ("/audiences/", "Segment"),
+        ("/topics/", "Topic"),
+        ("/suppressions/", "Suppression"),
+        ("/automations/", "Automation"),
+        ("/events/", "Event"),
+        ("/inboxes/", "Inbox"),
+        ("/webhooks/", "Webhook"),
+        ("/logs/", "Log entry"),
+        ("/api-keys/", "API key"),
+        ("/oauth/grants/", "OAuth grant"),
+    ];
+    names.iter().find(|(start, _)| route.starts_with(start)).unwrap_or_else(|| panic!("{route}")).1
+}
+
+#[test]
+fn err_08_an_unknown_id_is_not_found_on_any_route() {
+    // ERR-04, ERR-08
+    let sandbox = Sandbox::with(&Settings { beta: true, ..Settings::default() });
+    for (method, route) in Service::routes().filter(|(_, route)| route.contains('{')) {
+        let ask = |id: &str| {
+            let segments = route.split('/').map(|part| if part.starts_with('{') { id } else { part });
+            sandbox.ask(method.clone(), segments.collect::<Vec<_>>().join("/")).send("{}")
+        };
+        let (unknown, nonsense) = (ask("49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"), ask("nonsense"));
+        if method == Method::DELETE && ["/segments/{segment_id}", "/audiences/{audience_id}"].contains(&route)
+        {
+            assert_eq!(
+                (unknown.status.as_u16(), &unknown.json()["deleted"]),
+                (200, &json!(true)),
+                "like Resend"
+            );
+        } else {
+            assert_error(&unknown, 404, "not_found");
+            assert_eq!(unknown.message(), format!("{} not found.", record_name(route)), "{method} {route}");
+        }
+        // A name, an alias or an address can be any text.
+        if route.contains("{id_or_") && !route.starts_with("/audiences/") || route.contains("{inbox}") {
+            assert_error(&nonsense, 404, "not_found");
+        } else {
+            assert_error(&nonsense, 422, "invalid_parameter");
+            let rule = "must be a UUID; found \"nonsense\".";
+            assert!(nonsense.message().ends_with(rule), "{method} {route}: {}", nonsense.message());
+        }
+    }
+}
+
 #[test]
 fn err_10_method_not_allowed_lists_the_allowed_methods() {
     // ERR-10
@@ -42,6 +101,7 @@ fn err_10_method_not_allowed_lists_the_allowed_methods() {
     for (method, path, allowed) in [
         (Method::DELETE, "/emails", "POST, GET"),
         (Method::GET, "/emails/batch", "POST"),
+        (Method::POST, "/logs", "GET"),
         (Method::GET, "/email", "POST"),
         (Method::PUT, "/logs", "GET"),
         (Method::PUT, "/emails/00000000-0000-4000-8000-000000000000", "GET, PATCH"),
@@ -49,6 +109,7 @@ fn err_10_method_not_allowed_lists_the_allowed_methods() {
         let answer = sandbox.ask(method, path).send("");
         assert_error(&answer, 405, "method_not_allowed");
         assert_eq!(answer.header("allow"), Some(allowed), "{path}");
+        assert!(answer.message().contains(allowed), "{}", answer.message());
     }
 }
 
@@ -77,6 +138,8 @@ fn gen_14_every_response_is_json_with_request_id_and_rate_limit_headers() {
     let answers =
         [sandbox.post("/emails", &email()), sandbox.get("/emails"), sandbox.get("/logs"), sandbox.get("/x")];
     let mut ids = Vec::new();
+    let statuses: Vec<_> = answers.iter().map(|answer| answer.status.as_u16()).collect();
+    assert_eq!(statuses, [200, 200, 200, 404]);
     for answer in answers {
         answer.json();
         assert_eq!(answer.header("content-type"), Some("application/json; charset=utf-8"));

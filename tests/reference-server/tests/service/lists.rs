@@ -185,6 +185,20 @@ fn items_are_newest_first_and_have_exactly_the_specified_fields() {
     let (sandbox, _) = filled(2);
     let page = sandbox.get("/emails").json();
     assert_eq!(page["data"][0]["subject"], "1");
+    let full = json!({
+        "from": "Acme <hi@acme.test>", "to": ["ada@example.com", "Bob <bob@example.com>"], "subject": "All fields", "text": "x",
+        "cc": ["c@example.com"], "bcc": ["b@example.com"], "reply_to": ["r@acme.test"], "scheduled_at": "2026-03-02T13:00:00Z",
+    });
+    let record = sandbox.record(&sandbox.sent(&full));
+    let item = sandbox.get("/emails?limit=1").json()["data"][0].clone();
+    for field in ["from", "to", "subject", "cc", "bcc", "reply_to"] {
+        assert_eq!(item[field], full[field], "{field}");
+    }
+    for field in ["id", "message_id", "created_at", "last_event", "scheduled_at"] {
+        assert_eq!(item[field], record[field], "{field}");
+    }
+    assert_eq!(item["created_at"], "2026-03-02 12:00:00.000000+00");
+    assert_eq!(item["scheduled_at"], "2026-03-02 13:00:00.000000+00");
     let fields: Vec<_> = page["data"][0].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(
         fields,
@@ -376,12 +390,19 @@ fn every_list_has_the_mode_that_the_specification_gives_it() {
     // LIST-A1, LIST-A2, LIST-A3, LIST-A5, LIST-B1, LIST-B5, CONT-04, LOG-06, AUD-01
     // LIST-A4, LIST-B2, LIST-B3, PROP-03, AUTO-05, RUN-07, CONT-05, GEN-08, RECV-12, HOOK-13, BCAST-25, SEG-02, RATT-06
     let (sandbox, mode_a, mode_b) = all_lists();
+    let page = |path: &str| {
+        let answer = sandbox.get(path);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        let list = answer.json();
+        assert_eq!(list["object"], "list", "{path}");
+        list
+    };
     for path in &mode_a {
-        let list = sandbox.get(path).json();
+        let list = page(path);
         assert_eq!((ids(&list).len(), has_more(&list)), (20, true), "{path}");
     }
     for path in &mode_b {
-        let list = sandbox.get(path).json();
+        let list = page(path);
         assert!(ids(&list).len() >= 25 && !has_more(&list), "{path}: {}", ids(&list).len());
     }
     for path in mode_a.iter().chain(&mode_b) {

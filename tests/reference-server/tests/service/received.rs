@@ -42,6 +42,11 @@ fn a_received_email_is_listed_with_its_attachments() {
     let list = sandbox.get("/emails/receiving").json();
     assert_eq!((&list["object"], &list["has_more"]), (&json!("list"), &json!(false)));
     let mut item = list["data"][0].clone();
+    let record = sandbox.get(format!("/emails/receiving/{id}?html_format=cid")).json();
+    for (field, value) in item.as_object().unwrap() {
+        assert_eq!(&record[field], value, "{field}");
+    }
+    assert_eq!(record["object"], "email");
     for attachment in item["attachments"].as_array_mut().unwrap() {
         assert_eq!(attachment["id"].take().as_str().unwrap().len(), 36);
     }
@@ -66,11 +71,12 @@ fn a_received_email_is_listed_with_its_attachments() {
             ],
         })
     );
-    let record = sandbox.get(format!("/emails/receiving/{id}?html_format=cid")).json();
     assert_eq!(record["html"].as_str().unwrap().trim_end(), "<img src=\"cid:logo@acme\">");
     assert_eq!(record["html_format"], "cid");
     assert_eq!(record["authentication"], json!({"spf": "unknown", "dkim": "unknown", "dmarc": "unknown"}));
     assert_eq!(record["headers"]["message-id"], "<m1@example.com>");
+    assert_eq!(record["headers"]["subject"], "=?utf-8?b?R3LDvMOfZQ==?=");
+    assert_eq!(record["raw"]["expires_at"], "2026-03-02T13:00:00.000Z");
     assert_eq!(record["from"], "ada@example.com");
     assert!(record["headers"]["from"].as_str().unwrap().ends_with(" <ada@example.com>"), "{record}");
     assert_eq!(fetch(&sandbox, &record["raw"]["download_url"]).text(), MAIL);
@@ -152,7 +158,11 @@ fn attachment_links_return_the_original_bytes_for_an_hour() {
         files.iter().all(|file| others["data"].as_array().unwrap().iter().all(|one| one["id"] != file["id"]))
     );
     let expected: [&[u8]; 3] = [b"\x89PNG\r\n\x1a\n", b"\xe4;o", b"Subject: Inner\r\n\r\ninner text"];
-    for (file, expected) in files.iter().zip(expected) {
+    let shown = sandbox.get(format!("/emails/receiving/{id}")).json();
+    for (index, (file, expected)) in files.iter().zip(expected).enumerate() {
+        for (field, value) in shown["attachments"][index].as_object().unwrap() {
+            assert_eq!(&file[field], value, "{field}");
+        }
         assert_eq!(file["expires_at"], "2026-03-02T13:00:00.000Z");
         let answer = fetch(&sandbox, &file["download_url"]);
         assert_eq!((answer.status.as_u16(), &answer.body[..]), (200, expected));
@@ -161,7 +171,10 @@ fn attachment_links_return_the_original_bytes_for_an_hour() {
         assert!(answer.header("content-disposition").unwrap().starts_with("attachment;"));
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
         let one = sandbox.get(format!("{path}/{}", file["id"].as_str().unwrap())).json();
-        assert_eq!((&one["object"], &one["id"]), (&json!("attachment"), &file["id"]));
+        assert_eq!(one["object"], "attachment");
+        for (field, value) in file.as_object().unwrap() {
+            assert_eq!(&one[field], value, "{field}");
+        }
     }
     let url = files[0]["download_url"].as_str().unwrap();
     for at in [url.len() - 60, url.len() - 1] {
@@ -241,6 +254,13 @@ fn mail_is_received_as_raw_mime_or_as_fields() {
     );
     let record = sandbox.get(format!("/emails/receiving/{}", item["id"].as_str().unwrap())).json();
     assert_eq!(record["text"].as_str().unwrap().trim_end(), "It works");
+    assert_eq!((&record["cc"], &record["reply_to"]), (&item["cc"], &item["reply_to"]));
+    let headers = &record["headers"];
+    assert_eq!(
+        [&headers["to"], &headers["cc"]],
+        ["Support <support@acme.test>", "ops@acme.test"],
+        "{headers}"
+    );
 }
 
 #[test]

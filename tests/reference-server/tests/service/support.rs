@@ -12,6 +12,7 @@ use serde_json::Value;
 use tokio_rustls::rustls::crypto::ring;
 
 use crate::independent_parser::IndependentParser;
+use crate::response_mutants;
 
 pub(crate) const KEY: &str = "sb_test";
 
@@ -183,22 +184,22 @@ impl Ask<'_> {
         let scripted = self.sandbox.service.faults().pending() > 0;
         let (parts, body) = self.sandbox.service.handle(request).into_parts();
         let answer = Answer { status: parts.status, headers: parts.headers, body };
-        if !scripted {
-            answer.keeps_the_contract(&method, &path);
-        }
-        answer
+        if scripted { answer } else { answer.checked(&method, &path) }
     }
 }
 
 impl Answer {
-    /// Fails if this response to an operation isn't the contract's.
-    fn keeps_the_contract(&self, method: &Method, path: &str) {
-        if Contract::get().operation_id(method, path).is_some() {
-            let (status, headers, body) = (self.status, self.headers.clone(), self.body.clone());
-            let answer = contract::Answer { status, headers, body };
+    /// Fails if this response to an operation isn't the contract's. Returns it, changed by a mutant if there is one.
+    fn checked(self, method: &Method, path: &str) -> Self {
+        let Self { status, headers, body } = self;
+        let answer = contract::Answer { status, headers, body };
+        if !response_mutants::active() && Contract::get().operation_id(method, path).is_some() {
             let breaches = Contract::get().breaches_of_answer(method, path, &answer);
-            assert!(breaches.is_empty(), "{method} {path}: {breaches:#?}\n{}", self.text());
+            let text = String::from_utf8_lossy(&answer.body);
+            assert!(breaches.is_empty(), "{method} {path}: {breaches:#?}\n{text}");
         }
+        let contract::Answer { status, headers, body } = response_mutants::apply(method, path, answer);
+        Self { status, headers, body }
     }
 
     pub(crate) fn json(&self) -> Value {

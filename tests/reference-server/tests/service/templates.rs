@@ -483,6 +483,15 @@ fn a_template_is_created_as_a_draft_read_and_listed() {
     let list = sandbox.get("/templates").json();
     let listed: Vec<_> = list["data"].as_array().unwrap().iter().map(|item| &item["id"]).collect();
     assert_eq!(listed, [&id, &plain], "newest first");
+    assert_eq!(shown["created_at"], "2026-03-02 12:00:00.000000+00");
+    assert_eq!(shown["variables"][1]["type"], "number");
+    publish(&sandbox, "welcome");
+    let (shown, item) = (record(&sandbox, "welcome"), sandbox.get("/templates").json()["data"][0].clone());
+    assert_eq!((&shown["status"], &shown["object"]), (&json!("published"), &json!("template")));
+    assert_eq!(shown["published_at"], "2026-03-02 12:00:00.000000+00");
+    for field in ["id", "name", "alias", "status", "published_at", "created_at", "updated_at"] {
+        assert_eq!(item[field], shown[field], "{field}");
+    }
 }
 
 #[test]

@@ -48,6 +48,10 @@ fn a_topic_is_created_read_updated_and_deleted() {
         json!({"object": "topic", "id": id, "name": "News", "description": null, "default_subscription": "opt_in",
             "visibility": "private", "created_at": "2026-03-02 12:00:00.000000+00"})
     );
+    let item = sandbox.get("/topics").json()["data"][0].clone();
+    for field in ["id", "name", "description", "default_subscription", "visibility", "created_at"] {
+        assert_eq!(item[field], shown[field], "{field}");
+    }
     let path = format!("/topics/{id}");
     let all = json!({ "name": "Digest", "description": "Weekly", "visibility": "public" });
     assert_eq!(patch(&sandbox, &path, &all).json(), json!({ "object": "topic", "id": id }));
@@ -60,7 +64,10 @@ fn a_topic_is_created_read_updated_and_deleted() {
     let shown = sandbox.get(&path).json();
     assert_eq!((&shown["name"], &shown["description"]), (&json!("Digest"), &Value::Null));
     let gone = sandbox.ask(Method::DELETE, &path).send("");
-    assert_eq!((gone.status.as_u16(), gone.json()["deleted"].clone()), (200, json!(true)));
+    assert_eq!(
+        (gone.status.as_u16(), gone.json()),
+        (200, json!({ "object": "topic", "id": id, "deleted": true }))
+    );
     for method in [Method::GET, Method::DELETE] {
         assert_eq!(sandbox.ask(method, &path).send("").status, 404);
     }

@@ -1,6 +1,7 @@
 //! `GET /oauth/authorize`.
 
 use http::Method;
+use url::Url;
 
 use super::{
     authorization_request, authorize, code, code_exchange, error, redirected, sandbox, token, urlencoded,
@@ -66,7 +67,10 @@ fn a_loopback_redirect_uri_matches_on_any_port() {
     ] {
         let answer =
             authorize(&sandbox, &with(authorization_request(client), "redirect_uri", Some(redirect)));
-        assert!(redirected(&answer).0.contains("/_/consent/"), "{redirect}");
+        assert_eq!(answer.status, 302, "{redirect}");
+        let (path, form) = super::consent_page(&sandbox, &answer);
+        let (to, query) = redirected(&super::decide(&sandbox, &path, &form, "allow"));
+        assert_eq!((Url::parse(&to), query["state"].as_str()), (Url::parse(redirect), "xyz"));
     }
 }
 
@@ -160,10 +164,11 @@ fn a_request_over_the_storage_limit_is_a_server_error() {
     });
     let authorization_request = authorization_request("idempost-cli");
     assert!(redirected(&authorize(&sandbox, &authorization_request)).0.contains("/_/consent/"));
-    let (to, query) = redirected(&authorize(&sandbox, &authorization_request));
+    let answer = authorize(&sandbox, &authorization_request);
+    let (to, query) = redirected(&answer);
     assert_eq!(
-        (to.as_str(), query["error"].as_str(), query["state"].as_str()),
-        (super::REDIRECT, "server_error", "xyz")
+        (answer.status.as_u16(), to.as_str(), query["error"].as_str(), query["state"].as_str()),
+        (302, super::REDIRECT, "server_error", "xyz")
     );
     // The first request has expired and frees its slot.
     sandbox.advance(601);

@@ -24,6 +24,7 @@ fn allows(scope: &str, method: &Method, path: &str) -> bool {
     let path = path.collect::<Vec<_>>().join("/");
     let answer = sandbox.ask(method.clone(), &path).key(&token).send("{}");
     let refused = answer.status == 403 && answer.name() == "invalid_permission";
+    assert_eq!(refused, answer.text().contains("needs the scope `full_access`"), "{}", answer.text());
     assert_ne!(answer.status, 401, "{method} {path}");
     assert_eq!(refused, answer.headers.contains_key("www-authenticate"), "{method} {path}");
     !refused

@@ -54,6 +54,39 @@ fn the_issuer_is_the_host_that_the_client_asked() {
 }
 
 #[test]
+fn the_metadata_lists_endpoints_and_capabilities() {
+    // RFC 8414, 2; RFC 9728, 2
+    let sandbox = sandbox();
+    let (issuer, methods) = ("http://localhost", ["none", "client_secret_basic", "client_secret_post"]);
+    let scopes = json!(["full_access", "emails:send"]);
+    assert_eq!(
+        metadata(&sandbox, SERVER, "localhost"),
+        json!({
+            "issuer": issuer,
+            "authorization_endpoint": format!("{issuer}/oauth/authorize"),
+            "token_endpoint": format!("{issuer}/oauth/token"),
+            "registration_endpoint": format!("{issuer}/oauth/register"),
+            "revocation_endpoint": format!("{issuer}/oauth/revoke"),
+            "jwks_uri": format!("{issuer}/.well-known/jwks.json"),
+            "scopes_supported": scopes,
+            "response_types_supported": ["code"],
+            "response_modes_supported": ["query"],
+            "grant_types_supported": ["authorization_code", "refresh_token"],
+            "token_endpoint_auth_methods_supported": methods,
+            "revocation_endpoint_auth_methods_supported": methods,
+            "code_challenge_methods_supported": ["S256"],
+            "authorization_response_iss_parameter_supported": true,
+        })
+    );
+    assert_eq!(
+        metadata(&sandbox, RESOURCE, "localhost"),
+        json!({
+            "resource": issuer, "authorization_servers": [issuer], "bearer_methods_supported": ["header"], "scopes_supported": scopes,
+        })
+    );
+}
+
+#[test]
 fn a_public_url_is_the_issuer_and_its_path_follows_the_well_known_one() {
     // RFC 8414, 3.1
     let url = Some("https://mail.test/box".to_owned());

@@ -137,7 +137,7 @@ fn an_access_token_expires_after_900_seconds() {
     assert_eq!(api_status(&sandbox, access), 200);
     sandbox.advance(1);
     let answer = sandbox.ask(http::Method::GET, "/emails").key(access).send("");
-    answer.rejected(401, "invalid_access_token", "");
+    answer.rejected(401, "invalid_access_token", "The access token is invalid, expired or revoked");
     let challenge = answer.headers["www-authenticate"].to_str().unwrap();
     assert!(challenge.starts_with("Bearer error=\"invalid_token\", "), "{challenge}");
     assert!(!answer.text().contains(access));
