@@ -324,7 +324,8 @@ mod tests {
         {
             assert!(DomainRate::parse(text).is_err(), "{text}");
         }
-        for (text, same) in [("A.test = 5 / h", "a.test=5/h"), ("Bücher.test=5/h", "xn--bcher-kva.test=5/h")] {
+        for (text, same) in [("A.test = 5 / h", "a.test=5/h"), ("Bücher.test=5/h", "xn--bcher-kva.test=5/h")]
+        {
             assert_eq!(DomainRate::parse(text).unwrap(), DomainRate::parse(same).unwrap());
         }
     }

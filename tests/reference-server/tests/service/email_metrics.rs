@@ -116,6 +116,11 @@ fn every_event_is_counted_once() {
         (&json!([]), &json!("daily"), None)
     );
     assert_eq!(shown["start_date"], "2026-02-24T00:00:00.000Z");
+    // All emails have one domain, so its row has the totals.
+    let by_domain = rows(&sandbox, "dimensions=domain");
+    let row: serde_json::Map<_, _> =
+        METRICS.iter().map(|metric| ((*metric).to_owned(), by_domain[0][metric].clone())).collect();
+    assert_eq!((by_domain.as_array().unwrap().len(), Value::Object(row)), (1, totals));
 }
 
 #[test]

@@ -103,7 +103,9 @@ fn a_request_beyond_the_daily_quota_is_refused_as_a_whole() {
     // Half a day is left.
     assert_eq!(answer.header("retry-after"), Some("43200"));
     assert!(answer.message().contains("quota of 5 emails"), "{}", answer.message());
-    exceeded(&sandbox.post("/emails/batch", &json!([email(), email(), email()])), "daily_quota_exceeded");
+    let answer = sandbox.post("/emails/batch", &json!([email(), email(), email()]));
+    exceeded(&answer, "daily_quota_exceeded");
+    assert_eq!(answer.header("retry-after"), Some("43200"));
     let permissive = sandbox.ask(Method::POST, "/emails/batch").header("x-batch-validation", "permissive");
     exceeded(&permissive.json(&json!([email(), email(), email()])), "daily_quota_exceeded");
     assert_eq!((sandbox.mails().len(), used(&sandbox)), (before, (3, 3)));

@@ -207,12 +207,9 @@ fn an_email_from_an_inbox_counts_against_the_quota() {
         &format!("{inbox}/drafts"),
         &json!({ "to": ["a@b.test", "b@b.test", "c@b.test"], "text": "x" }),
     );
-    refused(
-        &sandbox.post(&format!("{inbox}/drafts/{draft}/send"), &json!({})),
-        429,
-        "daily_quota_exceeded",
-        "quota",
-    );
+    let answer = sandbox.post(&format!("{inbox}/drafts/{draft}/send"), &json!({}));
+    refused(&answer, 429, "daily_quota_exceeded", "quota of 2 emails");
+    assert!(answer.header("retry-after").is_some_and(|seconds| seconds != "0"));
     sandbox.advance(86_400);
     assert_eq!(items(&sandbox, &format!("{thread}/emails")).len(), 1);
     assert_eq!(items(&sandbox, &format!("{inbox}/drafts")).len(), 1, "the draft can still be sent");
