@@ -135,8 +135,7 @@ fn a_filter_ends_with_the_program_that_started_it() {
     // As if the program had started it and been killed: only its end of the pipe closes.
     let idempost = crate::support::Idempost::new();
     let mut command = idempost.command();
-    command.args(["__jq", "last(range(1e15))"]).env("MIMALLOC_ARENA_RESERVE", "64MiB");
-    let mut filter = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut filter = command.args(["__jq", "last(range(1e15))"]).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = filter.stdin.take().unwrap();
     stdin.write_all(b"{\"document\":{},\"terminal\":false}\n").unwrap();
     drop(stdin);

@@ -44,8 +44,6 @@ impl Process {
         let mut command = Command::new(processes::current_program()?);
         command
             .args([ARGUMENT, expression])
-            // The allocator would reserve as much address space as the process may have.
-            .env("MIMALLOC_ARENA_RESERVE", "64MiB")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
