@@ -6,6 +6,8 @@
 mod cpu_time;
 #[path = "../../tests/reference-server/tests/service/independent_parser.rs"]
 mod independent_parser;
+#[path = "../../tests/reference-server/tests/service/response_mutants.rs"]
+mod response_mutants;
 #[path = "../../tests/reference-server/tests/service/restarts.rs"]
 mod restarts;
 #[path = "../../tests/reference-server/tests/service/support.rs"]
