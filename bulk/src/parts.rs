@@ -313,9 +313,9 @@ pub(crate) fn unfinished_parts(plan: &Plan) -> Result<Vec<Plan>> {
     Ok(earlier_parts(plan)?.into_iter().filter(Part::is_open).map(|part| part.plan).collect())
 }
 
-/// Returns the other parts of a plan's job that still have rows to send, including plans that were never started.
+/// Returns the other parts of a plan's job that still have rows to send, including plans that were never started. A damaged plan can't be run.
 pub(crate) fn other_open_parts(plan: &Plan) -> Result<Vec<Plan>> {
-    let later = plan.later_parts()?.into_iter().map(Part::read).collect::<Result<Vec<_>>>()?;
+    let later = plan.readable_later_parts()?.into_iter().map(Part::read).collect::<Result<Vec<_>>>()?;
     let parts = earlier_parts(plan)?.into_iter().chain(later).filter(Part::is_open);
     Ok(parts.map(|part| part.plan).collect())
 }

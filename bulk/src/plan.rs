@@ -155,10 +155,10 @@ impl Draft {
     /// Returns the latest plan of the same job: with the same name, service and recipients. Without a name, it also has the same rows and message.
     pub(crate) fn latest(&self) -> Result<Option<Plan>> {
         let is_same = |plan: &Plan| self.has_input_of(plan) && self.differences(plan).is_empty();
-        let mut plans = find_plans(&self.dir, |plan| {
+        let found = find_plans(&self.dir, |plan| {
             plan.job.shares_name(&self.job) && (self.name().is_some() || is_same(plan))
         })?;
-        Ok(plans.pop())
+        Ok(found.all()?.pop())
     }
 
     /// Dates this plan after another one, even if the clock was set back or both were drafted at the same time: the latest plan of a job knows all
@@ -299,24 +299,38 @@ impl Written {
     }
 }
 
-/// Reads the matching plans in a folder, oldest first.
-///
-/// # Errors
-/// [`BulkError::PlanChanged`] for a damaged plan or one of another version, which may match.
-fn find_plans(dir: &Path, matches: impl Fn(&Plan) -> bool) -> Result<Vec<Plan>> {
-    let mut found: Vec<Plan> = Vec::new();
+/// The plans that were searched for.
+struct Found {
+    /// Oldest first.
+    plans: Vec<Plan>,
+    /// A damaged plan or one of another version, which may be one of them.
+    damaged: Option<String>,
+}
+
+impl Found {
+    /// Returns the plans.
+    ///
+    /// # Errors
+    /// [`BulkError::PlanChanged`] if there may be others.
+    fn all(self) -> Result<Vec<Plan>> {
+        let Some(why) = self.damaged else { return Ok(self.plans) };
+        let advice = "it may be part of this job: restore the file or move its folder elsewhere";
+        Err(BulkError::PlanChanged(format!("{why}; {advice}")))
+    }
+}
+
+/// Searches the plans in a folder.
+fn find_plans(dir: &Path, matches: impl Fn(&Plan) -> bool) -> Result<Found> {
+    let mut found = Found { plans: Vec::new(), damaged: None };
     for entry in fs::read_dir(dir).map_err(BulkError::io("read", dir))?.flatten() {
         match Plan::read(&entry.path()) {
-            Ok(plan) if matches(&plan) => found.push(plan),
-            Err(BulkError::PlanChanged(why)) => {
-                let advice = "it may be part of this job: restore the file or move its folder elsewhere";
-                return Err(BulkError::PlanChanged(format!("{why}; {advice}")));
-            }
+            Ok(plan) if matches(&plan) => found.plans.push(plan),
+            Err(BulkError::PlanChanged(why)) => found.damaged = Some(why),
             // Another job or file, or a plan that is being written or removed.
             Ok(_) | Err(_) => {}
         }
     }
-    found.sort_by_key(|plan| plan.job.created);
+    found.plans.sort_by_key(|plan| plan.job.created);
     Ok(found)
 }
 
@@ -385,7 +399,19 @@ impl Plan {
     }
 
     /// Returns the later parts of the plan's job, oldest first.
+    ///
+    /// # Errors
+    /// [`BulkError::PlanChanged`] if a damaged plan may be one of them.
     pub(crate) fn later_parts(&self) -> Result<Vec<Self>> {
+        self.find_later_parts()?.all()
+    }
+
+    /// Returns the later parts of the plan's job that can be read, oldest first.
+    pub(crate) fn readable_later_parts(&self) -> Result<Vec<Self>> {
+        Ok(self.find_later_parts()?.plans)
+    }
+
+    fn find_later_parts(&self) -> Result<Found> {
         find_plans(files::parent(&self.dir), |plan| plan.job.after.contains(&self.job.id))
     }
 
