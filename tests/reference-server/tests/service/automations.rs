@@ -5,7 +5,7 @@ use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
 use crate::restarts::{close, open};
-use crate::support::{Answer, Sandbox, email_with};
+use crate::support::{Answer, Sandbox, email_with, expect_fields_of};
 
 fn trigger() -> Value {
     json!({"key": "start", "type": "trigger", "config": {"event_name": "user.created"}})
@@ -304,9 +304,7 @@ fn the_list_is_filtered_by_status() {
     for (item, id) in sandbox.get("/automations").json()["data"].as_array().unwrap().iter().zip([&off, &on]) {
         let record = sandbox.get(format!("/automations/{id}")).json();
         assert_eq!(record["id"], *id);
-        for field in ["id", "name", "status", "created_at", "updated_at"] {
-            assert_eq!(item[field], record[field], "{field}");
-        }
+        expect_fields_of(item, &record);
         assert_eq!(item["created_at"], "2026-03-02 12:00:00.000000+00");
     }
     assert_eq!(sandbox.ids("/automations?status=enabled"), [on]);
@@ -334,9 +332,7 @@ fn an_event_starts_a_run_of_every_enabled_automation_it_triggers() {
     expect_steps(&run, &[("start", "completed")]);
     assert_eq!(run["completed_at"], run["started_at"]);
     let item = sandbox.get(format!("/automations/{first}/runs")).json()["data"][0].clone();
-    for field in ["id", "status", "started_at", "completed_at", "created_at"] {
-        assert_eq!(item[field], run[field], "{field}");
-    }
+    expect_fields_of(&item, &run);
     let now = json!("2026-03-02 12:00:00.000000+00");
     assert_eq!([&run["created_at"], &run["started_at"], &run["completed_at"]], [&now; 3]);
     assert_eq!(sandbox.contact("ada@example.com")["object"], "contact");

@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::support::Sandbox;
+use crate::support::{Sandbox, expect_fields_of};
 
 fn defined(sandbox: &Sandbox, body: &Value) -> String {
     let answer = sandbox.post("/events", body);
@@ -30,9 +30,7 @@ fn an_event_is_created_read_by_id_and_name_updated_and_deleted() {
 
     assert_eq!((&changed["id"], &changed["name"]), (&json!(id), &json!("user.created/a b")));
     let item = sandbox.get("/events").json()["data"][0].clone();
-    for field in ["id", "name", "schema", "created_at", "updated_at"] {
-        assert_eq!(item[field], changed[field], "{field}");
-    }
+    expect_fields_of(&item, &changed);
     let gone = sandbox.ask(Method::DELETE, "/events/user.created%2Fa%20b").send("");
     assert_eq!(gone.json(), json!({"object": "event", "id": id, "deleted": true}));
     assert_eq!(sandbox.get(format!("/events/{id}")).status, 404);

@@ -4,7 +4,7 @@ use http::Method;
 use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Sandbox, email_with};
+use crate::support::{Answer, Sandbox, email_with, expect_fields_of};
 
 const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
 
@@ -494,9 +494,7 @@ fn a_list_item_has_a_tracking_subdomain_and_no_records() {
         assert_eq!(item["tracking_subdomain"], label);
         assert_eq!(item.get("records"), None);
         let record = read(&sandbox, item);
-        for (field, value) in item.as_object().unwrap() {
-            assert_eq!(&record[field], value, "{field}");
-        }
+        expect_fields_of(item, &record);
     }
     assert_eq!(items.len(), 2);
 }

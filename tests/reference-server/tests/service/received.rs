@@ -6,7 +6,7 @@ use mailparse::ParsedMail;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, KEY, Sandbox};
+use crate::support::{Answer, KEY, Sandbox, expect_fields_of};
 
 const MAIL: &str = concat!(
     "From: =?utf-8?q?Ad=C3=A8le?= <ada@example.com>\r\n",
@@ -43,9 +43,7 @@ fn a_received_email_is_listed_with_its_attachments() {
     assert_eq!((&list["object"], &list["has_more"]), (&json!("list"), &json!(false)));
     let mut item = list["data"][0].clone();
     let record = sandbox.get(format!("/emails/receiving/{id}?html_format=cid")).json();
-    for (field, value) in item.as_object().unwrap() {
-        assert_eq!(&record[field], value, "{field}");
-    }
+    expect_fields_of(&item, &record);
     assert_eq!(record["object"], "email");
     for attachment in item["attachments"].as_array_mut().unwrap() {
         assert_eq!(attachment["id"].take().as_str().unwrap().len(), 36);
@@ -160,9 +158,7 @@ fn attachment_links_return_the_original_bytes_for_an_hour() {
     let expected: [&[u8]; 3] = [b"\x89PNG\r\n\x1a\n", b"\xe4;o", b"Subject: Inner\r\n\r\ninner text"];
     let shown = sandbox.get(format!("/emails/receiving/{id}")).json();
     for (index, (file, expected)) in files.iter().zip(expected).enumerate() {
-        for (field, value) in shown["attachments"][index].as_object().unwrap() {
-            assert_eq!(&file[field], value, "{field}");
-        }
+        expect_fields_of(&shown["attachments"][index], file);
         assert_eq!(file["expires_at"], "2026-03-02T13:00:00.000Z");
         let answer = fetch(&sandbox, &file["download_url"]);
         assert_eq!((answer.status.as_u16(), &answer.body[..]), (200, expected));
@@ -172,9 +168,7 @@ fn attachment_links_return_the_original_bytes_for_an_hour() {
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
         let one = sandbox.get(format!("{path}/{}", file["id"].as_str().unwrap())).json();
         assert_eq!(one["object"], "attachment");
-        for (field, value) in file.as_object().unwrap() {
-            assert_eq!(&one[field], value, "{field}");
-        }
+        expect_fields_of(file, &one);
     }
     let url = files[0]["download_url"].as_str().unwrap();
     for at in [url.len() - 60, url.len() - 1] {

@@ -39,7 +39,7 @@ const SHARED: [&str; 6] = [
 ];
 
 /// Whether a mutant applies to this run, which then doesn't need the contract: compiling it takes seconds.
-pub(crate) fn active() -> bool {
+pub(crate) fn is_active() -> bool {
     MUTANT.is_some()
 }
 

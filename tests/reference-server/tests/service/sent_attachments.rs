@@ -6,7 +6,7 @@ use idempost_reference_server::Fetched;
 use serde_json::{Value, json};
 
 use crate::restarts::{close, open};
-use crate::support::{Answer, KEY, Sandbox, email, email_with};
+use crate::support::{Answer, KEY, Sandbox, email, email_with, expect_fields_of};
 
 fn with_files() -> Value {
     let mut email = email_with(
@@ -85,9 +85,7 @@ fn attachments_are_listed_in_their_order_and_downloaded_for_an_hour() {
         assert!(answer.header("content-disposition").unwrap().starts_with("attachment;"));
         let one = sandbox.get(format!("/emails/{id}/attachments/{}", file["id"].as_str().unwrap())).json();
         assert_eq!(one["object"], "attachment");
-        for (field, value) in file.as_object().unwrap() {
-            assert_eq!(&one[field], value, "{field}");
-        }
+        expect_fields_of(file, &one);
     }
     sandbox.advance(3_600);
     let expired = fetch(&sandbox, &found[0]);

@@ -188,12 +188,21 @@ impl Ask<'_> {
     }
 }
 
+/// Expects a record to have every field of an item, with the same value.
+pub(crate) fn expect_fields_of(item: &Value, record: &Value) {
+    let fields = item.as_object().unwrap();
+    assert!(!fields.is_empty(), "{item}");
+    for (name, value) in fields {
+        assert_eq!(record.get(name), Some(value), "{name}");
+    }
+}
+
 impl Answer {
     /// Fails if this response to an operation isn't the contract's. Returns it, changed by a mutant if there is one.
     fn checked(self, method: &Method, path: &str) -> Self {
         let Self { status, headers, body } = self;
         let answer = contract::Answer { status, headers, body };
-        if !response_mutants::active() && Contract::get().operation_id(method, path).is_some() {
+        if !response_mutants::is_active() && Contract::get().operation_id(method, path).is_some() {
             let breaches = Contract::get().breaches_of_answer(method, path, &answer);
             let text = String::from_utf8_lossy(&answer.body);
             assert!(breaches.is_empty(), "{method} {path}: {breaches:#?}\n{text}");

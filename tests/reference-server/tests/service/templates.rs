@@ -4,7 +4,7 @@ use http::Method;
 use mail_parser::MessageParser;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Sandbox};
+use crate::support::{Answer, Sandbox, expect_fields_of};
 
 fn welcome() -> Value {
     json!({
@@ -489,9 +489,7 @@ fn a_template_is_created_as_a_draft_read_and_listed() {
     let (shown, item) = (record(&sandbox, "welcome"), sandbox.get("/templates").json()["data"][0].clone());
     assert_eq!((&shown["status"], &shown["object"]), (&json!("published"), &json!("template")));
     assert_eq!(shown["published_at"], "2026-03-02 12:00:00.000000+00");
-    for field in ["id", "name", "alias", "status", "published_at", "created_at", "updated_at"] {
-        assert_eq!(item[field], shown[field], "{field}");
-    }
+    expect_fields_of(&item, &shown);
 }
 
 #[test]

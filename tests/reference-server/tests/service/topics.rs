@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, KEY, Sandbox, email, email_with};
+use crate::support::{Answer, KEY, Sandbox, email, email_with, expect_fields_of};
 
 const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
 
@@ -49,9 +49,7 @@ fn a_topic_is_created_read_updated_and_deleted() {
             "visibility": "private", "created_at": "2026-03-02 12:00:00.000000+00"})
     );
     let item = sandbox.get("/topics").json()["data"][0].clone();
-    for field in ["id", "name", "description", "default_subscription", "visibility", "created_at"] {
-        assert_eq!(item[field], shown[field], "{field}");
-    }
+    expect_fields_of(&item, &shown);
     let path = format!("/topics/{id}");
     let all = json!({ "name": "Digest", "description": "Weekly", "visibility": "public" });
     assert_eq!(patch(&sandbox, &path, &all).json(), json!({ "object": "topic", "id": id }));
