@@ -190,7 +190,7 @@ async fn rejections_of_everything_leave_a_split_batch_for_later() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_worker_splits_a_rejected_batch_until_the_bad_row_stands_alone() {
-    let server = Server::start();
+    let server = Server::start().leasing(30);
     let service = Service::with(|_, to| if to == "r101@example.com" { Action::Invalid } else { SLOW });
     let folder = tempfile::tempdir().expect("a folder");
     let job = planned_in_batches(folder.path(), &service.client(), 250).await;
@@ -302,7 +302,7 @@ async fn a_restored_queue_keeps_the_earlier_first_attempt() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_report_counts_the_requests_and_the_repeated_batches() {
-    let server = Server::start();
+    let server = Server::start().leasing(6);
     let service = Service::with(|n, to| match to {
         "r3@example.com" => Action::Hang,
         _ if n == 2 => Action::Throttle,

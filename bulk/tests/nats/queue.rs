@@ -16,6 +16,8 @@ use tokio::{
 use super::server::Server;
 
 const SOON: Duration = Duration::from_millis(300);
+/// Longer than a batch takes to arrive on a busy machine.
+const LONG: Duration = Duration::from_mins(1);
 
 async fn restored(server: &Server, name: &str) -> NatsJob {
     let job = server.job(name).await;
@@ -50,13 +52,13 @@ async fn adding_batches_twice_creates_no_duplicates() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_lease_that_expires_is_delivered_again_and_counted() {
-    let server = Server::start();
+    let server = Server::start().leasing(6);
     let job = restored(&server, "job").await;
     job.put(&[4], 0).await.expect("added");
-    let first = job.take(SOON).await.expect("taken").expect("a batch");
+    let first = job.take(LONG).await.expect("taken").expect("a batch");
     assert_eq!((first.batch, first.deliveries), (4, 1));
     assert_eq!(job.take(SOON).await.expect("taken"), None);
-    let second = job.take(Duration::from_secs(3)).await.expect("taken").expect("the batch again");
+    let second = job.take(LONG).await.expect("taken").expect("the batch again");
     assert_eq!((second.batch, second.deliveries), (4, 2));
     job.complete(&second).await.expect("removed");
     assert!(job.stats().await.expect("stats").is_empty());
@@ -65,12 +67,12 @@ async fn a_lease_that_expires_is_delivered_again_and_counted() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn an_extended_lease_does_not_expire() {
-    let server = Server::start();
+    let server = Server::start().leasing(6);
     let job = restored(&server, "job").await;
     job.put(&[4], 0).await.expect("added");
-    let lease = job.take(SOON).await.expect("taken").expect("a batch");
-    for _ in 0..5 {
-        assert_eq!(job.take(Duration::from_millis(300)).await.expect("taken"), None);
+    let lease = job.take(LONG).await.expect("taken").expect("a batch");
+    for _ in 0..4 {
+        assert_eq!(job.take(Duration::from_secs(2)).await.expect("taken"), None);
         job.extend(&lease).await.expect("extended");
     }
 }
@@ -78,11 +80,11 @@ async fn an_extended_lease_does_not_expire() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_rejected_batch_is_available_at_once_and_its_deliveries_start_again() {
-    let server = Server::start();
+    let server = Server::start().leasing(30);
     let job = restored(&server, "job").await;
     job.put(&[4], 0).await.expect("added");
     for _ in 0..3 {
-        let lease = job.take(SOON).await.expect("taken").expect("a batch");
+        let lease = job.take(Duration::from_secs(20)).await.expect("taken").expect("a batch");
         assert_eq!((lease.batch, lease.deliveries), (4, 1));
         job.reject(&lease).await.expect("rejected");
     }
@@ -98,7 +100,7 @@ async fn jobs_share_the_streams_and_see_only_their_own_batches() {
     one.put(&[1], 0).await.expect("added");
     other.put(&[2, 3], 0).await.expect("added");
     other.record_result(2, Bytes::from_static(b"x")).await.expect("concluded");
-    assert_eq!(one.take(SOON).await.expect("taken").expect("a batch").batch, 1);
+    assert_eq!(one.take(LONG).await.expect("taken").expect("a batch").batch, 1);
     assert_eq!(one.results(0, 10).await.expect("results"), []);
     one.clear().await.expect("cleared");
     assert_eq!(other.stats().await.expect("stats").waiting, 2);
@@ -220,7 +222,7 @@ async fn records_survive_a_killed_server_and_the_connection_recovers() {
     assert!(job.record_result(2, Bytes::from_static(b"x")).await.is_err_and(|error| error.is_transient()));
     server.restart();
     let mut stats = job.stats().await;
-    for _ in 0..50 {
+    for _ in 0..600 {
         if stats.is_ok() {
             break;
         }

@@ -10,6 +10,7 @@ use std::{
 };
 
 use idempost_bulk::queue::{NatsJob, NatsQueue, QueueOptions};
+use rand::Rng as _;
 use tempfile::TempDir;
 
 /// How long a server may take to start.
@@ -21,6 +22,7 @@ pub(crate) struct Server {
     port: u16,
     monitoring: u16,
     child: Child,
+    lease: Duration,
 }
 
 impl Server {
@@ -45,7 +47,13 @@ impl Server {
         );
         fs::write(folder.path().join("nats.conf"), config).expect("a configuration file");
         let child = spawn(&folder.path().join("nats.conf"), port)?;
-        Some(Self { folder, port, monitoring, child })
+        Some(Self { folder, port, monitoring, child, lease: Duration::from_secs(1) })
+    }
+
+    /// The leases of its jobs last this long, so that a pause of the machine ends none.
+    pub(crate) fn leasing(mut self, seconds: u64) -> Self {
+        self.lease = Duration::from_secs(seconds);
+        self
     }
 
     pub(crate) fn address(&self) -> String {
@@ -62,9 +70,9 @@ impl Server {
         NatsQueue::connect(self.options()).await.expect("a connection")
     }
 
-    /// A job whose leases last a second, so that lost workers are noticed soon.
+    /// A job. Its leases last a second by default, so that lost workers are noticed soon.
     pub(crate) async fn job(&self, name: &str) -> NatsJob {
-        let options = self.options().lease(Duration::from_secs(1));
+        let options = self.options().lease(self.lease);
         NatsQueue::connect(options).await.expect("a connection").job(name).expect("a valid name")
     }
 
@@ -118,6 +126,12 @@ fn spawn(config: &Path, port: u16) -> Option<Child> {
     Some(child)
 }
 
+/// A free port below those that the system gives to connections, so that none takes it while a server restarts.
 pub(crate) fn free_port() -> u16 {
-    TcpListener::bind(("127.0.0.1", 0)).expect("a free port").local_addr().expect("an address").port()
+    loop {
+        let port = rand::thread_rng().gen_range(15_000..32_000);
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }

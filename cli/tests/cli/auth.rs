@@ -275,10 +275,10 @@ fn a_login_without_a_redirect_times_out_and_closes_the_port() {
 fn the_request_timeout_does_not_end_a_login() {
     let service = service();
     let idempost =
-        without_credentials(&service).env("IDEMPOST_TIMEOUT", "3s").config("[defaults]\ntimeout = \"3s\"\n");
-    let login = Login::begin(&idempost, &["--timeout", "3s", "--login-timeout", "4s"]);
+        without_credentials(&service).env("IDEMPOST_TIMEOUT", "9s").config("[defaults]\ntimeout = \"9s\"\n");
+    let login = Login::begin(&idempost, &["--timeout", "9s", "--login-timeout", "10s"]);
     let message = login.end().fails(4);
-    assert!(message.contains("timed out after 4 s"), "{message}");
+    assert!(message.contains("timed out after 10 s"), "{message}");
     let message = idempost.run(&["auth", "login", "--login-timeout", "soon"]).fails(2);
     assert!(message.contains("--login-timeout must be a duration"), "{message}");
 }
@@ -305,7 +305,7 @@ fn ctrl_c_after_the_code_was_sent_waits_until_the_login_is_stored() {
     let idempost = without_credentials(&service);
     let login = Login::begin(&idempost, &[]);
     let before = asked_for(&service, "/oauth/token");
-    let slow = Rule::new(Action::Delay(Duration::from_secs(1))).on_request(Method::POST, "/oauth/token");
+    let slow = Rule::new(Action::Delay(Duration::from_secs(5))).on_request(Method::POST, "/oauth/token");
     service.core().faults().add(slow);
     let back = runtime().block_on(Person::of("sb_test").allows(login.page.as_str()));
     visit(&back);

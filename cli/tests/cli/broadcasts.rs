@@ -191,7 +191,7 @@ fn a_scheduled_broadcast_is_sent_when_due_and_can_be_canceled() {
 fn a_wait_ends_when_the_broadcast_is_sent_and_reports_a_timeout() {
     let stage = Stage::new();
     let ran = stage.service.idempost().run(&stage.create(&["--send", "--yes", "--wait"]));
-    assert!(ran.stderr.contains("sent after 0 s"), "{ran:?}");
+    assert!(ran.stderr.contains("sent after "), "{ran:?}");
     let id = stage.draft();
     let arguments =
         ["broadcasts", "send", &id, "--scheduled-at", "in 1 hour", "--yes", "--wait", "--wait-timeout", "1s"];

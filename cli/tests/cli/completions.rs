@@ -7,7 +7,7 @@ use idempost_needs::needs;
 use idempost_reference_server::faults::{Action, Rule};
 
 use crate::service::Service;
-use crate::support::{Idempost, SEND};
+use crate::support::{Idempost, SEND, wait_until};
 
 /// The completions that the program returns to fish for the last word.
 fn complete(idempost: Idempost, words: &[&str]) -> (Idempost, Vec<String>) {
@@ -16,6 +16,20 @@ fn complete(idempost: Idempost, words: &[&str]) -> (Idempost, Vec<String>) {
     assert_eq!(ran.stderr, "");
     let lines = ran.ok().lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect();
     (idempost, lines)
+}
+
+/// Completes IDs, again if there are none: the program waits for the service only briefly. Also returns the number of attempts.
+fn complete_ids(mut idempost: Idempost, words: &[&str]) -> (Idempost, Vec<String>, usize) {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let (same, ids) = complete(idempost, words);
+        if !ids.is_empty() {
+            return (same, ids, attempts);
+        }
+        assert!(attempts < 40, "no IDs are offered for {words:?}");
+        idempost = same;
+    }
 }
 
 #[test]
@@ -70,10 +84,11 @@ fn ids_come_from_the_service_and_are_cached_privately() {
     let service = Service::start();
     let id = service.idempost().run(&SEND).ok().trim().to_owned();
     let before = service.asked();
-    let (idempost, ids) = complete(service.idempost(), &["emails", "get", &id[..4]]);
-    assert_eq!((ids, service.asked()), (vec![id.clone()], before + 1));
+    let (idempost, ids, attempts) = complete_ids(service.idempost(), &["emails", "get", &id[..4]]);
+    assert_eq!((ids, service.asked() > before), (vec![id.clone()], true));
     let (idempost, again) = complete(idempost, &["emails", "update", &id[..4]]);
-    assert_eq!((again, service.asked()), (vec![id], before + 1));
+    assert_eq!(again, [id]);
+    assert!(service.asked() <= before + attempts, "the second time, they come from the cache");
     let folder = idempost.home().join(".local/state/idempost/completions");
     let modes: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
@@ -81,13 +96,14 @@ fn ids_come_from_the_service_and_are_cached_privately() {
         .collect();
     assert_eq!(modes, [0o600]);
     let segment = service.idempost().run(&["segments", "create", "Readers"]).ok();
-    let (_, ids) = complete(service.idempost(), &["broadcasts", "create", "--segment-id", &segment[..3]]);
+    let (_, ids, _) =
+        complete_ids(service.idempost(), &["broadcasts", "create", "--segment-id", &segment[..3]]);
     assert_eq!(ids, [segment.trim()]);
     let people = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(people.path(), "email\nada@example.com\n").unwrap();
     let path = people.path().to_str().unwrap();
     let import = service.idempost().run(&["contacts", "import", path, "--server"]).ok();
-    let (_, ids) = complete(service.idempost(), &["contacts", "imports", "get", &import[..4]]);
+    let (_, ids, _) = complete_ids(service.idempost(), &["contacts", "imports", "get", &import[..4]]);
     assert_eq!(ids, [import.trim()]);
 }
 
@@ -118,22 +134,33 @@ fn only_ids_of_the_account_that_the_command_line_selects_are_offered() {
         let ids = ran.stdout.lines().filter_map(|line| line.split_once("\tHello"));
         ids.map(|(id, _)| id.to_owned()).collect::<Vec<_>>()
     };
+    // The program waits for the service only briefly.
+    let finally_offered = |words: &[&str]| {
+        let mut ids = Vec::new();
+        wait_until("IDs are offered", || {
+            ids = offered(words);
+            !ids.is_empty()
+        });
+        ids
+    };
     idempost.run(&["auth", "use", "b"]).ok();
     // Bash splits words at `=`.
     for words in
         [&["--profile=a"][..], &["--profile", "a"], &["-pa"], &["-qp", "a"], &["--profile", "=", "a"]]
     {
-        assert_eq!(offered(words), [first.as_str()], "{words:?}");
+        assert_eq!(finally_offered(words), [first.as_str()], "{words:?}");
     }
-    assert_eq!(offered(&[]), [second.as_str()]);
+    assert_eq!(finally_offered(&[]), [second.as_str()]);
     idempost.run(&["auth", "use", "a"]).ok();
-    assert_eq!(offered(&[]), [first.as_str()]);
+    assert_eq!(finally_offered(&[]), [first.as_str()]);
     assert_eq!(offered(&["--profile='a'"]), [""; 0], "the shell would remove the quotes");
     // Another account in the same profile, and no request if there is none.
     let url = services[0].base_url();
     let login = ["-p", "a", "--base-url", &url, "auth", "login", "--with-token", "--store", "file"];
     idempost.run_with(&login, "sb_other\n").ok();
+    let before = services[0].asked();
     assert_eq!(offered(&[]), [""; 0]);
+    wait_until("the service is asked", || services[0].asked() > before);
     let asked = services[0].asked();
     idempost.run(&["-p", "a", "auth", "logout"]).ok();
     assert_eq!((offered(&["-p", "a"]), services[0].asked()), (vec![], asked));
@@ -147,18 +174,22 @@ fn the_cache_of_ids_holds_no_address_and_ends_with_time_and_logout() {
         let entries = std::fs::read_dir(&folder).into_iter().flatten();
         entries.map(|entry| entry.unwrap().path()).collect()
     };
-    let complete = |profile: &str| {
-        let mut shell = idempost.command();
-        shell.env("IDEMPOST_COMPLETE", "fish").args(["--", "idempost", "-p", profile, "emails", "get", ""]);
-        crate::support::Ran::of(crate::support::Finish::finish(&mut shell)).ok()
+    let complete = |idempost: &Idempost, profile: &str| {
+        // The program waits for the service only briefly.
+        wait_until("IDs are offered", || {
+            let mut shell = idempost.command();
+            let words = ["--", "idempost", "-p", profile, "emails", "get", ""];
+            shell.env("IDEMPOST_COMPLETE", "fish").args(words);
+            crate::support::Ran::of(crate::support::Finish::finish(&mut shell)).ok().contains("\tHello")
+        });
     };
-    complete("a");
+    complete(&idempost, "a");
     let [first] = &files()[..] else { panic!("{:?}", files()) };
     let text = std::fs::read_to_string(first).unwrap();
     assert!(text.contains("Hello") && !text.contains("ada@example.com"), "{text}");
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(61);
     std::fs::File::open(first).unwrap().set_modified(old).unwrap();
-    complete("b");
+    complete(&idempost, "b");
     let left = files();
     assert!(left.len() == 1 && left[0] != *first, "{left:?}");
     idempost.run(&["-p", "b", "auth", "logout"]).ok();
@@ -167,9 +198,7 @@ fn the_cache_of_ids_holds_no_address_and_ends_with_time_and_logout() {
     let runtime = idempost.home().join("run");
     std::fs::create_dir(&runtime).unwrap();
     let idempost = idempost.env("XDG_RUNTIME_DIR", runtime.to_str().unwrap());
-    let mut shell = idempost.command();
-    shell.env("IDEMPOST_COMPLETE", "fish").args(["--", "idempost", "-p", "a", "emails", "get", ""]);
-    crate::support::Ran::of(crate::support::Finish::finish(&mut shell)).ok();
+    complete(&idempost, "a");
     assert!(runtime.join("idempost/completions").is_dir() && !folder.exists());
 }
 
@@ -186,7 +215,11 @@ fn ids_that_a_shell_would_interpret_are_not_offered() {
     let answer = Action::http_response(200, list.to_string());
     service.core().faults().add(Rule::new(answer).on_request(Method::GET, "/emails").always());
     let idempost = service.idempost().env("IDEMPOST_COMPLETE", "fish");
-    let offered = idempost.run(&["--", "idempost", "emails", "get", "e"]).ok();
+    let mut offered = String::new();
+    wait_until("an ID is offered", || {
+        offered = idempost.run(&["--", "idempost", "emails", "get", "e"]).ok();
+        !offered.is_empty()
+    });
     let lines: Vec<_> = offered.lines().collect();
     let [line] = lines[..] else { panic!("{offered:?}") };
     assert!(line.starts_with("e1\tone") && !line.contains(['\u{1b}', '\u{7}']), "{line:?}");
@@ -249,7 +282,7 @@ fn zsh_completes_from_the_first_tab() {
         zpty -r shell seen '*ndjson*'; print -r -- "$seen"
         zpty -d shell
     "#;
-    let printed = in_shell("timeout", &["20", "zsh", "-f", "-c", script], &idempost);
+    let printed = in_shell("timeout", &["60", "zsh", "-f", "-c", script], &idempost);
     assert!(printed.contains("idempost emails") && printed.contains("--output ndjson"), "{printed}");
 }
 

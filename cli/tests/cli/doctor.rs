@@ -89,7 +89,10 @@ fn connecting_proxy() -> (std::net::SocketAddr, std::thread::JoinHandle<String>)
 #[test]
 fn the_proxy_of_each_address_is_named_and_tried() {
     // B-25
-    let refused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // Nothing listens on the bound port.
+    let closed = tokio::net::TcpSocket::new_v4().unwrap();
+    closed.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let refused = closed.local_addr().unwrap();
     let (denies, _) = proxy("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
     let (connects, seen) = connecting_proxy();
     for (address, works) in [(refused, false), (denies, false), (connects, true)] {
@@ -191,7 +194,7 @@ fn a_clock_that_differs_from_the_service_s_is_a_warning() {
             let message = clock["message"].as_str().unwrap();
             assert!(clock["state"] == "warning" && message.contains(side), "{clock}");
             let seconds: i64 = message.split(' ').find_map(|word| word.parse().ok()).unwrap();
-            assert!((7_190..=7_210).contains(&seconds), "{message}");
+            assert!((7_140..=7_260).contains(&seconds), "{message}");
         }
     }
     // Nothing else changes: a send succeeds.

@@ -27,6 +27,8 @@ fn totals_are_one_line_per_metric() {
 #[test]
 fn dimensions_are_rows() {
     let service = Service::start();
+    // No new day begins.
+    service.core().clock().freeze();
     done(&service, &SEND);
     let today = service.idempost().run(&["emails", "metrics", "--json"]).json()["end_date"].as_str().unwrap()
         [..10]

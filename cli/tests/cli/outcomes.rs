@@ -531,7 +531,10 @@ pub(crate) fn proxy(
 #[test]
 fn a_proxy_that_fails_leaves_the_email_unsent_and_its_password_unshown() {
     // B-25
-    let refused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // Nothing listens on the bound port.
+    let closed = tokio::net::TcpSocket::new_v4().unwrap();
+    closed.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let refused = closed.local_addr().unwrap();
     let proxies = [
         "HTTP/1.1 407 Proxy Authentication Required\r\nproxy-authenticate: Basic\r\ncontent-length: 0\r\n\r\n",
         "HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n",

@@ -1,6 +1,5 @@
 //! The sandbox behind reverse proxies under a path, with the configurations of `docs/sandbox.md`.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -13,7 +12,7 @@ use tokio::time::sleep;
 
 use crate::browser::log_in;
 use crate::inbox_page::InboxPage;
-use crate::support::Idempost;
+use crate::support::{Idempost, free_port};
 
 const GUIDE: &str = include_str!("../../../docs/sandbox.md");
 
@@ -44,7 +43,7 @@ impl Drop for Proxy {
 
 /// Uses page, API and login through a proxy, which `start` starts for a folder, its own port and the sandbox's.
 async fn behind(start: impl FnOnce(&Path, u16, u16) -> Proxy) {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let base = format!("http://localhost:{port}/box");
     let page = InboxPage::with(Settings { public_url: Some(base.clone()), ..Settings::default() }).await;
     let folder = tempfile::tempdir().unwrap();

@@ -342,7 +342,7 @@ fn a_document_with_ten_thousand_problems_is_reported_quickly() {
         (&json!("/0/to/0"), &json!(4_001))
     );
     // With quadratic complexity, these took minutes.
-    assert!(start.elapsed() < crate::support::TIMEOUT, "{:?}", start.elapsed());
+    assert!(start.elapsed() < 2 * crate::support::TIMEOUT, "{:?}", start.elapsed());
 }
 
 #[test]

@@ -1,11 +1,15 @@
 //! Runs the program with its own home folder and none of the machine's environment.
 
 use std::io::{Read, Write as _};
+#[cfg(unix)]
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
+#[cfg(unix)]
+use rand::Rng as _;
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -13,7 +17,7 @@ use serde_json::Value;
 /// Longer than any step takes on a busy machine.
 pub(crate) const TIMEOUT: Duration = Duration::from_mins(1);
 /// Longer than any run of a program takes.
-const RUN_TIMEOUT: Duration = Duration::from_mins(10);
+pub(crate) const RUN_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// The minimal command that sends an email.
 pub(crate) const SEND: [&str; 10] = [
@@ -154,6 +158,17 @@ pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     while !holds() {
         assert!(begun.elapsed() < TIMEOUT, "timed out waiting until {what}");
         std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A free port below those that the system gives to connections, so that none takes it before its server starts.
+#[cfg(unix)]
+pub(crate) fn free_port() -> u16 {
+    loop {
+        let port = rand::thread_rng().gen_range(15_000..32_000);
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
     }
 }
 

@@ -12,6 +12,8 @@ fn done(service: &Service, arguments: &[&str]) -> String {
 #[test]
 fn usage_shows_what_was_used() {
     let service = Service::with(Settings { seed: Some(0), daily_quota: Some(3), ..Settings::default() });
+    // No new day begins.
+    service.core().clock().freeze();
     done(&service, &SEND);
     let shown = done(&service, &["usage"]);
     assert!(shown.contains("emails today       1 of 3 (1 sent, 0 received), resets "), "{shown}");

@@ -414,7 +414,7 @@ fn a_webhook_whose_creation_fails_is_not_left_behind() {
 fn a_signal_during_creation_leaves_no_webhook_behind() {
     let service = Service::start();
     let idempost = service.idempost();
-    let slow = Action::Delay(Duration::from_secs(2));
+    let slow = Action::Delay(Duration::from_secs(5));
     service.core().faults().add(Rule::new(slow).on_request(http::Method::POST, "/webhooks"));
     let mut child = idempost.command().args(["webhooks", "listen"]).spawn().unwrap();
     until_asked(&service);

@@ -47,7 +47,7 @@ fn a_client_can_be_used_from_several_runtimes() {
         .base_url(server.base_url())
         .api_key("sb_test")
         .rate_limit(RateLimit::Off)
-        .idle_timeout(Duration::from_secs(5))
+        .idle_timeout(Duration::from_secs(20))
         .build()
         .unwrap();
     for _ in 0..2 {

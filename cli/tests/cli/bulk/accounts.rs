@@ -16,7 +16,7 @@ const OTHER: &str = "sb_other";
 impl Bench {
     /// Sends the first batches of a job and interrupts it. Returns its ID.
     fn interrupted(&self) -> String {
-        self.service.core().faults().add(Rule::new(Action::Delay(Duration::from_millis(100))).always());
+        self.service.core().faults().add(Rule::new(Action::Delay(Duration::from_secs(1))).always());
         let child = self.start(&["--concurrency", "1"]);
         self.until_asked(1);
         signal(&child, Signal::INT);

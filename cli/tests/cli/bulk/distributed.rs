@@ -1,6 +1,6 @@
 //! Jobs with workers and a real queue.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
 use idempost_needs::needs;
@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use tempfile::{NamedTempFile, TempDir};
 
 use super::{Bench, MESSAGE};
-use crate::support::{Finish as _, Idempost, Ran, signal, wait_until};
+use crate::support::{Finish as _, Idempost, Ran, free_port, signal, wait_until};
 
 /// A NATS server that syncs each record. It is killed when this value is dropped.
 pub(crate) struct Queue {
@@ -20,7 +20,7 @@ pub(crate) struct Queue {
 impl Queue {
     pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let store = folder.path().join("store");
         let config = format!(
             "listen: 127.0.0.1:{port}\njetstream {{ store_dir: \"{}\", sync_interval: always }}\n",
@@ -99,7 +99,7 @@ fn every_row_of_a_distributed_job_is_sent_once_although_a_worker_and_the_coordin
     let machines = [bench.service.idempost(), bench.service.idempost(), bench.service.idempost()];
     let [mut first, second, third] = [0, 1, 2].map(|n| worker(&machines[n], &queue));
     let address = queue.address();
-    let flags = ["--max-rps", "10", "--queue", &address];
+    let flags = ["--max-rps", "5", "--queue", &address];
     let mut coordinator = bench.start(&flags);
     bench.until_asked(4);
     first.kill().unwrap();
@@ -131,7 +131,7 @@ fn a_worker_with_the_credential_of_another_account_takes_nothing() {
         (bench.service.idempost(), bench.service.idempost().env("IDEMPOST_API_KEY", "sb_other"));
     let (ours, theirs) = (worker(&machine, &queue), worker(&other, &queue));
     let address = queue.address();
-    let flags = ["--max-rps", "20", "--queue", &address];
+    let flags = ["--max-rps", "5", "--queue", &address];
     let sending = bench.start(&flags);
     bench.until_asked(2);
     let id = bench.bulk(&["status", "--json"]).json()["job"].as_str().unwrap().to_owned();
@@ -158,11 +158,11 @@ fn a_worker_with_the_credential_of_another_account_takes_nothing() {
 #[needs("nats-server")]
 #[test]
 fn workers_without_a_coordinator_are_paused_and_canceled_through_their_queue() {
-    let (bench, queue) = (Bench::with(3_000), Queue::start());
+    let (bench, queue) = (Bench::with(6_000), Queue::start());
     let machine = bench.service.idempost();
     let worker = worker(&machine, &queue);
     let address = queue.address();
-    let flags = ["--max-rps", "5", "--queue", &address];
+    let flags = ["--max-rps", "2", "--queue", &address];
     let coordinator = bench.start(&flags);
     bench.until_asked(2);
     signal(&coordinator, Signal::INT);
@@ -198,7 +198,7 @@ fn workers_without_a_coordinator_are_paused_and_canceled_through_their_queue() {
     assert_eq!(canceled.code, Some(0), "{canceled:?}");
     let status = bench.bulk(&["status", id, "--json"]).json();
     let (sent, left) = (status["sent"].as_u64().unwrap(), status["remaining"].as_u64().unwrap());
-    assert_eq!((&status["state"], sent + left), (&"canceled".into(), 3_000), "{status}");
+    assert_eq!((&status["state"], sent + left), (&"canceled".into(), 6_000), "{status}");
     let left = left.to_string();
     assert!(canceled.stderr.replace(',', "").contains(&format!("{left} rows won't be sent")), "{canceled:?}");
     assert!(bench.bulk(&["cancel", id, "--yes"]).stderr.contains("already canceled"));

@@ -109,7 +109,7 @@ fn stderr_of(output: &Output) -> String {
 fn the_first_interrupt_finishes_the_requests_in_flight_and_names_the_resume_command() {
     for flags in [&[][..], &["-q"], &["--json"], &["--json", "-q"]] {
         let bench = Bench::with(500);
-        bench.service.core().faults().add(Rule::new(Action::Delay(Duration::from_millis(300))).always());
+        bench.service.core().faults().add(Rule::new(Action::Delay(Duration::from_secs(1))).always());
         let child = bench.start(&[&["--concurrency", "1"], flags].concat());
         bench.until_asked(1);
         signal(&child, Signal::INT);
@@ -199,7 +199,7 @@ fn a_signal_before_the_first_request_sends_nothing() {
 fn another_command_shows_pauses_and_cancels_a_running_job() {
     // F-10
     let bench = Bench::with(9_000);
-    let child = bench.start(&["--max-rps", "4"]);
+    let child = bench.start(&["--max-rps", "2"]);
     bench.until_asked(2);
     let status = bench.bulk(&["status", "--json"]).json();
     assert_eq!(status["state"], "running", "{status}");
@@ -218,7 +218,7 @@ fn another_command_shows_pauses_and_cancels_a_running_job() {
     let asked = bench.service.asked();
     let id = status["job"].as_str().unwrap();
     let child =
-        bench.idempost.command().args(["bulk", "resume", &id[..6], "--max-rps", "4"]).spawn().unwrap();
+        bench.idempost.command().args(["bulk", "resume", &id[..6], "--max-rps", "2"]).spawn().unwrap();
     bench.until_asked(asked + 1);
     bench.bulk(&["cancel", id, "--yes"]).ok();
     let canceled = Ran::of(child.finish());

@@ -33,7 +33,7 @@ fn on_end_gets_the_state_and_the_report_of_each_run() {
     let paused = bench.send(&flags);
     assert!(paused.stderr.contains("logged") && !paused.stdout.contains("logged"), "{paused:?}");
     assert_eq!(paused.code, Some(6));
-    bench.service.core().faults().add(Rule::new(Action::Delay(Duration::from_millis(500))));
+    bench.service.core().faults().add(Rule::new(Action::Delay(Duration::from_secs(5))));
     let asked = bench.service.asked();
     let child = bench.start(&flags);
     bench.until_asked(asked + 1);

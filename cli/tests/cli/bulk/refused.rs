@@ -164,7 +164,7 @@ fn a_login_is_refreshed_during_a_job() {
     bench.write("people.csv", super::csv(600));
     bench.service.core().faults().add(Rule::new(Action::Delay(Duration::from_millis(300))).always());
     let asked = bench.service.asked();
-    let child = bench.start(&["--max-rps", "4"]);
+    let child = bench.start(&["--max-rps", "1"]);
     bench.until_asked(asked + 2);
     bench.service.core().clock().advance(Duration::from_mins(16));
     let ran = crate::support::Ran::of(child.finish());

@@ -61,7 +61,7 @@ async fn an_empty_inbox_shows_how_to_send_and_a_mail_appears_once_it_is_accepted
     let late: Vec<f64> = serde_json::from_value(measured.json().clone()).unwrap();
     let middle = late[late.len() / 2];
     report(&late);
-    assert!(middle < 200.0, "half of the mails were later than {middle} ms: {late:?}");
+    assert!(middle < 1_000.0, "half of the mails were later than {middle} ms: {late:?}");
     page.end().await;
 }
 

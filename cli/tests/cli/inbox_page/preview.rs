@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use idempost_drivers::TIMEOUT;
 use idempost_needs::needs;
 use idempost_reference_server::Settings;
 use serde_json::{Value, json};
@@ -84,17 +85,12 @@ impl InboxPage {
 
     /// Waits until this holds in the email's frame.
     async fn holds_in_frame(&self, condition: &str) {
-        for _ in 0..500 {
-            if self
-                .in_frame(&format!("(() => {{ try {{ return {condition}; }} catch {{ return false; }} }})()"))
-                .await
-                == true
-            {
-                return;
-            }
+        let until = Instant::now() + TIMEOUT;
+        let tried = format!("(() => {{ try {{ return {condition}; }} catch {{ return false; }} }})()");
+        while self.in_frame(&tried).await != true {
+            assert!(Instant::now() < until, "timed out waiting for {condition} in the frame");
             sleep(Duration::from_millis(20)).await;
         }
-        panic!("timed out waiting for {condition} in the frame");
     }
 }
 
@@ -336,16 +332,23 @@ async fn images_and_pdf_attachments_are_shown_and_others_only_downloaded() {
     page.holds("document.title.endsWith('Inbox · idempost sandbox')").await;
     // Chromium's viewer has taken the document's place; an error isn't a PDF.
     for (nth, kind) in [(5, "application/pdf"), (7, "application/json")] {
-        page.find(&format!(".files li:nth-child({nth}) iframe")).await.enter_frame().await.unwrap();
-        let found = page
-            .driver()
-            .execute("return document.contentType", vec![])
-            .await
-            .map(|value| value.json().clone());
-        page.driver().enter_default_frame().await.unwrap();
-        // Scripts must not reach the viewer's document.
-        let is_viewer = found.is_err() && kind == "application/pdf";
-        assert!(is_viewer || found.as_ref().is_ok_and(|found| found == kind), "{kind}: {found:?}");
+        let until = Instant::now() + TIMEOUT;
+        loop {
+            page.find(&format!(".files li:nth-child({nth}) iframe")).await.enter_frame().await.unwrap();
+            let found = page
+                .driver()
+                .execute("return document.contentType", vec![])
+                .await
+                .map(|value| value.json().clone());
+            page.driver().enter_default_frame().await.unwrap();
+            // Scripts must not reach the viewer's document.
+            let is_viewer = found.is_err() && kind == "application/pdf";
+            if is_viewer || found.as_ref().is_ok_and(|found| found == kind) {
+                break;
+            }
+            assert!(Instant::now() < until, "{kind}: {found:?}");
+            sleep(Duration::from_millis(20)).await;
+        }
     }
     page.eval("(document.querySelector('.files li:nth-child(5) button').click(), true)").await;
     page.holds("!document.querySelector('.files li:nth-child(5) iframe')").await;

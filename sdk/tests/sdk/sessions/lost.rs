@@ -186,6 +186,7 @@ async fn a_refresh_waits_for_the_settle_time_and_then_succeeds() {
 #[tokio::test]
 async fn the_settle_time_doubles_with_each_attempt() {
     let fixture = Fixture::expired().await;
+    fixture.server.service().clock().freeze();
     let network = Network::of(&fixture);
     network.queues.store(true, Ordering::SeqCst);
     for (pause, attempts) in [(0, 1), (60, 2), (120, 3), (240, 4), (480, 5), (600, 6), (600, 7)] {
@@ -207,6 +208,7 @@ async fn the_settle_time_doubles_with_each_attempt() {
 #[tokio::test]
 async fn the_settle_time_can_be_set() {
     let fixture = Fixture::expired().await;
+    fixture.server.service().clock().freeze();
     let network = Network::of(&fixture);
     let session = || {
         let builder = fixture.builder().settle_time(Duration::from_secs(10)).max_wait(Duration::ZERO);

@@ -190,7 +190,7 @@ async fn shutdown_lets_running_requests_finish() {
     let serving = tokio::spawn(idempost_reference_server::mount::http::serve(listener, serving, async {
         let _ = stopped.await;
     }));
-    service.faults().add_once(Action::Delay(Duration::from_secs(1)));
+    service.faults().add_once(Action::Delay(Duration::from_millis(300)));
     let running = tokio::spawn(http_client().get(&url).bearer_auth("sb_test").send());
     wait_until("the request arrives", || !service.requests().is_empty()).await;
     stop.send(()).unwrap();
@@ -272,7 +272,7 @@ async fn a_stalled_body_returns_408_after_thirty_seconds() {
         assert!(answer.contains("Nothing of the request body arrived for 30 s."), "{answer}");
     }
     let took = start.elapsed().as_secs();
-    assert!((30..40).contains(&took), "{took} s");
+    assert!((30..60).contains(&took), "{took} s");
 }
 
 #[tokio::test(start_paused = true)]
@@ -308,7 +308,7 @@ async fn a_request_head_times_out_after_thirty_seconds() {
     // An idle connection is closed, too.
     let idle = tokio::time::Instant::now();
     assert_eq!(rest(connected(&server, "").await).await, "");
-    assert!((30..40).contains(&idle.elapsed().as_secs()));
+    assert!((30..60).contains(&idle.elapsed().as_secs()));
 }
 
 #[tokio::test]

@@ -19,8 +19,11 @@ use super::{client, email, keys, patient, send};
 #[tokio::test]
 async fn a_refused_connection_is_not_sent_and_retried() {
     // B-01
-    let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let error = client(&format!("http://{free}")).emails().send(&email()).await.unwrap_err();
+    // Nothing listens on the bound port.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let closed = socket.local_addr().unwrap();
+    let error = client(&format!("http://{closed}")).emails().send(&email()).await.unwrap_err();
     assert!(matches!(error, Error::Unreachable(_)), "{error:?}");
     assert_eq!((error.outcome(), error.attempts()), (Outcome::NotSent, 3));
     assert!(error.is_retryable() && error.idempotency_key().is_some());
@@ -173,12 +176,11 @@ async fn an_invalid_tls_handshake_is_reported_and_not_retried() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let accepting = tokio::spawn(async move {
-        let mut connections = 0;
-        while let Ok(Ok((mut stream, _))) =
-            tokio::time::timeout(Duration::from_millis(300), listener.accept()).await
-        {
+        let (mut connections, mut patience) = (0, Duration::from_mins(1));
+        while let Ok(Ok((mut stream, _))) = timeout(patience, listener.accept()).await {
             connections += 1;
             let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+            patience = Duration::from_millis(300);
         }
         connections
     });

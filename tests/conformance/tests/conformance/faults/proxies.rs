@@ -13,7 +13,7 @@ use idempost::{
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpListener,
+    net::{TcpListener, TcpSocket},
 };
 
 use super::{email, patient};
@@ -74,9 +74,12 @@ async fn a_proxy_that_requires_a_password_is_an_invalid_setting() {
 #[tokio::test]
 async fn a_proxy_that_is_down_is_named_and_tried_again() {
     // B-25
-    let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    // Nothing listens on the bound port.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let closed = socket.local_addr().unwrap();
     let (closing, connections) = proxy("").await;
-    for address in [free, closing] {
+    for address in [closed, closing] {
         let error = through(format!("http://{address}")).await;
         let Error::Unreachable(failure) = &error else { panic!("{error:?}") };
         assert_eq!((error.attempts(), error.recovery()), (3, Recovery::Wait), "{error:?}");

@@ -29,14 +29,14 @@ async fn an_upload_that_makes_progress_may_take_longer_than_the_idle_timeout() {
     let (listener, base_url) = narrow();
     let serving = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
-        let (mut buffer, mut received) = (vec![0; 64 * 1024], 0);
+        let (mut buffer, mut received) = (vec![0; 32 * 1024], 0);
         while received < SIZE {
             received += stream.read(&mut buffer).await.unwrap();
             sleep(Duration::from_millis(25)).await;
         }
         stream.write_all(&answer(200, &[], br#"{"id":"1"}"#)).await.unwrap();
     });
-    let client = patient(&base_url).idle_timeout(Duration::from_secs(3)).retry(RetryPolicy::never());
+    let client = patient(&base_url).idle_timeout(Duration::from_secs(8)).retry(RetryPolicy::never());
     let text = "x".repeat(SIZE);
     let call = client.build().unwrap().request(http::Method::POST, "/emails").idempotency_key("k");
     call.json(&text).await.unwrap_or_else(|error| panic!("{error:?}"));

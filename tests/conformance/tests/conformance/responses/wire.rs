@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use idempost_conformance::contract::Answer;
-use idempost_reference_server::{ReferenceServer, Settings};
+use idempost_reference_server::{
+    ReferenceServer, Settings,
+    faults::{Action, Rule},
+};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -20,7 +23,13 @@ pub(super) async fn run(document: &Document, see: &mut impl FnMut(&Described, &P
     let small = Settings { body_limit: 10, max_memory: 1 << 10, ..Settings::default() };
     let small = idempost_sandbox::start(small).await;
     let full = idempost_sandbox::start(Settings { max_connections: 1, ..Settings::default() }).await;
-    let _only = TcpStream::connect(address(&full)).await.unwrap();
+    // Its only connection waits for a response: an idle one would be closed.
+    full.service().faults().add(Rule::new(Action::Stall).always());
+    let mut only = TcpStream::connect(address(&full)).await.unwrap();
+    let (host, credential) = (address(&full), full.api_key());
+    let request =
+        format!("GET /emails HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {credential}\r\n\r\n");
+    only.write_all(request.as_bytes()).await.unwrap();
     for operation in document.operations() {
         let probe = Probe::new(operation.method.clone(), world.path(&operation));
         see(&operation, &probe, &exchange(&full, &probe, 0).await);

@@ -72,7 +72,7 @@ async fn a_refresh_with_a_lost_response_consumes_the_token() {
 #[tokio::test]
 async fn a_delayed_refresh_takes_effect_before_its_response() {
     let (server, granted) = server().await;
-    let delay = Duration::from_secs(3);
+    let delay = Duration::from_secs(6);
     server.service().faults().add(on_token(Action::Delay(delay)));
     let start = Instant::now();
     let slow = refresh(&server, &granted.refresh_token);
