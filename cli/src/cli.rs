@@ -285,6 +285,22 @@ fn suggest_nouns(mut error: clap::Error, arguments: &[OsString]) -> clap::Error 
     error
 }
 
+/// The feature that the program was built without, and that would make this word of a command line known.
+pub(crate) fn missing_feature(command: &str, unknown: &str) -> Option<&'static str> {
+    let (feature, is_built) = match (command, unknown) {
+        ("idempost", "mcp") => ("mcp", cfg!(feature = "mcp")),
+        ("idempost", "sandbox") | (_, "--sandbox") => ("sandbox", cfg!(feature = "sandbox")),
+        ("idempost bulk", "worker") => ("nats", cfg!(feature = "nats")),
+        (bulk, flag)
+            if bulk.starts_with("idempost bulk") && (flag == "--priority" || flag.starts_with("--queue")) =>
+        {
+            ("nats", cfg!(feature = "nats"))
+        }
+        _ => return None,
+    };
+    (!is_built).then_some(feature)
+}
+
 /// Whether the command never changes anything at the service. Most others have `--dry-run`.
 pub(crate) fn is_read_only(arguments: &[OsString]) -> bool {
     let tree = needed_tree(arguments);
