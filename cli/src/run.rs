@@ -397,7 +397,8 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> Fail {
         _ => None,
     };
     if let (Some(command), Some(unknown)) = (&command, &unknown)
-        && let Some(feature) = cli::missing_feature(command, flag_name(unknown))
+        && let path = command.split_once(' ').map_or("", |(_program, path)| path)
+        && let Some(feature) = cli::missing_feature(path, flag_name(unknown))
     {
         return Fail::missing_feature(&format!("`{}`", flag_name(unknown)), feature);
     }
