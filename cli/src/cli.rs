@@ -285,6 +285,19 @@ fn suggest_nouns(mut error: clap::Error, arguments: &[OsString]) -> clap::Error 
     error
 }
 
+/// The feature that the program was built without, and that would make this word known after a command, such as `bulk send`.
+pub(crate) fn missing_feature(command: &str, unknown: &str) -> Option<&'static str> {
+    let is_of_queue = |flag: &str| flag == "--priority" || flag.starts_with("--queue");
+    let (feature, is_built) = match (command, unknown) {
+        ("", "mcp") => ("mcp", cfg!(feature = "mcp")),
+        ("", "sandbox") | (_, "--sandbox") => ("sandbox", cfg!(feature = "sandbox")),
+        ("bulk", "worker") => ("nats", cfg!(feature = "nats")),
+        (verb, flag) if verb.starts_with("bulk ") && is_of_queue(flag) => ("nats", cfg!(feature = "nats")),
+        _ => return None,
+    };
+    (!is_built).then_some(feature)
+}
+
 /// Whether the command never changes anything at the service. Most others have `--dry-run`.
 pub(crate) fn is_read_only(arguments: &[OsString]) -> bool {
     let tree = needed_tree(arguments);

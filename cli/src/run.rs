@@ -391,6 +391,17 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> Fail {
         let words = usage.split(' ').take_while(|word| !word.starts_with(['[', '<', '-']));
         words.collect::<Vec<_>>().join(" ")
     });
+    let unknown = match error.kind() {
+        ErrorKind::UnknownArgument => text(ContextKind::InvalidArg),
+        ErrorKind::InvalidSubcommand => text(ContextKind::InvalidSubcommand),
+        _ => None,
+    };
+    if let (Some(command), Some(unknown)) = (&command, &unknown)
+        && let path = command.split_once(' ').map_or("", |(_program, path)| path)
+        && let Some(feature) = cli::missing_feature(path, flag_name(unknown))
+    {
+        return Fail::missing_feature(&format!("`{}`", flag_name(unknown)), feature);
+    }
     let flag = text(ContextKind::InvalidArg)
         .map(|name| Origin::flag(flag_name(&name), text(ContextKind::InvalidValue).unwrap_or_default()));
     let hint = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue]

@@ -13,6 +13,7 @@ mod overview;
 mod pause;
 mod plan;
 mod planning;
+#[cfg_attr(not(feature = "nats"), path = "bulk/no_queue.rs")]
 mod queue;
 mod reconcile;
 mod report;
@@ -25,6 +26,7 @@ mod schedule;
 mod send;
 mod status;
 mod words;
+#[cfg(feature = "nats")]
 mod worker;
 
 use crate::context::Context;
@@ -48,6 +50,7 @@ pub(crate) enum Command {
     Doctor(doctor::Args),
     #[command(visible_alias = "ls")]
     List(list::Args),
+    #[cfg(feature = "nats")]
     Worker(worker::Args),
 }
 
@@ -73,7 +76,12 @@ impl Command {
 
     /// Whether the command runs a job, for which it needs several threads.
     pub(crate) fn runs_job(&self) -> bool {
-        matches!(self, Self::Send(_) | Self::Resume(_) | Self::Retry(_) | Self::Worker(_))
+        match self {
+            Self::Send(_) | Self::Resume(_) | Self::Retry(_) => true,
+            #[cfg(feature = "nats")]
+            Self::Worker(_) => true,
+            _ => false,
+        }
     }
 }
 
@@ -92,6 +100,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Salvage(args) => salvage::run(args, context).await,
         Command::Doctor(args) => doctor::run(args, context).await,
         Command::List(args) => list::run(args, context).await,
+        #[cfg(feature = "nats")]
         Command::Worker(args) => worker::run(args, context).await,
     }
 }

@@ -268,6 +268,13 @@ impl Fail {
         vec![Diagnostic::new(code, rule, origin)].into()
     }
 
+    /// A use of the program that needs a feature which it was built without.
+    pub(crate) fn missing_feature(subject: &str, feature: &str) -> Self {
+        let found = Diagnostic::missing_feature(subject, feature);
+        let summary = Some(found.problem.message.clone());
+        Self::Usage(Diagnostics { summary, found: vec![found], ..Diagnostics::default() })
+    }
+
     /// A local failure with its cause.
     pub(crate) fn local(message: impl Into<String>, source: impl StdError + Send + Sync + 'static) -> Self {
         Self::Local { message: message.into(), source: Some(Box::new(source)), hint: None }

@@ -21,6 +21,13 @@ impl Diagnostic {
     pub(crate) fn new(code: &'static str, rule: impl Into<String>, origin: Option<Origin>) -> Self {
         Self { problem: Problem::new("", code, rule), origin, hint: None }
     }
+
+    /// A use of the program that needs a feature which it was built without.
+    pub(crate) fn missing_feature(subject: &str, feature: &str) -> Self {
+        let rule = format!("{subject} needs the feature `{feature}`, which this program was built without");
+        let hint = format!("the packages include it; `cargo install` needs `--features {feature}`");
+        Self { hint: Some(hint), ..Self::new("feature", rule, None) }
+    }
 }
 
 /// The source of a value.

@@ -1,13 +1,12 @@
 //! `bulk cancel`: ends a job for good.
 
 use idempost::Client;
-use idempost_bulk::queue::NatsJob;
-use idempost_bulk::{BulkError, DistributeOptions, Event, Job, JobState, Status};
+use idempost_bulk::{BulkError, Job, JobState, Status};
 
 use super::account::{self, AccountArgs};
 use super::failure;
 use super::job;
-use super::queue::{self, QueueArgs};
+use super::queue::QueueArgs;
 use super::words::format_count;
 use crate::actions::mutation;
 use crate::context::Context;
@@ -39,7 +38,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let client = client(&job, args.account.same_account, context).await?;
     let id = job.plan().id();
     let status = job.status().await.map_err(failure::from_bulk_error)?;
-    let workers = args.queue.distributed_options(&job, status.state, "cancel")?;
+    let workers = args.queue.workers(&job, status.state, "cancel")?;
     match status.state {
         JobState::Finished => {
             context.out.note(&format!("job {id} is finished; nothing is left to cancel"));
@@ -53,7 +52,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     }
     let left = format_count(status.counts.remaining, "row");
     mutation::confirm(false, &format!("Cancel job {id}, with {left} left to send?"), context).await?;
-    let Some(options) = workers else {
+    let Some(workers) = workers else {
         job.cancel().await.map_err(failure::from_bulk_error)?;
         context.out.note(&match status.state {
             JobState::Running => {
@@ -63,11 +62,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         });
         return Ok(());
     };
-    // Connects first: otherwise, the workers would continue with a job that is marked as canceled.
-    let connection = Box::pin(queue::connect(options, context)).await?;
-    let backend = queue::open_job(&connection, id)?;
-    job.cancel().await.map_err(failure::from_bulk_error)?;
-    stop_workers(&job, &client, backend, context).await?;
+    Box::pin(workers.cancel(&job, &client, context)).await?;
     let status = job.status().await.map_err(failure::from_bulk_error)?;
     context.out.note(&match status.state {
         JobState::Finished => format!("job {id} is finished; nothing was left to cancel"),
@@ -101,20 +96,4 @@ fn describe_remaining(job: &Job, status: &Status) -> String {
     };
     let left = format_count(status.counts.remaining - status.in_flight, "row");
     format!("canceled job {}; {left} won't be sent{uncertain}", job.plan().id())
-}
-
-/// Waits until the workers of a canceled job have stopped, and collects their results.
-async fn stop_workers(job: &Job, client: &Client, backend: NatsJob, context: &Context) -> Result<(), Fail> {
-    let options = DistributeOptions::default().skip_invalid();
-    let mut run = job.distribute(client, backend, options).map_err(failure::from_bulk_error)?;
-    while let Some(event) = run.next().await {
-        match event {
-            Event::QueueUnavailable { reason } => {
-                context.out.warn(&format!("the queue doesn't respond: {reason}"));
-            }
-            Event::QueueAvailable => context.out.note("the queue responds again"),
-            _ => {}
-        }
-    }
-    run.finish().await.map_err(failure::from_bulk_error).map(drop)
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use idempost_bulk::Job;
+use idempost_bulk::{Job, JobState};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
@@ -87,6 +87,11 @@ pub(super) fn list_folders(jobs: &Path) -> Result<Vec<PathBuf>, Fail> {
         .collect();
     found.sort_by(|a, b| b.cmp(a));
     Ok(found.into_iter().map(|(_, path)| path).collect())
+}
+
+/// Whether workers may send the job although no process collects their results.
+pub(super) fn may_have_only_workers(job: &Job, state: JobState) -> bool {
+    matches!(state, JobState::Stopped | JobState::Canceled) && job.is_distributed()
 }
 
 /// The folder of the named job, or of the latest one.

@@ -1,11 +1,10 @@
 //! `bulk pause`: stops a job that runs in another process.
 
 use idempost_bulk::JobState;
-use idempost_bulk::queue::{ControlState, set_state};
 
 use super::failure;
 use super::job::{self, JobArg};
-use super::queue::{self, QueueArgs};
+use super::queue::QueueArgs;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 
@@ -27,14 +26,10 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let job = job::inspect_whole(args.job.job.as_deref(), context).await?;
     let id = job.plan().id();
     let state = job.status().await.map_err(failure::from_bulk_error)?.state;
-    let workers = args.queue.distributed_options(&job, state, "pause")?;
+    let workers = args.queue.workers(&job, state, "pause")?;
     match (state, workers) {
         (JobState::Running, _) => job.pause().await.map_err(failure::from_bulk_error)?,
-        (JobState::Stopped, Some(options)) => {
-            let connection = Box::pin(queue::connect(options, context)).await?;
-            let backend = queue::open_job(&connection, id)?;
-            set_state(&backend, ControlState::Paused).await.map_err(queue::from_queue_error)?;
-        }
+        (JobState::Stopped, Some(workers)) => Box::pin(workers.pause(&job, context)).await?,
         _ => {
             context.out.note(&format!("job {id} isn't running"));
             return Ok(());

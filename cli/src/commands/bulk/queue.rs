@@ -1,11 +1,14 @@
-//! The queue of a distributed job: flags, connection, durability.
+//! The queue of a distributed job: flags, connection, durability. `no_queue.rs` replaces this file in a program without the feature `nats`.
 
 use std::path::PathBuf;
 
-use idempost_bulk::queue::{NatsJob, NatsQueue, QueueAuth, QueueError, QueueOptions};
-use idempost_bulk::{BulkError, Job, JobState};
+use idempost::Client;
+use idempost_bulk::queue::{
+    ControlState, NatsJob, NatsQueue, Priority, QueueAuth, QueueError, QueueOptions, set_state,
+};
+use idempost_bulk::{Account, BulkError, DistributeOptions, Event, Job, JobState, Run};
 
-use super::failure;
+use super::{failure, job};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostic, Fail, Problem};
 use crate::input::body_builder::flag_origin;
@@ -46,6 +49,96 @@ pub(super) struct QueueArgs {
     /// Monitoring address of the queue, http://HOST:PORT, to verify that it syncs each record to disk
     #[arg(long, value_name = "URL", hide_short_help = true)]
     queue_monitoring: Option<String>,
+}
+
+// The flags of a run that distributes its job; no doc comment, which would replace the command's own.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+#[command(next_help_heading = "Queue")]
+pub(super) struct DistributeArgs {
+    #[command(flatten)]
+    queue: QueueArgs,
+    /// Which of the jobs in the queue the workers send first: low, normal or high [default: normal, which share the workers equally]
+    #[arg(long, value_name = "PRIORITY", hide_short_help = true)]
+    priority: Option<String>,
+}
+
+impl DistributeArgs {
+    /// Whether a queue is named.
+    pub(super) fn is_given(&self) -> bool {
+        self.queue.is_given()
+    }
+
+    /// Validates the flags; problems are added to the others of the command line. `None` without a queue.
+    pub(super) fn read(&self, max_rps: Option<f64>, flags: &mut Flags) -> Option<Distribution> {
+        let priority = match self.priority.as_deref() {
+            Some("low") => Priority::Low,
+            Some("high") => Priority::High,
+            Some(other) if other != "normal" => {
+                flags.reject("enum", "--priority must be low, normal or high", "--priority", other);
+                Priority::Normal
+            }
+            _ => Priority::Normal,
+        };
+        if let Some(given) = self.priority.as_deref().filter(|_| !self.is_given()) {
+            flags.reject("required", "--priority requires --queue", "--priority", given);
+        }
+        let queue = self.queue.read(flags)?;
+        // Invalid rows were rejected earlier, or the job is being continued.
+        let options = DistributeOptions::default().skip_invalid().priority(priority);
+        let options = max_rps.into_iter().fold(options, DistributeOptions::max_rps);
+        Some(Distribution { queue, options })
+    }
+}
+
+/// The queue of a job, with the options that apply to it.
+#[derive(Debug)]
+pub(super) struct Distribution {
+    queue: QueueOptions,
+    options: DistributeOptions,
+}
+
+impl Distribution {
+    /// Sends from this account.
+    pub(super) fn for_account(self, account: &Account) -> Self {
+        Self { options: self.options.account(account.clone()), ..self }
+    }
+
+    /// Starts or resumes a job: workers send it.
+    pub(super) async fn start(self, job: &Job, client: &Client, context: &Context) -> Result<Run, Fail> {
+        let backend = open_job(&connect(self.queue, context).await?, job.plan().id())?;
+        job.distribute(client, backend, self.options).map_err(failure::from_bulk_error)
+    }
+}
+
+/// The workers of a job whose results no process collects.
+pub(super) struct Workers(QueueOptions);
+
+impl Workers {
+    /// Pauses them.
+    pub(super) async fn pause(self, job: &Job, context: &Context) -> Result<(), Fail> {
+        let backend = open_job(&connect(self.0, context).await?, job.plan().id())?;
+        set_state(&backend, ControlState::Paused).await.map_err(from_queue_error)
+    }
+
+    /// Cancels the job, waits until they have stopped, and collects their results.
+    pub(super) async fn cancel(self, job: &Job, client: &Client, context: &Context) -> Result<(), Fail> {
+        // Connects first: otherwise, the workers would continue with a job that is marked as canceled.
+        let backend = open_job(&connect(self.0, context).await?, job.plan().id())?;
+        job.cancel().await.map_err(failure::from_bulk_error)?;
+        let options = DistributeOptions::default().skip_invalid();
+        let mut run = job.distribute(client, backend, options).map_err(failure::from_bulk_error)?;
+        while let Some(event) = run.next().await {
+            match event {
+                Event::QueueUnavailable { reason } => {
+                    context.out.warn(&format!("the queue doesn't respond: {reason}"));
+                }
+                Event::QueueAvailable => context.out.note("the queue responds again"),
+                _ => {}
+            }
+        }
+        run.finish().await.map_err(failure::from_bulk_error).map(drop)
+    }
 }
 
 impl QueueArgs {
@@ -108,18 +201,13 @@ impl QueueArgs {
         Some(options)
     }
 
-    /// The queue of workers that still send a job although no process collects their results; `None` if there are none to stop. The flags must name
-    /// it.
-    pub(super) fn distributed_options(
-        &self,
-        job: &Job,
-        state: JobState,
-        command: &str,
-    ) -> Result<Option<QueueOptions>, Fail> {
+    /// The workers that still send a job although no process collects their results; `None` if there are none to stop. The flags must name their
+    /// queue.
+    pub(super) fn workers(&self, job: &Job, state: JobState, command: &str) -> Result<Option<Workers>, Fail> {
         let mut flags = Flags::default();
         let options = self.read(&mut flags);
-        let without_process = matches!(state, JobState::Stopped | JobState::Canceled) && job.is_distributed();
-        if without_process && !self.is_given() {
+        let may_run = job::may_have_only_workers(job, state);
+        if may_run && !self.is_given() {
             let id = job.plan().id();
             flags.add_missing("--queue");
             flags.help(format!(
@@ -127,7 +215,7 @@ impl QueueArgs {
             ));
         }
         flags.finish()?;
-        Ok(options.filter(|_| without_process))
+        Ok(options.filter(|_| may_run).map(Workers))
     }
 }
 

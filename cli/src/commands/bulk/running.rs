@@ -6,16 +6,13 @@ use std::time::Duration;
 
 use idempost::Client;
 use idempost::problem::Problem;
-use idempost_bulk::queue::{Priority, QueueOptions};
-use idempost_bulk::{
-    Account, DistributeOptions, Ending, Event, Job, JobState, Progress, Report, RunOptions, Schedule,
-};
+use idempost_bulk::{Account, Ending, Event, Job, JobState, Progress, Report, RunOptions, Schedule};
 use serde_json::{Value, json};
 
 use super::account::AccountArgs;
 use super::job::{self, Jobs};
 use super::metrics::Metrics;
-use super::queue::{self, QueueArgs};
+use super::queue::{DistributeArgs, Distribution};
 use super::schedule::ScheduleArgs;
 use super::words::{duration, format_count};
 use super::{failure, report};
@@ -46,9 +43,6 @@ pub(super) struct RunArgs {
     /// Stop after this time without a response from the service
     #[arg(long, value_name = "DURATION", default_value = "15m")]
     max_outage: String,
-    /// Which of the jobs in the queue the workers send first: low, normal or high [default: normal, which share the workers equally]
-    #[arg(long, value_name = "PRIORITY", hide_short_help = true)]
-    priority: Option<String>,
     /// Pause after this number of rejected requests in a row, that no single row explains; 0 never pauses
     #[arg(long, value_name = "N", default_value = "20", allow_negative_numbers = true)]
     max_rejections: String,
@@ -80,7 +74,7 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     account: AccountArgs,
     #[command(flatten)]
-    queue: QueueArgs,
+    queue: DistributeArgs,
 }
 
 /// The validated flags of a run.
@@ -95,8 +89,8 @@ pub(super) struct Options {
     /// The command to run at the end.
     on_end: Option<String>,
     run: RunOptions,
-    /// The queue of a distributed job, with the options that apply to it.
-    distributed: Option<(QueueOptions, DistributeOptions)>,
+    /// The queue of a distributed job.
+    distributed: Option<Distribution>,
 }
 
 impl RunArgs {
@@ -118,8 +112,6 @@ impl RunArgs {
             0
         });
         run = run.max_rejections(max_rejections);
-        let distribute =
-            max_rps.into_iter().fold(DistributeOptions::default().skip_invalid(), DistributeOptions::max_rps);
         for (i, text) in self.stop_on.iter().enumerate() {
             match text.parse() {
                 Ok(rule) if !self.queue.is_given() => run = run.stop_on(rule),
@@ -138,19 +130,7 @@ impl RunArgs {
         let schedule = self.schedule.read(self.queue.is_given(), flags);
         let schedule = schedule.or_else(|| self.no_schedule.then(Schedule::new));
         run = schedule.iter().cloned().fold(run, RunOptions::schedule);
-        let priority = match self.priority.as_deref() {
-            Some("low") => Priority::Low,
-            Some("high") => Priority::High,
-            Some(other) if other != "normal" => {
-                flags.reject("enum", "--priority must be low, normal or high", "--priority", other);
-                Priority::Normal
-            }
-            _ => Priority::Normal,
-        };
-        if let Some(given) = self.priority.as_deref().filter(|_| !self.queue.is_given()) {
-            flags.reject("required", "--priority requires --queue", "--priority", given);
-        }
-        let distributed = self.queue.read(flags).map(|queue| (queue, distribute.priority(priority)));
+        let distributed = self.queue.read(max_rps, flags);
         let metrics = self.metrics_address.as_deref().and_then(|address| {
             let parsed = address.parse().ok();
             if parsed.is_none() {
@@ -170,8 +150,7 @@ impl Options {
     /// Sends from this account.
     pub(super) fn for_account(self, account: &Account) -> Self {
         let run = self.run.account(account.clone());
-        let distributed =
-            self.distributed.map(|(queue, distribute)| (queue, distribute.account(account.clone())));
+        let distributed = self.distributed.map(|distribution| distribution.for_account(account));
         Self { run, distributed, ..self }
     }
 }
@@ -247,10 +226,8 @@ pub(super) async fn run(
     };
     let mut run = match options.distributed {
         None => job.start(client, options.run).map_err(failure::from_bulk_error)?,
-        Some((queue, distribute)) => {
-            let queue = run_until_interrupted(signals, Box::pin(queue::connect(queue, context))).await?;
-            job.distribute(client, queue::open_job(&queue, job.plan().id())?, distribute)
-                .map_err(failure::from_bulk_error)?
+        Some(distribution) => {
+            run_until_interrupted(signals, Box::pin(distribution.start(job, client, context))).await?
         }
     };
     let style = context.settings()?.progress.value;
