@@ -18,7 +18,9 @@ pub use api::{ApiError, ApiErrorKind};
 pub use auth::{AuthError, CallbackError, EndReason, Ended, OAuthError, OAuthErrorCode};
 pub use decode::{DecodeCause, DecodeError};
 #[cfg(feature = "oauth")]
-pub(crate) use headers::{date, retry_after};
+pub(crate) use error_body::is_markup;
+#[cfg(feature = "oauth")]
+pub(crate) use headers::{date, is_html, retry_after};
 pub(crate) use headers::{is_json, request_id};
 pub use recovery::Recovery;
 pub use store::StoreError;

@@ -363,13 +363,22 @@ fn suggested_change(error: &idempost::Error) -> Option<&'static str> {
                 "check the account and the sending domain (idempost domains list), then run the command again",
             ),
         },
-        Error::Auth(auth) if matches!(**auth, AuthError::Throttled { .. }) => None,
-        Error::Auth(auth)
-            if !matches!(**auth, AuthError::Unreachable(_) | AuthError::NotOAuthEndpoint { .. }) =>
-        {
-            Some(LOG_IN)
-        }
+        Error::Auth(auth) => match **auth {
+            AuthError::Throttled { .. } => None,
+            AuthError::UnexpectedResponse { status, .. } => Some(responder_hint(status)),
+            AuthError::Unreachable(_) | AuthError::NotOAuthEndpoint { .. } => Some(CHECK_CONNECTION),
+            _ => Some(LOG_IN),
+        },
         _ => Some(CHECK_CONNECTION),
+    }
+}
+
+/// What to check after a response that isn't an authorization server's.
+pub(crate) fn responder_hint(status: u16) -> &'static str {
+    if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED.as_u16() {
+        CHECK_CONNECTION
+    } else {
+        CHECK_RESPONDER
     }
 }
 
