@@ -86,7 +86,7 @@ pub enum Error {
     #[error(transparent)]
     Api(Box<ApiError>),
     /// The request was sent and no complete response arrived: the service may have acted.
-    #[error("the outcome is unknown: the request was sent, but no complete response arrived{}", .0.from_host())]
+    #[error("the outcome is unknown: the request was sent, but no complete response arrived{}", .0.host_suffix())]
     OutcomeUnknown(#[source] Box<TransportFailure>),
     /// A 2xx whose body couldn't be read. If the body clearly comes from the API, the service accepted the request; otherwise, a proxy or another
     /// service may have responded. See [`DecodeError`].

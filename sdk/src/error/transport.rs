@@ -48,7 +48,7 @@ impl TransportFailure {
     }
 
     /// Returns the host of a last attempt that got no connection, after earlier ones that did.
-    pub(super) fn from_host(&self) -> String {
+    pub(super) fn host_suffix(&self) -> String {
         let host = self.transport.host.as_ref().filter(|_| {
             matches!(
                 self.transport.kind(),
