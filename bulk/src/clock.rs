@@ -92,9 +92,12 @@ pub(crate) fn check_step(earliest: Duration, latest: Duration, time: Duration) -
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WallClock {
     moved: Arc<AtomicI64>,
-    /// The milliseconds waited on tokio's paused clock, which both clocks of the machine have advanced.
+    /// The milliseconds by which tests have advanced the machine's other clock too.
     #[cfg(test)]
-    waited: Option<Arc<AtomicI64>>,
+    passed: Arc<AtomicI64>,
+    /// Whether time passes while the process waits on tokio's paused clock.
+    #[cfg(test)]
+    passes_waiting: bool,
 }
 
 impl WallClock {
@@ -106,6 +109,14 @@ impl WallClock {
         if moved < 0 { now.saturating_sub(by) } else { now.saturating_add(by) }
     }
 
+    /// Reads both clocks of this machine.
+    fn read(&self) -> Reading {
+        let monotonic = Instant::now();
+        #[cfg(test)]
+        let monotonic = monotonic + Duration::from_millis(self.passed.load(Ordering::SeqCst).unsigned_abs());
+        Reading { monotonic, wall: self.now() }
+    }
+
     /// Moves the clock by milliseconds.
     pub(crate) fn advance_millis(&self, milliseconds: i64) {
         self.moved.fetch_add(milliseconds, Ordering::SeqCst);
@@ -114,13 +125,15 @@ impl WallClock {
     /// Creates the clocks of a machine whose waits take no real time.
     #[cfg(test)]
     pub(crate) fn without_waits() -> Self {
-        Self { waited: Some(Arc::default()), ..Self::default() }
+        Self { passes_waiting: true, ..Self::default() }
     }
 
+    /// Lets time pass on both clocks of the machine.
     #[cfg(test)]
-    fn waited(&self) -> Duration {
-        let waited = self.waited.as_ref().map_or(0, |waited| waited.load(Ordering::SeqCst));
-        Duration::from_millis(waited.unsigned_abs())
+    pub(crate) fn pass(&self, time: Duration) {
+        let milliseconds = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        self.passed.fetch_add(milliseconds, Ordering::SeqCst);
+        self.advance_millis(milliseconds);
     }
 }
 
@@ -213,7 +226,7 @@ impl Clock {
     }
 
     fn new_at(time: Duration, wall: WallClock) -> Self {
-        let at = Reading { monotonic: Instant::now(), wall: wall.now() };
+        let at = wall.read();
         Self { wall, state: Mutex::new(State::new(time, at)) }
     }
 
@@ -262,19 +275,13 @@ impl Clock {
         let until = self.millis().saturating_add(time);
         tokio::time::sleep(time).await;
         #[cfg(test)]
-        if let Some(waited) = &self.wall.waited {
-            let left = until.checked_duration_since(self.millis()).unwrap_or_default().as_millis();
-            let left = i64::try_from(left).unwrap_or(i64::MAX);
-            waited.fetch_add(left, Ordering::SeqCst);
-            self.wall.advance_millis(left);
+        if self.wall.passes_waiting {
+            self.wall.pass(until.checked_duration_since(self.millis()).unwrap_or_default());
         }
     }
 
     fn read(&self) -> Reading {
-        let monotonic = Instant::now();
-        #[cfg(test)]
-        let monotonic = monotonic + self.wall.waited();
-        Reading { monotonic, wall: self.wall.now() }
+        self.wall.read()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {

@@ -77,7 +77,11 @@ pub(crate) fn visit(plan: &Plan, mut visit: impl FnMut(RowOutcome) -> Result<()>
             | Record::Partial { batch, .. }
             | Record::Rejected { batch, .. }
             | Record::Unknown { batch, .. } => open.remove(batch).map(|(at, hash)| (*batch, at, hash)),
-            Record::Job(_) | Record::Split { .. } | Record::Rate(_) | Record::Finished(_) => None,
+            Record::Job(_)
+            | Record::Attempt { .. }
+            | Record::Split { .. }
+            | Record::Rate(_)
+            | Record::Finished(_) => None,
         };
         if let (Some((batch, at, hash)), None) = (outcomes, &failure) {
             let visited = preparer.prepare(batch).and_then(|prepared| {

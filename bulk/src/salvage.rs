@@ -274,7 +274,7 @@ impl<'a, F: FnMut(u32) -> Result<(u16, BodyHash)>> Salvager<'a, F> {
             }
             (_, Some(batch), Some(BatchState::Fresh)) => {
                 self.restore_intent(batch)?;
-                if self.since.is_none() && matches!(record, Record::Split { .. }) {
+                if self.since.is_none() && matches!(record, Record::Split { .. } | Record::Attempt { .. }) {
                     return self.give_up(batch);
                 }
             }
@@ -398,6 +398,7 @@ fn batch(record: &Record) -> Option<u32> {
     match record {
         Record::Job(_) | Record::Rate(_) | Record::Finished(_) => None,
         Record::Intent { batch, .. }
+        | Record::Attempt { batch, .. }
         | Record::Result { batch, .. }
         | Record::Partial { batch, .. }
         | Record::NotSent { batch }

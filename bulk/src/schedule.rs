@@ -7,8 +7,9 @@
 //! count. Batches that were in flight when a run ended are repeated as soon as the job is resumed, since their keys expire; they count before any
 //! other batch starts.
 //!
-//! The journal doesn't contain the time of a result. If a repeated request succeeds after midnight, and the job is killed before another batch starts,
-//! its emails count on the day of the first attempt only.
+//! The journal doesn't contain the time of a result. So a [`Record::Attempt`](crate::journal::Record::Attempt) precedes the first attempt of a batch on
+//! each later day, and an outcome on a later day than the last attempt. Wherever the job is killed, its journal then contains the days on which the
+//! batch counts.
 
 mod days;
 mod domains;

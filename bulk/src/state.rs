@@ -12,6 +12,7 @@
 //! | record | fresh | maybe | terminal |
 //! |---|---|---|---|
 //! | INTENT | → maybe | same hash and size: keeps the earliest first attempt; otherwise damage | damage |
+//! | ATTEMPT | damage | ignored | ignored |
 //! | RESULT, PARTIAL, REJECTED, UNKNOWN | damage | → terminal | ignored: the first one wins |
 //! | NOT_SENT | ignored | → fresh, unless it is split | ignored |
 //! | SPLIT | damage | its emails are sent one by one from here on | ignored |
@@ -204,6 +205,12 @@ impl BatchStates {
                     }
                     Phase::Maybe => return Err(Contradiction("a second INTENT with other content")),
                     _ => return Err(Contradiction("an INTENT after the end of its batch")),
+                }
+                self.newest = self.newest.max(*at);
+            }
+            Record::Attempt { batch, at } => {
+                if self.slot(*batch)?.phase == Phase::Fresh {
+                    return Err(Contradiction("an ATTEMPT without an INTENT"));
                 }
                 self.newest = self.newest.max(*at);
             }

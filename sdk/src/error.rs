@@ -18,7 +18,9 @@ pub use api::{ApiError, ApiErrorKind};
 pub use auth::{AuthError, CallbackError, EndReason, Ended, OAuthError, OAuthErrorCode};
 pub use decode::{DecodeCause, DecodeError};
 #[cfg(feature = "oauth")]
-pub(crate) use headers::{date, retry_after};
+pub(crate) use error_body::is_markup;
+#[cfg(feature = "oauth")]
+pub(crate) use headers::{date, is_html, retry_after};
 pub(crate) use headers::{is_json, request_id};
 pub use recovery::Recovery;
 pub use store::StoreError;
@@ -84,7 +86,7 @@ pub enum Error {
     #[error(transparent)]
     Api(Box<ApiError>),
     /// The request was sent and no complete response arrived: the service may have acted.
-    #[error("the outcome is unknown: the request was sent, but no complete response arrived")]
+    #[error("the outcome is unknown: the request was sent, but no complete response arrived{}", .0.host_suffix())]
     OutcomeUnknown(#[source] Box<TransportFailure>),
     /// A 2xx whose body couldn't be read. If the body clearly comes from the API, the service accepted the request; otherwise, a proxy or another
     /// service may have responded. See [`DecodeError`].

@@ -237,6 +237,21 @@ impl TransportError {
         self.kind
     }
 
+    /// Describes the failure without its host, for a text that names the host elsewhere.
+    pub fn reason(&self) -> &'static str {
+        match self.kind {
+            TransportErrorKind::Connect => "couldn't connect",
+            TransportErrorKind::Proxy => "the proxy refused the connection",
+            TransportErrorKind::Tls => "couldn't establish a trusted TLS connection",
+            TransportErrorKind::Timeout => "the service didn't respond in time",
+            TransportErrorKind::Closed => "the connection was closed before the response was complete",
+            TransportErrorKind::TooLarge => "the response is larger than the limit",
+            TransportErrorKind::Body => "the body couldn't be read",
+            TransportErrorKind::Settings => "the proxy settings are invalid",
+            TransportErrorKind::Other => "the request failed in transit",
+        }
+    }
+
     /// Returns the invalid setting, or the error itself if it has another cause.
     pub(crate) fn into_settings(mut self) -> Result<SettingsError, Self> {
         match self.source.take().map(<dyn StdError + Send + Sync>::downcast) {
@@ -250,21 +265,11 @@ impl TransportError {
 impl fmt::Display for TransportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let host = self.host.as_deref().unwrap_or("the service");
-        f.write_str(match self.kind {
-            TransportErrorKind::Connect => return write!(f, "couldn't connect to {host}"),
-            TransportErrorKind::Proxy => {
-                return write!(f, "couldn't connect to {host}: the proxy refused the connection");
-            }
-            TransportErrorKind::Tls => {
-                return write!(f, "couldn't establish a trusted TLS connection to {host}");
-            }
-            TransportErrorKind::Timeout => "the service didn't respond in time",
-            TransportErrorKind::Closed => "the connection was closed before the response was complete",
-            TransportErrorKind::TooLarge => "the response is larger than the limit",
-            TransportErrorKind::Body => "the body couldn't be read",
-            TransportErrorKind::Settings => "the proxy settings are invalid",
-            TransportErrorKind::Other => "the request failed in transit",
-        })
+        match self.kind {
+            TransportErrorKind::Connect | TransportErrorKind::Tls => write!(f, "{} to {host}", self.reason()),
+            TransportErrorKind::Proxy => write!(f, "couldn't connect to {host}: {}", self.reason()),
+            _ => f.write_str(self.reason()),
+        }
     }
 }
 

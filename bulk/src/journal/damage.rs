@@ -136,6 +136,7 @@ mod tests {
             Record::Result { batch: 0, ids: vec![SentId::Text("em_1".into())] },
             Record::Split { batch: 1 },
             Record::NotSent { batch: 2 },
+            Record::Attempt { batch: 1, at: UnixMillis(1_700_000_000_000) },
             Record::Finished(Counts::default()),
         ]
     }
@@ -203,7 +204,7 @@ mod tests {
         let mut zeroed = journal.clone();
         zeroed[offsets[1] + 3..offsets[3] + 3].fill(0);
         let (left, lost) = pieces(&zeroed);
-        assert_eq!(left.len(), 4);
+        assert_eq!(left.len(), 5);
         let bytes = (offsets[4] - offsets[1]) as u64;
         assert_eq!(
             lost,
@@ -211,7 +212,7 @@ mod tests {
         );
         let cut = [&journal[..offsets[1] + 12], &journal[offsets[3] + 12..]].concat();
         let (left, lost) = pieces(&cut);
-        assert_eq!((left.len(), lost.len()), (4, 1));
+        assert_eq!((left.len(), lost.len()), (5, 1));
         assert_eq!((lost[0].intents, lost[0].splits), (None, true));
         let (left, lost) = pieces(&journal[..offsets[3] + 3]);
         assert_eq!((left.len(), lost[0].intents), (3, None));

@@ -28,6 +28,14 @@ pub(crate) enum Record {
         /// The hash of the request body.
         hash: BodyHash,
     },
+    /// Another attempt of an open batch is about to start, or its outcome follows, on a later day than its intent. Only jobs with a schedule have this
+    /// record.
+    Attempt {
+        /// The batch's index in the plan.
+        batch: u32,
+        /// The time.
+        at: UnixMillis,
+    },
     /// The service accepted every email of the batch.
     Result {
         /// The batch's index in the plan.
@@ -113,6 +121,7 @@ impl Record {
             Self::Rate(_) => 8,
             Self::Finished(_) => 9,
             Self::Split { .. } => 10,
+            Self::Attempt { .. } => 11,
         }
     }
 
@@ -143,6 +152,10 @@ impl Record {
                 out.extend(emails.to_le_bytes());
                 out.extend(at.0.to_le_bytes());
                 out.extend(hash);
+            }
+            Self::Attempt { batch, at } => {
+                out.extend(batch.to_le_bytes());
+                out.extend(at.0.to_le_bytes());
             }
             Self::Result { batch, ids } => {
                 out.extend(batch.to_le_bytes());
@@ -225,6 +238,7 @@ impl Record {
                 remaining: fields.u64()?,
             }),
             10 => Self::Split { batch: fields.u32()? },
+            11 => Self::Attempt { batch: fields.u32()?, at: UnixMillis(fields.u64()?) },
             _ => return None,
         };
         fields.0.is_empty().then_some(record)
@@ -333,6 +347,8 @@ pub(super) mod tests {
                 .prop_map(|(batch, emails)| Record::Partial { batch, emails }),
             any::<u32>().prop_map(|batch| Record::NotSent { batch }),
             any::<u32>().prop_map(|batch| Record::Split { batch }),
+            (any::<u32>(), any::<u64>())
+                .prop_map(|(batch, at)| Record::Attempt { batch, at: UnixMillis(at) }),
             (any::<u32>(), text()).prop_map(|(batch, reason)| Record::Unknown { batch, reason }),
             (any::<u32>(), any::<u16>(), text()).prop_map(|(batch, status, message)| Record::Rejected {
                 batch,

@@ -30,6 +30,18 @@ struct Batch<'a, S> {
     replayed: bool,
 }
 
+impl<S: Sender> Batch<'_, S> {
+    /// Journals that the batch is attempted or ends on a later day than before; the [schedule](crate::schedule) counts it there too.
+    async fn record_day(&self) -> Result<()> {
+        let (shared, batch) = (self.shared, self.prepared.batch);
+        let attempt = shared.timetable.as_ref().and_then(|days| days.attempt_on_new_day(batch, self.now()));
+        match attempt {
+            Some(attempt) => shared.record(&attempt).await,
+            None => Ok(()),
+        }
+    }
+}
+
 impl<S: Sender> Ledger for Batch<'_, S> {
     type Failure = BulkError;
 
@@ -69,6 +81,9 @@ impl<S: Sender> Ledger for Batch<'_, S> {
         let (Self { shared, prepared, .. }, now) = (&*self, self.now());
         let batch = prepared.batch;
         let before = shared.states().before_attempt(batch, prepared.emails(), prepared.hash, now);
+        if before == BeforeAttempt::Resend {
+            self.record_day().await?;
+        }
         Ok(match before {
             BeforeAttempt::Resend if shared.states().is_split(batch) => Before::Split,
             BeforeAttempt::Resend => Before::Send,
@@ -125,6 +140,7 @@ impl<S: Sender> Ledger for Batch<'_, S> {
     }
 
     async fn settle(&mut self, record: &Record) -> Result<()> {
+        self.record_day().await?;
         let Self { shared, prepared, .. } = self;
         shared.record(record).await?;
         let first_row = prepared.rows.first().map_or(0, |row| row.row);

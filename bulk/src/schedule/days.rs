@@ -10,10 +10,29 @@ use crate::journal::{Record, UnixMillis};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Days {
     by_day: BTreeMap<Date, u64>,
-    /// The batches without an outcome, and the day on which each counts.
-    open: HashMap<u32, (Date, u64)>,
+    /// The batches without an outcome.
+    open: HashMap<u32, Open>,
     /// The latest time in the journal.
     latest: UnixMillis,
+}
+
+/// A batch without an outcome.
+#[derive(Clone, Debug)]
+struct Open {
+    emails: u64,
+    /// The days on which it counts.
+    days: Vec<Date>,
+    /// The day of its latest journaled attempt.
+    journaled: Date,
+}
+
+impl Open {
+    fn count(&mut self, day: Date, by_day: &mut BTreeMap<Date, u64>) {
+        if !self.days.contains(&day) {
+            self.days.push(day);
+            *by_day.entry(day).or_default() += self.emails;
+        }
+    }
 }
 
 impl Days {
@@ -43,15 +62,23 @@ impl Days {
             Record::Job(job) => self.reach(job.started),
             Record::Intent { batch, emails, at, .. } => {
                 self.reach(*at);
-                if !self.open.contains_key(batch) {
-                    let (day, emails) = (to_date(*at, zone), u64::from(*emails));
-                    *self.by_day.entry(day).or_default() += emails;
-                    self.open.insert(*batch, (day, emails));
+                let day = to_date(*at, zone);
+                let new = || Open { emails: u64::from(*emails), days: Vec::new(), journaled: day };
+                let open = self.open.entry(*batch).or_insert_with(new);
+                open.count(day, &mut self.by_day);
+            }
+            Record::Attempt { batch, at } => {
+                self.reach(*at);
+                if let Some(open) = self.open.get_mut(batch) {
+                    open.journaled = to_date(*at, zone);
+                    open.count(open.journaled, &mut self.by_day);
                 }
             }
             Record::NotSent { batch } => {
-                if let Some((day, emails)) = self.open.remove(batch) {
-                    *self.by_day.entry(day).or_default() -= emails;
+                if let Some(open) = self.open.remove(batch) {
+                    for day in open.days {
+                        *self.by_day.entry(day).or_default() -= open.emails;
+                    }
                 }
             }
             Record::Result { batch, .. }
@@ -59,8 +86,8 @@ impl Days {
             | Record::Rejected { batch, .. }
             | Record::Unknown { batch, .. } => {
                 let latest = to_date(self.latest, zone);
-                if let Some((_, emails)) = self.open.remove(batch).filter(|(day, _)| *day != latest) {
-                    *self.by_day.entry(latest).or_default() += emails;
+                if let Some(mut open) = self.open.remove(batch) {
+                    open.count(latest, &mut self.by_day);
                 }
             }
             Record::Split { .. } | Record::Rate(_) | Record::Finished(_) => {}
@@ -70,10 +97,12 @@ impl Days {
     /// Counts the batches without an outcome on this day too, on which they will be repeated.
     pub(super) fn repeat_open(&mut self, now: UnixMillis, zone: &TimeZone) {
         let today = to_date(now, zone);
-        for (day, emails) in self.open.values_mut().filter(|(day, _)| *day != today) {
-            *day = today;
-            *self.by_day.entry(today).or_default() += *emails;
-        }
+        self.open.values_mut().for_each(|open| open.count(today, &mut self.by_day));
+    }
+
+    /// Returns whether a batch has no outcome, and the journal contains no attempt of it on this day.
+    pub(super) fn is_new_day(&self, batch: u32, now: UnixMillis, zone: &TimeZone) -> bool {
+        self.open.get(&batch).is_some_and(|open| open.journaled != to_date(now, zone))
     }
 
     /// Adds another journal's emails.
@@ -122,5 +151,37 @@ mod tests {
         days.reach(UnixMillis(3 * DAY));
         apply(&mut days, result(2));
         assert_eq!((days.sent_on(second), days.sent_on(third)), (20, 10));
+    }
+
+    #[test]
+    fn a_request_that_was_not_sent_counts_on_no_day() {
+        let [first, second] = [1, 2].map(|day| to_date(UnixMillis(day * DAY), &TimeZone::UTC));
+        let mut days = Days::default();
+        let apply = |days: &mut Days, record| days.apply(&record, &TimeZone::UTC);
+        apply(&mut days, Record::Intent { batch: 0, emails: 10, at: UnixMillis(DAY), hash: [0; 16] });
+        // Midnight passes while it is in flight.
+        days.repeat_open(UnixMillis(2 * DAY), &TimeZone::UTC);
+        assert_eq!((days.sent_on(first), days.sent_on(second)), (10, 10));
+        apply(&mut days, Record::NotSent { batch: 0 });
+        assert_eq!((days.sent_on(first), days.sent_on(second), days.days_before(second)), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_journal_counts_a_batch_once_on_each_day_with_an_attempt() {
+        let dates = [1, 2, 3].map(|day| to_date(UnixMillis(day * DAY), &TimeZone::UTC));
+        let mut days = Days::default();
+        let apply = |days: &mut Days, record| days.apply(&record, &TimeZone::UTC);
+        let is_new = |days: &Days, day| days.is_new_day(0, UnixMillis(day * DAY), &TimeZone::UTC);
+        assert!(!is_new(&days, 1));
+        apply(&mut days, Record::Intent { batch: 0, emails: 10, at: UnixMillis(DAY), hash: [0; 16] });
+        for day in [1, 2, 2] {
+            // A run that has been resumed.
+            days.repeat_open(UnixMillis(day * DAY), &TimeZone::UTC);
+            apply(&mut days, Record::Attempt { batch: 0, at: UnixMillis(day * DAY) });
+            assert_eq!((is_new(&days, day), is_new(&days, day + 1)), (false, true));
+        }
+        apply(&mut days, Record::Result { batch: 0, ids: Vec::new() });
+        assert_eq!(dates.map(|day| days.sent_on(day)), [10, 10, 0]);
+        assert!(!is_new(&days, 3));
     }
 }

@@ -212,6 +212,7 @@ impl Replay {
                 self.reach(*at);
                 self.open.entry(*batch).or_insert(*at);
             }
+            Record::Attempt { at, .. } => self.reach(*at),
             Record::NotSent { batch } => drop(self.open.remove(batch)),
             Record::Result { batch, .. }
             | Record::Partial { batch, .. }

@@ -121,6 +121,11 @@ impl Timetable {
         Err(wait.min(MAX_WAIT))
     }
 
+    /// Returns the record of another attempt or the outcome of an open batch, if the journal contains no attempt of it on this day.
+    pub(crate) fn attempt_on_new_day(&self, batch: u32, at: UnixMillis) -> Option<Record> {
+        self.lock().days.is_new_day(batch, at, &self.zone).then_some(Record::Attempt { batch, at })
+    }
+
     /// Counts a record that was journaled by this time.
     pub(crate) fn apply(&self, record: &Record, now: UnixMillis) {
         let mut state = self.lock();

@@ -223,12 +223,16 @@ fn every_record_has_the_documented_effect_in_every_state() {
         assert!(states(1, &[]).apply(&record).is_err(), "{record:?}");
     }
     assert_eq!(states(1, &[Record::NotSent { batch: 0 }]).state(0), Some(BatchState::Fresh));
+    let attempt = |at| Record::Attempt { batch: 0, at: UnixMillis(at) };
+    assert_eq!(states(1, &[]).apply(&attempt(5)), Err(Contradiction("an ATTEMPT without an INTENT")));
     let maybe = |at| BatchState::Maybe { first_attempt: UnixMillis(at), hash: HASH };
     assert_eq!(states(1, &[intent(5)]).state(0), Some(maybe(5)));
 
     // Maybe.
     assert_eq!(states(1, &[intent(5), intent(3), intent(4)]).state(0), Some(maybe(3)));
     assert_eq!(states(1, &[intent(5), Record::NotSent { batch: 0 }]).state(0), Some(BatchState::Fresh));
+    let mut attempted = states(1, &[intent(5), attempt(6)]);
+    assert_eq!((attempted.state(0), attempted.resume(UnixMillis(0))), (Some(maybe(5)), UnixMillis(6)));
     let (content, number) =
         ("a second INTENT with other content", "another number of emails than in the INTENT");
     for (other, reason) in [
@@ -250,7 +254,9 @@ fn every_record_has_the_documented_effect_in_every_state() {
             Err(Contradiction("an INTENT after the end of its batch")),
             "{record:?}"
         );
-        for later in terminal().map(|(record, _)| record).into_iter().chain([Record::NotSent { batch: 0 }]) {
+        for later in
+            terminal().map(|(record, _)| record).into_iter().chain([Record::NotSent { batch: 0 }, attempt(6)])
+        {
             ended.apply(&later).unwrap();
             assert_eq!(
                 (ended.state(0), ended.settled_counts()),

@@ -106,6 +106,10 @@ fn auth_failure(error: &AuthError) -> Fail {
         AuthError::Ended(Ended { reason: EndReason::LoggedOut, .. }) => {
             auth(text, "to revoke it: idempost auth logout; to log in again: idempost auth login")
         }
+        AuthError::UnexpectedResponse { status, .. } => {
+            let hint = report::responder_hint(*status);
+            if error.is_retryable() { Fail::unavailable(text).hint(hint) } else { auth(text, hint) }
+        }
         AuthError::NotOAuthEndpoint { .. } => Fail::unavailable(text),
         error if error.is_retryable() => Fail::unavailable(text),
         AuthError::NoDeviceFlow => auth(text, "log in through a browser: idempost auth login"),

@@ -228,7 +228,7 @@ async fn report_proxies(args: &Args, context: &Context, checks: &mut Checks) {
         match check_connection(&url, context).await {
             Ok(()) => checks.ok("proxy", format!("{route}; connected")),
             Err(why) => {
-                let message = format!("{route}, but couldn't connect: {why}");
+                let message = format!("{route}, but {why}");
                 checks.add("proxy", State::Error, message, Some(PROXY_HINT));
             }
         }
@@ -263,9 +263,11 @@ async fn check_connection(url: &Url, context: &Context) -> Result<(), String> {
         Ok(Ok(response)) if response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
             Err("it requires a user and a password".to_owned())
         }
-        Ok(Err(error)) if error.kind() != TransportErrorKind::Tls => Err(report::error_chain(&error)),
+        Ok(Err(error)) if error.kind() != TransportErrorKind::Tls => {
+            Err(report::with_cause(error.reason(), &error))
+        }
         Ok(_) => Ok(()),
-        Err(_) => Err(format!("no response within {} s", TIMEOUT.as_secs())),
+        Err(_) => Err(format!("no response arrived within {} s", TIMEOUT.as_secs())),
     }
 }
 

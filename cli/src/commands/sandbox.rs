@@ -14,7 +14,7 @@ use crate::actions::confirm::confirm_as;
 use crate::context::{Context, Identity};
 use crate::diagnostics::{Fail, Origin};
 use crate::input::size::parse_size;
-use crate::output::report::transport_reason;
+use crate::output::report::with_cause;
 use crate::settings::Source;
 use crate::settings::{Credential, keys};
 
@@ -337,7 +337,9 @@ async fn captured_or_received(call: impl Fn(&str) -> Call<Value>) -> Result<Valu
 /// The error for a sandbox that can't be reached.
 fn unreachable_failure(error: idempost::Error) -> Fail {
     if let idempost::Error::Unreachable(lost) = &error {
-        return Fail::unavailable(format!("couldn't reach the sandbox: {}", transport_reason(lost)))
+        let failure = &lost.transport;
+        let why = with_cause(&failure.to_string(), failure);
+        return Fail::unavailable(format!("couldn't reach the sandbox: {why}"))
             .hint("start one: idempost sandbox serve, or idempost sandbox run -- COMMAND");
     }
     Fail::Sdk(error)

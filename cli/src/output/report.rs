@@ -3,12 +3,13 @@
 //! Text: one sentence, every problem with a caret at its location, missing input, and the next command. JSON: one object on the last line of
 //! standard error.
 
+use std::borrow::Cow;
 use std::error::Error as _;
 
 use annotate_snippets::Level;
 use http::StatusCode;
 use idempost::auth::AuthError;
-use idempost::transport::TransportErrorKind;
+use idempost::transport::{TransportError, TransportErrorKind};
 use idempost::{
     Outcome,
     error::{ApiError, ApiErrorKind, Recovery},
@@ -212,30 +213,37 @@ pub(crate) fn sdk_message(error: &idempost::Error) -> String {
     }
 }
 
-/// An error followed by its causes.
+/// An error followed by its causes. Of a failed request, the innermost one says why.
 pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
+        if let Some(failure) = error.downcast_ref::<TransportError>() {
+            return format!("{text}: {}", with_cause(&failure.to_string(), failure));
+        }
         text = format!("{text}: {error}");
         cause = error.source();
     }
     text
 }
 
-/// Why a request failed: how far it got, the system's error, and the number of attempts.
+/// Why a request failed, without its host: how far it got, the system's error, and the number of attempts.
 pub(crate) fn transport_reason(lost: &idempost::error::TransportFailure) -> String {
-    let deepest = innermost_cause(lost).map_or_else(String::new, |text| match plain_reason(&text) {
-        "" => String::new(),
-        reason => format!(": {reason}"),
-    });
     let attempts = if lost.attempts > 1 { format!(" ({} attempts)", lost.attempts) } else { String::new() };
-    format!("{}{deepest}{attempts}", lost.transport)
+    format!("{}{attempts}", with_cause(lost.transport.reason(), &lost.transport))
+}
+
+/// A description of the failure, and the system's error.
+pub(crate) fn with_cause(description: &str, failure: &TransportError) -> String {
+    match innermost_cause(failure).as_deref().map(plain_reason).as_deref() {
+        None | Some("") => description.to_owned(),
+        Some(reason) => format!("{description}: {reason}"),
+    }
 }
 
 /// The innermost cause, as worded by a library or the system.
-fn innermost_cause(lost: &idempost::error::TransportFailure) -> Option<String> {
-    let mut deepest = lost.transport.source()?;
+fn innermost_cause(failure: &TransportError) -> Option<String> {
+    let mut deepest = failure.source()?;
     while let Some(deeper) = deepest.source() {
         deepest = deeper;
     }
@@ -243,10 +251,15 @@ fn innermost_cause(lost: &idempost::error::TransportFailure) -> Option<String> {
 }
 
 /// A library's reason in plain words; empty if redundant.
-fn plain_reason(reason: &str) -> &str {
+fn plain_reason(reason: &str) -> Cow<'_, str> {
     let Some(certificate) = reason.strip_prefix("invalid peer certificate: ") else {
-        return if reason.starts_with("tunnel error") { "" } else { reason };
+        return if reason.starts_with("tunnel error") { "" } else { reason }.into();
     };
+    // The failure's description names the host.
+    let names = certificate.strip_prefix("certificate not valid for name ");
+    if let Some((_, valid)) = names.and_then(|names| names.split_once("; certificate is ")) {
+        return format!("its certificate is {valid}").into();
+    }
     match certificate {
         "UnknownIssuer" => "its certificate is from an unknown authority",
         "BadSignature" => "the signature of its certificate is invalid",
@@ -256,6 +269,7 @@ fn plain_reason(reason: &str) -> &str {
         }
         other => other,
     }
+    .into()
 }
 
 /// The causes that the sentence omits, for `-v`.
@@ -316,10 +330,7 @@ fn hints(fail: &Fail) -> Vec<String> {
     }
     let is_unrecognized = matches!(error, idempost::Error::Decode(_)) && error.outcome() != Outcome::Accepted;
     if is_page || is_unrecognized {
-        hints.push(
-            "check --base-url, and whether a proxy or the network's login page responds: idempost doctor"
-                .to_owned(),
-        );
+        hints.push(CHECK_RESPONDER.to_owned());
     }
     if let idempost::Error::Decode(unreadable) = error
         && !unreadable.sample.is_empty()
@@ -352,13 +363,22 @@ fn suggested_change(error: &idempost::Error) -> Option<&'static str> {
                 "check the account and the sending domain (idempost domains list), then run the command again",
             ),
         },
-        Error::Auth(auth) if matches!(**auth, AuthError::Throttled { .. }) => None,
-        Error::Auth(auth)
-            if !matches!(**auth, AuthError::Unreachable(_) | AuthError::NotOAuthEndpoint { .. }) =>
-        {
-            Some(LOG_IN)
-        }
+        Error::Auth(auth) => match **auth {
+            AuthError::Throttled { .. } => None,
+            AuthError::UnexpectedResponse { status, .. } => Some(responder_hint(status)),
+            AuthError::Unreachable(_) | AuthError::NotOAuthEndpoint { .. } => Some(CHECK_CONNECTION),
+            _ => Some(LOG_IN),
+        },
         _ => Some(CHECK_CONNECTION),
+    }
+}
+
+/// What to check after a response that isn't an authorization server's.
+pub(crate) fn responder_hint(status: u16) -> &'static str {
+    if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED.as_u16() {
+        CHECK_CONNECTION
+    } else {
+        CHECK_RESPONDER
     }
 }
 
@@ -367,7 +387,7 @@ fn has_unknown_issuer(error: &idempost::Error) -> bool {
     let idempost::Error::Unreachable(lost) = error else { return false };
     lost.transport.kind() == TransportErrorKind::Tls
         && (cfg!(not(target_os = "linux"))
-            || innermost_cause(lost).is_some_and(|text| text.contains("UnknownIssuer")))
+            || innermost_cause(&lost.transport).is_some_and(|text| text.contains("UnknownIssuer")))
 }
 
 /// Whether the service or a gateway before it requires a client certificate.
@@ -378,6 +398,9 @@ fn lacks_certificate(error: &idempost::Error) -> bool {
 
 const IDENTIFY: &str = "it requires a client certificate: --client-cert FILE (PEM, with its private key)";
 const CA_HINT: &str = "to trust the authority that signed the service's certificate: --cacert FILE (PEM)";
+/// For a response that isn't the service's.
+const CHECK_RESPONDER: &str =
+    "check --base-url, and whether a proxy or the network's login page responds: idempost doctor";
 const CHECK_CONNECTION: &str = "check --base-url, the proxy and the certificates: idempost doctor";
 const SANDBOX_PASSWORD: &str = "set IDEMPOST_SANDBOX_AUTH to the sandbox's password";
 const LOG_IN: &str = "log in: idempost auth login; or set IDEMPOST_API_KEY, or pass --api-key-file PATH; to check: idempost doctor";

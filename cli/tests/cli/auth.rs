@@ -5,6 +5,7 @@ mod at_a_terminal;
 mod elsewhere;
 mod in_two_commands;
 mod in_use;
+mod intercepted;
 mod responses;
 
 use std::io::{Read as _, Write as _};

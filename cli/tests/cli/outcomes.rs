@@ -575,6 +575,46 @@ fn a_proxy_that_fails_leaves_the_email_unsent_and_its_password_unshown() {
 }
 
 #[test]
+fn an_unreachable_host_is_named_once() {
+    // B-25
+    let refused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let (denies, _) = proxy("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
+    let (closes, _) = proxy("");
+    let (denies, closes) = (denies.to_string(), closes.to_string());
+    let remote = "https://service.invalid";
+    for (base_url, proxy, reason) in [
+        (&*format!("http://{refused}"), None, "couldn't connect: Connection refused"),
+        (remote, None, "couldn't connect: failed to lookup address information"),
+        (remote, Some(&refused), "couldn't connect: Connection refused"),
+        (remote, Some(&closes), "couldn't connect"),
+        (remote, Some(&denies), "the proxy refused the connection"),
+    ] {
+        let mut idempost =
+            Idempost::new().env("IDEMPOST_BASE_URL", base_url).env("IDEMPOST_CREDENTIAL_STORE", "file");
+        if let Some(proxy) = proxy {
+            idempost = idempost.env("HTTPS_PROXY", format!("http://{proxy}"));
+        }
+        let host = base_url.split_once("://").unwrap().1;
+        let named_once = |text: &str| {
+            let line = text.lines().find(|line| line.contains(host)).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!(line.matches(host).count(), 1, "{line}");
+            assert!(proxy.is_none_or(|proxy| line.matches(proxy.as_str()).count() == 1), "{line}");
+            line.to_owned()
+        };
+        let keyed = idempost.env("IDEMPOST_API_KEY", "re_x");
+        let sent = keyed.run(&send(&["--retries", "0"]));
+        let line = named_once(&sent.stderr);
+        assert!(line.contains(&format!(" is unreachable; nothing was done: {reason}")), "{line}");
+        named_once(&keyed.run(&["auth", "login"]).stderr);
+        if proxy.is_some() {
+            let doctor = keyed.run(&["doctor"]);
+            let line = named_once(doctor.stdout.lines().find(|line| line.contains(" proxy ")).unwrap());
+            assert!(line.contains(&format!(", but {reason}")), "{line}");
+        }
+    }
+}
+
+#[test]
 fn a_proxy_is_set_by_flag_variable_or_profile_except_for_no_proxy() {
     // B-25
     let (address, seen) = proxy("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");

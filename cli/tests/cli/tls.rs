@@ -156,7 +156,9 @@ impl Front {
     fn is_refused(&self, reason: &str) {
         let stderr = self.send().fails(4);
         let host = self.address.trim_start_matches("https://");
-        assert!(stderr.contains(host) && stderr.to_lowercase().contains(reason), "{reason}: {stderr}");
+        assert!(stderr.to_lowercase().contains(reason), "{reason}: {stderr}");
+        let name = host.split(':').next().unwrap();
+        assert_eq!(stderr.matches(name).count(), 1, "{stderr}");
         assert_eq!((self.connections.load(Ordering::Relaxed), self.service.asked()), (1, 0), "{stderr}");
     }
 }

@@ -94,8 +94,8 @@ pub enum AuthError {
         /// The time until a retry is safe.
         retry_after: Duration,
     },
-    /// The token endpoint could not be reached. The tokens are unchanged.
-    #[error("the token endpoint couldn't be reached")]
+    /// The authorization server could not be reached. The tokens are unchanged.
+    #[error("the authorization server couldn't be reached")]
     Unreachable(#[source] TransportError),
     /// The authorization server is overloaded (429, or 503 with an OAuth error). The tokens are unchanged.
     #[error("the authorization server is overloaded (status {status})")]
@@ -105,13 +105,20 @@ pub enum AuthError {
         /// The delay that the server requested.
         retry_after: Option<Duration>,
     },
-    /// The authorization server failed (any other 5xx).
-    #[error("the authorization server failed (status {status})")]
-    ServerFailed {
-        /// The status of its response.
+    /// The response is neither the JSON that the endpoint returns nor an OAuth error: the server failed, or a proxy, a network's login page or another
+    /// service responded.
+    #[error("{}", describe_unexpected(url, *status, *is_html))]
+    UnexpectedResponse {
+        /// The URL of the request.
+        url: String,
+        /// The status of the response.
         status: u16,
+        /// Whether the body is an HTML page.
+        is_html: bool,
+        /// The delay that the response requested.
+        retry_after: Option<Duration>,
     },
-    /// Something other than an OAuth endpoint responded: a 4xx without an OAuth error, such as a 404 page. The tokens are unchanged.
+    /// Something other than a token endpoint responded: a 4xx without an OAuth error, such as a 404 page. The tokens are unchanged.
     #[error("{path} returned {status} without an OAuth error; is the service's URL correct?")]
     NotOAuthEndpoint {
         /// The status of the response.
@@ -213,12 +220,12 @@ impl AuthError {
             Self::Delegate { retryable, .. } => *retryable,
             Self::Busy(_)
             | Self::RefreshTimeout
-            | Self::ServerFailed { .. }
             | Self::OutcomeUnknown { .. }
             | Self::Throttled { .. }
             | Self::NoAccessToken
             | Self::NotSaved(_) => true,
             Self::Unreachable(error) => error.kind().is_transient(),
+            Self::UnexpectedResponse { status, .. } => matches!(status, 408 | 425 | 500 | 502..=504 | 520..),
             _ => false,
         }
     }
@@ -252,7 +259,9 @@ impl AuthError {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::OutcomeUnknown { retry_after } => Some(*retry_after),
-            Self::Throttled { retry_after, .. } => *retry_after,
+            Self::Throttled { retry_after, .. } | Self::UnexpectedResponse { retry_after, .. } => {
+                *retry_after
+            }
             _ => None,
         }
     }
@@ -303,6 +312,14 @@ pub enum CallbackError {
     /// Its parameters are invalid.
     #[error("its parameters are invalid: {0}")]
     Parameters(&'static str),
+}
+
+fn describe_unexpected(url: &str, status: u16, is_html: bool) -> String {
+    if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED.as_u16() {
+        return format!("a proxy returned 407 for {url}: it requires a user and a password");
+    }
+    let found = if is_html { "an HTML page instead of" } else { "not" };
+    format!("{url} returned {status}, {found} the expected JSON (a proxy, or a wrong base URL?)")
 }
 
 fn describe_rejection(response: Option<&ApiError>) -> String {

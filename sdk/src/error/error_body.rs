@@ -43,7 +43,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Returns whether a body starts like HTML or XML.
-pub(super) fn is_markup(body: &[u8]) -> bool {
+pub(crate) fn is_markup(body: &[u8]) -> bool {
     body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start().starts_with(b"<")
 }
 

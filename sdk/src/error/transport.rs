@@ -46,13 +46,24 @@ impl TransportFailure {
             _ => format!("no response from {host}"),
         }
     }
+
+    /// Returns the host of a last attempt that got no connection, after earlier ones that did.
+    pub(super) fn host_suffix(&self) -> String {
+        let host = self.transport.host.as_ref().filter(|_| {
+            matches!(
+                self.transport.kind(),
+                TransportErrorKind::Connect | TransportErrorKind::Tls | TransportErrorKind::Proxy
+            )
+        });
+        host.map(|host| format!(" from {host}")).unwrap_or_default()
+    }
 }
 
-/// The failure and the number of attempts. The cause is the source.
+/// The failure and the number of attempts. The error that contains this names the host; the cause is the source.
 impl fmt::Display for TransportFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = if self.attempts == 1 { "" } else { "s" };
-        write!(f, "{} ({} attempt{plural})", self.transport, self.attempts)?;
+        write!(f, "{} ({} attempt{plural})", self.transport.reason(), self.attempts)?;
         f.write_str(if self.budget_exhausted { BUDGET_EXHAUSTED } else { "" })
     }
 }
@@ -90,9 +101,49 @@ impl FileError {
 mod tests {
     use super::*;
     use crate::{
-        error::{Error, Outcome},
+        error::{Error, Outcome, chain},
         transport::RequestDelivery,
     };
+
+    #[test]
+    fn an_error_and_its_causes_name_the_host_once() {
+        for (kind, expected) in [
+            (
+                TransportErrorKind::Connect,
+                "a.test through P is unreachable; nothing was done: couldn't connect (2 attempts): refused",
+            ),
+            (
+                TransportErrorKind::Tls,
+                "a.test through P is unreachable; nothing was done: couldn't establish a trusted TLS connection (2 attempts): refused",
+            ),
+            (
+                TransportErrorKind::Proxy,
+                "a.test through P is unreachable; nothing was done: the proxy refused the connection (2 attempts): refused",
+            ),
+            (
+                TransportErrorKind::Closed,
+                "no response from a.test through P; nothing was done: the connection was closed before the response was complete (2 attempts): refused",
+            ),
+        ] {
+            let failure = |outcome| {
+                let error = TransportError::new(RequestDelivery::NotSent, kind);
+                let error = error.with_host("a.test through P").with_source("refused");
+                let call = CallSummary {
+                    operation: "emails.send",
+                    attempts: 2,
+                    idempotency_key: None,
+                    outcome,
+                    retryable: true,
+                };
+                Box::new(TransportFailure::new(error, call))
+            };
+            assert_eq!(chain(&Error::Unreachable(failure(Outcome::NotSent))), expected);
+            // An earlier attempt may have been executed.
+            let unknown = chain(&Error::OutcomeUnknown(failure(Outcome::Unknown)));
+            let times = usize::from(kind != TransportErrorKind::Closed);
+            assert_eq!(unknown.matches("a.test through P").count(), times, "{unknown}");
+        }
+    }
 
     #[test]
     fn an_unreachable_service_is_named() {

@@ -225,9 +225,9 @@ async fn an_unusable_device_authorization_response_is_rejected_with_its_reason()
     for (reply, reason) in [
         (rejected("invalid_client"), "invalid_client"),
         (Reply::json(429, json!({"error": "slow_down"})), "overloaded"),
-        (Reply::bytes(500, ""), "failed"),
+        (Reply::bytes(500, ""), "/device_authorization returned 500, not the expected JSON"),
         (Reply::bytes(404, "<html>"), "404"),
-        (Reply::bytes(200, "<html>"), "device authorization response"),
+        (Reply::bytes(200, "<html>"), "/device_authorization returned 200, an HTML page"),
         (with("verification_uri", json!("http://login.example.com/device")), "must use https"),
         (with("verification_uri_complete", json!("javascript:alert(1)")), "verification_uri"),
         (with("user_code", json!("\u{1b}[2J")), "user_code"),

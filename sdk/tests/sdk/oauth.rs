@@ -83,6 +83,35 @@ async fn a_code_is_exchanged_by_one_form_with_its_verifier() {
 }
 
 #[tokio::test]
+async fn the_redirect_uri_is_the_same_text_in_both_requests() {
+    // RFC 6749, 4.1.3
+    for (redirect, redirected) in [
+        // Browsers omit a default port.
+        ("http://127.0.0.1:80/callback", "http://127.0.0.1/callback?"),
+        ("http://[::1]:80/callback", "http://[::1]/callback?"),
+        ("https://App.test:443/a/../cb", "https://app.test/cb?"),
+        ("https://app.test", "https://app.test/?"),
+        ("https://app.test/cb?", "https://app.test/cb?"),
+        ("https://app.test/cb?a=b%20c+d", "https://app.test/cb?a=b%20c+d&"),
+        ("com.example.app:/cb", "com.example.app:/cb?"),
+    ] {
+        let tokens = json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900});
+        let script = Script::of([Reply::json(200, tokens)]).odd();
+        let server = server(&script);
+        let authorization = server.authorize("c", redirect).build().unwrap();
+        assert_eq!(parameter(authorization.url(), "redirect_uri"), redirect);
+        // As another process reads it.
+        let authorization = AuthorizationRequest::from_json(&authorization.to_json()).unwrap();
+        let state = parameter(authorization.url(), "state");
+        let code = authorization.code_from_url(&format!("{redirected}code=the-code&state={state}")).unwrap();
+        server.exchange(&authorization, &code).await.unwrap();
+        let seen = script.seen();
+        let sent = form_urlencoded::parse(&seen[0].body).find(|(name, _)| name == "redirect_uri").unwrap().1;
+        assert_eq!(sent, redirect);
+    }
+}
+
+#[tokio::test]
 async fn a_token_response_without_a_scope_grants_the_requested_one() {
     let tokens =
         json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt"});

@@ -5,7 +5,10 @@ use std::{collections::HashSet, fs};
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Salvage, SalvageOptions};
+use crate::{
+    Salvage, SalvageOptions, Schedule,
+    journal::{self, Record},
+};
 
 const ROWS: usize = 300;
 
@@ -206,4 +209,52 @@ async fn an_undamaged_journal_and_a_dry_run_change_nothing() {
     assert!(again.damaged.as_ref().unwrap().ends_with("journal.damaged-2"), "{again:?}");
     let report = job.start_with(service, patient_options()).finish().await.unwrap();
     assert_eq!(report.ending, Ending::Finished);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_later_attempt_with_a_lost_intent_makes_no_key_seem_new() {
+    // F-09
+    let (folder, wall) = (tempfile::tempdir().unwrap(), WallClock::without_waits());
+    let past = i64::try_from(wall.now().as_millis()).unwrap() % (24 * 3_600_000);
+    wall.advance_millis(12 * 3_600_000 - past);
+    let job = plan_job_in_batches(folder.path(), 10, 10).await;
+    let (moved, mut attempts) = (wall.clone(), 0);
+    let service = Service::new(move |_, _| {
+        attempts += 1;
+        if attempts == 1 {
+            // To the next day, before the key expires.
+            moved.pass(Duration::from_hours(20));
+        }
+        Some(Fault::TimedOut { executed: true })
+    });
+    let schedule = Schedule::new().daily([10]).unwrap().time_zone("UTC").unwrap();
+    let options = || patient_options().wall_clock(&wall);
+    let mut run = job.start_with(Arc::clone(&service), options().schedule(schedule));
+    while service.requests() < 2 && run.next().await.is_some() {}
+    run.abort();
+    run.finish().await.unwrap();
+
+    let path = job.plan().dir().join("journal");
+    let (mut journal, mut records) = (fs::read(&path).unwrap(), Vec::new());
+    journal::read(&path, |record| {
+        records.push(record);
+        Ok(())
+    })
+    .unwrap();
+    let is_expected =
+        matches!(records[..], [Record::Job(_), Record::Intent { .. }, Record::Attempt { .. }, ..]);
+    assert!(is_expected, "{records:?}");
+    // One bit of the intent.
+    let mut before = Vec::new();
+    journal::damage::write(&mut before, &records[0]).unwrap();
+    journal[before.len() + 12] ^= 1;
+    fs::write(&path, &journal).unwrap();
+    job.salvage(SalvageOptions::default()).await.unwrap();
+
+    wall.pass(Duration::from_hours(5));
+    service.forgets_keys.store(true, Ordering::SeqCst);
+    service.set_script(|_, _| None);
+    let report = job.start_with(Arc::clone(&service), options()).finish().await.unwrap();
+    assert_eq!(report.counts, Counts { unknown: 10, ..Counts::default() });
+    assert_eq!(service.delivered(), (10, 1));
 }

@@ -7,12 +7,30 @@ use crate::Schedule;
 
 const HOUR: i64 = 3_600_000;
 
-/// Returns a wall clock set to half past an hour, so that no run crosses midnight.
+/// Returns a wall clock set to half past an hour, so that only moving it crosses midnight.
 fn half_past() -> WallClock {
     let wall = WallClock::default();
     let past = i64::try_from(wall.now().as_millis()).unwrap() % HOUR;
     wall.advance_millis(HOUR / 2 - past);
     wall
+}
+
+/// Returns a wall clock set to half an hour before midnight.
+fn before_midnight() -> WallClock {
+    let wall = WallClock::default();
+    let past = i64::try_from(wall.now().as_millis()).unwrap() % (24 * HOUR);
+    wall.advance_millis(24 * HOUR - HOUR / 2 - past);
+    wall
+}
+
+/// Returns the emails that the service executed on each day.
+fn executed_by_day(service: &Service) -> BTreeMap<u64, usize> {
+    let state = service.state.lock().unwrap();
+    let days = state.times.iter().map(|(at, _)| at.as_secs() / 86_400);
+    days.fold(BTreeMap::new(), |mut by_day, day| {
+        *by_day.entry(day).or_default() += 1;
+        by_day
+    })
 }
 
 fn day(wall: &WallClock) -> u64 {
@@ -44,34 +62,131 @@ async fn no_day_has_more_than_its_cap_however_often_the_job_is_killed() {
     let (folder, wall) = (tempfile::tempdir().unwrap(), half_past());
     let (rows, least) = scale(4_000);
     let job = plan_job_in_batches(folder.path(), rows, 10).await;
-    let service = Service::faulty(5, 0.1);
+    // Hours pass between runs, and while requests are in flight.
+    let (moved, mut faults) = (wall.clone(), StdRng::seed_from_u64(5));
+    let service = Service::new(move |_, _| {
+        if faults.gen_bool(0.05) {
+            moved.pass(Duration::from_hours(faults.gen_range(1..4)));
+        }
+        faults.gen_bool(0.1).then(|| TRANSIENT[faults.gen_range(0..TRANSIENT.len())])
+    });
+    *service.wall.lock().unwrap() = wall.clone();
     let mut random = StdRng::seed_from_u64(5);
     let schedule = Schedule::new().daily([30]).unwrap().time_zone("UTC").unwrap();
-    let (mut kills, mut by_day) = (0, BTreeMap::<u64, usize>::new());
+    let mut kills = 0;
     loop {
-        let before = service.delivered().0;
         // The schedule is set once, and the job keeps it.
         let mut options = patient_options().wall_clock(&wall);
         if kills == 0 {
             options = options.schedule(schedule.clone());
         }
-        let finished = run_and_kill(&job, &service, options, random.gen_range(1..4)).await;
-        let sent = service.delivered().0 - before;
-        *by_day.entry(day(&wall)).or_default() += sent;
-        if finished {
+        if run_and_kill(&job, &service, options, random.gen_range(1..4)).await {
             break;
         }
         kills += 1;
         assert!(kills < 3_000, "the job makes no progress");
-        wall.advance_millis(random.gen_range(0..6) * HOUR);
+        wall.pass(Duration::from_hours(random.gen_range(0..6)));
     }
     assert!(kills >= least, "{kills} kills");
-    let most = by_day.values().max().unwrap();
-    assert_eq!(*most, 30, "{by_day:?}");
+    let by_day = executed_by_day(&service);
+    assert_eq!(by_day.values().max(), Some(&30), "{by_day:?}");
     assert_eq!(service.delivered().1, 1);
     let counts = job.status().await.unwrap().counts;
     assert_eq!(counts.sent + counts.unknown, rows as u64, "{counts:?}");
     assert!(counts.unknown < rows as u64 / 10, "{counts:?}");
+}
+
+/// How a job of batches of 10 emails, started half an hour before midnight, is interrupted.
+#[derive(Clone, Copy, Debug)]
+struct Midnight {
+    cap: usize,
+    concurrency: usize,
+    /// Whether the service executes the first three attempts of the first batch, which time out.
+    executed: bool,
+    /// The attempt of the first batch during which midnight passes; the fourth one succeeds.
+    attempt: u32,
+    /// The number of requests after which the job is killed; otherwise, while it waits for its schedule.
+    killed_after: u64,
+}
+
+/// Runs the job and kills it, and resumes it until it is finished. Returns the emails executed on each day, counted from the first one, and those of the
+/// first batch.
+async fn run_over_midnight(case: Midnight) -> [BTreeMap<u64, usize>; 2] {
+    let (folder, wall) = (tempfile::tempdir().unwrap(), before_midnight());
+    let first = day(&wall);
+    let job = plan_job_in_batches(folder.path(), 40, 10).await;
+    let (moved, ended) = (wall.clone(), Arc::new(AtomicBool::new(false)));
+    let (mut attempts, ends) = (0, Arc::clone(&ended));
+    let service = Service::new(move |_, request| {
+        request.key.contains("/0/").then_some(())?;
+        attempts += 1;
+        if attempts == case.attempt {
+            moved.pass(Duration::from_hours(1));
+        }
+        ends.store(attempts >= 4, Ordering::SeqCst);
+        (attempts < 4).then_some(Fault::TimedOut { executed: case.executed })
+    });
+    *service.wall.lock().unwrap() = wall.clone();
+    let schedule = Schedule::new().daily([case.cap as u64]).unwrap().time_zone("UTC").unwrap();
+    let options = || patient_options().wall_clock(&wall);
+    let mut run =
+        job.start_with(Arc::clone(&service), options().concurrency(case.concurrency).schedule(schedule));
+    let mut idle = (0, 0);
+    // Once the first batch has ended, a second of progress without a request.
+    while service.requests() < case.killed_after && idle.1 < 10 && run.next().await.is_some() {
+        let requests = service.requests();
+        idle = (requests, if requests == idle.0 && ended.load(Ordering::SeqCst) { idle.1 + 1 } else { 0 });
+    }
+    run.abort();
+    run.finish().await.unwrap();
+    loop {
+        let before = service.requests();
+        let mut run = job.start_with(Arc::clone(&service), options().concurrency(1));
+        let is_paused = loop {
+            match run.next().await {
+                None => break false,
+                Some(Event::Paused { .. }) => break true,
+                _ => {}
+            }
+        };
+        run.abort();
+        if run.finish().await.unwrap().ending == Ending::Finished {
+            break;
+        }
+        // Everything that this day allows has been sent.
+        if is_paused && service.requests() == before {
+            wall.pass(Duration::from_hours(24));
+        }
+    }
+    assert_eq!(service.delivered(), (40, 1), "{case:?}");
+    let state = service.state.lock().unwrap();
+    let mut by_day = [BTreeMap::new(), BTreeMap::new()];
+    for (at, to) in &state.times {
+        let row: usize = to.trim_matches(|c: char| !c.is_ascii_digit()).parse().unwrap();
+        for (emails, counts) in by_day.iter_mut().zip([true, row <= 10]) {
+            *emails.entry(at.as_secs() / 86_400 - first).or_default() += usize::from(counts);
+        }
+    }
+    by_day
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_open_at_midnight_counts_once_on_each_day_wherever_the_job_is_killed() {
+    // F-09
+    let is_exhaustive = std::env::var_os("IDEMPOST_EXHAUSTIVE").is_some();
+    let killed: &[u64] = if is_exhaustive { &[1, 2, 3, 4, 5, 6, 7, u64::MAX] } else { &[2, 4, 5, u64::MAX] };
+    for (cap, concurrency, executed) in [(10, 1, false), (10, 1, true), (20, 2, false), (20, 2, true)] {
+        for attempt in 1..=4 {
+            for &killed_after in killed {
+                let case = Midnight { cap, concurrency, executed, attempt, killed_after };
+                let [all, first] = run_over_midnight(case).await;
+                assert!(all.values().all(|emails| *emails <= cap), "{case:?}: {all:?}");
+                // An uncertain request may have been executed on either day, so its batch counts on both. The other batches use the rest, and all of it.
+                let others = all.get(&1).unwrap_or(&0) - first.get(&1).unwrap_or(&0);
+                assert_eq!(others, cap - 10, "{case:?}: {all:?} {first:?}");
+            }
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

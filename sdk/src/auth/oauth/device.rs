@@ -30,6 +30,8 @@ const MIN_INTERVAL: Duration = Duration::from_secs(1);
 const MAX_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 /// The maximum length of a user code, in characters.
 const MAX_USER_CODE: usize = 64;
+/// The response, in errors about it.
+const DESCRIPTION: &str = "the device authorization response: ";
 
 impl AuthorizationServer {
     /// Returns a builder for a device flow login with this client ID, for programs without a browser on the same machine.
@@ -161,11 +163,8 @@ impl DeviceAuthorizationBuilder<'_> {
         if !response.status.is_success() {
             return Err(rejection(&response, endpoint).into());
         }
-        let body = response.complete().map_err(AuthError::Unreachable)?;
-        let unusable =
-            |what: String| AuthError::Metadata(format!("the device authorization response: {what}"));
-        let granted: StandardDeviceAuthorizationResponse =
-            serde_json::from_slice(&body).map_err(|error| unusable(printable(&error.to_string(), 200)))?;
+        let granted: StandardDeviceAuthorizationResponse = response.json(endpoint, DESCRIPTION)?;
+        let unusable = |what: String| AuthError::Metadata(format!("{DESCRIPTION}{what}"));
         let page = |given: &str| {
             endpoint::parse_oauth_url(given).map_err(|error| unusable(format!("`verification_uri`: {error}")))
         };

@@ -8,12 +8,13 @@ use std::{
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use serde::de::DeserializeOwned;
 use url::Url;
 
 use crate::{
     body::Body,
     clock::Instant,
-    error::{AuthError, date, retry_after},
+    error::{AuthError, date, is_html, is_markup, printable, retry_after},
     transport::{Collected, Transport, TransportError, TransportRequest, send_until},
 };
 
@@ -45,16 +46,31 @@ impl HttpResponse {
         }
     }
 
-    /// Returns the error for a status without a defined meaning at the endpoint `url`.
-    pub(crate) fn unexpected_status(&self, url: &Url) -> AuthError {
-        let status = self.status.as_u16();
-        match self.status {
-            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
-                AuthError::Throttled { status, retry_after: retry_after(&self.headers) }
-            }
-            _ if self.status.is_server_error() => AuthError::ServerFailed { status },
-            _ => AuthError::NotOAuthEndpoint { status, path: url.path().to_owned() },
+    /// Returns the error for a response without a defined meaning at the endpoint `url`.
+    pub(crate) fn unexpected(&self, url: &Url) -> AuthError {
+        let (status, retry_after) = (self.status.as_u16(), retry_after(&self.headers));
+        if self.status == StatusCode::TOO_MANY_REQUESTS {
+            return AuthError::Throttled { status, retry_after };
         }
+        let url = printable(url.as_str(), 200);
+        AuthError::UnexpectedResponse { url, status, is_html: self.is_html(), retry_after }
+    }
+
+    /// Parses the body. `what` names the response in the error for JSON with other content.
+    pub(crate) fn json<T: DeserializeOwned>(self, url: &Url, what: &str) -> Result<T, AuthError> {
+        let unexpected = self.unexpected(url);
+        let body = self.complete().map_err(AuthError::Unreachable)?;
+        serde_json::from_slice(&body).map_err(|error| {
+            if !error.is_data() {
+                return unexpected;
+            }
+            AuthError::Metadata(format!("{what}{}", printable(&error.to_string(), 200)))
+        })
+    }
+
+    /// Returns whether the body is an HTML page, which comes from a proxy, a captive portal or another server.
+    pub(crate) fn is_html(&self) -> bool {
+        is_html(&self.headers) || is_markup(&self.body.bytes)
     }
 }
 

@@ -47,7 +47,8 @@ impl AuthorizationServer {
     /// `/.well-known/openid-configuration`.
     ///
     /// # Errors
-    /// [`AuthError::NoMetadata`] if neither exists; [`AuthError::Metadata`] if the metadata is invalid or unsupported: it names another issuer,
+    /// [`AuthError::NoMetadata`] if neither exists; [`AuthError::UnexpectedResponse`] if the server fails, or if it or a proxy returns something other
+    /// than JSON; [`AuthError::Metadata`] if the metadata is invalid or unsupported: it names another issuer,
     /// contains an unencrypted endpoint, or lacks PKCE with S256; [`AuthError::ForeignEndpoint`] if an endpoint is at another origin.
     pub async fn discover(issuer: &str) -> Result<Self> {
         Self::discovery().issuer(issuer).await
@@ -87,13 +88,17 @@ impl Discovery {
     /// The errors of [`AuthorizationServer::discover`].
     pub async fn issuer(self, issuer: &str) -> Result<AuthorizationServer> {
         let base = endpoint::parse_secure_url(issuer)?;
+        let mut missing = AuthError::NoMetadata;
         for url in metadata_urls(&base) {
             let response = self.http.get(&url).await.map_err(AuthError::Unreachable)?;
+            if is_page(&response) && matches!(missing, AuthError::NoMetadata) {
+                missing = response.unexpected(&url);
+            }
             if let Some(metadata) = read(response, &url)? {
                 return Ok(build_server(metadata, &base, self.http, self.trusts_endpoints)?);
             }
         }
-        Err(AuthError::NoMetadata.into())
+        Err(missing.into())
     }
 
     /// Discovers an API's authorization server, whose tokens are then bound to the API's origin: the first server named in the API's metadata (RFC
@@ -192,18 +197,25 @@ fn metadata_urls(issuer: &Url) -> [Url; 2] {
     [well_known(issuer, "oauth-authorization-server"), openid]
 }
 
+/// Returns whether a response is an HTML page, which some applications return for any path, and also networks' login pages.
+fn is_page(response: &HttpResponse) -> bool {
+    response.status == StatusCode::OK && response.is_html()
+}
+
 /// Parses the metadata in a response; `None` if there is none at this URL.
 fn read<T: DeserializeOwned>(response: HttpResponse, url: &Url) -> Result<Option<T>, AuthError> {
     match response.status {
-        // An HTML page, which some applications return for any path.
-        StatusCode::OK if response.body.bytes.trim_ascii_start().starts_with(b"<") => return Ok(None),
-        StatusCode::OK => {}
-        status if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS => return Ok(None),
-        _ => return Err(response.unexpected_status(url)),
+        StatusCode::OK if is_page(&response) => Ok(None),
+        StatusCode::OK => response.json(url, "").map(Some),
+        // Of a proxy, or until a later request.
+        StatusCode::PROXY_AUTHENTICATION_REQUIRED
+        | StatusCode::REQUEST_TIMEOUT
+        | StatusCode::MISDIRECTED_REQUEST
+        | StatusCode::TOO_EARLY
+        | StatusCode::TOO_MANY_REQUESTS => Err(response.unexpected(url)),
+        status if status.is_client_error() => Ok(None),
+        _ => Err(response.unexpected(url)),
     }
-    serde_json::from_slice(&response.complete().map_err(AuthError::Unreachable)?)
-        .map(Some)
-        .map_err(|error| AuthError::Metadata(printable(&error.to_string(), 200)))
 }
 
 fn build_server(
@@ -317,6 +329,9 @@ mod tests {
             assert!(matches!(found(status), Ok(None)), "{status}");
         }
         for status in [
+            StatusCode::OK,
+            StatusCode::PROXY_AUTHENTICATION_REQUIRED,
+            StatusCode::REQUEST_TIMEOUT,
             StatusCode::TOO_MANY_REQUESTS,
             StatusCode::INTERNAL_SERVER_ERROR,
             StatusCode::SERVICE_UNAVAILABLE,
@@ -437,7 +452,11 @@ mod tests {
             (Some("https://login.example.com"), "https://api.example.com")
         );
         let error = find("Bearer").await.unwrap_err();
-        assert!(matches!(error, Error::Auth(error) if matches!(*error, AuthError::NoMetadata)));
+        let Error::Auth(error) = error else { panic!("{error:?}") };
+        assert!(
+            matches!(*error, AuthError::UnexpectedResponse { status: 200, is_html: true, .. }),
+            "{error}"
+        );
         for wrong in
             ["Bearer resource_metadata=\"http://api.example.com/meta\"", "Bearer resource_metadata=/other"]
         {

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     auth::scope::Scope,
-    error::{AuthError, OAuthErrorCode, Result, printable},
+    error::{AuthError, OAuthErrorCode, Result},
     transport::endpoint::is_loopback,
 };
 
@@ -117,11 +117,14 @@ pub struct OAuthClient {
 impl AuthorizationServer {
     /// Returns whether the server knows a client, for programs that may have to register first.
     ///
-    /// Sends a code that the server never issued to the token endpoint: the server responds with `invalid_client` for an unknown client, and with
-    /// `invalid_grant` for a known one (RFC 6749, 5.2). The authorization endpoint can't be used, since it is for browsers only.
+    /// Sends a code that the server never issued to the token endpoint: the server responds with `invalid_client` (or `unauthorized_client`) for a client
+    /// that can't log in, and with `invalid_grant` for one that can (RFC 6749, 5.2). The authorization endpoint can't be used, since it is for browsers
+    /// only.
     ///
     /// # Errors
-    /// The server can't be reached or fails.
+    /// The server can't be reached or fails, or its response doesn't show whether it knows the client: [`AuthError::Rejected`] for another OAuth error,
+    /// such as `invalid_request`, which the server may check before the client; [`AuthError::UnexpectedResponse`] for anything else, such as an error of
+    /// a proxy.
     pub async fn is_registered(&self, client_id: &str) -> Result<bool> {
         let form = [
             ("grant_type", "authorization_code"),
@@ -131,12 +134,20 @@ impl AuthorizationServer {
             ("client_id", client_id),
         ];
         let response = self.http.post_form(&self.token, &form).await.map_err(AuthError::Unreachable)?;
-        let error = oauth_error(&response).filter(|_| response.status.is_client_error());
-        match error.filter(|_| response.status != StatusCode::TOO_MANY_REQUESTS) {
-            Some(error) => {
-                Ok(![OAuthErrorCode::InvalidClient, OAuthErrorCode::UnauthorizedClient].contains(&error.code))
-            }
-            None => Err(response.unexpected_status(&self.token).into()),
+        let is_rejection =
+            response.status.is_client_error() && response.status != StatusCode::TOO_MANY_REQUESTS;
+        let Some(error) = oauth_error(&response).filter(|_| is_rejection) else {
+            return Err(response.unexpected(&self.token).into());
+        };
+        match error.code {
+            OAuthErrorCode::InvalidGrant => Ok(true),
+            OAuthErrorCode::InvalidClient | OAuthErrorCode::UnauthorizedClient => Ok(false),
+            OAuthErrorCode::InvalidRequest
+            | OAuthErrorCode::InvalidScope
+            | OAuthErrorCode::UnsupportedGrantType
+            | OAuthErrorCode::ServerError
+            | OAuthErrorCode::TemporarilyUnavailable => Err(AuthError::Rejected(error).into()),
+            _ => Err(response.unexpected(&self.token).into()),
         }
     }
 
@@ -150,14 +161,7 @@ impl AuthorizationServer {
         let body = serde_json::to_vec(client).unwrap_or_default();
         let response = self.http.post_json(endpoint, body).await.map_err(AuthError::Unreachable)?;
         if response.status.is_success() {
-            let body = response.complete().map_err(AuthError::Unreachable)?;
-            return serde_json::from_slice(&body).map_err(|error| {
-                AuthError::Metadata(format!(
-                    "the registration response: {}",
-                    printable(&error.to_string(), 200)
-                ))
-                .into()
-            });
+            return Ok(response.json(endpoint, "the registration response: ")?);
         }
         Err(rejection(&response, endpoint).into())
     }
@@ -179,14 +183,37 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_token_endpoint_tells_whether_it_knows_a_client() {
+    async fn only_errors_about_the_client_or_the_code_tell_whether_a_client_is_registered() {
         for (status, body, expected) in [
             (400, r#"{"error":"invalid_grant"}"#, Some(true)),
-            (400, r#"{"error":"invalid_request"}"#, Some(true)),
             (401, r#"{"error":"invalid_client"}"#, Some(false)),
+            (400, r#"{"error":"invalid_client"}"#, Some(false)),
             (400, r#"{"error":"unauthorized_client"}"#, Some(false)),
+            // The server may check these before it looks up the client (RFC 6749, 5.2).
+            (400, r#"{"error":"invalid_request"}"#, None),
+            (400, r#"{"error":"invalid_scope"}"#, None),
+            (400, r#"{"error":"unsupported_grant_type"}"#, None),
+            (400, r#"{"error":"server_error"}"#, None),
+            // Responses of a gateway or another service.
+            (400, r#"{"error":"Bad Request"}"#, None),
+            (401, r#"{"error":"unauthorized"}"#, None),
+            (403, r#"{"error":"access_denied"}"#, None),
+            (403, r#"{"error":"Forbidden"}"#, None),
+            (404, r#"{"error":"Not Found"}"#, None),
+            (405, r#"{"error":"Method Not Allowed"}"#, None),
+            (407, r#"{"error":"proxy"}"#, None),
+            (415, r#"{"error":"Unsupported Media Type"}"#, None),
             (429, r#"{"error":"too_many_requests"}"#, None),
+            (429, r#"{"error":"invalid_grant"}"#, None),
             (500, r#"{"error":"server_error"}"#, None),
+            (500, r#"{"error":"invalid_grant"}"#, None),
+            (503, r#"{"error":"invalid_client"}"#, None),
+            (200, r#"{"error":"invalid_grant"}"#, None),
+            (302, r#"{"error":"invalid_grant"}"#, None),
+            (400, r#"{"message":"no"}"#, None),
+            (400, r#"{"error":{"code":"invalid_grant"}}"#, None),
+            (400, "", None),
+            (403, "<html>invalid_client", None),
             (404, "<html>", None),
             (200, "<html>", None),
         ] {
@@ -211,10 +238,12 @@ mod tests {
                 "invalid_request: too long",
             ),
             (429, "{}", "overloaded (status 429)"),
-            (500, "", "failed (status 500)"),
-            (404, "<html>", "/oauth/register returned 404"),
+            (500, "", "/oauth/register returned 500, not the expected JSON"),
+            (404, "<html>", "/oauth/register returned 404, an HTML page"),
+            (407, "", "a proxy returned 407 for https://api.example.com/oauth/register"),
             (200, "{}", "client_id"),
-            (200, "<html>", "registration"),
+            (200, "<html>", "/oauth/register returned 200, an HTML page"),
+            (200, "", "/oauth/register returned 200, not the expected JSON"),
         ] {
             let crate::Error::Auth(error) = server(status, body).register(&client).await.unwrap_err() else {
                 panic!("{status} {body}");

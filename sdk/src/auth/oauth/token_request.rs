@@ -153,9 +153,8 @@ async fn revoke(http: &HttpClient, record: &TokenRecord) -> Result<(), AuthError
     };
     let form = [("token", token), ("token_type_hint", hint), ("client_id", record.client_id.as_str())];
     let response = http.post_form(&url, &form).await.map_err(AuthError::Unreachable)?;
-    // The content has no meaning (RFC 7009, 2.2), but an HTML page comes from a proxy, a captive portal or another server.
-    let is_page = response.body.bytes.trim_ascii_start().starts_with(b"<");
-    if response.status.is_success() && !is_page {
+    // The content has no meaning (RFC 7009, 2.2), but an HTML page comes from something else.
+    if response.status.is_success() && !response.is_html() {
         return Ok(());
     }
     Err(rejection(&response, &url))

@@ -92,7 +92,7 @@ pub(crate) fn oauth_error(response: &HttpResponse) -> Option<OAuthError> {
 /// Returns the error for a rejection by an endpoint other than the token endpoint.
 pub(super) fn rejection(response: &HttpResponse, url: &Url) -> AuthError {
     let error = oauth_error(response).filter(|_| response.status != StatusCode::TOO_MANY_REQUESTS);
-    error.map_or_else(|| response.unexpected_status(url), AuthError::Rejected)
+    error.map_or_else(|| response.unexpected(url), AuthError::Rejected)
 }
 
 fn parse_success(

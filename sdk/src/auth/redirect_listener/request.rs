@@ -26,7 +26,11 @@ pub(super) fn classify<'a, B>(request: &'a Request<B>, host: &str) -> Decision<'
     let refuse = Decision::Refuse;
     let mut hosts = headers.get_all(header::HOST).iter();
     let named = (hosts.next(), hosts.next());
-    if !matches!(named, (Some(named), None) if named.as_bytes() == host.as_bytes()) {
+    // Browsers omit the default port (RFC 9110, 7.2).
+    let is_ours = |named: &[u8]| {
+        named == host.as_bytes() || host.strip_suffix(":80").is_some_and(|host| named == host.as_bytes())
+    };
+    if !matches!(named, (Some(named), None) if is_ours(named.as_bytes())) {
         return refuse(StatusCode::MISDIRECTED_REQUEST);
     }
     if request.method() != Method::GET {

@@ -8,7 +8,10 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::RedirectListener;
+use super::{
+    RedirectListener,
+    request::{Decision, classify},
+};
 use crate::auth::{AuthError, AuthorizationServer, CallbackError, Scope};
 
 /// A login waiting for the redirect.
@@ -136,6 +139,32 @@ async fn other_requests_change_nothing() {
     }
     assert!(login.is_waiting());
     assert_eq!(login.browse("code=abc").await.unwrap(), "abc");
+}
+
+#[test]
+fn a_host_without_a_port_is_the_default_port() {
+    // RFC 9110, 7.2: a client omits the default port. Binding it needs privileges, so this test doesn't.
+    for (bound, named, is_right) in [
+        ("127.0.0.1:80", "127.0.0.1", true),
+        ("127.0.0.1:80", "127.0.0.1:80", true),
+        ("[::1]:80", "[::1]", true),
+        ("127.0.0.1:80", "127.0.0.1:", false),
+        ("127.0.0.1:80", "127.0.0.1:8080", false),
+        ("127.0.0.1:80", "localhost", false),
+        ("127.0.0.1:80", "", false),
+        ("127.0.0.1:8080", "127.0.0.1", false),
+        ("127.0.0.1:8080", "127.0.0.1:80", false),
+        ("[::1]:8080", "[::1]", false),
+    ] {
+        let request = http::Request::get("/callback?code=a").header("host", named).body(()).unwrap();
+        let decision = classify(&request, bound);
+        let expected = if is_right {
+            Decision::Callback("code=a")
+        } else {
+            Decision::Refuse(http::StatusCode::MISDIRECTED_REQUEST)
+        };
+        assert_eq!(decision, expected, "{bound} {named}");
+    }
 }
 
 #[tokio::test]

@@ -316,7 +316,7 @@ async fn a_page_instead_of_a_revocation_is_no_revocation() {
         Rule::new(Action::http_response(200, "\n<!DOCTYPE html>")).on_request(Method::POST, "/oauth/revoke");
     fixture.server.service().faults().add(page);
     let outcome = fixture.session().logout().await.unwrap();
-    assert!(matches!(outcome, Revocation::NotRevoked(AuthError::NotOAuthEndpoint { .. })), "{outcome:?}");
+    assert!(matches!(outcome, Revocation::NotRevoked(AuthError::UnexpectedResponse { .. })), "{outcome:?}");
 }
 
 #[tokio::test]

@@ -5,7 +5,8 @@
 
 use bytes::Bytes;
 use http::{HeaderValue, Request as HttpRequest, Response, StatusCode, header};
-use url::Url;
+use percent_encoding::{CONTROLS, utf8_percent_encode};
+use url::form_urlencoded::Serializer;
 
 use crate::model::oauth::clients::{OAuthClient, can_be_redirect, is_on_this_machine};
 use crate::model::oauth::grant::{Request, add_duration};
@@ -49,18 +50,22 @@ pub fn redirect_to_client(
     state: Option<&str>,
     issuer: &str,
 ) -> Response<Bytes> {
-    let Ok(mut url) = Url::parse(redirect) else {
-        return OAuthRejection::server_error("The redirect URI is not a valid URI.").into_response();
+    let mut parameters = Serializer::new(String::new());
+    parameters.extend_pairs(answer);
+    parameters.extend_pairs(state.map(|state| ("state", state)));
+    parameters.append_pair("iss", issuer);
+    redirect_response(&append_query(redirect, &parameters.finish()))
+}
+
+/// Appends parameters to the query of a URI without a fragment (RFC 6749, 3.1.2). The URI stays as the client wrote it: a parser would normalize it,
+/// for example by removing a default port. Only characters outside ASCII, which a URI can't contain, are percent-encoded.
+fn append_query(uri: &str, parameters: &str) -> String {
+    let separator = match uri.split_once('?') {
+        None => "?",
+        Some((_, query)) if query.is_empty() || query.ends_with('&') => "",
+        Some(_) => "&",
     };
-    {
-        let mut query = url.query_pairs_mut();
-        query.extend_pairs(answer);
-        if let Some(state) = state {
-            query.append_pair("state", state);
-        }
-        query.append_pair("iss", issuer);
-    }
-    redirect_response(url.as_str())
+    format!("{}{separator}{parameters}", utf8_percent_encode(uri, CONTROLS))
 }
 
 /// A 302 redirect that sends no referrer and isn't stored.

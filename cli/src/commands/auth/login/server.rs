@@ -1,9 +1,11 @@
 //! The authorization server of a login: from `--issuer`, the profile, or the API's metadata.
 
+use idempost::Error;
 use idempost::auth::{AuthError, AuthorizationServer};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use super::client;
 use crate::commands::auth::login_failure;
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -42,12 +44,23 @@ impl Target {
         }
         let api = self.base_url.as_str();
         let Some(issuer) = &self.issuer else {
-            return match discovery.api(api).await {
-                Err(idempost::Error::Auth(error)) if matches!(*error, AuthError::NoMetadata) => {
-                    Ok(AuthorizationServer::new(api)?.transport(transport))
-                }
-                found => found.map_err(login_failure),
+            let error = match discovery.api(api).await {
+                Err(Error::Auth(error)) => error,
+                found => return found.map_err(login_failure),
             };
+            let server = AuthorizationServer::new(api)?.transport(transport);
+            let is_there = match *error {
+                AuthError::NoMetadata => true,
+                // Some applications return a page for any path, and so do proxies; only the former have a token endpoint.
+                AuthError::UnexpectedResponse { status: 200, is_html: true, .. } => {
+                    match server.is_registered(client::DEFAULT_CLIENT_ID).await {
+                        Err(Error::Auth(error)) => matches!(*error, AuthError::Rejected(_)),
+                        known => known.is_ok(),
+                    }
+                }
+                _ => false,
+            };
+            return if is_there { Ok(server) } else { Err(login_failure(Error::Auth(error))) };
         };
         let found = discovery.issuer(issuer.as_str()).await.map_err(login_failure)?;
         Ok(found.for_api(api)?)

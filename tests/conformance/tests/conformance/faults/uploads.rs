@@ -86,7 +86,7 @@ async fn a_time_limit_that_passes_without_a_connection_leaves_the_request_unsent
         assert!(matches!(error, Error::Unreachable(_)), "{error:?}");
         assert_eq!(error.outcome(), Outcome::NotSent, "{error:?}");
         let cause = std::error::Error::source(&error).unwrap().to_string();
-        assert!(error.is_retryable() && cause.starts_with("couldn't connect to "), "{error}: {cause}");
+        assert!(error.is_retryable() && cause.starts_with("couldn't connect ("), "{error}: {cause}");
         // A request without a body.
         let error = client.emails().cancel("e1").timeout(Duration::from_millis(300)).await.unwrap_err();
         assert_eq!(error.outcome(), Outcome::NotSent, "{error:?}");

@@ -1,12 +1,13 @@
 //! `GET /oauth/authorize`.
 
 use http::Method;
-use url::Url;
+use idempost_reference_server::{OAuthClient, Settings};
 
 use super::{
     authorization_request, authorize, code, code_exchange, error, redirected, sandbox, token, urlencoded,
     with,
 };
+use crate::support::{Answer, Sandbox};
 
 #[test]
 fn a_valid_request_reaches_the_consent_page_without_a_credential() {
@@ -70,7 +71,74 @@ fn a_loopback_redirect_uri_matches_on_any_port() {
         assert_eq!(answer.status, 302, "{redirect}");
         let (path, form) = super::consent_page(&sandbox, &answer);
         let (to, query) = redirected(&super::decide(&sandbox, &path, &form, "allow"));
-        assert_eq!((Url::parse(&to), query["state"].as_str()), (Url::parse(redirect), "xyz"));
+        assert_eq!((to.as_str(), query["state"].as_str()), (redirect, "xyz"));
+    }
+}
+
+/// A service with the client `c`, which has this redirect URI.
+fn sandbox_with_redirect_uri(registered: &str) -> Sandbox {
+    let oauth_clients = vec![OAuthClient::new("c", "C", registered)];
+    Sandbox::with(&Settings { oauth_clients, ..Settings::default() })
+}
+
+#[test]
+fn parameters_are_appended_to_the_redirect_uri_without_rewriting_it() {
+    // AUTHZ-20, AUTHZ-21, AUTHZ-25; RFC 6749, 3.1.2
+    for (registered, redirect, prefix) in [
+        ("http://127.0.0.1/cb", "http://127.0.0.1:80/cb", "http://127.0.0.1:80/cb?"),
+        ("http://[::1]:80/cb", "http://[::1]:80/cb", "http://[::1]:80/cb?"),
+        ("https://localhost/cb", "https://localhost:443/cb", "https://localhost:443/cb?"),
+        ("https://app.test:443/cb", "https://app.test:443/cb", "https://app.test:443/cb?"),
+        ("https://App.test/%7Ea/../cb", "https://App.test/%7Ea/../cb", "https://App.test/%7Ea/../cb?"),
+        ("https://app.test", "https://app.test", "https://app.test?"),
+        ("https://app.test/cb?", "https://app.test/cb?", "https://app.test/cb?"),
+        ("https://app.test/cb?a=b%20c+d", "https://app.test/cb?a=b%20c+d", "https://app.test/cb?a=b%20c+d&"),
+        ("https://app.test/cb?a&", "https://app.test/cb?a&", "https://app.test/cb?a&"),
+        ("http://127.0.0.1/cb?a=1", "http://127.0.0.1:8080/cb?a=1", "http://127.0.0.1:8080/cb?a=1&"),
+        ("com.example.app:/cb?a='", "com.example.app:/cb?a='", "com.example.app:/cb?a='&"),
+        // A header can't contain these characters, which browsers encode in the same way.
+        (
+            "https://app.test/\u{e9}?\u{e9}",
+            "https://app.test/\u{e9}?\u{e9}",
+            "https://app.test/%C3%A9?%C3%A9&",
+        ),
+    ] {
+        let sandbox = sandbox_with_redirect_uri(registered);
+        let request = with(authorization_request("c"), "redirect_uri", Some(redirect));
+        let appended = |answer: &Answer| {
+            let location = answer.headers["location"].to_str().unwrap();
+            location.strip_prefix(prefix).unwrap_or_else(|| panic!("{redirect}: {location}")).to_owned()
+        };
+        let rest = appended(&authorize(&sandbox, &with(request.clone(), "scope", Some("foo"))));
+        assert!(rest.starts_with("error=invalid_scope&error_description="), "{redirect}: {rest}");
+        for (decision, parameter) in [("allow", "code="), ("deny", "error=access_denied&")] {
+            let (path, form) = super::consent_page(&sandbox, &authorize(&sandbox, &request));
+            let rest = appended(&super::decide(&sandbox, &path, &form, decision));
+            assert!(rest.starts_with(parameter) && rest.contains("&state=xyz&iss="), "{redirect}: {rest}");
+        }
+    }
+}
+
+#[test]
+fn redirect_uris_that_only_a_url_parser_considers_equal_differ() {
+    // AUTHZ-04
+    for (registered, redirect) in [
+        ("https://app.test/cb", "https://app.test:443/cb"),
+        ("https://app.test:443/cb", "https://app.test/cb"),
+        ("https://app.test/cb", "https://app.test/cb?"),
+        ("https://app.test/cb?", "https://app.test/cb"),
+        ("https://app.test/cb?a=1", "https://app.test/cb?a=1&b=2"),
+        ("https://app.test/cb?a=1", "https://app.test/cb"),
+        ("https://app.test", "https://app.test/"),
+        ("https://app.test/cb", "https://app.test/x/../cb"),
+        ("https://app.test/cb", "HTTPS://app.test/cb"),
+        ("https://app.test/~", "https://app.test/%7E"),
+        ("http://127.0.0.1/cb?a=1", "http://127.0.0.1:4711/cb?a=2"),
+        ("http://127.0.0.1/cb", "http://127.0.0.1:4711/cb?"),
+    ] {
+        let sandbox = sandbox_with_redirect_uri(registered);
+        let answer = authorize(&sandbox, &with(authorization_request("c"), "redirect_uri", Some(redirect)));
+        assert_eq!(error(&answer), (400, "invalid_request".to_owned()), "{registered} {redirect}");
     }
 }
 
@@ -158,10 +226,7 @@ fn scope_is_the_requested_one_or_defaults_to_the_registered_one() {
 #[test]
 fn a_request_over_the_storage_limit_is_a_server_error() {
     // AUTHZ-31
-    let sandbox = crate::support::Sandbox::with(&idempost_reference_server::Settings {
-        keep_records: 1,
-        ..idempost_reference_server::Settings::default()
-    });
+    let sandbox = Sandbox::with(&Settings { keep_records: 1, ..Settings::default() });
     let authorization_request = authorization_request("idempost-cli");
     assert!(redirected(&authorize(&sandbox, &authorization_request)).0.contains("/_/consent/"));
     let answer = authorize(&sandbox, &authorization_request);
