@@ -93,7 +93,7 @@ impl Fields {
                 date: to_iso(mail.captured_at),
             },
             MailView::Unsent(email) => Self {
-                from: email.from.clone(),
+                from: email.from.to_string(),
                 to: email.to.join(", "),
                 cc: email.cc.as_deref().unwrap_or_default().join(", "),
                 subject: email.subject.clone(),

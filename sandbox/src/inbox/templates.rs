@@ -40,7 +40,7 @@ pub(super) fn preview(tenant: &Tenant, id: &str, query: Option<&str>) -> Handler
     let rendered = input.render(tenant, &version)?;
     let preview = Preview {
         object: "preview",
-        from: version.from.as_ref().map(|from| from.text.as_str()),
+        from: version.from.as_ref().map(|from| &*from.text),
         subject: rendered.subject,
         text: rendered.bodies.text(),
         html_size: rendered.bodies.html().map_or(0, |html| html.len()),

@@ -109,9 +109,9 @@ pub(super) struct Item<'a> {
     id: String,
     email_id: String,
     from: &'a str,
-    to: &'a [String],
-    cc: &'a [String],
-    bcc: &'a [String],
+    to: &'a [Arc<str>],
+    cc: &'a [Arc<str>],
+    bcc: &'a [Arc<str>],
     subject: &'a str,
     created_at: String,
     /// `None` if it has been sent.

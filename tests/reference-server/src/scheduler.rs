@@ -120,11 +120,12 @@ impl<W> Scheduler<W> {
 
     /// Checks the next few jobs, in turn, and drops those that are no longer needed. This bounds their number, at a small cost per call.
     fn purge(&self, waiting: &mut Waiting<W>) {
-        for _ in 0..CHECKS {
-            let next = waiting.jobs.range((Bound::Excluded(waiting.checked), Bound::Unbounded)).next();
-            let Some((position, needed)) =
-                next.map(|(position, job)| (*position, (self.is_needed)(position.1.0, job)))
-            else {
+        let mut rest = waiting.jobs.range((Bound::Excluded(waiting.checked), Bound::Unbounded));
+        let next: [_; CHECKS] = std::array::from_fn(|_| {
+            rest.next().map(|(position, job)| (*position, (self.is_needed)(position.1.0, job)))
+        });
+        for one in next {
+            let Some((position, needed)) = one else {
                 waiting.checked = FIRST;
                 return;
             };

@@ -84,7 +84,7 @@ pub(super) fn suppress_recipients(
 /// The recipients with this simulated outcome; for a triggered event, those in `to`.
 fn affected_recipients(email: &Email, event: Event) -> Vec<String> {
     let lists = [Some(&email.to), email.cc.as_ref(), email.bcc.as_ref()];
-    let addresses = |list: &Vec<String>| -> Vec<Mailbox> {
+    let addresses = |list: &Vec<Arc<str>>| -> Vec<Mailbox> {
         list.iter().filter_map(|text| Mailbox::parse(text).ok()).collect()
     };
     let simulated = lists.into_iter().flatten().flat_map(addresses);

@@ -124,7 +124,7 @@ impl UnsubscribeRequest {
 }
 
 /// The bare addresses of these recipients, each once.
-fn distinct_addresses<'a>(recipients: impl Iterator<Item = &'a String>) -> Vec<String> {
+fn distinct_addresses<'a>(recipients: impl Iterator<Item = &'a Arc<str>>) -> Vec<String> {
     let mut known = HashSet::new();
     let addresses = recipients.filter_map(|text| Mailbox::parse(text).ok()).map(|one| one.address);
     addresses.filter(|address| known.insert(address.to_ascii_lowercase())).collect()

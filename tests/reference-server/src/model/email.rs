@@ -62,14 +62,14 @@ pub struct EmailContent {
     pub message_id: Arc<str>,
     #[serde(with = "nanosecond::required")]
     pub created_at: Timestamp,
-    pub from: String,
-    pub to: Vec<String>,
+    pub from: Arc<str>,
+    pub to: Vec<Arc<str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cc: Option<Vec<String>>,
+    pub cc: Option<Vec<Arc<str>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub bcc: Option<Vec<String>>,
+    pub bcc: Option<Vec<Arc<str>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reply_to: Option<Vec<String>>,
+    pub reply_to: Option<Vec<Arc<str>>>,
     pub subject: String,
     pub bodies: Bodies,
     /// The custom headers, without those that the service adds to the emails of a broadcast.
@@ -153,7 +153,7 @@ impl Event {
 
 impl Email {
     pub fn new(id: Uuid, draft: Box<Draft>, created_at: Timestamp) -> Self {
-        let texts = |list: &[Mailbox]| list.iter().map(|one| one.text.clone()).collect();
+        let texts = |list: &[Mailbox]| list.iter().map(|one| Arc::clone(&one.text)).collect();
         let headers = if draft.origin.broadcast.is_none() { draft.headers.clone() } else { Vec::new() };
         let mut buffer = Uuid::encode_buffer();
         let local: &str = id.hyphenated().encode_lower(&mut buffer);
@@ -161,7 +161,7 @@ impl Email {
             id,
             message_id: ["<", local, "@", draft.from.message_id_domain(), ">"].concat().into(),
             created_at,
-            from: draft.from.text.clone(),
+            from: Arc::clone(&draft.from.text),
             to: texts(&draft.to),
             cc: draft.cc.as_deref().map(texts),
             bcc: draft.bcc.as_deref().map(texts),

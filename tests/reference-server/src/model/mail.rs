@@ -167,7 +167,7 @@ impl Mail {
     /// The addresses for replies, from the field or else a header.
     pub fn each_reply_to(&self) -> impl Iterator<Item = &str> {
         let headers = self.draft.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("reply-to"));
-        let fields = self.draft.reply_to.iter().flatten().map(|one| one.text.as_str());
+        let fields = self.draft.reply_to.iter().flatten().map(|one| &*one.text);
         fields.chain(headers.map(|(_, value)| value.as_str()))
     }
 
@@ -181,7 +181,7 @@ impl Mail {
         mailboxes: impl IntoIterator<Item = &'a Mailbox>,
     ) -> impl Iterator<Item = &'a str> {
         let left = mailboxes.into_iter().filter(|one| !simulation::is_rejected(one, self.enforced));
-        left.map(|one| one.text.as_str())
+        left.map(|one| &*one.text)
     }
 
     /// Including its angle brackets.

@@ -35,9 +35,8 @@ pub enum UsageKind {
 impl Usage {
     /// The counters at this time: a period that has ended is replaced by the current one.
     pub(crate) fn roll_over(mut self, now: Timestamp) -> Self {
-        let today = now.to_zoned(TimeZone::UTC).date();
-        self.day.renew(now, || (today, today.tomorrow()));
-        self.month.renew(now, || (today.first_of_month(), today.last_of_month().tomorrow()));
+        self.day.renew(now, |today| (today, today.tomorrow()));
+        self.month.renew(now, |today| (today.first_of_month(), today.last_of_month().tomorrow()));
         self
     }
 
@@ -54,12 +53,12 @@ impl Usage {
 
 impl Period {
     /// Starts the current period if `now` is outside of this one, even after the clock was set back.
-    fn renew(&mut self, now: Timestamp, current: impl FnOnce() -> (Date, Result<Date, jiff::Error>)) {
+    fn renew(&mut self, now: Timestamp, current: impl FnOnce(Date) -> (Date, Result<Date, jiff::Error>)) {
         if self.starts_at <= now && now < self.resets_at {
             return;
         }
         let midnight = |date: Date| date.to_zoned(TimeZone::UTC).map(|zoned| zoned.timestamp());
-        let (first, next) = current();
+        let (first, next) = current(now.to_zoned(TimeZone::UTC).date());
         let starts_at = midnight(first).unwrap_or(Timestamp::MIN);
         let resets_at = next.and_then(midnight).unwrap_or(Timestamp::MAX);
         *self = Self { starts_at, resets_at, ..Self::default() };

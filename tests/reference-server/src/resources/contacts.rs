@@ -87,7 +87,7 @@ impl ContactInput {
 /// Reads an address without a name.
 pub fn read_email(field: &Field<'_>) -> Checked<String> {
     let mailbox = Mailbox::read(field)?;
-    if mailbox.name.is_some() || mailbox.address != mailbox.text {
+    if mailbox.name.is_some() || mailbox.address != *mailbox.text {
         let found = quote(&field.text()?);
         return Err(field.reject(format_args!("must be an address without a name; found {found}")));
     }

@@ -14,9 +14,11 @@ use foldhash::HashMap;
 pub struct Retention<K, V> {
     entries: HashMap<K, Entry<V>>,
     groups: HashMap<usize, Group<K>>,
-    /// The groups by size, the largest last; among equal ones, the oldest last.
+    /// The ranked groups by size, the largest last; among equal ones, the oldest last.
     by_count: BTreeSet<Ranked>,
     by_bytes: BTreeSet<Ranked>,
+    /// The groups that changed since they were ranked. They are ranked again when an entry must be evicted.
+    unranked: BTreeSet<usize>,
     /// The number of the next group.
     next: u64,
     bytes: usize,
@@ -41,6 +43,14 @@ struct Group<K> {
     order: VecDeque<K>,
     count: usize,
     bytes: usize,
+    is_ranked: bool,
+}
+
+impl<K> Group<K> {
+    /// Its ranks by entries and by bytes.
+    fn ranks(&self, name: usize) -> [Ranked; 2] {
+        [self.count, self.bytes].map(|size| (size, Reverse(self.number), name))
+    }
 }
 
 impl<K: Copy + Eq + Hash, V> Retention<K, V> {
@@ -50,6 +60,7 @@ impl<K: Copy + Eq + Hash, V> Retention<K, V> {
             groups: HashMap::default(),
             by_count: BTreeSet::new(),
             by_bytes: BTreeSet::new(),
+            unranked: BTreeSet::new(),
             next: 0,
             bytes: 0,
             max_entries,
@@ -105,26 +116,32 @@ impl<K: Copy + Eq + Hash, V> Retention<K, V> {
     fn change(&mut self, name: usize, count: isize, added: usize, removed: usize) {
         let group = self.groups.entry(name).or_insert_with(|| {
             self.next += 1;
-            Group { number: self.next, order: VecDeque::new(), count: 0, bytes: 0 }
+            Group { number: self.next, order: VecDeque::new(), count: 0, bytes: 0, is_ranked: false }
         });
-        let rank = |size, number| (size, Reverse(number), name);
-        let (before, number) = ((group.count, group.bytes), group.number);
+        if std::mem::take(&mut group.is_ranked) {
+            let [by_count, by_bytes] = group.ranks(name);
+            self.by_count.remove(&by_count);
+            self.by_bytes.remove(&by_bytes);
+        }
         group.count = group.count.saturating_add_signed(count);
         group.bytes = group.bytes + added - removed;
-        let after = (group.count, group.bytes);
         self.bytes = self.bytes + added - removed;
-        if before.0 != after.0 {
-            self.by_count.remove(&rank(before.0, number));
-            self.by_count.insert(rank(after.0, number));
-        }
-        if before.1 != after.1 || before.0 == 0 {
-            self.by_bytes.remove(&rank(before.1, number));
-            self.by_bytes.insert(rank(after.1, number));
-        }
-        if after.0 == 0 {
+        if group.count == 0 {
             self.groups.remove(&name);
-            self.by_count.remove(&rank(after.0, number));
-            self.by_bytes.remove(&rank(after.1, number));
+            self.unranked.remove(&name);
+        } else {
+            self.unranked.insert(name);
+        }
+    }
+
+    /// Ranks the groups that changed.
+    fn rank(&mut self) {
+        while let Some(name) = self.unranked.pop_first() {
+            let Some(group) = self.groups.get_mut(&name) else { continue };
+            group.is_ranked = true;
+            let [by_count, by_bytes] = group.ranks(name);
+            self.by_count.insert(by_count);
+            self.by_bytes.insert(by_bytes);
         }
     }
 
@@ -132,11 +149,12 @@ impl<K: Copy + Eq + Hash, V> Retention<K, V> {
     fn trim(&mut self, newest: K) -> Vec<(K, V)> {
         let mut evicted = Vec::new();
         loop {
-            let largest = match () {
-                () if self.entries.len() > self.max_entries => &self.by_count,
-                () if self.bytes > self.max_bytes => &self.by_bytes,
-                () => return evicted,
-            };
+            let too_many = self.entries.len() > self.max_entries;
+            if !too_many && self.bytes <= self.max_bytes {
+                return evicted;
+            }
+            self.rank();
+            let largest = if too_many { &self.by_count } else { &self.by_bytes };
             let groups: Vec<_> = largest.iter().rev().take(2).map(|(.., name)| *name).collect();
             let Some(key) = groups.into_iter().find_map(|name| self.oldest(name, newest)) else {
                 return evicted;

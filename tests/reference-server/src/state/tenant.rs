@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::ops::Bound;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
@@ -84,6 +84,8 @@ pub struct Tenant {
     pub usage: Mutex<Single<Usage>>,
     /// The number of its last use, counted over all tenants.
     pub last_used: AtomicU64,
+    /// Whether the service stores it, which only the index of all tenants changes.
+    pub(super) is_stored: AtomicBool,
 }
 
 impl Tenant {
@@ -125,7 +127,13 @@ impl Tenant {
             meter: Mutex::default(),
             usage: Mutex::default(),
             last_used: AtomicU64::new(0),
+            is_stored: AtomicBool::new(false),
         }
+    }
+
+    /// Whether the service stores it: reads of an unknown account get an empty one that it doesn't.
+    pub fn is_stored(&self) -> bool {
+        self.is_stored.load(Ordering::Relaxed)
     }
 
     /// Adds an email.

@@ -59,6 +59,7 @@ impl Index {
             self.names.insert((purpose, links.tag(purpose, &tenant.name)), tenant.name.clone());
         }
         self.by_name.insert(tenant.name.clone(), Arc::clone(tenant));
+        tenant.is_stored.store(true, Ordering::Relaxed);
     }
 
     /// Removes this tenant, but not another of the same name.
@@ -71,7 +72,9 @@ impl Index {
         for purpose in TagPurpose::ALL {
             self.names.remove(&(purpose, links.tag(purpose, name)));
         }
-        self.by_name.remove(name)
+        let removed = self.by_name.remove(name)?;
+        removed.is_stored.store(false, Ordering::Relaxed);
+        Some(removed)
     }
 }
 
@@ -111,11 +114,6 @@ impl Tenants {
             }
             None => self.new_tenant(name),
         }
-    }
-
-    /// Whether this tenant is stored.
-    pub fn contains(&self, tenant: &Arc<Tenant>) -> bool {
-        self.find(&tenant.name).is_some_and(|stored| Arc::ptr_eq(&stored, tenant))
     }
 
     /// Lists all tenants, most recently used first.
@@ -194,7 +192,7 @@ impl Tenants {
 
     /// Counts a request of a tenant against the rate limit. Keys without a tenant have separate meters.
     pub fn meter<T>(&self, tenant: &Arc<Tenant>, count: impl FnOnce(&mut Meter) -> T) -> T {
-        if self.contains(tenant) {
+        if tenant.is_stored() {
             return count(&mut lock(&tenant.meter));
         }
         let mut meters = lock(&self.meters);
@@ -227,7 +225,9 @@ impl Tenants {
 
     /// Deletes everything.
     pub fn reset(&self) {
-        *write(&self.index) = Index::default();
+        for tenant in std::mem::take(&mut *write(&self.index)).by_name.into_values() {
+            tenant.is_stored.store(false, Ordering::Relaxed);
+        }
         // Each entry keeps the memory of its tenant alive.
         *lock(&self.uses) = Uses::default();
         lock(&self.meters).clear();
@@ -311,7 +311,7 @@ impl Tenants {
 
     /// Adds an entry to a tenant's log. A tenant that isn't stored has no log.
     pub fn log(&self, tenant: &Arc<Tenant>, entry: Entry) {
-        if !self.contains(tenant) {
+        if !tenant.is_stored() {
             return;
         }
         let (id, size) = (entry.id, entry.size());
@@ -380,6 +380,19 @@ mod tests {
         assert_eq!(["b", "c"].map(found), [None, Some("c".to_owned())]);
         tenants.reset();
         assert!(read(&tenants.index).names.is_empty());
+    }
+
+    #[test]
+    fn a_tenant_is_stored_until_it_is_evicted_or_deleted() {
+        let tenants = tenants(1, &Arc::new(Links::new(None)));
+        let (first, second) = (tenants.tenant("a"), tenants.tenant("b"));
+        assert!(!first.is_stored() && second.is_stored(), "the first one was evicted");
+        tenants.reset_tenant("b");
+        assert!(!second.is_stored() && !tenants.find_or_empty("b").is_stored());
+        let again = tenants.tenant("b");
+        assert!(again.is_stored());
+        tenants.reset();
+        assert!(!again.is_stored());
     }
 
     #[test]

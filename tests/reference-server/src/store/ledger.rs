@@ -94,7 +94,9 @@ impl<T> Ledger<T> {
 
     /// Marks an item as changed.
     pub fn mark_changed(&mut self, id: Uuid) {
-        if let Some(position) = self.positions.get(&id) {
+        if self.changed.is_some()
+            && let Some(position) = self.positions.get(&id)
+        {
             self.track(*position);
         }
     }

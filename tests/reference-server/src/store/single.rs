@@ -26,7 +26,11 @@ impl<T: Clone + Default> Single<T> {
             *changed = true;
             changes::count(size_of::<T>());
         }
-        self.record = Some((Uuid::nil(), Arc::new(record)));
+        match self.record.as_mut().and_then(|(_, known)| Arc::get_mut(known)) {
+            Some(known) => *known = record,
+            // A snapshot shares it.
+            None => self.record = Some((Uuid::nil(), Arc::new(record))),
+        }
     }
 }
 
@@ -47,5 +51,20 @@ impl<T> Persist<T> for Single<T> {
     fn restore(&mut self, _position: u64, id: Uuid, record: Arc<T>) {
         self.changed.get_or_insert_default();
         self.record = Some((id, record));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_leaves_a_shared_record_as_it_was() {
+        let mut single = Single::default();
+        single.set(1);
+        single.set(2);
+        let shared = single.get_at(0).map(|(_, record)| Arc::clone(record)).unwrap();
+        single.set(3);
+        assert_eq!((*shared, single.get()), (2, 3));
     }
 }

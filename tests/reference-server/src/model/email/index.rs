@@ -34,7 +34,11 @@ impl EmailIndex {
 
     /// Adds a fact of an email.
     pub fn add(&mut self, email: &Email, position: u64, at: Timestamp, metric: Metric) {
-        self.by_time.insert((at, email.id));
+        let entry = (at, email.id);
+        // An email is often received and sent at the same time.
+        if self.by_time.last() != Some(&entry) {
+            self.by_time.insert(entry);
+        }
         self.recipients.extend(recipient(email, position, metric));
     }
 

@@ -1,5 +1,7 @@
 //! Addresses: `email` or `Name <email>`, one or several.
 
+use std::sync::Arc;
+
 use email_address::{EmailAddress, Options};
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +17,7 @@ pub const MAX_TO: usize = 50;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Mailbox {
     /// As given, without surrounding white space.
-    pub text: String,
+    pub text: Arc<str>,
     /// The display name, unquoted.
     pub name: Option<String>,
     /// `local@domain`.
@@ -24,7 +26,7 @@ pub struct Mailbox {
 
 /// The mailboxes as given.
 pub fn texts(list: &[Mailbox]) -> Vec<&str> {
-    list.iter().map(|one| one.text.as_str()).collect()
+    list.iter().map(|one| &*one.text).collect()
 }
 
 impl Mailbox {
@@ -62,11 +64,10 @@ impl Mailbox {
             }
             None => (None, text),
         };
-        if EmailAddress::parse_with_options(address, options()).is_err() {
-            return Err("is neither `email` nor `Name <email>`");
-        }
+        let address = EmailAddress::parse_with_options(address, options())
+            .map_err(|_| "is neither `email` nor `Name <email>`")?;
         let name = name.filter(|name| !name.is_empty());
-        Ok(Self { text: text.to_owned(), name, address: address.to_owned() })
+        Ok(Self { text: text.into(), name, address: address.into() })
     }
 
     /// Reads `email` or `Name <email>`.

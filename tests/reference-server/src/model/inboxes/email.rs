@@ -137,17 +137,18 @@ impl InboxEmail {
     /// A sent email.
     pub fn outbound(inbox: Uuid, thread: Uuid, email: &Email, attachments: Vec<File>) -> Self {
         let references = email.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("references"));
+        let texts = |list: &[Arc<str>]| list.iter().map(ToString::to_string).collect();
         Self {
             id: email.id,
             inbox,
             thread,
             direction: Direction::Outbound,
             received: None,
-            from: email.from.clone(),
-            to: email.to.clone(),
-            cc: email.cc.clone().unwrap_or_default(),
-            bcc: email.bcc.clone().unwrap_or_default(),
-            reply_to: email.reply_to.clone().unwrap_or_default(),
+            from: email.from.to_string(),
+            to: texts(&email.to),
+            cc: email.cc.as_deref().map(texts).unwrap_or_default(),
+            bcc: email.bcc.as_deref().map(texts).unwrap_or_default(),
+            reply_to: email.reply_to.as_deref().map(texts).unwrap_or_default(),
             subject: Some(email.subject.clone()),
             message_id: Some(email.message_id.to_string()),
             references: references.flat_map(|(_, ids)| message_ids(ids)).collect(),

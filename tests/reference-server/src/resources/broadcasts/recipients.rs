@@ -118,7 +118,7 @@ impl Filter {
 
 /// The address of the contact: emails of broadcasts have one recipient.
 fn address(email: &Email) -> &str {
-    email.to.first().map_or("", String::as_str)
+    email.to.first().map_or("", |one| one)
 }
 
 /// The emails of a broadcast with an event.
