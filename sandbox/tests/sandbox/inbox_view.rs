@@ -227,7 +227,7 @@ fn the_originating_request_is_shown_without_credentials() {
         .header("idempotency-key", "k-1")
         .header("cookie", "c=secret")
         .json(&email());
-    let id = sent.json()["id"].as_str().unwrap().to_owned();
+    let id = sent.id();
     let made = sandbox.get(format!("/_/messages/{id}/request")).json();
     assert_eq!(
         (&made["method"], &made["path"], &made["status"]),
@@ -303,7 +303,7 @@ fn a_template_preview_renders_like_a_send() {
     let sandbox = Sandbox::new();
     let template = json!({"name": "Order", "alias": "order", "subject": "Order {{{ORDER}}}", "html": "<p>Hi {{{NAME}}}, {{{EMAIL}}}: {{{TOTAL}}}</p>",
         "variables": [{"key": "NAME", "type": "string", "fallback_value": "friend"}, {"key": "ORDER", "type": "string"}, {"key": "TOTAL", "type": "number", "fallback_value": 42}]});
-    let id = sandbox.post("/templates", &template).json()["id"].as_str().unwrap().to_owned();
+    let id = sandbox.created("/templates", &template);
     let listed = sandbox.get("/_/templates").json();
     assert_eq!(
         (&listed["data"][0]["alias"], &listed["data"][0]["variables"][2]["fallback_value"]),

@@ -12,13 +12,6 @@ use serde_json::{Value, json};
 use crate::restarts::{close, open, open_with};
 use crate::support::{KEY, Sandbox, email, email_with, http_client};
 
-/// Creates a record and returns its ID.
-fn created(sandbox: &Sandbox, path: &str, body: &Value) -> String {
-    let answer = sandbox.post(path, body);
-    assert!(answer.status.is_success(), "{path}: {}", answer.text());
-    answer.json()["id"].as_str().unwrap_or_default().to_owned()
-}
-
 /// Reads every path, with its response.
 fn snapshot(sandbox: &Sandbox, more: &[String]) -> Vec<(String, Value)> {
     let lists = [
@@ -54,7 +47,7 @@ fn snapshot(sandbox: &Sandbox, more: &[String]) -> Vec<(String, Value)> {
 
 /// Creates one record of every kind; returns their paths.
 fn create_everything(sandbox: &Sandbox) -> Vec<String> {
-    let post = |path: &str, body: Value| created(sandbox, path, &body);
+    let post = |path: &str, body: Value| sandbox.created(path, &body);
     let mut paths = Vec::new();
     let mut made = |path: String| paths.push(path);
 
@@ -72,7 +65,7 @@ fn create_everything(sandbox: &Sandbox) -> Vec<String> {
     let thread = format!("/inboxes/{inbox}/threads/{}", thread.as_str().unwrap());
     assert_eq!(sandbox.post(&format!("{thread}/labels"), &json!({"labels": [label]})).status, 200);
     post(&format!("/inboxes/{inbox}/drafts"), json!({"text": "x"}));
-    sandbox.ask(Method::DELETE, &thread).send("");
+    sandbox.delete(&thread);
     for path in [
         "",
         "/agent",
@@ -170,12 +163,12 @@ fn state_survives_a_restart_and_pending_work_resumes() {
     let folder = tempfile::tempdir().unwrap();
     let (sandbox, persistence) = open(folder.path());
     let paths = create_everything(&sandbox);
-    let key = created(&sandbox, "/api-keys", &json!({"name": "mine", "permission": "sending_access"}));
+    let key = sandbox.created("/api-keys", &json!({"name": "mine", "permission": "sending_access"}));
     let token =
         sandbox.post("/api-keys", &json!({"name": "other"})).json()["token"].as_str().unwrap().to_owned();
     let again = |sandbox: &Sandbox| {
         let ask = sandbox.ask(Method::POST, "/emails").header("idempotency-key", "once");
-        ask.json(&email()).json()["id"].as_str().unwrap().to_owned()
+        ask.json(&email()).id()
     };
     let sent_once = again(&sandbox);
     let login = sandbox.service.grant("idempost-cli", KEY, "full_access");
@@ -227,8 +220,8 @@ fn updates_and_deletions_survive_a_restart() {
     close(sandbox, persistence);
 
     let (sandbox, persistence) = open(folder.path());
-    assert_eq!(sandbox.ask(Method::PATCH, &contact).json(&json!({"first_name": "Countess"})).status, 200);
-    assert_eq!(sandbox.ask(Method::DELETE, &topic).send("").status, 200);
+    assert_eq!(sandbox.patch(&contact, &json!({"first_name": "Countess"})).status, 200);
+    assert_eq!(sandbox.delete(&topic).status, 200);
     assert_eq!(sandbox.ask(Method::POST, "/_/reset").key("sb_gone").send("").status, 200);
     close(sandbox, persistence);
 
@@ -388,11 +381,8 @@ fn the_oldest_mails_are_evicted_first_after_a_restart() {
 fn pending_webhook_deliveries_resume_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let (sandbox, persistence) = open(folder.path());
-    let webhook = created(
-        &sandbox,
-        "/webhooks",
-        &json!({"endpoint": "http://127.0.0.1:9/hook", "events": ["email.sent"]}),
-    );
+    let webhook = sandbox
+        .created("/webhooks", &json!({"endpoint": "http://127.0.0.1:9/hook", "events": ["email.sent"]}));
     sandbox.sent(&email());
     close(sandbox, persistence);
 
@@ -504,7 +494,7 @@ fn the_file_stays_small_while_old_emails_make_room_for_new_ones() {
     let folder = tempfile::tempdir().unwrap();
     let open = || open_with(folder.path(), Settings { keep_mails: 10, ..Settings::default() });
     let (sandbox, persistence) = open();
-    let contact = created(&sandbox, "/contacts", &json!({"email": "ada@example.com"}));
+    let contact = sandbox.created("/contacts", &json!({"email": "ada@example.com"}));
     close(sandbox, persistence);
     let text = "x".repeat(100_000);
     for round in 0..24 {

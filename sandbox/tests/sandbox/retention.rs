@@ -207,14 +207,13 @@ fn records_over_their_memory_share_are_rejected_until_some_are_deleted() {
         assert!(answers[5].text().contains(part), "{part}: {}", answers[5].text());
     }
     let first = format!("/templates/{}", made[0].json()["id"].as_str().unwrap());
-    let change =
-        |html: usize| sandbox.ask(Method::PATCH, &first).json(&json!({"html": "x".repeat(html)})).status;
+    let change = |html: usize| sandbox.patch(&first, &json!({"html": "x".repeat(html)})).status;
     assert_eq!([change(90_000), change(100), change(40_000)], [403, 200, 200]);
     // Tenants share the memory for records; emails have a separate share.
     let other = || sandbox.ask(Method::POST, "/templates").key("sb_other").json(&template).status;
     assert_eq!(other(), 403);
     sandbox.sent(&email());
-    assert_eq!(sandbox.ask(Method::DELETE, &first).send("").status, 200);
+    assert_eq!(sandbox.delete(&first).status, 200);
     assert!(other().is_success());
     sandbox.service.reset();
     assert!(sandbox.post("/templates", &template).status.is_success());
@@ -225,7 +224,7 @@ fn the_oldest_webhook_events_are_evicted_when_their_total_size_exceeds_the_limit
     // An eighth is for events, which has space for the newest five only.
     let sandbox = Sandbox::with(&Settings { max_memory: 4 << 20, ..Settings::default() });
     let webhook = json!({"endpoint": "http://127.0.0.1:9/", "events": ["email.sent"]});
-    let webhook = sandbox.post("/webhooks", &webhook).json()["id"].as_str().unwrap().to_owned();
+    let webhook = sandbox.created("/webhooks", &webhook);
     for _ in 0..20 {
         sandbox.sent(&email_with("subject", "x".repeat(100_000)));
     }
@@ -244,7 +243,7 @@ fn deleting_a_webhook_frees_the_memory_of_its_events() {
         format!("/webhooks/{}", sandbox.post("/webhooks", &webhook).json()["id"].as_str().unwrap())
     };
     let set = |path: &str, status: &str| {
-        assert_eq!(sandbox.ask(Method::PATCH, path).json(&json!({"status": status})).status, 200);
+        assert_eq!(sandbox.patch(path, &json!({"status": status})).status, 200);
     };
     let send = || sandbox.sent(&email_with("subject", "x".repeat(100_000)));
     let kept = create();
@@ -252,7 +251,7 @@ fn deleting_a_webhook_frees_the_memory_of_its_events() {
     set(&kept, "disabled");
     let deleted = create();
     (0..4).for_each(|_| drop(send()));
-    assert_eq!(sandbox.ask(Method::DELETE, &*deleted).send("").status, 200);
+    assert_eq!(sandbox.delete(&*deleted).status, 200);
     set(&kept, "enabled");
     (0..4).for_each(|_| drop(send()));
     let events = sandbox.get(format!("{kept}/events")).json();

@@ -76,7 +76,8 @@ async fn a_stream_of_another_length_or_that_fails_sends_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn an_import_is_streamed_again_after_a_429_and_not_repeated_if_its_outcome_is_unknown() {
-    let limited = || Reply::json(429, json!({"statusCode": 429, "name": "rate_limit_exceeded", "message": "no"}));
+    let limited =
+        || Reply::json(429, json!({"statusCode": 429, "name": "rate_limit_exceeded", "message": "no"}));
     let created = Reply::json(200, json!({"object": "contact_import", "id": "i1"}));
     let script = Script::of([limited(), limited(), created]);
     let rows = || stream::iter(["email\n", "ada@example.com\n"].map(|row| Ok(Bytes::from(row))));

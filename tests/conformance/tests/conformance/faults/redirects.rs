@@ -9,7 +9,9 @@ async fn no_redirect_is_followed() {
     let trap = Peer::acting([Act::accepted()]).await;
     for status in [301, 302, 303, 307, 308] {
         let (elsewhere, path) = (trap.base_url(), format!("{}/emails", trap.base_url()));
-        for location in [Some(elsewhere.as_str()), Some(&path), Some("ftp://x"), Some("::"), Some("/emails"), None] {
+        for location in
+            [Some(elsewhere.as_str()), Some(&path), Some("ftp://x"), Some("::"), Some("/emails"), None]
+        {
             let headers: Vec<_> = location.into_iter().map(|location| ("location", location)).collect();
             let peer = Peer::acting([Act::answer(status, &headers, "")]).await;
             let error = send(&peer).await.unwrap_err();
