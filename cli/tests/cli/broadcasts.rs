@@ -225,8 +225,10 @@ fn a_dry_run_shows_the_request_and_does_not_prompt() {
     assert_eq!(send.get("body").filter(|body| !body.is_null()), None);
     let later = shown(&["broadcasts", "send", "b", "--scheduled-at", "in 1 hour", "-n"]);
     assert_eq!(later["body"], json!({"scheduled_at": "in 1 hour"}));
-    let create = words("broadcasts create --segment-id s --from a@x.test --subject '' --html x --text '' \
-             --send --scheduled-at 'friday at 9am' -n");
+    let create = words(
+        "broadcasts create --segment-id s --from a@x.test --subject '' --html x --text '' \
+             --send --scheduled-at 'friday at 9am' -n",
+    );
     let body = json!({
         "segment_id": "s", "from": "a@x.test", "subject": "", "html": "x", "text": "", "send": true,
         "scheduled_at": "friday at 9am",

@@ -35,7 +35,8 @@ fn a_contact_is_created_shown_changed_and_deleted_by_address() {
     properties(&service);
     let weekly = made(&service, &["segments", "create", "Weekly"]);
     let address = "a+b/c#d%e?f@x.test";
-    let create = words("contacts create --first-name Ada --last-name L --property city=007 --property-json orders=3");
+    let create =
+        words("contacts create --first-name Ada --last-name L --property city=007 --property-json orders=3");
     let id = made(&service, &[&create[..], &[address, "--segment-id", &weekly]].concat());
     let found = contact(&service, address);
     assert_eq!(found["id"], id.as_str());

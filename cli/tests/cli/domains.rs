@@ -96,7 +96,8 @@ fn every_flag_sets_its_field() {
              enabled",
         ),
     );
-    let update = words("domains update --open-tracking=false --receiving disabled --clear tracking-subdomain");
+    let update =
+        words("domains update --open-tracking=false --receiving disabled --clear tracking-subdomain");
     service.idempost().run(&[&update[..], &[&id]].concat()).ok();
     assert_eq!(
         service.bodies(),
