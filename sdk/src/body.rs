@@ -261,18 +261,20 @@ mod tests {
     #[tokio::test]
     async fn a_file_is_sent_as_base64_at_every_attempt() {
         // EMAIL-31
-        let content: Vec<u8> = (0..=255).cycle().take(CHUNK * 2 + 77).collect();
-        let path = scratch("twice", &content);
-        let source = Arc::new(FileSource::inspect(path.clone()).await.unwrap());
-        let body = Body::default().with_bytes("[\"").file(source).with_bytes("\"]");
-        let expected = format!("[\"{}\"]", STANDARD.encode(&content)).into_bytes();
-        assert_eq!(body.len(), expected.len() as u64);
-        assert_eq!(sent(&body).await.unwrap(), expected);
-        assert_eq!(sent(&body).await.unwrap(), expected);
-        let memory = Body::default().with_bytes("[\"").with_base64(content.into()).with_bytes("\"]");
-        assert_eq!(sent(&memory).await.unwrap(), expected);
-        assert_eq!(memory.len(), body.len());
-        std::fs::remove_file(path).unwrap();
+        for length in [0, 1, 2, 3, 4, CHUNK - 1, CHUNK, CHUNK + 1, CHUNK * 2 + 77] {
+            let content: Vec<u8> = (0..=255).cycle().take(length).collect();
+            let path = scratch("twice", &content);
+            let source = Arc::new(FileSource::inspect(path.clone()).await.unwrap());
+            let body = Body::default().with_bytes("[\"").file(source).with_bytes("\"]");
+            let expected = format!("[\"{}\"]", STANDARD.encode(&content)).into_bytes();
+            assert_eq!(body.len(), expected.len() as u64);
+            assert_eq!(sent(&body).await.unwrap(), expected, "{length}");
+            assert_eq!(sent(&body).await.unwrap(), expected, "{length}");
+            let memory = Body::default().with_bytes("[\"").with_base64(content.into()).with_bytes("\"]");
+            assert_eq!(sent(&memory).await.unwrap(), expected, "{length}");
+            assert_eq!(memory.len(), body.len());
+            std::fs::remove_file(path).unwrap();
+        }
     }
 
     #[tokio::test]
@@ -363,11 +365,13 @@ mod tests {
         //
         for now in [b"12345678901".as_slice(), b"1"] {
             let path = scratch(&format!("changed{}", now.len()), b"1234567890");
-            let body = Body::default().file(Arc::new(FileSource::inspect(path.clone()).await.unwrap()));
+            let source = Arc::new(FileSource::inspect(path.clone()).await.unwrap());
             std::fs::write(&path, now).unwrap();
-            let error = sent(&body).await.unwrap_err().to_string();
-            assert!(error.contains("changed"), "{error}");
-            assert!(error.contains(path.to_str().unwrap()), "{error}");
+            for body in [Body::default().file(Arc::clone(&source)), Body::default().with_file(source)] {
+                let error = sent(&body).await.unwrap_err().to_string();
+                assert!(error.contains("changed"), "{error}");
+                assert!(error.contains(path.to_str().unwrap()), "{error}");
+            }
             std::fs::remove_file(path).unwrap();
         }
     }

@@ -10,25 +10,9 @@ use crate::support::{Idempost, words};
 fn the_response_is_printed_unchanged() {
     let service = Service::start();
     let idempost = service.idempost();
-    let id = idempost
-        .run(&[
-            "api",
-            "POST",
-            "/emails",
-            "-f",
-            "from=hi@acme.test",
-            "-F",
-            "to=[\"a@example.com\"]",
-            "-f",
-            "subject=7",
-            "-f",
-            "text=x",
-            "-H",
-            "Idempotency-Key: order-17",
-            "--jq",
-            ".id",
-        ])
-        .ok();
+    let post = r#"api POST /emails -f from=hi@acme.test -F to=["a@example.com"] -f subject=7 -f text=x
+        -H 'Idempotency-Key: order-17' --jq .id"#;
+    let id = idempost.run(&words(post)).ok();
     assert_eq!(
         service.bodies(),
         [json!({"from": "hi@acme.test", "to": ["a@example.com"], "subject": "7", "text": "x"})]

@@ -51,14 +51,3 @@ fn a_key_is_written_only_to_a_private_file() {
     refused.fails(4);
     assert!(!idempost.home().join("x.key").exists(), "no key, no file");
 }
-
-#[test]
-fn all_problems_are_reported_at_once() {
-    let stderr =
-        Idempost::new().run(&["api-keys", "create", "--permission", "root", "--domain-id", ""]).fails(2);
-    for expected in ["full_access or sending_access", "domain_id", "missing: NAME"] {
-        assert!(stderr.contains(expected), "{expected}: {stderr}");
-    }
-    let stderr = Idempost::new().run(&["api-keys", "create", "--name", "x", "--domain-id", "d"]).fails(2);
-    assert!(stderr.contains("requires the permission `sending_access`"), "{stderr}");
-}

@@ -6,8 +6,6 @@ use serde_json::{Value, json};
 
 use crate::service::Service;
 
-const UNKNOWN: &str = "00000000-0000-4000-8000-000000000000";
-
 /// A trigger and a delay of one day.
 fn series() -> Value {
     json!({"name": "Welcome", "status": "enabled", "steps": [
@@ -143,44 +141,6 @@ fn problems_with_a_definition_are_reported_at_their_place_in_the_file() {
         let arguments = ["automations", "create", "--definition", "-"];
         let stderr = service.idempost().run_with(&arguments, text).fails(2);
         assert!(stderr.to_lowercase().contains(&part.to_lowercase()), "{part}: {stderr}");
-    }
-    service.idempost().run(&["automations", "create", "--definition", "/nonexistent.json"]).fails(2);
-    assert_eq!(service.asked(), 0);
-}
-
-#[test]
-fn contradictory_flags_are_refused_before_anything_is_sent() {
-    //
-    let service = Service::start();
-    for (arguments, part) in [
-        (&["automations", "list", "--status", "on"][..], "the status must be enabled or disabled"),
-        (
-            &["automations", "runs", UNKNOWN, "--status", "running,bogus"],
-            "the status must be running, completed",
-        ),
-        (&["automations", "run", UNKNOWN, UNKNOWN, "--wait=failed"], "--wait must be `completed`"),
-        (&["automations", "update", UNKNOWN], "--name, --status, --definition or --steps"),
-        (&["automations", "update", UNKNOWN, "--name", ""], "`name` must not be empty"),
-        (&["events", "create", ""], "`name` must not be empty"),
-        (&["events", "create", "resend:x"], "reserved for the service"),
-        (&["events", "create", "x", "--field", "plan"], "a field must be KEY=TYPE"),
-        (&["events", "create", "x", "--field", "plan=list"], "string, number, boolean or date"),
-        (&["events", "create", "x", "--field", "a=string", "--field", "a=date"], "is repeated"),
-        (&["events", "update", "x"], "--field, --schema or --clear schema"),
-        (&["events", "update", "x", "--clear", "name"], "--clear must be schema"),
-        (&["events", "update", "x", "--clear", "schema", "--field", "a=date"], "can't be used together"),
-        (&["events", "send", "x"], "--email or --contact-id"),
-        (&["events", "send", "x", "--email", "a@b.test", "--contact-id", UNKNOWN], "can't be used together"),
-        (&["events", "send", "x", "--email", "nobody"], "an address must have exactly one `@`"),
-        (&["events", "send", "x", "--email", "a@b.test", "--payload", "plan"], "must be KEY=TEXT"),
-        (&["events", "send", "x", "--email", "a@b.test", "--payload-json", "n=x"], "must be KEY=JSON"),
-        (
-            &["events", "send", "x", "--email", "a@b.test", "--payload", "a=1", "--payload", "a=2"],
-            "is repeated",
-        ),
-    ] {
-        let stderr = service.idempost().run(arguments).fails(2);
-        assert!(stderr.contains(part), "{arguments:?}: {stderr}");
     }
     assert_eq!(service.asked(), 0);
 }

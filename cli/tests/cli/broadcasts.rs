@@ -87,16 +87,8 @@ fn a_draft_prints_its_id_and_the_command_that_sends_it() {
 fn a_draft_needs_no_body_until_it_is_sent() {
     // BCAST-29
     let stage = Stage::new();
-    let create = [
-        "broadcasts",
-        "create",
-        "--segment-id",
-        &stage.segment,
-        "--from",
-        "news@acme.test",
-        "--subject",
-        "Hi",
-    ];
+    let create = words("broadcasts create --from news@acme.test --subject Hi --segment-id");
+    let create = [&create[..], &[&stage.segment]].concat();
     let id = stage.service.idempost().run(&create).ok().trim().to_owned();
     let record = stage.get(&id);
     assert_eq!(
@@ -233,24 +225,10 @@ fn a_dry_run_shows_the_request_and_does_not_prompt() {
     assert_eq!(send.get("body").filter(|body| !body.is_null()), None);
     let later = shown(&["broadcasts", "send", "b", "--scheduled-at", "in 1 hour", "-n"]);
     assert_eq!(later["body"], json!({"scheduled_at": "in 1 hour"}));
-    let create = [
-        "broadcasts",
-        "create",
-        "--segment-id",
-        "s",
-        "--from",
-        "a@x.test",
-        "--subject",
-        "",
-        "--html",
-        "x",
-        "--text",
-        "",
-        "--send",
-        "--scheduled-at",
-        "friday at 9am",
-        "-n",
-    ];
+    let create = words(
+        "broadcasts create --segment-id s --from a@x.test --subject '' --html x --text '' \
+             --send --scheduled-at 'friday at 9am' -n",
+    );
     let body = json!({
         "segment_id": "s", "from": "a@x.test", "subject": "", "html": "x", "text": "", "send": true,
         "scheduled_at": "friday at 9am",

@@ -56,6 +56,7 @@ mod received;
 mod received_watch;
 mod recipients;
 mod redaction;
+mod refusals;
 #[cfg(unix)]
 mod reverse_proxies;
 mod sandbox;

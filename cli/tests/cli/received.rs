@@ -79,9 +79,6 @@ fn a_mail_is_composed_from_flags() {
     let email = idempost.run(&["received", "get", id.trim(), "--json"]).json();
     assert_eq!((&email["subject"], &email["received_for"]), (&json!("Help"), &json!(["in@acme.test"])));
     assert_eq!(email["attachments"][0]["filename"], "log.txt");
-    let stderr = idempost.run(&["sandbox", "receive", "--from", "ada@example.com"]).fails(2);
-    assert!(stderr.contains("--to") && stderr.contains("--subject"), "{stderr}");
-    idempost.run(&["sandbox", "receive", "/nowhere.eml"]).fails(2);
 }
 
 /// An email with an image in its HTML and a file, both with hostile names.
@@ -100,17 +97,8 @@ fn a_received_mail_is_forwarded_once_per_key() {
     let service = Service::start();
     let idempost = service.idempost();
     let id = idempost.run_with(&["sandbox", "receive", "-", "--to", "support@acme.test"], RICH).ok();
-    let forward = [
-        "received",
-        "forward",
-        id.trim(),
-        "--from",
-        "hi@acme.test",
-        "--to",
-        "eve@example.com",
-        "dan@example.com",
-    ];
-    let keyed: Vec<_> = forward.into_iter().chain(["--idempotency-key", "forward-1"]).collect();
+    let flags = "--from hi@acme.test --to eve@example.com dan@example.com --idempotency-key forward-1";
+    let keyed = [&["received", "forward", id.trim()], &words(flags)[..]].concat();
     let sent = idempost.run(&keyed);
     assert!(sent.stderr.contains("accepted for 2 recipients"), "{}", sent.stderr);
     assert_eq!(idempost.run(&keyed).ok(), sent.ok(), "the retry returns the first email");
@@ -152,12 +140,6 @@ fn a_wrapped_forward_has_the_original_as_its_attachment() {
     let mail = idempost.run(&["sandbox", "inbox", "list", "--json"]).json()["data"][0].clone();
     assert_eq!(mail["attachments"][0]["content_type"], "message/rfc822");
 
-    let stderr = idempost.run(&[forward.as_slice(), &["--wrap"]].concat()).fails(2);
-    assert!(stderr.contains("--text or --html"), "{stderr}");
-    let stderr = idempost.run(&[forward.as_slice(), &["--text", "x"]].concat()).fails(2);
-    assert!(stderr.contains("--wrap"), "{stderr}");
-    let stderr = idempost.run(&["received", "forward", id.trim(), "--cc", "nobody"]).fails(2);
-    assert!(stderr.contains("--to") && stderr.contains("--from") && stderr.contains("nobody"), "{stderr}");
     let none = "00000000-0000-4000-8000-000000000000";
     idempost.run(&["received", "forward", none, "--from", "hi@acme.test", "--to", "a@x.test"]).fails(5);
 }
@@ -188,8 +170,6 @@ fn a_reply_stays_in_the_thread_and_goes_to_all_on_request() {
         (&source["to"], &source["cc"]),
         (&json!(["desk@example.com", "Bob <bob@example.com>"]), &json!(["c@example.com"]))
     );
-    let stderr = idempost.run(&["received", "reply", id.trim(), "--from", "a@x.test"]).fails(2);
-    assert!(stderr.contains("--text or --html"), "{stderr}");
 }
 
 #[test]
@@ -225,9 +205,4 @@ fn sent_and_received_mails_are_shared_by_links_that_expire() {
         .run(&["emails", "share", "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794", "--for", "90m", "--dry-run"])
         .json();
     assert_eq!(plan["dry_run"]["body"], json!({"expires_in": "1h 30m"}));
-    for wrong in ["49h", "0s", "soon", "-1h"] {
-        let lifetime = format!("--for={wrong}");
-        let stderr = idempost.run(&["emails", "share", "x", &lifetime]).fails(2);
-        assert!(stderr.contains("--for"), "{stderr}");
-    }
 }

@@ -380,16 +380,6 @@ fn an_untrusted_email_cannot_control_the_terminal_or_forge_a_line() {
     }
 }
 
-#[test]
-fn all_problems_with_the_command_line_are_reported() {
-    let wrong = ["--from-now", "--from-start", "--interval", "0s", "--limit", "-1"];
-    let stderr = Idempost::new().run(&[&["received", "watch"], &wrong[..]].concat()).fails(2);
-    for part in ["can't be used together", "--interval must be a duration", "--limit must be a whole number"]
-    {
-        assert!(stderr.contains(part), "{stderr}");
-    }
-}
-
 #[cfg(unix)]
 #[test]
 fn exec_runs_for_every_email_and_a_failed_email_is_retried_by_the_next_watch() {

@@ -6,7 +6,7 @@ use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::json;
 
 use crate::mcp::Application;
-use crate::support::{Idempost, Ran};
+use crate::support::{Idempost, Ran, words};
 
 /// A service, and the program with a key for it.
 async fn stage() -> (ReferenceServer, Idempost) {
@@ -203,20 +203,10 @@ async fn a_redirected_job_stays_redirected_without_the_flag() {
     // G-13
     let (server, idempost) = stage().await;
     let file = rows(idempost.home(), &["ada@example.com", "bob@example.com"]);
-    let plan = [
-        "bulk",
-        "plan",
-        &file,
-        "--from",
-        "hi@acme.test",
-        "--subject",
-        "Hello",
-        "--text",
-        "It works",
-        "--redirect-to",
-        "qa@acme.test",
-    ];
-    let planned = idempost.run(&[&plan[..], &["--json"]].concat()).json();
+    let plan = words(
+        "bulk plan --from hi@acme.test --subject Hello --text 'It works' --redirect-to qa@acme.test --json",
+    );
+    let planned = idempost.run(&[&plan[..], &[&file]].concat()).json();
     let id =
         planned["id"].as_str().or_else(|| planned["job"].as_str()).unwrap_or_else(|| panic!("{planned}"));
     idempost.run(&["bulk", "resume", id, "--yes"]).ok();

@@ -27,17 +27,3 @@ fn contacts_are_counted_in_total_and_by_segment() {
     );
     assert_eq!(metrics(&["--jq", ".totals.unsubscribers"]), "1");
 }
-
-#[test]
-fn invalid_flags_are_reported_together() {
-    let service = Service::start();
-    let stderr = service
-        .idempost()
-        .run(&["segments", "metrics", "--metrics", "all", "--dimensions", "period"])
-        .fails(2);
-    assert!(
-        stderr.contains("--metrics must be one of all_contacts") && stderr.contains("--dimensions must be"),
-        "{stderr}"
-    );
-    assert_eq!(service.asked(), 0);
-}

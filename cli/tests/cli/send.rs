@@ -85,44 +85,12 @@ fn every_flag_sets_its_field() {
     let idempost = service.idempost();
     std::fs::write(idempost.home().join("body.html"), "<p>Hi</p>").unwrap();
     std::fs::write(idempost.home().join("a;b.txt"), "abc").unwrap();
-    idempost
-        .run(&[
-            "emails",
-            "send",
-            "--from",
-            "Acme <hi@acme.test>",
-            "--to",
-            "\"Doe, J\" <j@example.com>",
-            "--to",
-            "b@example.com",
-            "--cc",
-            "c@example.com",
-            "--bcc",
-            "d@example.com",
-            "--reply-to",
-            "e@example.com",
-            "--subject",
-            "",
-            "--text",
-            "",
-            "--html-file",
-            "body.html",
-            "--header",
-            "X-Order: 17",
-            "--tag",
-            "kind=invoice",
-            "--topic-id",
-            "t1",
-            "--scheduled-at",
-            "in 1 min",
-            "--attach",
-            "a;b.txt;name=x.txt;type=text/plain;cid=c1",
-            "--attach-url",
-            "https://example.com/r.pdf;name=r.pdf",
-            "--idempotency-key",
-            "order-17",
-        ])
-        .ok();
+    let send = r#"emails send --from 'Acme <hi@acme.test>' --to '"Doe, J" <j@example.com>' --to b@example.com
+        --cc c@example.com --bcc d@example.com --reply-to e@example.com --subject '' --text '' --html-file body.html
+        --header 'X-Order: 17' --tag kind=invoice --topic-id t1 --scheduled-at 'in 1 min'
+        --attach a;b.txt;name=x.txt;type=text/plain;cid=c1 --attach-url https://example.com/r.pdf;name=r.pdf
+        --idempotency-key order-17"#;
+    idempost.run(&words(send)).ok();
     let request = &service.core().requests()[0];
     assert_eq!(request.headers["idempotency-key"], "order-17");
     assert_eq!(

@@ -60,25 +60,12 @@ fn several_addresses_are_one_request() {
 }
 
 #[test]
-fn invalid_input_sends_nothing() {
+fn more_than_a_hundred_addresses_are_imported_instead() {
     let service = Service::start();
     let many: Vec<_> = (0..101).map(|n| format!("u{n}@x.test")).collect();
     let many: Vec<_> = ["suppressions", "add"].into_iter().chain(many.iter().map(String::as_str)).collect();
-    for (arguments, part) in [
-        (vec!["suppressions", "add", "nobody"], "nobody"),
-        (vec!["suppressions", "add", "a@x.test", "nobody"], "nobody"),
-        (many, "suppressions import"),
-        (
-            vec!["suppressions", "remove", "a@x.test", "78261eea-8f8b-4381-83c6-79fa7120f1cf"],
-            "either addresses or IDs",
-        ),
-        (vec!["suppressions", "check", "78261eea-8f8b-4381-83c6-79fa7120f1cf"], "78261eea"),
-        (vec!["suppressions", "list", "--origin", "bounced"], "bounce, complaint or manual"),
-        (vec!["suppressions", "export", "--format", "xml"], "csv or ndjson"),
-    ] {
-        let output = service.idempost().run(&arguments).fails(2);
-        assert!(output.contains(part), "{part}: {output}");
-    }
+    let stderr = service.idempost().run(&many).fails(2);
+    assert!(stderr.contains("suppressions import"), "{stderr}");
     let shown = service.idempost().run(&["suppressions", "add", "a@x.test", "b@x.test", "--dry-run"]).json();
     assert_eq!(shown["dry_run"]["body"], json!({ "emails": ["a@x.test", "b@x.test"] }), "{shown}");
     assert_eq!(service.asked(), 0);

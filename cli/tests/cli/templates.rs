@@ -5,7 +5,7 @@ use idempost_reference_server::faults::{Action, Rule};
 use serde_json::json;
 
 use crate::service::Service;
-use crate::support::{Idempost, words};
+use crate::support::words;
 
 const WELCOME: [&str; 10] = [
     "templates",
@@ -57,18 +57,7 @@ fn an_update_sends_only_the_given_fields_and_clears_others() {
     let service = Service::start();
     let idempost = service.idempost();
     idempost.run(&with(&WELCOME, &["--html", "x"])).ok();
-    let update = [
-        "templates",
-        "update",
-        "welcome",
-        "--subject",
-        "",
-        "--clear",
-        "from",
-        "--clear",
-        "variable",
-        "--publish",
-    ];
+    let update = words("templates update welcome --subject '' --clear from --clear variable --publish");
     idempost.run(&update).ok();
     assert_eq!(service.bodies()[1], json!({"subject": "", "from": null, "variables": []}));
     let shown =
@@ -86,32 +75,6 @@ fn a_template_is_published_under_the_alias_set_by_the_same_update() {
     let shown = idempost.run(&["templates", "get", "hello", "--json=status,has_unpublished_versions"]).json();
     assert_eq!(shown, json!({"status": "published", "has_unpublished_versions": false}));
     assert_eq!(idempost.run(&["templates", "update", "hello", "--clear", "alias", "--publish"]).ok(), id);
-}
-
-#[test]
-fn all_problems_are_reported_at_once() {
-    // A-39, A-40, A-41
-    let stderr = Idempost::new().run(&words(
-        "templates create --from nobody --variable A:boolean --variable EMAIL --variable B:number=x \
-         --html-file nowhere.html",
-    ));
-    let stderr = stderr.fails(2);
-    for expected in [
-        "--from",
-        "A:boolean",
-        "reserved",
-        "a number variable must be a number",
-        "nowhere.html",
-        "missing: NAME",
-    ] {
-        assert!(stderr.contains(expected), "{expected}: {stderr}");
-    }
-    let nothing = Idempost::new().run(&["templates", "update", "welcome"]).fails(2);
-    assert!(nothing.contains("a field to change"), "{nothing}");
-    let both = Idempost::new()
-        .run(&["templates", "update", "welcome", "--text", "x", "--clear", "text", "--clear", "html"])
-        .fails(2);
-    assert!(both.contains("can't be used together") && both.contains("one of alias, from"), "{both}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::service::Service;
-use crate::support::{Idempost, wait_until};
+use crate::support::wait_until;
 
 const CREATE: [&str; 8] = [
     "webhooks",
@@ -56,17 +56,6 @@ fn a_secret_is_shown_only_on_request() {
 }
 
 #[test]
-fn all_problems_are_reported_at_once() {
-    //
-    let stderr = Idempost::new().run(&["webhooks", "create", "--endpoint", "acme.test"]).fails(2);
-    assert!(stderr.contains("/endpoint") && stderr.contains("missing: --event"), "{stderr}");
-    let stderr = Idempost::new().run(&["webhooks", "update", "x", "--status", "off"]).fails(2);
-    assert!(stderr.contains("enabled or disabled"), "{stderr}");
-    let stderr = Idempost::new().run(&["webhooks", "update", "x"]).fails(2);
-    assert!(stderr.contains("a field to change"), "{stderr}");
-}
-
-#[test]
 fn delivered_events_are_listed_shown_and_redelivered() {
     let service = Service::start();
     let idempost = service.idempost();
@@ -85,7 +74,6 @@ fn delivered_events_are_listed_shown_and_redelivered() {
     assert!(one.stderr.contains(&format!("next: --after {event}")), "{one:?}");
     let older = idempost.run(&["webhooks", "events", id, "--after", event, "--columns", "type"]).ok();
     assert_eq!(older, "contact.created\n");
-    idempost.run(&["webhooks", "events", id, "--before", event]).fails(2);
 
     let shown = idempost.run(&["webhooks", "event", id, event, "--json"]).json();
     assert_eq!(shown["payload"]["data"]["email"], "bob@example.com");

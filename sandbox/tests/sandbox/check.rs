@@ -230,7 +230,7 @@ fn sent_unsent_and_received_mails_are_checked_over_http() {
     raw["text"] = "Dear null,".into();
     let answer = sandbox.ask(http::Method::POST, "/_/received").header("content-type", "message/rfc822");
     let answer = answer.send("From: a@acme.com\r\nTo: b@acme.com\r\nSubject: x\r\n\r\nDear null,");
-    let id = answer.json()["id"].as_str().unwrap().to_owned();
+    let id = answer.id();
     let report = sandbox.get(format!("/_/received/{id}/check")).json();
     assert_eq!(report["findings"][0]["code"], "empty_value");
     assert_eq!(sandbox.get(format!("/_/messages/{id}/check")).status, 404);
@@ -245,7 +245,7 @@ fn broadcasts_of_the_sandbox_have_valid_unsubscribe_headers() {
     let html = "<p>News for you</p><a href='{{{SERVICE_UNSUBSCRIBE_URL}}}'>Unsubscribe</a>";
     let broadcast =
         json!({"segment_id": segment, "from": "hi@acme.com", "subject": "News", "html": html, "text": text});
-    let id = sandbox.post("/broadcasts", &broadcast).json()["id"].as_str().unwrap().to_owned();
+    let id = sandbox.created("/broadcasts", &broadcast);
     sandbox.post(&format!("/broadcasts/{id}/send"), &json!({}));
     sandbox.advance(60);
     let mail = sandbox.mail();

@@ -164,7 +164,7 @@ fn mails_are_deleted_per_tenant() {
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&email());
     sandbox.ask(Method::POST, "/emails").key("sb_other").json(&email());
-    assert_eq!(sandbox.ask(Method::DELETE, "/_/messages").send("").json(), json!({"deleted": 1}));
+    assert_eq!(sandbox.delete("/_/messages").json(), json!({"deleted": 1}));
     assert!(sandbox.mails().is_empty());
     assert_eq!(sandbox.last_event(&id), "sent", "the email is still stored");
     assert_eq!(sandbox.service.mails("sb_other").len(), 1);

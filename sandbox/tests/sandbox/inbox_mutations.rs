@@ -11,13 +11,8 @@ use crate::support::{Answer, KEY, Sandbox, email, email_with};
 const HOUR: u64 = 3_600;
 
 impl Sandbox {
-    fn delete(&self, path: &str, body: &Value) -> Answer {
-        let body = if body.is_null() { String::new() } else { body.to_string() };
-        self.ask(Method::DELETE, path).send(body)
-    }
-
-    fn patch(&self, path: &str, body: &Value) -> Answer {
-        self.ask(Method::PATCH, path).json(body)
+    fn delete_selected(&self, path: &str, body: &Value) -> Answer {
+        self.ask(Method::DELETE, path).json(body)
     }
 
     /// The subjects in a folder that match, newest first.
@@ -25,16 +20,6 @@ impl Sandbox {
         let answer = self.get(path).json();
         let items = answer["data"].as_array().unwrap_or_else(|| panic!("{answer}"));
         items.iter().map(|item| item["subject"].as_str().unwrap().to_owned()).collect()
-    }
-
-    fn ids(&self, path: &str) -> Vec<String> {
-        let answer = self.get(path).json();
-        answer["data"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|item| item["id"].as_str().unwrap().to_owned())
-            .collect()
     }
 
     fn receive(&self, subject: &str) -> String {
@@ -110,9 +95,9 @@ fn one_mail_is_deleted_and_its_email_and_events_remain() {
     sandbox.sent(&email_with("subject", "Stays"));
     sandbox.advance(1);
     let id = sandbox.ids("/_/messages")[1].clone();
-    assert_eq!(sandbox.delete(&format!("/_/messages/{id}"), &Value::Null).json(), json!({"deleted": 1}));
+    assert_eq!(sandbox.delete(&format!("/_/messages/{id}")).json(), json!({"deleted": 1}));
     assert_eq!(sandbox.subjects("/_/messages"), ["Stays"]);
-    assert_eq!(sandbox.delete(&format!("/_/messages/{id}"), &Value::Null).status, 404);
+    assert_eq!(sandbox.delete(&format!("/_/messages/{id}")).status, 404);
     for gone in [&id, &email_id] {
         assert_eq!(sandbox.get(format!("/_/messages/{gone}")).status, 404);
         assert_eq!(sandbox.get(format!("/_/messages/{gone}/html")).status, 404);
@@ -141,15 +126,15 @@ fn mails_are_deleted_by_filter_or_by_id() {
         one["tags"] = json!([{"name": "worker", "value": tag}]);
         sandbox.sent(&one);
     }
-    assert_eq!(sandbox.delete("/_/messages?tag=worker=a", &Value::Null).json(), json!({"deleted": 2}));
+    assert_eq!(sandbox.delete("/_/messages?tag=worker=a").json(), json!({"deleted": 2}));
     assert_eq!(sandbox.subjects("/_/messages"), ["four", "two"]);
     let ids = sandbox.ids("/_/messages");
     let unknown = "00000000-0000-4000-8000-000000000000";
     let body = json!({"ids": [ids[0], unknown, ids[0]]});
-    assert_eq!(sandbox.delete("/_/messages", &body).json(), json!({"deleted": 1}));
-    assert_eq!(sandbox.delete("/_/messages", &json!({"ids": []})).json(), json!({"deleted": 0}));
+    assert_eq!(sandbox.delete_selected("/_/messages", &body).json(), json!({"deleted": 1}));
+    assert_eq!(sandbox.delete_selected("/_/messages", &json!({"ids": []})).json(), json!({"deleted": 0}));
     assert_eq!(sandbox.subjects("/_/messages"), ["two"]);
-    assert_eq!(sandbox.delete("/_/messages", &Value::Null).json(), json!({"deleted": 1}));
+    assert_eq!(sandbox.delete("/_/messages").json(), json!({"deleted": 1}));
     assert!(sandbox.mails().is_empty());
 }
 
@@ -159,8 +144,8 @@ fn a_received_mail_is_deleted_with_its_record_and_its_thread_remains() {
     let inbox = sandbox.post("/inboxes", &json!({"email_address": "b@acme.test", "name": "B"})).json();
     let inbox = inbox["id"].as_str().unwrap_or_else(|| panic!("{inbox}")).to_owned();
     let ids = ["Kept", "Gone", "Gone too"].map(|subject| sandbox.receive(subject));
-    assert_eq!(sandbox.delete(&format!("/_/received/{}", ids[1]), &Value::Null).json()["deleted"], 1);
-    assert_eq!(sandbox.delete("/_/received?subject=too", &Value::Null).json()["deleted"], 1);
+    assert_eq!(sandbox.delete(&format!("/_/received/{}", ids[1])).json()["deleted"], 1);
+    assert_eq!(sandbox.delete("/_/received?subject=too").json()["deleted"], 1);
     assert_eq!(sandbox.subjects("/_/received"), ["Kept"]);
     for id in &ids[1..] {
         assert_eq!(sandbox.get(format!("/emails/receiving/{id}")).status, 404);
@@ -169,7 +154,7 @@ fn a_received_mail_is_deleted_with_its_record_and_its_thread_remains() {
     assert_eq!(sandbox.get(format!("/emails/receiving/{}", ids[0])).status, 200);
     let threads = sandbox.get(format!("/inboxes/{inbox}/threads")).json();
     assert_eq!(threads["data"].as_array().unwrap().len(), 3, "threads have a copy: {threads}");
-    assert_eq!(sandbox.delete("/_/received", &json!({"ids": [ids[0]]})).json()["deleted"], 1);
+    assert_eq!(sandbox.delete_selected("/_/received", &json!({"ids": [ids[0]]})).json()["deleted"], 1);
     assert_eq!(sandbox.hello()["received"], 0);
 }
 
@@ -188,10 +173,10 @@ fn parallel_tests_of_one_key_delete_only_their_own_mails() {
                     let own = format!("/_/messages?to={to}");
                     assert_eq!(sandbox.subjects(&own), [format!("Round {round}")]);
                     let answer = if round % 2 == 0 {
-                        sandbox.delete(&own, &Value::Null)
+                        sandbox.delete(&own)
                     } else {
                         let id = &sandbox.ids(&own)[0];
-                        sandbox.delete("/_/messages", &json!({ "ids": [id] }))
+                        sandbox.delete_selected("/_/messages", &json!({ "ids": [id] }))
                     };
                     assert_eq!(answer.json(), json!({"deleted": 1}), "{to}");
                 }
@@ -211,7 +196,7 @@ fn one_request_lists_the_ids_of_all_matching_mails() {
     sandbox.receive("In");
     let listed = |path: &str| sandbox.get(path).json()["data"].as_array().unwrap().clone();
     let id = sandbox.ids("/_/messages?limit=1").remove(0);
-    sandbox.ask(Method::PATCH, format!("/_/messages/{id}")).json(&json!({"unread": false}));
+    sandbox.patch(format!("/_/messages/{id}"), &json!({"unread": false}));
     let all = listed("/_/messages/ids");
     assert_eq!(all.iter().filter(|mail| mail["unread"] == true).count(), 249);
     assert_eq!((all.len(), listed("/_/messages/ids?subject=odd").len()), (250, 125));
@@ -273,7 +258,7 @@ fn a_change_with_an_unclear_selection_is_rejected_and_changes_nothing() {
     assert_eq!((&hello["sent"], &hello["received"]), (&json!(1), &json!(1)));
     assert_eq!(hello["unread"], json!({"sent": 1, "received": 1}));
     let scheduled = sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
-    let answer = sandbox.delete(&format!("/_/messages/{scheduled}"), &Value::Null);
+    let answer = sandbox.delete(&format!("/_/messages/{scheduled}"));
     assert_eq!((answer.status.as_u16(), answer.message().contains("was not sent")), (404, true));
     assert_eq!(sandbox.patch("/_/messages/x", &unread).status, 404);
     assert_eq!(sandbox.ask(Method::DELETE, "/_/messages").no_key().send("").status, 401);
@@ -286,10 +271,10 @@ fn deleted_mails_no_longer_count_against_the_memory() {
     let mut emails = Vec::new();
     for _ in 0..20 {
         emails.push(sandbox.sent(&large));
-        assert_eq!(sandbox.delete("/_/messages", &Value::Null).json()["deleted"], 1);
+        assert_eq!(sandbox.delete("/_/messages").json()["deleted"], 1);
         let raw = format!("From: a@b.test\r\nSubject: x\r\n\r\n{}", "x".repeat(1_000_000));
         let received = sandbox.service.receive(KEY, &["c@d.test"], raw).unwrap();
-        assert_eq!(sandbox.delete(&format!("/_/received/{received}"), &Value::Null).json()["deleted"], 1);
+        assert_eq!(sandbox.delete(&format!("/_/received/{received}")).json()["deleted"], 1);
     }
     // Nothing was evicted.
     for id in emails {
@@ -383,8 +368,8 @@ fn marks_deletions_and_the_maximum_age_survive_a_restart() {
     sandbox.receive("in");
     sandbox.patch("/_/messages?subject=read", &json!({"unread": false}));
     sandbox.patch("/_/messages?subject=unread", &json!({"unread": true}));
-    sandbox.delete("/_/messages?subject=deleted", &Value::Null);
-    sandbox.delete(&format!("/_/received/{received}"), &Value::Null);
+    sandbox.delete("/_/messages?subject=deleted");
+    sandbox.delete(&format!("/_/received/{received}"));
     assert!(persistence.close());
     drop(sandbox);
 

@@ -5,7 +5,7 @@ use idempost_sandbox::{Settings, persistence};
 use serde_json::{Value, json};
 
 use crate::inbox_live::{Stream, post};
-use crate::support::{Answer, Sandbox, email, email_with};
+use crate::support::{Sandbox, email, email_with};
 
 /// An email suppressed by its recipient's topic choice.
 fn create_opted_out_email(sandbox: &Sandbox) -> String {
@@ -30,12 +30,6 @@ fn one_of_each(sandbox: &Sandbox) -> Vec<(String, &'static str, Value)> {
     ]
 }
 
-fn ids(answer: &Answer) -> Vec<String> {
-    let list = answer.json();
-    let list = list["data"].as_array().unwrap_or_else(|| panic!("{list}"));
-    list.iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect()
-}
-
 #[test]
 fn unsent_emails_are_listed_only_with_a_state_filter() {
     let sandbox = Sandbox::new();
@@ -56,7 +50,7 @@ fn unsent_emails_are_listed_only_with_a_state_filter() {
         assert_eq!(sent["data"][0]["email_id"], json!(left));
     }
     let failed: Vec<_> = each.iter().filter(|(_, state, _)| *state == "failed").map(|(id, ..)| id).collect();
-    assert_eq!(ids(&sandbox.get("/_/messages?state=failed")), [failed[1].as_str(), failed[0].as_str()]);
+    assert_eq!(sandbox.get("/_/messages?state=failed").ids(), [failed[1].as_str(), failed[0].as_str()]);
 }
 
 #[test]
@@ -80,17 +74,17 @@ fn unsent_emails_are_searched_and_paged_like_mails() {
         sandbox.sent(&email_with("subject", "left"));
     }
     let page = |query: &str| sandbox.get(format!("/_/messages?state=unsent&{query}"));
-    assert_eq!(ids(&page("limit=2")), all[..2]);
-    assert_eq!(ids(&page(&format!("limit=2&after={}", all[1]))), all[2..4]);
+    assert_eq!(page("limit=2").ids(), all[..2]);
+    assert_eq!(page(&format!("limit=2&after={}", all[1])).ids(), all[2..4]);
     assert_eq!(page(&format!("limit=2&after={}", all[1])).json()["has_more"], true);
     assert_eq!(page(&format!("limit=2&after={}", all[3])).json()["has_more"], false);
-    assert_eq!(ids(&page(&format!("limit=2&before={}", all[3]))), all[1..3]);
-    assert_eq!(ids(&page("query=WORD3")), all[1..2]);
-    assert_eq!(ids(&page("subject=number%200")), all[4..]);
-    assert!(ids(&page("to=nobody")).is_empty());
+    assert_eq!(page(&format!("limit=2&before={}", all[3])).ids(), all[1..3]);
+    assert_eq!(page("query=WORD3").ids(), all[1..2]);
+    assert_eq!(page("subject=number%200").ids(), all[4..]);
+    assert!(page("to=nobody").ids().is_empty());
     // An email sent in the meantime is still a valid cursor.
     sandbox.advance(3_600);
-    assert!(ids(&page(&format!("after={}", all[2]))).is_empty());
+    assert!(page(&format!("after={}", all[2])).ids().is_empty());
     assert_eq!(
         sandbox.ask(Method::GET, "/_/messages?state=unsent").key("sb_other").send("").json()["data"],
         json!([])
@@ -117,9 +111,9 @@ fn an_unsent_email_has_timeline_bodies_and_request_under_the_path_of_its_later_m
             assert_eq!(sandbox.get(path.as_str()).status, 404, "{path} is of a mail");
         }
     }
-    let id = ids(&sandbox.get("/_/messages?state=scheduled")).remove(0);
+    let id = sandbox.get("/_/messages?state=scheduled").ids().remove(0);
     sandbox.advance(3_600);
-    assert!(ids(&sandbox.get("/_/messages?state=scheduled")).is_empty());
+    assert!(sandbox.get("/_/messages?state=scheduled").ids().is_empty());
     let about = sandbox.get(format!("/_/messages/{id}/about")).json();
     assert_eq!((&about["email_id"], &about["state"]), (&json!(id), &Value::Null), "{about}");
     assert_eq!(sandbox.get(format!("/_/messages/{id}")).json()["email_id"], json!(id));

@@ -12,13 +12,6 @@ use serde_json::{Value, json};
 use crate::restarts::{close, open, open_with};
 use crate::support::{KEY, Sandbox, email, email_with, http_client};
 
-/// Creates a record and returns its ID.
-fn created(sandbox: &Sandbox, path: &str, body: &Value) -> String {
-    let answer = sandbox.post(path, body);
-    assert!(answer.status.is_success(), "{path}: {}", answer.text());
-    answer.json()["id"].as_str().unwrap_or_default().to_owned()
-}
-
 /// Reads every path, with its response.
 fn snapshot(sandbox: &Sandbox, more: &[String]) -> Vec<(String, Value)> {
     let lists = [
@@ -54,7 +47,7 @@ fn snapshot(sandbox: &Sandbox, more: &[String]) -> Vec<(String, Value)> {
 
 /// Creates one record of every kind; returns their paths.
 fn create_everything(sandbox: &Sandbox) -> Vec<String> {
-    let post = |path: &str, body: Value| created(sandbox, path, &body);
+    let post = |path: &str, body: Value| sandbox.created(path, &body);
     let mut paths = Vec::new();
     let mut made = |path: String| paths.push(path);
 
@@ -72,7 +65,7 @@ fn create_everything(sandbox: &Sandbox) -> Vec<String> {
     let thread = format!("/inboxes/{inbox}/threads/{}", thread.as_str().unwrap());
     assert_eq!(sandbox.post(&format!("{thread}/labels"), &json!({"labels": [label]})).status, 200);
     post(&format!("/inboxes/{inbox}/drafts"), json!({"text": "x"}));
-    sandbox.ask(Method::DELETE, &thread).send("");
+    sandbox.delete(&thread);
     for path in [
         "",
         "/agent",
@@ -170,12 +163,12 @@ fn state_survives_a_restart_and_pending_work_resumes() {
     let folder = tempfile::tempdir().unwrap();
     let (sandbox, persistence) = open(folder.path());
     let paths = create_everything(&sandbox);
-    let key = created(&sandbox, "/api-keys", &json!({"name": "mine", "permission": "sending_access"}));
+    let key = sandbox.created("/api-keys", &json!({"name": "mine", "permission": "sending_access"}));
     let token =
         sandbox.post("/api-keys", &json!({"name": "other"})).json()["token"].as_str().unwrap().to_owned();
     let again = |sandbox: &Sandbox| {
         let ask = sandbox.ask(Method::POST, "/emails").header("idempotency-key", "once");
-        ask.json(&email()).json()["id"].as_str().unwrap().to_owned()
+        ask.json(&email()).id()
     };
     let sent_once = again(&sandbox);
     let login = sandbox.service.grant("idempost-cli", KEY, "full_access");
@@ -227,8 +220,8 @@ fn updates_and_deletions_survive_a_restart() {
     close(sandbox, persistence);
 
     let (sandbox, persistence) = open(folder.path());
-    assert_eq!(sandbox.ask(Method::PATCH, &contact).json(&json!({"first_name": "Countess"})).status, 200);
-    assert_eq!(sandbox.ask(Method::DELETE, &topic).send("").status, 200);
+    assert_eq!(sandbox.patch(&contact, &json!({"first_name": "Countess"})).status, 200);
+    assert_eq!(sandbox.delete(&topic).status, 200);
     assert_eq!(sandbox.ask(Method::POST, "/_/reset").key("sb_gone").send("").status, 200);
     close(sandbox, persistence);
 
@@ -362,9 +355,13 @@ fn a_new_data_directory_is_private_and_a_failure_to_create_it_is_reported() {
     assert!(matches!(refused, PersistenceError::System(_)), "{refused}");
     let data = folder.path().join("deep/data");
     let (sandbox, persistence) = open(&data);
+    sandbox.service.grant("idempost-cli", KEY, "full_access");
     close(sandbox, persistence);
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&data), mode(&data.join("sandbox.redb"))), (0o700, 0o600));
+    for file in std::fs::read_dir(&data).unwrap() {
+        assert_eq!(mode(&file.unwrap().path()), 0o600);
+    }
 }
 
 #[test]
@@ -388,11 +385,8 @@ fn the_oldest_mails_are_evicted_first_after_a_restart() {
 fn pending_webhook_deliveries_resume_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let (sandbox, persistence) = open(folder.path());
-    let webhook = created(
-        &sandbox,
-        "/webhooks",
-        &json!({"endpoint": "http://127.0.0.1:9/hook", "events": ["email.sent"]}),
-    );
+    let webhook = sandbox
+        .created("/webhooks", &json!({"endpoint": "http://127.0.0.1:9/hook", "events": ["email.sent"]}));
     sandbox.sent(&email());
     close(sandbox, persistence);
 
@@ -458,23 +452,6 @@ fn two_services_on_one_thread_persist_independently() {
 }
 
 #[test]
-fn oauth_tokens_survive_a_restart_and_the_key_file_is_private() {
-    let folder = tempfile::tempdir().unwrap();
-    let (sandbox, persistence) = open(folder.path());
-    let tokens = sandbox.service.grant("idempost-cli", KEY, "full_access");
-    close(sandbox, persistence);
-    #[cfg(unix)]
-    for file in std::fs::read_dir(folder.path()).unwrap() {
-        use std::os::unix::fs::PermissionsExt as _;
-        let mode = file.unwrap().metadata().unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
-    }
-    let (sandbox, persistence) = open(folder.path());
-    assert_eq!(sandbox.ask(Method::GET, "/emails").key(&tokens.access_token).send("").status, 200);
-    close(sandbox, persistence);
-}
-
-#[test]
 fn a_lower_limit_of_accounts_deletes_the_least_recently_used_on_disk_too() {
     let folder = tempfile::tempdir().unwrap();
     let keys = ["sb_c", "sb_a", "sb_b"];
@@ -504,7 +481,7 @@ fn the_file_stays_small_while_old_emails_make_room_for_new_ones() {
     let folder = tempfile::tempdir().unwrap();
     let open = || open_with(folder.path(), Settings { keep_mails: 10, ..Settings::default() });
     let (sandbox, persistence) = open();
-    let contact = created(&sandbox, "/contacts", &json!({"email": "ada@example.com"}));
+    let contact = sandbox.created("/contacts", &json!({"email": "ada@example.com"}));
     close(sandbox, persistence);
     let text = "x".repeat(100_000);
     for round in 0..24 {

@@ -166,7 +166,7 @@ async fn recv_strict_domains_reject_unverified_recipient_domains() {
         "name": "acme.test", "capabilities": {"sending": "enabled", "receiving": "enabled"}
     }));
     assert_eq!(domain.status, 201, "{}", domain.text());
-    let id = domain.json()["id"].as_str().unwrap().to_owned();
+    let id = domain.id();
     let error =
         server.client(None).send_raw(&envelope(&["support@acme.test"]), written(MAIL)).await.unwrap_err();
     assert_eq!(error.status().unwrap().to_string(), "550", "{error}");

@@ -142,7 +142,7 @@ async fn evt_05_a_mail_sent_by_smtp_triggers_email_events() {
     // EVT-05
     let (server, tls) = open(&Settings::default(), Encryption::None).await;
     let webhook = json!({"endpoint": "http://127.0.0.1:9/hook", "events": ["email.sent", "email.bounced"]});
-    let webhook = server.sandbox.post("/webhooks", &webhook).json()["id"].as_str().unwrap().to_owned();
+    let webhook = server.sandbox.created("/webhooks", &webhook);
     let mail = "From: hi@acme.test\r\nTo: bounced@example.com\r\nSubject: x\r\n\r\nx";
     let client = client(&server, &tls, Encryption::None, ("resend", KEY), Mechanism::Plain);
     client.send_raw(&envelope(&["bounced@example.com"]), mail.as_bytes()).await.unwrap();
@@ -227,7 +227,7 @@ async fn key_permissions_and_domains_are_enforced() {
         assert_eq!(sent(&server, KEY).len(), many, "{key}");
     }
     let path = format!("/api-keys/{}", sending["id"].as_str().unwrap());
-    server.sandbox.ask(Method::DELETE, path).send("");
+    server.sandbox.delete(path);
     for wrong in [sending["token"].as_str().unwrap(), "secret", ""] {
         for user in ["resend", "inbound"] {
             let client = client(&server, &tls, Encryption::None, (user, wrong), Mechanism::Plain);

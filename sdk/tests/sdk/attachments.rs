@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::stream;
-use idempost::{Attachment, Client, Email, Error, Outcome};
+use idempost::{Attachment, Client, Email, Error, Outcome, contact_imports::NewContactImport};
 use idempost_reference_server::ReferenceServer;
 use serde_json::{Value, json};
 
@@ -72,6 +72,28 @@ async fn a_stream_of_another_length_or_that_fails_sends_nothing() {
     }
     client.emails().send(&email(Attachment::from_stream("a", 7, pieces(false)))).await.unwrap();
     assert_eq!(server.service().mails("sb_test").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_import_is_streamed_again_after_a_429_and_not_repeated_if_its_outcome_is_unknown() {
+    let limited =
+        || Reply::json(429, json!({"statusCode": 429, "name": "rate_limit_exceeded", "message": "no"}));
+    let created = Reply::json(200, json!({"object": "contact_import", "id": "i1"}));
+    let script = Script::of([limited(), limited(), created]);
+    let rows = || stream::iter(["email\n", "ada@example.com\n"].map(|row| Ok(Bytes::from(row))));
+    let import = NewContactImport::from_stream(22, rows);
+    script.client().contact_imports().create(&import).await.unwrap();
+    let seen = script.seen();
+    assert!(seen.len() == 3 && seen.iter().all(|sent| sent.body == seen[0].body));
+    assert!(String::from_utf8_lossy(&seen[0].body).contains("\r\n\r\nemail\nada@example.com\n\r\n--"));
+
+    let busy = json!({"statusCode": 503, "name": "service_unavailable", "message": "no"});
+    for lost in [Reply::connection_lost(), Reply::json(503, busy)] {
+        let script = Script::of([lost]);
+        let error = script.client().contact_imports().create(&import).await.unwrap_err();
+        assert_eq!((error.outcome(), error.is_retryable()), (Outcome::Unknown, false), "{error}");
+        assert_eq!(script.seen().len(), 1);
+    }
 }
 
 #[test]

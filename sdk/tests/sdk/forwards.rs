@@ -54,6 +54,49 @@ async fn the_files_are_fetched_without_the_credential() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_copy_keeps_the_subject_and_a_wrapped_forward_marks_it_once() {
+    for (subject, kept, marked) in [
+        (json!("Grüße 🎉"), "Grüße 🎉", "Fwd: Grüße 🎉"),
+        (json!("FWD: Hi"), "FWD: Hi", "FWD: Hi"),
+        (json!("Re: Hi"), "Re: Hi", "Fwd: Re: Hi"),
+        (json!(""), "(no subject)", "Fwd: (no subject)"),
+        (json!(null), "(no subject)", "Fwd: (no subject)"),
+        (json!("a\r\nBcc: x@evil.test"), "a  Bcc: x@evil.test", "Fwd: a  Bcc: x@evil.test"),
+    ] {
+        let mut email = email();
+        (email["subject"], email["headers"]) = (subject, json!({ "x-secret": "1" }));
+        let script = Script::of([
+            Reply::json(200, email.clone()),
+            list(&json!([])),
+            Reply::json(200, email),
+            Reply::bytes(200, "Subject: Hi\r\n\r\nIt works"),
+        ])
+        .odd();
+        let client = script.client();
+        let copy = client.received().forward("e1").await.unwrap();
+        let wrapped = client.received().forward_as_attachment("e1").await.unwrap();
+        assert_eq!((copy.fields().subject, wrapped.fields().subject), (Some(kept), Some(marked)));
+        assert!(copy.fields().headers.is_empty() && wrapped.fields().headers.is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_copy_has_both_bodies_and_a_blank_one_if_there_is_none() {
+    for (text, html, expected) in [
+        (json!("plain"), json!("<p>é</p>"), (Some("plain"), Some("<p>é</p>"))),
+        (json!(""), json!("<p>é</p>"), (None, Some("<p>é</p>"))),
+        (json!(null), json!(null), (Some(" "), None)),
+    ] {
+        let mut email = email();
+        (email["text"], email["html"]) = (text, html);
+        let script = Script::of([Reply::json(200, email), list(&json!([]))]).odd();
+        let copy = script.client().received().forward("e1").await.unwrap().from("a@x.test").to("b@x.test");
+        assert_eq!((copy.fields().text, copy.fields().html), expected);
+        assert!(copy.check().is_ok());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn hostile_files_and_urls_never_reach_the_copy() {
     for (fields, name, kind, id) in [
         (

@@ -27,7 +27,7 @@ fn a_created_key_works_until_it_is_deleted() {
     assert_eq!(list["data"][0]["last_used_at"], "2026-03-02 12:00:05.000000+00");
 
     let path = format!("/api-keys/{id}");
-    let renamed = sandbox.ask(Method::PATCH, &path).json(&json!({"name": "Build"}));
+    let renamed = sandbox.patch(&path, &json!({"name": "Build"}));
     assert_eq!(renamed.json(), json!({"object": "api_key", "id": id}));
     assert_eq!(sandbox.get("/api-keys").json()["data"][0]["name"], "Build");
 
@@ -36,7 +36,7 @@ fn a_created_key_works_until_it_is_deleted() {
     assert_eq!(deleted.json(), json!({"object": "api_key", "id": id, "deleted": true}));
     let refused = sandbox.ask(Method::GET, "/emails").key(&token).send("");
     refused.rejected(403, "invalid_api_key", "");
-    assert_eq!(sandbox.ask(Method::DELETE, &path).send("").name(), "not_found");
+    assert_eq!(sandbox.delete(&path).name(), "not_found");
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_domain_key_cannot_send_from_another_domain_by_any_route() {
     let created = |path: &str, body: &Value| {
         let answer = sandbox.post(path, body);
         assert_eq!(answer.status, 201, "{path}: {}", answer.text());
-        answer.json()["id"].as_str().unwrap().to_owned()
+        answer.id()
     };
     let domain = created("/domains", &json!({"name": "acme.test"}));
     let body = json!({"name": "App", "permission": "sending_access", "domain_id": domain});

@@ -37,21 +37,12 @@ fn with(pointer: &str, value: Value) -> Value {
 }
 
 trait Automations {
-    fn created(&self, path: &str, body: &Value) -> String;
     fn send(&self, body: &Value) -> Answer;
     fn run(&self, automation: &str) -> Value;
-    fn ids(&self, path: &str) -> Vec<String>;
     fn contact(&self, email: &str) -> Value;
-    fn patch(&self, path: String, body: &Value) -> Answer;
 }
 
 impl Automations for Sandbox {
-    fn created(&self, path: &str, body: &Value) -> String {
-        let answer = self.post(path, body);
-        assert_eq!(answer.status, 201, "{}", answer.text());
-        answer.json()["id"].as_str().unwrap().to_owned()
-    }
-
     fn send(&self, body: &Value) -> Answer {
         let answer = self.post("/events/send", body);
         assert_eq!(answer.status, 202, "{}", answer.text());
@@ -66,19 +57,8 @@ impl Automations for Sandbox {
         answer.json()
     }
 
-    fn ids(&self, path: &str) -> Vec<String> {
-        let answer = self.get(path);
-        assert_eq!(answer.status, 200, "{}", answer.text());
-        let data = answer.json()["data"].as_array().unwrap().clone();
-        data.iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
-    }
-
     fn contact(&self, email: &str) -> Value {
         self.get(format!("/contacts/{email}")).json()
-    }
-
-    fn patch(&self, path: String, body: &Value) -> Answer {
-        self.ask(Method::PATCH, path).json(body)
     }
 }
 
@@ -121,11 +101,11 @@ fn an_automation_is_created_read_updated_duplicated_and_deleted() {
 
     let copy = sandbox.ask(Method::POST, format!("/automations/{id}/duplicate")).send("");
     assert_eq!(copy.status, 201);
-    let copy = copy.json()["id"].as_str().unwrap().to_owned();
+    let copy = copy.id();
     let copied = sandbox.get(format!("/automations/{copy}")).json();
     assert_eq!((&copied["status"], &copied["steps"]), (&json!("disabled"), &record["steps"]));
 
-    let gone = sandbox.ask(Method::DELETE, format!("/automations/{id}")).send("");
+    let gone = sandbox.delete(format!("/automations/{id}"));
     assert_eq!(gone.json(), json!({"object": "automation", "id": id, "deleted": true}));
     assert_eq!(sandbox.get(format!("/automations/{id}")).status, 404);
     assert_eq!(sandbox.ids("/automations"), [copy]);
@@ -559,7 +539,7 @@ fn steps_fail_after_their_contact_is_deleted() {
         ]),
     );
     sandbox.send(&signed_up());
-    sandbox.ask(Method::DELETE, "/contacts/ada@example.com").send("");
+    sandbox.delete("/contacts/ada@example.com");
     sandbox.advance(3_600);
     let run = sandbox.run(&id);
     assert_eq!(run["status"], "failed");
@@ -610,7 +590,7 @@ fn deleting_an_automation_deletes_its_runs() {
     let pause = step("pause", "delay", json!({"duration": "1 day"}));
     let id = sandbox.created("/automations", &chain(vec![pause, step("gone", "contact_delete", json!({}))]));
     sandbox.send(&signed_up());
-    assert_eq!(sandbox.ask(Method::DELETE, format!("/automations/{id}")).send("").status, 200);
+    assert_eq!(sandbox.delete(format!("/automations/{id}")).status, 200);
     sandbox.advance(2 * 86_400);
     assert_eq!(sandbox.get(format!("/automations/{id}/runs")).status, 404);
     assert_eq!(sandbox.contact("ada@example.com")["object"], "contact");
@@ -810,7 +790,7 @@ fn email_events_start_runs_unless_an_automation_sent_the_email() {
         assert_eq!(sandbox.ids(&format!("/automations/{id}/runs")).len(), 1, "{event}");
         // The email sent by the run ends its wait.
         assert_eq!(sandbox.run(&id)["status"], "completed", "{event}");
-        let deleted = sandbox.ask(Method::DELETE, format!("/automations/{id}")).send("");
+        let deleted = sandbox.delete(format!("/automations/{id}"));
         assert_eq!(deleted.status, 200);
     }
     assert_eq!(sandbox.mails().len(), 4);

@@ -1,6 +1,5 @@
 //! `GET /broadcasts/{id}/recipients` and `GET /broadcasts/{id}/clicked-links`.
 
-use http::Method;
 use idempost_reference_server::{ClockStart, Service, Settings};
 use serde_json::{Value, json};
 
@@ -9,21 +8,15 @@ use crate::support::{Sandbox, email_with};
 
 const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
 
-fn created(sandbox: &Sandbox, path: &str, body: &Value) -> String {
-    let answer = sandbox.post(path, body);
-    assert_eq!(answer.status, 201, "{}", answer.text());
-    answer.json()["id"].as_str().unwrap().to_owned()
-}
-
 /// Sends a broadcast with two links to contacts with these addresses, and lets the simulated outcomes pass. Returns its path.
 fn broadcast(sandbox: &Sandbox, addresses: &[&str]) -> String {
-    let segment = created(sandbox, "/segments", &json!({ "name": "s" }));
+    let segment = sandbox.created("/segments", &json!({ "name": "s" }));
     for address in addresses {
-        created(sandbox, "/contacts", &json!({ "email": address, "segments": [{ "id": segment }] }));
+        sandbox.created("/contacts", &json!({ "email": address, "segments": [{ "id": segment }] }));
     }
     let html = "<a href='https://acme.test/pricing'>Pricing</a> <a href='{{{SERVICE_UNSUBSCRIBE_URL}}}'>Unsubscribe</a>";
     let message = json!({ "segment_id": segment, "from": "news@acme.test", "subject": "s", "html": html, "send": true });
-    let id = created(sandbox, "/broadcasts", &message);
+    let id = sandbox.created("/broadcasts", &message);
     sandbox.advance(100);
     format!("/broadcasts/{id}")
 }
@@ -125,7 +118,7 @@ fn items_have_the_fields_of_their_type() {
     assert_eq!(item("bounced"), with(&json!({ "bounce_type": "transient" })));
     let links = json!([{ "url": "https://acme.test/docs", "clicks": 2 }, { "url": "https://acme.test/pricing", "clicks": 1 }]);
     assert_eq!(item("clicked"), with(&json!({ "count": 3, "clicked_links": links })));
-    assert_eq!(sandbox.ask(Method::DELETE, "/contacts/ada@x.test").send("").status, 200);
+    assert_eq!(sandbox.delete("/contacts/ada@x.test").status, 200);
     assert_eq!(item("sent")["contact_id"], Value::Null);
 }
 
@@ -259,9 +252,9 @@ fn invalid_requests_are_rejected() {
 #[test]
 fn a_draft_has_neither_recipients_nor_links() {
     let sandbox = Sandbox::new();
-    let segment = created(&sandbox, "/segments", &json!({ "name": "s" }));
+    let segment = sandbox.created("/segments", &json!({ "name": "s" }));
     let message = json!({ "segment_id": segment, "from": "news@acme.test", "subject": "s", "html": "x" });
-    let id = created(&sandbox, "/broadcasts", &message);
+    let id = sandbox.created("/broadcasts", &message);
     for list in ["recipients?type=sent", "clicked-links"] {
         let empty = json!({ "object": "list", "data": [], "has_more": false });
         assert_eq!(page(&sandbox, &format!("/broadcasts/{id}/{list}")), empty);

@@ -20,7 +20,7 @@ impl Stage {
     }
 
     fn with_sandbox(sandbox: Sandbox) -> Self {
-        let segment = create(&sandbox, "/segments", &json!({"name": "Readers"}));
+        let segment = sandbox.created("/segments", &json!({"name": "Readers"}));
         Self { sandbox, segment }
     }
 
@@ -30,7 +30,7 @@ impl Stage {
         for (name, value) in fields.as_object().unwrap() {
             contact[name] = value.clone();
         }
-        let id = create(&self.sandbox, "/contacts", &contact);
+        let id = self.sandbox.created("/contacts", &contact);
         let joined = self.send_action(Method::POST, format!("/contacts/{id}/segments/{}", self.segment), "");
         assert_eq!(joined.status, 200, "{}", joined.text());
         id
@@ -52,7 +52,7 @@ impl Stage {
     }
 
     fn created(&self, fields: &Value) -> String {
-        create(&self.sandbox, "/broadcasts", &self.broadcast(fields))
+        self.sandbox.created("/broadcasts", &self.broadcast(fields))
     }
 
     fn refused(&self, fields: &Value) -> Answer {
@@ -104,12 +104,6 @@ impl Stage {
     }
 }
 
-fn create(sandbox: &Sandbox, path: &str, body: &Value) -> String {
-    let answer = sandbox.post(path, body);
-    assert!(answer.status.is_success(), "{path}: {}", answer.text());
-    answer.json()["id"].as_str().unwrap().to_owned()
-}
-
 #[track_caller]
 fn forbidden(answer: &Answer, words: &str) {
     answer.rejected(403, "validation_error", words);
@@ -130,7 +124,7 @@ fn a_draft_has_every_field_and_sends_nothing() {
     stage.contact("ada@example.com", &json!({}));
     let answer = stage.sandbox.post("/broadcasts", &stage.broadcast(&json!({})));
     assert_eq!(answer.status, 201);
-    let id = answer.json()["id"].as_str().unwrap().to_owned();
+    let id = answer.id();
     assert_eq!(answer.json(), json!({"object": "broadcast", "id": id}));
     let expected = json!({
         "id": id, "name": "Your week", "audience_id": stage.segment, "segment_id": stage.segment, "status": "draft",
@@ -163,7 +157,7 @@ fn an_immediate_broadcast_sends_one_mail_per_contact() {
     for email in ["ada@example.com", "bob@example.com", "eve@example.com"] {
         stage.contact(email, &json!({}));
     }
-    create(&stage.sandbox, "/contacts", &json!({"email": "other@example.com"}));
+    stage.sandbox.created("/contacts", &json!({"email": "other@example.com"}));
     let id = stage.created(&json!({"send": true}));
     let record = stage.record(&id);
     assert_eq!((&record["status"], &record["scheduled_at"]), (&json!("sent"), &Value::Null));
@@ -223,7 +217,7 @@ fn contacts_opted_out_of_the_topic_are_skipped() {
     // BCAST-14
     let stage = Stage::new();
     let topic = |default: &str| {
-        create(&stage.sandbox, "/topics", &json!({"name": "News", "default_subscription": default}))
+        stage.sandbox.created("/topics", &json!({"name": "News", "default_subscription": default}))
     };
     let (by_default, on_demand) = (topic("opt_in"), topic("opt_out"));
     let wants =
@@ -245,8 +239,8 @@ fn placeholders_are_rendered_per_contact() {
     // BCAST-10, TPL-16, TPL-17, CONT-03
     let stage = Stage::new();
     let property = json!({"key": "plan", "type": "string", "fallback_value": "free"});
-    create(&stage.sandbox, "/contact-properties", &property);
-    create(&stage.sandbox, "/contact-properties", &json!({"key": "city", "type": "string"}));
+    stage.sandbox.created("/contact-properties", &property);
+    stage.sandbox.created("/contact-properties", &json!({"key": "city", "type": "string"}));
     let properties = json!({"city": "London", "plan": "gold"});
     let ada = json!({"first_name": "Ada", "last_name": "Lovelace", "properties": properties});
     stage.contact("ada@example.com", &ada);
@@ -647,7 +641,7 @@ fn the_public_service_s_name_of_the_unsubscribe_link_is_filled_in_too() {
 
     // In the template of an email, too.
     let template = json!({"name": "T", "from": "hi@acme.test", "subject": "s", "html": "<p>{{{RESEND_UNSUBSCRIBE_URL}}}</p>"});
-    let template = create(&stage.sandbox, "/templates", &template);
+    let template = stage.sandbox.created("/templates", &template);
     stage.sandbox.ask(Method::POST, format!("/templates/{template}/publish")).send("");
     stage.sandbox.sent(&json!({"to": "ada@example.com", "template": {"id": template}}));
     let html = stage.sandbox.mails()[0].html.as_deref().unwrap().to_owned();
@@ -671,7 +665,7 @@ fn links_are_never_wrapped_in_derived_text() {
 fn the_unsubscribe_link_of_a_topic_broadcast_affects_only_the_topic() {
     let stage = Stage::new();
     let topic =
-        create(&stage.sandbox, "/topics", &json!({"name": "News <b>", "default_subscription": "opt_in"}));
+        stage.sandbox.created("/topics", &json!({"name": "News <b>", "default_subscription": "opt_in"}));
     let contact = stage.contact("ada@example.com", &json!({}));
     stage.created(&json!({"send": true, "topic_id": topic}));
     let path = link(&stage.sandbox.mail());

@@ -147,7 +147,7 @@ fn an_invalid_change_reports_every_problem_and_changes_nothing() {
         }
     }
     assert_eq!(sandbox.service.account_clock(KEY).now(), before);
-    assert_eq!(sandbox.ask(Method::DELETE, "/_/clock").send("").status, 405);
+    assert_eq!(sandbox.delete("/_/clock").status, 405);
     assert_eq!(sandbox.ask(Method::GET, "/_/clock").no_key().send("").status, 401);
 }
 

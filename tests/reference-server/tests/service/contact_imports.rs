@@ -38,7 +38,7 @@ fn start(sandbox: &Sandbox, file: impl AsRef<[u8]>, parts: &[(&str, &str)]) -> S
     let answer = post(sandbox, form(file.as_ref(), parts));
     assert_eq!(answer.status, 201, "{}", answer.text());
     assert_eq!(answer.json()["object"], "contact_import");
-    answer.json()["id"].as_str().unwrap().to_owned()
+    answer.id()
 }
 
 fn import(sandbox: &Sandbox, id: &str) -> Value {
@@ -65,12 +65,6 @@ fn contact(sandbox: &Sandbox, email: &str) -> Value {
     let answer = sandbox.get(format!("/contacts/{email}"));
     assert_eq!(answer.status, 200, "{email}: {}", answer.text());
     answer.json()
-}
-
-fn created(sandbox: &Sandbox, path: &str, body: &Value) -> String {
-    let answer = sandbox.post(path, body);
-    assert!(answer.status.is_success(), "{path}: {}", answer.text());
-    answer.json()["id"].as_str().unwrap().to_owned()
 }
 
 /// A file with this number of contacts.
@@ -137,8 +131,8 @@ fn rows_with_one_address_update_or_skip_the_contact_of_the_first() {
 #[test]
 fn columns_are_mapped_to_fields_and_properties_whatever_their_names_and_characters() {
     let sandbox = Sandbox::new();
-    created(&sandbox, "/contact-properties", &json!({"key": "city", "type": "string"}));
-    created(&sandbox, "/contact-properties", &json!({"key": "age", "type": "number"}));
+    sandbox.created("/contact-properties", &json!({"key": "city", "type": "string"}));
+    sandbox.created("/contact-properties", &json!({"key": "age", "type": "number"}));
     let map = json!({
         "email": "E-Mail", "last_name": "Näme", "first_name": "first_name",
         "properties": {"city": {"column": "Stadt", "type": "string"}, "age": {"column": "Alter"}},
@@ -160,8 +154,8 @@ fn columns_are_mapped_to_fields_and_properties_whatever_their_names_and_characte
 #[test]
 fn contacts_join_segments_and_topics_unless_they_are_skipped() {
     let sandbox = Sandbox::new();
-    let segment = created(&sandbox, "/segments", &json!({"name": "All"}));
-    let topic = created(&sandbox, "/topics", &json!({"name": "News", "default_subscription": "opt_in"}));
+    let segment = sandbox.created("/segments", &json!({"name": "All"}));
+    let topic = sandbox.created("/topics", &json!({"name": "News", "default_subscription": "opt_in"}));
     sandbox.post("/contacts", &json!({"email": "old@example.com"}));
     let segments = json!([{ "id": segment }]).to_string();
     let topics = json!([{"id": topic, "subscription": "opt_out"}]).to_string();
@@ -183,9 +177,9 @@ fn contacts_join_segments_and_topics_unless_they_are_skipped() {
 #[test]
 fn deleting_a_segment_topic_or_property_ends_its_effect_on_the_remaining_rows() {
     let sandbox = Sandbox::new();
-    let segment = created(&sandbox, "/segments", &json!({"name": "All"}));
-    let topic = created(&sandbox, "/topics", &json!({"name": "News", "default_subscription": "opt_in"}));
-    let property = created(&sandbox, "/contact-properties", &json!({"key": "city", "type": "string"}));
+    let segment = sandbox.created("/segments", &json!({"name": "All"}));
+    let topic = sandbox.created("/topics", &json!({"name": "News", "default_subscription": "opt_in"}));
+    let property = sandbox.created("/contact-properties", &json!({"key": "city", "type": "string"}));
     let (map, segments) = (json!({"properties": {"city": {"column": "city"}}}), json!([{ "id": segment }]));
     let topics = json!([{"id": topic, "subscription": "opt_out"}]);
     let [map, segments, topics] = [map, segments, topics].map(|part| part.to_string());
@@ -208,7 +202,7 @@ fn deleting_a_segment_topic_or_property_ends_its_effect_on_the_remaining_rows() 
 #[test]
 fn an_invalid_request_names_the_part_and_starts_nothing() {
     let sandbox = Sandbox::new();
-    created(&sandbox, "/contact-properties", &json!({"key": "age", "type": "number"}));
+    sandbox.created("/contact-properties", &json!({"key": "age", "type": "number"}));
     let wide = (0..30).map(|n| format!("c{n}")).collect::<Vec<_>>().join(",");
     for (file, part, message) in [
         ("", None, "`file` is empty"),
@@ -265,7 +259,7 @@ fn an_invalid_request_names_the_part_and_starts_nothing() {
     let answer = post(&sandbox, form(b"email\n", &[]).slice(..100));
     assert_eq!(answer.status, 400, "{}", answer.text());
     assert_eq!(sandbox.get("/contacts/imports").json()["data"], json!([]));
-    assert_eq!(sandbox.ask(Method::PATCH, "/contacts/imports").json(&json!({})).status, 405);
+    assert_eq!(sandbox.patch("/contacts/imports", &json!({})).status, 405);
 }
 
 #[test]
@@ -308,7 +302,7 @@ fn no_events_are_sent_for_the_rows() {
     let sandbox = Sandbox::new();
     let webhook =
         json!({"endpoint": "https://hooks.acme.test/", "events": ["contact.created", "contact.updated"]});
-    let webhook = created(&sandbox, "/webhooks", &webhook);
+    let webhook = sandbox.created("/webhooks", &webhook);
     run(&sandbox, "email,first_name\na@x.test,A\na@x.test,B\n", &[]);
     let events =
         || sandbox.get(format!("/webhooks/{webhook}/events")).json()["data"].as_array().unwrap().len();

@@ -5,32 +5,19 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Sandbox};
 
-fn create(sandbox: &Sandbox, path: &str, body: &Value) -> String {
-    let answer = sandbox.post(path, body);
-    assert_eq!(answer.status, 201, "{}", answer.text());
-    answer.json()["id"].as_str().unwrap().to_owned()
-}
-
 fn patch(sandbox: &Sandbox, id: &str, body: &Value) -> Answer {
-    sandbox.ask(Method::PATCH, format!("/contact-properties/{id}")).json(body)
-}
-
-fn refused(answer: &Answer, name: &str, part: &str) {
-    assert_eq!(answer.status, 422, "{}", answer.text());
-    assert_eq!(answer.json()["name"], name, "{}", answer.text());
-    assert!(answer.text().contains(part), "{part}: {}", answer.text());
+    sandbox.patch(format!("/contact-properties/{id}"), body)
 }
 
 #[test]
 fn a_property_is_created_read_updated_and_deleted() {
     // PROP-01, PROP-02
     let sandbox = Sandbox::new();
-    let city = create(
-        &sandbox,
+    let city = sandbox.created(
         "/contact-properties",
         &json!({ "key": "city", "type": "string", "fallback_value": "your town" }),
     );
-    let orders = create(&sandbox, "/contact-properties", &json!({ "key": "orders", "type": "number" }));
+    let orders = sandbox.created("/contact-properties", &json!({ "key": "orders", "type": "number" }));
     let shown = sandbox.get(format!("/contact-properties/{city}")).json();
     let mut expected = json!({"object": "contact_property", "id": city, "key": "city", "type": "string",
         "fallback_value": "your town", "created_at": "2026-03-02 12:00:00.000000+00"});
@@ -53,14 +40,14 @@ fn a_property_is_created_read_updated_and_deleted() {
     assert_eq!(fallback(&city, json!({ "fallback_value": null })), Value::Null);
     assert_eq!(fallback(&orders, json!({ "fallback_value": -2.5 })), -2.5);
     let path = format!("/contact-properties/{city}");
-    let gone = sandbox.ask(Method::DELETE, &path).send("");
+    let gone = sandbox.delete(&path);
     assert_eq!(gone.json(), json!({ "object": "contact_property", "id": city, "deleted": true }));
     for method in [Method::GET, Method::DELETE] {
         assert_eq!(sandbox.ask(method, &path).send("").status, 404);
     }
-    refused(&sandbox.get("/contact-properties/city"), "invalid_parameter", "UUID");
+    sandbox.get("/contact-properties/city").rejected(422, "invalid_parameter", "UUID");
     // Its key can be reused, even with another type.
-    create(&sandbox, "/contact-properties", &json!({ "key": "city", "type": "number", "fallback_value": 0 }));
+    sandbox.created("/contact-properties", &json!({ "key": "city", "type": "number", "fallback_value": 0 }));
 }
 
 #[test]
@@ -68,26 +55,30 @@ fn keys_are_short_ascii_unique_and_not_reserved() {
     let sandbox = Sandbox::new();
     let new = |key: &str| sandbox.post("/contact-properties", &json!({ "key": key, "type": "string" }));
     assert_eq!(new(&"k".repeat(50)).status, 201);
-    refused(&new(&"k".repeat(51)), "validation_error", "51");
+    new(&"k".repeat(51)).rejected(422, "validation_error", "51");
     for key in ["", " ", "a b", "a-b", "a.b", "é", "a\n"] {
-        refused(&new(key), "validation_error", "`key`");
+        new(key).rejected(422, "validation_error", "`key`");
     }
     for key in
         ["FIRST_NAME", "LAST_NAME", "EMAIL", "UNSUBSCRIBE_URL", "SERVICE_UNSUBSCRIBE_URL", "contact", "this"]
     {
-        refused(&new(key), "validation_error", "reserved");
+        new(key).rejected(422, "validation_error", "reserved");
     }
     for key in ["city", "City", "CITY_2", "_", "1", "email"] {
         assert_eq!(new(key).status, 201, "{key}");
     }
-    refused(&new("city"), "validation_error", "city");
+    new("city").rejected(422, "validation_error", "city");
 }
 
 #[test]
 fn a_fallback_matches_its_type_and_the_type_is_immutable() {
     let sandbox = Sandbox::new();
-    refused(&sandbox.post("/contact-properties", &json!({})), "missing_required_field", "`key`");
-    refused(&sandbox.post("/contact-properties", &json!({ "key": "x" })), "missing_required_field", "`type`");
+    sandbox.post("/contact-properties", &json!({})).rejected(422, "missing_required_field", "`key`");
+    sandbox.post("/contact-properties", &json!({ "key": "x" })).rejected(
+        422,
+        "missing_required_field",
+        "`type`",
+    );
     for (r#type, fallback, fits) in [
         ("string", json!("1"), true),
         ("string", json!(1), false),
@@ -103,33 +94,33 @@ fn a_fallback_matches_its_type_and_the_type_is_immutable() {
         if fits {
             assert_eq!(answer.status, 201, "{}", answer.text());
         } else {
-            refused(&answer, "validation_error", "fallback_value");
+            answer.rejected(422, "validation_error", "fallback_value");
         }
     }
     for wrong in [json!("boolean"), json!("String"), json!(1)] {
         let body = json!({ "key": "x", "type": wrong });
-        refused(&sandbox.post("/contact-properties", &body), "validation_error", "type");
+        sandbox.post("/contact-properties", &body).rejected(422, "validation_error", "type");
     }
-    let id = create(&sandbox, "/contact-properties", &json!({ "key": "x", "type": "number" }));
+    let id = sandbox.created("/contact-properties", &json!({ "key": "x", "type": "number" }));
     for (field, value) in [("key", json!("y")), ("type", json!("string")), ("fallback_value", json!("1"))] {
-        refused(&patch(&sandbox, &id, &json!({ field: value })), "validation_error", field);
+        patch(&sandbox, &id, &json!({ field: value })).rejected(422, "validation_error", field);
     }
 }
 
 #[test]
 fn deleting_a_property_deletes_its_values_on_all_contacts() {
     let sandbox = Sandbox::new();
-    let city = create(&sandbox, "/contact-properties", &json!({ "key": "city", "type": "string" }));
-    create(&sandbox, "/contact-properties", &json!({ "key": "orders", "type": "number" }));
+    let city = sandbox.created("/contact-properties", &json!({ "key": "city", "type": "string" }));
+    sandbox.created("/contact-properties", &json!({ "key": "orders", "type": "number" }));
     for (address, properties) in [
         ("ada@example.com", json!({ "city": "London", "orders": 3 })),
         ("bob@example.com", json!({ "city": "Paris" })),
     ] {
-        create(&sandbox, "/contacts", &json!({ "email": address, "properties": properties }));
+        sandbox.created("/contacts", &json!({ "email": address, "properties": properties }));
     }
-    sandbox.ask(Method::DELETE, format!("/contact-properties/{city}")).send("");
+    sandbox.delete(format!("/contact-properties/{city}"));
     // A new property with the same key starts without values.
-    create(&sandbox, "/contact-properties", &json!({ "key": "city", "type": "string" }));
+    sandbox.created("/contact-properties", &json!({ "key": "city", "type": "string" }));
     let properties = |address: &str| sandbox.get(format!("/contacts/{address}")).json()["properties"].clone();
     assert_eq!(properties("ada@example.com"), json!({ "orders": { "type": "number", "value": 3 } }));
     assert_eq!(properties("bob@example.com"), json!({}));
@@ -139,14 +130,11 @@ fn deleting_a_property_deletes_its_values_on_all_contacts() {
 fn a_boolean_value_is_stored_as_given_whatever_the_type_of_its_property() {
     // GEN-06
     let sandbox = Sandbox::new();
-    create(
-        &sandbox,
-        "/contact-properties",
-        &json!({ "key": "vip", "type": "string", "fallback_value": "no" }),
-    );
-    create(&sandbox, "/contact-properties", &json!({ "key": "score", "type": "number" }));
+    sandbox
+        .created("/contact-properties", &json!({ "key": "vip", "type": "string", "fallback_value": "no" }));
+    sandbox.created("/contact-properties", &json!({ "key": "score", "type": "number" }));
     let contact = json!({ "email": "ada@example.com", "properties": { "vip": true, "score": false } });
-    create(&sandbox, "/contacts", &contact);
+    sandbox.created("/contacts", &contact);
     let read = || sandbox.get("/contacts/ada@example.com").json()["properties"].clone();
     let boolean = |value: bool| json!({ "type": "boolean", "value": value });
     assert_eq!(read(), json!({ "vip": boolean(true), "score": boolean(false) }));
@@ -157,13 +145,17 @@ fn a_boolean_value_is_stored_as_given_whatever_the_type_of_its_property() {
     assert_eq!(change(json!({ "vip": "yes", "score": true })).status, 200);
     assert_eq!(read(), json!({ "vip": { "type": "string", "value": "yes" }, "score": boolean(true) }));
     assert_eq!(change(json!({ "vip": true })).status, 200);
-    refused(&change(json!({ "vip": [true] })), "validation_error", "a string, a number, a boolean or null");
+    change(json!({ "vip": [true] })).rejected(
+        422,
+        "validation_error",
+        "a string, a number, a boolean or null",
+    );
 
-    let segment = create(&sandbox, "/segments", &json!({ "name": "All" }));
+    let segment = sandbox.created("/segments", &json!({ "name": "All" }));
     sandbox.ask(Method::POST, format!("/contacts/ada@example.com/segments/{segment}")).send("");
     let broadcast = json!({ "segment_id": segment, "from": "hi@acme.test", "subject": "{{{contact.vip}}}",
         "text": "{{{contact.score|none}}}", "send": true });
-    create(&sandbox, "/broadcasts", &broadcast);
+    sandbox.created("/broadcasts", &broadcast);
     let mail = sandbox.mail();
     assert_eq!((mail.subject.as_str(), mail.text.as_deref().map(str::trim)), ("true", Some("true")));
 }

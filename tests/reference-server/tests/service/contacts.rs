@@ -3,26 +3,12 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Sandbox, expect_fields_of};
+use crate::support::{Sandbox, expect_fields_of};
 
 const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
 
-fn created(sandbox: &Sandbox, path: &str, body: &Value) -> String {
-    let answer = sandbox.post(path, body);
-    assert_eq!(answer.status, 201, "{}", answer.text());
-    answer.json()["id"].as_str().unwrap().to_owned()
-}
-
 fn contact(sandbox: &Sandbox, email: &str) -> String {
-    created(sandbox, "/contacts", &json!({ "email": email }))
-}
-
-fn patch(sandbox: &Sandbox, path: &str, body: &Value) -> Answer {
-    sandbox.ask(Method::PATCH, path).json(body)
-}
-
-fn delete(sandbox: &Sandbox, path: &str) -> Answer {
-    sandbox.ask(Method::DELETE, path).send("")
+    sandbox.created("/contacts", &json!({ "email": email }))
 }
 
 fn keys(item: &Value) -> Vec<&str> {
@@ -45,23 +31,23 @@ fn a_contact_is_referred_to_by_id_or_address() {
         ("%2e@x.test", "%252e@x.test"),
         ("a&b=c@x.test", "a%26b%3Dc%40x.test"),
     ] {
-        let id = created(&sandbox, "/contacts", &json!({ "email": email, "first_name": "Ada" }));
+        let id = sandbox.created("/contacts", &json!({ "email": email, "first_name": "Ada" }));
         let (by_id, by_address) = (format!("/contacts/{id}"), format!("/contacts/{segment}"));
         let shown = sandbox.get(&by_id).json();
         assert_eq!(shown["email"], email);
         assert_eq!(sandbox.get(&by_address).json(), shown);
         let all = "created_at email first_name id last_name object properties unsubscribed";
         assert_eq!(keys(&shown), all.split(' ').collect::<Vec<_>>());
-        let changed = patch(&sandbox, &by_address, &json!({ "first_name": null, "unsubscribed": true }));
+        let changed = sandbox.patch(&by_address, &json!({ "first_name": null, "unsubscribed": true }));
         assert_eq!(changed.json(), json!({ "object": "contact", "id": id }));
         let shown = sandbox.get(&by_id).json();
         assert_eq!(shown["first_name"], Value::Null);
         assert_eq!(shown["unsubscribed"], true);
         assert_eq!(
-            delete(&sandbox, &by_id).json(),
+            sandbox.delete(&by_id).json(),
             json!({ "object": "contact", "contact": id, "deleted": true })
         );
-        delete(&sandbox, &by_id).rejected(404, "not_found", "");
+        sandbox.delete(&by_id).rejected(404, "not_found", "");
     }
     for unknown in [UNKNOWN_ID, "nobody@example.com", "nobody", "a%2Fb", "..x", "%20"] {
         sandbox.get(format!("/contacts/{unknown}")).rejected(404, "not_found", "");
@@ -71,7 +57,7 @@ fn a_contact_is_referred_to_by_id_or_address() {
 #[test]
 fn an_address_identifies_one_contact() {
     let sandbox = Sandbox::new();
-    let first = created(&sandbox, "/contacts", &json!({ "email": "Ada@Example.com", "first_name": "Ada" }));
+    let first = sandbox.created("/contacts", &json!({ "email": "Ada@Example.com", "first_name": "Ada" }));
     let again = sandbox.post("/contacts", &json!({ "email": "ada@example.com", "last_name": "L" }));
     assert_eq!(again.json()["id"], json!(first), "{}", again.text());
     let ada = sandbox.get(format!("/contacts/{first}")).json();
@@ -79,9 +65,9 @@ fn an_address_identifies_one_contact() {
     assert_eq!(data(&sandbox, "/contacts").as_array().unwrap().len(), 1);
 
     contact(&sandbox, "bob@example.com");
-    let taken = patch(&sandbox, "/contacts/bob@example.com", &json!({ "email": "ADA@example.com" }));
+    let taken = sandbox.patch("/contacts/bob@example.com", &json!({ "email": "ADA@example.com" }));
     assert_eq!(taken.status, 409, "{}", taken.text());
-    let moved = patch(&sandbox, "/contacts/bob@example.com", &json!({ "email": "cyd@example.com" }));
+    let moved = sandbox.patch("/contacts/bob@example.com", &json!({ "email": "cyd@example.com" }));
     assert_eq!(moved.status, 200, "{}", moved.text());
     assert_eq!(sandbox.get("/contacts/bob@example.com").status, 404);
     assert_eq!(sandbox.get("/contacts/cyd@example.com").json()["email"], "cyd@example.com");
@@ -90,12 +76,12 @@ fn an_address_identifies_one_contact() {
 #[test]
 fn properties_are_merged_and_null_removes_one() {
     let sandbox = Sandbox::new();
-    created(&sandbox, "/contact-properties", &json!({ "key": "city", "type": "string" }));
-    created(&sandbox, "/contact-properties", &json!({ "key": "orders", "type": "number" }));
+    sandbox.created("/contact-properties", &json!({ "key": "city", "type": "string" }));
+    sandbox.created("/contact-properties", &json!({ "key": "orders", "type": "number" }));
     let ada = json!({ "email": "ada@example.com", "properties": { "city": "London", "orders": 3 } });
-    let path = format!("/contacts/{}", created(&sandbox, "/contacts", &ada));
+    let path = format!("/contacts/{}", sandbox.created("/contacts", &ada));
     let change = |properties: Value| {
-        assert_eq!(patch(&sandbox, &path, &json!({ "properties": properties })).status, 200);
+        assert_eq!(sandbox.patch(&path, &json!({ "properties": properties })).status, 200);
         sandbox.get(&path).json()["properties"].clone()
     };
     let (city, orders) =
@@ -146,9 +132,9 @@ fn an_invalid_contact_is_rejected() {
 fn membership_is_the_same_from_both_sides() {
     // CONT-06, SEG-01, SEG-02, SEG-03
     let sandbox = Sandbox::new();
-    let segment = created(&sandbox, "/segments", &json!({ "name": "Weekly" }));
+    let segment = sandbox.created("/segments", &json!({ "name": "Weekly" }));
     let [ada, bob] = ["ada@example.com", "bob@example.com"].map(|email| {
-        created(&sandbox, "/contacts", &json!({ "email": email, "segments": [{ "id": segment }] }))
+        sandbox.created("/contacts", &json!({ "email": email, "segments": [{ "id": segment }] }))
     });
     let members = data(&sandbox, &format!("/segments/{segment}/contacts"));
     assert_eq!((&members[0]["id"], &members[1]["id"]), (&json!(bob), &json!(ada)), "newest first");
@@ -164,8 +150,8 @@ fn membership_is_the_same_from_both_sides() {
         json!({ "object": "contact_segment", "id": segment, "contact_id": ada, "segment_id": segment });
     let added = membership.clone();
     membership["deleted"] = json!(true);
-    assert_eq!(delete(&sandbox, &path).json(), membership);
-    delete(&sandbox, &path).rejected(404, "not_found", "");
+    assert_eq!(sandbox.delete(&path).json(), membership);
+    sandbox.delete(&path).rejected(404, "not_found", "");
     assert_eq!(data(&sandbox, &format!("/contacts/{ada}/segments")), json!([]));
     assert_eq!(data(&sandbox, &format!("/segments/{segment}/contacts")), json!([members[0]]));
     for _ in 0..2 {
@@ -185,14 +171,14 @@ fn segments_are_created_renamed_and_deleted_and_their_contacts_stay() {
     let sandbox = Sandbox::new();
     let made = sandbox.post("/segments", &json!({ "name": "Monthly" }));
     assert_eq!((made.status.as_u16(), keys(&made.json())), (201, vec!["id", "name", "object"]));
-    let segment = made.json()["id"].as_str().unwrap().to_owned();
+    let segment = made.id();
     let ada = json!({ "email": "ada@example.com", "segments": [{ "id": segment }] });
-    let ada = created(&sandbox, "/contacts", &ada);
+    let ada = sandbox.created("/contacts", &ada);
     let path = format!("/segments/{segment}");
-    assert_eq!(patch(&sandbox, &path, &json!({ "name": "Daily" })).status, 200);
+    assert_eq!(sandbox.patch(&path, &json!({ "name": "Daily" })).status, 200);
     assert_eq!(sandbox.get(&path).json()["name"], "Daily");
-    assert_eq!(delete(&sandbox, &path).json()["deleted"], true);
-    assert_eq!(delete(&sandbox, &format!("/segments/{UNKNOWN_ID}")).json()["deleted"], true, "like Resend");
+    assert_eq!(sandbox.delete(&path).json()["deleted"], true);
+    assert_eq!(sandbox.delete(&format!("/segments/{UNKNOWN_ID}")).json()["deleted"], true, "like Resend");
     sandbox.get(&path).rejected(404, "not_found", "");
     assert_eq!(data(&sandbox, "/contacts")[0]["id"], json!(ada));
     assert_eq!(data(&sandbox, &format!("/contacts/{ada}/segments")), json!([]));
@@ -208,15 +194,15 @@ fn audiences_are_segments_under_their_former_name() {
     // AUD-01, AUD-03, VER-01
     let sandbox = Sandbox::new();
     let [audience, other] =
-        ["Weekly", "Monthly"].map(|name| created(&sandbox, "/segments", &json!({ "name": name })));
+        ["Weekly", "Monthly"].map(|name| sandbox.created("/segments", &json!({ "name": name })));
     assert_eq!(sandbox.get("/audiences").json(), sandbox.get("/segments").json());
-    let old = created(&sandbox, "/contacts", &json!({ "email": "old@x.test", "audience_id": audience }));
+    let old = sandbox.created("/contacts", &json!({ "email": "old@x.test", "audience_id": audience }));
 
     let contacts = format!("/audiences/{audience}/contacts");
     let made = sandbox
         .post(&contacts, &json!({ "email": "new@example.com", "first_name": "New", "last_name": "Er" }));
     assert_eq!((made.status.as_u16(), keys(&made.json())), (201, vec!["id", "object"]));
-    let id = made.json()["id"].as_str().unwrap().to_owned();
+    let id = made.id();
     let list = sandbox.get(&contacts).json();
     let member = |id: &str, email: &str, [first, last]: [Option<&str>; 2]| {
         json!({ "id": id, "email": email, "first_name": first, "last_name": last, "unsubscribed": false,
@@ -230,19 +216,19 @@ fn audiences_are_segments_under_their_former_name() {
     }
     for name in [id.as_str(), "new%40example.com"] {
         let one = format!("{contacts}/{name}");
-        let changed = patch(&sandbox, &one, &json!({ "last_name": "Reader" }));
+        let changed = sandbox.patch(&one, &json!({ "last_name": "Reader" }));
         assert_eq!(changed.json(), json!({ "object": "contact", "id": id }), "{}", changed.text());
         assert_eq!(sandbox.get(&one).json(), sandbox.get(format!("/contacts/{id}")).json());
         assert_eq!(sandbox.get(&one).json()["last_name"], "Reader");
         // In another audience it is not found, and not changed.
         let elsewhere = format!("/audiences/{other}/contacts/{name}");
         sandbox.get(&elsewhere).rejected(404, "not_found", "");
-        patch(&sandbox, &elsewhere, &json!({})).rejected(404, "not_found", "");
-        assert_eq!(delete(&sandbox, &elsewhere).status, 200);
+        sandbox.patch(&elsewhere, &json!({})).rejected(404, "not_found", "");
+        assert_eq!(sandbox.delete(&elsewhere).status, 200);
         assert_eq!(sandbox.get(&one).status, 200);
     }
     for _ in 0..2 {
-        let deleted = delete(&sandbox, &format!("{contacts}/new%40example.com"));
+        let deleted = sandbox.delete(&format!("{contacts}/new%40example.com"));
         let document = json!({ "object": "contact", "contact": "new@example.com", "deleted": true });
         assert_eq!((deleted.status.as_u16(), deleted.json()), (200, document));
     }

@@ -1,6 +1,5 @@
 //! Custom events: definitions and sending.
 
-use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::{Sandbox, expect_fields_of};
@@ -8,7 +7,7 @@ use crate::support::{Sandbox, expect_fields_of};
 fn defined(sandbox: &Sandbox, body: &Value) -> String {
     let answer = sandbox.post("/events", body);
     assert_eq!(answer.status, 201, "{}", answer.text());
-    answer.json()["id"].as_str().unwrap().to_owned()
+    answer.id()
 }
 
 #[test]
@@ -22,7 +21,7 @@ fn an_event_is_created_read_by_id_and_name_updated_and_deleted() {
     assert_eq!(by_id.json()["schema"], schema);
     assert_eq!((&by_id.json()["object"], &by_id.json()["updated_at"]), (&json!("event"), &Value::Null));
 
-    let answer = sandbox.ask(Method::PATCH, format!("/events/{id}")).json(&json!({"schema": null}));
+    let answer = sandbox.patch(format!("/events/{id}"), &json!({"schema": null}));
     assert_eq!(answer.json(), json!({"object": "event", "id": id}));
     let changed = sandbox.get(format!("/events/{id}")).json();
     assert_eq!(changed["schema"], Value::Null);
@@ -31,7 +30,7 @@ fn an_event_is_created_read_by_id_and_name_updated_and_deleted() {
     assert_eq!((&changed["id"], &changed["name"]), (&json!(id), &json!("user.created/a b")));
     let item = sandbox.get("/events").json()["data"][0].clone();
     expect_fields_of(&item, &changed);
-    let gone = sandbox.ask(Method::DELETE, "/events/user.created%2Fa%20b").send("");
+    let gone = sandbox.delete("/events/user.created%2Fa%20b");
     assert_eq!(gone.json(), json!({"object": "event", "id": id, "deleted": true}));
     assert_eq!(sandbox.get(format!("/events/{id}")).status, 404);
 }
@@ -56,9 +55,9 @@ fn an_invalid_definition_is_rejected() {
         assert_eq!(answer.status, 422, "{body}");
         assert!(answer.message().contains(words), "{}", answer.message());
     }
-    let answer = sandbox.ask(Method::PATCH, "/events/taken").json(&json!({}));
+    let answer = sandbox.patch("/events/taken", &json!({}));
     assert_eq!(answer.name(), "missing_required_field");
-    assert_eq!(sandbox.ask(Method::PATCH, "/events/other").json(&json!({"schema": null})).status, 404);
+    assert_eq!(sandbox.patch("/events/other", &json!({"schema": null})).status, 404);
 }
 
 #[test]

@@ -213,7 +213,7 @@ fn a_domain_can_be_claimed_again_after_a_completed_claim() {
     verify(&sandbox, &claim);
     sandbox.advance(4);
     assert_eq!(status(&sandbox, &claim), "completed");
-    assert_eq!(sandbox.ask(Method::DELETE, path(&claim)).send("").status, 200);
+    assert_eq!(sandbox.delete(path(&claim)).status, 200);
     owned(&sandbox, "acme.test");
     let next = claimed(&sandbox, "acme.test");
     assert_ne!((&next["id"], &next["domain_id"]), (&claim["id"], &claim["domain_id"]));
@@ -241,7 +241,7 @@ fn deleting_the_placeholder_cancels_the_claim_even_during_the_transfer() {
         let claim = claimed(&sandbox, "acme.test");
         verify(&sandbox, &claim);
         sandbox.advance(seconds);
-        assert_eq!(sandbox.ask(Method::DELETE, path(&claim)).send("").status, 200);
+        assert_eq!(sandbox.delete(path(&claim)).status, 200);
         sandbox.advance(10);
         assert_eq!(status(&sandbox, &claim), "canceled");
     }

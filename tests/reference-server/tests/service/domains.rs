@@ -31,7 +31,7 @@ fn verify(sandbox: &Sandbox, domain: &Value) {
 }
 
 fn change(sandbox: &Sandbox, domain: &Value, body: &Value) -> Answer {
-    sandbox.ask(Method::PATCH, format!("/domains/{}", id(domain))).json(body)
+    sandbox.patch(format!("/domains/{}", id(domain)), body)
 }
 
 /// The statuses of a domain and of its records, in order.
@@ -223,7 +223,7 @@ fn a_name_is_unique_per_tenant() {
     created(&sandbox, &json!({ "name": "mail.acme.test" }));
     let other = sandbox.ask(Method::POST, "/domains").key("sb_other").json(&json!({ "name": "acme.test" }));
     assert_eq!(other.status, 201);
-    let gone = sandbox.ask(Method::DELETE, format!("/domains/{}", id(&domain))).send("");
+    let gone = sandbox.delete(format!("/domains/{}", id(&domain)));
     assert_eq!(gone.json(), json!({ "object": "domain", "id": id(&domain), "deleted": true }));
     created(&sandbox, &json!({ "name": "acme.test" }));
 }
@@ -395,7 +395,7 @@ fn a_strict_service_sends_from_verified_domains_only() {
     assert_eq!(send("hi@acme.test"), 403, "sending is disabled");
     change(&sandbox, &domain, &json!({ "capabilities": { "sending": "enabled" } }));
     assert_eq!(send("hi@acme.test"), 200);
-    sandbox.ask(Method::DELETE, format!("/domains/{}", id(&domain))).send("");
+    sandbox.delete(format!("/domains/{}", id(&domain)));
     assert_eq!(send("hi@acme.test"), 403);
 
     let fails = created(&sandbox, &json!({ "name": "fail.test.test" }));
@@ -475,7 +475,7 @@ fn deleting_a_domain_cancels_its_verification() {
     let sandbox = Sandbox::new();
     let domain = created(&sandbox, &json!({ "name": "acme.test" }));
     verify(&sandbox, &domain);
-    sandbox.ask(Method::DELETE, format!("/domains/{}", id(&domain))).send("");
+    sandbox.delete(format!("/domains/{}", id(&domain)));
     let next = created(&sandbox, &json!({ "name": "acme.test" }));
     sandbox.advance(2);
     assert_eq!(statuses(&sandbox, &next), all("not_started", 5));

@@ -58,21 +58,15 @@ fn trigger(sandbox: &Sandbox, email: &str, kind: &str, detail: &Value) {
     assert_eq!(sandbox.post(&format!("/_/messages/{email}/events"), &event).status, 201);
 }
 
-fn created(sandbox: &Sandbox, path: &str, body: &Value) -> String {
-    let answer = sandbox.post(path, body);
-    assert_eq!(answer.status, 201, "{}", answer.text());
-    answer.json()["id"].as_str().unwrap().to_owned()
-}
-
 /// Sends a broadcast to contacts with these addresses; returns its ID.
 fn broadcast(sandbox: &Sandbox, name: &str, addresses: &[&str]) -> String {
-    let segment = created(sandbox, "/segments", &json!({ "name": name }));
+    let segment = sandbox.created("/segments", &json!({ "name": name }));
     for address in addresses {
-        created(sandbox, "/contacts", &json!({ "email": address, "segments": [{ "id": segment }] }));
+        sandbox.created("/contacts", &json!({ "email": address, "segments": [{ "id": segment }] }));
     }
     let html = "<a href='https://acme.test/pricing'>Pricing</a> <a href='{{{SERVICE_UNSUBSCRIBE_URL}}}'>Unsubscribe</a>";
     let message = json!({ "segment_id": segment, "from": "news@acme.test", "subject": "s", "html": html, "name": name, "send": true });
-    let id = created(sandbox, "/broadcasts", &message);
+    let id = sandbox.created("/broadcasts", &message);
     sandbox.advance(100);
     id
 }
@@ -226,7 +220,7 @@ fn every_email_of_a_large_broadcast_counts() {
 #[test]
 fn rows_are_divided_by_every_combination_of_dimensions() {
     let sandbox = Sandbox::new();
-    let domain = created(&sandbox, "/domains", &json!({ "name": "acme.test" }));
+    let domain = sandbox.created("/domains", &json!({ "name": "acme.test" }));
     let news = broadcast(&sandbox, "News", &["opened@x.test", "bob@x.test"]);
     let single = sent(&sandbox, "ada@x.test");
     let mut other = email_with("to", "ada@x.test");

@@ -43,7 +43,7 @@ fn rules_are_removed_one_by_one_or_all() {
     for _ in 0..3 {
         sandbox.post("/_/faults", &json!({"action": "answer", "always": true}));
     }
-    let delete = |path: &str| sandbox.ask(Method::DELETE, path).send("").json();
+    let delete = |path: &str| sandbox.delete(path).json();
     assert_eq!(delete("/_/faults/2"), json!({"object": "fault", "id": "2", "deleted": true}));
     assert_eq!(delete("/_/faults/2")["statusCode"], 404);
     let ids = |list: Value| {

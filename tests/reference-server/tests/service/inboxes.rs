@@ -7,11 +7,10 @@ mod sending;
 #[path = "inboxes/threads.rs"]
 mod threads;
 
-use http::Method;
 use idempost_reference_server::{Posted, Settings};
 use serde_json::{Value, json};
 
-use crate::support::{Answer, KEY, Sandbox};
+use crate::support::{KEY, Sandbox};
 
 pub(crate) const ADDRESS: &str = "support@acme.test";
 const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
@@ -19,26 +18,12 @@ const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
 /// A sandbox with beta operations and an inbox; returns the path of the inbox.
 pub(crate) fn with_inbox() -> (Sandbox, String) {
     let sandbox = Sandbox::with(&Settings { beta: true, seed: Some(7), ..Settings::default() });
-    let id = created(&sandbox, "/inboxes", &json!({ "email_address": ADDRESS, "name": "Support" }));
+    let id = sandbox.created("/inboxes", &json!({ "email_address": ADDRESS, "name": "Support" }));
     (sandbox, format!("/inboxes/{id}"))
-}
-
-pub(crate) fn created(sandbox: &Sandbox, path: &str, body: &Value) -> String {
-    let answer = sandbox.post(path, body);
-    assert_eq!(answer.status, 201, "{}", answer.text());
-    id_of(&answer.json())
 }
 
 fn id_of(value: &Value) -> String {
     value["id"].as_str().unwrap().to_owned()
-}
-
-fn patch(sandbox: &Sandbox, path: &str, body: &Value) -> Answer {
-    sandbox.ask(Method::PATCH, path).json(body)
-}
-
-fn delete(sandbox: &Sandbox, path: &str) -> Answer {
-    sandbox.ask(Method::DELETE, path).send("")
 }
 
 /// Receives a mail with these header lines; returns nothing, since the inbox gives it an ID of its own.
@@ -67,11 +52,6 @@ fn column(sandbox: &Sandbox, path: &str, field: &str) -> Vec<Value> {
 
 fn subjects(sandbox: &Sandbox, path: &str) -> Vec<String> {
     column(sandbox, path, "subject").iter().map(|subject| subject.as_str().unwrap().to_owned()).collect()
-}
-
-fn refused(answer: &Answer, status: u16, name: &str, part: &str) {
-    assert_eq!((answer.status.as_u16(), answer.name()), (status, name.to_owned()), "{}", answer.text());
-    assert!(answer.text().contains(part), "{part}: {}", answer.text());
 }
 
 /// Subscribes a webhook to all events of inboxes.
@@ -119,7 +99,7 @@ fn without_beta_every_operation_of_inboxes_says_how_to_enable_it() {
     assert_eq!(routes.len(), 29);
     for (method, path) in routes {
         let answer = sandbox.ask(method.clone(), path.replace(['{', '}'], "x")).json(&json!({}));
-        refused(&answer, 404, "beta_disabled", "is in beta");
+        answer.rejected(404, "beta_disabled", "is in beta");
         assert!(answer.message().contains("`--beta`"), "{method} {path}");
     }
 }
@@ -136,18 +116,18 @@ fn an_inbox_is_created_changed_and_named_by_id_or_address() {
         "created_at": noon, "updated_at": noon });
     assert_eq!(shown, expected);
     sandbox.advance(60);
-    let changed = patch(&sandbox, &inbox, &json!({ "name": "Help", "from_name": "Acme Support" }));
+    let changed = sandbox.patch(&inbox, &json!({ "name": "Help", "from_name": "Acme Support" }));
     assert_eq!(changed.json(), json!({ "object": "inbox", "id": id }));
     let item = items(&sandbox, "/inboxes").remove(0);
     assert_eq!((&item["name"], &item["from_name"]), (&json!("Help"), &json!("Acme Support")));
     assert_eq!(item["updated_at"], "2026-03-02T12:01:00.000Z");
     assert!(item.get("drafts").is_none(), "a list item is short");
-    assert_eq!(patch(&sandbox, &inbox, &json!({ "from_name": null })).status, 200);
+    assert_eq!(sandbox.patch(&inbox, &json!({ "from_name": null })).status, 200);
     assert_eq!(sandbox.get(&inbox).json()["from_name"], Value::Null);
-    let gone = delete(&sandbox, &inbox);
+    let gone = sandbox.delete(&inbox);
     assert_eq!(gone.json(), json!({ "object": "inbox", "id": id, "deleted": true }));
     for name in [id, ADDRESS, UNKNOWN_ID, "nobody"] {
-        refused(&sandbox.get(format!("/inboxes/{name}")), 404, "not_found", "Inbox");
+        sandbox.get(format!("/inboxes/{name}")).rejected(404, "not_found", "Inbox");
     }
 }
 
@@ -168,11 +148,10 @@ fn invalid_inboxes_are_refused_with_the_field_and_the_rule() {
         ),
         (json!({ "email_address": "a@acme.test", "forwarding": 1 }), "`forwarding` must be a boolean"),
     ] {
-        refused(&sandbox.post("/inboxes", &body), 422, "validation_error", part);
+        sandbox.post("/inboxes", &body).rejected(422, "validation_error", part);
     }
-    refused(&sandbox.post("/inboxes", &json!({})), 422, "missing_required_field", "`email_address`");
-    refused(
-        &patch(&sandbox, &inbox, &json!({})),
+    sandbox.post("/inboxes", &json!({})).rejected(422, "missing_required_field", "`email_address`");
+    sandbox.patch(&inbox, &json!({})).rejected(
         422,
         "validation_error",
         "at least one of `name`, `from_name`",
@@ -184,16 +163,16 @@ fn a_strict_sandbox_wants_a_receiving_domain_or_forwarding() {
     let settings = Settings { beta: true, strict_domains: true, ..Settings::default() };
     let sandbox = Sandbox::with(&settings);
     let mut inbox = json!({ "email_address": ADDRESS });
-    refused(&sandbox.post("/inboxes", &inbox), 422, "validation_error", "verified for receiving");
+    sandbox.post("/inboxes", &inbox).rejected(422, "validation_error", "verified for receiving");
     inbox["forwarding"] = true.into();
-    created(&sandbox, "/inboxes", &inbox);
+    sandbox.created("/inboxes", &inbox);
 }
 
 #[test]
 fn forwarded_mail_reaches_the_inbox_by_its_receiving_address() {
     let (sandbox, _) = with_inbox();
     let inbox = json!({ "email_address": "sales@acme.test", "forwarding": true });
-    let path = format!("/inboxes/{}", created(&sandbox, "/inboxes", &inbox));
+    let path = format!("/inboxes/{}", sandbox.created("/inboxes", &inbox));
     let address = sandbox.get(&path).json()["receiving_address"].as_str().unwrap().to_uppercase();
     let mail = "From: ada@example.com\r\nSubject: Hi\r\n\r\nx";
     sandbox.service.receive(KEY, &[&address, "sales@acme.test", ADDRESS], mail).unwrap();
@@ -212,8 +191,8 @@ fn agent_settings_are_stored_and_replaced() {
     let blank = json!({ "object": "inbox_agent", "instructions": null, "tone": null, "actions": [] });
     assert_eq!(sandbox.get(&agent).json(), blank);
     let settings = json!({ "instructions": "Be kind", "tone": "concise_casual", "actions": ["archive", "draft_reply", "archive"] });
-    assert_eq!(patch(&sandbox, &agent, &settings).json()["object"], "inbox_agent");
-    assert_eq!(patch(&sandbox, &agent, &json!({ "tone": null })).status, 200);
+    assert_eq!(sandbox.patch(&agent, &settings).json()["object"], "inbox_agent");
+    assert_eq!(sandbox.patch(&agent, &json!({ "tone": null })).status, 200);
     let shown = sandbox.get(&agent).json();
     assert_eq!((&shown["instructions"], &shown["tone"]), (&json!("Be kind"), &Value::Null));
     assert_eq!(shown["actions"], json!(["archive", "draft_reply"]));
@@ -223,7 +202,7 @@ fn agent_settings_are_stored_and_replaced() {
         (json!({ "actions": ["fly"] }), "`actions[0]`"),
         (json!({ "instructions": "x".repeat(4_001) }), "at most 4000 characters; found 4001"),
     ] {
-        refused(&patch(&sandbox, &agent, &body), 422, "validation_error", part);
+        sandbox.patch(&agent, &body).rejected(422, "validation_error", part);
     }
 }
 
@@ -231,10 +210,10 @@ fn agent_settings_are_stored_and_replaced() {
 fn deleting_an_inbox_deletes_its_records_but_not_the_emails() {
     let (sandbox, inbox) = with_inbox();
     receive_from(&sandbox, "ada@example.com", "One", "x");
-    created(&sandbox, &format!("{inbox}/labels"), &json!({ "name": "Urgent" }));
-    created(&sandbox, &format!("{inbox}/drafts"), &json!({ "text": "x" }));
-    assert_eq!(delete(&sandbox, &inbox).status, 200);
-    let again = created(&sandbox, "/inboxes", &json!({ "email_address": ADDRESS }));
+    sandbox.created(&format!("{inbox}/labels"), &json!({ "name": "Urgent" }));
+    sandbox.created(&format!("{inbox}/drafts"), &json!({ "text": "x" }));
+    assert_eq!(sandbox.delete(&inbox).status, 200);
+    let again = sandbox.created("/inboxes", &json!({ "email_address": ADDRESS }));
     for list in ["threads?folders=inbox,archive,spam,sent,trash", "drafts", "labels"] {
         assert!(items(&sandbox, &format!("/inboxes/{again}/{list}")).is_empty(), "{list}");
     }
@@ -245,9 +224,9 @@ fn deleting_an_inbox_deletes_its_records_but_not_the_emails() {
 fn changes_of_an_inbox_send_events() {
     let sandbox = Sandbox::with(&Settings { beta: true, ..Settings::default() });
     subscribe(&sandbox);
-    let id = created(&sandbox, "/inboxes", &json!({ "email_address": ADDRESS }));
+    let id = sandbox.created("/inboxes", &json!({ "email_address": ADDRESS }));
     let path = format!("/inboxes/{id}");
-    patch(&sandbox, &path, &json!({ "name": "Help" }));
+    sandbox.patch(&path, &json!({ "name": "Help" }));
     receive_from(&sandbox, "ada@example.com", "One", "x");
     let seen = events(&sandbox);
     let expected = ["inbox.created", "inbox.updated", "inbox.thread.created", "inbox.email.received"];
@@ -268,7 +247,7 @@ fn changes_of_an_inbox_send_events() {
     }
     let email = &seen[3].1["email"];
     assert_eq!((&email["from"], email.get("text")), (&json!("ada@example.com"), None), "without bodies");
-    delete(&sandbox, &path);
+    sandbox.delete(&path);
     let seen = events(&sandbox);
     assert_eq!(seen, [("inbox.deleted".to_owned(), json!({ "source": "api", "inbox_id": id }))]);
 }

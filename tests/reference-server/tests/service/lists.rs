@@ -275,7 +275,7 @@ fn a_cursor_outside_the_list_is_rejected() {
     let made = |path: &str, body: &Value| {
         let answer = sandbox.post(path, body);
         assert_eq!(answer.status, 201, "{}", answer.text());
-        answer.json()["id"].as_str().unwrap().to_owned()
+        answer.id()
     };
     let segments: Vec<_> = (0..2).map(|n| made("/segments", &json!({"name": n.to_string()}))).collect();
     let contact = |n: usize| {
@@ -306,7 +306,7 @@ fn a_cursor_outside_the_list_is_rejected() {
     assert_eq!(leave.send("").status, 200);
     assert_eq!(ids(&page(&members, &contacts[2])), [&*contacts[0]]);
     assert_eq!(ids(&page(&format!("/contacts/{}/segments", contacts[2]), segment)), [""; 0]);
-    sandbox.ask(Method::DELETE, format!("/segments/{segment}")).send("");
+    sandbox.delete(format!("/segments/{segment}"));
     let gone = sandbox.get(format!("/contacts/{}/segments?after={segment}", contacts[2]));
     refused(&gone, "after");
 }

@@ -129,7 +129,7 @@ fn a_test_sets_the_results_of_the_checks_of_the_sender() {
         request.header("content-type", "message/rfc822").send(MAIL)
     };
     let shown = |answer: &Answer| {
-        let id = answer.json()["id"].as_str().unwrap().to_owned();
+        let id = answer.id();
         sandbox.get(format!("/emails/receiving/{id}")).json()["authentication"].clone()
     };
     let set = receive("&spf=pass&dkim=processing_failed&dmarc=fail");
@@ -312,7 +312,7 @@ fn a_strict_sandbox_receives_only_for_verified_domains() {
     assert!(matches!(receive(&["in@acme.test"]), Err(NotReceived::UnknownDomains(_))));
     let domain =
         json!({"name": "acme.test", "capabilities": {"sending": "disabled", "receiving": "enabled"}});
-    let id = sandbox.post("/domains", &domain).json()["id"].as_str().unwrap().to_owned();
+    let id = sandbox.created("/domains", &domain);
     sandbox.ask(Method::POST, format!("/domains/{id}/verify")).send("");
     sandbox.advance(5);
     assert!(receive(&["in@acme.test", "in@other.test"]).is_ok());

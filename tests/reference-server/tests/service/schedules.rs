@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{Answer, Sandbox, email, email_with};
 
 fn reschedule(sandbox: &Sandbox, id: &str, to: &str) -> Answer {
-    sandbox.ask(Method::PATCH, format!("/emails/{id}")).json(&json!({ "scheduled_at": to }))
+    sandbox.patch(format!("/emails/{id}"), &json!({ "scheduled_at": to }))
 }
 
 fn cancel(sandbox: &Sandbox, id: &str) -> Answer {
@@ -96,13 +96,12 @@ fn an_invalid_time_changes_nothing() {
         (json!({ "scheduled_at": "2026-03-02T11:59:59Z" }), "validation_error"),
         (json!([]), "validation_error"),
     ] {
-        let answer = sandbox.ask(Method::PATCH, format!("/emails/{id}")).json(&body);
+        let answer = sandbox.patch(format!("/emails/{id}"), &body);
         assert_eq!((answer.status.as_u16(), answer.name().as_str()), (422, name), "{body}");
     }
     assert_eq!(sandbox.record(&id), before);
-    let ignored = sandbox
-        .ask(Method::PATCH, format!("/emails/{id}"))
-        .json(&json!({ "scheduled_at": "in 1 hour", "subject": "Other" }));
+    let ignored =
+        sandbox.patch(format!("/emails/{id}"), &json!({ "scheduled_at": "in 1 hour", "subject": "Other" }));
     assert_eq!(ignored.header("x-sandbox-ignored-fields"), Some("/subject"));
     assert_eq!(sandbox.record(&id)["subject"], "Hello");
 }

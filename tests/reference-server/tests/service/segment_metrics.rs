@@ -6,19 +6,10 @@ use serde_json::{Value, json};
 use crate::restarts::{close, open};
 use crate::support::Sandbox;
 
-fn created(sandbox: &Sandbox, path: &str, body: &Value) -> String {
-    let answer = sandbox.post(path, body);
-    assert_eq!(answer.status, 201, "{}", answer.text());
-    answer.json()["id"].as_str().unwrap().to_owned()
-}
-
 fn contact(sandbox: &Sandbox, email: &str, unsubscribed: bool, segments: &[&String]) -> String {
     let segments: Vec<_> = segments.iter().map(|id| json!({ "id": id })).collect();
-    created(
-        sandbox,
-        "/contacts",
-        &json!({ "email": email, "unsubscribed": unsubscribed, "segments": segments }),
-    )
+    sandbox
+        .created("/contacts", &json!({ "email": email, "unsubscribed": unsubscribed, "segments": segments }))
 }
 
 fn metrics(sandbox: &Sandbox, query: &str) -> Value {
@@ -36,7 +27,7 @@ fn totals(sandbox: &Sandbox, query: &str) -> [u64; 3] {
 #[test]
 fn contacts_are_counted_in_total_and_by_segment() {
     let sandbox = Sandbox::new();
-    let [old, new] = ["Old", "New"].map(|name| created(&sandbox, "/segments", &json!({ "name": name })));
+    let [old, new] = ["Old", "New"].map(|name| sandbox.created("/segments", &json!({ "name": name })));
     contact(&sandbox, "a@x.test", false, &[&old, &new]);
     contact(&sandbox, "b@x.test", true, &[&old, &new]);
     contact(&sandbox, "c@x.test", true, &[&old]);
@@ -73,7 +64,7 @@ fn contacts_are_counted_in_total_and_by_segment() {
 #[test]
 fn counts_follow_every_change_of_a_contact() {
     let sandbox = Sandbox::new();
-    let segment = created(&sandbox, "/segments", &json!({ "name": "s" }));
+    let segment = sandbox.created("/segments", &json!({ "name": "s" }));
     let id = contact(&sandbox, "a@x.test", false, &[]);
     let of_segment = format!("segment_id={segment}");
     let both = || (totals(&sandbox, ""), totals(&sandbox, &of_segment));
@@ -109,7 +100,7 @@ fn counts_follow_every_change_of_a_contact() {
 fn counts_survive_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let (sandbox, persistence) = open(folder.path());
-    let segment = created(&sandbox, "/segments", &json!({ "name": "s" }));
+    let segment = sandbox.created("/segments", &json!({ "name": "s" }));
     contact(&sandbox, "a@x.test", true, &[&segment]);
     contact(&sandbox, "b@x.test", false, &[&segment]);
     let before = metrics(&sandbox, "dimensions=segment");

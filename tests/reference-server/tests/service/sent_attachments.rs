@@ -198,7 +198,7 @@ fn a_deleted_email_has_no_files_and_its_links_lead_nowhere() {
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&with_files());
     let found = files(&sandbox, &id);
-    sandbox.ask(Method::DELETE, "/_/messages").send("");
+    sandbox.delete("/_/messages");
     assert_eq!(fetch(&sandbox, &found[0]).status, 404);
     sandbox.ask(Method::POST, "/_/reset").send("");
     assert_eq!(fetch(&sandbox, &found[0]).status, 404);

@@ -108,11 +108,32 @@ impl Sandbox {
         self.ask(Method::POST, path).json(body)
     }
 
+    pub(crate) fn patch(&self, path: impl Into<String>, body: &Value) -> Answer {
+        self.ask(Method::PATCH, path).json(body)
+    }
+
+    pub(crate) fn delete(&self, path: impl Into<String>) -> Answer {
+        self.ask(Method::DELETE, path).send("")
+    }
+
+    /// Creates a record; returns its ID.
+    #[track_caller]
+    pub(crate) fn created(&self, path: &str, body: &Value) -> String {
+        let answer = self.post(path, body);
+        assert!(answer.status.is_success(), "{path}: {}", answer.text());
+        answer.id()
+    }
+
+    /// The IDs of a list.
+    pub(crate) fn ids(&self, path: impl Into<String>) -> Vec<String> {
+        self.get(path).ids()
+    }
+
     /// Sends an email that must be accepted; returns its id.
     pub(crate) fn sent(&self, email: &Value) -> String {
         let answer = self.post("/emails", email);
         assert_eq!(answer.status, 200, "{}", answer.text());
-        answer.json()["id"].as_str().unwrap().to_owned()
+        answer.id()
     }
 
     /// Sends an email that must be rejected; nothing may be captured.
@@ -217,6 +238,17 @@ impl Answer {
 
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    pub(crate) fn id(&self) -> String {
+        self.json()["id"].as_str().unwrap().to_owned()
+    }
+
+    /// The IDs of the items of a list.
+    pub(crate) fn ids(&self) -> Vec<String> {
+        let list = self.json();
+        let items = list["data"].as_array().unwrap_or_else(|| panic!("{list}"));
+        items.iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
     }
 
     pub(crate) fn name(&self) -> String {

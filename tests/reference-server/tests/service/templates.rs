@@ -29,7 +29,7 @@ fn welcome_with(fields: &Value) -> Value {
 fn created(sandbox: &Sandbox, template: &Value) -> String {
     let answer = sandbox.post("/templates", template);
     assert_eq!(answer.status, 201, "{}", answer.text());
-    answer.json()["id"].as_str().unwrap().to_owned()
+    answer.id()
 }
 
 fn publish(sandbox: &Sandbox, name: &str) {
@@ -44,7 +44,7 @@ fn published(sandbox: &Sandbox, template: &Value) -> String {
 }
 
 fn update(sandbox: &Sandbox, name: &str, patch: &Value) -> Answer {
-    sandbox.ask(Method::PATCH, format!("/templates/{name}")).json(patch)
+    sandbox.patch(format!("/templates/{name}"), patch)
 }
 
 fn record(sandbox: &Sandbox, name: &str) -> Value {
@@ -125,7 +125,7 @@ fn a_scheduled_email_keeps_the_template_content_from_acceptance() {
     sandbox.sent(&email);
     update(&sandbox, "welcome", &json!({"html": "<p>Other</p>"}));
     publish(&sandbox, "welcome");
-    assert_eq!(sandbox.ask(Method::DELETE, "/templates/welcome").send("").status, 200);
+    assert_eq!(sandbox.delete("/templates/welcome").status, 200);
     sandbox.advance(600);
     assert_eq!(sandbox.mail().html.as_deref(), Some("<p>Hello Ada</p>"));
 }
@@ -135,7 +135,7 @@ fn a_deleted_template_cannot_be_sent_and_frees_its_alias() {
     let sandbox = Sandbox::new();
     let id = published(&sandbox, &welcome());
     assert_eq!(sandbox.post("/templates", &welcome()).status, 422, "the alias is taken");
-    let answer = sandbox.ask(Method::DELETE, "/templates/welcome").send("");
+    let answer = sandbox.delete("/templates/welcome");
     assert_eq!(answer.json(), json!({"object": "template", "id": id, "deleted": true}));
     for name in [id.as_str(), "welcome"] {
         assert_eq!(sandbox.get(format!("/templates/{name}")).status, 404);
@@ -351,7 +351,7 @@ fn an_email_with_a_template_has_an_unsubscribe_link_that_opens() {
     let sandbox = Sandbox::new();
     with_placeholders(&sandbox);
     let topic = json!({"name": "News", "default_subscription": "opt_in"});
-    let topic = sandbox.post("/topics", &topic).json()["id"].as_str().unwrap().to_owned();
+    let topic = sandbox.created("/topics", &topic);
     for (to, expected) in [
         ("ada@example.com", "Ada  <ada@example.com> London free  y"),
         ("bob@example.com", "friend  <bob@example.com> Rome free  y"),
@@ -459,7 +459,7 @@ fn a_template_is_created_as_a_draft_read_and_listed() {
     // TPL-01, TPL-04, TPL-05, TPL-21, TPL-22, TPL-23, TPL-24, TPL-28, TPL-29, TPL-30, TPL-35
     let sandbox = Sandbox::new();
     let answer = sandbox.post("/templates", &json!({"name": "Plain", "html": "<p>x</p>"}));
-    let plain = answer.json()["id"].as_str().unwrap().to_owned();
+    let plain = answer.id();
     assert_eq!((answer.status.as_u16(), answer.json()), (201, json!({"object": "template", "id": plain})));
     let reply_to = json!(["a@acme.test", "b@acme.test"]);
     let id = created(&sandbox, &apples(&json!({"reply_to": reply_to})));

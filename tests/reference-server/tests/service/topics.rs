@@ -3,33 +3,17 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, KEY, Sandbox, email, email_with, expect_fields_of};
+use crate::support::{KEY, Sandbox, email, email_with, expect_fields_of};
 
 const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
 
-fn create(sandbox: &Sandbox, path: &str, body: &Value) -> String {
-    let answer = sandbox.post(path, body);
-    assert_eq!(answer.status, 201, "{}", answer.text());
-    answer.json()["id"].as_str().unwrap().to_owned()
-}
-
 fn topic(sandbox: &Sandbox, default: &str) -> String {
-    create(sandbox, "/topics", &json!({ "name": "News", "default_subscription": default }))
+    sandbox.created("/topics", &json!({ "name": "News", "default_subscription": default }))
 }
 
 fn contact(sandbox: &Sandbox, address: &str, topic: &str, choice: Option<&str>) -> String {
     let topics: Vec<_> = choice.iter().map(|choice| json!({ "id": topic, "subscription": choice })).collect();
-    create(sandbox, "/contacts", &json!({ "email": address, "topics": topics }))
-}
-
-fn patch(sandbox: &Sandbox, path: &str, body: &Value) -> Answer {
-    sandbox.ask(Method::PATCH, path).json(body)
-}
-
-fn refused(answer: &Answer, name: &str, part: &str) {
-    assert_eq!(answer.status, 422, "{}", answer.text());
-    assert_eq!(answer.json()["name"], name, "{}", answer.text());
-    assert!(answer.text().contains(part), "{part}: {}", answer.text());
+    sandbox.created("/contacts", &json!({ "email": address, "topics": topics }))
 }
 
 fn subscriptions(sandbox: &Sandbox, contact: &str) -> Vec<(Value, Value)> {
@@ -52,16 +36,16 @@ fn a_topic_is_created_read_updated_and_deleted() {
     expect_fields_of(&item, &shown);
     let path = format!("/topics/{id}");
     let all = json!({ "name": "Digest", "description": "Weekly", "visibility": "public" });
-    assert_eq!(patch(&sandbox, &path, &all).json(), json!({ "object": "topic", "id": id }));
+    assert_eq!(sandbox.patch(&path, &all).json(), json!({ "object": "topic", "id": id }));
     let shown = sandbox.get(&path).json();
     assert_eq!(
         (&shown["name"], &shown["description"], &shown["visibility"]),
         (&json!("Digest"), &json!("Weekly"), &json!("public"))
     );
-    patch(&sandbox, &path, &json!({ "description": null }));
+    sandbox.patch(&path, &json!({ "description": null }));
     let shown = sandbox.get(&path).json();
     assert_eq!((&shown["name"], &shown["description"]), (&json!("Digest"), &Value::Null));
-    let gone = sandbox.ask(Method::DELETE, &path).send("");
+    let gone = sandbox.delete(&path);
     assert_eq!(
         (gone.status.as_u16(), gone.json()),
         (200, json!({ "object": "topic", "id": id, "deleted": true }))
@@ -69,8 +53,8 @@ fn a_topic_is_created_read_updated_and_deleted() {
     for method in [Method::GET, Method::DELETE] {
         assert_eq!(sandbox.ask(method, &path).send("").status, 404);
     }
-    assert_eq!(patch(&sandbox, &path, &json!({})).status, 404);
-    refused(&sandbox.get("/topics/news"), "invalid_parameter", "UUID");
+    assert_eq!(sandbox.patch(&path, &json!({})).status, 404);
+    sandbox.get("/topics/news").rejected(422, "invalid_parameter", "UUID");
 }
 
 #[test]
@@ -82,21 +66,21 @@ fn names_and_descriptions_have_a_maximum_length() {
         // Characters, not bytes.
         let mut body = json!({ "name": "x", "default_subscription": "opt_in" });
         body[field] = json!("é".repeat(most));
-        create(&sandbox, "/topics", &body);
-        assert_eq!(patch(&sandbox, &path, &json!({ field: "é".repeat(most) })).status, 200);
+        sandbox.created("/topics", &body);
+        assert_eq!(sandbox.patch(&path, &json!({ field: "é".repeat(most) })).status, 200);
         body[field] = json!("é".repeat(most + 1));
-        refused(&sandbox.post("/topics", &body), "validation_error", &(most + 1).to_string());
+        sandbox.post("/topics", &body).rejected(422, "validation_error", &(most + 1).to_string());
         let too_long = json!({ field: "é".repeat(most + 1) });
-        refused(&patch(&sandbox, &path, &too_long), "validation_error", field);
+        sandbox.patch(&path, &too_long).rejected(422, "validation_error", field);
     }
 }
 
 #[test]
 fn an_invalid_topic_is_rejected() {
     let sandbox = Sandbox::new();
-    refused(&sandbox.post("/topics", &json!({})), "missing_required_field", "`name`");
-    refused(
-        &sandbox.post("/topics", &json!({ "name": "x" })),
+    sandbox.post("/topics", &json!({})).rejected(422, "missing_required_field", "`name`");
+    sandbox.post("/topics", &json!({ "name": "x" })).rejected(
+        422,
         "missing_required_field",
         "default_subscription",
     );
@@ -113,7 +97,7 @@ fn an_invalid_topic_is_rejected() {
     ] {
         let mut body = json!({ "name": "x", "default_subscription": "opt_in" });
         body[field] = value;
-        refused(&sandbox.post("/topics", &body), "validation_error", field);
+        sandbox.post("/topics", &body).rejected(422, "validation_error", field);
     }
     assert_eq!(sandbox.get("/topics").json()["data"], json!([]));
     let path = format!("/topics/{}", topic(&sandbox, "opt_in"));
@@ -122,8 +106,8 @@ fn an_invalid_topic_is_rejected() {
         json!({ "name": "" }),
         json!({ "visibility": "everybody" }),
     ] {
-        refused(
-            &patch(&sandbox, &path, &body),
+        sandbox.patch(&path, &body).rejected(
+            422,
             "validation_error",
             body.as_object().unwrap().keys().next().unwrap(),
         );
@@ -150,7 +134,7 @@ fn a_contact_s_choice_overrides_the_topic_default() {
             "created_at": "2026-03-02 12:00:00.000000+00" })
     );
     let one = |id: &str, choice: &str| json!({ "id": id, "subscription": choice });
-    let answer = patch(&sandbox, &path, &json!({ "topics": [one(&wanted, "opt_out")] }));
+    let answer = sandbox.patch(&path, &json!({ "topics": [one(&wanted, "opt_out")] }));
     assert_eq!(
         (answer.status.as_u16(), answer.json()),
         (200, json!({ "object": "contact_topics", "id": id }))
@@ -158,9 +142,9 @@ fn a_contact_s_choice_overrides_the_topic_default() {
     expect("opt_in", "opt_out");
     // A bare array is equivalent, and so is the address in the path; the last of two choices wins.
     let both = json!([one(&unwanted, "opt_in"), one(&unwanted, "opt_out"), one(&wanted, "opt_in")]);
-    assert_eq!(patch(&sandbox, "/contacts/ada@example.com/topics", &both).status, 200);
+    assert_eq!(sandbox.patch("/contacts/ada@example.com/topics", &both).status, 200);
     expect("opt_out", "opt_in");
-    assert_eq!(patch(&sandbox, &path, &json!([])).status, 200);
+    assert_eq!(sandbox.patch(&path, &json!([])).status, 200);
     expect("opt_out", "opt_in");
     // A problem in any entry rejects the whole update.
     for (body, name, part) in [
@@ -178,16 +162,16 @@ fn a_contact_s_choice_overrides_the_topic_default() {
         (json!({}), "missing_required_field", "topics"),
         (json!("opt_in"), "validation_error", ""),
     ] {
-        refused(&patch(&sandbox, &path, &body), name, part);
+        sandbox.patch(&path, &body).rejected(422, name, part);
     }
     expect("opt_out", "opt_in");
     for unknown in [UNKNOWN_ID, "bob@example.com", "bob"] {
         let path = format!("/contacts/{unknown}/topics");
         assert_eq!(sandbox.get(&path).status, 404);
-        assert_eq!(patch(&sandbox, &path, &json!([])).status, 404);
+        assert_eq!(sandbox.patch(&path, &json!([])).status, 404);
     }
     // Deleting a topic deletes its subscriptions.
-    sandbox.ask(Method::DELETE, format!("/topics/{unwanted}")).send("");
+    sandbox.delete(format!("/topics/{unwanted}"));
     assert_eq!(subscriptions(&sandbox, &id), [(json!(wanted), json!("opt_in"))]);
 }
 
@@ -247,7 +231,7 @@ fn the_default_applies_to_addresses_without_a_choice() {
         let topic = topic(&sandbox, default);
         contact(&sandbox, "silent@example.com", &topic, None);
         // `unsubscribed` applies to broadcasts only.
-        create(&sandbox, "/contacts", &json!({ "email": "gone@example.com", "unsubscribed": true }));
+        sandbox.created("/contacts", &json!({ "email": "gone@example.com", "unsubscribed": true }));
         for to in ["stranger@example.com", "silent@example.com", "gone@example.com"] {
             let mut email = email_with("topic_id", topic.as_str());
             email["to"] = json!(to);
@@ -271,8 +255,8 @@ fn subscriptions_of_a_scheduled_email_are_checked_at_send_time() {
     orphan["topic_id"] = json!(passing);
     let (later, orphan) = (sandbox.sent(&later), sandbox.sent(&orphan));
     assert_eq!(sandbox.last_event(&later), "scheduled");
-    patch(&sandbox, &format!("/contacts/{id}/topics"), &json!([{ "id": news, "subscription": "opt_out" }]));
-    sandbox.ask(Method::DELETE, format!("/topics/{passing}")).send("");
+    sandbox.patch(&format!("/contacts/{id}/topics"), &json!([{ "id": news, "subscription": "opt_out" }]));
+    sandbox.delete(format!("/topics/{passing}"));
     sandbox.advance(2 * 3600);
     // A deleted topic counts as opted out.
     assert_eq!((sandbox.last_event(&later), sandbox.last_event(&orphan)), ("failed".into(), "failed".into()));
@@ -300,15 +284,15 @@ fn subscriptions_are_checked_per_email_of_a_batch() {
 fn an_unknown_topic_is_rejected() {
     let sandbox = Sandbox::new();
     let deleted = topic(&sandbox, "opt_in");
-    sandbox.ask(Method::DELETE, format!("/topics/{deleted}")).send("");
+    sandbox.delete(format!("/topics/{deleted}"));
     for id in [UNKNOWN_ID, "news", "", &deleted] {
         let answer = sandbox.refused(&email_with("topic_id", id));
-        refused(&answer, "validation_error", "topic_id");
+        answer.rejected(422, "validation_error", "topic_id");
     }
     sandbox.refused(&email_with("topic_id", 7));
     // Another tenant's topics aren't found.
     let id = topic(&sandbox, "opt_in");
     let answer =
         sandbox.ask(Method::POST, "/emails").key("sb_other").json(&email_with("topic_id", id.as_str()));
-    refused(&answer, "validation_error", "topic_id");
+    answer.rejected(422, "validation_error", "topic_id");
 }

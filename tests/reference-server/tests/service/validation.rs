@@ -43,6 +43,7 @@ fn an_email_without_a_body_is_rejected() {
         (email_with("text", Value::Null), "missing_required_field", "`html` or `text`"),
         (email_with("text", ""), "validation_error", "`html` or `text`"),
     ]);
+    Sandbox::new().sent(&email_with("text", " "));
 }
 
 #[test]

@@ -152,7 +152,7 @@ fn evt_02_only_enabled_webhooks_get_events_and_only_subscribed_types() {
     let sandbox = Sandbox::new();
     let (path, _) = webhook(&sandbox, &["email.delivered"]);
     let change = |change: Value| {
-        let answer = sandbox.ask(Method::PATCH, &*path).json(&change);
+        let answer = sandbox.patch(&*path, &change);
         assert_eq!(answer.status, 200, "{}", answer.text());
     };
     let send = || {
@@ -230,14 +230,14 @@ fn evt_08_every_domain_status_change_is_delivered() {
             }));
         };
         hear();
-        assert_eq!(sandbox.ask(Method::PATCH, &*path).json(&json!({ "open_tracking": true })).status, 200);
+        assert_eq!(sandbox.patch(&*path, &json!({ "open_tracking": true })).status, 200);
         sandbox.post(&format!("{path}/verify"), &json!({}));
         // Verification is already in progress.
         sandbox.post(&format!("{path}/verify"), &json!({}));
         hear();
         sandbox.advance(120);
         hear();
-        assert_eq!(sandbox.ask(Method::DELETE, &*path).send("").status, 200);
+        assert_eq!(sandbox.delete(&*path).status, 200);
         hear();
         summaries
     };
@@ -352,25 +352,25 @@ fn contact_and_topic_changes_are_delivered_once_and_no_ops_never() {
     let topic = json!({ "name": "News", "default_subscription": "opt_in" });
     let topic = text(&sandbox.post("/topics", &topic).json()["id"]);
     assert_eq!(event_types(&sandbox), ["topic.created"]);
-    sandbox.ask(Method::PATCH, format!("/topics/{topic}")).json(&json!({ "name": "Old news" }));
+    sandbox.patch(format!("/topics/{topic}"), &json!({ "name": "Old news" }));
     assert_eq!(event_types(&sandbox), ["topic.updated"]);
     let contact = text(&sandbox.post("/contacts", &json!({ "email": "ada@example.com" })).json()["id"]);
     let created = deliver(&sandbox, Some(200)).remove(0).json();
     assert_eq!((&created["type"], &created["data"]["id"]), (&json!("contact.created"), &json!(contact)));
     let path = format!("/contacts/{contact}");
     sandbox.advance(1);
-    sandbox.ask(Method::PATCH, &*path).json(&json!({ "first_name": "Ada" }));
+    sandbox.patch(&*path, &json!({ "first_name": "Ada" }));
     let updated = deliver(&sandbox, Some(200)).remove(0).json();
     assert_eq!(updated["type"], "contact.updated");
     assert_eq!(updated["data"]["updated_at"], "2026-03-02T12:00:01.000Z");
     assert_eq!(updated["data"]["created_at"], "2026-03-02T12:00:00.000Z");
-    sandbox.ask(Method::PATCH, &*path).json(&json!({ "first_name": "Ada" }));
+    sandbox.patch(&*path, &json!({ "first_name": "Ada" }));
     assert!(event_types(&sandbox).is_empty());
     // Creating an existing contact updates it.
     sandbox.post("/contacts", &json!({ "email": "ada@example.com", "first_name": "A." }));
     assert_eq!(event_types(&sandbox), ["contact.updated"]);
     let choice = json!([{ "id": topic, "subscription": "opt_out" }]);
-    sandbox.ask(Method::PATCH, format!("{path}/topics")).json(&choice);
+    sandbox.patch(format!("{path}/topics"), &choice);
     let chosen = deliver(&sandbox, Some(200)).remove(0).json();
     assert_eq!(chosen["type"], "contact.topics.updated");
     assert_eq!(chosen["data"], json!({ "email": "ada@example.com", "topics": choice }));
@@ -378,9 +378,9 @@ fn contact_and_topic_changes_are_delivered_once_and_no_ops_never() {
     sandbox.post(&format!("{path}/segments/{segment}"), &json!({}));
     let joined = deliver(&sandbox, Some(200)).remove(0).json();
     assert_eq!(joined["data"]["segment_ids"], json!([segment]));
-    assert_eq!(sandbox.ask(Method::DELETE, &*path).send("").status, 200);
+    assert_eq!(sandbox.delete(&*path).status, 200);
     assert_eq!(event_types(&sandbox), ["contact.deleted"]);
-    assert_eq!(sandbox.ask(Method::DELETE, format!("/topics/{topic}")).send("").status, 200);
+    assert_eq!(sandbox.delete(format!("/topics/{topic}")).status, 200);
     let deleted = deliver(&sandbox, Some(200)).remove(0).json();
     assert_eq!((&deleted["type"], &deleted["data"]["deleted"]), (&json!("topic.deleted"), &json!(true)));
 }

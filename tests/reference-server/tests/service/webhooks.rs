@@ -1,6 +1,5 @@
 //! Webhooks: create, list, update, delete.
 
-use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::Sandbox;
@@ -54,13 +53,13 @@ fn an_update_changes_only_the_given_fields() {
         expected[field] = value.clone();
         let mut change = json!({});
         change[field] = value;
-        let answer = sandbox.ask(Method::PATCH, &path).json(&change);
+        let answer = sandbox.patch(&path, &change);
         assert_eq!(answer.status, 200, "{}", answer.text());
         assert_eq!(answer.json(), json!({"object": "webhook", "id": before["id"]}));
         assert_eq!(sandbox.get(&path).json(), expected);
     }
     let now = sandbox.get(&path).json();
-    assert_eq!(sandbox.ask(Method::PATCH, &path).json(&json!({})).status, 200);
+    assert_eq!(sandbox.patch(&path, &json!({})).status, 200);
     assert_eq!(sandbox.get(&path).json(), now);
 }
 
@@ -85,13 +84,27 @@ fn invalid_input_is_rejected() {
     ] {
         let mut body = json!({"endpoint": "https://acme.test/hook", "events": ["email.sent"]});
         body[field] = value.clone();
-        for answer in
-            [sandbox.post("/webhooks", &body), sandbox.ask(Method::PATCH, &path).json(&json!({field: value}))]
-        {
+        for answer in [sandbox.post("/webhooks", &body), sandbox.patch(&path, &json!({field: value}))] {
             answer.rejected(422, "validation_error", field);
         }
     }
-    let answer = sandbox.ask(Method::PATCH, &path).json(&json!({"status": "paused"}));
+    for control in ["\r", "\n", "\t", "\0", "\u{1b}", "\u{7f}", "\u{85}", "\r\nMAIL FROM:<a@b.test>\r\n"] {
+        for endpoint in [
+            format!("{control}http://127.0.0.1:2525/"),
+            format!("http://127.0.0.1:2525/{control}"),
+            format!("ht{control}tp://127.0.0.1:2525/"),
+            format!("http://127.0.{control}0.1:2525/x"),
+            format!("http://127.0.0.1:2525/?a={control}b"),
+        ] {
+            let body = json!({"endpoint": endpoint, "events": ["email.sent"]});
+            for answer in [sandbox.post("/webhooks", &body), sandbox.patch(&path, &body)] {
+                answer.rejected(422, "validation_error", "`endpoint`");
+                assert!(answer.message().contains("control characters"), "{}", answer.message());
+            }
+        }
+    }
+    assert_eq!(sandbox.get(&path).json()["endpoint"], "https://acme.test/hook");
+    let answer = sandbox.patch(&path, &json!({"status": "paused"}));
     assert_eq!(answer.name(), "validation_error");
     for missing in ["endpoint", "events"] {
         let mut body = json!({"endpoint": "https://acme.test/hook", "events": ["email.sent"]});
@@ -106,13 +119,9 @@ fn a_deleted_webhook_is_not_found() {
     let sandbox = Sandbox::new();
     let id = create(&sandbox)["id"].clone();
     let path = format!("/webhooks/{}", id.as_str().unwrap());
-    let answer = sandbox.ask(Method::DELETE, &path).send("");
+    let answer = sandbox.delete(&path);
     assert_eq!(answer.json(), json!({"object": "webhook", "id": id, "deleted": true}));
-    for answer in [
-        sandbox.get(&path),
-        sandbox.ask(Method::DELETE, &path).send(""),
-        sandbox.ask(Method::PATCH, &path).json(&json!({})),
-    ] {
+    for answer in [sandbox.get(&path), sandbox.delete(&path), sandbox.patch(&path, &json!({}))] {
         answer.rejected(404, "not_found", "");
     }
     assert_eq!(sandbox.get("/webhooks/x").name(), "invalid_parameter");
@@ -142,8 +151,7 @@ fn inbox_events_can_be_subscribed_to() {
     assert_eq!(answer.status, 201, "{}", answer.text());
     let path = format!("/webhooks/{}", answer.json()["id"].as_str().unwrap());
     assert_eq!(sandbox.get(&path).json()["events"], events);
-    let answer =
-        sandbox.ask(Method::PATCH, &path).json(&json!({"events": ["email.sent", "inbox.email.sent"]}));
+    let answer = sandbox.patch(&path, &json!({"events": ["email.sent", "inbox.email.sent"]}));
     assert_eq!(answer.status, 200, "{}", answer.text());
     let misspelt = json!({"endpoint": "https://acme.test/hook", "events": ["inbox.email.snet"]});
     assert_eq!(sandbox.post("/webhooks", &misspelt).status, 422);

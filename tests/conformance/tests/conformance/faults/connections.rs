@@ -103,15 +103,6 @@ async fn a_send_with_a_lost_response_is_retried_with_the_same_key_and_bytes() {
 }
 
 #[tokio::test]
-async fn a_read_with_a_lost_response_is_retried_and_not_sent() {
-    // B-02
-    let peer = Peer::acting([Act::HangUp]).await;
-    let error = client(&peer.base_url()).emails().list().await.unwrap_err();
-    assert!(matches!(error, Error::Unreachable(_)), "{error:?}");
-    assert_eq!((error.outcome(), peer.requests().len()), (Outcome::NotSent, 3));
-}
-
-#[tokio::test]
 async fn a_pooled_connection_that_was_closed_is_replaced() {
     // B-03
     let accepted = answer(200, &[], br#"{"id":"1"}"#);

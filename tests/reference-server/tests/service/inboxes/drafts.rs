@@ -2,10 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    UNKNOWN_ID, column, created, delete, events, id_of, items, kinds, patch, receive_from, refused,
-    subscribe, with_inbox,
-};
+use super::{UNKNOWN_ID, column, events, id_of, items, kinds, receive_from, subscribe, with_inbox};
 
 #[test]
 fn a_draft_is_created_changed_and_deleted() {
@@ -14,7 +11,7 @@ fn a_draft_is_created_changed_and_deleted() {
     let drafts = format!("{inbox}/drafts");
     let body = json!({ "to": "Ada <ada@example.com>", "subject": "Offer", "html": "<p>Dear  <b>Ada</b></p>", "text": "Dear Ada",
         "attachments": [{ "filename": "a.txt", "content": "YWI=" }] });
-    let id = created(&sandbox, &drafts, &body);
+    let id = sandbox.created(&drafts, &body);
     let path = format!("{drafts}/{id}");
     let mut shown = sandbox.get(&path).json();
     assert_eq!(shown["attachments"][0]["id"].take().as_str().unwrap().len(), 36);
@@ -28,7 +25,7 @@ fn a_draft_is_created_changed_and_deleted() {
 
     sandbox.advance(1);
     let changes = json!({ "html": "<p>Hello <i>you</i></p>", "to": null, "cc": ["c@example.com"], "attachments": null });
-    assert_eq!(patch(&sandbox, &path, &changes).json(), json!({ "object": "inbox_draft", "id": id }));
+    assert_eq!(sandbox.patch(&path, &changes).json(), json!({ "object": "inbox_draft", "id": id }));
     let shown = sandbox.get(&path).json();
     assert_eq!(
         (&shown["text"], &shown["html"]),
@@ -44,8 +41,8 @@ fn a_draft_is_created_changed_and_deleted() {
         (&json!("Offer"), &json!("2026-03-02T12:00:01.000Z"))
     );
     assert!(shown["snippet"].as_str().unwrap().starts_with("Hello"), "{shown}");
-    assert_eq!(delete(&sandbox, &path).json(), json!({ "object": "inbox_draft", "id": id, "deleted": true }));
-    refused(&sandbox.get(&path), 404, "not_found", "Draft not found");
+    assert_eq!(sandbox.delete(&path).json(), json!({ "object": "inbox_draft", "id": id, "deleted": true }));
+    sandbox.get(&path).rejected(404, "not_found", "Draft not found");
     assert_eq!(sandbox.get(&inbox).json()["drafts"], 0);
     let seen = events(&sandbox);
     assert_eq!(kinds(&seen), ["inbox.draft.created", "inbox.draft.updated", "inbox.draft.deleted"]);
@@ -64,19 +61,18 @@ fn a_draft_is_created_changed_and_deleted() {
 fn a_draft_is_sent_once() {
     let (sandbox, inbox) = with_inbox();
     subscribe(&sandbox);
-    let id =
-        created(&sandbox, &format!("{inbox}/drafts"), &json!({ "to": ["ada@example.com"], "text": "x" }));
+    let id = sandbox.created(&format!("{inbox}/drafts"), &json!({ "to": ["ada@example.com"], "text": "x" }));
     let path = format!("{inbox}/drafts/{id}");
     let refusal = sandbox.post(&format!("{path}/send"), &json!({ "headers": { "References": "<a@b>" } }));
-    refused(&refusal, 422, "validation_error", "which the service sets");
+    refusal.rejected(422, "validation_error", "which the service sets");
     let sent = sandbox.ask(http::Method::POST, format!("{path}/send")).send("");
     assert_eq!(sent.status, 200, "{}", sent.text());
     let email = sent.json()["id"].as_str().unwrap().to_owned();
     assert_eq!(sandbox.mail().subject, "(no subject)");
     for answer in
-        [sandbox.post(&format!("{path}/send"), &json!({})), patch(&sandbox, &path, &json!({ "text": "y" }))]
+        [sandbox.post(&format!("{path}/send"), &json!({})), sandbox.patch(&path, &json!({ "text": "y" }))]
     {
-        refused(&answer, 409, "conflict", &format!("was sent as the email {email}"));
+        answer.rejected(409, "conflict", &format!("was sent as the email {email}"));
     }
     assert_eq!(sandbox.mails().len(), 1);
     assert_eq!(sandbox.get(&path).json()["email_id"], email);
@@ -108,14 +104,14 @@ fn a_draft_of_a_reply_shows_in_its_thread_and_is_sent_to_the_sender() {
     let emails = format!("{inbox}/threads/{}/emails", id_of(&thread));
     let email = column(&sandbox, &emails, "id").remove(0);
     let body = json!({ "html": "<p>So.</p>", "thread_id": thread["id"], "reply_to_email_id": email });
-    let id = created(&sandbox, &format!("{inbox}/drafts"), &body);
+    let id = sandbox.created(&format!("{inbox}/drafts"), &body);
     let path = format!("{inbox}/drafts/{id}");
     assert_eq!(items(&sandbox, &format!("{inbox}/drafts"))[0]["type"], "reply");
     let has_draft = || items(&sandbox, &format!("{inbox}/threads"))[0]["has_draft"].clone();
     assert_eq!(has_draft(), true);
-    patch(&sandbox, &path, &json!({ "thread_id": null, "reply_to_email_id": null }));
+    sandbox.patch(&path, &json!({ "thread_id": null, "reply_to_email_id": null }));
     assert_eq!(has_draft(), false);
-    patch(&sandbox, &path, &json!({ "thread_id": thread["id"], "reply_to_email_id": email }));
+    sandbox.patch(&path, &json!({ "thread_id": thread["id"], "reply_to_email_id": email }));
     assert_eq!(has_draft(), true);
     assert_eq!(sandbox.post(&format!("{path}/send"), &json!({ "headers": { "X-A": "b" } })).status, 200);
     let mail = sandbox.mail();
@@ -131,7 +127,7 @@ fn a_draft_of_a_reply_shows_in_its_thread_and_is_sent_to_the_sender() {
 fn invalid_drafts_are_refused_with_the_field_and_the_rule() {
     let (sandbox, inbox) = with_inbox();
     let drafts = format!("{inbox}/drafts");
-    let other = created(&sandbox, "/inboxes", &json!({ "email_address": "sales@acme.test" }));
+    let other = sandbox.created("/inboxes", &json!({ "email_address": "sales@acme.test" }));
     receive_from(&sandbox, "ada@example.com", "Question", "How?");
     let thread = items(&sandbox, &format!("{inbox}/threads")).remove(0)["id"].clone();
     let many: Vec<_> = (0..51).map(|n| format!("a{n}@example.com")).collect();
@@ -147,20 +143,15 @@ fn invalid_drafts_are_refused_with_the_field_and_the_rule() {
         (json!({ "text": "x", "thread_id": thread, "reply_to_email_id": UNKNOWN_ID }), "there is no email"),
         (json!({ "cc": many }), "found 51"),
     ] {
-        refused(&sandbox.post(&drafts, &body), 422, "validation_error", part);
+        sandbox.post(&drafts, &body).rejected(422, "validation_error", part);
     }
-    let id = created(&sandbox, &drafts, &json!({ "text": "x" }));
+    let id = sandbox.created(&drafts, &json!({ "text": "x" }));
     let send = |path: String| sandbox.post(&format!("{path}/send"), &json!({}));
-    refused(&send(format!("{drafts}/{id}")), 422, "validation_error", "needs an address in `to`");
-    let bare = created(&sandbox, &drafts, &json!({ "to": "a@b.test" }));
-    refused(&send(format!("{drafts}/{bare}")), 422, "validation_error", "needs `html` or `text`");
-    refused(&send(format!("/inboxes/{other}/drafts/{id}")), 404, "not_found", "Draft not found");
-    refused(
-        &patch(&sandbox, &format!("{drafts}/{id}"), &json!({})),
-        422,
-        "validation_error",
-        "at least one of",
-    );
+    send(format!("{drafts}/{id}")).rejected(422, "validation_error", "needs an address in `to`");
+    let bare = sandbox.created(&drafts, &json!({ "to": "a@b.test" }));
+    send(format!("{drafts}/{bare}")).rejected(422, "validation_error", "needs `html` or `text`");
+    send(format!("/inboxes/{other}/drafts/{id}")).rejected(404, "not_found", "Draft not found");
+    sandbox.patch(&format!("{drafts}/{id}"), &json!({})).rejected(422, "validation_error", "at least one of");
     let keyed = || {
         sandbox.ask(http::Method::POST, &drafts).header("idempotency-key", "k").json(&json!({ "text": "y" }))
     };
@@ -171,7 +162,7 @@ fn invalid_drafts_are_refused_with_the_field_and_the_rule() {
 #[test]
 fn concurrent_updates_of_a_draft_keep_each_others_fields() {
     let (sandbox, inbox) = with_inbox();
-    let id = created(&sandbox, &format!("{inbox}/drafts"), &json!({ "text": "x" }));
+    let id = sandbox.created(&format!("{inbox}/drafts"), &json!({ "text": "x" }));
     let path = format!("{inbox}/drafts/{id}");
     std::thread::scope(|scope| {
         for (field, other) in [("subject", "text"), ("text", "subject")] {
@@ -179,7 +170,7 @@ fn concurrent_updates_of_a_draft_keep_each_others_fields() {
             scope.spawn(move || {
                 for step in 0..1_000 {
                     let value = format!("{field} {step}");
-                    assert_eq!(patch(sandbox, path, &json!({ (field): value })).status, 200);
+                    assert_eq!(sandbox.patch(path, &json!({ (field): value })).status, 200);
                     assert_eq!(sandbox.get(path).json()[field], value.as_str(), "not reset by `{other}`");
                 }
             });

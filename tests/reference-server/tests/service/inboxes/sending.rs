@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{column, events, id_of, items, kinds, receive, refused, subscribe, with_inbox};
+use super::{column, events, id_of, items, kinds, receive, subscribe, with_inbox};
 use crate::support::Sandbox;
 
 /// Receives a mail; returns its thread's path, and its own.
@@ -181,11 +181,11 @@ fn what_cannot_be_sent_is_refused_with_the_field_and_the_rule() {
         if body["text"].is_null() {
             body.as_object_mut().unwrap().remove("text");
         }
-        refused(&sandbox.post(&format!("{email}/reply"), &body), 422, "validation_error", part);
+        sandbox.post(&format!("{email}/reply"), &body).rejected(422, "validation_error", part);
     }
-    refused(&sandbox.post(&format!("{email}/forward"), &json!({})), 422, "missing_required_field", "`to`");
+    sandbox.post(&format!("{email}/forward"), &json!({})).rejected(422, "missing_required_field", "`to`");
     let to = json!({ "to": "a@b.test", "cc": many[..25], "bcc": many[25..] });
-    refused(&sandbox.post(&format!("{email}/forward"), &to), 422, "validation_error", "found 52");
+    sandbox.post(&format!("{email}/forward"), &to).rejected(422, "validation_error", "found 52");
     assert!(sandbox.mails().is_empty());
     assert_eq!(items(&sandbox, &format!("{thread}/emails")).len(), 1);
 }
@@ -195,20 +195,17 @@ fn an_email_from_an_inbox_counts_against_the_quota() {
     let settings =
         idempost_reference_server::Settings { beta: true, daily_quota: Some(2), ..Default::default() };
     let sandbox = Sandbox::with(&settings);
-    let inbox = format!(
-        "/inboxes/{}",
-        super::created(&sandbox, "/inboxes", &json!({ "email_address": super::ADDRESS }))
-    );
+    let inbox =
+        format!("/inboxes/{}", sandbox.created("/inboxes", &json!({ "email_address": super::ADDRESS })));
     let (thread, email) = received(&sandbox, &inbox);
     let answer = sandbox.post(&format!("{email}/reply"), &json!({ "text": "x", "reply_all": true }));
-    refused(&answer, 429, "daily_quota_exceeded", "The daily quota");
-    let draft = super::created(
-        &sandbox,
+    answer.rejected(429, "daily_quota_exceeded", "The daily quota");
+    let draft = sandbox.created(
         &format!("{inbox}/drafts"),
         &json!({ "to": ["a@b.test", "b@b.test", "c@b.test"], "text": "x" }),
     );
     let answer = sandbox.post(&format!("{inbox}/drafts/{draft}/send"), &json!({}));
-    refused(&answer, 429, "daily_quota_exceeded", "quota of 2 emails");
+    answer.rejected(429, "daily_quota_exceeded", "quota of 2 emails");
     assert!(answer.header("retry-after").is_some_and(|seconds| seconds != "0"));
     sandbox.advance(86_400);
     assert_eq!(items(&sandbox, &format!("{thread}/emails")).len(), 1);

@@ -4,8 +4,8 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{
-    ADDRESS, UNKNOWN_ID, column, created, delete, events, id_of, items, kinds, patch, receive, receive_from,
-    refused, subjects, subscribe, with_inbox,
+    ADDRESS, UNKNOWN_ID, column, events, id_of, items, kinds, receive, receive_from, subjects, subscribe,
+    with_inbox,
 };
 use crate::support::{Answer, Sandbox};
 
@@ -81,14 +81,14 @@ fn the_emails_of_a_thread_are_paged_from_the_oldest() {
     assert_eq!(page(&format!("limit=2&after={}", ids[1])), ("34".to_owned(), true));
     assert_eq!(page(&format!("after={}", ids[3])), ("5".to_owned(), false));
     assert_eq!(page(&format!("limit=3&before={}", ids[4])), ("234".to_owned(), true));
-    refused(&sandbox.get(format!("{emails}?after={UNKNOWN_ID}")), 422, "validation_error", "`after`");
+    sandbox.get(format!("{emails}?after={UNKNOWN_ID}")).rejected(422, "validation_error", "`after`");
     let one = sandbox.get(format!("{emails}/{}", ids[2])).json();
     assert_eq!(
         (&one["text"], &one["direction"], &one["read"]),
         (&json!("3\r\n"), &json!("inbound"), &json!(false))
     );
     for path in [format!("{emails}/{UNKNOWN_ID}"), format!("{inbox}/threads/{UNKNOWN_ID}/emails")] {
-        refused(&sandbox.get(path), 404, "not_found", "not found");
+        sandbox.get(path).rejected(404, "not_found", "not found");
     }
 }
 
@@ -112,7 +112,7 @@ fn threads_move_between_folders_and_count_as_unread_in_the_inbox_only() {
     let (one, two) = (thread(&sandbox, &inbox, "One"), thread(&sandbox, &inbox, "Two"));
     let unread = || sandbox.get(&inbox).json()["unread"].clone();
     assert_eq!(unread(), 2);
-    let shown = patch(&sandbox, &one, &json!({ "read": true })).json();
+    let shown = sandbox.patch(&one, &json!({ "read": true })).json();
     let id = one.rsplit('/').next().unwrap();
     assert_eq!(
         shown,
@@ -120,7 +120,7 @@ fn threads_move_between_folders_and_count_as_unread_in_the_inbox_only() {
     );
     assert_eq!(column(&sandbox, &format!("{one}/emails"), "read"), [json!(true)]);
     assert!(events(&sandbox).is_empty(), "reading is no event");
-    assert_eq!(patch(&sandbox, &two, &json!({ "folder": "archive" })).json()["folder"], "archive");
+    assert_eq!(sandbox.patch(&two, &json!({ "folder": "archive" })).json()["folder"], "archive");
     assert_eq!(unread(), 0);
     let seen = events(&sandbox);
     assert_eq!(kinds(&seen), ["inbox.thread.folder.updated"]);
@@ -137,7 +137,7 @@ fn threads_move_between_folders_and_count_as_unread_in_the_inbox_only() {
         "an answer returns it to the inbox"
     );
     assert_eq!(unread(), 1);
-    patch(&sandbox, &two, &json!({ "folder": "spam" }));
+    sandbox.patch(&two, &json!({ "folder": "spam" }));
     receive_from(&sandbox, "bob@example.com", "Re: Two", "again");
     assert_eq!(sandbox.get(&two).json()["folder"], "spam", "but not from spam");
     for (body, part) in [
@@ -145,7 +145,7 @@ fn threads_move_between_folders_and_count_as_unread_in_the_inbox_only() {
         (json!({}), "at least one of `read`, `folder`"),
         (json!({ "read": "yes" }), "`read` must be a boolean"),
     ] {
-        refused(&patch(&sandbox, &one, &body), 422, "validation_error", part);
+        sandbox.patch(&one, &body).rejected(422, "validation_error", part);
     }
 }
 
@@ -156,22 +156,22 @@ fn a_thread_is_deleted_thirty_days_after_it_was_moved_to_the_trash() {
     let one = thread(&sandbox, &inbox, "One");
     let id = one.rsplit('/').next().unwrap().to_owned();
     let reply = json!({ "text": "later", "thread_id": id, "reply_to_email_id": column(&sandbox, &format!("{one}/emails"), "id")[0] });
-    created(&sandbox, &format!("{inbox}/drafts"), &reply);
+    sandbox.created(&format!("{inbox}/drafts"), &reply);
     let gone = |deleted| json!({ "object": "inbox_thread", "id": id, "deleted": deleted });
-    assert_eq!(delete(&sandbox, &one).json(), gone(true));
-    assert_eq!(delete(&sandbox, &one).json(), gone(false), "it was there");
+    assert_eq!(sandbox.delete(&one).json(), gone(true));
+    assert_eq!(sandbox.delete(&one).json(), gone(false), "it was there");
     assert_eq!(subjects(&sandbox, &format!("{inbox}/threads?folders=trash")), ["One"]);
 
     sandbox.advance(29 * DAY);
-    assert_eq!(patch(&sandbox, &one, &json!({ "folder": "inbox" })).status, 200);
+    assert_eq!(sandbox.patch(&one, &json!({ "folder": "inbox" })).status, 200);
     sandbox.advance(2 * DAY);
     assert_eq!(sandbox.get(&one).status, 200, "it was restored in time");
-    delete(&sandbox, &one);
+    sandbox.delete(&one);
     sandbox.advance(30 * DAY - 1);
     assert_eq!(sandbox.get(&one).status, 200);
     assert_eq!(sandbox.get(&inbox).json()["drafts"], 1);
     sandbox.advance(1);
-    refused(&sandbox.get(&one), 404, "not_found", "Thread not found");
+    sandbox.get(&one).rejected(404, "not_found", "Thread not found");
     assert_eq!(sandbox.get(&inbox).json()["drafts"], 0, "its drafts are deleted, too");
     assert!(items(&sandbox, &format!("{inbox}/drafts")).is_empty());
 }
@@ -181,11 +181,10 @@ fn labels_are_unique_ignoring_case_and_filter_threads() {
     let (sandbox, inbox) = with_inbox();
     subscribe(&sandbox);
     let labels = format!("{inbox}/labels");
-    let urgent = created(&sandbox, &labels, &json!({ "name": "Urgent", "color": "#ab12ef" }));
-    let later = created(&sandbox, &labels, &json!({ "name": "Later" }));
-    refused(&sandbox.post(&labels, &json!({ "name": "URGENT" })), 422, "validation_error", "must be unique");
-    refused(
-        &sandbox.post(&labels, &json!({ "name": "x", "color": "red" })),
+    let urgent = sandbox.created(&labels, &json!({ "name": "Urgent", "color": "#ab12ef" }));
+    let later = sandbox.created(&labels, &json!({ "name": "Later" }));
+    sandbox.post(&labels, &json!({ "name": "URGENT" })).rejected(422, "validation_error", "must be unique");
+    sandbox.post(&labels, &json!({ "name": "x", "color": "red" })).rejected(
         422,
         "validation_error",
         "`color` must be a color",
@@ -194,9 +193,8 @@ fn labels_are_unique_ignoring_case_and_filter_threads() {
     assert_eq!(names, ["Urgent", "Later"].map(Value::from), "oldest first");
     assert_eq!(sandbox.get(&labels).json().get("has_more"), None);
     assert_eq!(items(&sandbox, &labels)[0]["color"], "#AB12EF");
-    patch(&sandbox, &format!("{labels}/{later}"), &json!({ "name": "LATER" }));
-    refused(
-        &patch(&sandbox, &format!("{labels}/{later}"), &json!({ "name": "urgent" })),
+    sandbox.patch(&format!("{labels}/{later}"), &json!({ "name": "LATER" }));
+    sandbox.patch(&format!("{labels}/{later}"), &json!({ "name": "urgent" })).rejected(
         422,
         "validation_error",
         "unique",
@@ -220,23 +218,18 @@ fn labels_are_unique_ignoring_case_and_filter_threads() {
     let labeled = |ids: &str| subjects(&sandbox, &format!("{inbox}/threads?labels={ids}"));
     assert_eq!(labeled(&urgent), ["One"]);
     assert_eq!(labeled(&format!("{urgent},{later}")), ["Two", "One"], "any of them, each thread once");
-    patch(&sandbox, &one, &json!({ "folder": "archive" }));
+    sandbox.patch(&one, &json!({ "folder": "archive" }));
     assert_eq!(labeled(&urgent), ["One"], "labels search the archive, too");
-    patch(&sandbox, &one, &json!({ "folder": "trash" }));
+    sandbox.patch(&one, &json!({ "folder": "trash" }));
     assert!(labeled(&urgent).is_empty());
-    refused(
-        &sandbox.get(format!("{inbox}/threads?labels={UNKNOWN_ID}")),
-        404,
-        "not_found",
-        "Label not found",
-    );
+    sandbox.get(format!("{inbox}/threads?labels={UNKNOWN_ID}")).rejected(404, "not_found", "Label not found");
 
-    let left = delete(&sandbox, &format!("{one}/labels/{later}")).json();
+    let left = sandbox.delete(&format!("{one}/labels/{later}")).json();
     assert_eq!(
         left,
         json!({ "object": "list", "data": [{ "id": urgent, "name": "Urgent", "color": "#AB12EF" }] })
     );
-    refused(&delete(&sandbox, &format!("{one}/labels/{later}")), 404, "not_found", "Label");
+    sandbox.delete(&format!("{one}/labels/{later}")).rejected(404, "not_found", "Label");
     assert_eq!(
         put(&sandbox, &format!("{one}/labels"), &json!({ "labels": [later] })).json()["data"][0]["id"],
         later
@@ -245,24 +238,24 @@ fn labels_are_unique_ignoring_case_and_filter_threads() {
     for body in
         [json!({ "labels": [] }), json!({ "labels": vec![&urgent; 11] }), json!({ "labels": [UNKNOWN_ID] })]
     {
-        refused(&sandbox.post(&format!("{one}/labels"), &body), 422, "validation_error", "labels");
+        sandbox.post(&format!("{one}/labels"), &body).rejected(422, "validation_error", "labels");
     }
-    assert_eq!(delete(&sandbox, &format!("{labels}/{later}")).json()["deleted"], true);
+    assert_eq!(sandbox.delete(&format!("{labels}/{later}")).json()["deleted"], true);
     assert_eq!(sandbox.get(&two).json()["labels"], json!([]), "a deleted label is no longer shown");
 }
 
 #[test]
 fn a_label_of_another_inbox_is_unknown() {
     let (sandbox, inbox) = with_inbox();
-    let other = created(&sandbox, "/inboxes", &json!({ "email_address": "sales@acme.test" }));
-    let label = created(&sandbox, &format!("/inboxes/{other}/labels"), &json!({ "name": "Urgent" }));
-    created(&sandbox, &format!("{inbox}/labels"), &json!({ "name": "Urgent" }));
+    let other = sandbox.created("/inboxes", &json!({ "email_address": "sales@acme.test" }));
+    let label = sandbox.created(&format!("/inboxes/{other}/labels"), &json!({ "name": "Urgent" }));
+    sandbox.created(&format!("{inbox}/labels"), &json!({ "name": "Urgent" }));
     receive_from(&sandbox, "ada@example.com", "One", "x");
     let one = thread(&sandbox, &inbox, "One");
     let answer = sandbox.post(&format!("{one}/labels"), &json!({ "labels": [label] }));
-    refused(&answer, 422, "validation_error", "label of this inbox");
+    answer.rejected(422, "validation_error", "label of this inbox");
     for path in [format!("{inbox}/labels/{label}"), one.replace(&inbox, &format!("/inboxes/{other}"))] {
-        refused(&delete(&sandbox, &path), 404, "not_found", "not found");
+        sandbox.delete(&path).rejected(404, "not_found", "not found");
     }
 }
 
@@ -328,7 +321,7 @@ fn a_search_finds_words_phrases_addresses_and_dates() {
         ("folders=attic".to_owned(), "`folders` must be one of"),
         ("has_attachment=1".to_owned(), "`has_attachment` must be one of `true`, `false`"),
     ] {
-        refused(&sandbox.get(format!("{inbox}/threads/search?{query}")), 422, "validation_error", part);
+        sandbox.get(format!("{inbox}/threads/search?{query}")).rejected(422, "validation_error", part);
     }
 }
 
@@ -344,7 +337,7 @@ fn a_search_examines_a_thousand_threads_at_most() {
         );
     }
     assert!(items(&sandbox, &format!("{inbox}/threads/search?query=needle")).is_empty());
-    patch(&sandbox, &thread(&sandbox, &inbox, "Hay 999"), &json!({ "folder": "archive" }));
+    sandbox.patch(&thread(&sandbox, &inbox, "Hay 999"), &json!({ "folder": "archive" }));
     assert_eq!(subjects(&sandbox, &format!("{inbox}/threads/search?query=needle")), ["Needle"]);
 }
 
@@ -359,12 +352,12 @@ fn unread_threads_are_counted_exactly_under_concurrent_changes() {
                 let (sandbox, thread) = (&sandbox, &thread);
                 scope.spawn(move || {
                     for step in 0..20 {
-                        patch(sandbox, thread, &json!({ "read": (worker + step) % 2 == 0 }));
+                        sandbox.patch(thread, &json!({ "read": (worker + step) % 2 == 0 }));
                     }
                 });
             }
         });
-        patch(&sandbox, &thread, &json!({ "read": true }));
+        sandbox.patch(&thread, &json!({ "read": true }));
         assert_eq!(sandbox.get(&inbox).json()["unread"], 0);
     }
 }

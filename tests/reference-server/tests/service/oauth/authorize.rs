@@ -209,7 +209,7 @@ fn a_denial_redirects_with_access_denied() {
 
 #[test]
 fn scope_is_the_requested_one_or_defaults_to_the_registered_one() {
-    // AUTHZ-10, AUTHZ-11, AUTHZ-33, SCOPE-10
+    // GEN-11, AUTHZ-10, AUTHZ-11, AUTHZ-33, SCOPE-10
     let sandbox = sandbox();
     for (client, scope, granted) in [
         ("full", Some("emails:send full_access"), "emails:send full_access"),

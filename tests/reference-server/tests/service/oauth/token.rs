@@ -129,7 +129,7 @@ fn an_unsigned_token_is_rejected() {
 
 #[test]
 fn an_access_token_expires_after_900_seconds() {
-    // TOK-21, AUTH-04, AUTH-07, LIM-14
+    // GEN-11, TOK-21, AUTH-04, AUTH-07, LIM-14
     let sandbox = sandbox();
     let tokens = tokens(&sandbox, "full");
     let access = tokens["access_token"].as_str().unwrap();

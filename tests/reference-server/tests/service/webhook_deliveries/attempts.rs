@@ -1,6 +1,5 @@
 //! Attempts: outcomes, listing, and replays.
 
-use http::Method;
 use idempost_reference_server::{Posted, Settings};
 use serde_json::{Value, json};
 
@@ -51,7 +50,7 @@ fn disabling_or_deleting_a_webhook_stops_its_pending_attempts() {
     let (path, _) = webhook(&sandbox, &["email.sent"]);
     sandbox.sent(&email());
     deliver(&sandbox, Some(500));
-    sandbox.ask(Method::PATCH, &*path).json(&json!({ "status": "disabled" }));
+    sandbox.patch(&*path, &json!({ "status": "disabled" }));
     sandbox.advance(5);
     assert!(deliver(&sandbox, Some(200)).is_empty());
     let list = sandbox.get(format!("{path}/events")).json();
@@ -60,10 +59,10 @@ fn disabling_or_deleting_a_webhook_stops_its_pending_attempts() {
     let refused = sandbox.post(&format!("{path}/events/{event}/replay"), &json!({}));
     assert_eq!((refused.status.as_u16(), &*refused.name()), (403, "validation_error"));
 
-    sandbox.ask(Method::PATCH, &*path).json(&json!({ "status": "enabled" }));
+    sandbox.patch(&*path, &json!({ "status": "enabled" }));
     sandbox.sent(&email());
     deliver(&sandbox, Some(500));
-    assert_eq!(sandbox.ask(Method::DELETE, &*path).send("").status, 200);
+    assert_eq!(sandbox.delete(&*path).status, 200);
     sandbox.advance(5);
     assert!(deliver(&sandbox, Some(200)).is_empty());
     assert_eq!(sandbox.get(format!("{path}/events")).status, 404);
@@ -75,7 +74,7 @@ fn an_attempt_uses_the_current_endpoint() {
     let (path, _) = webhook(&sandbox, &["email.sent"]);
     sandbox.sent(&email());
     deliver(&sandbox, Some(500));
-    sandbox.ask(Method::PATCH, &*path).json(&json!({ "endpoint": "http://127.0.0.1:9/new" }));
+    sandbox.patch(&*path, &json!({ "endpoint": "http://127.0.0.1:9/new" }));
     sandbox.advance(5);
     assert_eq!(deliver(&sandbox, Some(200))[0].url, "http://127.0.0.1:9/new");
 }

@@ -188,9 +188,9 @@ fn audience_id_is_the_first_segment_or_the_account_default() {
     sandbox.post("/contacts", &json!({ "email": "bob@example.com", "segments": [{ "id": segment }] }));
     assert_eq!(contact_event(&sandbox)["data"]["audience_id"], segment);
     let membership = format!("/contacts/bob@example.com/segments/{segment}");
-    sandbox.ask(Method::DELETE, membership).send("");
+    sandbox.delete(membership);
     assert_eq!(contact_event(&sandbox)["data"]["audience_id"], own, "the same for every contact");
-    sandbox.ask(Method::DELETE, "/contacts/ada@example.com").send("");
+    sandbox.delete("/contacts/ada@example.com");
     assert_eq!(contact_event(&sandbox)["data"]["audience_id"], own);
     let another = sandbox.ask(Method::POST, "/webhooks").key("sb_other");
     another.json(&json!({ "endpoint": "http://127.0.0.1:9/hook", "events": ["contact.created"] }));

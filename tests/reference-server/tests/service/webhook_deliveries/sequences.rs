@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bytes::Bytes;
-use http::Method;
 use idempost_reference_server::{Posted, WebhookPost};
 use jiff::{SignedDuration, Timestamp};
 use rand::rngs::StdRng;
@@ -152,7 +151,7 @@ impl Pair {
                 self.endpoint(self.model.moves);
             }
             Delete => {
-                let answer = self.sandbox.ask(Method::DELETE, &*self.path).send("");
+                let answer = self.sandbox.delete(&*self.path);
                 assert_eq!(answer.status, if self.model.deleted { 404 } else { 200 });
                 self.model.deleted = true;
             }
@@ -225,7 +224,7 @@ impl Pair {
     }
 
     fn patch(&mut self, change: &Value) {
-        let answer = self.sandbox.ask(Method::PATCH, &*self.path).json(change);
+        let answer = self.sandbox.patch(&*self.path, change);
         assert_eq!(answer.status, if self.model.deleted { 404 } else { 200 }, "{}", answer.text());
     }
 
