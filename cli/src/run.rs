@@ -447,6 +447,10 @@ fn wants_json(arguments: &[OsString], env: &Env) -> bool {
 /// Reports a panic as a bug.
 fn report_panics(json: bool) {
     std::panic::set_hook(Box::new(move |panic| {
+        #[cfg(feature = "sandbox")]
+        if idempost_sandbox::persistence::catches_panic() {
+            return;
+        }
         let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
         let what = panic.payload_as_str().unwrap_or("no message");
         let sentence = format!(

@@ -31,6 +31,8 @@ use std::time::{Duration, Instant};
 
 use self::batch::{Batch, Known, encode};
 use self::store::Store;
+#[doc(hidden)]
+pub use self::store::catches_panic;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::service::Service;
 use idempost_reference_server::settings::Settings;
@@ -220,6 +222,7 @@ impl Writer {
         match collected.and_then(|()| self.commit()) {
             Ok(()) => {
                 self.retry_at = None;
+                service.state().set_saved(true);
                 service.state().snapshot_lock.backlog().end_write(started.elapsed());
                 if self.shared.failing.swap(false, Ordering::SeqCst) {
                     (self.on_status)(Ok(()));
@@ -227,6 +230,7 @@ impl Writer {
             }
             Err(error) => {
                 self.store = None;
+                service.state().set_saved(false);
                 self.retry_at = Some(Instant::now() + RETRY_DELAY);
                 service.state().snapshot_lock.backlog().give_up();
                 if !self.shared.failing.swap(true, Ordering::SeqCst) {

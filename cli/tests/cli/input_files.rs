@@ -171,6 +171,14 @@ fn an_invalid_value_is_explained_without_the_words_of_a_library() {
             &["sandbox", "serve", "--allow-host", "mail:8025"],
             "--allow-host must be a host name without a port",
         ),
+        (
+            &["sandbox", "serve", "--allow-host", "*.internal"],
+            "--allow-host must be a host name without a port or wildcard",
+        ),
+        (
+            &["sandbox", "serve", "--allow-host", "."],
+            "--allow-host must be a host name without a port or wildcard",
+        ),
         (&["sandbox", "serve", "--smtp", "nope"], "--smtp must be smtp://HOST:PORT"),
         (&["sandbox", "serve", "--max-memory", "x"], "--max-memory must be a size of at least 16MiB"),
         (&["mcp", "--http", "x"], "--http must be a whole number"),

@@ -6,7 +6,9 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
+use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
 use crate::support::{Idempost, exhaustive};
@@ -172,6 +174,32 @@ fn an_unusable_folder_is_reported_with_a_hint() {
     assert!(kept.starts_with("This is a letter"));
 }
 
+#[test]
+fn a_damaged_file_is_not_reported_as_a_bug() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().display().to_string();
+    let mut sandbox = Sandbox::start(&["--data", &data]);
+    Line::to(&sandbox.base_url).send().unwrap();
+    sandbox.stop();
+    let file = folder.path().join("sandbox.redb");
+    let whole = std::fs::read(&file).unwrap();
+    let mut damaged = 0;
+    for seed in 0..9 {
+        let mut random = StdRng::seed_from_u64(seed);
+        let mut bytes = whole.clone();
+        for _ in 0..300 {
+            let place = random.gen_range(4_096..bytes.len());
+            bytes[place] ^= 0x55;
+        }
+        std::fs::write(&file, &bytes).unwrap();
+        let program = env!("CARGO_BIN_EXE_idempost");
+        let ran = Idempost::new().run(&["sandbox", "run", "--data", &data, "--", program, "--version"]);
+        assert!(!ran.stderr.contains("bug"), "{ran:?}");
+        damaged += u32::from(ran.stderr.contains("it is damaged"));
+    }
+    assert!(damaged > 0);
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn on_a_full_disk_the_sandbox_warns_continues_and_catches_up() {
@@ -198,11 +226,20 @@ fn on_a_full_disk_the_sandbox_warns_continues_and_catches_up() {
     let warning = sandbox.says();
     assert!(warning.contains("couldn't write changes to"), "{warning}");
     sent.push(line.send().unwrap());
+    assert_eq!(
+        line.ask("GET", "/_/ready", "").unwrap(),
+        json!({"ready": true, "keeps": true, "saved": false})
+    );
     limit_file_size(None);
     let stderr = sandbox.stop();
     assert!(stderr.contains("are written to"), "{stderr}");
     let again = Sandbox::start(&["--data", &data]);
-    assert_eq!(ids(&Line::to(&again.base_url).all("/emails"), "id"), sent.into_iter().collect());
+    let mut line = Line::to(&again.base_url);
+    assert_eq!(ids(&line.all("/emails"), "id"), sent.into_iter().collect());
+    assert_eq!(
+        line.ask("GET", "/_/ready", "").unwrap(),
+        json!({"ready": true, "keeps": true, "saved": true})
+    );
 }
 
 #[test]

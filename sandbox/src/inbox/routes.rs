@@ -24,7 +24,7 @@ pub(crate) const TABLE: Table = Table {
 
 #[rustfmt::skip] // One line per route.
 const ROUTES: &[Route] = &[
-    own_route(GET, "/", OPEN, READS, QUICK, JSON, "Leads browsers to the inbox page; for programs, 404", Open(|call| page::redirect_to_page(call.request))),
+    own_route(GET, "/", OPEN, READS, QUICK, JSON, "Redirects browsers to the inbox page; for programs, 404", Open(|call| page::redirect_to_page(call.request))),
     own_route(GET, "/_", PASSWORD, READS, SLOW, JSON, "The inbox page", Open(|call| Ok(page::show(call.state, call.request)))),
     own_route(GET, "/_/assets/{name}", OPEN, READS, SLOW, JSON, "A file of the page", Open(|call| page::asset(call.parameter(0)))),
     own_route(GET, "/_/stream", FULL, READS, SLOW, JSON, "Server-sent events about the account", Later(|call| Ok(live::stream(call.state, &call.tenant.name)))),

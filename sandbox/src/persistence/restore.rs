@@ -177,7 +177,7 @@ fn recover(service: &Service, tenant: &Arc<Tenant>) {
             Some(_) => {
                 webhooks::enqueue(
                     service.state(),
-                    PendingAttempt { tenant: Arc::downgrade(tenant), delivery, planned: true },
+                    PendingAttempt { tenant: Arc::downgrade(tenant), delivery, due, planned: true },
                 );
             }
             None => {}

@@ -1,5 +1,6 @@
 //! The database file.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -372,10 +373,22 @@ fn check(path: &Path) -> Result<Result<Index, PersistenceError>, PersistenceErro
     })
 }
 
+thread_local! {
+    static CATCHES_PANIC: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether a panic of this thread is treated as damage of a file. A panic hook should not report it.
+pub fn catches_panic() -> bool {
+    CATCHES_PANIC.get()
+}
+
 /// Runs `read`, treating a panic as damage: the database crate may panic on a damaged file.
 fn catch_panic<T>(read: impl FnOnce() -> Result<T, PersistenceError>) -> Result<T, PersistenceError> {
     let unreadable = |_| Err(PersistenceError::Damaged("the database can't be read".to_owned()));
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(unreadable)
+    CATCHES_PANIC.set(true);
+    let read = catch_unwind(AssertUnwindSafe(read));
+    CATCHES_PANIC.set(false);
+    read.unwrap_or_else(unreadable)
 }
 
 fn open(path: &Path) -> io::Result<File> {

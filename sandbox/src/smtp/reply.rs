@@ -26,11 +26,6 @@ impl Reply {
     pub(super) const RECIPIENT_OK: Self = static_reply(250, "2.1.5 Recipient OK");
     pub(super) const UNVERIFIED: Self =
         static_reply(252, "2.5.0 Can't verify the address; send a message to find out");
-    pub(super) const HELP: Self = static_reply(
-        214,
-        "2.0.0 EHLO HELO STARTTLS AUTH MAIL RCPT DATA RSET NOOP VRFY HELP QUIT; AUTH takes an API key as the password, \
-         and the user resend to send or inbound to receive",
-    );
     pub(super) const GO_AHEAD: Self = static_reply(354, "Start mail input; end with <CRLF>.<CRLF>");
     pub(super) const CLOSING: Self = static_reply(421, "4.3.2 The sandbox is being stopped");
     pub(super) const BUSY: Self = static_reply(421, "4.7.0 Too many simultaneous connections");
@@ -62,6 +57,12 @@ impl Reply {
         535,
         "5.7.8 The password must be an API key, which begins with sb_ or re_; the user resend sends mail, the user inbound receives it",
     );
+    pub(super) const UNKNOWN_KEY: Self = static_reply(
+        535,
+        "5.7.8 The API key was deleted, or it doesn't contain the password of this sandbox (sb_ and the password)",
+    );
+    pub(super) const NEEDS_FULL_ACCESS: Self =
+        static_reply(535, "5.7.8 The user inbound requires an API key with full access");
     pub(super) const TOO_LARGE: Self = static_reply(552, "5.3.4 The message exceeds the maximum SIZE");
     pub(super) const BAD_ADDRESS: Self = static_reply(553, "5.1.3 This is not a valid address");
     pub(super) const NEEDS_SMTPUTF8: Self =
@@ -74,6 +75,16 @@ impl Reply {
         static_reply(554, "5.6.0 The mail isn't a message with headers (RFC 5322)");
     pub(super) const PARAMETER: Self =
         static_reply(555, "5.5.4 A parameter of this command is not supported");
+
+    /// Returns the list of commands.
+    pub(super) fn help(offers_start_tls: bool) -> Self {
+        let start_tls = if offers_start_tls { " STARTTLS" } else { "" };
+        let text = format!(
+            "2.0.0 EHLO HELO{start_tls} AUTH MAIL RCPT DATA RSET NOOP VRFY HELP QUIT; AUTH takes an API key as the password, \
+             and the user resend to send or inbound to receive"
+        );
+        Self::new(214, text)
+    }
 
     pub(super) fn new(code: u16, text: String) -> Self {
         Self { code, text: text.into() }

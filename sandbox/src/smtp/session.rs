@@ -305,7 +305,7 @@ impl Session {
             }
             Ok(Request::Noop { .. }) => Reply::OK,
             Ok(Request::Vrfy { .. }) => Reply::UNVERIFIED,
-            Ok(Request::Help { .. }) => Reply::HELP,
+            Ok(Request::Help { .. }) => Reply::help(self.security == Security::StartTls),
             Ok(_) => Reply::NOT_OFFERED,
             Err(Error::SyntaxError { syntax }) => Reply::new(501, format!("5.5.4 Syntax: {syntax}")),
             Err(Error::InvalidSenderAddress | Error::InvalidRecipientAddress) => Reply::BAD_ADDRESS,
@@ -341,11 +341,17 @@ impl Session {
         }
     }
 
-    /// Returns whether the password is an API key for this purpose. If the sandbox has a password, receiving mail requires full access.
-    fn can_log_in_as(&self, user: &str, key: &str) -> bool {
+    /// Checks that the password is an API key for this purpose. If the sandbox has a password, receiving mail requires full access.
+    fn check_key(&self, user: &str, key: &str) -> Result<(), Reply> {
         let needs_full = self.service.settings().password.is_some() && user.eq_ignore_ascii_case(INBOUND);
-        keys::find_credential(key, &self.service.state().tenants.api_key_index)
-            .is_some_and(|credential| !needs_full || credential.check(Scope::Full).is_ok())
+        match keys::find_credential(key, &self.service.state().tenants.api_key_index) {
+            Some(credential) if needs_full && credential.check(Scope::Full).is_err() => {
+                Err(Reply::NEEDS_FULL_ACCESS)
+            }
+            Some(_) => Ok(()),
+            None if key.starts_with("sb_") || key.starts_with("re_") => Err(Reply::UNKNOWN_KEY),
+            None => Err(Reply::BAD_KEY),
+        }
     }
 
     fn log_in(&mut self, step: LoginStep, out: &mut Vec<u8>) {
@@ -354,17 +360,19 @@ impl Session {
                 self.listening = Listening::Login(login);
                 Reply::new(334, what.to_owned())
             }
-            LoginStep::Complete { user, password } if self.can_log_in_as(&user, &password) => {
-                self.key = password.into();
-                self.authenticated = true;
-                if user.eq_ignore_ascii_case(INBOUND) {
-                    Reply::MAY_RECEIVE
-                } else {
-                    self.purpose = Purpose::Send;
-                    Reply::MAY_SEND
+            LoginStep::Complete { user, password } => match self.check_key(&user, &password) {
+                Err(rejection) => rejection,
+                Ok(()) => {
+                    self.key = password.into();
+                    self.authenticated = true;
+                    if user.eq_ignore_ascii_case(INBOUND) {
+                        Reply::MAY_RECEIVE
+                    } else {
+                        self.purpose = Purpose::Send;
+                        Reply::MAY_SEND
+                    }
                 }
-            }
-            LoginStep::Complete { .. } => Reply::BAD_KEY,
+            },
             LoginStep::Garbled => Reply::NOT_BASE64,
             LoginStep::Unknown => Reply::MECHANISM,
         };

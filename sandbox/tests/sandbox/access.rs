@@ -437,8 +437,15 @@ async fn smtp_takes_mail_from_a_send_only_key_and_receives_none() {
             line(&mut stream).await;
             let reply = line(&mut stream).await;
             assert_eq!(&reply[..3], expected, "{user} {credential}: {reply}");
+            assert_eq!(reply.contains("requires an API key with full access"), user == "inbound", "{reply}");
         }
     }
+    let mut stream = server.raw().await;
+    let login = STANDARD.encode("\0resend\0sb_wrong");
+    stream.write_all(format!("HELO me\r\nAUTH PLAIN {login}\r\n").as_bytes()).await.unwrap();
+    line(&mut stream).await;
+    let reply = line(&mut stream).await;
+    assert!(reply.starts_with("535 ") && reply.contains("doesn't contain the password"), "{reply}");
     let full = STANDARD.encode(format!("\0inbound\0{OWN}"));
     let mail = b"Subject: Help\r\n\r\nIt broke\r\n";
     let reply = server.deliver_after(&format!("HELO me\r\nAUTH PLAIN {full}\r\n"), mail).await;

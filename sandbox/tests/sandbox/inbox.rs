@@ -16,7 +16,7 @@ fn readiness_requires_no_key() {
     let sandbox = Sandbox::new();
     assert_eq!(
         sandbox.ask(Method::GET, "/_/ready").no_key().send("").json(),
-        json!({"ready": true, "keeps": false})
+        json!({"ready": true, "keeps": false, "saved": false})
     );
 }
 

@@ -48,6 +48,9 @@ pub(crate) struct Reading {
     /// Seconds on this clock per second of system time, while it runs.
     scale: f64,
     frozen: bool,
+    /// The time to which it was last advanced or set.
+    #[serde(skip)]
+    moved_to: Option<Timestamp>,
 }
 
 /// The persisted clocks of a service and its accounts. Without an instant, the service's clock follows the system's time.
@@ -79,7 +82,7 @@ impl Reading {
     /// `None` stands for the system's time.
     fn new(shown: Option<Timestamp>, frozen: bool) -> Self {
         let changed_at = Timestamp::now();
-        Self { shown: shown.unwrap_or(changed_at), changed_at, scale: 1.0, frozen }
+        Self { shown: shown.unwrap_or(changed_at), changed_at, scale: 1.0, frozen, moved_to: None }
     }
 
     pub(crate) fn now(self) -> Timestamp {
@@ -122,6 +125,11 @@ impl Reading {
     fn with_time(self, shown: Timestamp) -> Self {
         Self { shown, changed_at: Timestamp::now(), ..self }
     }
+
+    /// The same clock, moved to this instant.
+    fn moved_to(self, shown: Timestamp) -> Self {
+        Self { moved_to: Some(shown), ..self.with_time(shown) }
+    }
 }
 
 /// Multiplies a duration, saturating at the maximum.
@@ -160,6 +168,16 @@ impl Clock {
         self.reading().now()
     }
 
+    /// Whether the clock was moved past this instant, rather than reaching it.
+    pub(crate) fn skipped(&self, due: Timestamp) -> bool {
+        self.reading().moved_to.is_some_and(|to| due <= to)
+    }
+
+    /// The time of work that was due at this instant: that instant if the clock [skipped](Self::skipped) it, and the current time otherwise.
+    pub(crate) fn time_of(&self, due: Timestamp) -> Timestamp {
+        if self.skipped(due) { due } else { self.now() }
+    }
+
     /// Whether the clock is stopped.
     pub fn is_frozen(&self) -> bool {
         self.reading().frozen
@@ -184,12 +202,12 @@ impl Clock {
     /// Moves the clock forward, and runs the jobs that become due, in order.
     pub fn advance(&self, by: Duration) {
         let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
-        self.change(|reading| reading.with_time(saturating_add(reading.now(), by)));
+        self.change(|reading| reading.moved_to(saturating_add(reading.now(), by)));
     }
 
     /// Sets the clock to an instant, even an earlier one. A running clock continues from there.
     pub fn set(&self, to: Timestamp) {
-        self.change(|reading| reading.with_time(to));
+        self.change(|reading| reading.moved_to(to));
     }
 
     /// Stops the clock at its current time. [`advance`](Self::advance) and [`set`](Self::set) still move it.
@@ -261,7 +279,7 @@ impl Clock {
         let StoredClock { shown, changed_at, scale, frozen, own } = stored;
         let mut readings = lock(&self.shared.readings);
         if let Some(shown) = shown {
-            readings.service = Reading { shown, changed_at, scale, frozen };
+            readings.service = Reading { shown, changed_at, scale, frozen, moved_to: None };
         }
         readings.own = own;
     }

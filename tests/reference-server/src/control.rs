@@ -38,14 +38,19 @@ pub fn health() -> Response<Bytes> {
 
 /// `GET /_/ready`
 pub fn ready(state: &State) -> Response<Bytes> {
-    problem::json(StatusCode::OK, &Ready { ready: true, keeps: state.is_persistent() })
+    problem::json(
+        StatusCode::OK,
+        &Ready { ready: true, keeps: state.is_persistent(), saved: state.is_saved() },
+    )
 }
 
 #[derive(Serialize)]
 struct Ready {
     ready: bool,
-    /// Whether its state survives a restart.
+    /// Whether it keeps its state on disk.
     keeps: bool,
+    /// Whether the last write to disk succeeded.
+    saved: bool,
 }
 
 /// `POST /_/reset`: deletes all data of the tenant.

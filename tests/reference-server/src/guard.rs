@@ -9,13 +9,14 @@
 //!   that send only that; programs send neither). Other routes don't need this: they take the key in a header, for which a browser first
 //!   sends a CORS preflight, and no response here ever allows it.
 //!
-//! Where JSON is required, forms and text are rejected too: browsers send those without a preflight. Both rules apply before any part of a body is
+//! Where JSON is required, forms and text are rejected too: browsers send those without a preflight. Compressed bodies are rejected everywhere. All
+//! rules apply before any part of a body is
 //! read or counted.
 //!
 //! A sandbox that other machines can reach may also have a password ([`password`]).
 //!
 //! The service checks this, not a mount: all mounts share it, and the service knows its own addresses. A request without `Host` is
-//! accepted: no browser sends one, but a test that calls the service without a socket does.
+//! accepted: no browser sends one, but a test that calls the service without a socket does. (The HTTP mount rejects it in HTTP/1.1.)
 
 pub mod password;
 
@@ -40,6 +41,7 @@ pub fn reject(state: &State, request: &Request<Bytes>, found: &RouteMatch) -> Op
     }
     reject_cross_origin(state, request, found)
         .or_else(|| password::reject_unauthenticated(state, request, found))
+        .or_else(|| reject_compressed(request, found))
 }
 
 /// Rejects a request that a page of another origin sends.
@@ -71,11 +73,25 @@ fn reject_cross_origin(
         );
         (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", rule)
     };
-    Some(if found.table.area == Area::OAuth {
+    Some(rejection(found, status, name, message))
+}
+
+/// Rejects a compressed body.
+fn reject_compressed(request: &Request<Bytes>, found: &RouteMatch) -> Option<Response<Bytes>> {
+    let encoding = String::from_utf8_lossy(request.headers().get(header::CONTENT_ENCODING)?.as_bytes());
+    if encoding.trim().is_empty() || encoding.trim().eq_ignore_ascii_case("identity") {
+        return None;
+    }
+    let rule = format!("Bodies must not be compressed; found `content-encoding` {}.", quote(&encoding));
+    Some(rejection(found, StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", rule))
+}
+
+fn rejection(found: &RouteMatch, status: StatusCode, name: &'static str, message: String) -> Response<Bytes> {
+    if found.table.area == Area::OAuth {
         OAuthRejection { status, ..OAuthRejection::invalid_request(message) }.into_response()
     } else {
         Problem::new(status, name, message).into_response()
-    })
+    }
 }
 
 /// The request's host name, if the service doesn't accept it.

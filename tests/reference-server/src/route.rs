@@ -129,6 +129,8 @@ pub enum Handler {
     Open(fn(&Call<'_>) -> HandlerResult),
     /// No account, although the request needs a valid key or the password: the route belongs to the whole service.
     AnyKey(fn(&Call<'_>) -> HandlerResult),
+    /// Like [`AnyKey`](Self::AnyKey), for a response that isn't complete when the handler returns.
+    AnyKeyLater(fn(&Call<'_>) -> Result<Reply, Problem>),
     /// The account of the request. It is created if it doesn't exist, unless the route only reads.
     Account(fn(&AccountCall<'_>) -> HandlerResult),
     /// Like [`Account`](Self::Account), for a response that isn't complete when the handler returns.

@@ -8,7 +8,7 @@ use crate::resources::{
     api_keys, automations, broadcasts, contact_imports, contact_properties, contacts, domains, emails,
     events, inboxes, logs, received, segments, suppressions, templates, topics, usage, webhooks,
 };
-use crate::route::Handler::{Account, AnyKey, OAuth, Open, Service};
+use crate::route::Handler::{Account, AnyKey, AnyKeyLater, OAuth, Open, Service};
 #[allow(clippy::wildcard_imports, reason = "the values of the columns")]
 use crate::route::columns::*;
 use crate::route::{Area, Route, Routes, Table, own_route, route};
@@ -234,12 +234,12 @@ pub const CONTROL: Table = Table {
 #[rustfmt::skip] // One line per route.
 const CONTROLS: &[Route] = &[
     own_route(GET, "/healthz", HEALTH, READS, QUICK, JSON, "Whether the sandbox serves", Open(|_| Ok(control::health()))),
-    own_route(GET, "/_/ready", OPEN, READS, QUICK, JSON, "Whether the sandbox serves, and whether its state survives a restart", Open(|call| Ok(control::ready(call.state)))),
+    own_route(GET, "/_/ready", OPEN, READS, QUICK, JSON, "Whether the sandbox serves, keeps its state on disk (`keeps`), and could save its last changes (`saved`)", Open(|call| Ok(control::ready(call.state)))),
     own_route(GET, "/_/received-files/{token}", LINK, READS, SLOW, JSON, "Downloads a file of a received email, by a signed link", Open(|call| downloads::received_file(call.state, call.parameter(0)))),
     own_route(GET, "/_/files/{token}", LINK, READS, SLOW, JSON, "Downloads a file of a sent email, by a signed link", Open(|call| downloads::sent_file(call.state, call.parameter(0)))),
     own_route(GET, "/_/clock", FULL, READS, SLOW, JSON, "The account's clock", AnyKey(clock::show)),
-    own_route(POST, "/_/clock", FULL, MOVES_CLOCK, SLOW, JSON, "Moves, stops or accelerates the account's clock, or those of all accounts", AnyKey(clock::change)),
-    own_route(GET, "/_/faults", FULL, READS, SLOW, JSON, "The scripted faults that the account meets", AnyKey(faults::index)),
+    own_route(POST, "/_/clock", FULL, MOVES_CLOCK, SLOW, JSON, "Moves, stops or accelerates the account's clock, or those of all accounts", AnyKeyLater(clock::change)),
+    own_route(GET, "/_/faults", FULL, READS, SLOW, JSON, "The scripted faults that apply to the account", AnyKey(faults::index)),
     own_route(POST, "/_/faults", FULL, CHANGES, SLOW, JSON, "Adds a scripted fault", AnyKey(faults::add)),
     own_route(DELETE, "/_/faults", FULL, CHANGES, SLOW, JSON, "Deletes the scripted faults that the account added", AnyKey(faults::clear)),
     own_route(GET, "/_/faults/{id}", FULL, READS, SLOW, JSON, "A scripted fault", AnyKey(faults::show)),

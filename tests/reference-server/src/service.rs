@@ -195,7 +195,7 @@ impl Service {
                 credential.and_then(|credential| check_access(&credential, route)).is_err()
             }
             Handler::Open(_) | Handler::OAuth(_) => false,
-            Handler::AnyKey(_) => {
+            Handler::AnyKey(_) | Handler::AnyKeyLater(_) => {
                 self.state.settings.password.is_none() && access::name_or_query(&self.state, head).is_err()
             }
             Handler::Account(_) | Handler::Later(_) => self.account_name(head, &found, route).is_err(),
@@ -292,13 +292,15 @@ impl Service {
             let tenant = self.account(request, found, route)?;
             Ok(call.for_account(tenant))
         };
+        let with_key = || match state.settings.password {
+            // The guard has checked the password or the key.
+            Some(_) => Ok(()),
+            None => access::name_or_query(state, request).map(drop),
+        };
         let reply = as_declared(route, || match route.handler {
             Handler::Open(handler) => handler(&call).map(Reply::Now),
-            // With a password, the guard has checked it or the key.
-            Handler::AnyKey(handler) if state.settings.password.is_some() => handler(&call).map(Reply::Now),
-            Handler::AnyKey(handler) => {
-                access::name_or_query(state, request).and_then(|_| handler(&call)).map(Reply::Now)
-            }
+            Handler::AnyKey(handler) => with_key().and_then(|()| handler(&call)).map(Reply::Now),
+            Handler::AnyKeyLater(handler) => with_key().and_then(|()| handler(&call)),
             Handler::Account(handler) => of_account().and_then(|call| handler(&call)).map(Reply::Now),
             Handler::Later(handler) => of_account().and_then(|call| handler(&call)),
             Handler::OAuth(handler) => Ok(Reply::Now(handler(state, request))),

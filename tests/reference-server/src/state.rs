@@ -84,6 +84,8 @@ pub struct State {
     /// Entered by every mutating thread.
     pub snapshot_lock: SnapshotLock,
     persistent: AtomicBool,
+    /// Whether the last write of changes to disk succeeded.
+    saved: AtomicBool,
 }
 
 impl State {
@@ -118,6 +120,7 @@ impl State {
             for_listeners: Mutex::default(),
             snapshot_lock: SnapshotLock::default(),
             persistent: AtomicBool::new(false),
+            saved: AtomicBool::new(false),
             settings,
         }
     }
@@ -169,6 +172,16 @@ impl State {
     /// Whether the state survives a restart.
     pub fn is_persistent(&self) -> bool {
         self.persistent.load(Ordering::Relaxed)
+    }
+
+    /// Records whether a write of changes to disk succeeded.
+    pub fn set_saved(&self, saved: bool) {
+        self.saved.store(saved, Ordering::Relaxed);
+    }
+
+    /// Whether the last write of changes to disk succeeded.
+    pub fn is_saved(&self) -> bool {
+        self.saved.load(Ordering::Relaxed)
     }
 
     /// Deletes all tenants, requests, faults and scheduled jobs.

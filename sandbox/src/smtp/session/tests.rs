@@ -59,6 +59,13 @@ fn unsupported_and_unknown_commands_get_different_codes() {
 }
 
 #[test]
+fn help_lists_starttls_only_if_it_is_offered() {
+    let (answers, _) = run_session(b"HELP\r\n", 99, Settings::default());
+    assert!(answers.starts_with("214 2.0.0 EHLO HELO AUTH MAIL "), "{answers}");
+    assert!(Reply::help(true).text.contains("EHLO HELO STARTTLS AUTH"));
+}
+
+#[test]
 fn dots_are_unstuffed_for_any_chunk_size() {
     let words = format!("{BEGIN}Subject: x\r\n\r\n..\r\n..a\r\n.b\r\nend.\r\n.\r\nQUIT\r\n");
     for piece in 1..words.len() {

@@ -2,17 +2,21 @@
 //!
 //! An account's clock concerns that account only, so parallel tests, each with its own key, don't interfere with each other. With `all_accounts`, the
 //! clocks of all accounts change; this requires the password, if the sandbox has one. Jobs that a move makes due run, in order, before the response
-//! is sent.
+//! is sent; a mount that can wait also waits for the attempts of webhook deliveries.
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use jiff::civil::DateTime;
+use jiff::fmt::temporal::Pieces;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 use serde_json::json;
 
 use crate::access::{self, password};
 use crate::clock::Clock;
+use crate::reply::Reply;
 use crate::route::Call;
 use crate::wire::answers::HandlerResult;
 use crate::wire::fields::{self, Field, Fields};
@@ -26,6 +30,8 @@ const CHANGES: &[&str] = FIELDS.split_at(5).0;
 /// The maximum speed: a day in less than a second.
 const MAX_SCALE: f64 = 100_000.0;
 const MIN_SCALE: f64 = 0.001;
+/// The rule for the resulting time.
+const RANGE: &str = "must result in a time from 1970 to 2999";
 
 /// The account's clock, or with `?all_accounts=true` the clock of accounts without their own.
 pub fn show(call: &Call<'_>) -> HandlerResult {
@@ -43,7 +49,8 @@ fn clock(call: &Call<'_>, all_accounts: bool) -> Result<Clock, Problem> {
 
 fn response(clock: &Clock) -> Response<Bytes> {
     let (now, real) = (clock.now(), Timestamp::now());
-    let ahead = (now.duration_since(real).as_secs_f64() * 1_000.0).round() / 1_000.0;
+    // Plus zero, which turns -0.0 into 0.0.
+    let ahead = (now.duration_since(real).as_secs_f64() * 1_000.0).round() / 1_000.0 + 0.0;
     let clock = json!({
         "object": "clock", "now": to_iso(now), "frozen": clock.is_frozen(), "scale": clock.scale(), "ahead_seconds": ahead,
         "all_accounts": !clock.is_own(),
@@ -52,7 +59,7 @@ fn response(clock: &Clock) -> Response<Bytes> {
 }
 
 /// Applies all requested changes in a sensible order: first the time, then the speed and whether the clock runs.
-pub fn change(call: &Call<'_>) -> HandlerResult {
+pub fn change(call: &Call<'_>) -> Result<Reply, Problem> {
     let Change { clock, to, scale, freeze, run } =
         fields::read_strict(call.request.body(), &FIELDS, |fields| Change::read(fields, call))??;
     if let Some(account) = clock.account() {
@@ -60,7 +67,7 @@ pub fn change(call: &Call<'_>) -> HandlerResult {
         let _guard = call.state.snapshot_lock.enter();
         call.state.tenants.tenant(account);
     } else if let Some(refusal) = password::reject_without_password(call.state, call.request) {
-        return Ok(refusal);
+        return Ok(Reply::Now(refusal));
     }
     if freeze {
         clock.freeze();
@@ -76,7 +83,11 @@ pub fn change(call: &Call<'_>) -> HandlerResult {
     if run {
         clock.resume();
     }
-    Ok(response(&clock))
+    Ok(Reply::wait(response(&clock), move |state| async move {
+        let tenant = clock.account().map(|account| state.tenants.find_or_empty(account));
+        state.outbox.wait_for_skipped(tenant.map(|tenant| Arc::as_ptr(&tenant).addr())).await;
+        response(&clock)
+    }))
 }
 
 /// The requested changes of a clock.
@@ -124,9 +135,12 @@ fn read_instant(field: &Field<'_>) -> Checked<Timestamp> {
     let instant = field.parse_with(|text| {
         let day = || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok().map(|at| at.timestamp());
         let instant = if text == "now" { Some(Timestamp::now()) } else { text.parse().ok().or_else(day) };
-        instant.ok_or(
-            "must be a time such as `2026-03-02T12:00:00Z` or a day such as `2026-03-02`, both in UTC, or `now`, which is the system's time",
-        )
+        // A valid time may be beyond the last timestamp.
+        instant.ok_or(if Pieces::parse(text).is_ok() {
+            RANGE
+        } else {
+            "must be a time such as `2026-03-02T12:00:00Z` or a day such as `2026-03-02`, both in UTC, or `now`, which is the system's time"
+        })
     })?;
     check_range(field, instant)
 }
@@ -152,7 +166,7 @@ fn check_range(field: &Field<'_>, instant: Timestamp) -> Checked<Timestamp> {
         return Ok(instant);
     }
     let at = to_iso(instant);
-    Err(field.reject(format_args!("must result in a time from 1970 to 2999; found {at}")))
+    Err(field.reject(format_args!("{RANGE}; found {at}")))
 }
 
 fn read_scale(field: &Field<'_>) -> Checked<f64> {

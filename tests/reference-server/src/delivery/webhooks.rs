@@ -2,7 +2,8 @@
 //!
 //! An event is serialized once for each webhook that is enabled and subscribed to its type, and every attempt sends those bytes. The first
 //! attempt is made immediately; a failed one is retried after the delays of `RETRY_DELAYS`, each counted from the previous failure, on the
-//! account's clock. Every attempt uses the webhook's current endpoint; a webhook that is disabled or deleted gets no further attempts.
+//! account's clock. If the clock is moved past attempts, these are made in the order of their due times, and each counts as made at that time; a
+//! failed one is retried after the delay from there. Every attempt uses the webhook's current endpoint; a webhook that is disabled or deleted gets no further attempts.
 //!
 //! A replay is an attempt outside this schedule. A success ends the schedule, whichever attempt it was; a failed replay doesn't change it.
 //! (The specification doesn't define this.)
@@ -60,7 +61,7 @@ pub fn notify(
         let delivery = Arc::new(WebhookDelivery::new(id, webhook, kind, at, email, payload.clone()));
         state.tenants.forget_events(&tenant.deliveries.add(Arc::clone(&delivery)));
         state.tenants.count_event(tenant, id, delivery.size());
-        enqueue(state, PendingAttempt { tenant: Arc::downgrade(tenant), delivery, planned: true });
+        enqueue(state, PendingAttempt { tenant: Arc::downgrade(tenant), delivery, due: at, planned: true });
         state.event_bus.publish(&tenant.name, BusEventKind::WebhookEvent { webhook, event: id });
         (webhook, id)
     });
@@ -68,18 +69,16 @@ pub fn notify(
 }
 
 /// Makes the next scheduled attempt, unless a replay has succeeded in the meantime.
-pub fn retry(state: &State, tenant: &Weak<Tenant>, delivery: &Weak<WebhookDelivery>) {
+pub fn retry(state: &State, tenant: &Weak<Tenant>, delivery: &Weak<WebhookDelivery>, due: Timestamp) {
     if let Some(delivery) = delivery.upgrade().filter(|delivery| delivery.is_pending()) {
-        enqueue(state, PendingAttempt { tenant: Weak::clone(tenant), delivery, planned: true });
+        enqueue(state, PendingAttempt { tenant: Weak::clone(tenant), delivery, due, planned: true });
     }
 }
 
 /// Resends an event immediately, after any outcome.
 pub fn replay(state: &State, tenant: &Arc<Tenant>, delivery: &Arc<WebhookDelivery>) {
-    enqueue(
-        state,
-        PendingAttempt { tenant: Arc::downgrade(tenant), delivery: Arc::clone(delivery), planned: false },
-    );
+    let (due, delivery) = (tenant.clock.now(), Arc::clone(delivery));
+    enqueue(state, PendingAttempt { tenant: Arc::downgrade(tenant), delivery, due, planned: false });
 }
 
 /// Adds an attempt to the queue of its webhook.
@@ -113,13 +112,14 @@ pub fn prepare(state: &State, job: PendingAttempt) -> Option<WebhookPost> {
         return None;
     }
     tenant.deliveries.mark_changed(job.delivery.id);
-    let now = tenant.clock.now();
-    let headers = sign::headers(&job.delivery, &webhook.active_secrets(now));
-    Some(WebhookPost::new(webhook.endpoint.clone(), headers, job, now))
+    let sent_at = tenant.clock.time_of(job.due);
+    let headers = sign::headers(&job.delivery, &webhook.active_secrets(sent_at));
+    Some(WebhookPost::new(webhook.endpoint.clone(), headers, job, sent_at))
 }
 
-/// Records the outcome of an attempt. Returns the ID of the webhook.
-pub fn finish(state: &State, post: WebhookPost, posted: Posted) -> Uuid {
+/// Records the outcome of an attempt, and schedules the next one if it failed.
+pub fn finish(state: &State, post: WebhookPost, posted: Posted) {
+    let timed_out = post.elapsed() >= state.settings.webhook_patience;
     let (job, sent_at) = post.into_job();
     let attempt = Attempt {
         id: state.next_id(),
@@ -128,10 +128,16 @@ pub fn finish(state: &State, post: WebhookPost, posted: Posted) -> Uuid {
         sent_at,
     };
     let tenant = job.tenant.upgrade();
-    let now = tenant.as_ref().map_or_else(|| state.clock.now(), |tenant| tenant.clock.now());
-    if let Some(due) = job.delivery.finish(attempt, job.planned, now) {
+    let clock = tenant.as_ref().map_or(&state.clock, |tenant| &tenant.clock);
+    // A move of the clock waits for an endpoint that doesn't respond only once per event.
+    let failed_at = if timed_out { clock.now() } else { clock.time_of(job.due) };
+    if let Some(due) = job.delivery.finish(attempt, job.planned, failed_at) {
         let delivery = Arc::downgrade(&job.delivery);
-        state.scheduler.schedule(due, Job::RetryDelivery { tenant: Weak::clone(&job.tenant), delivery });
+        if clock.skipped(due) {
+            retry(state, &job.tenant, &delivery, due);
+        } else {
+            state.scheduler.schedule(due, Job::RetryDelivery { tenant: Weak::clone(&job.tenant), delivery });
+        }
     }
     if let Some(tenant) = tenant {
         tenant.deliveries.mark_changed(job.delivery.id);
@@ -141,5 +147,4 @@ pub fn finish(state: &State, post: WebhookPost, posted: Posted) -> Uuid {
             BusEventKind::WebhookEvent { webhook: job.delivery.webhook, event: job.delivery.id },
         );
     }
-    job.delivery.webhook
 }

@@ -14,7 +14,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, header};
+use http::{HeaderValue, Request, Response, Version, header};
 use http_body_util::{BodyExt as _, Either, LengthLimitError, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
@@ -305,6 +305,9 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Con
     let (settings, in_flight) = (service.settings(), &service.state().in_flight);
     let (mut parts, body) = request.into_parts();
     let refused = |parts, problem| Ok(Read::Refused(Request::from_parts(parts, Bytes::new()), problem));
+    if parts.version == Version::HTTP_11 && parts.headers.get_all(header::HOST).iter().count() != 1 {
+        return refused(parts, Problem::bad_request("An HTTP/1.1 request must have one `Host` header."));
+    }
     let found = service.find(&parts.method, parts.uri.path());
     let limit = found.route.as_ref().map_or(settings.body_limit, |route| route.body_limit(settings));
     let announced = body.size_hint().exact().map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));

@@ -146,7 +146,7 @@ fn run(state: &State, due: Timestamp, job: Job) -> Option<Job> {
                 delivery::record_event(state, &tenant, &email, due, event, None);
             }
         }
-        Job::RetryDelivery { tenant, delivery } => webhooks::retry(state, &tenant, &delivery),
+        Job::RetryDelivery { tenant, delivery } => webhooks::retry(state, &tenant, &delivery, due),
         Job::ResumeRun { tenant, run, number } => {
             if let Some(tenant) = tenant.upgrade() {
                 engine::resume(state, &tenant, run, number, due);

@@ -29,20 +29,22 @@ impl Service {
         loop {
             let _guard = self.state.snapshot_lock.enter();
             let job = self.state.outbox.next()?;
-            let webhook = job.delivery.webhook;
+            let slot = job.slot();
             if let Some(post) = webhooks::prepare(&self.state, job) {
                 return Some(post);
             }
-            self.state.outbox.finish_attempt(webhook);
+            self.state.outbox.finish_attempt(slot);
         }
     }
 
     /// Completes a delivery attempt. If it failed, the next attempt is scheduled.
     pub fn finish_post(&self, post: WebhookPost, posted: Posted) {
         let _guard = self.state.snapshot_lock.enter();
-        let webhook = webhooks::finish(&self.state, post, posted);
-        self.state.outbox.finish_attempt(webhook);
+        let slot = post.slot();
+        webhooks::finish(&self.state, post, posted);
         self.run_some_due();
+        // Last, so that a move of the clock also waits for a retry that is already due.
+        self.state.outbox.finish_attempt(slot);
     }
 }
 

@@ -1,12 +1,15 @@
 //! Pending webhook delivery attempts.
 //!
 //! Every webhook has its own queue and concurrency limit. A webhook without an attempt in flight may always start one, so unresponsive endpoints
-//! never delay the others.
+//! never delay the others. Only if the clock was moved past attempts of an account, an attempt waits for all those that were due earlier.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, Weak};
 
+use jiff::Timestamp;
+use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::lock::lock;
@@ -27,8 +30,25 @@ const CHECKS: usize = 4;
 pub struct PendingAttempt {
     pub tenant: Weak<Tenant>,
     pub delivery: Arc<WebhookDelivery>,
+    pub due: Timestamp,
     /// A scheduled attempt, as opposed to a replay.
     pub planned: bool,
+}
+
+impl PendingAttempt {
+    pub fn slot(&self) -> Slot {
+        let account = self.tenant.as_ptr().addr();
+        Slot { account, webhook: self.delivery.webhook, due: self.due }
+    }
+}
+
+/// The part of an attempt that the queues need until it ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    /// A number unique to the account.
+    account: usize,
+    webhook: Uuid,
+    due: Timestamp,
 }
 
 /// The queues of all webhooks.
@@ -36,6 +56,8 @@ pub struct Outbox {
     /// The maximum number of waiting attempts per webhook; the oldest are dropped.
     max_waiting: usize,
     queues: Mutex<Queues>,
+    /// Signals that an attempt ended.
+    ended: Notify,
 }
 
 /// A waiting attempt. Its event may be evicted.
@@ -54,27 +76,38 @@ impl Waiting {
         }
     }
 
-    fn open(self) -> Option<PendingAttempt> {
+    fn open(self, due: Timestamp) -> Option<PendingAttempt> {
         Some(PendingAttempt {
             tenant: self.tenant,
             delivery: self.delivery.upgrade()?,
+            due,
             planned: self.planned,
         })
     }
 }
 
-/// The webhook of a waiting attempt, and the attempt's number.
-type Place = (Uuid, u64);
+/// The webhook of a waiting attempt, its due time, and its number.
+type Place = (Uuid, Timestamp, u64);
 
-#[derive(Default)]
+/// The place before all others.
+const FIRST: Place = (Uuid::nil(), Timestamp::MIN, 0);
+
+/// The attempts of an account with the same due time, waiting or in flight.
+struct Open {
+    tenant: Weak<Tenant>,
+    attempts: usize,
+}
+
 struct Queues {
-    /// By webhook, in order of arrival.
+    /// By webhook, in order of their due times.
     waiting: BTreeMap<Place, Waiting>,
     /// The number of the next attempt.
     next: u64,
     /// The last attempt that was checked for an evicted event.
     checked: Place,
     by_webhook: HashMap<Uuid, Queue>,
+    /// By account and due time.
+    open: BTreeMap<(usize, Timestamp), Open>,
     /// The listed webhooks, the next one first: those with waiting attempts, and some whose attempts were dropped.
     ready: VecDeque<Uuid>,
     running: usize,
@@ -89,7 +122,16 @@ struct Queue {
 
 impl Outbox {
     pub fn new(max_waiting: usize) -> Self {
-        Self { max_waiting: max_waiting.max(1), queues: Mutex::default() }
+        let queues = Queues {
+            waiting: BTreeMap::new(),
+            next: 0,
+            checked: FIRST,
+            by_webhook: HashMap::new(),
+            open: BTreeMap::new(),
+            ready: VecDeque::new(),
+            running: 0,
+        };
+        Self { max_waiting: max_waiting.max(1), queues: Mutex::new(queues), ended: Notify::new() }
     }
 
     /// Adds an attempt. If the queue is full, returns the attempt that it dropped.
@@ -98,7 +140,8 @@ impl Outbox {
         let mut queues = lock(&self.queues);
         let webhook = job.delivery.webhook;
         let queues = &mut *queues;
-        queues.waiting.insert((webhook, queues.next), Waiting::new(&job));
+        queues.add_open(&job);
+        queues.waiting.insert((webhook, job.due, queues.next), Waiting::new(&job));
         queues.next += 1;
         let queue = queues.by_webhook.entry(webhook).or_default();
         queue.waiting += 1;
@@ -106,9 +149,10 @@ impl Outbox {
             queues.ready.push_back(webhook);
         }
         let is_full = queue.waiting > self.max_waiting;
-        let displaced = if is_full { queues.pop(webhook) } else { None };
+        let oldest = queues.first(webhook).filter(|_| is_full);
+        let displaced = oldest.and_then(|place| queues.remove(place)?.open(place.1));
         queues.purge();
-        displaced.and_then(Waiting::open)
+        displaced
     }
 
     /// Whether no attempt waits.
@@ -126,20 +170,22 @@ impl Outbox {
         for _ in 0..queues.ready.len() {
             let webhook = queues.ready.pop_front()?;
             let limit = if queues.running < MAX_SHARED { MAX_PER_WEBHOOK } else { 1 };
-            if queues.by_webhook.get(&webhook).is_some_and(|queue| queue.running >= limit) {
+            let is_busy = queues.by_webhook.get(&webhook).is_some_and(|queue| queue.running >= limit);
+            if is_busy || queues.is_early(webhook) {
                 queues.ready.push_back(webhook);
                 continue;
             }
-            let job = std::iter::from_fn(|| queues.pop(webhook)).find_map(Waiting::open);
+            let job = queues.pop(webhook);
             let queue = queues.by_webhook.entry(webhook).or_default();
             queue.listed = queue.waiting > 0;
             if queue.listed {
                 queues.ready.push_back(webhook);
             }
-            if job.is_some() {
+            if let Some(job) = job {
                 queue.running += 1;
                 queues.running += 1;
-                return job;
+                queues.add_open(&job);
+                return Some(job);
             }
             queues.remove_idle(webhook);
         }
@@ -147,37 +193,98 @@ impl Outbox {
     }
 
     /// Ends an attempt that was taken.
-    pub fn finish_attempt(&self, webhook: Uuid) {
+    pub fn finish_attempt(&self, slot: Slot) {
         let mut queues = lock(&self.queues);
-        let queues = &mut *queues;
         queues.running = queues.running.saturating_sub(1);
-        if let Some(queue) = queues.by_webhook.get_mut(&webhook) {
+        if let Some(queue) = queues.by_webhook.get_mut(&slot.webhook) {
             queue.running = queue.running.saturating_sub(1);
         }
-        queues.remove_idle(webhook);
+        queues.remove_open(slot.account, slot.due);
+        queues.remove_idle(slot.webhook);
+        drop(queues);
+        self.ended.notify_waiters();
+    }
+
+    /// Waits until all attempts that the clock was moved past have ended: those of one account, as a number, or of all.
+    pub async fn wait_for_skipped(&self, account: Option<usize>) {
+        loop {
+            let ended = self.ended.notified();
+            if !lock(&self.queues).has_skipped(account) {
+                return;
+            }
+            ended.await;
+        }
     }
 
     /// Drops all waiting attempts. Those in flight still complete.
     pub fn clear(&self) {
         let mut queues = lock(&self.queues);
         queues.ready.clear();
-        queues.waiting.clear();
+        while let Some((place, _)) = queues.waiting.first_key_value() {
+            let place = *place;
+            queues.remove(place);
+        }
         queues.by_webhook.retain(|_, queue| queue.running > 0);
         for queue in queues.by_webhook.values_mut() {
-            (queue.waiting, queue.listed) = (0, false);
+            queue.listed = false;
         }
+        drop(queues);
+        self.ended.notify_waiters();
     }
 }
 
 impl Queues {
-    /// Takes the oldest waiting attempt of a webhook.
-    fn pop(&mut self, webhook: Uuid) -> Option<Waiting> {
-        let (place, _) = self.waiting.range((webhook, 0)..=(webhook, u64::MAX)).next()?;
-        self.remove(*place)
+    /// The place of the oldest waiting attempt of a webhook.
+    fn first(&self, webhook: Uuid) -> Option<Place> {
+        let mut places = self.waiting.range((webhook, Timestamp::MIN, 0)..).map(|(place, _)| *place);
+        places.next().filter(|place| place.0 == webhook)
+    }
+
+    /// Takes the oldest waiting attempt of a webhook whose event still exists.
+    fn pop(&mut self, webhook: Uuid) -> Option<PendingAttempt> {
+        while let Some(place) = self.first(webhook) {
+            let job = self.remove(place).and_then(|waiting| waiting.open(place.1));
+            if job.is_some() {
+                return job;
+            }
+        }
+        None
+    }
+
+    /// Whether the next attempt of a webhook must wait for another one of the account that was due earlier.
+    fn is_early(&self, webhook: Uuid) -> bool {
+        let Some(place) = self.first(webhook) else { return false };
+        let tenant = &self.waiting[&place].tenant;
+        let account = tenant.as_ptr().addr();
+        let earlier = self.open.range((account, Timestamp::MIN)..(account, place.1)).next();
+        earlier.is_some() && tenant.upgrade().is_some_and(|tenant| tenant.clock.skipped(place.1))
+    }
+
+    /// Whether the clock was moved past an attempt that hasn't ended.
+    fn has_skipped(&self, account: Option<usize>) -> bool {
+        let (first, last) = account.map_or((0, usize::MAX), |account| (account, account));
+        let mut open = self.open.range((first, Timestamp::MIN)..=(last, Timestamp::MAX));
+        open.any(|((_, due), open)| open.tenant.upgrade().is_some_and(|tenant| tenant.clock.skipped(*due)))
+    }
+
+    fn add_open(&mut self, job: &PendingAttempt) {
+        let slot = job.slot();
+        let open = self.open.entry((slot.account, slot.due));
+        open.or_insert_with(|| Open { tenant: Weak::clone(&job.tenant), attempts: 0 }).attempts += 1;
+    }
+
+    fn remove_open(&mut self, account: usize, due: Timestamp) {
+        if let Entry::Occupied(mut open) = self.open.entry((account, due)) {
+            open.get_mut().attempts -= 1;
+            if open.get().attempts == 0 {
+                open.remove();
+            }
+        }
     }
 
     fn remove(&mut self, place: Place) -> Option<Waiting> {
         let waiting = self.waiting.remove(&place)?;
+        self.remove_open(waiting.tenant.as_ptr().addr(), place.1);
         if let Some(queue) = self.by_webhook.get_mut(&place.0) {
             queue.waiting -= 1;
         }
@@ -197,7 +304,7 @@ impl Queues {
         for _ in 0..CHECKS {
             let after = (Bound::Excluded(self.checked), Bound::Unbounded);
             let Some((place, waiting)) = self.waiting.range(after).next() else {
-                self.checked = Place::default();
+                self.checked = FIRST;
                 return;
             };
             self.checked = *place;
@@ -211,7 +318,6 @@ impl Queues {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use jiff::Timestamp;
 
     use super::*;
 
@@ -225,7 +331,8 @@ mod tests {
             None,
             Bytes::new(),
         );
-        PendingAttempt { tenant: Weak::new(), delivery: Arc::new(delivery), planned: true }
+        let due = Timestamp::UNIX_EPOCH;
+        PendingAttempt { tenant: Weak::new(), delivery: Arc::new(delivery), due, planned: true }
     }
 
     /// Adds attempts for these webhooks; the events exist for as long as the returned value.
@@ -266,8 +373,8 @@ mod tests {
         assert_eq!(taken.iter().filter(|webhook| **webhook == 1).count(), MAX_PER_WEBHOOK);
         assert!(taken.contains(&2));
         // One of each is done; only the first has more.
-        outbox.finish_attempt(Uuid::from_u128(1));
-        outbox.finish_attempt(Uuid::from_u128(2));
+        outbox.finish_attempt(job(1).slot());
+        outbox.finish_attempt(job(2).slot());
         assert_eq!(std::iter::from_fn(|| outbox.next()).count(), 1);
     }
 
@@ -286,10 +393,10 @@ mod tests {
             let job = outbox.next().expect("an attempt of the responsive webhook");
             assert_eq!(job.delivery.webhook.as_u128(), 200);
             assert!(outbox.next().is_none());
-            outbox.finish_attempt(job.delivery.webhook);
+            outbox.finish_attempt(job.slot());
         }
         for job in &taken {
-            outbox.finish_attempt(job.delivery.webhook);
+            outbox.finish_attempt(job.slot());
         }
         assert_eq!(std::iter::from_fn(|| outbox.next()).count(), 100);
     }
@@ -308,10 +415,10 @@ mod tests {
     fn clear_drops_all_waiting_attempts() {
         let outbox = Outbox::new(10_000);
         let _events = push_all(&outbox, 1..=3);
-        let under_way = outbox.next().map(|job| job.delivery.webhook).into_iter().collect::<Vec<_>>();
+        let under_way = outbox.next().unwrap().slot();
         outbox.clear();
         assert!(outbox.next().is_none());
-        outbox.finish_attempt(under_way[0]);
+        outbox.finish_attempt(under_way);
         assert!(lock(&outbox.queues).by_webhook.is_empty());
     }
 
@@ -322,7 +429,7 @@ mod tests {
         let mut left = 0;
         while let Some(job) = outbox.next() {
             left += 1;
-            outbox.finish_attempt(job.delivery.webhook);
+            outbox.finish_attempt(job.slot());
         }
         assert_eq!(left, 500);
         assert!(lock(&outbox.queues).by_webhook.is_empty(), "finished attempts leave no entry");

@@ -319,6 +319,10 @@ impl<'a> Field<'a> {
         match (json::text(self.json), self.kind()) {
             (Some(text), _) if self.report.is_strict() => quote(&text).into(),
             (_, "a number" | "a boolean") if self.report.is_strict() => self.json.into(),
+            (None, kind @ "a string") => match json::unpaired_surrogate(self.json) {
+                Some(escape) => format!("{kind} with the unpaired surrogate `{escape}`").into(),
+                None => kind.into(),
+            },
             (_, kind) => kind.into(),
         }
     }
@@ -508,6 +512,16 @@ mod tests {
             (
                 r#"{"name": "", "open": 1, "items": [{}, 5, {"id": 1}]}"#,
                 Err("Missing `size` field. (And 5 more problems.)".to_owned()),
+            ),
+            (
+                r#"{"name": "\ud83d\ude00\\ud800\ud800!", "size": 1}"#,
+                Err(r"`name` must be a string; found a string with the unpaired surrogate `\ud800`."
+                    .to_owned()),
+            ),
+            (
+                r#"{"name": "\udFFF", "size": 1}"#,
+                Err(r"`name` must be a string; found a string with the unpaired surrogate `\udFFF`."
+                    .to_owned()),
             ),
             (
                 r#"{"name": "a", "size": 1, "items": [{"id": "x"}, {"id": 1}]}"#,

@@ -51,6 +51,23 @@ pub fn text(json: &str) -> Option<Cow<'_, str>> {
     serde_json::Deserializer::from_str(json).deserialize_str(Text).ok()
 }
 
+/// The first escape of a JSON string that is half of a surrogate pair without the other half: no text contains it.
+pub fn unpaired_surrogate(json: &str) -> Option<&str> {
+    let unit = |escape: &str| u16::from_str_radix(escape.strip_prefix("\\u")?, 16).ok();
+    let mut rest = json;
+    loop {
+        rest = &rest[rest.find('\\')?..];
+        let escape = rest.get(..6).filter(|escape| unit(escape).is_some());
+        let length = match escape.and_then(unit) {
+            None => 2,
+            Some(0xD800..=0xDBFF) if matches!(rest.get(6..12).and_then(unit), Some(0xDC00..=0xDFFF)) => 12,
+            Some(0xD800..=0xDFFF) => return escape,
+            Some(_) => 6,
+        };
+        rest = rest.get(length..)?;
+    }
+}
+
 /// The type of a JSON value, for messages.
 pub fn kind(json: &str) -> &'static str {
     match json.trim_start().as_bytes().first() {

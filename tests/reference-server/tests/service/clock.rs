@@ -134,6 +134,8 @@ fn an_invalid_change_reports_every_problem_and_changes_nothing() {
         (json!({"set": "yesterday"}), &["`set` must be a time such as"]),
         (json!({"set": "1969-12-31T23:59:59Z"}), &["a time from 1970 to 2999"]),
         (json!({"set": "3000-01-01"}), &["a time from 1970 to 2999"]),
+        (json!({"set": "9999-12-31T23:59:59Z"}), &["`set` must result in a time from 1970 to 2999"]),
+        (json!({"set": "9999-12-31"}), &["`set` must result in a time from 1970 to 2999"]),
         (json!({"set": "2026-01-01", "advance": "1h"}), &["Only one of `set` and `advance`"]),
         (json!({"freeze": true, "run": true}), &["Only one of `freeze` and `run`"]),
         (json!({"freeze": "yes"}), &["`freeze` must be a boolean"]),
@@ -160,4 +162,15 @@ fn responses_carry_the_date_of_a_moved_clock() {
     sandbox.service.clock().set(jiff::Timestamp::now());
     sandbox.service.clock().resume();
     assert_eq!(sandbox.get("/emails").header("date"), None, "the mount adds it");
+}
+
+#[test]
+fn an_unmoved_clock_is_zero_seconds_ahead_without_a_sign() {
+    let service = Service::new(Settings::default());
+    for _ in 0..20 {
+        let request = http::Request::get("/_/clock").header("authorization", "Bearer sb_test");
+        let shown = service.handle(request.body(bytes::Bytes::new()).unwrap());
+        let text = String::from_utf8_lossy(shown.body()).into_owned();
+        assert!(!text.contains("-0.0,"), "{text}");
+    }
 }

@@ -346,3 +346,32 @@ async fn both_mounts_accept_doubled_slashes_before_a_path() {
         assert_eq!(server.service().requests()[0].path, "/emails");
     }
 }
+
+#[tokio::test]
+async fn an_http_1_1_request_must_have_one_host_header() {
+    let server = idempost_sandbox::start(Settings::default()).await;
+    let host = "host: localhost\r\n";
+    for (version, hosts, status) in [
+        ("1.1", String::new(), 400),
+        ("1.1", host.repeat(2), 400),
+        ("1.1", host.to_owned(), 200),
+        ("1.0", String::new(), 200),
+    ] {
+        let request = format!("GET /healthz HTTP/{version}\r\n{hosts}connection: close\r\n\r\n");
+        let answer = rest(connected(&server, &request).await).await;
+        assert!(answer.starts_with(&format!("HTTP/{version} {status} ")), "{request}{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_compressed_body_returns_415() {
+    for server in both().await {
+        for (encoding, status) in [("gzip", 415), ("br, gzip", 415), ("identity", 200)] {
+            let request = http_client().post(format!("{}/emails", server.base_url())).bearer_auth("sb_test");
+            let request = request.header("content-encoding", encoding).body(email().to_string());
+            let answer = request.send().await.unwrap();
+            assert_eq!(answer.status(), status, "{encoding}");
+            assert_eq!(answer.text().await.unwrap().contains("must not be compressed"), status == 415);
+        }
+    }
+}

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::Request;
-use idempost_reference_server::{Service, Settings, mount};
+use idempost_reference_server::{ReferenceServer, Service, Settings, mount};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -278,4 +279,59 @@ async fn many_unresponsive_endpoints_delay_no_other_event() {
     }
     let took = start.elapsed();
     assert!(took < Duration::from_secs(30), "attempts waited {took:?} for other endpoints");
+}
+
+/// Advances the clock of the account over HTTP.
+async fn advance(server: &ReferenceServer, by: &str) {
+    let request = http_client().post(format!("{}/_/clock", server.base_url())).bearer_auth(KEY);
+    let answer = request.body(json!({ "advance": by }).to_string()).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+}
+
+#[tokio::test]
+async fn evt_12_a_move_of_the_clock_returns_after_all_due_attempts() {
+    // EVT-12
+    let server = idempost_sandbox::start(Settings::default()).await;
+    let service = server.service();
+    let (failing, _requests) = endpoint(Manner::Answers(
+        b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\n\r\n".to_vec(),
+    ))
+    .await;
+    let hook =
+        ask(service, "POST", "/webhooks", &json!({ "endpoint": failing, "events": ["topic.created"] }));
+    let triggered = ask(service, "POST", "/_/events", &json!({ "type": "topic.created" }));
+    let event = triggered["deliveries"][0]["event_id"].as_str().unwrap();
+    let event = format!("/webhooks/{}/events/{event}", hook["id"].as_str().unwrap());
+    advance(&server, "28h").await;
+    assert_eq!(ask(service, "GET", &event, &json!({}))["status"], "failed");
+    let attempts = ask(service, "GET", &format!("{event}/attempts?limit=100"), &json!({}));
+    let sent = attempts["data"].as_array().unwrap().iter().rev();
+    let sent: Vec<Timestamp> =
+        sent.map(|attempt| attempt["sent_at"].as_str().unwrap().parse().unwrap()).collect();
+    let pauses = sent.windows(2).map(|pair| pair[1].duration_since(pair[0]).as_secs());
+    assert!(pauses.eq([5, 300, 1_800, 7_200, 18_000, 36_000, 36_000]), "{sent:?}");
+}
+
+#[tokio::test]
+async fn a_move_of_the_clock_waits_once_for_an_unresponsive_endpoint_and_blocks_no_other_account() {
+    let settings = Settings { webhook_patience: Duration::from_secs(1), ..Settings::default() };
+    let server = idempost_sandbox::start(settings).await;
+    let service = server.service();
+    let (hanging, mut held) = endpoint(Manner::Falls(b"")).await;
+    let hook =
+        ask(service, "POST", "/webhooks", &json!({ "endpoint": hanging, "events": ["topic.created"] }));
+    let events = format!("/webhooks/{}/events", hook["id"].as_str().unwrap());
+    ask(service, "POST", "/_/events", &json!({ "type": "topic.created" }));
+    let others = async {
+        held.recv().await.unwrap();
+        let url = format!("{}/emails", server.base_url());
+        let request =
+            http_client().post(url).bearer_auth("sb_other").body(email_with("subject", "x").to_string());
+        assert_eq!(request.send().await.unwrap().status(), 200);
+    };
+    tokio::join!(advance(&server, "28h"), others);
+    let event = ask(service, "GET", &events, &json!({}))["data"][0].clone();
+    assert_eq!(event["status"], "pending", "the retry is counted from the end of the attempt");
+    let attempts = format!("{events}/{}/attempts", event["id"].as_str().unwrap());
+    assert_eq!(ask(service, "GET", &attempts, &json!({}))["data"].as_array().unwrap().len(), 1);
 }

@@ -84,7 +84,12 @@ impl ListenArgs {
 
 /// Parses `--allow-host`.
 fn host_name(text: &str) -> Result<String, String> {
-    let host = url::Host::parse(text)
-        .map_err(|_| "must be a host name without a port, such as mail.internal".to_owned())?;
+    let is_name = |name: &str| {
+        let mut labels = name.strip_suffix('.').unwrap_or(name).split('.');
+        labels.all(|label| !label.is_empty() && !label.contains('*'))
+    };
+    let host =
+        url::Host::parse(text).ok().filter(|host| !matches!(host, url::Host::Domain(name) if !is_name(name)));
+    let host = host.ok_or("must be a host name without a port or wildcard, such as mail.internal")?;
     Ok(host.to_string())
 }

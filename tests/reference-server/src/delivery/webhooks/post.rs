@@ -1,10 +1,12 @@
 //! The HTTP request of a delivery attempt. The mounts send it, or the caller of a service without a mount.
 
+use std::time::{Duration, Instant};
+
 use bytes::Bytes;
 use http::HeaderMap;
 use jiff::Timestamp;
 
-use crate::state::outbox::PendingAttempt;
+use crate::state::outbox::{PendingAttempt, Slot};
 
 /// A delivery attempt to make: a POST request with this URL, these headers and this body.
 pub struct WebhookPost {
@@ -16,6 +18,7 @@ pub struct WebhookPost {
     pub body: Bytes,
     job: PendingAttempt,
     sent_at: Timestamp,
+    started: Instant,
 }
 
 /// The outcome of a delivery attempt.
@@ -29,7 +32,15 @@ pub struct Posted {
 
 impl WebhookPost {
     pub(super) fn new(url: String, headers: HeaderMap, job: PendingAttempt, sent_at: Timestamp) -> Self {
-        Self { url, headers, body: job.delivery.payload.clone(), job, sent_at }
+        Self { url, headers, body: job.delivery.payload.clone(), job, sent_at, started: Instant::now() }
+    }
+
+    pub(super) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    pub(crate) fn slot(&self) -> Slot {
+        self.job.slot()
     }
 
     pub(super) fn into_job(self) -> (PendingAttempt, Timestamp) {

@@ -1,10 +1,11 @@
 //! Attempts: outcomes, listing, and replays.
 
 use idempost_reference_server::{Posted, Settings};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{deliver, event_types, signature, text, webhook};
-use crate::support::{Sandbox, email};
+use crate::support::{Sandbox, email, email_with};
 
 #[test]
 fn only_a_2xx_response_ends_the_retries() {
@@ -294,4 +295,51 @@ fn every_rotated_secret_signs_for_a_day_across_repeated_rotations() {
     signs(&[&third, &second]);
     sandbox.advance(3_600);
     signs(&[&third]);
+}
+
+#[test]
+fn evt_12_a_move_of_the_clock_makes_the_due_attempts_in_order_at_their_due_times() {
+    // EVT-12
+    let sandbox = Sandbox::new();
+    let (path, _) = webhook(&sandbox, &["email.sent"]);
+    let start = sandbox.service.clock().now();
+    let nine_hours = 9 * 3_600;
+    sandbox.sent(&email());
+    sandbox.sent(&email_with("scheduled_at", (start + SignedDuration::from_secs(nine_hours)).to_string()));
+    sandbox.advance(28 * 3_600);
+    let made = deliver(&sandbox, Some(500));
+    let retries = [0, 5, 305, 2_105, 9_305, 27_305, 63_305, 99_305];
+    let of_first = retries.map(|after| (after, made[0].header("svix-id")));
+    let second = made.iter().map(|attempt| attempt.header("svix-id")).find(|id| *id != of_first[0].1);
+    let of_second = retries[..7].iter().map(|after| (nine_hours + after, second.unwrap()));
+    let mut expected: Vec<_> = of_first.into_iter().chain(of_second).collect();
+    expected.sort_unstable();
+    assert_eq!(
+        made.iter().map(|attempt| attempt.header("svix-id")).collect::<Vec<_>>(),
+        expected.iter().map(|(_, id)| *id).collect::<Vec<_>>()
+    );
+    for id in [of_first[0].1, second.unwrap()] {
+        let attempts = sandbox.get(format!("{path}/events/{id}/attempts?limit=100")).json();
+        let sent = attempts["data"].as_array().unwrap().iter().rev().map(|attempt| {
+            text(&attempt["sent_at"]).parse::<Timestamp>().unwrap().duration_since(start).as_secs()
+        });
+        let due = expected.iter().filter(|(_, of)| *of == id).map(|(after, _)| *after);
+        assert_eq!(sent.collect::<Vec<_>>(), due.collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn evt_12_a_move_of_the_clock_does_not_delay_an_attempt_in_flight() {
+    // EVT-12: a failure counts from the attempt's own time, even if the clock was moved before the response.
+    let sandbox = Sandbox::new();
+    let (path, _) = webhook(&sandbox, &["email.sent"]);
+    sandbox.sent(&email());
+    let first = sandbox.service.next_post().unwrap();
+    sandbox.advance(60);
+    sandbox.service.finish_post(first, Posted::default());
+    let retry = deliver(&sandbox, Some(200));
+    assert_eq!(retry.len(), 1);
+    let attempts = sandbox.get(format!("{path}/events/{}/attempts", retry[0].header("svix-id"))).json();
+    let sent = [0, 1].map(|place| attempts["data"][place]["sent_at"].clone());
+    assert_eq!(sent, ["2026-03-02T12:00:05.000Z", "2026-03-02T12:00:00.000Z"]);
 }

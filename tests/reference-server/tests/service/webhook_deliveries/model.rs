@@ -51,6 +51,7 @@ enum Schedule {
 #[derive(Clone, Copy)]
 struct Attempt {
     event: usize,
+    due: u64,
     replay: bool,
 }
 
@@ -98,19 +99,25 @@ impl Model {
 
     pub(super) fn send(&mut self) {
         if self.enabled && !self.deleted {
-            let state = self.due(0);
-            self.waiting.push_back(Attempt { event: self.events.len(), replay: false });
+            let state = self.due(self.now);
             self.events.push(Event { state, failed: 0, in_flight: 0, attempts: Vec::new() });
+            self.enqueue(Attempt { event: self.events.len() - 1, due: self.now, replay: false });
         }
     }
 
-    fn due(&mut self, after: u64) -> Schedule {
+    fn due(&mut self, at: u64) -> Schedule {
         self.scheduled += 1;
-        Schedule::Due { at: self.now + after, order: self.scheduled }
+        Schedule::Due { at, order: self.scheduled }
+    }
+
+    /// Adds an attempt after those that are due no later.
+    fn enqueue(&mut self, attempt: Attempt) {
+        let place = self.waiting.partition_point(|other| other.due <= attempt.due);
+        self.waiting.insert(place, attempt);
     }
 
     pub(super) fn replay(&mut self, event: usize) {
-        self.waiting.push_back(Attempt { event, replay: true });
+        self.enqueue(Attempt { event, due: self.now, replay: true });
     }
 
     pub(super) fn rotate(&mut self) {
@@ -130,12 +137,18 @@ impl Model {
             })
             .collect();
         due.sort_unstable();
-        self.waiting.extend(due.into_iter().map(|(_, _, event)| Attempt { event, replay: false }));
+        for (due, _, event) in due {
+            self.enqueue(Attempt { event, due, replay: false });
+        }
     }
 
-    /// Starts the next queued attempt, unless the limit is reached.
+    /// Starts the next queued attempt, unless the limit is reached or an attempt in flight was due earlier.
     pub(super) fn start(&mut self) -> Option<Request> {
         while self.in_flight.len() < MAX_IN_FLIGHT {
+            let due = self.waiting.front()?.due;
+            if self.in_flight.iter().any(|other| other.due < due) {
+                return None;
+            }
             let attempt = self.waiting.pop_front()?;
             let event = &mut self.events[attempt.event];
             let waits = matches!(event.state, Schedule::Due { .. });
@@ -153,7 +166,7 @@ impl Model {
             }
             event.in_flight += 1;
             self.in_flight.push_back(attempt);
-            let signs = self.secrets.iter().filter(|(_, until)| until.is_none_or(|until| self.now < until));
+            let signs = self.secrets.iter().filter(|(_, until)| until.is_none_or(|until| due < until));
             let secrets = signs.map(|(number, _)| *number).collect();
             return Some(Request { event: attempt.event, moves: self.moves, secrets });
         }
@@ -171,8 +184,11 @@ impl Model {
         } else if !attempt.replay && event.state == Schedule::InFlight {
             event.failed += 1;
             let pause = BACKOFF.get(event.failed - 1).copied();
-            let next = pause.map_or(Schedule::GivenUp, |pause| self.due(pause));
-            self.events[attempt.event].state = next;
+            let due = pause.map(|pause| attempt.due + pause);
+            self.events[attempt.event].state = due.map_or(Schedule::GivenUp, |due| self.due(due));
+            if let Some(due) = due.filter(|due| *due <= self.now) {
+                self.enqueue(Attempt { due, ..attempt });
+            }
         }
     }
 
