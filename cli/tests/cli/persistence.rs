@@ -174,6 +174,7 @@ fn an_unusable_folder_is_reported_with_a_hint() {
     assert!(kept.starts_with("This is a letter"));
 }
 
+#[cfg(unix)]
 #[test]
 fn a_damaged_file_is_not_reported_as_a_bug() {
     let folder = tempfile::tempdir().unwrap();

@@ -12,8 +12,8 @@ use crate::output::table::text_at;
 
 /// Show or control the account's clock
 ///
-/// When the command returns, everything that became due (scheduled emails, retries, expirations) has happened in order. Each account has
-/// its own clock; --all-accounts controls all of them.
+/// When the command returns, everything that became due (scheduled emails, retries, expirations) has happened in order. If a webhook endpoint
+/// doesn't respond in time, the event's next retry is counted from then. Each account has its own clock; --all-accounts controls all of them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     idempost sandbox clock\n  \

@@ -56,8 +56,6 @@ pub struct Outbox {
     /// The maximum number of waiting attempts per webhook; the oldest are dropped.
     max_waiting: usize,
     queues: Mutex<Queues>,
-    /// Signals that an attempt ended.
-    ended: Notify,
 }
 
 /// A waiting attempt. Its event may be evicted.
@@ -111,6 +109,8 @@ struct Queues {
     /// The listed webhooks, the next one first: those with waiting attempts, and some whose attempts were dropped.
     ready: VecDeque<Uuid>,
     running: usize,
+    /// Signals that attempts have ended.
+    ended: Arc<Notify>,
 }
 
 #[derive(Default)]
@@ -130,8 +130,9 @@ impl Outbox {
             open: BTreeMap::new(),
             ready: VecDeque::new(),
             running: 0,
+            ended: Arc::default(),
         };
-        Self { max_waiting: max_waiting.max(1), queues: Mutex::new(queues), ended: Notify::new() }
+        Self { max_waiting: max_waiting.max(1), queues: Mutex::new(queues) }
     }
 
     /// Adds an attempt. If the queue is full, returns the attempt that it dropped.
@@ -201,14 +202,13 @@ impl Outbox {
         }
         queues.remove_open(slot.account, slot.due);
         queues.remove_idle(slot.webhook);
-        drop(queues);
-        self.ended.notify_waiters();
     }
 
     /// Waits until all attempts that the clock was moved past have ended: those of one account, as a number, or of all.
     pub async fn wait_for_skipped(&self, account: Option<usize>) {
+        let ended = Arc::clone(&lock(&self.queues).ended);
         loop {
-            let ended = self.ended.notified();
+            let ended = ended.notified();
             if !lock(&self.queues).has_skipped(account) {
                 return;
             }
@@ -228,8 +228,6 @@ impl Outbox {
         for queue in queues.by_webhook.values_mut() {
             queue.listed = false;
         }
-        drop(queues);
-        self.ended.notify_waiters();
     }
 }
 
@@ -278,6 +276,7 @@ impl Queues {
             open.get_mut().attempts -= 1;
             if open.get().attempts == 0 {
                 open.remove();
+                self.ended.notify_waiters();
             }
         }
     }
