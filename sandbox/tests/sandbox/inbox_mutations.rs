@@ -48,21 +48,21 @@ fn new_mails_are_unread_until_they_are_marked() {
     assert_eq!(sandbox.get(format!("/_/messages/{id}/about")).json()["unread"], true);
 
     assert_eq!(
-        sandbox.patch(&format!("/_/messages/{id}"), &json!({"unread": false})).json(),
+        sandbox.patch(format!("/_/messages/{id}"), &json!({"unread": false})).json(),
         json!({"changed": 1})
     );
     assert_eq!(
-        sandbox.patch(&format!("/_/messages/{id}"), &json!({"unread": false})).json(),
+        sandbox.patch(format!("/_/messages/{id}"), &json!({"unread": false})).json(),
         json!({"changed": 0})
     );
     assert_eq!(sandbox.get("/_/messages").json()["data"][0]["unread"], false);
-    let answer = sandbox.patch(&format!("/_/received/{received}"), &json!({"unread": false}));
+    let answer = sandbox.patch(format!("/_/received/{received}"), &json!({"unread": false}));
     assert_eq!(answer.json(), json!({"changed": 1}));
     assert_eq!(sandbox.get("/_/received").json()["data"][0]["unread"], false);
     assert_eq!(sandbox.hello()["unread"], json!({"sent": 0, "received": 0}));
     // By the ID of the email, too.
     assert_eq!(
-        sandbox.patch(&format!("/_/messages/{email_id}"), &json!({"unread": true})).json()["changed"],
+        sandbox.patch(format!("/_/messages/{email_id}"), &json!({"unread": true})).json()["changed"],
         1
     );
     assert_eq!(sandbox.subjects("/_/messages?unread=true"), ["Hello"]);
@@ -95,9 +95,9 @@ fn one_mail_is_deleted_and_its_email_and_events_remain() {
     sandbox.sent(&email_with("subject", "Stays"));
     sandbox.advance(1);
     let id = sandbox.ids("/_/messages")[1].clone();
-    assert_eq!(sandbox.delete(&format!("/_/messages/{id}")).json(), json!({"deleted": 1}));
+    assert_eq!(sandbox.delete(format!("/_/messages/{id}")).json(), json!({"deleted": 1}));
     assert_eq!(sandbox.subjects("/_/messages"), ["Stays"]);
-    assert_eq!(sandbox.delete(&format!("/_/messages/{id}")).status, 404);
+    assert_eq!(sandbox.delete(format!("/_/messages/{id}")).status, 404);
     for gone in [&id, &email_id] {
         assert_eq!(sandbox.get(format!("/_/messages/{gone}")).status, 404);
         assert_eq!(sandbox.get(format!("/_/messages/{gone}/html")).status, 404);
@@ -144,7 +144,7 @@ fn a_received_mail_is_deleted_with_its_record_and_its_thread_remains() {
     let inbox = sandbox.post("/inboxes", &json!({"email_address": "b@acme.test", "name": "B"})).json();
     let inbox = inbox["id"].as_str().unwrap_or_else(|| panic!("{inbox}")).to_owned();
     let ids = ["Kept", "Gone", "Gone too"].map(|subject| sandbox.receive(subject));
-    assert_eq!(sandbox.delete(&format!("/_/received/{}", ids[1])).json()["deleted"], 1);
+    assert_eq!(sandbox.delete(format!("/_/received/{}", ids[1])).json()["deleted"], 1);
     assert_eq!(sandbox.delete("/_/received?subject=too").json()["deleted"], 1);
     assert_eq!(sandbox.subjects("/_/received"), ["Kept"]);
     for id in &ids[1..] {
@@ -258,7 +258,7 @@ fn a_change_with_an_unclear_selection_is_rejected_and_changes_nothing() {
     assert_eq!((&hello["sent"], &hello["received"]), (&json!(1), &json!(1)));
     assert_eq!(hello["unread"], json!({"sent": 1, "received": 1}));
     let scheduled = sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
-    let answer = sandbox.delete(&format!("/_/messages/{scheduled}"));
+    let answer = sandbox.delete(format!("/_/messages/{scheduled}"));
     assert_eq!((answer.status.as_u16(), answer.message().contains("was not sent")), (404, true));
     assert_eq!(sandbox.patch("/_/messages/x", &unread).status, 404);
     assert_eq!(sandbox.ask(Method::DELETE, "/_/messages").no_key().send("").status, 401);
@@ -274,7 +274,7 @@ fn deleted_mails_no_longer_count_against_the_memory() {
         assert_eq!(sandbox.delete("/_/messages").json()["deleted"], 1);
         let raw = format!("From: a@b.test\r\nSubject: x\r\n\r\n{}", "x".repeat(1_000_000));
         let received = sandbox.service.receive(KEY, &["c@d.test"], raw).unwrap();
-        assert_eq!(sandbox.delete(&format!("/_/received/{received}")).json()["deleted"], 1);
+        assert_eq!(sandbox.delete(format!("/_/received/{received}")).json()["deleted"], 1);
     }
     // Nothing was evicted.
     for id in emails {
@@ -369,7 +369,7 @@ fn marks_deletions_and_the_maximum_age_survive_a_restart() {
     sandbox.patch("/_/messages?subject=read", &json!({"unread": false}));
     sandbox.patch("/_/messages?subject=unread", &json!({"unread": true}));
     sandbox.delete("/_/messages?subject=deleted");
-    sandbox.delete(&format!("/_/received/{received}"));
+    sandbox.delete(format!("/_/received/{received}"));
     assert!(persistence.close());
     drop(sandbox);
 

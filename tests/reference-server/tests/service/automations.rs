@@ -51,7 +51,7 @@ impl Automations for Sandbox {
 
     /// The newest run with its steps.
     fn run(&self, automation: &str) -> Value {
-        let id = self.ids(&format!("/automations/{automation}/runs")).remove(0);
+        let id = self.ids(format!("/automations/{automation}/runs")).remove(0);
         let answer = self.get(format!("/automations/{automation}/runs/{id}"));
         assert_eq!(answer.status, 200, "{}", answer.text());
         answer.json()
@@ -305,7 +305,7 @@ fn an_event_starts_a_run_of_every_enabled_automation_it_triggers() {
     let other = sandbox.created("/automations", &with("/steps/0/config/event_name", json!("user.left")));
     assert_eq!(sandbox.send(&signed_up()).json(), json!({"object": "event", "event": "user.created"}));
     for (automation, runs) in [(&first, 1), (&second, 1), (&disabled, 0), (&other, 0)] {
-        assert_eq!(sandbox.ids(&format!("/automations/{automation}/runs")).len(), runs);
+        assert_eq!(sandbox.ids(format!("/automations/{automation}/runs")).len(), runs);
     }
     let run = sandbox.run(&first);
     assert_eq!((&run["object"], &run["status"]), (&json!("automation_run"), &json!("completed")));
@@ -494,7 +494,7 @@ fn contact_steps_update_add_to_a_segment_and_delete() {
     assert_eq!(contact["unsubscribed"], true);
     assert_eq!(contact["properties"]["plan"]["value"], "pro");
     assert_eq!(contact["properties"]["seats"]["value"], 5);
-    assert_eq!(sandbox.ids(&format!("/segments/{segment}/contacts")).len(), 1);
+    assert_eq!(sandbox.ids(format!("/segments/{segment}/contacts")).len(), 1);
     sandbox.advance(3_600);
     assert_eq!(sandbox.get("/contacts/ada@example.com").status, 404);
     assert_eq!(sandbox.run(&id)["status"], "completed");
@@ -565,7 +565,7 @@ fn stopping_disables_the_automation_and_cancels_its_runs() {
     sandbox.advance(2 * 86_400);
     assert_eq!(sandbox.run(&id), run);
     sandbox.send(&signed_up());
-    assert_eq!(sandbox.ids(&format!("/automations/{id}/runs")).len(), 1);
+    assert_eq!(sandbox.ids(format!("/automations/{id}/runs")).len(), 1);
     assert_eq!(sandbox.ask(Method::POST, format!("/automations/{id}/stop")).send("").status, 200);
 }
 
@@ -611,18 +611,18 @@ fn runs_are_filtered_by_status_and_paged() {
     let runs = format!("/automations/{id}/runs");
     let all = sandbox.ids(&runs);
     assert_eq!(all.len(), 5);
-    assert_eq!(sandbox.ids(&format!("{runs}?status=completed")), all[3..]);
-    assert_eq!(sandbox.ids(&format!("{runs}?status=running")), all[..3]);
-    assert_eq!(sandbox.ids(&format!("{runs}?status=running,completed,running")), all);
-    assert_eq!(sandbox.ids(&format!("{runs}?status=failed,cancelled")), Vec::<String>::new());
-    assert_eq!(sandbox.ids(&format!("{runs}?limit=2&after={}", all[1])), all[2..4]);
-    assert_eq!(sandbox.ids(&format!("{runs}?status=completed&after={}", all[1])), all[3..]);
-    assert_eq!(sandbox.ids(&format!("{runs}?limit=1&before={}", all[4])), all[3..4]);
+    assert_eq!(sandbox.ids(format!("{runs}?status=completed")), all[3..]);
+    assert_eq!(sandbox.ids(format!("{runs}?status=running")), all[..3]);
+    assert_eq!(sandbox.ids(format!("{runs}?status=running,completed,running")), all);
+    assert_eq!(sandbox.ids(format!("{runs}?status=failed,cancelled")), Vec::<String>::new());
+    assert_eq!(sandbox.ids(format!("{runs}?limit=2&after={}", all[1])), all[2..4]);
+    assert_eq!(sandbox.ids(format!("{runs}?status=completed&after={}", all[1])), all[3..]);
+    assert_eq!(sandbox.ids(format!("{runs}?limit=1&before={}", all[4])), all[3..4]);
     for wrong in ["foo", "", "running,", "running,foo", "running failed", "canceled"] {
         let answer = sandbox.get(format!("{runs}?status={}", wrong.replace(' ', "%20")));
         assert_eq!((answer.status.as_u16(), answer.name().as_str()), (422, "validation_error"), "{wrong}");
     }
-    let stranger = sandbox.ids(&format!("/automations/{other}/runs")).remove(0);
+    let stranger = sandbox.ids(format!("/automations/{other}/runs")).remove(0);
     assert_eq!(sandbox.get(format!("{runs}?after={stranger}")).status, 422);
 }
 
@@ -787,7 +787,7 @@ fn email_events_start_runs_unless_an_automation_sent_the_email() {
         let id = sandbox.created("/automations", &automation);
         sandbox.sent(&email_with("to", json!(["ada@example.com"])));
         sandbox.advance(3_600);
-        assert_eq!(sandbox.ids(&format!("/automations/{id}/runs")).len(), 1, "{event}");
+        assert_eq!(sandbox.ids(format!("/automations/{id}/runs")).len(), 1, "{event}");
         // The email sent by the run ends its wait.
         assert_eq!(sandbox.run(&id)["status"], "completed", "{event}");
         let deleted = sandbox.delete(format!("/automations/{id}"));

@@ -178,7 +178,7 @@ fn segments_are_created_renamed_and_deleted_and_their_contacts_stay() {
     assert_eq!(sandbox.patch(&path, &json!({ "name": "Daily" })).status, 200);
     assert_eq!(sandbox.get(&path).json()["name"], "Daily");
     assert_eq!(sandbox.delete(&path).json()["deleted"], true);
-    assert_eq!(sandbox.delete(&format!("/segments/{UNKNOWN_ID}")).json()["deleted"], true, "like Resend");
+    assert_eq!(sandbox.delete(format!("/segments/{UNKNOWN_ID}")).json()["deleted"], true, "like Resend");
     sandbox.get(&path).rejected(404, "not_found", "");
     assert_eq!(data(&sandbox, "/contacts")[0]["id"], json!(ada));
     assert_eq!(data(&sandbox, &format!("/contacts/{ada}/segments")), json!([]));
@@ -228,7 +228,7 @@ fn audiences_are_segments_under_their_former_name() {
         assert_eq!(sandbox.get(&one).status, 200);
     }
     for _ in 0..2 {
-        let deleted = sandbox.delete(&format!("{contacts}/new%40example.com"));
+        let deleted = sandbox.delete(format!("{contacts}/new%40example.com"));
         let document = json!({ "object": "contact", "contact": "new@example.com", "deleted": true });
         assert_eq!((deleted.status.as_u16(), deleted.json()), (200, document));
     }

@@ -255,7 +255,7 @@ fn subscriptions_of_a_scheduled_email_are_checked_at_send_time() {
     orphan["topic_id"] = json!(passing);
     let (later, orphan) = (sandbox.sent(&later), sandbox.sent(&orphan));
     assert_eq!(sandbox.last_event(&later), "scheduled");
-    sandbox.patch(&format!("/contacts/{id}/topics"), &json!([{ "id": news, "subscription": "opt_out" }]));
+    sandbox.patch(format!("/contacts/{id}/topics"), &json!([{ "id": news, "subscription": "opt_out" }]));
     sandbox.delete(format!("/topics/{passing}"));
     sandbox.advance(2 * 3600);
     // A deleted topic counts as opted out.

@@ -151,7 +151,7 @@ fn invalid_drafts_are_refused_with_the_field_and_the_rule() {
     let bare = sandbox.created(&drafts, &json!({ "to": "a@b.test" }));
     send(format!("{drafts}/{bare}")).rejected(422, "validation_error", "needs `html` or `text`");
     send(format!("/inboxes/{other}/drafts/{id}")).rejected(404, "not_found", "Draft not found");
-    sandbox.patch(&format!("{drafts}/{id}"), &json!({})).rejected(422, "validation_error", "at least one of");
+    sandbox.patch(format!("{drafts}/{id}"), &json!({})).rejected(422, "validation_error", "at least one of");
     let keyed = || {
         sandbox.ask(http::Method::POST, &drafts).header("idempotency-key", "k").json(&json!({ "text": "y" }))
     };

@@ -193,8 +193,8 @@ fn labels_are_unique_ignoring_case_and_filter_threads() {
     assert_eq!(names, ["Urgent", "Later"].map(Value::from), "oldest first");
     assert_eq!(sandbox.get(&labels).json().get("has_more"), None);
     assert_eq!(items(&sandbox, &labels)[0]["color"], "#AB12EF");
-    sandbox.patch(&format!("{labels}/{later}"), &json!({ "name": "LATER" }));
-    sandbox.patch(&format!("{labels}/{later}"), &json!({ "name": "urgent" })).rejected(
+    sandbox.patch(format!("{labels}/{later}"), &json!({ "name": "LATER" }));
+    sandbox.patch(format!("{labels}/{later}"), &json!({ "name": "urgent" })).rejected(
         422,
         "validation_error",
         "unique",
@@ -224,12 +224,12 @@ fn labels_are_unique_ignoring_case_and_filter_threads() {
     assert!(labeled(&urgent).is_empty());
     sandbox.get(format!("{inbox}/threads?labels={UNKNOWN_ID}")).rejected(404, "not_found", "Label not found");
 
-    let left = sandbox.delete(&format!("{one}/labels/{later}")).json();
+    let left = sandbox.delete(format!("{one}/labels/{later}")).json();
     assert_eq!(
         left,
         json!({ "object": "list", "data": [{ "id": urgent, "name": "Urgent", "color": "#AB12EF" }] })
     );
-    sandbox.delete(&format!("{one}/labels/{later}")).rejected(404, "not_found", "Label");
+    sandbox.delete(format!("{one}/labels/{later}")).rejected(404, "not_found", "Label");
     assert_eq!(
         put(&sandbox, &format!("{one}/labels"), &json!({ "labels": [later] })).json()["data"][0]["id"],
         later
@@ -240,7 +240,7 @@ fn labels_are_unique_ignoring_case_and_filter_threads() {
     {
         sandbox.post(&format!("{one}/labels"), &body).rejected(422, "validation_error", "labels");
     }
-    assert_eq!(sandbox.delete(&format!("{labels}/{later}")).json()["deleted"], true);
+    assert_eq!(sandbox.delete(format!("{labels}/{later}")).json()["deleted"], true);
     assert_eq!(sandbox.get(&two).json()["labels"], json!([]), "a deleted label is no longer shown");
 }
 
