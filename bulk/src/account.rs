@@ -155,16 +155,20 @@ impl Sending {
 
     /// Checks the base URL that the job was planned for.
     pub(crate) fn check_service(&self, planned: &str, profile: Option<&str>) -> Result<(), AccountError> {
-        let given = self.client.base_url().as_str();
-        if planned == given {
-            return Ok(());
-        }
-        Err(AccountError::OtherService {
-            owner: Named { profile, base_url: planned, fingerprint: None }.to_string(),
-            given: Named { profile: self.account.profile.as_deref(), base_url: given, fingerprint: None }
-                .to_string(),
-        })
+        check_service((planned, profile), (self.client.base_url().as_str(), self.account.profile.as_deref()))
     }
+}
+
+/// Checks that a job's service is the given one. A service is a base URL and, for messages, the name of a profile.
+pub(crate) fn check_service(
+    owner: (&str, Option<&str>),
+    given: (&str, Option<&str>),
+) -> Result<(), AccountError> {
+    if owner.0 == given.0 {
+        return Ok(());
+    }
+    let named = |(base_url, profile)| Named { profile, base_url, fingerprint: None }.to_string();
+    Err(AccountError::OtherService { owner: named(owner), given: named(given) })
 }
 
 fn fingerprint_of_id(salt: &str, id: &str) -> String {
@@ -201,12 +205,7 @@ impl JobAccount {
         let owner = self.credentials.first();
         let named = |profile, base_url, fingerprint| Named { profile, base_url, fingerprint }.to_string();
         let profile = owner.and_then(|owner| owner.profile.as_deref());
-        if self.base_url != presented.base_url {
-            return Err(AccountError::OtherService {
-                owner: named(profile, &self.base_url, None),
-                given: named(presented.profile.as_deref(), &presented.base_url, None),
-            });
-        }
+        check_service((&self.base_url, profile), (&presented.base_url, presented.profile.as_deref()))?;
         let given = presented.credential()?;
         if self.credentials.iter().any(|accepted| accepted.fingerprint == given.fingerprint) {
             return Ok(None);

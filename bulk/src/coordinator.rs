@@ -77,7 +77,7 @@ pub(crate) async fn coordinate<B: Backend>(
     let account = if folder::is_canceled(plan.dir()) {
         None
     } else {
-        Some(folder::resolve_account(plan.dir(), states.job().is_some(), &sending).await?)
+        Some(folder::resolve_account(&plan, states.job().is_some(), &sending).await?)
     };
     // The returned clock is this machine's; the ages of intents are measured with the queue's clock.
     let _ = states.resume(UnixMillis::now());

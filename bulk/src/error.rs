@@ -46,6 +46,12 @@ pub enum BulkError {
         /// The offset of the damaged record.
         offset: u64,
     },
+    /// The job was started, but its journal is missing or empty: which rows were sent is unknown.
+    #[error("the journal {} is missing or empty, although the job was started; nothing more was sent", path.display())]
+    JournalMissing {
+        /// The journal.
+        path: PathBuf,
+    },
     /// The plan no longer matches the files that it refers to: the input, the plan or the job's description changed.
     #[error("{0}; nothing more was sent")]
     PlanChanged(String),

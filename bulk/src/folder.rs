@@ -6,7 +6,7 @@ use crate::{
     account::{AccountError, JobAccount, Sending},
     error::{BulkError, Result},
     files::{self, blocking, remove},
-    journal::{FileStorage, Journal},
+    journal::{self, Contradiction, FileStorage, Journal, Record},
     lock::JobLock,
     plan::Plan,
     state::BatchStates,
@@ -15,8 +15,10 @@ use crate::{
 pub(crate) const JOURNAL: &str = "journal";
 /// The coordinator's memory of a distributed job.
 pub(crate) const QUEUE: &str = "queue.json";
-/// The account that the job belongs to, written before its first request.
+/// The account that the job belongs to, written before its first request and after the start of its journal.
 const ACCOUNT: &str = "account.json";
+/// The report of the last run.
+pub(crate) const REPORT: &str = "report.json";
 const PAUSE: &str = "pause";
 const CANCELED: &str = "canceled";
 
@@ -39,6 +41,7 @@ pub(crate) fn open(plan: &Plan) -> Result<Opened> {
             plan.id()
         )));
     }
+    check_journal(dir)?;
     let mut states = BatchStates::new(plan.batches());
     let journal = Journal::open(FileStorage::open(&dir.join(JOURNAL))?, |record| states.apply(&record))?;
     if let Some(job) = states.job().filter(|job| *job.id != *plan.id()) {
@@ -52,15 +55,38 @@ pub(crate) fn open(plan: &Plan) -> Result<Opened> {
     Ok(Opened { lock, journal, states })
 }
 
-/// Binds a job that hasn't sent anything to the account, or checks that the account is the job's. The caller holds the job's lock. `is_started` is
+/// Passes the records of a job's journal to `visit`, as [`journal::read`] does.
+///
+/// # Errors
+/// Also [`BulkError::JournalMissing`].
+pub(crate) fn read_journal(dir: &Path, visit: impl FnMut(Record) -> Result<(), Contradiction>) -> Result<()> {
+    check_journal(dir)?;
+    journal::read(&dir.join(JOURNAL), visit)
+}
+
+/// Fails if a job that was started has no journal, or one that doesn't even have its first bytes: without its records, every row seems unsent.
+fn check_journal(dir: &Path) -> Result<()> {
+    // Read first: a process may be starting the job.
+    let (is_bound, is_reported) = (dir.join(ACCOUNT).exists(), dir.join(REPORT).exists());
+    let path = dir.join(JOURNAL);
+    let is_lost = match files::open(&path) {
+        Ok(file) => is_bound && !journal::has_begun(file).map_err(BulkError::io("read", &path))?,
+        Err(BulkError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => is_bound || is_reported,
+        Err(error) => return Err(error),
+    };
+    if is_lost { Err(BulkError::JournalMissing { path }) } else { Ok(()) }
+}
+
+/// Binds a job that hasn't sent anything to the account, or checks that the account is the job's. The caller has opened the job. `is_started` is
 /// whether a process may have sent.
-pub(crate) async fn resolve_account(dir: &Path, is_started: bool, sending: &Sending) -> Result<JobAccount> {
-    let (found, salt) = read_account(dir).await?;
+pub(crate) async fn resolve_account(plan: &Plan, is_started: bool, sending: &Sending) -> Result<JobAccount> {
+    let dir = plan.dir();
+    let (found, salt) = read_account(plan).await?;
     let presented = sending.present(&salt).await?;
     let (account, changed) = match found {
         Some(found) => match found.check(&presented)? {
             Some(extended) => (extended, true),
-            None => (found, false),
+            None => (found, !dir.join(ACCOUNT).exists()),
         },
         None if is_started && !presented.affirms_same_account() => return Err(missing_job(dir).into()),
         None => (JobAccount::new(&presented, salt)?, true),
@@ -77,7 +103,7 @@ pub(crate) async fn resolve_account(dir: &Path, is_started: bool, sending: &Send
 /// Checks, without changing anything, that the account is the job's or that the job has none yet.
 pub(crate) async fn check_account(plan: &Plan, is_started: bool, sending: &Sending) -> Result<()> {
     sending.check_service(plan.origin(), plan.profile())?;
-    let (found, salt) = read_account(plan.dir()).await?;
+    let (found, salt) = read_account(plan).await?;
     match found {
         Some(found) => found.check(&sending.present(&salt).await?).map(drop)?,
         None if is_started && !sending.affirms_same_account() => return Err(missing_job(plan.dir()).into()),
@@ -86,31 +112,26 @@ pub(crate) async fn check_account(plan: &Plan, is_started: bool, sending: &Sendi
     Ok(())
 }
 
-/// Gives a job the account of an earlier job, unless it already has one.
-pub(crate) fn inherit_account(earlier: &Path, dir: &Path) -> Result<()> {
-    let (from, to) = (earlier.join(ACCOUNT), dir.join(ACCOUNT));
-    if to.exists() {
-        return Ok(());
-    }
-    match fs::read(&from) {
-        Ok(text) => files::replace(&to, &text),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(BulkError::io("read", from)(error)),
-    }
-}
-
-/// Reads the job's account and its salt, or creates a new salt.
-async fn read_account(dir: &Path) -> Result<(Option<JobAccount>, String)> {
-    let path = dir.join(ACCOUNT);
-    blocking(move || match fs::read(&path) {
-        Ok(text) => {
-            let damaged = |error| BulkError::PlanChanged(format!("{} is damaged: {error}", path.display()));
-            let found: JobAccount = serde_json::from_slice(&text).map_err(damaged)?;
-            let salt = found.salt.clone();
-            Ok((Some(found), salt))
+/// Reads the account and the salt of the job or of its first part, or creates a new salt.
+async fn read_account(plan: &Plan) -> Result<(Option<JobAccount>, String)> {
+    let earlier = plan.earlier_parts().iter().map(|id| plan.dir().with_file_name(id));
+    let paths: Vec<_> =
+        [plan.dir().to_owned()].into_iter().chain(earlier).map(|dir| dir.join(ACCOUNT)).collect();
+    blocking(move || {
+        for path in paths {
+            match fs::read(&path) {
+                Ok(text) => {
+                    let damaged =
+                        |error| BulkError::PlanChanged(format!("{} is damaged: {error}", path.display()));
+                    let found: JobAccount = serde_json::from_slice(&text).map_err(damaged)?;
+                    let salt = found.salt.clone();
+                    return Ok((Some(found), salt));
+                }
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(BulkError::io("read", path)(error)),
+            }
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok((None, JobAccount::random_salt())),
-        Err(error) => Err(BulkError::io("read", path)(error)),
+        Ok((None, JobAccount::random_salt()))
     })
     .await
 }

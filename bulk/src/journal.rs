@@ -21,7 +21,7 @@ mod tests;
 mod writer;
 
 use std::{
-    io,
+    io::{self, Read as _},
     path::{Path, PathBuf},
     slice,
     sync::Arc,
@@ -113,6 +113,13 @@ pub(crate) fn read(path: &Path, visit: impl FnMut(Record) -> Result<(), Contradi
         Some(mut storage) => recovery::recover(&mut storage, visit),
         None => Ok(()),
     }
+}
+
+/// Returns whether a journal has its first bytes, intact or damaged: they are durable before the job's account is recorded.
+pub(crate) fn has_begun(journal: impl io::Read) -> io::Result<bool> {
+    let mut start = Vec::new();
+    journal.take(recovery::HEADER.len() as u64 + 1).read_to_end(&mut start)?;
+    Ok(start.len() > recovery::HEADER.len() || start == recovery::HEADER)
 }
 
 impl Drop for Journal {

@@ -13,8 +13,8 @@ use crate::{
     clock::TOLERANCE,
     error::Result,
     files::blocking,
-    folder::JOURNAL,
-    journal::{self, EmailOutcome, Record, SentId},
+    folder,
+    journal::{EmailOutcome, Record, SentId},
     plan::Plan,
 };
 
@@ -51,7 +51,7 @@ pub(crate) async fn read(plan: Arc<Plan>, client: &Client) -> Result<LastEvents>
 /// Returns the sent emails, and the time of the first attempt since the Unix epoch.
 fn sent_emails(plan: &Plan) -> Result<(HashMap<SentId, Option<LastEvent>>, Duration)> {
     let (mut sent, mut first) = (HashMap::new(), None);
-    journal::read(&plan.dir().join(JOURNAL), |record| {
+    folder::read_journal(plan.dir(), |record| {
         match record {
             Record::Intent { at, .. } => drop(first.get_or_insert(Duration::from_millis(at.0))),
             Record::Result { ids, .. } => sent.extend(ids.into_iter().map(|id| (id, None))),

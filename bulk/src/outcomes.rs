@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::{
     error::Result,
-    folder::JOURNAL,
-    journal::{self, BodyHash, EmailOutcome, Record, SentId, UnixMillis},
+    folder,
+    journal::{BodyHash, EmailOutcome, Record, SentId, UnixMillis},
     key::idempotency_key,
     plan::{Plan, Prepared},
 };
@@ -63,7 +63,7 @@ pub(crate) fn visit(plan: &Plan, mut visit: impl FnMut(RowOutcome) -> Result<()>
     // The first attempts of batches without an outcome so far: at most the number of requests in flight, plus the batches left by interrupted runs.
     let mut open = HashMap::<u32, (UnixMillis, BodyHash)>::new();
     let mut failure = None;
-    journal::read(&plan.dir().join(JOURNAL), |record| {
+    folder::read_journal(plan.dir(), |record| {
         let outcomes = match &record {
             Record::Intent { batch, at, hash, .. } => {
                 open.entry(*batch).or_insert((*at, *hash));

@@ -17,7 +17,7 @@ use crate::{
     error::{BulkError, Result},
     files, folder,
     input::Input,
-    journal::{self, EmailOutcome, FileStorage, Record},
+    journal::{EmailOutcome, FileStorage, Record},
     lock::{self, JobLock},
     message::Message,
     plan::{BatchKind, ChangedRows, Draft, EarlierRows, Held, KnownRows, Plan, PlanOptions, Selection},
@@ -46,7 +46,7 @@ impl Part {
         let canceled = folder::is_canceled(dir) && !distributed;
         let held = lock::is_held(dir)?;
         let (mut states, mut outcomes) = (BatchStates::new(plan.batches()), HashMap::new());
-        journal::read(&dir.join(folder::JOURNAL), |record| {
+        folder::read_journal(dir, |record| {
             if let Record::Partial { batch, emails } = &record {
                 outcomes.entry(*batch).or_insert_with(|| emails.clone());
             }
@@ -138,18 +138,30 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
     let mut draft = Draft::new(input, message, options, dir)?;
     let _lock = files::lock(&dir.join(LOCK))?;
     let changed = options.changed;
-    let parts = match draft.find_existing()? {
-        Some(plan) => {
+    let parts = match (draft.find_existing()?, &options.corrects) {
+        (Some(plan), _) => {
             let parts = all_parts(&plan)?;
+            check_service(&draft, &parts)?;
             let is_released = options.add && folder::is_canceled(plan.dir());
-            if !is_released && !has_later_part(&parts, &plan, options) {
+            let is_elsewhere = draft.check_service(&plan).is_err();
+            if !is_released && !is_elsewhere && !has_later_part(&parts, &plan, options) {
                 return remove_unstarted(&parts, plan);
             }
             parts
         }
+        (None, Some(id)) => {
+            let plan = Plan::read(&dir.join(id))?;
+            let parts = all_parts(&plan)?;
+            if !parts.iter().any(|part| part.started && part.plan.id() == id) {
+                return Err(BulkError::NotRunnable(format!(
+                    "job {id} hasn't been sent: first send its valid rows with --skip-invalid, or correct its input; nothing was sent"
+                )));
+            }
+            parts
+        }
         // Without a name, a new run is a separate job.
-        None if options.again && draft.name().is_none() => Vec::new(),
-        None => draft.latest()?.map(with_earlier).transpose()?.unwrap_or_default(),
+        (None, None) if options.again && draft.name().is_none() => Vec::new(),
+        (None, None) => draft.latest()?.map(with_earlier).transpose()?.unwrap_or_default(),
     };
     if let Some(part) = parts.last() {
         draft.follow(&part.plan);
@@ -164,6 +176,7 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
         let plan = draft.write(&mut KnownRows::default(), changed)?.publish(Vec::new())?;
         return remove_unstarted(&unstarted, plan);
     }
+    check_service(&draft, &parts)?;
     // A trial of the first rows is the first part of the whole job.
     let is_limited = fields.is_empty() && parts.iter().all(|part| draft.has_input_of(&part.plan));
     let mut known = EarlierRows::new(dir);
@@ -243,6 +256,12 @@ fn has_later_part(parts: &[Part], plan: &Plan, options: &PlanOptions) -> bool {
     options.limit.is_none() && later.any(|part| part.started && part.is_open() && is_wanted(part))
 }
 
+/// Checks that the started parts of a job are for the draft's service: its requests under another base URL would be new ones.
+fn check_service(draft: &Draft, parts: &[Part]) -> Result<()> {
+    let mut started = parts.iter().filter(|part| part.started);
+    Ok(started.try_for_each(|part| draft.check_service(&part.plan))?)
+}
+
 /// Reads all parts of a plan's job, oldest first.
 fn all_parts(plan: &Plan) -> Result<Vec<Part>> {
     let latest = plan.later_parts()?.pop();
@@ -268,14 +287,11 @@ fn earlier_parts(plan: &Plan) -> Result<Vec<Part>> {
     Ok(parts)
 }
 
-/// Removes the plans that were never started, which this one replaces, and gives it the account of its earlier parts.
+/// Removes the plans that were never started, which this one replaces.
 fn remove_unstarted(parts: &[Part], plan: Plan) -> Result<Plan> {
     let is_own = |id: &str| plan.id() == id || plan.earlier_parts().iter().any(|earlier| earlier == id);
     for part in parts.iter().filter(|part| !part.started && !is_own(part.plan.id())) {
         remove(&part.plan)?;
-    }
-    for id in plan.earlier_parts() {
-        folder::inherit_account(&plan.dir().with_file_name(id), plan.dir())?;
     }
     Ok(plan)
 }

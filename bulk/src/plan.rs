@@ -46,6 +46,7 @@ use job::{Job, JobIndex, JobInput, JobOptions};
 use prepared::body_hash;
 
 use crate::{
+    account::{self, AccountError},
     error::{BulkError, Result},
     files,
     input::{Input, Reading, Row, RowProblem, Source},
@@ -139,7 +140,7 @@ impl Draft {
         Ok(Self { temporary, dir: dir.to_owned(), context, job, base, again, options })
     }
 
-    /// Opens the plan of the same input, message, options and origin, if there is one.
+    /// Opens the plan of the same input, message and options, if there is one.
     pub(crate) fn find_existing(&self) -> Result<Option<Plan>> {
         let (Some(run), false) = (job::last_run(&self.dir, &self.base)?, self.again) else { return Ok(None) };
         let dir = self.dir.join(format!("{}-{run}", self.base));
@@ -152,7 +153,7 @@ impl Draft {
         Plan::open(&dir).map(Some)
     }
 
-    /// Returns the latest plan of the same job: with the same name, service and recipients. Without a name, it also has the same rows and message.
+    /// Returns the latest plan of the same job: with the same name and recipients. Without a name, it also has the same rows and message.
     pub(crate) fn latest(&self) -> Result<Option<Plan>> {
         let is_same = |plan: &Plan| self.has_input_of(plan) && self.differences(plan).is_empty();
         let found = find_plans(&self.dir, |plan| {
@@ -188,7 +189,14 @@ impl Draft {
     pub(crate) fn differences(&self, other: &Plan) -> Vec<String> {
         let fields = |job: &Job| {
             let options = job.options.clone();
-            let options = JobOptions { limit: None, rows: None, name: None, batch_size: None, ..options };
+            let options = JobOptions {
+                limit: None,
+                rows: None,
+                corrects: None,
+                name: None,
+                batch_size: None,
+                ..options
+            };
             [serde_json::to_value(&job.message), serde_json::to_value(options)].map(Result::unwrap_or_default)
         };
         let mut names = Vec::new();
@@ -199,6 +207,12 @@ impl Draft {
         names.sort();
         names.dedup();
         names
+    }
+
+    /// Checks that a started plan is for the same service.
+    pub(crate) fn check_service(&self, other: &Plan) -> Result<(), AccountError> {
+        let (own, job) = (&self.job, &other.job);
+        account::check_service((&job.origin, job.profile.as_deref()), (&own.origin, own.profile.as_deref()))
     }
 
     /// Returns whether a plan has the same message.
@@ -420,7 +434,7 @@ impl Plan {
         &self.dir
     }
 
-    /// Returns the job's ID: 12 hexadecimal digits that identify the input, message, options and origin, followed by the run number.
+    /// Returns the job's ID: 12 hexadecimal digits that identify the input, message and options, followed by the run number.
     pub fn id(&self) -> &str {
         &self.job.id
     }
@@ -435,9 +449,9 @@ impl Plan {
         &self.job.after
     }
 
-    /// Returns whether the plan retries rows of an earlier part.
+    /// Returns whether the plan retries or corrects rows of an earlier part.
     pub(crate) fn is_retry(&self) -> bool {
-        self.job.options.rows.is_some()
+        self.job.options.rows.is_some() || self.job.options.corrects.is_some()
     }
 
     /// Returns the base URL of the service that the plan was made for.

@@ -249,7 +249,7 @@ async fn execute<S: Sender>(
     let opening = Arc::clone(&plan);
     let Opened { lock, journal, mut states } = blocking(move || folder::open(&opening)).await?;
     if let Some(sending) = &sending {
-        folder::resolve_account(plan.dir(), states.job().is_some(), sending).await?;
+        folder::resolve_account(&plan, states.job().is_some(), sending).await?;
     }
     let start = states.resume(options.wall.now().into());
     let clock = Clock::new(start, options.wall.clone(), states.maybe().next().is_some());

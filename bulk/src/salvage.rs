@@ -34,7 +34,7 @@ use crate::{
     error::{BulkError, Result},
     files, folder,
     journal::{
-        self, BodyHash, Job, Record, UnixMillis,
+        BodyHash, FileStorage, Job, Record, UnixMillis,
         damage::{self, Lost, Piece},
     },
     lock::JobLock,
@@ -54,8 +54,8 @@ pub struct SalvageOptions {
 }
 
 impl SalvageOptions {
-    /// Also salvages a readable journal, assuming that records are missing at its end, as in an old copy or a truncated file. Any batch without an
-    /// outcome may then have been started.
+    /// Also salvages a readable journal, assuming that records are missing at its end: in an old copy, in a truncated file, or if the last records
+    /// were damaged, which looks like an interrupted write. Any batch without an outcome may then have been started.
     #[must_use]
     pub fn assume_truncated(mut self) -> Self {
         self.truncated = true;
@@ -109,21 +109,24 @@ fn salvage_part(plan: &Plan, options: SalvageOptions) -> Result<Option<Salvage>>
     let _lock = JobLock::acquire(plan.dir())?;
     let path = plan.dir().join(folder::JOURNAL);
     let mut states = BatchStates::new(plan.batches());
-    match journal::read(&path, |record| states.apply(&record)) {
+    let mut is_truncated = options.truncated;
+    match folder::read_journal(plan.dir(), |record| states.apply(&record)) {
         Ok(()) if options.truncated && path.exists() => {}
         Ok(()) => return Ok(None),
         Err(BulkError::JournalDamaged { .. }) => {}
+        Err(BulkError::JournalMissing { .. }) => is_truncated = true,
         Err(error) => return Err(error),
     }
     let mut salvager = Salvager::new(plan, plan.requests()?, has_retries(plan)?);
-    damage::read(&files::read(&path)?, |piece| match piece {
+    let damaged = if path.exists() { files::read(&path)? } else { Vec::new() };
+    damage::read(&damaged, |piece| match piece {
         Piece::Record(record) => salvager.record(&record),
         Piece::Lost(lost) => {
             salvager.record_loss(lost);
             Ok(())
         }
     })?;
-    salvager.finish(options.truncated)?;
+    salvager.finish(is_truncated)?;
     let Salvager { states, journal, records, lost, .. } = salvager;
     let count =
         |wanted: fn(BatchState) -> bool| plan.count_emails(|batch| states.state(batch).is_some_and(wanted));
@@ -134,6 +137,8 @@ fn salvage_part(plan: &Plan, options: SalvageOptions) -> Result<Option<Salvage>>
         None
     } else {
         folder::forget_seen_intents(plan.dir())?;
+        // Creates a missing one.
+        FileStorage::open(&path)?;
         Some(replace(&path, &journal)?)
     };
     Ok(Some(Salvage { job: plan.id().to_owned(), records, lost, counts, in_flight, damaged }))

@@ -15,7 +15,7 @@ use crate::{
     input::Input,
     message::Message,
     parts,
-    plan::{ChangedRows, PlanOptions, address_hash},
+    plan::{ChangedRows, Plan, PlanOptions, address_hash},
     schedule::{self, Schedule},
 };
 
@@ -104,6 +104,15 @@ impl Bulk {
         self
     }
 
+    /// Adds the input to the job of an earlier plan: its [invalid rows](Plan::invalid_rows), corrected. Later plans of that job know these rows.
+    #[must_use]
+    pub fn corrections_of(mut self, earlier: &Plan) -> Self {
+        let options = &mut self.options;
+        options.name = options.name.take().or_else(|| earlier.name().map(str::to_owned));
+        (options.corrects, options.add) = (Some(earlier.id().to_owned()), true);
+        self
+    }
+
     /// Skips rows with any of these addresses in `to`, `cc` or `bcc`, such as unsubscribed recipients.
     /// [`Counts::suppressed`](crate::PlanCounts::suppressed) counts them, and `skipped.csv` lists them. Applied when the job is planned and when its rows
     /// are [retried](Job::retry); with a different list, the plan [differs](crate::BulkError::Differs).
@@ -171,7 +180,8 @@ impl Bulk {
     /// The input as a whole can't be used, or the [account's suppressions](Self::account_suppressions) can't be read.
     /// [`BulkError::Differs`](crate::BulkError::Differs) if a job of the same name is unfinished or contains some of the rows, and
     /// [`add_rows`](Self::add_rows) isn't set; [`BulkError::BeyondLimit`](crate::BulkError::BeyondLimit) if it has rows left to send that the
-    /// [`limit`](Self::limit) excludes; [`BulkError::PlanChanged`](crate::BulkError::PlanChanged) if a plan in `jobs` that may belong to the job is damaged. Invalid rows aren't an error: [`Plan::counts`](crate::Plan::counts) counts them, and `invalid.csv` lists them.
+    /// [`limit`](Self::limit) excludes; [`BulkError::PlanChanged`](crate::BulkError::PlanChanged) if a plan in `jobs` that may belong to the job is damaged;
+    /// [`BulkError::Account`](crate::BulkError::Account) if the job was started at another base URL. Invalid rows aren't an error: [`Plan::counts`](crate::Plan::counts) counts them, and `invalid.csv` lists them.
     pub async fn plan(self, client: &Client, jobs: impl AsRef<Path>) -> Result<Job> {
         let jobs = jobs.as_ref().to_owned();
         let Self { input, message, mut options, account_suppressions, schedule } = self;

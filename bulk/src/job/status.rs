@@ -3,7 +3,7 @@
 use crate::{
     counts::Counts,
     error::Result,
-    folder, journal, lock, parts,
+    folder, lock, parts,
     plan::Plan,
     state::{BatchState, BatchStates},
 };
@@ -40,7 +40,7 @@ pub struct Status {
 /// Returns whether a process may have sent requests of the job.
 pub(super) fn is_started(plan: &Plan) -> Result<bool> {
     let mut states = BatchStates::new(plan.batches());
-    journal::read(&plan.dir().join(folder::JOURNAL), |record| states.apply(&record))?;
+    folder::read_journal(plan.dir(), |record| states.apply(&record))?;
     Ok(states.job().is_some())
 }
 
@@ -51,7 +51,7 @@ pub(super) fn read(plan: &Plan) -> Result<Status> {
         running |= lock::is_held(part.dir())?;
     }
     let mut states = BatchStates::new(plan.batches());
-    journal::read(&dir.join(folder::JOURNAL), |record| states.apply(&record))?;
+    folder::read_journal(dir, |record| states.apply(&record))?;
     let remaining = plan.count_emails(|batch| states.is_open(batch))?;
     let in_flight =
         plan.count_emails(|batch| matches!(states.state(batch), Some(BatchState::Maybe { .. })))?;

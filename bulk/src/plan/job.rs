@@ -71,6 +71,8 @@ pub(super) struct JobOptions {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rows: Option<Selection>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) corrects: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) key: Option<String>,
     /// The hash of the list of suppressed addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,8 +94,9 @@ fn is_inactive(guard: &RecipientGuard) -> bool {
 
 impl From<&PlanOptions> for JobOptions {
     fn from(options: &PlanOptions) -> Self {
-        let PlanOptions { ignore_columns, limit, test_to, guard, rows, key, batch_size, name, .. } =
-            options.clone();
+        let PlanOptions {
+            ignore_columns, limit, test_to, guard, rows, corrects, key, batch_size, name, ..
+        } = options.clone();
         let suppressed = (!options.suppressed.is_empty()).then(|| {
             let list = options.suppressed.concat();
             blake3::hash(&list).to_hex()[..32].to_owned()
@@ -105,6 +108,7 @@ impl From<&PlanOptions> for JobOptions {
             test_to,
             guard,
             rows,
+            corrects,
             key,
             suppressed,
             account_suppressions,
@@ -152,7 +156,7 @@ struct Version {
     version: u32,
 }
 
-/// The properties that make two plans the same job.
+/// The properties that make two plans the same job. Its service and account don't: no other one may continue it.
 #[derive(Serialize)]
 struct Identity<'a> {
     version: u32,
@@ -161,7 +165,6 @@ struct Identity<'a> {
     delimiter: Option<u8>,
     message: &'a Message,
     options: JobOptions,
-    origin: &'a str,
 }
 
 /// Returns a job's ID without the run number: 12 hexadecimal digits. The input's name and modification time don't matter.
@@ -178,7 +181,6 @@ pub(crate) fn job_id(
         delimiter: source.delimiter,
         message,
         options: JobOptions::from(options),
-        origin: &options.origin,
     };
     // Maps with string keys, strings and numbers: every identity can be represented in JSON.
     let json = serde_json::to_vec(&identity).unwrap_or_default();
@@ -186,9 +188,9 @@ pub(crate) fn job_id(
 }
 
 impl Job {
-    /// Returns whether two plans have the same name, or none, and are for the same service and recipients.
+    /// Returns whether two plans have the same name, or none, and are for the same recipients.
     pub(super) fn shares_name(&self, other: &Self) -> bool {
-        let line = |job: &Self| (job.name.clone(), job.origin.clone(), job.options.test_to.clone());
+        let line = |job: &Self| (job.name.clone(), job.options.test_to.clone());
         line(self) == line(other) && self.options.guard == other.options.guard
     }
 }

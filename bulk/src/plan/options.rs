@@ -23,6 +23,8 @@ pub(crate) struct PlanOptions {
     pub(crate) attachments: Option<PathBuf>,
     /// Plans only these rows of an earlier job, as a separate job.
     pub(crate) rows: Option<Selection>,
+    /// The ID of the plan whose invalid rows the input contains, corrected.
+    pub(crate) corrects: Option<String>,
     /// The base URL of the service.
     pub(crate) origin: String,
     /// The name of the profile.

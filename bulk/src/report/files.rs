@@ -14,6 +14,7 @@ use super::Report;
 use crate::{
     error::{BulkError, Result},
     files::{blocking, remove, replace},
+    folder::REPORT,
     lock::JobLock,
     outcomes::{self, Outcome, RowOutcome},
     plan::Plan,
@@ -23,7 +24,6 @@ use crate::{
 const REJECTED: &str = "rejected.csv";
 /// Rows for which it can't be determined whether the service accepted them.
 const UNKNOWN: &str = "unknown.csv";
-const REPORT: &str = "report.json";
 
 /// Closes the journal that `writer` holds, writes the report files from the data on disk, then releases the lock.
 pub(crate) async fn write_report(

@@ -14,8 +14,8 @@ use tokio::time::{Instant, sleep};
 use super::{Shared, Stop, TICK};
 use crate::{
     error::Result,
-    folder::JOURNAL,
-    journal::{self, EmailOutcome, Record},
+    folder,
+    journal::{EmailOutcome, Record},
     plan::Plan,
     sender::Sender,
     state::AttemptResult,
@@ -95,7 +95,7 @@ impl Sampler {
         let mut sample = Sample::default();
         let parts = plan.earlier_parts().iter().map(|part| plan.dir().with_file_name(part));
         for dir in parts.chain([plan.dir().to_owned()]) {
-            journal::read(&dir.join(JOURNAL), |record| {
+            folder::read_journal(&dir, |record| {
                 sample.apply(&record);
                 Ok(())
             })?;

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     error::{BulkError, Result},
     files, folder,
-    journal::{self, Record, UnixMillis},
+    journal::{Record, UnixMillis},
     plan::Plan,
 };
 
@@ -61,7 +61,7 @@ impl Timetable {
         let zone = schedule.zone();
         let read = |dir: &Path| {
             let (mut days, mut replay) = (Days::default(), Replay::new(&schedule.domain_rates, now));
-            journal::read(&dir.join(folder::JOURNAL), |record| {
+            folder::read_journal(dir, |record| {
                 days.apply(&record, &zone);
                 replay.apply(&record);
                 Ok(())

@@ -431,6 +431,44 @@ async fn a_retry_can_be_repeated_until_every_rejected_row_is_sent() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn another_base_url_sends_no_row_of_a_started_job() {
+    // F-13
+    let mut inputs = Inputs::new();
+    let service = Service::reliable();
+    let other = Client::new("http://localhost:1", "re_x").unwrap();
+    let jobs = inputs.folder.path().join("jobs");
+    // A plan that was never started is replaced.
+    inputs.bulk(&rows(0..200)).plan(&other, &jobs).await.unwrap();
+    let first = inputs.plan(inputs.bulk(&rows(0..200))).await.unwrap();
+    assert_eq!((first.plan().origin(), inputs.jobs()), ("http://127.0.0.1:1/", 1));
+    run(&first, &service, 1).await;
+    let again = async |bulk: Bulk| {
+        let error = bulk.plan(&other, &jobs).await.unwrap_err();
+        let found = matches!(&error, BulkError::Account(crate::AccountError::OtherService { .. }));
+        assert!(found, "{error}");
+        assert!(
+            error.to_string().contains("127.0.0.1") && error.to_string().contains("localhost"),
+            "{error}"
+        );
+    };
+    for recipients in [200, 201] {
+        again(inputs.bulk(&rows(0..recipients))).await;
+        again(inputs.bulk(&rows(0..recipients)).limit(3)).await;
+        again(inputs.bulk(&rows(0..recipients)).add_rows(ChangedRows::Send)).await;
+    }
+    finish(&first, &service).await;
+    let unnamed = inputs.plan(inputs.unnamed(&rows(0..3)).await).await.unwrap();
+    finish(&unnamed, &service).await;
+    again(inputs.unnamed(&rows(0..3)).await).await;
+    // Another mailing doesn't change that.
+    inputs.subject = "Goodbye {{{NAME}}}";
+    finish(&inputs.plan(inputs.bulk(&rows(0..200))).await.unwrap(), &service).await;
+    inputs.subject = "Hello {{{NAME}}}";
+    again(inputs.bulk(&rows(0..200))).await;
+    assert!(inputs.bulk(&rows(0..200)).job("live").plan(&other, &jobs).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_damaged_part_stops_the_plan() {
     let inputs = Inputs::new();
     let service = Service::reliable();

@@ -25,6 +25,10 @@ pub(super) fn from_bulk_error(error: BulkError) -> Fail {
                     "if both belong to the same account, such as after replacing an API key, add --same-account; to plan a \
                      new job, use `bulk send --again`",
                 ),
+                AccountError::OtherService { .. } => Some(
+                    "to send the rows there too, as a separate job: `bulk send --job NAME`; if both URLs are the same service, \
+                     they would be sent twice",
+                ),
                 AccountError::Missing { .. } => Some("if this account started the job, add --same-account"),
                 _ => None,
             };
@@ -33,7 +37,7 @@ pub(super) fn from_bulk_error(error: BulkError) -> Fail {
         BulkError::Io { action, path, source } => {
             Fail::local(format!("couldn't {action} {}", path.display()), source)
         }
-        error @ BulkError::JournalDamaged { .. } => Fail::Local {
+        error @ (BulkError::JournalDamaged { .. } | BulkError::JournalMissing { .. }) => Fail::Local {
             message: error.to_string(),
             source: None,
             hint: Some("to recover the readable records: idempost bulk salvage JOB".to_owned()),

@@ -151,7 +151,9 @@ fn latest_part(part: &Path, all: &[PathBuf]) -> PathBuf {
         let after = plan["after"].as_array()?;
         after.iter().any(|earlier| *earlier == *id).then_some(after.len())
     };
-    let started = all.iter().filter(|path| path.join("journal").exists());
+    // A lost journal must not hide a part.
+    let started =
+        all.iter().filter(|path| ["journal", "account.json"].iter().any(|file| path.join(file).exists()));
     let later = started.filter_map(|path| Some((place(path)?, path))).max();
     later.map_or(part, |(_, path)| path).to_owned()
 }

@@ -40,7 +40,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let unkept = context.settings()?.base_url.is_none();
     let jobs = Jobs::open(unkept, context)?;
     let days = |emails| schedule.as_ref().and_then(|schedule| schedule.days(emails));
-    let job = described.scheduled(schedule.clone()).plan(&client, jobs.path()).await?;
+    let job = described.scheduled(schedule.clone()).plan(&client, &jobs).await?;
     let overview = Overview::new(job.plan(), max_rps, context)?.on_days(days(job.plan().counts().valid));
     context.out.result(&overview.lines(), &overview.document())?;
     overview.warnings().iter().for_each(|warning| context.out.warn(warning));

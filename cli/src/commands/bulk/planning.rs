@@ -6,6 +6,7 @@ use idempost::Client;
 use idempost_bulk::{Bulk, ChangedRows, Format, Input, Job, Message, Schedule};
 use tempfile::NamedTempFile;
 
+use super::job::Jobs;
 use super::message::MessageArgs;
 use super::{failure, rows};
 use crate::context::Context;
@@ -78,15 +79,16 @@ pub(super) struct PlanArgs {
     test_to: Option<String>,
     /// Send only the corrected rows in this copy of an earlier job's invalid.csv
     ///
-    /// Without FILE, the list must be in its job's folder, and that job's message is used unless you pass message flags. With
-    /// FILE and the flags of the earlier job, the list can be anywhere. A row that wasn't invalid in the earlier job is rejected: it was sent.
+    /// They become part of that job, whose unsent rows are sent first, and a later --add doesn't send them again. Without FILE, the list must be in
+    /// the job's folder, and the job's message is used unless you pass message flags. With FILE and the flags of the earlier job, the list can be
+    /// anywhere. A row that wasn't invalid in the earlier job is rejected: it was sent.
     #[arg(long, value_name = "PATH", help_heading = "Rows")]
     only: Option<PathBuf>,
     /// Folder that contains the files named in the column `attachment` [default: the folder of FILE]
     #[arg(long, value_name = "DIR", help_heading = "Rows")]
     attachments: Option<PathBuf>,
     /// Plan a new job even if there is one with the same rows, message and options
-    #[arg(long)]
+    #[arg(long, conflicts_with = "only")]
     again: bool,
 }
 
@@ -212,7 +214,8 @@ impl JobInput {
     }
 
     /// Validates all rows and plans the job in the folder of jobs, or opens it if it exists.
-    pub(super) async fn plan(&self, client: &Client, jobs: &Path) -> Result<Job, Fail> {
+    pub(super) async fn plan(&self, client: &Client, jobs: &Jobs) -> Result<Job, Fail> {
+        let folder = jobs.path();
         let bulk = match (&self.source, &self.only, &self.output) {
             (_, _, Some(output)) => {
                 self.bulk(rows::spooled_input(output, self.format)?, self.message.clone())
@@ -222,22 +225,23 @@ impl JobInput {
                     // An existing job is opened, and a new one has the same invalid rows.
                     Some(source) => {
                         let bulk = self.bulk(rows::open_input(source, self.format), self.message.clone());
-                        Some(bulk.plan(client, jobs).await.map_err(failure::from_bulk_error)?)
+                        bulk.plan(client, folder).await.map_err(failure::from_bulk_error)?
                     }
                     None => find_job(only).await?,
                 };
-                let message = match &earlier {
-                    Some(earlier) if !self.has_message => earlier.plan().message().clone(),
-                    _ => self.message.clone(),
-                };
-                let invalid = earlier.and_then(|earlier| earlier.plan().invalid_rows());
-                self.bulk(rows::corrected_input(only, invalid.as_deref())?, message)
+                let earlier = earlier.plan();
+                let message = if self.has_message { &self.message } else { earlier.message() };
+                let input = rows::corrected_input(only, earlier.invalid_rows().as_deref())?;
+                let bulk = self.bulk(input, message.clone());
+                // A temporary folder doesn't contain what was sent.
+                if jobs.is_persistent() { bulk.corrections_of(earlier) } else { bulk }
             }
             (Some(source), None, None) => {
                 self.bulk(rows::open_input(source, self.format), self.message.clone())
             }
             (None, None, None) => return Err(Fail::Usage(Diagnostics::default())),
         };
+        let bulk = self.add.into_iter().fold(bulk, Bulk::add_rows);
         let bulk = if self.again { bulk.new_run() } else { bulk };
         let file = match (&self.only, &self.source) {
             (Some(only), _) => only.display().to_string(),
@@ -249,7 +253,7 @@ impl JobInput {
         flags.field("/key", "--key", self.key.as_deref());
         let max_size = self.max_size.map_or_else(|| "1 GiB".to_owned(), |bytes| bytes.to_string());
         flags.field("/max_size", "--max-size", Some(&max_size));
-        bulk.plan(client, jobs).await.map_err(|error| failure::from_planning_error(error, &file, flags))
+        bulk.plan(client, folder).await.map_err(|error| failure::from_planning_error(error, &file, flags))
     }
 
     fn bulk(&self, input: Input, message: Message) -> Bulk {
@@ -262,7 +266,6 @@ impl JobInput {
         bulk = self.job.iter().fold(bulk, Bulk::job);
         bulk = self.key.iter().fold(bulk, Bulk::key).suppress(&self.suppressed);
         bulk = if self.account_suppressions { bulk.account_suppressions() } else { bulk };
-        bulk = self.add.into_iter().fold(bulk, Bulk::add_rows);
         bulk = self.test_to.iter().fold(bulk, Bulk::test_to);
         bulk = self.attachments.iter().fold(bulk, Bulk::attachments);
         self.profile.iter().fold(bulk, Bulk::profile)
@@ -308,11 +311,12 @@ fn parse_positive(given: Option<&str>, flag: &'static str, flags: &mut Flags) ->
     number
 }
 
-/// The job whose list of invalid rows this is, if it is in the folder of one.
-async fn find_job(list: &Path) -> Result<Option<Job>, Fail> {
+/// The job in whose folder this list of invalid rows is.
+async fn find_job(list: &Path) -> Result<Job, Fail> {
     let folder = crate::files::folder(list);
     if !folder.join("job.json").is_file() {
-        return Ok(None);
+        let rule = "isn't in a job's folder; also pass the FILE and the flags of its job".to_owned();
+        return Err(rows::invalid_file(list, rule));
     }
-    Job::inspect(folder).await.map(Some).map_err(failure::from_bulk_error)
+    Job::inspect(folder).await.map_err(failure::from_bulk_error)
 }

@@ -144,7 +144,7 @@ fn read_failure(file: &Path, error: &csv::Error) -> Fail {
     invalid_file(file, format!("couldn't be read: {error}"))
 }
 
-fn invalid_file(file: &Path, rule: String) -> Fail {
+pub(super) fn invalid_file(file: &Path, rule: String) -> Fail {
     let origin = flag_origin("--only", 1, &file.display().to_string());
     Fail::Usage(Diagnostics::from_problem(Problem::new("", "file", rule), Some(origin)))
 }

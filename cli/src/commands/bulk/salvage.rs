@@ -29,7 +29,7 @@ pub(crate) struct Args {
     job: JobArg,
     /// Also treat records at the end as lost, such as after a restore from a backup
     ///
-    /// A truncated or outdated journal is readable and seems complete. With this flag, every row without an outcome counts as one that
+    /// A truncated or outdated journal is readable and seems complete, and damage to its last records looks like an interrupted write. With this flag, every row without an outcome counts as one that
     /// may have been sent.
     #[arg(long)]
     truncated: bool,

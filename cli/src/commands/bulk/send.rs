@@ -23,7 +23,7 @@ pub(super) const EXAMPLES: &str = "Columns: to, cc, bcc, reply_to, from, subject
     idempost bulk send people.csv --from hi@acme.test --subject Invoice --html-file mail.html --yes\n  \
     idempost bulk send orders.csv --job receipts --key order --add --from hi@acme.test --subject Receipt --html-file mail.html\n  \
     jq -c '.[]' emails.json | idempost bulk send - --yes\n  \
-    idempost bulk send --only invalid.csv --from hi@acme.test --subject Invoice --html-file mail.html";
+    idempost bulk send people.csv --only corrected.csv --from hi@acme.test --subject Invoice --html-file mail.html";
 
 /// Send one email per row; no row is ever sent twice
 ///
@@ -67,7 +67,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let jobs = Jobs::open(false, context)?;
     let job = running::run_until_interrupted(
         &mut signals,
-        described.limit_batch_size(options.batch_size).plan(&client, jobs.path()),
+        described.limit_batch_size(options.batch_size).plan(&client, &jobs),
     )
     .await?;
     if job.plan().counts().invalid > 0 && !skip_invalid {

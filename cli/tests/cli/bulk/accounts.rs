@@ -151,3 +151,44 @@ fn a_job_can_be_canceled_without_a_credential() {
     assert!(Ran::of(command.output().unwrap()).stderr.contains("canceled job"));
     assert_eq!(bench.bulk(&["status", &id, "--json"]).json()["state"], "canceled");
 }
+
+#[test]
+fn a_job_is_not_sent_again_under_another_spelling_of_its_base_url() {
+    // F-13
+    let bench = Bench::with(3);
+    let url = bench.service.base_url();
+    let spelled = url.replace("127.0.0.1", "localhost");
+    for job in [&[][..], &["--job", "named"]] {
+        let sent = bench.service.asked();
+        bench.send(&[job, &["--limit", "1"]].concat()).ok();
+        for flags in [&["--limit", "1"][..], &[], &["--add"]] {
+            let stderr = bench.send(&[job, flags, &["--base-url", &spelled]].concat()).fails(4);
+            for part in [&*url, &spelled, "nothing was sent", "--job NAME"] {
+                assert!(stderr.contains(part), "{part}: {stderr}");
+            }
+        }
+        bench.send(job).ok();
+        bench.send(&[job, &["--base-url", &spelled]].concat()).fails(4);
+        // The name still belongs to the job.
+        assert!(bench.send(job).ok().contains("already complete"));
+        assert_eq!(bench.service.asked() - sent, 2);
+    }
+}
+
+#[test]
+fn a_job_is_tried_in_a_sandbox_and_then_sent_by_another_service() {
+    let (bench, live) = (Bench::with(3), Service::start());
+    let url = live.base_url();
+    // A plan that was never started doesn't belong to a service.
+    bench.idempost.run(&[&["bulk", "plan", "people.csv", "--base-url", &url], &MESSAGE[..]].concat()).ok();
+    bench.send(&[]).ok();
+    bench.each_got_one(3);
+    bench.send(&["--base-url", &url]).fails(4);
+    assert_eq!(live.asked(), 0);
+    for _ in 0..2 {
+        bench.send(&["--base-url", &url, "--job", "live"]).ok();
+        assert_eq!(live.core().mails("sb_test").len(), 3);
+    }
+    assert!(bench.send(&[]).ok().contains("already complete"));
+    bench.each_got_one(3);
+}

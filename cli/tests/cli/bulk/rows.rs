@@ -113,6 +113,64 @@ fn invalid_rows_are_all_reported_and_nothing_is_sent() {
     assert!(stderr.contains("has rows that weren't invalid in the earlier job: 1"), "{stderr}");
 }
 
+/// A job with an invalid row, whose correction is in `list.csv` and in `corrected.csv`.
+fn skipped(flags: &[&str]) -> Bench {
+    let bench = Bench::with(0);
+    let people = "to,NAME,order\nada@example.com,Ada,1\nb@@example.com,Bob,2\n";
+    bench.write("people.csv", people);
+    bench.write("corrected.csv", people.replace("b@@", "b@"));
+    assert_eq!(bench.send(&[flags, &["--skip-invalid"]].concat()).code, Some(10));
+    let list = bench.bulk(&["report", "--json", "--jq", ".files[0]"]).ok();
+    bench.write("list.csv", std::fs::read_to_string(list.trim()).unwrap().replace("b@@", "b@"));
+    bench
+}
+
+#[test]
+fn a_corrected_row_is_sent_once_whether_alone_or_with_its_file() {
+    // F-09
+    for flags in [&["--ignore-column", "order"][..], &["--key", "order"]] {
+        for orders in [[0, 1], [1, 0]] {
+            let bench = skipped(flags);
+            for order in orders {
+                let with_list = order == 0;
+                if !with_list {
+                    std::fs::copy(
+                        bench.idempost.home().join("corrected.csv"),
+                        bench.idempost.home().join("people.csv"),
+                    )
+                    .unwrap();
+                }
+                let how = if with_list { &["--only", "list.csv"][..] } else { &["--add"] };
+                // The same command sends nothing more.
+                for _ in 0..2 {
+                    let report = bench.send(&[flags, how, &["--json"]].concat()).json();
+                    assert_eq!(report["sent"], 2, "{flags:?} {how:?} {report}");
+                    bench.each_got_one(2);
+                }
+            }
+            // It is one job.
+            let status = bench.bulk(&["status", "people.csv", "--json"]).json();
+            assert_eq!((&status["sent"], &status["state"]), (&2.into(), &"finished".into()));
+        }
+    }
+}
+
+#[test]
+fn corrected_rows_are_sent_only_after_the_valid_ones() {
+    let bench = Bench::with(0);
+    bench.write("people.csv", "to,NAME\nada@example.com,Ada\nb@@example.com,Bob\n");
+    bench.send(&[]).fails(2);
+    bench.write("list.csv", "to,NAME,_row,_problem\nb@example.com,Bob,2,\n");
+    let stderr = bench.send(&["--only", "list.csv"]).fails(1);
+    assert!(stderr.contains("nothing was sent") && stderr.contains("--skip-invalid"), "{stderr}");
+    assert_eq!(bench.service.asked(), 0);
+    // Without its job, what was sent isn't known.
+    let alone = [&["bulk", "send", "--only", "list.csv", "--yes"], &MESSAGE[..]].concat();
+    assert!(bench.idempost.run(&alone).fails(2).contains("FILE"));
+    // A sandbox that ends with the command knows no earlier job.
+    bench.send(&["--sandbox", "--only", "list.csv"]).ok();
+}
+
 #[test]
 fn a_mistake_in_the_header_is_one_error() {
     let bench = Bench::with(0);

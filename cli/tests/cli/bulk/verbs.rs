@@ -82,6 +82,35 @@ fn a_damaged_job_is_salvaged_and_resumed() {
 }
 
 #[test]
+fn a_started_job_whose_journal_is_lost_is_damaged() {
+    // F-09
+    for content in [None, Some(&b""[..]), Some(b"BUL"), Some(&[0; 7])] {
+        let bench = Bench::with(3);
+        bench.send(&[]).ok();
+        let folder = bench.bulk(&["status", "--json", "--jq", ".folder"]).ok();
+        let journal = std::path::Path::new(folder.trim()).join("journal");
+        match content {
+            Some(content) => std::fs::write(&journal, content).unwrap(),
+            None => std::fs::remove_file(&journal).unwrap(),
+        }
+        assert_eq!(bench.bulk(&["list", "--json"]).json()["data"][0]["state"], "damaged", "{content:?}");
+        for flags in [&[][..], &["--add"], &["--reply-to", "re@acme.test"]] {
+            let stderr = bench.send(flags).fails(1);
+            assert!(stderr.contains("is missing or empty") && stderr.contains("bulk salvage"), "{stderr}");
+        }
+        bench.bulk(&["resume"]).fails(1);
+        let dry = bench.bulk(&["salvage", "--dry-run"]);
+        assert_eq!((dry.code, journal.exists()), (Some(9), content.is_some()), "{dry:?}");
+        bench.bulk(&["salvage"]).fails(9);
+        // Every row may have been sent.
+        let status = bench.bulk(&["status", "--json"]).json();
+        assert_eq!((&status["unknown"], &status["remaining"]), (&3.into(), &0.into()), "{content:?}");
+        assert_eq!(bench.send(&[]).code, Some(9));
+        bench.each_got_one(3);
+    }
+}
+
+#[test]
 fn a_truncated_job_is_salvaged_without_sending_it_again() {
     // F-09
     let bench = Bench::with(250);
