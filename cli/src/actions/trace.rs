@@ -28,10 +28,12 @@ pub(crate) async fn respond<T: Send + 'static>(
 ) -> idempost::Result<WithResponse<T>> {
     let level = context.global.verbose;
     let make = || {
-        let note = context.out.note_printer();
-        make().on_retry(move |retry| {
-            note(&format!("{}; retrying in {:.1} s", retry.cause, retry.delay.as_secs_f64()));
-        })
+        let (note, in_flight) = (context.out.note_printer(), context.in_flight.clone());
+        make()
+            .on_retry(move |retry| {
+                note(&format!("{}; retrying in {:.1} s", retry.cause, retry.delay.as_secs_f64()));
+            })
+            .on_outcome(move |outcome| in_flight.record_outcome(outcome))
     };
     if level == 0 {
         return make().await;

@@ -31,14 +31,21 @@ pub(crate) struct NextStep {
 }
 
 impl InFlight {
-    /// Starts an operation with an unknown outcome; `unknown_outcome` states its possible effect and how to check.
+    /// Starts an operation that isn't sent yet; `unknown_outcome` states its possible effect and how to check.
     pub(crate) fn begin(&self, unknown_outcome: impl Into<String>, idempotency_key: Option<&str>) {
         self.set(Some(Operation {
-            outcome: Outcome::Unknown,
+            outcome: Outcome::NotSent,
             sentence: unknown_outcome.into(),
             ids: Vec::new(),
             idempotency_key: idempotency_key.map(str::to_owned),
         }));
+    }
+
+    /// The outcome of all requests so far.
+    pub(crate) fn record_outcome(&self, outcome: Outcome) {
+        if let Some(operation) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            operation.outcome = outcome;
+        }
     }
 
     /// The service accepted it, with these IDs.
@@ -80,7 +87,15 @@ impl InFlight {
 
     /// The unreported operation.
     pub(crate) fn unreported_operation(&self) -> Option<Operation> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        let mut operation = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        match operation.outcome {
+            Outcome::NotSent => "the request wasn't sent".clone_into(&mut operation.sentence),
+            Outcome::Rejected => {
+                "the service rejected the request, and did nothing".clone_into(&mut operation.sentence)
+            }
+            _ => {}
+        }
+        Some(operation)
     }
 
     fn set(&self, operation: Option<Operation>) {

@@ -2,7 +2,7 @@
 #![cfg(unix)]
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -172,6 +172,28 @@ fn quiet_does_not_hide_the_idempotency_key_of_an_interrupted_send() {
         let key = service.core().requests().last().unwrap().headers["idempotency-key"].clone();
         assert_eq!(error["outcome"], "unknown", "{flags:?} {error}");
         assert_eq!(error["idempotency_key"], key.to_str().unwrap());
+    }
+}
+
+#[test]
+fn a_signal_during_a_retry_delay_reports_the_outcome_so_far() {
+    for (status, stated, repeated) in
+        [(429, "the service rejected the request", false), (503, "may have been accepted", true)]
+    {
+        let service = Service::start();
+        let answer = Action::http_response(status, "{}").header("retry-after", "60");
+        service.core().faults().add(Rule::new(answer).always());
+        let idempost = service.idempost();
+        let mut child = idempost.command().args(SEND).args(["--timeout", "10m"]).spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut shown = String::new();
+        while !shown.contains("retrying in") {
+            assert!(stderr.read_line(&mut shown).unwrap() > 0, "{shown}");
+        }
+        signal(&child, Signal::INT);
+        stderr.read_to_string(&mut shown).unwrap();
+        assert_eq!(child.finish().status.code(), Some(130));
+        assert!(shown.contains(stated) && shown.contains("next:") == repeated, "{shown}");
     }
 }
 

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     body::Body,
-    error::Result,
+    error::{Outcome, Result},
     problem::{Problem, Problems, Validate},
     types::IdempotencyKey,
 };
@@ -144,6 +144,13 @@ impl<T> Call<T> {
     /// Registers a callback that runs before each retry delay.
     pub fn on_retry(mut self, listener: impl Fn(&RetryEvent) + Send + Sync + 'static) -> Self {
         self.operation.on_retry = Some(Arc::new(listener));
+        self
+    }
+
+    /// Registers a callback for the outcome that the call has if it is dropped: [`Outcome::Unknown`] from the moment a request can reach the
+    /// service, and after each failed attempt the outcome of all attempts so far. Until the first one it is [`Outcome::NotSent`].
+    pub fn on_outcome(mut self, listener: impl Fn(Outcome) + Send + Sync + 'static) -> Self {
+        self.operation.on_outcome = Some(Arc::new(listener));
         self
     }
 

@@ -225,6 +225,9 @@ impl<'a> Execution<'a> {
         let mut permit = self.wait_for_turn().await?;
         self.state.attempts += 1;
         self.sent_at = permit.mark_sent();
+        if self.state.outcome() != Outcome::Accepted {
+            self.report_outcome(Outcome::Unknown);
+        }
         let span = self.trace.begin_attempt(&self.operation, &self.url);
         let end = self.attempt_end();
         let request = self.request(credential, &span);
@@ -401,6 +404,7 @@ impl<'a> Execution<'a> {
     /// Waits before the next attempt if policy, budget and deadline allow one; otherwise returns the error.
     async fn delay_after(&mut self, failure: Failure) -> Result<()> {
         self.trace.end_attempt();
+        self.report_outcome(self.state.outcome());
         let attempts = self.state.attempts;
         let Failure { error, retry } = failure;
         let delay = retry.as_ref().and_then(|cause| self.delay(cause, error.as_ref()));
@@ -424,6 +428,12 @@ impl<'a> Execution<'a> {
         }
         sleep(delay).await;
         Ok(())
+    }
+
+    fn report_outcome(&self, outcome: Outcome) {
+        if let Some(listener) = &self.operation.on_outcome {
+            listener(outcome);
+        }
     }
 
     /// Returns the error of the accepted response that couldn't be read, counting the attempts since.

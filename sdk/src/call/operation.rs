@@ -9,6 +9,7 @@ use url::Url;
 use super::{
     retry::{RetryListener, RetryPolicy},
     state::Idempotency,
+    state::OutcomeListener,
 };
 use crate::{
     body::Body,
@@ -87,6 +88,7 @@ pub(crate) struct Operation {
     pub(crate) retry: Option<RetryPolicy>,
     pub(crate) on_upload: Option<UploadListener>,
     pub(crate) on_retry: Option<RetryListener>,
+    pub(crate) on_outcome: Option<OutcomeListener>,
 }
 
 impl Operation {
@@ -114,6 +116,7 @@ impl Operation {
             retry: None,
             on_upload: None,
             on_retry: None,
+            on_outcome: None,
         }
     }
 

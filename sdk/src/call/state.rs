@@ -11,8 +11,13 @@
 //! have an idempotency key. It is worthwhile if the last result was transient. [`CallState::is_retryable`] combines both; the retry loop,
 //! [`Error::is_retryable`](crate::Error::is_retryable) and the error's text are derived from it.
 
+use std::sync::Arc;
+
 use crate::error::{CallSummary, Outcome};
 use crate::types::IdempotencyKey;
+
+/// Called when the outcome that a call has if it is dropped changes.
+pub(crate) type OutcomeListener = Arc<dyn Fn(Outcome) + Send + Sync>;
 
 /// The result of an attempt that didn't return a value. `transient`: the same request may succeed later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

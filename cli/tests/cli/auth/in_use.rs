@@ -331,6 +331,22 @@ fn a_limited_or_intercepted_refresh_keeps_the_login() {
 }
 
 #[test]
+fn a_signal_during_a_refresh_reports_that_nothing_was_sent() {
+    let service = service();
+    let idempost = logged_in(&service, &[]);
+    service.core().clock().advance(Duration::from_secs(901));
+    let slow = Rule::new(Action::Delay(Duration::from_secs(10))).on_request(Method::POST, "/oauth/token");
+    service.core().faults().add(slow);
+    let before = asked_for(&service, "/oauth/token");
+    let child = idempost.command().args(SEND).spawn().unwrap();
+    wait_until("the refresh token is sent", || asked_for(&service, "/oauth/token") > before);
+    signal(&child, Signal::TERM);
+    let ran = Ran::of(child.finish());
+    assert_eq!(ran.code, Some(143), "{ran:?}");
+    assert!(ran.stderr.contains("the request wasn't sent") && !ran.stderr.contains("next:"), "{ran:?}");
+}
+
+#[test]
 fn a_refresh_with_more_scopes_logs_in_again_and_keeps_the_old_login() {
     let service = service();
     let idempost = logged_in(&service, &[]);
