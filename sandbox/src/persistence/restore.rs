@@ -174,7 +174,7 @@ fn recover(service: &Service, tenant: &Arc<Tenant>) {
                 let (tenant, delivery) = (Arc::downgrade(tenant), Arc::downgrade(&delivery));
                 service.state().scheduler.schedule(due, Job::RetryDelivery { tenant, delivery });
             }
-            Some(_) => {
+            Some(due) => {
                 webhooks::enqueue(
                     service.state(),
                     PendingAttempt { tenant: Arc::downgrade(tenant), delivery, due, planned: true },
