@@ -1,5 +1,6 @@
 //! Jobs whose input or message changes before they finish.
 
+mod retries;
 mod sequences;
 
 use super::*;
@@ -466,7 +467,7 @@ async fn a_damaged_part_stops_the_plan() {
 #[tokio::test(start_paused = true)]
 async fn a_damaged_job_does_not_keep_another_one_from_being_paused_and_canceled() {
     let mut inputs = Inputs::new();
-    let job = inputs.plan(inputs.bulk(&rows(0..200))).await.unwrap();
+    let job = inputs.plan(inputs.bulk(&rows(0..2_000))).await.unwrap();
     run(&job, &Service::reliable(), 1).await;
     inputs.subject = "Goodbye {{{NAME}}}";
     let damaged = inputs.plan(inputs.bulk(&rows(0..200)).job("other")).await.unwrap();
