@@ -189,7 +189,8 @@ impl Job {
         blocking(move || report::read(&dir)).await
     }
 
-    /// Calls `visit` with the outcome of every row that has one, in the order in which the outcomes became known.
+    /// Calls `visit` with the outcome of every row of the job and its earlier parts that has one, part by part, in the order in which the outcomes
+    /// became known. A row that a later part sent again has only the outcome in that part.
     ///
     /// # Errors
     /// The journal or the input can't be read, or `visit` fails.
@@ -208,7 +209,8 @@ impl Job {
         last_events::read(Arc::clone(&self.plan), client).await
     }
 
-    /// Searches the service's list of emails for the rows of unknown outcome, and writes `reconciled.csv`. The job doesn't change. The client needs
+    /// Searches the service's list of emails for the rows of unknown outcome of the job and its earlier parts, and writes `reconciled.csv`. The job
+    /// doesn't change. The client needs
     /// full access to the job's account, since other accounts don't list its emails.
     ///
     /// # Errors
@@ -233,14 +235,22 @@ impl Job {
         blocking(move || salvage::salvage(&plan, options)).await
     }
 
-    /// Plans a new part with the rows that were rejected or whose outcome is unknown; `None` if earlier retries have already sent them all. If a
-    /// retry is unfinished, opens it instead. The part belongs to this job's account.
+    /// Plans a new part with the rows of all parts of the job that were rejected or whose outcome is unknown; `None` if none can be sent. If a part
+    /// that sends such rows is unfinished, opens it instead: repeat the retry until it returns `None`. The part belongs to this job's account.
     ///
     /// # Errors
     /// A file is damaged, or can't be read or written.
     pub async fn retry(&self, retry: Retry) -> Result<Option<Self>> {
         let plan = Arc::clone(&self.plan);
         blocking(move || Ok(retry::plan(&plan, retry)?.map(Self::new))).await
+    }
+
+    /// Removes a plan that was never started, such as a [retry](Self::retry) that isn't wanted. A started job stays as it is.
+    ///
+    /// # Errors
+    /// The folder can't be removed.
+    pub async fn discard(self) -> Result<()> {
+        blocking(move || parts::discard(&self.plan)).await
     }
 
     /// Deletes the job's folder, including its rows, outcomes and journal. Afterwards, the job can't be continued or retried, and its recipients are

@@ -29,7 +29,7 @@ impl LastEvents {
     }
 }
 
-/// Reads the service's list of emails from the newest one back to the job's first attempt.
+/// Reads the service's list of emails from the newest one back to the first attempt of the job and its earlier parts.
 pub(crate) async fn read(plan: Arc<Plan>, client: &Client) -> Result<LastEvents> {
     let (mut events, oldest) = blocking(move || sent_emails(&plan)).await?;
     let (mut missing, oldest) = (events.len(), UNIX_EPOCH + oldest.saturating_sub(TOLERANCE));
@@ -51,19 +51,21 @@ pub(crate) async fn read(plan: Arc<Plan>, client: &Client) -> Result<LastEvents>
 /// Returns the sent emails, and the time of the first attempt since the Unix epoch.
 fn sent_emails(plan: &Plan) -> Result<(HashMap<SentId, Option<LastEvent>>, Duration)> {
     let (mut sent, mut first) = (HashMap::new(), None);
-    folder::read_journal(plan.dir(), |record| {
-        match record {
-            Record::Intent { at, .. } => drop(first.get_or_insert(Duration::from_millis(at.0))),
-            Record::Result { ids, .. } => sent.extend(ids.into_iter().map(|id| (id, None))),
-            Record::Partial { emails, .. } => {
-                sent.extend(emails.into_iter().filter_map(|email| match email {
-                    EmailOutcome::Accepted(id) => Some((id, None)),
-                    _ => None,
-                }));
+    for dir in plan.part_dirs() {
+        folder::read_journal(&dir, |record| {
+            match record {
+                Record::Intent { at, .. } => drop(first.get_or_insert(Duration::from_millis(at.0))),
+                Record::Result { ids, .. } => sent.extend(ids.into_iter().map(|id| (id, None))),
+                Record::Partial { emails, .. } => {
+                    sent.extend(emails.into_iter().filter_map(|email| match email {
+                        EmailOutcome::Accepted(id) => Some((id, None)),
+                        _ => None,
+                    }));
+                }
+                _ => {}
             }
-            _ => {}
-        }
-        Ok(())
-    })?;
+            Ok(())
+        })?;
+    }
     Ok((sent, first.unwrap_or_default()))
 }

@@ -1,17 +1,17 @@
-//! The outcome of every row, read from the plan and the journal.
+//! The outcome of every row, read from the plans and the journals of a job's parts.
 //!
-//! The journal is read in one pass, and batches are rendered again as their outcomes appear, so memory doesn't grow with the number of rows.
-
-use std::collections::HashMap;
+//! A journal is read in one pass, and the rows of a batch are read again as its outcome appears, so memory grows only with the number of batches.
 
 use serde::Serialize;
 
 use crate::{
     error::Result,
     folder,
-    journal::{BodyHash, EmailOutcome, Record, SentId, UnixMillis},
+    journal::{EmailOutcome, Record, SentId},
     key::idempotency_key,
-    plan::{Plan, Prepared},
+    parts::{self, PartRows},
+    plan::Plan,
+    state::{BatchState, BatchStates},
 };
 
 /// The outcome of a row.
@@ -44,8 +44,13 @@ pub enum Outcome {
 pub struct RowOutcome {
     /// The row's number, from 1; the header isn't counted.
     pub row: u64,
-    /// The first recipient.
+    /// The recipients, separated by `; `.
     pub recipient: String,
+    /// The subject as it is sent; `None` if a stored template contains it.
+    #[serde(skip)]
+    pub(crate) subject: Option<String>,
+    /// The ID of the job's part that contains the row. The batch and the row's number are that part's.
+    pub part: String,
     /// The index of the batch that contains the row, from 0.
     pub batch: u32,
     /// The idempotency key of the batch.
@@ -57,51 +62,70 @@ pub struct RowOutcome {
     pub outcome: Outcome,
 }
 
-/// Calls `visit` with the outcome of every row that has one, in the order in which the outcomes became known.
+/// Calls `visit` with the outcome of every row of a job and its earlier parts that has one, part by part, in the order in which the outcomes became
+/// known.
 pub(crate) fn visit(plan: &Plan, mut visit: impl FnMut(RowOutcome) -> Result<()>) -> Result<()> {
+    parts::with_rows(plan)?.iter().try_for_each(|part| visit_part(part, true, &mut visit))
+}
+
+/// Like [`visit`], without the batches that were sent completely.
+pub(crate) fn visit_unsent(plan: &Plan, mut visit: impl FnMut(RowOutcome) -> Result<()>) -> Result<()> {
+    parts::with_rows(plan)?.iter().try_for_each(|part| visit_part(part, false, &mut visit))
+}
+
+fn visit_part(
+    part: &PartRows,
+    with_sent: bool,
+    visit: &mut impl FnMut(RowOutcome) -> Result<()>,
+) -> Result<()> {
+    let PartRows { plan, retried, canceled } = part;
     let mut preparer = plan.preparer()?;
-    // The first attempts of batches without an outcome so far: at most the number of requests in flight, plus the batches left by interrupted runs.
-    let mut open = HashMap::<u32, (UnixMillis, BodyHash)>::new();
+    let mut visit_batch = |batch: u32, state: Option<BatchState>, record: &Record| {
+        let Some(BatchState::Maybe { first_attempt, hash }) = state else { return Ok(()) };
+        let key = idempotency_key(plan.id(), batch, &hash);
+        let rows = preparer.rows_of(batch)?.into_iter().enumerate();
+        rows.filter(|(_, row)| !retried.contains(row.row)).try_for_each(|(i, row)| {
+            visit(RowOutcome {
+                row: row.row,
+                recipient: row.recipient,
+                subject: row.subject,
+                part: plan.id().to_owned(),
+                batch,
+                key: key.clone(),
+                first_attempt: first_attempt.0,
+                outcome: row_outcome(record, i),
+            })
+        })
+    };
+    let mut states = BatchStates::new(plan.batches());
     let mut failure = None;
     folder::read_journal(plan.dir(), |record| {
-        let outcomes = match &record {
-            Record::Intent { batch, at, hash, .. } => {
-                open.entry(*batch).or_insert((*at, *hash));
-                return Ok(());
-            }
-            Record::NotSent { batch } => {
-                open.remove(batch);
-                return Ok(());
-            }
+        let batch = match &record {
+            Record::Result { .. } if !with_sent => None,
             Record::Result { batch, .. }
             | Record::Partial { batch, .. }
             | Record::Rejected { batch, .. }
-            | Record::Unknown { batch, .. } => open.remove(batch).map(|(at, hash)| (*batch, at, hash)),
-            Record::Job(_)
-            | Record::Attempt { .. }
-            | Record::Split { .. }
-            | Record::Rate(_)
-            | Record::Finished(_) => None,
+            | Record::Unknown { batch, .. } => Some((*batch, states.state(*batch))),
+            _ => None,
         };
-        if let (Some((batch, at, hash)), None) = (outcomes, &failure) {
-            let visited = preparer.prepare(batch).and_then(|prepared| {
-                let key = idempotency_key(plan.id(), batch, &hash);
-                row_outcomes(prepared, &record).try_for_each(|(row, recipient, outcome)| {
-                    visit(RowOutcome {
-                        row,
-                        recipient,
-                        batch,
-                        key: key.clone(),
-                        first_attempt: at.0,
-                        outcome,
-                    })
-                })
-            });
-            failure = visited.err();
+        states.apply(&record)?;
+        if let (Some((batch, state)), None) = (batch, &failure) {
+            failure = visit_batch(batch, state, &record).err();
         }
         Ok(())
     })?;
-    failure.map_or(Ok(()), Err)
+    failure.map_or(Ok(()), Err)?;
+    if *canceled {
+        let reason = Box::from("the job was canceled while the request was in flight");
+        let mut record = Record::Unknown { batch: 0, reason };
+        for in_flight in states.maybe() {
+            if let Record::Unknown { batch, .. } = &mut record {
+                *batch = in_flight;
+            }
+            visit_batch(in_flight, states.state(in_flight), &record)?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the HTTP status and the message of a rejected email: from its own response if it was sent alone, otherwise from the 200 response to its
@@ -111,29 +135,26 @@ fn split_rejection(message: &str) -> (u16, &str) {
     own.and_then(|(status, reason)| Some((status.parse().ok()?, reason))).unwrap_or((200, message))
 }
 
-/// Assigns the outcome of a batch to its rows.
-fn row_outcomes(prepared: Prepared, record: &Record) -> impl Iterator<Item = (u64, String, Outcome)> {
-    prepared.rows.into_iter().enumerate().map(move |(i, row)| {
-        let outcome = match record {
-            Record::Result { ids, .. } => {
-                Outcome::Sent { id: ids.get(i).map_or_else(String::new, SentId::to_string) }
+/// Returns the outcome of an email in a batch.
+fn row_outcome(record: &Record, email: usize) -> Outcome {
+    match record {
+        Record::Result { ids, .. } => {
+            Outcome::Sent { id: ids.get(email).map_or_else(String::new, SentId::to_string) }
+        }
+        Record::Rejected { status, message, .. } => {
+            Outcome::Rejected { status: *status, reason: message.to_string() }
+        }
+        Record::Partial { emails, .. } => match emails.get(email) {
+            Some(EmailOutcome::Accepted(id)) => Outcome::Sent { id: id.to_string() },
+            Some(EmailOutcome::Rejected(message)) => {
+                let (status, reason) = split_rejection(message);
+                Outcome::Rejected { status, reason: reason.to_owned() }
             }
-            Record::Rejected { status, message, .. } => {
-                Outcome::Rejected { status: *status, reason: message.to_string() }
-            }
-            Record::Partial { emails, .. } => match emails.get(i) {
-                Some(EmailOutcome::Accepted(id)) => Outcome::Sent { id: id.to_string() },
-                Some(EmailOutcome::Rejected(message)) => {
-                    let (status, reason) = split_rejection(message);
-                    Outcome::Rejected { status, reason: reason.to_owned() }
-                }
-                _ => Outcome::Unknown {
-                    reason: "the response can't be matched to the emails of the batch".to_owned(),
-                },
+            _ => Outcome::Unknown {
+                reason: "the response can't be matched to the emails of the batch".to_owned(),
             },
-            Record::Unknown { reason, .. } => Outcome::Unknown { reason: reason.to_string() },
-            _ => Outcome::Unknown { reason: String::new() },
-        };
-        (row.row, row.recipient, outcome)
-    })
+        },
+        Record::Unknown { reason, .. } => Outcome::Unknown { reason: reason.to_string() },
+        _ => Outcome::Unknown { reason: String::new() },
+    }
 }

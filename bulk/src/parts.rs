@@ -4,8 +4,10 @@
 //!
 //! A part owns its rows: it has a copy of them and delivers each at most once, whatever happens to the input. A later part only includes rows that no
 //! earlier part [holds](Held::Taken): rows with new keys, rows that the service rejected in an earlier part, and rows that a canceled part didn't
-//! send and never will. A plan that was never started holds nothing; the job's next plan, new or reopened, replaces it. Planning holds a lock, so no
-//! two parts can include the same rows, and a part can only start while its folder exists.
+//! send and never will. A retry also includes rows of unknown outcome, deliberately. A plan that was never started holds nothing; the job's next plan,
+//! new or reopened, replaces it. Planning holds a lock, so no two parts can include the same rows, and a part can only start while its folder exists.
+//!
+//! A row's outcome is the one in the last part that includes it.
 //!
 //! Pausing or canceling any part applies to the whole job, so a later part never runs without the earlier ones that it relies on.
 
@@ -20,7 +22,9 @@ use crate::{
     journal::{EmailOutcome, FileStorage, Record},
     lock::{self, JobLock},
     message::Message,
-    plan::{BatchKind, ChangedRows, Draft, EarlierRows, Held, KnownRows, Plan, PlanOptions, Selection},
+    plan::{
+        BatchKind, ChangedRows, Draft, EarlierRows, Held, KnownRows, Plan, PlanOptions, RowKey, Selection,
+    },
     state::{BatchState, BatchStates},
 };
 
@@ -57,31 +61,29 @@ impl Part {
     }
 
     /// Returns whether the part holds an email of a batch, and why not.
-    fn email_state(&self, batch: u32, email: usize, with_unknown: bool) -> Held {
-        let unknown = if with_unknown { Held::Unknown } else { Held::Taken };
+    fn email_state(&self, batch: u32, email: usize) -> Held {
         match self.states.state(batch) {
             Some(BatchState::Fresh | BatchState::Maybe { .. }) if !self.canceled => Held::Pending,
             Some(BatchState::Fresh) => Held::Unsent,
             Some(BatchState::Rejected) => Held::Rejected,
-            Some(BatchState::Unknown) => unknown,
+            // A request in flight of a canceled part isn't repeated.
+            Some(BatchState::Unknown | BatchState::Maybe { .. }) => Held::Unknown,
             Some(BatchState::Partial) => match self.outcomes.get(&batch).and_then(|emails| emails.get(email))
             {
                 Some(EmailOutcome::Rejected(_)) => Held::Rejected,
-                Some(EmailOutcome::Unknown) => unknown,
+                Some(EmailOutcome::Unknown) => Held::Unknown,
                 _ => Held::Taken,
             },
             _ => Held::Taken,
         }
     }
 
-    /// Adds the rows of the part.
-    fn add_to(&self, known: &mut EarlierRows, draft: &Draft, with_unknown: bool) -> Result<()> {
-        if self.canceled && self.held {
-            let id = self.plan.id();
-            let message = format!("job {id} was canceled but is still running; wait until it has stopped");
-            return Err(BulkError::NotRunnable(message));
-        }
-        self.plan.verify()?;
+    /// Visits all rows: number, key by this definition, unless the row has none, and state.
+    fn visit_rows(
+        &self,
+        key: Option<&str>,
+        mut visit: impl FnMut(u64, Option<RowKey>, Held) -> Result<()>,
+    ) -> Result<()> {
         // The rows of batches are in order, and so are single emails.
         let (mut batches, mut singles) = (Vec::new(), Vec::new());
         self.plan.visit_batches(|batch, kind, _, count| match kind {
@@ -90,19 +92,48 @@ impl Part {
         })?;
         let (mut batches, mut singles) = (batches.into_iter(), singles.into_iter());
         let (mut open, mut email) = (None, 0);
-        draft.visit_keys(&self.plan, |kind, key| {
+        self.plan.visit_rows(key, |row, kind, key| {
             let held = match kind {
-                BatchKind::Single => singles.next().map(|batch| self.email_state(batch, 0, with_unknown)),
+                BatchKind::Single => singles.next().map(|batch| self.email_state(batch, 0)),
                 BatchKind::Batch => {
                     if open.is_none_or(|(_, count)| email == count) {
                         (open, email) = (batches.next(), 0);
                     }
                     email += 1;
-                    open.map(|(batch, _)| self.email_state(batch, email - 1, with_unknown))
+                    open.map(|(batch, _)| self.email_state(batch, email - 1))
                 }
             };
-            known.add(key, held.unwrap_or(Held::Taken))
+            visit(row, key, held.unwrap_or(Held::Taken))
         })
+    }
+
+    /// Returns the rejected and unknown rows that a later part includes.
+    fn retried_rows(&self, later: &[Self]) -> Result<Selection> {
+        let mut rows = Vec::new();
+        let Counts { rejected, unknown, .. } = self.counts()?;
+        for part in later.iter().filter(|part| part.plan.counts().retried() > 0 && rejected + unknown > 0) {
+            let mut included = EarlierRows::new(files::parent(part.plan.dir()));
+            part.visit_rows(part.plan.key(), |_, key, held| match key {
+                Some(key) if !part.releases(held) => included.add(key, held),
+                _ => Ok(()),
+            })?;
+            let mut included = included.finish()?;
+            self.visit_rows(part.plan.key(), |row, key, held| {
+                let is_open = matches!(held, Held::Rejected | Held::Unknown);
+                if let Some(key) = key.filter(|_| is_open)
+                    && included.find(&key.identity)?.is_some()
+                {
+                    rows.push(row);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(Selection::new(rows))
+    }
+
+    /// Returns whether rows in this state keep the outcome of the earlier part: a canceled retry hasn't sent them.
+    fn releases(&self, held: Held) -> bool {
+        held == Held::Unsent && self.plan.is_retry()
     }
 
     /// Returns the part's counts as an earlier part: rows that a canceled part hasn't sent can belong to a later one.
@@ -113,6 +144,11 @@ impl Part {
         let mut counts = self.states.settled_counts();
         if self.canceled {
             counts.unknown += open(|state| matches!(state, BatchState::Maybe { .. }))?;
+            if self.releases(Held::Unsent) {
+                let is_rejected = self.plan.counts().retried_rejected > 0;
+                let outcome = if is_rejected { &mut counts.rejected } else { &mut counts.unknown };
+                *outcome += open(|state| matches!(state, BatchState::Fresh))?;
+            }
         } else {
             counts.remaining = open(|state| !state.is_terminal())?;
         }
@@ -179,11 +215,7 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
     check_service(&draft, &parts)?;
     // A trial of the first rows is the first part of the whole job.
     let is_limited = fields.is_empty() && parts.iter().all(|part| draft.has_input_of(&part.plan));
-    let mut known = EarlierRows::new(dir);
-    for part in &parts {
-        part.add_to(&mut known, &draft, false)?;
-    }
-    let mut known = known.finish()?;
+    let mut known = known_rows(&parts, &draft, false)?;
     let name = draft.name().unwrap_or_default().to_owned();
     let written = draft.write(&mut known, changed)?;
     let counts = written.counts();
@@ -222,30 +254,99 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
     remove_unstarted(&unstarted, written.publish(after)?)
 }
 
-/// Plans a new part with these rows of an earlier one, except rows that another part has sent or will send; `None` if none are left. Blocks.
-pub(crate) fn retry(of: &Plan, rows: Selection, with_unknown: bool) -> Result<Option<Plan>> {
-    let mut draft = of.draft_part(rows)?;
-    let _lock = files::lock(&files::parent(of.dir()).join(LOCK))?;
-    let parts = all_parts(of)?;
-    if let Some(part) = parts.last() {
-        draft.follow(&part.plan);
+/// Returns the rows that the parts hold, by the draft's definition of keys.
+fn known_rows(parts: &[Part], draft: &Draft, with_unknown: bool) -> Result<KnownRows> {
+    let mut known = EarlierRows::new(draft.dir());
+    for (n, part) in parts.iter().enumerate() {
+        if part.canceled && part.held {
+            let id = part.plan.id();
+            let message = format!("job {id} was canceled but is still running; wait until it has stopped");
+            return Err(BulkError::NotRunnable(message));
+        }
+        part.plan.verify()?;
+        let retried = part.retried_rows(&parts[n + 1..])?;
+        part.visit_rows(draft.key(), |row, key, held| match (key, held) {
+            (Some(_), _) if retried.contains(row) => Ok(()),
+            (Some(key), Held::Unknown) if !with_unknown => known.add(key, Held::Taken),
+            (Some(key), held) => known.add(key, held),
+            (None, _) => Ok(()),
+        })?;
     }
-    let (parts, unstarted): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| part.started);
-    // An unfinished retry already holds the rows.
-    if let Some(open) = parts.iter().rfind(|part| part.is_open() && part.plan.id() != of.id()) {
+    known.finish()
+}
+
+/// Plans parts with the rejected or unknown rows of a plan's job: one for each part that contains such rows, with its message. Returns the last one,
+/// which runs the others first, or an unfinished part with such rows; `None` if no row is left. Blocks.
+pub(crate) fn retry(of: &Plan, unknown: bool) -> Result<Option<Plan>> {
+    let _lock = files::lock(&files::parent(of.dir()).join(LOCK))?;
+    let (mut parts, mut unstarted): (Vec<_>, Vec<_>) =
+        all_parts(of)?.into_iter().partition(|part| part.started);
+    let is_retried = |plan: &Plan| {
+        let counts = plan.counts();
+        if unknown { counts.retried_unknown > 0 } else { counts.retried_rejected > 0 }
+    };
+    if let Some(open) = parts.iter().rfind(|part| part.is_open() && is_retried(&part.plan)) {
         return Plan::open(open.plan.dir()).map(Some);
     }
-    let mut known = EarlierRows::new(files::parent(of.dir()));
-    for part in &parts {
-        draft.suppress_as(&part.plan)?;
-        part.add_to(&mut known, &draft, with_unknown)?;
+    let wanted = if unknown { Held::Unknown } else { Held::Rejected };
+    let mut last = None;
+    // A row's newest version is retried.
+    for n in (0..parts.len()).rev() {
+        let part = &parts[n];
+        let retried = part.retried_rows(&parts[n + 1..])?;
+        let mut rows = Vec::new();
+        part.visit_rows(part.plan.key(), |row, _, held| {
+            if held == wanted && !retried.contains(row) {
+                rows.push(row);
+            }
+            Ok(())
+        })?;
+        if rows.is_empty() {
+            continue;
+        }
+        let mut draft = part.plan.draft_part(Selection::new(rows))?;
+        for part in &parts {
+            draft.follow(&part.plan);
+            draft.suppress_as(&part.plan)?;
+        }
+        let mut known = known_rows(&parts, &draft, unknown)?;
+        let written = draft.write(&mut known, ChangedRows::Send)?;
+        if written.counts().valid == 0 {
+            continue;
+        }
+        let plan = written.publish(parts.iter().map(|part| part.plan.id().to_owned()).collect())?;
+        let plan = remove_unstarted(&std::mem::take(&mut unstarted), plan)?;
+        parts.push(Part::read(Plan::read(plan.dir())?)?);
+        last = Some(plan);
     }
-    let written = draft.write(&mut known.finish()?, ChangedRows::Send)?;
-    if written.counts().valid == 0 {
-        return Ok(None);
+    Ok(last)
+}
+
+/// Removes a plan, and those that it runs first, unless they were started. Blocks.
+pub(crate) fn discard(plan: &Plan) -> Result<()> {
+    let _lock = files::lock(&files::parent(plan.dir()).join(LOCK))?;
+    for part in with_earlier(Plan::read(plan.dir())?)?.iter().filter(|part| !part.started) {
+        remove(&part.plan)?;
     }
-    let plan = written.publish(parts.iter().map(|part| part.plan.id().to_owned()).collect())?;
-    remove_unstarted(&unstarted, plan).map(Some)
+    Ok(())
+}
+
+/// A part of a job, for the outcomes of its rows.
+pub(crate) struct PartRows {
+    pub(crate) plan: Plan,
+    /// The rows whose outcome is that in a later part.
+    pub(crate) retried: Selection,
+    /// Whether its requests in flight are never repeated.
+    pub(crate) canceled: bool,
+}
+
+/// Returns the parts that a plan's counts include, oldest first.
+pub(crate) fn with_rows(plan: &Plan) -> Result<Vec<PartRows>> {
+    let parts = with_earlier(Plan::read(plan.dir())?)?;
+    let retried =
+        (1..=parts.len()).map(|n| parts[n - 1].retried_rows(&parts[n..])).collect::<Result<Vec<_>>>()?;
+    let rows = parts.into_iter().zip(retried);
+    Ok(rows.map(|(Part { plan, canceled, .. }, retried)| PartRows { plan, retried, canceled }).collect())
 }
 
 /// Returns whether a part after this plan of the same input is unfinished: running the plan alone would send none of that part's rows. With a limit,
@@ -275,16 +376,10 @@ fn with_earlier(plan: Plan) -> Result<Vec<Part>> {
     Ok(parts)
 }
 
-/// Reads the parts before a plan. A part whose folder is missing was deleted by its owner.
+/// Reads the parts before a plan.
 fn earlier_parts(plan: &Plan) -> Result<Vec<Part>> {
-    let mut parts = Vec::new();
-    for id in plan.earlier_parts() {
-        let dir = plan.dir().with_file_name(id);
-        if dir.exists() {
-            parts.push(Part::read(Plan::read(&dir)?)?);
-        }
-    }
-    Ok(parts)
+    let earlier = plan.part_dirs().filter(|dir| dir != plan.dir());
+    earlier.map(|dir| Part::read(Plan::read(&dir)?)).collect()
 }
 
 /// Removes the plans that were never started, which this one replaces.
@@ -314,14 +409,17 @@ pub(crate) fn delete(plan: &Plan) -> Result<()> {
     remove(plan)
 }
 
-/// Marks a plan as started, so that no later plan replaces it. Returns the earlier parts that still have rows to send.
+/// Marks a plan and the earlier parts that still have rows to send as started, so that no later plan replaces them. Returns these parts.
 ///
 /// # Errors
 /// Another plan has replaced it.
 pub(crate) fn mark_started(plan: &Plan) -> Result<Vec<Plan>> {
     let _lock = files::lock(&files::parent(plan.dir()).join(LOCK))?;
-    FileStorage::open(&plan.dir().join(folder::JOURNAL))?;
-    unfinished_parts(plan)
+    let unfinished = unfinished_parts(plan)?;
+    for part in unfinished.iter().chain([plan]) {
+        FileStorage::open(&part.dir().join(folder::JOURNAL))?;
+    }
+    Ok(unfinished)
 }
 
 /// Returns the earlier parts that still have rows to send.

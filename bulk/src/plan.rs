@@ -36,7 +36,7 @@ pub use options::ChangedRows;
 pub(crate) use options::PlanOptions;
 #[cfg(feature = "nats")]
 pub(crate) use portable::{BatchSize, PortableFile};
-pub(crate) use prepared::{BatchKind, BodyHash, Prepared, PreparedRow, Rendered};
+pub(crate) use prepared::{BatchKind, BodyHash, PlannedRow, Prepared, PreparedRow, Rendered};
 pub(crate) use preparer::Preparer;
 pub(crate) use row_key::{RowKey, address_hash};
 pub(crate) use selection::Selection;
@@ -169,6 +169,11 @@ impl Draft {
         self.job.created = self.job.created.max(next);
     }
 
+    /// Returns the folder of jobs.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Returns the name of the job.
     pub(crate) fn name(&self) -> Option<&str> {
         self.job.name.as_deref()
@@ -225,29 +230,9 @@ impl Draft {
         self.job.input.fingerprint == other.job.input.fingerprint
     }
 
-    /// Adds the keys of another plan's rows, by this plan's definition of keys.
-    ///
-    /// # Errors
-    /// [`BulkError::Input`] if the other plan's input doesn't have that key.
-    pub(crate) fn visit_keys(
-        &self,
-        plan: &Plan,
-        mut visit: impl FnMut(BatchKind, RowKey) -> Result<()>,
-    ) -> Result<()> {
-        let mut options = plan.job.options.clone();
-        options.key.clone_from(&self.job.options.key);
-        let context = plan.context_for(&options)?;
-        let mut rows = context.rows()?;
-        while let Some((position, record)) = rows.next().map_err(|error| context.row_error(error))? {
-            let Reading::Row(row) = Row::read(record, position, &context.layout) else { continue };
-            if !context.contains_row(position.row) {
-                continue;
-            }
-            if let Some(key) = RowKey::new(record, row.email.fields().to, &context.layout) {
-                visit(context.composer.kind(&row), key)?;
-            }
-        }
-        Ok(())
+    /// Returns the column or field that identifies rows.
+    pub(crate) fn key(&self) -> Option<&str> {
+        self.job.options.key.as_deref()
     }
 
     /// Validates every row and writes the plan; nothing is sent. Invalid rows aren't an error: see [`Plan::counts`].
@@ -412,6 +397,33 @@ impl Plan {
         Ok(draft)
     }
 
+    /// Returns the column or field that identifies rows.
+    pub(crate) fn key(&self) -> Option<&str> {
+        self.job.options.key.as_deref()
+    }
+
+    /// Visits all rows: number, kind, and key by this definition, unless the row has none.
+    ///
+    /// # Errors
+    /// [`BulkError::Input`] if the input doesn't have that key.
+    pub(crate) fn visit_rows(
+        &self,
+        key: Option<&str>,
+        mut visit: impl FnMut(u64, BatchKind, Option<RowKey>) -> Result<()>,
+    ) -> Result<()> {
+        let options = JobOptions { key: key.map(str::to_owned), ..self.job.options.clone() };
+        let context = self.context_for(&options)?;
+        let mut rows = context.rows()?;
+        while let Some((position, record)) = rows.next().map_err(|error| context.row_error(error))? {
+            let Reading::Row(row) = Row::read(record, position, &context.layout) else { continue };
+            if context.contains_row(position.row) {
+                let key = RowKey::new(record, row.email.fields().to, &context.layout);
+                visit(position.row, context.composer.kind(&row), key)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the later parts of the plan's job, oldest first.
     ///
     /// # Errors
@@ -447,6 +459,12 @@ impl Plan {
     /// Returns the IDs of the job's earlier parts, oldest first; each is a plan in the same folder as this one.
     pub fn earlier_parts(&self) -> &[String] {
         &self.job.after
+    }
+
+    /// Returns the folders of the job's earlier parts and of this one, oldest first. A missing folder was deleted by its owner.
+    pub(crate) fn part_dirs(&self) -> impl Iterator<Item = PathBuf> {
+        let earlier = self.earlier_parts().iter().map(|id| self.dir.with_file_name(id));
+        earlier.filter(|dir| dir.exists()).chain([self.dir.clone()])
     }
 
     /// Returns whether the plan retries or corrects rows of an earlier part.

@@ -13,19 +13,28 @@ use std::{
 
 use futures_util::TryStreamExt as _;
 use idempost::{Client, Timestamp, emails::SentEmailSummary};
-use serde::Deserialize;
 
 use crate::{
     error::{BulkError, Result},
     files::blocking,
-    outcomes::{self, Outcome},
+    outcomes::{self, Outcome, RowOutcome},
     plan::Plan,
     report::{List, format_time},
 };
 
 const NAME: &str = "reconciled.csv";
-const HEADER: [&str; 9] =
-    ["row", "recipient", "subject", "batch", "first_attempt", "reason", "result", "email_id", "created_at"];
+const HEADER: [&str; 10] = [
+    "row",
+    "recipient",
+    "subject",
+    "batch",
+    "first_attempt",
+    "reason",
+    "result",
+    "email_id",
+    "created_at",
+    "part",
+];
 /// The maximum number of unknown rows, which are held in memory: about 30 MB.
 const MAX_ROWS: usize = 100_000;
 /// How far the clocks of this machine and the service may differ.
@@ -50,12 +59,7 @@ pub struct Reconciliation {
 /// A row of unknown outcome.
 #[derive(Debug)]
 struct Row {
-    number: u64,
-    batch: u32,
-    recipient: String,
-    /// `None` if a stored template contains the subject.
-    subject: Option<String>,
-    first_attempt: u64,
+    unknown: RowOutcome,
     reason: String,
     found: Option<SentEmailSummary>,
 }
@@ -73,7 +77,7 @@ pub(crate) async fn reconcile(plan: Arc<Plan>, client: &Client) -> Result<Reconc
     let of = Arc::clone(&plan);
     let mut search = blocking(move || Search::new(&of)).await?;
     let mut examined = 0;
-    if let Some(oldest) = search.rows.iter().map(|row| row.first_attempt).min() {
+    if let Some(oldest) = search.rows.iter().map(|row| row.unknown.first_attempt).min() {
         let mut emails = client.emails().list().page_size(100).stream();
         while let Some(email) = emails.try_next().await? {
             if millis(&email.created_at).is_some_and(|created| created + skew() < oldest) {
@@ -95,17 +99,9 @@ pub(crate) async fn reconcile(plan: Arc<Plan>, client: &Client) -> Result<Reconc
 impl Search {
     fn new(plan: &Plan) -> Result<Self> {
         let mut search = Self::default();
-        outcomes::visit(plan, |row| {
-            if let Outcome::Unknown { reason } = row.outcome {
-                search.rows.push(Row {
-                    number: row.row,
-                    batch: row.batch,
-                    recipient: row.recipient,
-                    subject: None,
-                    first_attempt: row.first_attempt,
-                    reason,
-                    found: None,
-                });
+        outcomes::visit_unsent(plan, |row| {
+            if let Outcome::Unknown { reason } = &row.outcome {
+                search.rows.push(Row { reason: reason.clone(), unknown: row, found: None });
             }
             if search.rows.len() > MAX_ROWS {
                 let rule = "more than 100,000 rows have an unknown outcome, which is too many to look up";
@@ -113,12 +109,12 @@ impl Search {
             }
             Ok(())
         })?;
-        if search.rows.is_empty() {
-            return Ok(search);
-        }
-        search.add_subjects(plan)?;
         for (i, row) in search.rows.iter().enumerate() {
-            search.by_recipients.entry(recipients_key(row.recipient.split("; "))).or_default().push(i);
+            search
+                .by_recipients
+                .entry(recipients_key(row.unknown.recipient.split("; ")))
+                .or_default()
+                .push(i);
         }
         let Self { by_recipients, taken, .. } = &mut search;
         outcomes::visit(plan, |row| {
@@ -132,39 +128,6 @@ impl Search {
         Ok(search)
     }
 
-    /// Renders the rows' batches again to get their subjects.
-    fn add_subjects(&mut self, plan: &Plan) -> Result<()> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Body {
-            Batch(Vec<Email>),
-            Single(Email),
-        }
-        #[derive(Deserialize)]
-        struct Email {
-            #[serde(default)]
-            subject: Option<String>,
-        }
-        let mut preparer = plan.preparer()?;
-        let mut subjects = HashMap::new();
-        let mut rendered = None;
-        for row in &mut self.rows {
-            if rendered != Some(row.batch) {
-                let request = preparer.prepare(row.batch)?;
-                let emails = match serde_json::from_slice(&request.body) {
-                    Ok(Body::Batch(emails)) => emails,
-                    Ok(Body::Single(email)) => vec![email],
-                    Err(_) => Vec::new(),
-                };
-                let rows = request.rows.iter().map(|row| row.row);
-                subjects = rows.zip(emails).filter_map(|(row, email)| Some((row, email.subject?))).collect();
-                rendered = Some(row.batch);
-            }
-            row.subject = subjects.remove(&row.number);
-        }
-        Ok(())
-    }
-
     fn examine(&mut self, email: SentEmailSummary) {
         if self.taken.contains(email.id.as_str()) {
             return;
@@ -176,8 +139,8 @@ impl Search {
         let Some(created) = millis(&email.created_at) else { return };
         let lifetime = u64::try_from(KEY_LIFETIME.as_millis()).unwrap_or(u64::MAX);
         let matching = candidates.iter().find(|i| {
-            let row = &self.rows[**i];
-            row.found.is_none()
+            let Row { unknown: row, found, .. } = &self.rows[**i];
+            found.is_none()
                 && row.subject.as_ref().is_none_or(|subject| *subject == email.subject)
                 && row.first_attempt <= created + skew()
                 && created <= row.first_attempt + lifetime + skew()
@@ -189,21 +152,22 @@ impl Search {
 
     fn write(&self, plan: &Plan) -> Result<Option<PathBuf>> {
         let mut list = List::create(&plan.dir().join(NAME), &HEADER)?;
-        for row in &self.rows {
-            let (result, id, created) = match &row.found {
+        for Row { unknown: row, reason, found } in &self.rows {
+            let (result, id, created) = match found {
                 Some(email) => ("inferred_sent", email.id.as_str(), email.created_at.as_str()),
                 None => ("not_found", "", ""),
             };
             list.row(&[
-                &row.number.to_string(),
+                &row.row.to_string(),
                 &row.recipient,
                 row.subject.as_deref().unwrap_or_default(),
                 &row.batch.to_string(),
                 &format_time(row.first_attempt),
-                &row.reason,
+                reason,
                 result,
                 id,
                 created,
+                &row.part,
             ])?;
         }
         list.finish()

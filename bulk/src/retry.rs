@@ -1,11 +1,6 @@
 //! Deliberately sending rows of a job again.
 
-use crate::{
-    error::Result,
-    outcomes::{self, Outcome},
-    parts,
-    plan::{Plan, Selection},
-};
+use crate::{error::Result, parts, plan::Plan};
 
 /// Which rows a new part of the job sends again, under new idempotency keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,22 +12,7 @@ pub enum Retry {
     Unknown,
 }
 
-/// Plans a part with these rows, except rows that an earlier retry has sent; `None` if there are none.
-pub(crate) fn plan(earlier: &Plan, retry: Retry) -> Result<Option<Plan>> {
-    let earlier = Plan::open(earlier.dir())?;
-    let mut rows = Vec::new();
-    outcomes::visit(&earlier, |row| {
-        if matches!(
-            (retry, row.outcome),
-            (Retry::Rejected, Outcome::Rejected { .. }) | (Retry::Unknown, Outcome::Unknown { .. })
-        ) {
-            rows.push(row.row);
-        }
-        Ok(())
-    })?;
-    let rows = Selection::new(rows);
-    if rows.is_empty() {
-        return Ok(None);
-    }
-    parts::retry(&earlier, rows, retry == Retry::Unknown)
+/// Plans a part with these rows of the whole job, or opens an unfinished one; `None` if there are none.
+pub(crate) fn plan(job: &Plan, retry: Retry) -> Result<Option<Plan>> {
+    parts::retry(job, retry == Retry::Unknown)
 }

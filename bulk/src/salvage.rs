@@ -90,9 +90,7 @@ pub struct Salvage {
 
 /// Salvages the damaged journals of a job and its earlier parts. Blocks.
 pub(crate) fn salvage(plan: &Plan, options: SalvageOptions) -> Result<Vec<Salvage>> {
-    let earlier =
-        plan.earlier_parts().iter().map(|id| plan.dir().with_file_name(id)).filter(|dir| dir.exists());
-    let parts: Vec<_> = earlier.chain([plan.dir().to_owned()]).collect();
+    let parts: Vec<_> = plan.part_dirs().collect();
     let salvaged = parts.iter().filter_map(|dir| {
         let part = Plan::open(dir);
         part.and_then(|part| salvage_part(&part, options)).transpose()

@@ -308,6 +308,14 @@ impl Composer {
         Ok(serde_json::to_writer(to, &self.fields(email))?)
     }
 
+    /// Returns the subject as it is sent.
+    pub(super) fn subject(&self, email: &Email) -> io::Result<Option<String>> {
+        if self.guard.is_active() {
+            return Ok(self.json(email)?["subject"].as_str().map(str::to_owned));
+        }
+        Ok(self.fields(email).subject.map(str::to_owned))
+    }
+
     /// Returns the fields as they are sent: for a test, addressed only to the test address.
     pub(super) fn fields<'a>(&'a self, email: &'a Email) -> EmailFields<'a> {
         let mut fields = email.fields();

@@ -40,3 +40,10 @@ pub struct Counts {
     /// The total size of all requests, in bytes of JSON.
     pub bytes: u64,
 }
+
+impl Counts {
+    /// Returns the number of rows that an earlier part of the job sent without success.
+    pub(crate) fn retried(&self) -> u64 {
+        self.retried_rejected + self.retried_unknown
+    }
+}

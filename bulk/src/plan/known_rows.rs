@@ -17,7 +17,7 @@ pub(crate) enum Held {
     Pending,
     /// The service rejected it.
     Rejected,
-    /// It may have been sent, and is retried deliberately.
+    /// It may have been sent. It is planned again only deliberately.
     Unknown,
     /// Its part was canceled before it was sent.
     Unsent,
@@ -27,7 +27,7 @@ impl Held {
     const ALL: [Self; 5] = [Self::Taken, Self::Pending, Self::Rejected, Self::Unknown, Self::Unsent];
 
     /// Returns whether the row is never planned again.
-    pub(super) fn is_final(self) -> bool {
+    pub(crate) fn is_final(self) -> bool {
         matches!(self, Self::Taken | Self::Pending)
     }
 }
@@ -78,7 +78,7 @@ pub(crate) struct KnownRows {
 
 impl KnownRows {
     /// Returns the state of a row, and marks it as found.
-    pub(super) fn find(&mut self, identity: &[u8; 16]) -> Result<Option<Held>> {
+    pub(crate) fn find(&mut self, identity: &[u8; 16]) -> Result<Option<Held>> {
         let Some((rows, _)) = &self.rows else { return Ok(None) };
         let Some((place, held)) = rows.find(identity)? else { return Ok(None) };
         let held = Held::ALL.into_iter().find(|state| *state as u64 == held);

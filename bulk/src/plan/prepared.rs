@@ -78,6 +78,17 @@ impl Deref for Rendered {
     }
 }
 
+/// A row of a request that isn't rendered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PlannedRow {
+    /// The number of the row, from 1.
+    pub(crate) row: u64,
+    /// The addresses in `to`, separated by `; `.
+    pub(crate) recipient: String,
+    /// The subject; `None` if a stored template contains it.
+    pub(crate) subject: Option<String>,
+}
+
 /// A row of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PreparedRow {

@@ -5,7 +5,7 @@ use std::path::Path;
 use idempost::{Email, bytes::Bytes, emails::EmailFields};
 
 use super::{
-    BatchKind, Prepared, PreparedRow, PreviewEmail, body_hash,
+    BatchKind, PlannedRow, Prepared, PreparedRow, PreviewEmail, body_hash,
     composer::Files,
     context::Context,
     index::{Entry, Index},
@@ -48,6 +48,20 @@ impl Preparer {
             Ok(())
         })?;
         Ok(domains)
+    }
+
+    /// Returns the rows of a request. Attachments aren't read.
+    pub(crate) fn rows_of(&mut self, batch: u32) -> Result<Vec<PlannedRow>> {
+        let entry = self.index.get(batch)?;
+        let Self { context, rows: input, .. } = self;
+        let mut rows = Vec::with_capacity(usize::from(entry.count));
+        compose(context, input, (batch, entry), Files::Skip, |row, email| {
+            let composer = &context.composer;
+            let subject = composer.subject(email).map_err(BulkError::io("write", &context.source.name))?;
+            rows.push(PlannedRow { row, recipient: composer.fields(email).to.join("; "), subject });
+            Ok(())
+        })?;
+        Ok(rows)
     }
 
     /// Prepares a request. Its bytes are always as planned.

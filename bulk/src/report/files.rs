@@ -50,19 +50,27 @@ fn write(plan: &Plan, report: &Report) -> Result<Vec<PathBuf>> {
     remove(&rejected)?;
     remove(&unknown)?;
     if report.counts.rejected + report.counts.unknown > 0 {
-        let mut rejections = List::create(&rejected, &["row", "recipient", "batch", "status", "reason"])?;
-        let header = ["row", "recipient", "batch", "key", "first_attempt", "reason"];
+        let mut rejections =
+            List::create(&rejected, &["row", "recipient", "batch", "status", "reason", "part"])?;
+        let header = ["row", "recipient", "batch", "key", "first_attempt", "reason", "part"];
         let mut unknowns = List::create(&unknown, &header)?;
-        outcomes::visit(plan, |RowOutcome { row, recipient, batch, key, first_attempt, outcome }| {
+        outcomes::visit_unsent(plan, |found| {
+            let RowOutcome { row, recipient, batch, key, first_attempt, outcome, part, .. } = found;
             let (row, batch) = (row.to_string(), batch.to_string());
             match outcome {
                 Outcome::Sent { .. } => Ok(()),
                 Outcome::Rejected { status, reason } => {
-                    rejections.row(&[&row, &recipient, &batch, &status.to_string(), &reason])
+                    rejections.row(&[&row, &recipient, &batch, &status.to_string(), &reason, &part])
                 }
-                Outcome::Unknown { reason } => {
-                    unknowns.row(&[&row, &recipient, &batch, &key, &format_time(first_attempt), &reason])
-                }
+                Outcome::Unknown { reason } => unknowns.row(&[
+                    &row,
+                    &recipient,
+                    &batch,
+                    &key,
+                    &format_time(first_attempt),
+                    &reason,
+                    &part,
+                ]),
             }
         })?;
         for list in [rejections, unknowns] {

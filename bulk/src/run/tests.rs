@@ -396,8 +396,9 @@ async fn rejected_emails_are_listed_with_the_reason_and_hold_up_nothing() {
     assert_eq!(report.ending, Ending::Finished);
     let list = std::fs::read_to_string(job.plan().dir().join("rejected.csv")).unwrap();
     assert_eq!(list.lines().count(), 102);
-    assert!(list.contains("101,r101@example.com,1,422,validation_error\n"), "{list}");
-    assert!(list.contains("201,r201@example.com,2,200,invalid address\n"), "{list}");
+    let id = job.plan().id();
+    assert!(list.contains(&format!("101,r101@example.com,1,422,validation_error,{id}\n")), "{list}");
+    assert!(list.contains(&format!("201,r201@example.com,2,200,invalid address,{id}\n")), "{list}");
     assert_eq!(report.files, [job.plan().dir().join("rejected.csv")]);
     assert_eq!(job.report().await.unwrap(), Some(report));
 }

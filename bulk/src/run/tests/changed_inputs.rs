@@ -1,5 +1,6 @@
 //! Jobs whose input or message changes before they finish.
 
+mod retries;
 mod sequences;
 
 use super::*;

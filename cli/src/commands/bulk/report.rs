@@ -20,11 +20,11 @@ const QUEUE: usize = 1_024;
 
 /// Show the outcomes of a job's rows
 ///
-/// With --rows, prints one line per row that has an outcome, in the order in which the outcomes became known: its number, recipient and outcome, with the email's ID or the
-/// reason. Invalid rows are in invalid.csv, and rows without an outcome are left to send.
+/// With --rows, prints one line per row that has an outcome, part by part, in the order in which the outcomes became known: its number, recipient and outcome, with the
+/// email's ID or the reason. A row that a later part sent again has only the outcome in that part. Invalid rows are in invalid.csv, and rows without an outcome are left to send.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Columns of --rows and --outcomes: row, recipient, outcome, id, reason, last_event, status, batch, key, first_attempt\n\n\
+    after_help = "Columns of --rows and --outcomes: row, recipient, outcome, id, reason, last_event, status, batch, key, first_attempt, part\n\n\
     Examples:\n  idempost bulk report\n  idempost bulk report 3f9a --outcomes --columns recipient,last_event\n  idempost bulk report 3f9a --rows -o ndjson --jq 'select(.outcome != \"sent\")'"
 )]
 pub(crate) struct Args {
@@ -55,6 +55,7 @@ const ROWS: Table = Table {
         Column::new("batch", "BATCH", Kind::Text),
         Column::new("key", "KEY", Kind::Text),
         Column::new("first_attempt", "FIRST ATTEMPT", Kind::Text),
+        Column::new("part", "PART", Kind::Id),
     ],
     shown: 5,
     nothing: "no row has an outcome yet",
@@ -133,6 +134,7 @@ fn row_json(row: &RowOutcome, events: &LastEvents) -> Value {
         "batch": row.batch,
         "key": row.key,
         "first_attempt": format_time(row.first_attempt),
+        "part": row.part,
     })
 }
 

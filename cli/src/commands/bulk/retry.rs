@@ -1,10 +1,11 @@
 //! `bulk retry`: adds a part to a job, with its rows that were rejected or whose outcome is unknown.
 
-use idempost_bulk::{JobState, Retry};
+use idempost_bulk::{Job, JobState, Retry};
 
 use super::job::{self, JobArg, Jobs};
 use super::overview::Overview;
 use super::running::{self, RunArgs};
+use super::words::format_count;
 use super::{account, failure};
 use crate::actions::confirm;
 use crate::context::Context;
@@ -17,8 +18,9 @@ use crate::signals::Signals;
 /// Rejected rows were not sent, so retry them after the cause is fixed. Unknown rows may have been sent: their recipients can receive the email twice.
 /// First run `bulk reconcile`, and use --unknown --accept-duplicates as the last resort.
 ///
-/// The rows become another part of the job, with its message and options, and new idempotency keys. Repeat the command until all rows are sent: a row that an
-/// earlier retry has sent isn't sent again. The counts are those of the whole job, and the exit codes those of `bulk send`.
+/// The rows of all parts of the job become another part, with their message and options, and new idempotency keys. Repeat the command until all rows are sent:
+/// it first continues an unfinished retry, and never sends a row again that was sent. The counts are those of the whole job, and the exit codes those of
+/// `bulk send`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  idempost bulk retry --rejected 3f9a\n  idempost bulk retry --unknown --accept-duplicates 3f9a"
@@ -66,25 +68,44 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let options = args.run.read(&mut flags);
     flags.finish()?;
     let Some(retry) = retry else { return Err(Fail::Usage(Diagnostics::default())) };
-    let folder = job::find(args.job.job.as_deref(), context)?;
     let client = context.client_for_jobs()?;
     let planning = async {
-        let earlier = idempost_bulk::Job::open(&folder).await.map_err(failure::from_bulk_error)?;
-        let account = account::resolve_job_account(&earlier, options.same_account, &client, context).await?;
-        Ok((earlier.retry(retry).await.map_err(failure::from_bulk_error)?, account))
+        let whole = job::inspect_whole(args.job.job.as_deref(), context).await?;
+        let account = account::resolve_job_account(&whole, options.same_account, &client, context).await?;
+        let job = whole.retry(retry).await.map_err(failure::from_bulk_error)?;
+        Ok((whole, job, account))
     };
-    let (job, account) = running::run_until_interrupted(&mut signals, planning).await?;
+    let (whole, job, account) = running::run_until_interrupted(&mut signals, planning).await?;
     let options = options.for_account(&account);
-    let Some(job) = job else {
-        context.out.note("the job has no such rows; nothing was sent");
-        return Ok(());
-    };
-    let status = job.status().await.map_err(failure::from_bulk_error)?;
-    if status.state != JobState::Finished {
+    let Some(job) = job else { return report_nothing(&whole, retry, context).await };
+    let confirming = async {
+        let status = job.status().await.map_err(failure::from_bulk_error)?;
+        if status.state == JobState::Finished {
+            return Ok(());
+        }
         let overview = Overview::new(job.plan(), options.max_rps, context)?;
         context.out.note(&overview.estimate_line());
-        let question = overview.question(status.counts.remaining);
-        running::run_until_interrupted(&mut signals, confirm::confirm(&question, context)).await?;
+        confirm::confirm(&overview.question(status.counts.remaining), context).await
+    };
+    if let Err(fail) = running::run_until_interrupted(&mut signals, confirming).await {
+        job.discard().await.map_err(failure::from_bulk_error)?;
+        return Err(fail);
     }
-    running::run(&job, &client, options, &Jobs::Kept(folder), &mut signals, context).await
+    let jobs = Jobs::Kept(job.plan().dir().to_owned());
+    running::run(&job, &client, options, &jobs, &mut signals, context).await
+}
+
+/// Reports that there is nothing to retry; fails if such rows are left.
+async fn report_nothing(job: &Job, retry: Retry, context: &Context) -> Result<(), Fail> {
+    let counts = job.status().await.map_err(failure::from_bulk_error)?.counts;
+    let left = if retry == Retry::Rejected { counts.rejected } else { counts.unknown };
+    if left > 0 {
+        let rows = format_count(left, "row");
+        let message = format!(
+            "nothing was sent: {rows} can't be retried, since the address is suppressed or the job has another row with the same key"
+        );
+        return Err(Fail::Partial { message, hint: None });
+    }
+    context.out.note("the job has no such rows; nothing was sent");
+    Ok(())
 }

@@ -79,6 +79,30 @@ fn rejected_rows_are_listed_and_can_be_retried() {
 }
 
 #[test]
+fn a_retry_is_repeated_until_every_row_is_sent() {
+    // F-09
+    let bench = Bench::with(2);
+    let faults = bench.service.core().faults();
+    let rejected = Action::error(422, "validation_error", "The template doesn't exist.");
+    faults.add(Rule::new(rejected).times(3));
+    assert_eq!(bench.send(&["--max-rejections", "0"]).code, Some(10));
+    let retry = |flags: &[&str]| bench.bulk(&[&["retry", "--rejected", "people.csv"], flags].concat());
+    let jobs = || bench.bulk(&["list", "--json", "--jq", ".data | length"]).ok();
+    assert!(retry(&[]).fails(2).contains("--yes"));
+    assert_eq!(jobs().trim(), "1", "without a confirmation, nothing is planned");
+    let quota = Action::error(429, "daily_quota_exceeded", "You have reached your daily quota.");
+    faults.add(Rule::new(quota.header("retry-after", "7200")).always());
+    for _ in 0..2 {
+        assert_eq!(retry(&["--yes"]).code, Some(6));
+    }
+    faults.clear();
+    assert!(retry(&["--yes"]).ok().contains("2 sent"));
+    bench.each_got_one(2);
+    assert!(retry(&["--yes"]).stderr.contains("the job has no such rows"));
+    assert_eq!(jobs().trim(), "2");
+}
+
+#[test]
 fn a_row_of_an_unverified_sender_does_not_stop_the_others() {
     let bench = Bench::with(0);
     let mut people =
@@ -151,6 +175,44 @@ fn rows_whose_key_has_expired_are_unknown_and_never_sent_again_automatically() {
     bench.bulk(&["retry", "--unknown", "--accept-duplicates", job, "--yes"]).ok();
     let delivered = bench.delivered();
     assert_eq!(delivered.values().filter(|emails| **emails == 2).count(), 100, "exactly the unknown rows");
+}
+
+#[test]
+fn unknown_rows_of_an_earlier_part_are_reported_reconciled_and_retried() {
+    // F-09
+    for canceled in [false, true] {
+        let bench = Bench::with(2);
+        bench.service.core().faults().add(Rule::new(Action::Delay(Duration::from_mins(1))));
+        let child = bench.start(&[]);
+        bench.until_asked(1);
+        signal(&child, Signal::KILL);
+        child.finish();
+        if canceled {
+            bench.bulk(&["cancel", "people.csv", "--yes"]).ok();
+        } else {
+            bench.service.core().clock().advance(Duration::from_hours(25));
+            let mut resume = bench.idempost.command();
+            resume.args(["bulk", "resume"]).env("IDEMPOST_BULK_CLOCK_OFFSET", "90000");
+            assert_eq!(resume.finish().status.code(), Some(9));
+        }
+        bench.write("people.csv", super::csv(3));
+        let added = bench.send(&["--add"]);
+        assert_eq!(added.code, Some(9), "{added:?}");
+        assert!(
+            added.stdout.contains("1 sent, 2 unknown") && added.stdout.contains("unknown.csv"),
+            "{added:?}"
+        );
+        let unknown = "select(.outcome == \"unknown\") | .recipient";
+        let rows = bench.bulk(&["report", "people.csv", "--rows", "-o", "ndjson", "--jq", unknown]).ok();
+        assert_eq!(rows, "p1@example.com\np2@example.com\n");
+        let found = bench.bulk(&["reconcile", "people.csv", "--json"]).json();
+        assert_eq!((&found["unknown"], &found["inferred"]), (&2.into(), &2.into()), "{found}");
+        bench.each_got_one(3);
+        let retry = ["retry", "--unknown", "--accept-duplicates", "people.csv", "--yes"];
+        assert!(bench.bulk(&retry).ok().contains("3 sent"));
+        assert!(bench.bulk(&retry).stderr.contains("the job has no such rows"));
+        assert_eq!(bench.delivered().into_values().collect::<Vec<_>>(), [2, 2, 1]);
+    }
 }
 
 #[test]

@@ -1,0 +1,210 @@
+//! Retries, and the outcomes of rows in several parts of a job.
+
+use super::*;
+
+/// Runs a part with these rows until one row was rejected and the next one is in flight.
+async fn interrupt(inputs: &Inputs, rows: &[(usize, usize)], service: &Arc<Service>) -> BulkJob {
+    let mut requests = 0;
+    service.set_script(move |_, _| {
+        requests += 1;
+        Some(match requests {
+            1 => Fault::Invalid,
+            2 => Fault::TimedOut { executed: true },
+            _ => Fault::Quota,
+        })
+    });
+    let job = inputs.plan(inputs.bulk(rows).batch_size(1).add_rows(ChangedRows::Reject)).await.unwrap();
+    let report =
+        job.start_with(Arc::clone(service), patient_options().concurrency(1)).finish().await.unwrap();
+    assert_eq!((report.counts.rejected, report.counts.sent), (1, 0));
+    service.set_script(|_, _| None);
+    job
+}
+
+/// Runs a job when the keys of its requests have expired.
+async fn finish_late(job: &BulkJob, service: &Arc<Service>) -> Report {
+    let options = patient_options().clock_offset(Duration::from_hours(25));
+    job.start_with(Arc::clone(service), options).finish().await.unwrap()
+}
+
+/// Returns the rows that weren't sent, by number, with their parts and outcomes.
+async fn unsent(job: &BulkJob) -> Vec<(u64, String, bool)> {
+    let rows = outcomes(job).await.into_iter();
+    rows.filter_map(|row| match row.outcome {
+        Outcome::Sent { .. } => None,
+        Outcome::Rejected { .. } => Some((row.row, row.part, true)),
+        Outcome::Unknown { .. } => Some((row.row, row.part, false)),
+    })
+    .collect()
+}
+
+/// Returns how often a recipient got an email.
+fn received(service: &Service, recipient: usize) -> u32 {
+    let state = service.state.lock().unwrap();
+    let to = format!("r{recipient}@");
+    state.deliveries.iter().filter(|(row, _)| row.starts_with(&to)).map(|(_, times)| times).sum()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unfinished_retry_is_continued_whichever_part_is_named() {
+    // F-09
+    let inputs = Inputs::new();
+    let service = Service::new(|_, _| Some(Fault::Invalid));
+    let first = inputs.plan(inputs.bulk(&rows(0..3)).batch_size(1)).await.unwrap();
+    assert_eq!(finish(&first, &service).await.counts.rejected, 3);
+    let retry = first.retry(Retry::Rejected).await.unwrap().unwrap();
+    service.set_script(|_, _| Some(Fault::Quota));
+    finish(&retry, &service).await;
+    service.set_script(|n, _| (n % 2 == 0).then_some(Fault::Quota));
+    for _ in 0..4 {
+        for named in [&first, &retry] {
+            let Some(again) = named.retry(Retry::Rejected).await.unwrap() else { continue };
+            assert_eq!(again.plan().id(), retry.plan().id());
+            finish(&again, &service).await;
+        }
+    }
+    assert_eq!((service.delivered(), inputs.jobs()), ((3, 1), 2));
+    assert_eq!(retry.status().await.unwrap().counts, Counts { sent: 3, ..Counts::default() });
+    let added = inputs.plan(inputs.bulk(&rows(0..4)).add_rows(ChangedRows::Reject)).await.unwrap();
+    assert_eq!(added.plan().counts().valid, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_that_is_not_started_holds_no_rows() {
+    // F-09
+    let inputs = Inputs::new();
+    let service = Service::new(|_, _| Some(Fault::Invalid));
+    let first = inputs.plan(inputs.bulk(&rows(0..2)).batch_size(1)).await.unwrap();
+    finish(&first, &service).await;
+    service.set_script(|_, _| None);
+    let planned = first.retry(Retry::Rejected).await.unwrap().unwrap();
+    planned.discard().await.unwrap();
+    assert_eq!((inputs.jobs(), unsent(&first).await.len()), (1, 2));
+    // Two retries at the same time: the later one replaces the other.
+    let replaced = first.retry(Retry::Rejected).await.unwrap().unwrap();
+    let retry = replaced.retry(Retry::Rejected).await.unwrap().unwrap();
+    let options = patient_options();
+    let (one, other) = (
+        replaced.start_with(Arc::clone(&service), options.clone()),
+        retry.start_with(Arc::clone(&service), options),
+    );
+    let (one, other) = tokio::join!(one.finish(), other.finish());
+    assert!(matches!(one.unwrap_err(), BulkError::Io { .. }));
+    assert_eq!(other.unwrap().counts.sent, 2);
+    // A started job isn't removed.
+    retry.clone().discard().await.unwrap();
+    assert_eq!((service.delivered(), inputs.jobs()), ((2, 1), 2));
+    assert!(retry.retry(Retry::Rejected).await.unwrap().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn outcomes_and_retries_cover_all_parts_of_a_job() {
+    // F-09
+    let inputs = Inputs::new();
+    let service = Service::reliable();
+    let first = interrupt(&inputs, &rows(0..3), &service).await;
+    let report = finish_late(&first, &service).await;
+    assert_eq!(report.counts, Counts { sent: 1, rejected: 1, unknown: 1, remaining: 0 });
+    service.set_script(|_, request| {
+        String::from_utf8_lossy(&request.body).contains("r3@").then_some(Fault::Invalid)
+    });
+    let second = inputs.plan(inputs.bulk(&rows(3..5)).batch_size(1).add_rows(ChangedRows::Reject)).await;
+    let second = second.unwrap();
+    let report = finish(&second, &service).await;
+    assert_eq!(report.counts, Counts { sent: 2, rejected: 2, unknown: 1, remaining: 0 });
+    let [one, two] = [&first, &second].map(|job| job.plan().id().to_owned());
+    let expected = [(1, one.clone(), true), (1, two, true), (2, one, false)];
+    assert_eq!(unsent(&second).await, expected);
+    for (list, rows) in [("rejected.csv", 2), ("unknown.csv", 1)] {
+        let path = second.plan().dir().join(list);
+        assert!(report.files.contains(&path), "{report:?}");
+        assert_eq!(std::fs::read_to_string(path).unwrap().lines().count(), 1 + rows, "{list}");
+    }
+    service.set_script(|_, _| None);
+    let retry = second.retry(Retry::Rejected).await.unwrap().unwrap();
+    let report = finish(&retry, &service).await;
+    assert_eq!(report.counts, Counts { sent: 4, rejected: 0, unknown: 1, remaining: 0 });
+    assert_eq!(unsent(&retry).await.len(), 1);
+    for named in [&first, &second, &retry] {
+        assert!(named.retry(Retry::Rejected).await.unwrap().is_none());
+    }
+    assert_eq!(service.delivered(), (5, 1));
+    // An unknown row that is rejected later counts, and is retried, as a rejected one.
+    service.set_script(|_, _| Some(Fault::Invalid));
+    let retry = retry.retry(Retry::Unknown).await.unwrap().unwrap();
+    assert_eq!(finish(&retry, &service).await.counts.rejected, 1);
+    service.set_script(|_, _| None);
+    assert!(first.retry(Retry::Unknown).await.unwrap().is_none());
+    let retry = first.retry(Retry::Rejected).await.unwrap().unwrap();
+    let report = finish(&retry, &service).await;
+    assert_eq!((report.counts.sent, report.all_sent(), unsent(&retry).await.len()), (5, true, 0));
+    assert_eq!((received(&service, 1), service.delivered().0), (2, 5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_in_flight_of_a_canceled_part_are_unknown_rows() {
+    // F-09
+    for added in [false, true] {
+        let inputs = Inputs::new();
+        let service = Service::reliable();
+        let first = interrupt(&inputs, &rows(0..3), &service).await;
+        first.cancel().await.unwrap();
+        let mut job = first.clone();
+        if added {
+            let bulk = inputs.bulk(&rows(0..4)).batch_size(1);
+            job = inputs.plan(bulk.add_rows(ChangedRows::Reject)).await.unwrap();
+            let report = finish(&job, &service).await;
+            assert_eq!(report.counts, Counts { sent: 3, rejected: 0, unknown: 1, remaining: 0 });
+            assert!(report.files.contains(&job.plan().dir().join("unknown.csv")), "{report:?}");
+        }
+        let unknown: Vec<_> = unsent(&job).await.into_iter().filter(|(.., rejected)| !rejected).collect();
+        assert_eq!(unknown, [(2, first.plan().id().to_owned(), false)]);
+        let retry = job.retry(Retry::Unknown).await.unwrap().unwrap();
+        assert_eq!(retry.plan().counts().valid, 1);
+        assert_eq!(finish(&retry, &service).await.counts.unknown, 0);
+        assert!(job.retry(Retry::Unknown).await.unwrap().is_none());
+        assert_eq!(received(&service, 1), 2, "exactly the unknown row");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_canceled_retry_leaves_the_rows_to_the_next_one() {
+    // F-09
+    let inputs = Inputs::new();
+    let service = Service::new(|_, _| Some(Fault::Invalid));
+    let first = inputs.plan(inputs.bulk(&rows(0..3)).batch_size(1)).await.unwrap();
+    finish(&first, &service).await;
+    let retry = first.retry(Retry::Rejected).await.unwrap().unwrap();
+    service.set_script(|n, _| (n % 2 == 0).then_some(Fault::Quota));
+    let sent = run(&retry, &service, 1).await.counts.sent;
+    assert!((0..3).contains(&sent));
+    retry.cancel().await.unwrap();
+    service.set_script(|_, _| None);
+    let again = retry.retry(Retry::Rejected).await.unwrap().unwrap();
+    assert_eq!(again.plan().counts().valid, 3 - sent);
+    assert_eq!(
+        again.status().await.unwrap().counts,
+        Counts { sent, remaining: 3 - sent, ..Counts::default() }
+    );
+    let report = finish(&again, &service).await;
+    assert_eq!((report.counts, service.delivered()), (Counts { sent: 3, ..Counts::default() }, (3, 1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn rows_without_the_new_key_do_not_shift_the_outcomes_of_others() {
+    // F-09
+    let inputs = Inputs::new();
+    let service = Service::new(|n, _| (n == 1).then_some(Fault::Invalid));
+    let path = inputs.folder.path().join("people.csv");
+    let message = || Message::new().from("hi@acme.test").subject("Hi").text("It works");
+    std::fs::write(&path, "to,var:ORDER\nr0@example.com,\nr1@example.com,1\nr2@example.com,2\n").unwrap();
+    let first = inputs.plan(Bulk::new(Input::csv(&path), message()).batch_size(1)).await.unwrap();
+    let options = patient_options().concurrency(1);
+    let report = first.start_with(Arc::clone(&service), options).finish().await.unwrap();
+    assert_eq!((report.counts.sent, report.counts.rejected), (2, 1));
+    std::fs::write(&path, "to,var:ORDER\nr1@example.com,1\nr2@example.com,2\nr3@example.com,3\n").unwrap();
+    let bulk = Bulk::new(Input::csv(&path), message()).batch_size(1).key("var:ORDER");
+    let second = inputs.plan(bulk.add_rows(ChangedRows::Reject)).await.unwrap();
+    finish(&second, &service).await;
+    assert_eq!(service.delivered(), (3, 1));
+}
