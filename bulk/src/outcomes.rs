@@ -8,9 +8,10 @@ use serde::Serialize;
 
 use crate::{
     error::Result,
-    folder::JOURNAL,
+    folder::{self, JOURNAL},
     journal::{self, BodyHash, EmailOutcome, Record, SentId, UnixMillis},
     key::idempotency_key,
+    lock,
     plan::{Plan, Prepared},
 };
 
@@ -58,11 +59,28 @@ pub struct RowOutcome {
 }
 
 /// Calls `visit` with the outcome of every row that has one, in the order in which the outcomes became known.
-pub(crate) fn visit(plan: &Plan, mut visit: impl FnMut(RowOutcome) -> Result<()>) -> Result<()> {
+pub(crate) fn visit(plan: &Plan, visit: impl FnMut(RowOutcome) -> Result<()>) -> Result<()> {
+    let abandoned = folder::is_abandoned(plan.dir()) && !lock::is_held(plan.dir())?;
+    visit_ended(plan, abandoned, visit)
+}
+
+/// Visits the outcomes of a job that isn't running. If it is abandoned, the requests in flight have an unknown outcome.
+pub(crate) fn visit_ended(
+    plan: &Plan,
+    abandoned: bool,
+    mut visit: impl FnMut(RowOutcome) -> Result<()>,
+) -> Result<()> {
     let mut preparer = plan.preparer()?;
     // The first attempts of batches without an outcome so far: at most the number of requests in flight, plus the batches left by interrupted runs.
     let mut open = HashMap::<u32, (UnixMillis, BodyHash)>::new();
     let mut failure = None;
+    let mut settle = |(batch, at, hash): (u32, UnixMillis, BodyHash), record: &Record| {
+        let prepared = preparer.prepare(batch)?;
+        let key = idempotency_key(plan.id(), batch, &hash);
+        row_outcomes(prepared, record).try_for_each(|(row, recipient, outcome)| {
+            visit(RowOutcome { row, recipient, batch, key: key.clone(), first_attempt: at.0, outcome })
+        })
+    };
     journal::read(&plan.dir().join(JOURNAL), |record| {
         let outcomes = match &record {
             Record::Intent { batch, at, hash, .. } => {
@@ -79,25 +97,21 @@ pub(crate) fn visit(plan: &Plan, mut visit: impl FnMut(RowOutcome) -> Result<()>
             | Record::Unknown { batch, .. } => open.remove(batch).map(|(at, hash)| (*batch, at, hash)),
             Record::Job(_) | Record::Split { .. } | Record::Rate(_) | Record::Finished(_) => None,
         };
-        if let (Some((batch, at, hash)), None) = (outcomes, &failure) {
-            let visited = preparer.prepare(batch).and_then(|prepared| {
-                let key = idempotency_key(plan.id(), batch, &hash);
-                row_outcomes(prepared, &record).try_for_each(|(row, recipient, outcome)| {
-                    visit(RowOutcome {
-                        row,
-                        recipient,
-                        batch,
-                        key: key.clone(),
-                        first_attempt: at.0,
-                        outcome,
-                    })
-                })
-            });
-            failure = visited.err();
+        if let (Some(batch), None) = (outcomes, &failure) {
+            failure = settle(batch, &record).err();
         }
         Ok(())
     })?;
-    failure.map_or(Ok(()), Err)
+    failure.map_or(Ok(()), Err)?;
+    if abandoned {
+        let mut open: Vec<_> = open.into_iter().map(|(batch, (at, hash))| (batch, at, hash)).collect();
+        open.sort_unstable();
+        for left in open {
+            let reason = "the job was canceled while the request was in flight".into();
+            settle(left, &Record::Unknown { batch: left.0, reason })?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the HTTP status and the message of a rejected email: from its own response if it was sent alone, otherwise from the 200 response to its

@@ -43,7 +43,7 @@ impl Part {
     fn read(plan: Plan) -> Result<Self> {
         let dir = plan.dir();
         let distributed = folder::is_distributed(dir);
-        let canceled = folder::is_canceled(dir) && !distributed;
+        let canceled = folder::is_abandoned(dir);
         let held = lock::is_held(dir)?;
         let (mut states, mut outcomes) = (BatchStates::new(plan.batches()), HashMap::new());
         journal::read(&dir.join(folder::JOURNAL), |record| {
@@ -52,6 +52,9 @@ impl Part {
             }
             states.apply(&record)
         })?;
+        if canceled && !held {
+            states.abandon();
+        }
         let started = held || distributed || canceled || dir.join(folder::JOURNAL).exists();
         Ok(Self { plan, states, outcomes, canceled, held, started })
     }
@@ -105,18 +108,16 @@ impl Part {
         })
     }
 
-    /// Returns the part's counts as an earlier part: rows that a canceled part hasn't sent can belong to a later one.
     fn counts(&self) -> Result<Counts> {
-        let open = |state: fn(&BatchState) -> bool| {
-            self.plan.count_emails(|batch| self.states.state(batch).is_some_and(|found| state(&found)))
-        };
-        let mut counts = self.states.settled_counts();
-        if self.canceled {
-            counts.unknown += open(|state| matches!(state, BatchState::Maybe { .. }))?;
-        } else {
-            counts.remaining = open(|state| !state.is_terminal())?;
-        }
+        let remaining = self.plan.count_emails(|batch| self.states.is_open(batch))?;
+        let counts = Counts { remaining, ..self.states.settled_counts() };
+        counts.check(self.plan.counts().valid)?;
         Ok(counts)
+    }
+
+    fn in_flight(&self) -> Result<u64> {
+        let is_in_flight = |batch| matches!(self.states.state(batch), Some(BatchState::Maybe { .. }));
+        self.plan.count_emails(is_in_flight)
     }
 
     fn is_complete(&self) -> bool {
@@ -142,7 +143,9 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
         Some(plan) => {
             let parts = all_parts(&plan)?;
             let is_released = options.add && folder::is_canceled(plan.dir());
-            if !is_released && !has_later_part(&parts, &plan, options) {
+            let is_unstarted = parts.iter().any(|part| !part.started && part.plan.id() == plan.id());
+            let is_outdated = is_unstarted && !plan.is_current()?;
+            if !is_outdated && !is_released && !has_later_part(&parts, &plan, options) {
                 return remove_unstarted(&parts, plan);
             }
             parts
@@ -174,16 +177,19 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
     let name = draft.name().unwrap_or_default().to_owned();
     let written = draft.write(&mut known, changed)?;
     let counts = written.counts();
+    let is_canceled = parts.last().is_some_and(|part| part.canceled);
     let is_separate = !unfinished && counts.known + written.changed == 0;
     let needs_choice = if options.add {
         written.changed > 0 && changed == ChangedRows::Reject
     } else {
-        !is_separate && !is_limited
+        let has_new_rows = counts.valid + counts.invalid + counts.suppressed + counts.skipped > 0;
+        let is_same = fields.is_empty() && !has_new_rows && known.missing_count() == 0 && !is_canceled;
+        !is_separate && !is_limited && !is_same
     };
     let latest = parts.last().map(|part| part.plan.id().to_owned()).unwrap_or_default();
     if needs_choice {
-        let remaining =
-            parts.iter().map(|part| part.counts().map(|counts| counts.remaining)).sum::<Result<_>>()?;
+        let open = parts.iter().filter(|part| part.is_open());
+        let remaining = open.map(|part| part.counts().map(|counts| counts.remaining)).sum::<Result<_>>()?;
         return Err(BulkError::Differs(Box::new(Differences {
             name,
             job: latest,
@@ -199,7 +205,6 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
     if let (Some(limit), 1..) = (options.limit, known.pending()) {
         return Err(BulkError::BeyondLimit { job: latest, rows: known.pending(), limit });
     }
-    let is_canceled = parts.last().is_some_and(|part| part.canceled);
     if counts.valid + counts.invalid + counts.suppressed == 0 && !is_canceled {
         return remove_unstarted(&unstarted, Plan::open(&dir.join(latest))?);
     }
@@ -320,22 +325,61 @@ pub(crate) fn other_open_parts(plan: &Plan) -> Result<Vec<Plan>> {
     Ok(parts.map(|part| part.plan).collect())
 }
 
-/// Sums the counts of a plan and its earlier parts.
-pub(crate) fn sum_counts(plan: &Plan) -> Result<Counts> {
-    let own = Part::read(Plan::read(plan.dir())?)?.counts()?;
-    Ok(own.combine(&counts_before(plan)?))
+/// The progress of a job in all of its parts.
+pub(crate) struct Totals {
+    pub(crate) counts: Counts,
+    pub(crate) in_flight: u64,
+    /// Whether a process is running a part.
+    pub(crate) running: bool,
+    /// Whether every row has an outcome.
+    pub(crate) complete: bool,
+    pub(crate) started: bool,
+}
+
+impl Totals {
+    /// Returns whether no request of the job may have been sent.
+    pub(crate) fn is_unsent(&self) -> bool {
+        let Counts { sent, rejected, unknown, .. } = self.counts;
+        sent + rejected + unknown + self.in_flight == 0
+    }
+}
+
+/// Sums the progress of a plan and its earlier parts.
+pub(crate) fn totals(plan: &Plan) -> Result<Totals> {
+    let own = Part::read(Plan::read(plan.dir())?)?;
+    let earlier = earlier_parts(plan)?;
+    let parts = || earlier.iter().chain([&own]);
+    let counts = own.counts()?.combine(&sum_counts(&earlier, plan, own.canceled)?);
+    Ok(Totals {
+        counts,
+        in_flight: parts().map(Part::in_flight).sum::<Result<_>>()?,
+        running: parts().any(|part| part.held),
+        complete: own.is_complete() && counts.remaining == 0,
+        started: own.states.job().is_some() || !plan.earlier_parts().is_empty(),
+    })
 }
 
 /// Sums the counts of the parts before a plan, except rows that the plan or a later part retried.
 pub(crate) fn counts_before(plan: &Plan) -> Result<Counts> {
+    sum_counts(&earlier_parts(plan)?, plan, folder::is_abandoned(plan.dir()))
+}
+
+fn sum_counts(earlier: &[Part], plan: &Plan, canceled: bool) -> Result<Counts> {
     let mut sum = Counts::default();
-    let parts = earlier_parts(plan)?;
-    for part in &parts {
-        sum = sum.combine(&part.counts()?);
+    for part in earlier {
+        let mut counts = part.counts()?;
+        // What an earlier part was canceled before sending isn't left to send.
+        if part.canceled && !canceled {
+            counts.remaining = 0;
+        }
+        sum = sum.combine(&counts);
     }
-    for planned in parts.iter().map(|part| part.plan.counts()).chain([plan.counts()]) {
+    for planned in earlier.iter().map(|part| part.plan.counts()).chain([plan.counts()]) {
         sum.rejected = sum.rejected.saturating_sub(planned.retried_rejected);
         sum.unknown = sum.unknown.saturating_sub(planned.retried_unknown);
+        if canceled {
+            sum.remaining = sum.remaining.saturating_sub(planned.retried_unsent);
+        }
     }
     Ok(sum)
 }

@@ -523,6 +523,21 @@ impl Plan {
         Ok(move |batch| index.get(batch).map(|entry| (entry.count, entry.hash)))
     }
 
+    /// Returns whether planning the same input again would prepare the same requests: no attachment has changed, or appeared where one was missing.
+    pub(crate) fn is_current(&self) -> Result<bool> {
+        if self.problems().iter().any(|problem| problem.column.as_deref() == Some("attachment")) {
+            return Ok(false);
+        }
+        let mut preparer = self.preparer()?;
+        for batch in 0..self.batches() {
+            match preparer.prepare(batch) {
+                Err(BulkError::PlanChanged(_)) => return Ok(false),
+                prepared => drop(prepared?),
+            }
+        }
+        Ok(true)
+    }
+
     /// Creates a preparer with its own file handles.
     pub(crate) fn preparer(&self) -> Result<Preparer> {
         Preparer::new(self.context()?, &self.dir, self.job.index.entries)

@@ -14,6 +14,7 @@ use super::Report;
 use crate::{
     error::{BulkError, Result},
     files::{blocking, remove, replace},
+    folder,
     lock::JobLock,
     outcomes::{self, Outcome, RowOutcome},
     plan::Plan,
@@ -53,18 +54,23 @@ fn write(plan: &Plan, report: &Report) -> Result<Vec<PathBuf>> {
         let mut rejections = List::create(&rejected, &["row", "recipient", "batch", "status", "reason"])?;
         let header = ["row", "recipient", "batch", "key", "first_attempt", "reason"];
         let mut unknowns = List::create(&unknown, &header)?;
-        outcomes::visit(plan, |RowOutcome { row, recipient, batch, key, first_attempt, outcome }| {
-            let (row, batch) = (row.to_string(), batch.to_string());
-            match outcome {
-                Outcome::Sent { .. } => Ok(()),
-                Outcome::Rejected { status, reason } => {
-                    rejections.row(&[&row, &recipient, &batch, &status.to_string(), &reason])
+        // This run has ended, although it still holds the lock.
+        outcomes::visit_ended(
+            plan,
+            folder::is_abandoned(dir),
+            |RowOutcome { row, recipient, batch, key, first_attempt, outcome }| {
+                let (row, batch) = (row.to_string(), batch.to_string());
+                match outcome {
+                    Outcome::Sent { .. } => Ok(()),
+                    Outcome::Rejected { status, reason } => {
+                        rejections.row(&[&row, &recipient, &batch, &status.to_string(), &reason])
+                    }
+                    Outcome::Unknown { reason } => {
+                        unknowns.row(&[&row, &recipient, &batch, &key, &format_time(first_attempt), &reason])
+                    }
                 }
-                Outcome::Unknown { reason } => {
-                    unknowns.row(&[&row, &recipient, &batch, &key, &format_time(first_attempt), &reason])
-                }
-            }
-        })?;
+            },
+        )?;
         for list in [rejections, unknowns] {
             files.extend(list.finish()?);
         }
