@@ -122,6 +122,9 @@ pub(crate) async fn coordinate<B: Backend>(
         coordinator.record(&[Record::Finished(counts)]).await?;
     }
     coordinator.finish(&ending).await?;
+    if folder::is_abandoned(plan.dir()) {
+        coordinator.states.abandon();
+    }
     let counts = coordinator.counts();
     counts.check(plan.counts().valid)?;
     let report = Report {

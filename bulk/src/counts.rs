@@ -7,9 +7,9 @@ pub struct Counts {
     pub sent: u64,
     /// Rejected by the service.
     pub rejected: u64,
-    /// Possibly accepted; never sent again automatically.
+    /// Possibly accepted; never sent again automatically. Includes the requests in flight when a job was canceled.
     pub unknown: u64,
-    /// Not sent yet, or in flight.
+    /// Not sent yet, or in flight. The remaining emails of a canceled job won't be sent.
     pub remaining: u64,
 }
 

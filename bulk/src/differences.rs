@@ -26,10 +26,18 @@ pub struct Differences {
     pub missing: u64,
 }
 
+impl Differences {
+    /// Returns what differs: the rows, fields of the message, options.
+    pub fn what(&self) -> String {
+        let rows = (self.new + self.missing > 0).then_some("rows");
+        rows.into_iter().chain(self.fields.iter().map(String::as_str)).collect::<Vec<_>>().join(", ")
+    }
+}
+
 impl fmt::Display for Differences {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, job, remaining, fields, known, new, changed, first_changed, missing } = self;
-        writeln!(f, "the job `{name}` ({job}) has different rows or a different message; nothing was sent")?;
+        let Self { name, job, remaining, known, new, changed, first_changed, missing, .. } = self;
+        writeln!(f, "the job `{name}` ({job}) exists and differs in: {}; nothing was sent", self.what())?;
         writeln!(f, "  rows left to send          {remaining}")?;
         writeln!(f, "  rows already in the job    {known}")?;
         writeln!(f, "  new rows                   {new}")?;
@@ -37,10 +45,6 @@ impl fmt::Display for Differences {
         for (row, recipient) in first_changed {
             writeln!(f, "    row {row}: {recipient}")?;
         }
-        write!(f, "  rows only in the job       {missing}")?;
-        if !fields.is_empty() {
-            write!(f, "\n  also different: {}", fields.join(", "))?;
-        }
-        Ok(())
+        write!(f, "  rows only in the job       {missing}")
     }
 }

@@ -53,7 +53,7 @@ pub enum BulkError {
         path: PathBuf,
     },
     /// The plan no longer matches the files that it refers to: the input, the plan or the job's description changed.
-    #[error("{0}; nothing more was sent")]
+    #[error("{0}")]
     PlanChanged(String),
     /// A job of the same name has different rows or another message, so the caller has to choose: resume that job, [add](crate::Bulk::add_rows) the
     /// new rows to it, or use another [name](crate::Bulk::job). Nothing was planned.

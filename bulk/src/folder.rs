@@ -35,11 +35,8 @@ pub(crate) fn open(plan: &Plan) -> Result<Opened> {
     let lock = JobLock::acquire(dir)?;
     // Checked under the lock: another plan may include the rows of a canceled job that no process runs. A distributed job's workers still have to
     // learn that it is canceled.
-    if is_canceled(dir) && !is_distributed(dir) {
-        return Err(BulkError::NotRunnable(format!(
-            "job {} was canceled; nothing more will be sent",
-            plan.id()
-        )));
+    if is_abandoned(dir) {
+        return Err(BulkError::NotRunnable(format!("job {} was canceled", plan.id())));
     }
     check_journal(dir)?;
     let mut states = BatchStates::new(plan.batches());
@@ -183,6 +180,11 @@ pub(crate) fn forget_queue(dir: &Path) -> Result<()> {
 /// Returns whether the job is canceled.
 pub(crate) fn is_canceled(dir: &Path) -> bool {
     dir.join(CANCELED).exists()
+}
+
+/// Returns whether the job is canceled and no worker sends it any more. A process that runs it finishes its requests in flight.
+pub(crate) fn is_abandoned(dir: &Path) -> bool {
+    is_canceled(dir) && !is_distributed(dir)
 }
 
 /// Returns whether another process asked the job to stop.

@@ -47,7 +47,7 @@ impl Part {
     fn read(plan: Plan) -> Result<Self> {
         let dir = plan.dir();
         let distributed = folder::is_distributed(dir);
-        let canceled = folder::is_canceled(dir) && !distributed;
+        let canceled = folder::is_abandoned(dir);
         let held = lock::is_held(dir)?;
         let (mut states, mut outcomes) = (BatchStates::new(plan.batches()), HashMap::new());
         folder::read_journal(dir, |record| {
@@ -56,6 +56,9 @@ impl Part {
             }
             states.apply(&record)
         })?;
+        if canceled && !held {
+            states.abandon();
+        }
         let started = held || distributed || canceled || dir.join(folder::JOURNAL).exists();
         Ok(Self { plan, states, outcomes, canceled, held, started })
     }
@@ -136,23 +139,24 @@ impl Part {
         held == Held::Unsent && self.plan.is_retry()
     }
 
-    /// Returns the part's counts as an earlier part: rows that a canceled part hasn't sent can belong to a later one.
     fn counts(&self) -> Result<Counts> {
-        let open = |state: fn(&BatchState) -> bool| {
-            self.plan.count_emails(|batch| self.states.state(batch).is_some_and(|found| state(&found)))
-        };
-        let mut counts = self.states.settled_counts();
-        if self.canceled {
-            counts.unknown += open(|state| matches!(state, BatchState::Maybe { .. }))?;
-            if self.releases(Held::Unsent) {
-                let is_rejected = self.plan.counts().retried_rejected > 0;
-                let outcome = if is_rejected { &mut counts.rejected } else { &mut counts.unknown };
-                *outcome += open(|state| matches!(state, BatchState::Fresh))?;
-            }
-        } else {
-            counts.remaining = open(|state| !state.is_terminal())?;
+        let remaining = self.plan.count_emails(|batch| self.states.is_open(batch))?;
+        let mut counts = Counts { remaining, ..self.states.settled_counts() };
+        counts.check(self.plan.counts().valid)?;
+        if self.canceled && self.releases(Held::Unsent) {
+            let unsent = self
+                .plan
+                .count_emails(|batch| matches!(self.states.state(batch), Some(BatchState::Fresh)))?;
+            let is_rejected = self.plan.counts().retried_rejected > 0;
+            *if is_rejected { &mut counts.rejected } else { &mut counts.unknown } += unsent;
+            counts.remaining -= unsent;
         }
         Ok(counts)
+    }
+
+    fn in_flight(&self) -> Result<u64> {
+        let is_in_flight = |batch| matches!(self.states.state(batch), Some(BatchState::Maybe { .. }));
+        self.plan.count_emails(is_in_flight)
     }
 
     fn is_complete(&self) -> bool {
@@ -180,7 +184,9 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
             check_service(&draft, &parts)?;
             let is_released = options.add && folder::is_canceled(plan.dir());
             let is_elsewhere = draft.check_service(&plan).is_err();
-            if !is_released && !is_elsewhere && !has_later_part(&parts, &plan, options) {
+            let is_unstarted = parts.iter().any(|part| !part.started && part.plan.id() == plan.id());
+            let is_outdated = is_unstarted && !plan.is_current()?;
+            if !is_released && !is_elsewhere && !is_outdated && !has_later_part(&parts, &plan, options) {
                 return remove_unstarted(&parts, plan);
             }
             parts
@@ -219,16 +225,19 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
     let name = draft.name().unwrap_or_default().to_owned();
     let written = draft.write(&mut known, changed)?;
     let counts = written.counts();
+    let is_canceled = parts.last().is_some_and(|part| part.canceled);
     let is_separate = !unfinished && counts.known + written.changed == 0;
     let needs_choice = if options.add {
         written.changed > 0 && changed == ChangedRows::Reject
     } else {
-        !is_separate && !is_limited
+        let has_new_rows = counts.valid + counts.invalid + counts.suppressed + counts.skipped > 0;
+        let is_same = fields.is_empty() && !has_new_rows && known.missing_count() == 0 && !is_canceled;
+        !is_separate && !is_limited && !is_same
     };
     let latest = parts.last().map(|part| part.plan.id().to_owned()).unwrap_or_default();
     if needs_choice {
-        let remaining =
-            parts.iter().map(|part| part.counts().map(|counts| counts.remaining)).sum::<Result<_>>()?;
+        let open = parts.iter().filter(|part| part.is_open());
+        let remaining = open.map(|part| part.counts().map(|counts| counts.remaining)).sum::<Result<_>>()?;
         return Err(BulkError::Differs(Box::new(Differences {
             name,
             job: latest,
@@ -244,7 +253,6 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
     if let (Some(limit), 1..) = (options.limit, known.pending()) {
         return Err(BulkError::BeyondLimit { job: latest, rows: known.pending(), limit });
     }
-    let is_canceled = parts.last().is_some_and(|part| part.canceled);
     if counts.valid + counts.invalid + counts.suppressed == 0 && !is_canceled {
         return remove_unstarted(&unstarted, Plan::open(&dir.join(latest))?);
     }
@@ -353,7 +361,7 @@ pub(crate) fn with_rows(plan: &Plan) -> Result<Vec<PartRows>> {
 /// the plan's own rows are enough, and a retry is continued only when rows are added.
 fn has_later_part(parts: &[Part], plan: &Plan, options: &PlanOptions) -> bool {
     let mut later = parts.iter().skip_while(|part| part.plan.id() != plan.id()).skip(1);
-    let is_wanted = |part: &Part| options.add || !part.plan.is_retry();
+    let is_wanted = |part: &Part| options.add || !part.plan.is_retry() && !part.plan.is_correction();
     options.limit.is_none() && later.any(|part| part.started && part.is_open() && is_wanted(part))
 }
 
@@ -434,22 +442,61 @@ pub(crate) fn other_open_parts(plan: &Plan) -> Result<Vec<Plan>> {
     Ok(parts.map(|part| part.plan).collect())
 }
 
-/// Sums the counts of a plan and its earlier parts.
-pub(crate) fn sum_counts(plan: &Plan) -> Result<Counts> {
-    let own = Part::read(Plan::read(plan.dir())?)?.counts()?;
-    Ok(own.combine(&counts_before(plan)?))
+/// The progress of a job in all of its parts.
+pub(crate) struct Totals {
+    pub(crate) counts: Counts,
+    pub(crate) in_flight: u64,
+    /// Whether a process is running a part.
+    pub(crate) running: bool,
+    /// Whether every row has an outcome.
+    pub(crate) complete: bool,
+    pub(crate) started: bool,
+}
+
+impl Totals {
+    /// Returns whether no request of the job may have been sent.
+    pub(crate) fn is_unsent(&self) -> bool {
+        let Counts { sent, rejected, unknown, .. } = self.counts;
+        sent + rejected + unknown + self.in_flight == 0
+    }
+}
+
+/// Sums the progress of a plan and its earlier parts.
+pub(crate) fn totals(plan: &Plan) -> Result<Totals> {
+    let own = Part::read(Plan::read(plan.dir())?)?;
+    let earlier = earlier_parts(plan)?;
+    let parts = || earlier.iter().chain([&own]);
+    let counts = own.counts()?.combine(&sum_counts(&earlier, plan, own.canceled)?);
+    Ok(Totals {
+        counts,
+        in_flight: parts().map(Part::in_flight).sum::<Result<_>>()?,
+        running: parts().any(|part| part.held),
+        complete: own.is_complete() && counts.remaining == 0,
+        started: own.states.job().is_some() || !plan.earlier_parts().is_empty(),
+    })
 }
 
 /// Sums the counts of the parts before a plan, except rows that the plan or a later part retried.
 pub(crate) fn counts_before(plan: &Plan) -> Result<Counts> {
+    sum_counts(&earlier_parts(plan)?, plan, folder::is_abandoned(plan.dir()))
+}
+
+fn sum_counts(earlier: &[Part], plan: &Plan, canceled: bool) -> Result<Counts> {
     let mut sum = Counts::default();
-    let parts = earlier_parts(plan)?;
-    for part in &parts {
-        sum = sum.combine(&part.counts()?);
+    for part in earlier {
+        let mut counts = part.counts()?;
+        // What an earlier part was canceled before sending isn't left to send.
+        if part.canceled && !canceled {
+            counts.remaining = 0;
+        }
+        sum = sum.combine(&counts);
     }
-    for planned in parts.iter().map(|part| part.plan.counts()).chain([plan.counts()]) {
+    for planned in earlier.iter().map(|part| part.plan.counts()).chain([plan.counts()]) {
         sum.rejected = sum.rejected.saturating_sub(planned.retried_rejected);
         sum.unknown = sum.unknown.saturating_sub(planned.retried_unknown);
+        if canceled {
+            sum.remaining = sum.remaining.saturating_sub(planned.retried_unsent);
+        }
     }
     Ok(sum)
 }

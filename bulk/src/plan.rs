@@ -467,9 +467,14 @@ impl Plan {
         earlier.filter(|dir| dir.exists()).chain([self.dir.clone()])
     }
 
-    /// Returns whether the plan retries or corrects rows of an earlier part.
+    /// Returns whether the plan retries rows of an earlier part.
     pub(crate) fn is_retry(&self) -> bool {
-        self.job.options.rows.is_some() || self.job.options.corrects.is_some()
+        self.job.options.rows.is_some()
+    }
+
+    /// Returns whether the plan has the corrected rows of an earlier part.
+    pub(crate) fn is_correction(&self) -> bool {
+        self.job.options.corrects.is_some()
     }
 
     /// Returns the base URL of the service that the plan was made for.
@@ -553,6 +558,21 @@ impl Plan {
     pub(crate) fn requests(&self) -> Result<impl FnMut(u32) -> Result<(u16, BodyHash)>> {
         let mut index = index::Index::open(&self.dir, self.job.index.entries)?;
         Ok(move |batch| index.get(batch).map(|entry| (entry.count, entry.hash)))
+    }
+
+    /// Returns whether planning the same input again would prepare the same requests: no attachment has changed, or appeared where one was missing.
+    pub(crate) fn is_current(&self) -> Result<bool> {
+        if self.problems().iter().any(|problem| problem.column.as_deref() == Some("attachment")) {
+            return Ok(false);
+        }
+        let mut preparer = self.preparer()?;
+        for batch in 0..self.batches() {
+            match preparer.prepare(batch) {
+                Err(BulkError::PlanChanged(_)) => return Ok(false),
+                prepared => drop(prepared?),
+            }
+        }
+        Ok(true)
     }
 
     /// Creates a preparer with its own file handles.

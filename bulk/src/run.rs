@@ -90,25 +90,43 @@ impl Run {
     ) -> Self {
         let sender = Arc::new(sender);
         Self::spawn(|stop, control, events| async move {
-            let earlier = Arc::clone(&plan);
-            let parts = blocking(move || parts::mark_started(&earlier)).await?;
-            let (kept, given) = (Arc::clone(&plan), options.schedule.clone());
-            let options = RunOptions {
-                schedule: blocking(move || schedule::store_or_load(&kept, given)).await?,
-                ..options
-            };
-            for part in parts.into_iter().map(Arc::new) {
-                let (control, stop, events) = (control.clone(), stop.clone(), events.clone());
-                let (sender, sending) = (Arc::clone(&sender), sending.clone());
-                let report = execute(part, sender, sending, options.clone(), control, stop, events).await?;
-                if report.ending != Ending::Finished {
-                    let counted = Arc::clone(&plan);
-                    let counts = blocking(move || parts::sum_counts(&counted)).await?;
-                    return Ok(report.into_job_report(&plan, counts));
-                }
-            }
-            execute(plan, sender, sending, options, control, stop, events).await
+            let whole = Arc::clone(&plan);
+            let ended = Self::run_parts(plan, sender, sending, options, stop, control, events).await;
+            let Err(BulkError::PlanChanged(why)) = ended else { return ended };
+            let totals = blocking(move || parts::totals(&whole)).await;
+            let more = if totals.is_ok_and(|totals| totals.is_unsent()) { "" } else { " more" };
+            Err(BulkError::PlanChanged(format!("{why}; nothing{more} was sent")))
         })
+    }
+
+    /// Runs the earlier parts that still have rows to send, and then the plan itself.
+    async fn run_parts<S: Sender>(
+        plan: Arc<Plan>,
+        sender: Arc<S>,
+        sending: Option<Sending>,
+        options: RunOptions,
+        stop: watch::Sender<Stop>,
+        control: Control,
+        events: mpsc::Sender<Event>,
+    ) -> Result<Report> {
+        let earlier = Arc::clone(&plan);
+        let parts = blocking(move || parts::mark_started(&earlier)).await?;
+        let (kept, given) = (Arc::clone(&plan), options.schedule.clone());
+        let options = RunOptions {
+            schedule: blocking(move || schedule::store_or_load(&kept, given)).await?,
+            ..options
+        };
+        for part in parts.into_iter().map(Arc::new) {
+            let (control, stop, events) = (control.clone(), stop.clone(), events.clone());
+            let (sender, sending) = (Arc::clone(&sender), sending.clone());
+            let report = execute(part, sender, sending, options.clone(), control, stop, events).await?;
+            if report.ending != Ending::Finished {
+                let counted = Arc::clone(&plan);
+                let totals = blocking(move || parts::totals(&counted)).await?;
+                return Ok(report.into_job_report(&plan, totals.counts));
+            }
+        }
+        execute(plan, sender, sending, options, control, stop, events).await
     }
 
     /// Starts a task that can be stopped and that reports events like a job.
@@ -299,6 +317,9 @@ async fn execute<S: Sender>(
     let ended = deliver_all(&shared, work, &options, &stop, started).await;
     watching.shutdown().await;
     let ended = ended?;
+    if folder::is_abandoned(plan.dir()) {
+        shared.states().abandon();
+    }
     let (counted, counting) = (Arc::clone(&shared), Arc::clone(&plan));
     let remaining = blocking(move || counting.count_emails(|batch| counted.states().is_open(batch))).await?;
     let counts = Counts { remaining, ..shared.states().settled_counts() };

@@ -306,6 +306,14 @@ impl BatchStates {
         }
     }
 
+    /// Makes the batches in flight of a canceled job unknown, since no later run repeats them. Their journal has no outcome, so the job isn't complete.
+    pub(crate) fn abandon(&mut self) {
+        for slot in self.slots.iter_mut().filter(|slot| slot.phase == Phase::Maybe) {
+            slot.phase = Phase::Unknown;
+            self.counts.unknown += u64::from(slot.emails);
+        }
+    }
+
     /// Returns what to do before an attempt, first or later, of a batch with this body.
     ///
     /// # Panics

@@ -64,12 +64,12 @@ const RESERVE: u64 = 64 << 20;
 
 /// Copies an input to a file as UTF-8, decompressed and converted from UTF-16. Fails beyond `max_size` bytes.
 pub(super) fn spool(name: &str, from: impl Read, to: &Path, max_size: u64) -> Result<()> {
-    let free = files::free_space(files::parent(to)).map(|free| free.saturating_sub(RESERVE));
+    let free = files::free_space(files::parent(to));
     copy_up_to(name, from, to, max_size, free.unwrap_or(u64::MAX))
 }
 
 fn copy_up_to(name: &str, mut from: impl Read, to: &Path, max_size: u64, free: u64) -> Result<()> {
-    let limit = max_size.min(free);
+    let limit = max_size.min(free.saturating_sub(RESERVE));
     let reading = |error| BulkError::io("read", name)(error);
     let head = read_head(&mut from).map_err(reading)?;
     let encoding = Encoding::detect(&head);
@@ -87,8 +87,9 @@ fn copy_up_to(name: &str, mut from: impl Read, to: &Path, max_size: u64, free: u
         copy(name, encoding, from.take(limit + 1), &mut file, to)?;
     }
     let size = file.metadata().map_err(BulkError::io("read", to))?.len();
-    if size > limit && free < max_size {
-        let message = format!("{name} is larger than the free disk space of {free} bytes");
+    if size > limit && limit < max_size {
+        let reserve = RESERVE >> 20;
+        let message = format!("{name} is too large: {free} bytes are free, and {reserve} MiB must stay free");
         return Err(BulkError::io("write", to)(io::Error::new(io::ErrorKind::StorageFull, message)));
     }
     if size > limit {
@@ -167,12 +168,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("input");
         let endless = || gzip(&b"to\na@x.test\n".repeat(1_000));
-        let error = copy_up_to("people.csv", &*endless(), &path, 1 << 20, 5_000).unwrap_err();
+        let error = copy_up_to("people.csv", &*endless(), &path, 1 << 20, RESERVE + 5_000).unwrap_err();
         let BulkError::Io { source, .. } = &error else { panic!("{error:?}") };
-        assert!(source.to_string().contains("larger than the free disk space of 5000 bytes"), "{source}");
+        let message = "people.csv is too large: 67113864 bytes are free, and 64 MiB must stay free";
+        assert_eq!(source.to_string(), message);
         assert!(fs::metadata(&path).unwrap().len() <= 5_001);
         fs::remove_file(&path).unwrap();
-        copy_up_to("people.csv", &*endless(), &path, 1 << 20, 12_000).unwrap();
+        copy_up_to("people.csv", &*endless(), &path, 1 << 20, RESERVE + 12_000).unwrap();
         assert!(files::free_space(dir.path()).is_none_or(|free| free > 0));
     }
 

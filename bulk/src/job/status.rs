@@ -3,9 +3,10 @@
 use crate::{
     counts::Counts,
     error::Result,
-    folder, lock, parts,
+    folder,
+    parts::{self, Totals},
     plan::Plan,
-    state::{BatchState, BatchStates},
+    state::BatchStates,
 };
 
 /// The state of a job.
@@ -33,7 +34,8 @@ pub struct Status {
     pub state: JobState,
     /// The valid rows by outcome, including earlier parts.
     pub counts: Counts,
-    /// The remaining rows whose request is in flight, or was when the job stopped. They may have been sent; resuming determines that.
+    /// The remaining rows whose request is in flight, or was when the job stopped. They may have been sent; resuming determines that. If the job was
+    /// canceled, they count as [unknown](Counts::unknown) instead.
     pub in_flight: u64,
 }
 
@@ -45,25 +47,11 @@ pub(super) fn is_started(plan: &Plan) -> Result<bool> {
 }
 
 pub(super) fn read(plan: &Plan) -> Result<Status> {
-    let dir = plan.dir();
-    let mut running = lock::is_held(dir)?;
-    for part in parts::unfinished_parts(plan)? {
-        running |= lock::is_held(part.dir())?;
-    }
-    let mut states = BatchStates::new(plan.batches());
-    folder::read_journal(dir, |record| states.apply(&record))?;
-    let remaining = plan.count_emails(|batch| states.is_open(batch))?;
-    let in_flight =
-        plan.count_emails(|batch| matches!(states.state(batch), Some(BatchState::Maybe { .. })))?;
-    let counts = Counts { remaining, ..states.settled_counts() };
-    counts.check(plan.counts().valid)?;
-    let counts = counts.combine(&parts::counts_before(plan)?);
-    let is_complete = states.is_complete() && counts.remaining == 0;
-    let started = states.job().is_some() || !plan.earlier_parts().is_empty();
+    let Totals { counts, in_flight, running, complete, started } = parts::totals(plan)?;
     let state = match () {
         () if running => JobState::Running,
-        () if is_complete => JobState::Finished,
-        () if folder::is_canceled(dir) => JobState::Canceled,
+        () if complete => JobState::Finished,
+        () if folder::is_canceled(plan.dir()) => JobState::Canceled,
         () if started => JobState::Stopped,
         () => JobState::Planned,
     };

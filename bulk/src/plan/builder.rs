@@ -183,6 +183,7 @@ impl Builder<'_> {
         self.recipients.push((key.recipient, 0))?;
         self.counts.retried_rejected += u64::from(held == Some(Held::Rejected));
         self.counts.retried_unknown += u64::from(held == Some(Held::Unknown));
+        self.counts.retried_unsent += u64::from(held == Some(Held::Unsent));
         self.add_valid(position, kind, &email)
     }
 

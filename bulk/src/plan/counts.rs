@@ -31,6 +31,9 @@ pub struct Counts {
     pub retried_rejected: u64,
     /// The valid rows that an earlier part of the job sent with an unknown outcome.
     pub retried_unknown: u64,
+    /// The valid rows of an earlier part of the job that was canceled before it sent them.
+    #[serde(default)]
+    pub retried_unsent: u64,
     /// The recipients of all emails in `to`, `cc` and `bcc`.
     pub recipients: u64,
     /// The requests that send a batch of up to 100 emails.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use idempost::{Email, bytes::Bytes, emails::EmailFields};
+use idempost::{Attachment, Email, bytes::Bytes, emails::EmailFields};
 
 use super::{
     BatchKind, PlannedRow, Prepared, PreparedRow, PreviewEmail, body_hash,
@@ -77,6 +77,7 @@ impl Preparer {
         let mut body = Vec::with_capacity(*last_size + *last_size / 8);
         let mut rows = Vec::with_capacity(usize::from(count));
         let mut domains = vec![0; names.len()];
+        let mut attachments = Vec::new();
         compose(context, input, (batch, entry), files, |row, email| {
             if kind == BatchKind::Batch {
                 body.push(if rows.is_empty() { b'[' } else { b',' });
@@ -85,6 +86,8 @@ impl Preparer {
             composer.write(email, &mut body).map_err(BulkError::io("write", &context.source.name))?;
             let fields = composer.fields(email);
             count_domains(names, &fields, &mut domains);
+            attachments
+                .extend(fields.attachments.iter().filter_map(Attachment::file_name).map(str::to_owned));
             rows.push(PreparedRow { row, recipient: fields.to.join("; "), end: body.len() });
             Ok(())
         })?;
@@ -93,8 +96,9 @@ impl Preparer {
         }
         *last_size = body.len();
         if body_hash(blake3::Hasher::new().update(&body)) != hash {
-            let why = "its content would differ: an attachment, job.json or this program's version changed";
-            return Err(changed_input(batch, entry, why));
+            let files: String = attachments.iter().map(|name| format!("attachment `{name}`, ")).collect();
+            let why = format!("{files}job.json or this program's version changed");
+            return Err(changed_input(batch, entry, &why));
         }
         Ok(Prepared { batch, kind, body: Bytes::from(body), hash, rows, domains })
     }

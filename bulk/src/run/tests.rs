@@ -1,5 +1,6 @@
 //! Jobs against a simulated service that honors idempotency keys, with faults, interruptions and expired keys.
 
+mod canceled;
 mod changed_inputs;
 mod clock;
 mod salvage;

@@ -116,7 +116,10 @@ fn an_attachment_that_was_edited_after_planning_is_not_sent() {
     for content in ["version 2", "version 10"] {
         fs::write(&file, content).unwrap();
         let error = plan.preparer().unwrap().prepare(0).unwrap_err();
-        assert!(error.to_string().contains("an attachment, job.json or this program's version"), "{error}");
+        assert!(
+            error.to_string().contains("attachment `offer.txt`, job.json or this program's version"),
+            "{error}"
+        );
     }
 }
 

@@ -200,6 +200,26 @@ async fn a_canceled_part_takes_the_other_parts_of_its_job_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_canceled_job_counts_the_unsent_rows_of_all_parts() {
+    let inputs = Inputs::new();
+    let service = Service::reliable();
+    let counts = |sent, remaining| Counts { sent, remaining, ..Counts::default() };
+    add_rows(&inputs, &rows(0..3), &service, 1).await;
+    let second = add_rows(&inputs, &rows(0..5), &service, 0).await;
+    second.cancel().await.unwrap();
+    assert_eq!(second.status().await.unwrap().counts, counts(1, 4));
+    // Only the rows that are still in the input are left to send.
+    let third = add_rows(&inputs, &rows(0..3), &service, 0).await;
+    assert_eq!(third.plan().counts().retried_unsent, 2);
+    assert_eq!(third.status().await.unwrap().counts, counts(1, 2));
+    third.cancel().await.unwrap();
+    assert_eq!(third.status().await.unwrap().counts, counts(1, 4));
+    let fourth = add_rows(&inputs, &rows(0..5), &service, 4).await;
+    assert_eq!(fourth.status().await.unwrap().counts, counts(5, 0));
+    assert_eq!(service.delivered(), (5, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_job_can_be_canceled_while_an_earlier_part_of_it_runs() {
     let inputs = Inputs::new();
     let service = Service::reliable();
@@ -405,6 +425,88 @@ async fn a_plan_that_was_never_started_is_replaced_by_the_next_one() {
     assert!(matches!(error, BulkError::Io { .. }), "{error}");
     finish(&second, &service).await;
     assert_eq!(service.delivered(), (199, 1));
+}
+
+/// Two rows with an attachment each.
+fn with_attachments(inputs: &Inputs) -> Bulk {
+    let path = inputs.folder.path().join("people.csv");
+    std::fs::write(&path, "to,attachment\nr0@example.com,a.txt\nr1@example.com,b.txt\n").unwrap();
+    Bulk::new(Input::csv(path), Message::new().from("hi@acme.test").subject("Offer").text("It works"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_whose_attachment_has_changed_is_replaced_until_it_is_started() {
+    let inputs = Inputs::new();
+    let service = Service::reliable();
+    let attach = |name, content| std::fs::write(inputs.folder.path().join(name), content).unwrap();
+    attach("a.txt", "1");
+    let incomplete = inputs.plan(with_attachments(&inputs)).await.unwrap();
+    assert_eq!(incomplete.plan().counts().invalid, 1);
+    attach("b.txt", "1");
+    let first = inputs.plan(with_attachments(&inputs)).await.unwrap();
+    assert_eq!((first.plan().counts().valid, inputs.jobs()), (2, 1));
+    let same = inputs.plan(with_attachments(&inputs)).await.unwrap();
+    assert_eq!(same.plan().id(), first.plan().id());
+    attach("b.txt", "2");
+    let second = inputs.plan(with_attachments(&inputs)).await.unwrap();
+    assert_eq!((second.plan().counts().valid, inputs.jobs()), (2, 1));
+    assert_ne!(second.plan().id(), first.plan().id());
+    finish(&second, &service).await;
+    // A job that was started stays as it is.
+    attach("b.txt", "3");
+    let finished = inputs.plan(with_attachments(&inputs)).await.unwrap();
+    assert_eq!(finished.plan().id(), second.plan().id());
+    assert_eq!(service.delivered(), (2, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attachment_that_changes_during_a_job_is_named_and_canceling_the_job_is_the_way_out() {
+    let inputs = Inputs::new();
+    let service = Service::reliable();
+    let attach = |name, content| std::fs::write(inputs.folder.path().join(name), content).unwrap();
+    attach("a.txt", "1");
+    attach("b.txt", "1");
+    let job = inputs.plan(with_attachments(&inputs)).await.unwrap();
+    for (name, sent) in [("a.txt", ""), ("b.txt", " more")] {
+        attach(name, "2");
+        let error = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap_err();
+        let expected = format!(
+            "attachment `{name}`, job.json or this program's version changed; nothing{sent} was sent"
+        );
+        assert!(error.to_string().ends_with(&expected), "{error}");
+        attach(name, "1");
+        if sent.is_empty() {
+            run(&job, &service, 1).await;
+        }
+    }
+    attach("b.txt", "2");
+    job.cancel().await.unwrap();
+    let rest = inputs.plan(with_attachments(&inputs).add_rows(ChangedRows::Reject)).await.unwrap();
+    assert!(finish(&rest, &service).await.all_sent());
+    assert_eq!(service.delivered(), (2, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_rows_in_another_form_are_the_same_job() {
+    let inputs = Inputs::new();
+    let service = Service::reliable();
+    let job = inputs.plan(inputs.bulk(&rows(0..3)).batch_size(1)).await.unwrap();
+    run(&job, &service, 1).await;
+    let message = job.plan().message().clone();
+    for csv in [
+        "\u{feff}to,NAME\nr0@example.com,0\nr1@example.com,0\nr2@example.com,0\n",
+        "to,NAME\r\nr0@example.com,0\r\nr1@example.com,0\r\nr2@example.com,0\r\n",
+        "NAME,to\n0,r2@example.com\n0,r1@example.com\n0,r0@example.com\n",
+    ] {
+        let path = inputs.folder.path().join("people.csv");
+        std::fs::write(&path, csv).unwrap();
+        let same = inputs.plan(Bulk::new(Input::csv(path), message.clone()).batch_size(1)).await.unwrap();
+        assert_eq!(same.plan().id(), job.plan().id(), "{csv:?}");
+        assert!(finish(&same, &service).await.all_sent());
+    }
+    let found = inputs.differences(inputs.bulk(&rows(0..2)).batch_size(1)).await;
+    assert_eq!((found.what(), found.remaining, found.missing), ("rows".to_owned(), 0, 1));
+    assert_eq!((service.delivered(), inputs.jobs()), ((3, 1), 1));
 }
 
 #[tokio::test(start_paused = true)]

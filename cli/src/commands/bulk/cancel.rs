@@ -1,20 +1,21 @@
 //! `bulk cancel`: ends a job for good.
 
 use idempost::Client;
-use idempost_bulk::{BulkError, Job, JobState, Status};
+use idempost_bulk::{BulkError, Job, JobState};
 
 use super::account::{self, AccountArgs};
 use super::failure;
 use super::job;
 use super::queue::QueueArgs;
-use super::words::format_count;
+use super::words::{describe_canceled, format_count};
 use crate::actions::mutation;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 
 /// Cancel a job permanently; its remaining rows are never sent
 ///
-/// The job is canceled with all of its parts, whichever part is named. A process that runs the job finishes its requests in flight and exits with 10.
+/// The job is canceled with all of its parts, whichever part is named. A process that runs the job finishes its requests in flight and exits with 10,
+/// or with 9 if the requests of an earlier run may have been sent.
 /// If only workers of a distributed job are running, name their
 /// queue: the command waits until they have stopped. Emails that were sent can't be recalled.
 ///
@@ -54,19 +55,19 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     mutation::confirm(false, &format!("Cancel job {id}, with {left} left to send?"), context).await?;
     let Some(workers) = workers else {
         job.cancel().await.map_err(failure::from_bulk_error)?;
-        context.out.note(&match status.state {
-            JobState::Running => {
-                format!("canceling job {id}; its process stops after the requests in flight")
-            }
-            _ => describe_remaining(&job, &status),
-        });
+        if status.state == JobState::Running {
+            context.out.note(&format!("canceling job {id}; its process stops after the requests in flight"));
+            return Ok(());
+        }
+        let status = job.status().await.map_err(failure::from_bulk_error)?;
+        context.out.note(&format!("canceled job {id}; {}", describe_canceled(&status.counts)));
         return Ok(());
     };
     Box::pin(workers.cancel(&job, &client, context)).await?;
     let status = job.status().await.map_err(failure::from_bulk_error)?;
     context.out.note(&match status.state {
         JobState::Finished => format!("job {id} is finished; nothing was left to cancel"),
-        _ => describe_remaining(&job, &status),
+        _ => format!("canceled job {id}; {}", describe_canceled(&status.counts)),
     });
     Ok(())
 }
@@ -86,14 +87,4 @@ async fn client(job: &Job, same: bool, context: &Context) -> Result<Client, Fail
             Ok(client)
         }
     }
-}
-
-/// Describes the remaining rows of a canceled job.
-fn describe_remaining(job: &Job, status: &Status) -> String {
-    let uncertain = match status.in_flight {
-        0 => String::new(),
-        rows => format!(", and {} in flight when it stopped may have been sent", format_count(rows, "row")),
-    };
-    let left = format_count(status.counts.remaining - status.in_flight, "row");
-    format!("canceled job {}; {left} won't be sent{uncertain}", job.plan().id())
 }

@@ -46,8 +46,8 @@ pub(super) fn from_bulk_error(error: BulkError) -> Fail {
     }
 }
 
-/// The failure of a run, with the command that continues the job if that can help.
-pub(super) fn from_run_error(error: BulkError, resume: Option<&str>) -> Fail {
+/// The failure of a run, with the command that continues the job if that can help. `requested` is whether the run may have sent a request.
+pub(super) fn from_run_error(error: BulkError, job: &Plan, resume: Option<&str>, requested: bool) -> Fail {
     let full = |source: &std::io::Error| {
         matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::FileTooLarge | ErrorKind::QuotaExceeded)
     };
@@ -56,11 +56,31 @@ pub(super) fn from_run_error(error: BulkError, resume: Option<&str>) -> Fail {
             Some(format!("free disk space, then continue: {resume}"))
         }
         (BulkError::Io { .. }, Some(resume)) => Some(format!("after the cause is fixed, continue: {resume}")),
+        (BulkError::PlanChanged(_), Some(resume)) => Some(format!(
+            "restore what changed, then continue: {resume}; or send the unsent rows with the current files: idempost bulk \
+             cancel {}, then `bulk send` with --add",
+            job.id()
+        )),
         _ => None,
+    };
+    let error = match error {
+        BulkError::NotRunnable(why) if !requested => {
+            BulkError::NotRunnable(format!("{why}; nothing was sent"))
+        }
+        error => error,
     };
     match from_bulk_error(error) {
         Fail::Local { message, source, hint: other } => Fail::Local { message, source, hint: hint.or(other) },
         fail => fail,
+    }
+}
+
+/// The failure of running a canceled job.
+pub(super) fn from_canceled(job: &Plan) -> Fail {
+    Fail::Local {
+        message: format!("job {} was canceled; nothing was sent", job.id()),
+        source: None,
+        hint: Some("to send the rows that it didn't send: `bulk send` with --add".to_owned()),
     }
 }
 
@@ -93,22 +113,24 @@ pub(super) fn from_planning_error(error: BulkError, file: &str, mut flags: Flags
             )),
             ..Diagnostics::default()
         }),
+        BulkError::Io { action, path, source } => {
+            Fail::error(format!("couldn't {action} {}: {source}; nothing was sent", path.display()))
+        }
+        BulkError::PlanChanged(_) | BulkError::NotRunnable(_) => {
+            Fail::error(format!("{message}; nothing was sent"))
+        }
         error => from_bulk_error(error),
     }
 }
 
 /// The failure for a job of the same name with other rows or another message: the differences, and the options.
 fn from_differences(differences: &Differences) -> Fail {
-    let Differences { name, job, remaining, fields, known, new, changed, first_changed, missing, .. } =
-        differences;
+    let Differences { name, job, remaining, known, new, changed, first_changed, missing, .. } = differences;
     let mut lines = vec![format!(
         "{} of these rows are already in the job, which has {} left to send",
         format_number(*known),
         format_count(*remaining, "row")
     )];
-    if !fields.is_empty() {
-        lines.push(format!("also different: {}", fields.join(", ")));
-    }
     lines.push(format_count(*new, "new row"));
     if *changed > 0 {
         let rows =
@@ -119,10 +141,8 @@ fn from_differences(differences: &Differences) -> Fail {
         ));
     }
     if *missing > 0 {
-        lines.push(format!(
-            "{} only in the job, which still sends the unsent ones",
-            format_count(*missing, "row")
-        ));
+        let unsent = if *remaining > 0 { ", which still sends the unsent ones" } else { "" };
+        lines.push(format!("{} only in the job{unsent}", format_count(*missing, "row")));
     }
     let found = lines.into_iter().map(|line| Diagnostic {
         problem: Problem::new("", "job", line),
@@ -136,15 +156,20 @@ fn from_differences(differences: &Differences) -> Fail {
                 .to_owned()
         }
     };
+    let unsent = match remaining {
+        0 => String::new(),
+        _ => format!(
+            "; to continue without them: idempost bulk resume {job}; to also send what isn't sent yet: idempost bulk \
+             cancel {job}, then this command with --add"
+        ),
+    };
     Fail::Usage(Diagnostics {
         summary: Some(format!(
-            "the job `{name}` ({job}) has different rows or a different message; nothing was sent"
+            "the job `{name}` ({job}) exists and differs in: {}; nothing was sent",
+            differences.what()
         )),
         found: found.collect(),
-        help: Some(format!(
-            "{add}; to continue without them: idempost bulk resume {job}; to also send what isn't sent yet: idempost bulk \
-             cancel {job}, then this command with --add; to send all rows as a separate job: --job NAME"
-        )),
+        help: Some(format!("{add}{unsent}; to send all rows as a separate job: --job NAME")),
         ..Diagnostics::default()
     })
 }

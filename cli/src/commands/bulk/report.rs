@@ -1,6 +1,6 @@
 //! `bulk report`: the outcomes of a job's rows.
 
-use idempost_bulk::{BulkError, Job, LastEvents, Outcome, Report, RowOutcome};
+use idempost_bulk::{BulkError, Job, JobState, LastEvents, Outcome, Report, RowOutcome};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -73,12 +73,15 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     };
     if !args.rows && !args.outcomes {
         let status = job.status().await.map_err(failure::from_bulk_error)?;
+        let is_canceled = status.state == JobState::Canceled;
         // A run that crashed left no report, but there may be one from an earlier run.
         let report = job.report().await.map_err(failure::from_bulk_error)?;
         if let Some(report) = report.filter(|report| report.counts == status.counts) {
-            return print(&job, &report, None, context);
+            return print(&job, &report, is_canceled, None, context);
         }
-        context.out.note("the last run left no report: it hasn't ended, or it was killed");
+        if !is_canceled {
+            context.out.note("the last run left no report: it hasn't ended, or it was killed");
+        }
         let document = status::document(&job, &status);
         return context.out.result(&record::lines(&document), &document);
     }
@@ -157,6 +160,7 @@ pub(super) fn document(job: &Job, report: &Report) -> Value {
 pub(super) fn print(
     job: &Job,
     report: &Report,
+    is_canceled: bool,
     complete_since: Option<Timestamp>,
     context: &Context,
 ) -> Result<(), Fail> {
@@ -171,7 +175,7 @@ pub(super) fn print(
         (counts.rejected, "rejected"),
         (counts.unknown, "unknown"),
         (report.invalid, "invalid"),
-        (counts.remaining, "left to send"),
+        (counts.remaining, if is_canceled { "not sent" } else { "left to send" }),
     ] {
         if n > 0 {
             parts.push(format!("{} {what}", format_number(n)));

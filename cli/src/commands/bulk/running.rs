@@ -14,7 +14,7 @@ use super::job::{self, Jobs};
 use super::metrics::Metrics;
 use super::queue::{DistributeArgs, Distribution};
 use super::schedule::ScheduleArgs;
-use super::words::{duration, format_count};
+use super::words::{describe_canceled, duration, format_count};
 use super::{failure, report};
 use crate::actions::shell::Shell;
 use crate::context::Context;
@@ -216,8 +216,11 @@ pub(super) async fn run(
         && let Some(report) = job.report().await.map_err(failure::from_bulk_error)?
     {
         context.out.note("to send these rows again, as a new job: idempost bulk send --again");
-        report::print(job, &report, complete_since, context)?;
-        return into_result(job, &report, None, resume.as_deref()).await;
+        report::print(job, &report, false, complete_since, context)?;
+        return into_result(job, &report, None, resume.as_deref());
+    }
+    if before.state == JobState::Canceled && !job.is_distributed() {
+        return Err(failure::from_canceled(job.plan()));
     }
     context.out.note(&format!("sending as {}", context.identity()?));
     let metrics = match options.metrics {
@@ -233,6 +236,7 @@ pub(super) async fn run(
     let style = context.settings()?.progress.value;
     let progress = JobProgress::new(style, &context.out, job.plan().counts().valid);
     let (mut stopped_by, mut warnings, mut state) = (None, 0, "running".to_owned());
+    let mut requested = false;
     let (mut pace, mut left) = (Pace::default(), before.counts.remaining);
     loop {
         tokio::select! {
@@ -243,6 +247,7 @@ pub(super) async fn run(
                         "running".clone_into(&mut state);
                     }
                     left = now.counts.remaining;
+                    requested |= now.requests > 0;
                     pace.add(now.elapsed, now.requests);
                     let figures = figures(&now, &state, pace.per_second());
                     if let Some(metrics) = &metrics {
@@ -276,13 +281,18 @@ pub(super) async fn run(
         }
     }
     drop(progress);
+    let mut is_canceled = false;
     let (ended, document) = match run.finish().await {
-        Ok(report) => {
-            let ended = match report::print(job, &report, complete_since, context) {
+        Ok(mut report) => {
+            let status = job.status().await.map_err(failure::from_bulk_error)?;
+            is_canceled = status.state == JobState::Canceled && report.ending != Ending::Finished;
+            if is_canceled {
+                report.counts = status.counts;
+            }
+            let ended = match report::print(job, &report, is_canceled, complete_since, context) {
                 // The result stands, and the exit code reports it.
-                Err(Fail::BrokenPipe) | Ok(()) => {
-                    into_result(job, &report, stopped_by, resume.as_deref()).await
-                }
+                Err(Fail::BrokenPipe) | Ok(()) if is_canceled => Err(canceled(job, &report)),
+                Err(Fail::BrokenPipe) | Ok(()) => into_result(job, &report, stopped_by, resume.as_deref()),
                 failed => failed,
             };
             (ended, report::document(job, &report))
@@ -290,11 +300,11 @@ pub(super) async fn run(
         Err(error) => {
             let (id, folder, why) = (job.plan().id(), job.plan().dir(), error.to_string());
             let document = json!({ "object": "bulk_report", "job": id, "folder": folder, "state": "failed", "reason": why });
-            (Err(failure::from_run_error(error, resume.as_deref())), document)
+            (Err(failure::from_run_error(error, job.plan(), resume.as_deref(), requested)), document)
         }
     };
     let Some(command) = &options.on_end else { return ended };
-    let told = run_until_interrupted(signals, run_on_end(command, job, document)).await;
+    let told = run_until_interrupted(signals, run_on_end(command, job, is_canceled, document)).await;
     match (ended, told) {
         (Ok(()), told) => told,
         (Err(fail), Ok(())) => Err(fail),
@@ -306,9 +316,8 @@ pub(super) async fn run(
 }
 
 /// Runs the command of `--on-end`.
-async fn run_on_end(command: &str, job: &Job, mut report: Value) -> Result<(), Fail> {
-    let is_canceled = job.status().await.is_ok_and(|status| status.state == JobState::Canceled);
-    if is_canceled && report["state"] == "stopped" {
+async fn run_on_end(command: &str, job: &Job, is_canceled: bool, mut report: Value) -> Result<(), Fail> {
+    if is_canceled {
         report["state"] = "canceled".into();
     }
     let state = report["state"].as_str().unwrap_or_default();
@@ -408,8 +417,23 @@ fn print_event(
     progress.suspend(|| context.out.warn(&text));
 }
 
+/// The failure of a run whose job was canceled.
+fn canceled(job: &Job, report: &Report) -> Fail {
+    let message = format!("the job was canceled; {}", describe_canceled(&report.counts));
+    if report.counts.unknown > 0 { unknown(job, message) } else { Fail::Partial { message, hint: None } }
+}
+
+/// The failure of a run that leaves outcomes unknown.
+fn unknown(job: &Job, message: String) -> Fail {
+    let hint = format!(
+        "to look for them in the service's list of emails: idempost bulk reconcile {}",
+        job.plan().id()
+    );
+    Fail::Unknown { message, hint: Some(hint) }
+}
+
 /// The failure of a run that didn't send every row.
-pub(super) async fn into_result(
+fn into_result(
     job: &Job,
     report: &Report,
     stopped_by: Option<Signal>,
@@ -420,12 +444,6 @@ pub(super) async fn into_result(
     let hint = resume.map(|resume| format!("to continue: {resume}"));
     match &report.ending {
         Ending::Finished => {}
-        Ending::Stopped
-            if job.status().await.map_err(failure::from_bulk_error)?.state == JobState::Canceled =>
-        {
-            let message = format!("the job was canceled; {left} not sent");
-            return Err(Fail::Partial { message, hint: None });
-        }
         Ending::Stopped => {
             return Err(match stopped_by {
                 Some(signal) if job.is_distributed() => {
@@ -458,15 +476,13 @@ pub(super) async fn into_result(
     }
     let id = job.plan().id();
     if counts.unknown > 0 {
-        return Err(Fail::Unknown {
-            message: format!(
+        return Err(unknown(
+            job,
+            format!(
                 "the outcome of {} is unknown; they are listed in unknown.csv",
                 format_count(counts.unknown, "row")
             ),
-            hint: Some(format!(
-                "to look for them in the service's list of emails: idempost bulk reconcile {id}"
-            )),
-        });
+        ));
     }
     if counts.rejected > 0 {
         return Err(Fail::Partial {

@@ -77,7 +77,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let account = running::run_until_interrupted(&mut signals, checking).await?;
     let options = options.for_account(&account);
     let status = job.status().await.map_err(failure::from_bulk_error)?;
-    if status.state != JobState::Finished && status.counts.remaining > 0 {
+    let is_open = !matches!(status.state, JobState::Finished | JobState::Canceled);
+    if is_open && status.counts.remaining > 0 {
         let overview = Overview::new(job.plan(), options.max_rps, context)?;
         if status.state == JobState::Planned {
             context.out.note(&overview.estimate_line());

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use idempost_bulk::Counts;
+
 pub(super) use crate::output::{format_count, format_number};
 
 /// `0.4 s`, `12 s`, `17 min`, `3 h 20 min`.
@@ -12,6 +14,15 @@ pub(super) fn duration(time: Duration) -> String {
         10..120 => format!("{seconds} s"),
         120..7_200 => format!("{} min", (seconds + 30) / 60),
         _ => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
+    }
+}
+
+/// What became of the rows of a canceled job that weren't sent or rejected: `150 rows won't be sent, and 100 rows may have been sent`.
+pub(super) fn describe_canceled(counts: &Counts) -> String {
+    let remaining = format!("{} won't be sent", format_count(counts.remaining, "row"));
+    match counts.unknown {
+        0 => remaining,
+        rows => format!("{remaining}, and {} may have been sent", format_count(rows, "row")),
     }
 }
 

@@ -27,7 +27,7 @@ fn a_row_appended_to_an_unfinished_job_is_sent_only_by_choice() {
     let stderr = bench.send(&[]).fails(2);
     for text in [
         "the job `people.csv` (",
-        ") has different rows or a different message; nothing was sent",
+        ") exists and differs in: rows; nothing was sent",
         "300 of these rows are already in the job, which has 200 rows left to send",
         "1 new row",
         "--add sends the new rows",
@@ -46,6 +46,52 @@ fn a_row_appended_to_an_unfinished_job_is_sent_only_by_choice() {
         (&301.into(), &"finished".into(), &"people.csv".into())
     );
     bench.each_got_one(301);
+}
+
+#[test]
+fn a_finished_job_with_other_rows_is_not_to_be_resumed() {
+    let bench = Bench::with(3);
+    bench.send(&[]).ok();
+    bench.write("people.csv", "\u{feff}".to_owned() + &csv(3).replace('\n', "\r\n"));
+    assert!(bench.send(&[]).ok().contains("already complete"));
+    bench.write("people.csv", csv(2));
+    let stderr = bench.send(&[]).fails(2);
+    assert!(stderr.contains("exists and differs in: rows; nothing was sent"), "{stderr}");
+    assert!(stderr.contains("1 row only in the job\n"), "{stderr}");
+    assert!(stderr.contains("--job NAME") && !stderr.contains("resume"), "{stderr}");
+    bench.each_got_one(3);
+}
+
+#[test]
+fn a_planned_job_is_sent_with_its_edited_attachment() {
+    let bench = Bench::with(0);
+    bench.write("people.csv", "to,NAME,attachment\np1@example.com,Ada,a.txt\n");
+    let plan = [&["bulk", "plan", "people.csv"], &MESSAGE[..]].concat();
+    for content in ["one", "two", "three"] {
+        bench.write("a.txt", content);
+        bench.idempost.run(&plan).ok();
+    }
+    bench.write("a.txt", "four");
+    // A job that is resumed isn't planned again.
+    let stderr = bench.bulk(&["resume"]).fails(1);
+    assert!(stderr.contains("attachment `a.txt`, ") && stderr.contains("; nothing was sent"), "{stderr}");
+    assert!(stderr.contains("bulk cancel ") && stderr.contains("--add"), "{stderr}");
+    bench.bulk(&["cancel", "people.csv", "--yes"]).ok();
+    bench.send(&["--add"]).ok();
+    bench.each_got_one(1);
+}
+
+#[test]
+fn an_error_of_planning_says_that_nothing_was_sent() {
+    let bench = Bench::with(1);
+    let plan = [&["bulk", "plan", "people.csv"], &MESSAGE[..]].concat();
+    bench.idempost.run(&plan).ok();
+    let folder = bench.bulk(&["status", "--json", "--jq", ".folder"]).ok();
+    let jobs = std::path::Path::new(folder.trim()).parent().unwrap();
+    std::fs::remove_dir_all(jobs).unwrap();
+    std::fs::write(jobs, "").unwrap();
+    let stderr = bench.send(&[]).fails(1);
+    assert!(stderr.contains("couldn't ") && stderr.contains("; nothing was sent"), "{stderr}");
 }
 
 #[test]

@@ -175,9 +175,44 @@ fn canceling_a_job_that_was_killed_names_the_rows_that_may_have_been_sent() {
     child.wait().unwrap();
     let id = bench.bulk(&["status", "--json"]).json()["job"].as_str().unwrap().to_owned();
     let canceled = bench.bulk(&["cancel", &id, "--yes"]);
-    let expected = "150 rows won't be sent, and 100 rows in flight when it stopped may have been";
+    let expected = "150 rows won't be sent, and 100 rows may have been sent";
     assert!(canceled.stderr.contains(expected), "{canceled:?}");
     assert_eq!(bench.service.asked(), 1);
+    let listed = bench.bulk(&["list", "--columns", "state,sent,unknown,remaining"]).ok();
+    assert_eq!(listed, "canceled\t0\t100\t150\n");
+    let rows = bench.bulk(&["report", "--rows", "--columns", "outcome"]).ok();
+    assert_eq!(rows, "unknown\n".repeat(100));
+    // Sending it again names the way out.
+    let stderr = bench.send(&[]).fails(1);
+    assert!(stderr.contains("was canceled; nothing was sent") && stderr.contains("--add"), "{stderr}");
+    assert!(!stderr.contains("continues"), "{stderr}");
+}
+
+#[test]
+fn canceling_a_running_job_names_the_rows_that_an_earlier_run_may_have_sent() {
+    // F-10
+    let bench = Bench::with(500);
+    bench.service.core().faults().add(Rule::new(Action::Delay(Duration::from_mins(1))).always());
+    let mut child = bench.start(&["--concurrency", "3"]);
+    bench.until_asked(3);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    bench.service.core().faults().clear();
+    bench.service.core().faults().add(Rule::new(Action::Delay(Duration::from_secs(3))).always());
+    let mut resume = bench.idempost.command();
+    let child = resume.args(["bulk", "resume", "--concurrency", "1"]).spawn().unwrap();
+    bench.until_asked(4);
+    bench.bulk(&["cancel", "people.csv", "--yes"]).ok();
+    let canceled = Ran::of(child.finish());
+    assert_eq!(canceled.code, Some(9), "{canceled:?}");
+    let expected = "the job was canceled; 200 rows won't be sent, and 200 rows may have been sent";
+    assert!(canceled.stderr.contains(expected), "{canceled:?}");
+    for command in ["status", "report"] {
+        let document = bench.bulk(&[command, "--json"]).json();
+        for (field, rows) in [("sent", 100), ("unknown", 200), ("remaining", 200)] {
+            assert_eq!(document[field], rows, "{command} {document}");
+        }
+    }
 }
 
 #[test]

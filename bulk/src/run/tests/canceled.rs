@@ -1,0 +1,68 @@
+//! What becomes of the rows of a canceled job.
+
+use super::*;
+use crate::ChangedRows;
+
+/// A job of 600 rows: 400 are sent, batch 3 may have been, and batch 5 isn't.
+async fn stopped(folder: &Path, service: &Arc<Service>) -> BulkJob {
+    let job = plan_job(folder, 600).await;
+    service.set_script(|_, request| match &request.key {
+        key if key.contains("/3/") => Some(Fault::TimedOut { executed: true }),
+        key if key.contains("/5/") => Some(Fault::Quota),
+        _ => None,
+    });
+    let options = patient_options().concurrency(2);
+    let report = job.start_with(Arc::clone(service), options).finish().await.unwrap();
+    assert_eq!(report.counts, Counts { sent: 400, remaining: 200, ..Counts::default() });
+    assert_eq!(job.status().await.unwrap().in_flight, 100);
+    job
+}
+
+const CANCELED: Counts = Counts { sent: 400, rejected: 0, unknown: 100, remaining: 100 };
+
+/// Returns the rows whose outcome is unknown.
+async fn unknown_rows(job: &BulkJob) -> Vec<u64> {
+    let outcomes = outcomes(job).await.into_iter();
+    let unknown = outcomes.filter(|row| matches!(row.outcome, Outcome::Unknown { .. }));
+    unknown.map(|row| row.row).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_in_flight_of_a_canceled_job_have_an_unknown_outcome() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::reliable();
+    let job = stopped(folder.path(), &service).await;
+    assert!(unknown_rows(&job).await.is_empty());
+    job.cancel().await.unwrap();
+    let status = job.status().await.unwrap();
+    assert_eq!((status.state, status.counts, status.in_flight), (JobState::Canceled, CANCELED, 0));
+    assert_eq!(unknown_rows(&job).await, (301..=400).collect::<Vec<_>>());
+    // A later part counts them in the same way, and sends the others.
+    service.set_script(|_, _| None);
+    let client = Client::new("http://127.0.0.1:1", "re_x").unwrap();
+    let bulk =
+        Bulk::new(Input::csv(folder.path().join("people.csv")), job.plan().message().clone()).batch_size(100);
+    let later = bulk.add_rows(ChangedRows::Reject).plan(&client, folder.path().join("jobs")).await.unwrap();
+    assert_eq!(later.status().await.unwrap().counts, CANCELED);
+    let report = later.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
+    assert_eq!(report.counts, Counts { sent: 500, unknown: 100, ..Counts::default() });
+    assert_eq!(service.delivered(), (600, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_canceled_reports_what_an_earlier_run_left_in_flight() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::reliable();
+    let job = stopped(folder.path(), &service).await;
+    service.set_script(|_, _| Some(Fault::TimedOut { executed: false }));
+    let mut run = job.start_with(Arc::clone(&service), patient_options().concurrency(1));
+    let until = service.requests() + 2;
+    while service.requests() < until && run.next().await.is_some() {}
+    job.cancel().await.unwrap();
+    let report = run.finish().await.unwrap();
+    assert_eq!((report.ending, report.counts), (Ending::Stopped, CANCELED));
+    assert_eq!(job.status().await.unwrap().counts, CANCELED);
+    let list = std::fs::read_to_string(job.plan().dir().join("unknown.csv")).unwrap();
+    assert_eq!(list.lines().count(), 101);
+    assert!(list.contains("\n301,r301@example.com,3,bulk/") && list.contains("was canceled"), "{list}");
+}
