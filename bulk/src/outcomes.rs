@@ -116,13 +116,9 @@ fn visit_part(
     })?;
     failure.map_or(Ok(()), Err)?;
     if *canceled {
-        let reason = Box::from("the job was canceled while the request was in flight");
-        let mut record = Record::Unknown { batch: 0, reason };
-        for in_flight in states.maybe() {
-            if let Record::Unknown { batch, .. } = &mut record {
-                *batch = in_flight;
-            }
-            visit_batch(in_flight, states.state(in_flight), &record)?;
+        for batch in states.maybe() {
+            let reason = "the job was canceled while the request was in flight".into();
+            visit_batch(batch, states.state(batch), &Record::Unknown { batch, reason })?;
         }
     }
     Ok(())

@@ -109,6 +109,9 @@ impl Search {
             }
             Ok(())
         })?;
+        if search.rows.is_empty() {
+            return Ok(search);
+        }
         for (i, row) in search.rows.iter().enumerate() {
             search
                 .by_recipients
