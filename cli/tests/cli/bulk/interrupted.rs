@@ -198,10 +198,13 @@ fn canceling_a_running_job_names_the_rows_that_an_earlier_run_may_have_sent() {
     child.kill().unwrap();
     child.wait().unwrap();
     bench.service.core().faults().clear();
-    bench.service.core().faults().add(Rule::new(Action::Delay(Duration::from_secs(3))).always());
+    let slow = Rule::new(Action::Delay(Duration::from_secs(3))).on_path("/emails/batch");
+    bench.service.core().faults().add(slow.always());
     let mut resume = bench.idempost.command();
     let child = resume.args(["bulk", "resume", "--concurrency", "1"]).spawn().unwrap();
-    bench.until_asked(4);
+    wait_until("a request is repeated", || {
+        bench.service.core().requests().iter().filter(|request| request.path == "/emails/batch").count() == 4
+    });
     bench.bulk(&["cancel", "people.csv", "--yes"]).ok();
     let canceled = Ran::of(child.finish());
     assert_eq!(canceled.code, Some(9), "{canceled:?}");
