@@ -569,7 +569,7 @@ impl Plan {
         for batch in 0..self.batches() {
             match preparer.prepare(batch) {
                 Err(BulkError::PlanChanged(_)) => return Ok(false),
-                prepared => drop(prepared?),
+                result => drop(result?),
             }
         }
         Ok(true)

@@ -86,8 +86,8 @@ impl Preparer {
             composer.write(email, &mut body).map_err(BulkError::io("write", &context.source.name))?;
             let fields = composer.fields(email);
             count_domains(names, &fields, &mut domains);
-            attachments
-                .extend(fields.attachments.iter().filter_map(Attachment::file_name).map(str::to_owned));
+            let names = fields.attachments.iter().filter_map(Attachment::file_name);
+            attachments.extend(names.map(|name| format!("attachment `{name}`, ")));
             rows.push(PreparedRow { row, recipient: fields.to.join("; "), end: body.len() });
             Ok(())
         })?;
@@ -96,8 +96,7 @@ impl Preparer {
         }
         *last_size = body.len();
         if body_hash(blake3::Hasher::new().update(&body)) != hash {
-            let files: String = attachments.iter().map(|name| format!("attachment `{name}`, ")).collect();
-            let why = format!("{files}job.json or this program's version changed");
+            let why = format!("{}job.json or this program's version changed", attachments.concat());
             return Err(changed_input(batch, entry, &why));
         }
         Ok(Prepared { batch, kind, body: Bytes::from(body), hash, rows, domains })

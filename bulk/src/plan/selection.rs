@@ -25,10 +25,6 @@ impl Selection {
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     pub(crate) fn contains(&self, row: u64) -> bool {
         let after = self.0.partition_point(|(first, _)| *first <= row);
         after.checked_sub(1).is_some_and(|at| row <= self.0[at].1)
@@ -45,7 +41,7 @@ mod tests {
         assert_eq!(selection, Selection(vec![(1, 3), (7, 9)]));
         let selected: Vec<u64> = (0..12).filter(|row| selection.contains(*row)).collect();
         assert_eq!(selected, [1, 2, 3, 7, 8, 9]);
-        assert!(!selection.is_empty());
-        assert!(!Selection::default().contains(0) && Selection::default().is_empty());
+        assert!(!selection.0.is_empty());
+        assert!(!Selection::default().contains(0) && Selection::default().0.is_empty());
     }
 }

@@ -52,7 +52,7 @@ fn a_row_appended_to_an_unfinished_job_is_sent_only_by_choice() {
 fn a_finished_job_with_other_rows_is_not_to_be_resumed() {
     let bench = Bench::with(3);
     bench.send(&[]).ok();
-    bench.write("people.csv", "\u{feff}".to_owned() + &csv(3).replace('\n', "\r\n"));
+    bench.write("people.csv", format!("\u{feff}{}", csv(3).replace('\n', "\r\n")));
     assert!(bench.send(&[]).ok().contains("already complete"));
     bench.write("people.csv", csv(2));
     let stderr = bench.send(&[]).fails(2);
