@@ -233,7 +233,7 @@ async fn key_permissions_and_domains_are_enforced() {
             let client = client(&server, &tls, Encryption::None, (user, wrong), Mechanism::Plain);
             let error = client.send_raw(&envelope(&ada), SMALL.as_bytes()).await.unwrap_err();
             assert_eq!(error.status().unwrap().to_string(), "535", "{wrong}");
-            let is_key = wrong.starts_with("re_");
+            let is_key = wrong.starts_with("sb_") || wrong.starts_with("re_");
             let parts = if is_key { &["was deleted"][..] } else { &["sb_", "re_", "resend", "inbound"] };
             for part in parts {
                 assert!(error.to_string().contains(part), "{error}");
