@@ -91,7 +91,7 @@ impl InFlight {
         match operation.outcome {
             Outcome::NotSent => "the request wasn't sent".clone_into(&mut operation.sentence),
             Outcome::Rejected => {
-                "the service rejected the request and did nothing".clone_into(&mut operation.sentence)
+                "the service rejected the request and did nothing".clone_into(&mut operation.sentence);
             }
             _ => {}
         }

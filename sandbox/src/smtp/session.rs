@@ -360,9 +360,10 @@ impl Session {
                 self.listening = Listening::Login(login);
                 Reply::new(334, what.to_owned())
             }
-            LoginStep::Complete { user, password } => match self.check_key(&user, &password) {
-                Err(rejection) => rejection,
-                Ok(()) => {
+            LoginStep::Complete { user, password } => {
+                if let Err(rejection) = self.check_key(&user, &password) {
+                    rejection
+                } else {
                     self.key = password.into();
                     self.authenticated = true;
                     if user.eq_ignore_ascii_case(INBOUND) {
@@ -372,7 +373,7 @@ impl Session {
                         Reply::MAY_SEND
                     }
                 }
-            },
+            }
             LoginStep::Garbled => Reply::NOT_BASE64,
             LoginStep::Unknown => Reply::MECHANISM,
         };

@@ -40,12 +40,12 @@ pub fn health() -> Response<Bytes> {
 pub fn ready(state: &State) -> Response<Bytes> {
     problem::json(
         StatusCode::OK,
-        &Ready { ready: true, keeps: state.is_persistent(), saved: state.is_saved() },
+        &Readiness { ready: true, keeps: state.is_persistent(), saved: state.is_saved() },
     )
 }
 
 #[derive(Serialize)]
-struct Ready {
+struct Readiness {
     ready: bool,
     /// Whether it keeps its state on disk.
     keeps: bool,

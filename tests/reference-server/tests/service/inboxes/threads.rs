@@ -337,7 +337,7 @@ fn a_search_examines_a_thousand_threads_at_most() {
         );
     }
     assert!(items(&sandbox, &format!("{inbox}/threads/search?query=needle")).is_empty());
-    sandbox.patch(&thread(&sandbox, &inbox, "Hay 999"), &json!({ "folder": "archive" }));
+    sandbox.patch(thread(&sandbox, &inbox, "Hay 999"), &json!({ "folder": "archive" }));
     assert_eq!(subjects(&sandbox, &format!("{inbox}/threads/search?query=needle")), ["Needle"]);
 }
 
