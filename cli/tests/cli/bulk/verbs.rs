@@ -101,7 +101,7 @@ fn a_started_job_whose_journal_is_lost_is_damaged() {
         bench.bulk(&["resume"]).fails(1);
         let dry = bench.bulk(&["salvage", "--dry-run"]);
         assert_eq!((dry.code, journal.exists()), (Some(9), content.is_some()), "{dry:?}");
-        bench.bulk(&["salvage"]).fails(9);
+        assert_eq!(bench.bulk(&["salvage"]).code, Some(9));
         // Every row may have been sent.
         let status = bench.bulk(&["status", "--json"]).json();
         assert_eq!((&status["unknown"], &status["remaining"]), (&3.into(), &0.into()), "{content:?}");
