@@ -10,6 +10,8 @@ use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
 
 /// The program's folder inside a base directory.
 const FOLDER: &str = "idempost";
+/// The variable with the base URL of the sandbox of `sandbox run` and, after a space, the folder of its bulk jobs.
+pub(crate) const SANDBOX_JOBS: &str = "IDEMPOST_SANDBOX_JOBS";
 
 /// An environment variable that contains a relative path instead of an absolute one.
 ///

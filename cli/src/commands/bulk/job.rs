@@ -52,8 +52,18 @@ impl Jobs {
     }
 }
 
+/// The folder of the jobs at a sandbox that ends with `sandbox run`.
+fn sandbox_folder(context: &Context) -> Option<PathBuf> {
+    let (sandbox, folder) = context.env.get(paths::SANDBOX_JOBS)?.split_once(' ')?;
+    let base_url = context.settings().ok()?.base_url.as_ref()?;
+    (base_url.value.as_str().trim_end_matches('/') == sandbox).then(|| folder.into())
+}
+
 /// The folder of the jobs on this machine.
 pub(super) fn folder(context: &Context) -> Result<PathBuf, Fail> {
+    if let Some(folder) = sandbox_folder(context) {
+        return Ok(folder);
+    }
     let state = paths::state_dir(&context.env)?;
     state.map(|folder| folder.join("bulk")).ok_or_else(|| Fail::Local {
         message: "there is no home directory to store jobs in".to_owned(),

@@ -13,6 +13,7 @@ use super::{KEY, REMOTE, ServerArgs, VENDOR_API_KEY, vendor_base_urls};
 use crate::context::Context;
 use crate::diagnostics::{Fail, Signal};
 use crate::processes;
+use crate::settings::paths::SANDBOX_JOBS;
 use crate::signals::Signals;
 
 /// The variable with the file of a self-signed certificate for SMTP.
@@ -50,6 +51,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let certificate = server.self_signed().map(write_certificate).transpose();
     let certificate =
         certificate.map_err(|error| Fail::local("couldn't write the certificate for SMTP", error))?;
+    let jobs = tempfile::tempdir()
+        .map_err(|error| Fail::local("couldn't create a temporary folder for bulk jobs", error))?;
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(server.serve(async {
         // Dropping the sender also stops the server.
@@ -63,6 +66,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         .args(arguments)
         .env("IDEMPOST_BASE_URL", &base_url)
         .env("IDEMPOST_API_KEY", KEY)
+        .env(SANDBOX_JOBS, format!("{} {}", base_url.trim_end_matches('/'), jobs.path().display()))
         // A profile in addition to the key would be ambiguous.
         .env_remove("IDEMPOST_PROFILE")
         .env_remove("IDEMPOST_ACCESS_TOKEN")

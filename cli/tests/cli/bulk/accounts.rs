@@ -176,6 +176,25 @@ fn a_job_is_not_sent_again_under_another_spelling_of_its_base_url() {
 }
 
 #[test]
+fn a_job_in_a_sandbox_of_a_command_ends_with_it() {
+    let bench = Bench::with(3);
+    let program = env!("CARGO_BIN_EXE_idempost");
+    let job = [&["bulk", "send", "people.csv", "--yes", "--json"], &MESSAGE[..]].concat();
+    for _ in 0..2 {
+        let sandbox = [&["sandbox", "run", "--", program], &job[..]].concat();
+        assert_eq!(bench.idempost.run(&sandbox).json()["sent"], 3);
+    }
+    // A job at another service is kept.
+    let url = bench.service.base_url();
+    let elsewhere =
+        [&["sandbox", "run", "--", program, "--base-url", &url, "--api-key-file", "key"], &job[..]].concat();
+    bench.write("key", "sb_test");
+    bench.idempost.run(&elsewhere).ok();
+    bench.send(&[]).ok();
+    bench.each_got_one(3);
+}
+
+#[test]
 fn a_job_is_tried_in_a_sandbox_and_then_sent_by_another_service() {
     let (bench, live) = (Bench::with(3), Service::start());
     let url = live.base_url();
