@@ -40,6 +40,7 @@ use crate::{
     folder,
     journal::{Job as JobRecord, Journal, Record, UnixMillis},
     pace::shared::SharedPace,
+    parts,
     plan::{BatchSize, Plan},
     queue::{Backend, CellKey, Control, ControlState, JobFile, QueueError, load_control, set_state},
     report::{self, Ending, Report},
@@ -127,11 +128,13 @@ pub(crate) async fn coordinate<B: Backend>(
     }
     let counts = coordinator.counts();
     counts.check(plan.counts().valid)?;
+    let earlier = Arc::clone(&plan);
+    let earlier = blocking(move || parts::counts_before(&earlier)).await?;
     let report = Report {
         requests: coordinator.progress.requests,
         throttled: coordinator.progress.throttled,
         replayed: coordinator.replayed,
-        ..Report::new(&plan, ending, counts, started.elapsed())
+        ..Report::new(&plan, ending, counts.combine(&earlier), started.elapsed())
     };
     report::write_report(plan, report, lock, coordinator).await
 }

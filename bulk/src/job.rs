@@ -224,7 +224,7 @@ impl Job {
     /// Replaces each damaged journal of the job and its earlier parts with a new one that contains the readable records, so that the job can be
     /// resumed. The damaged journals stay in their folders, renamed. Returns one entry per damaged journal.
     ///
-    /// No row is sent twice. If a row's record may have been lost, resuming repeats the row under its key if that is safe; otherwise its outcome is
+    /// If a row's record may have been lost, resuming repeats the row under its key if that is safe; otherwise its outcome is
     /// [unknown](crate::Outcome::Unknown).
     ///
     /// # Errors

@@ -15,7 +15,7 @@ fn stage(recipients: &[&str]) -> (Service, String) {
     for email in recipients {
         done(&service, &["contacts", "create", email, "--segment-id", &segment]);
     }
-    let create = "broadcasts create --from news@acme.test --subject s --html '<a href=https://acme.test/docs>Docs</a>'";
+    let create = "broadcasts create --from news@acme.test --subject s --html '<a href=\"https://acme.test/docs\">Docs</a>'";
     let id = done(&service, &[&words(create)[..], &["--segment-id", &segment]].concat());
     done(&service, &["broadcasts", "send", &id, "--yes"]);
     service.core().clock().advance(Duration::from_mins(2));

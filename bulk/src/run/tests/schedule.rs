@@ -180,7 +180,7 @@ async fn a_batch_open_at_midnight_counts_once_on_each_day_wherever_the_job_is_ki
             for &killed_after in killed {
                 let case = Midnight { cap, concurrency, executed, attempt, killed_after };
                 let [all, first] = run_over_midnight(case).await;
-                assert!(all.values().all(|emails| *emails <= cap), "{case:?}: {all:?}");
+                assert!(all.values().max().is_some_and(|emails| *emails <= cap), "{case:?}: {all:?}");
                 // An uncertain request may have been executed on either day, so its batch counts on both. The other batches use the rest, and all of it.
                 let others = all.get(&1).unwrap_or(&0) - first.get(&1).unwrap_or(&0);
                 assert_eq!(others, cap - 10, "{case:?}: {all:?} {first:?}");

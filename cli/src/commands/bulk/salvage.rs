@@ -13,9 +13,8 @@ use crate::output::table::{Column, Kind};
 
 /// Recover a job whose journal is damaged, so that it can be resumed
 ///
-/// Writes a new journal with every readable record; the damaged one stays in the job's folder, as `journal.damaged-1`. No row is sent twice: a row
-/// that may have been sent is repeated by `bulk resume` under its idempotency key, unless the key has expired or repeating isn't safe; then its
-/// outcome
+/// Writes a new journal with every readable record; the damaged one stays in the job's folder, as `journal.damaged-1`. A row that
+/// may have been sent is repeated by `bulk resume` under its idempotency key, unless the key has expired or repeating isn't safe; then its outcome
 /// is unknown, and `bulk reconcile` looks for it. Rows that can't have been sent are sent as usual.
 ///
 /// Exit codes: 0 salvaged, or the journal isn't damaged; 5 no such job; 9 some outcomes unknown.
