@@ -131,7 +131,9 @@ pub fn finish(state: &State, post: WebhookPost, posted: Posted) {
     let tenant = job.tenant.upgrade();
     let clock = tenant.as_ref().map_or(&state.clock, |tenant| &tenant.clock);
     // A move of the clock waits for an endpoint that doesn't respond only once per event.
-    let failed_at = if timed_out { clock.now() } else { clock.time_of(job.due) };
+    let is_skipped = !timed_out && clock.skipped(job.due);
+    // The attempt may have begun before the clock was moved.
+    let failed_at = if is_skipped { job.due.max(sent_at) } else { clock.now() };
     if let Some(due) = job.delivery.finish(attempt, job.planned, failed_at) {
         let delivery = Arc::downgrade(&job.delivery);
         if clock.skipped(due) {
