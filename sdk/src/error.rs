@@ -20,7 +20,7 @@ pub use decode::{DecodeCause, DecodeError};
 #[cfg(feature = "oauth")]
 pub(crate) use error_body::is_markup;
 #[cfg(feature = "oauth")]
-pub(crate) use headers::{date, is_html, retry_after};
+pub(crate) use headers::{date, retry_after};
 pub(crate) use headers::{is_json, request_id};
 pub use recovery::Recovery;
 pub use store::StoreError;

@@ -36,7 +36,7 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// Returns whether the body is HTML, by its media type.
-pub(crate) fn is_html(headers: &HeaderMap) -> bool {
+pub(super) fn is_html(headers: &HeaderMap) -> bool {
     media_type(headers).is_some_and(|kind| kind == "text/html" || kind == "application/xhtml+xml")
 }
 

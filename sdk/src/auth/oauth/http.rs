@@ -14,7 +14,7 @@ use url::Url;
 use crate::{
     body::Body,
     clock::Instant,
-    error::{AuthError, date, is_html, is_markup, printable, retry_after},
+    error::{AuthError, date, is_markup, printable, retry_after},
     transport::{Collected, Transport, TransportError, TransportRequest, send_until},
 };
 
@@ -70,7 +70,7 @@ impl HttpResponse {
 
     /// Returns whether the body is an HTML page, which comes from a proxy, a captive portal or another server.
     pub(crate) fn is_html(&self) -> bool {
-        is_html(&self.headers) || is_markup(&self.body.bytes)
+        is_markup(&self.body.bytes)
     }
 }
 
