@@ -320,6 +320,16 @@ async fn a_page_instead_of_a_revocation_is_no_revocation() {
 }
 
 #[tokio::test]
+async fn an_empty_response_to_a_revocation_may_have_any_content_type() {
+    // RFC 7009, 2.2
+    let fixture = Fixture::fresh().await;
+    let empty = Action::http_response(200, "").header("content-type", "text/html; charset=utf-8");
+    fixture.server.service().faults().add(Rule::new(empty).on_request(Method::POST, "/oauth/revoke"));
+    let outcome = fixture.session().logout().await.unwrap();
+    assert!(matches!(outcome, Revocation::Revoked), "{outcome:?}");
+}
+
+#[tokio::test]
 async fn a_logout_of_an_ended_login_revokes_nothing_and_removes_its_record() {
     let fixture = Fixture::expired().await;
     fixture.pass(61 * 24 * 60 * 60);
