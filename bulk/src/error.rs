@@ -52,6 +52,12 @@ pub enum BulkError {
         /// The journal.
         path: PathBuf,
     },
+    /// [Corrected rows](crate::Bulk::corrections_of) belong to a job whose other rows haven't been sent. Nothing was planned.
+    #[error("job {job} hasn't been started: its valid rows must be sent before its corrected ones")]
+    NotStarted {
+        /// The job's ID.
+        job: String,
+    },
     /// The plan no longer matches the files that it refers to: the input, the plan or the job's description changed.
     #[error("{0}")]
     PlanChanged(String),

@@ -210,8 +210,7 @@ impl Job {
     }
 
     /// Searches the service's list of emails for the rows of unknown outcome of the job and its earlier parts, and writes `reconciled.csv`. The job
-    /// doesn't change. The client needs
-    /// full access to the job's account, since other accounts don't list its emails.
+    /// doesn't change. The client needs full access to the job's account, since other accounts don't list its emails.
     ///
     /// # Errors
     /// The errors of [`check_account`](Self::check_account). Also fails if more than 100,000 rows are unknown, a file can't be read or written, or

@@ -11,7 +11,11 @@
 //!
 //! Pausing or canceling any part applies to the whole job, so a later part never runs without the earlier ones that it relies on.
 
-use std::{collections::HashMap, fs, path::Path};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs,
+    path::Path,
+};
 
 use crate::{
     counts::Counts,
@@ -114,14 +118,23 @@ impl Part {
     fn retried_rows(&self, later: &[Self]) -> Result<Selection> {
         let mut rows = Vec::new();
         let Counts { rejected, unknown, .. } = self.counts()?;
-        for part in later.iter().filter(|part| part.plan.counts().retried() > 0 && rejected + unknown > 0) {
-            let mut included = EarlierRows::new(files::parent(part.plan.dir()));
-            part.visit_rows(part.plan.key(), |_, key, held| match key {
-                Some(key) if !part.releases(held) => included.add(key, held),
+        if rejected + unknown == 0 {
+            return Ok(Selection::default());
+        }
+        // By their definition of keys, since each needs a pass over this part's rows.
+        let mut retries = BTreeMap::<_, EarlierRows>::new();
+        for part in later.iter().filter(|part| part.plan.counts().retried() > 0) {
+            let key = part.plan.key();
+            let new = || EarlierRows::new(files::parent(part.plan.dir()));
+            let included = retries.entry(key).or_insert_with(new);
+            part.visit_rows(key, |_, identity, held| match identity {
+                Some(identity) if !part.releases(held) => included.add(identity, held),
                 _ => Ok(()),
             })?;
+        }
+        for (key, included) in retries {
             let mut included = included.finish()?;
-            self.visit_rows(part.plan.key(), |row, key, held| {
+            self.visit_rows(key, |row, key, held| {
                 let is_open = matches!(held, Held::Rejected | Held::Unknown);
                 if let Some(key) = key.filter(|_| is_open)
                     && included.find(&key.identity)?.is_some()
@@ -195,9 +208,7 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
             let plan = Plan::read(&dir.join(id))?;
             let parts = all_parts(&plan)?;
             if !parts.iter().any(|part| part.started && part.plan.id() == id) {
-                return Err(BulkError::NotRunnable(format!(
-                    "job {id} hasn't been sent: first send its valid rows with --skip-invalid, or correct its input; nothing was sent"
-                )));
+                return Err(BulkError::NotStarted { job: id.clone() });
             }
             parts
         }

@@ -49,7 +49,7 @@ async fn waiting(server: &ReferenceServer, query: &str) -> tokio::task::JoinHand
 }
 
 /// Starts to wait, and returns when the server has answered a later request.
-async fn surely_waiting(server: &ReferenceServer, query: &str) -> JoinHandle<(StatusCode, Value)> {
+async fn waiting_at_the_server(server: &ReferenceServer, query: &str) -> JoinHandle<(StatusCode, Value)> {
     let task = waiting(server, query).await;
     assert_eq!(wait(server, "to=nobody&timeout=0").await.0, 408);
     task
@@ -207,7 +207,7 @@ async fn after_is_also_a_time_of_the_sandbox_clock() {
 async fn deleted_mail_in_after_is_an_error_but_a_running_wait_keeps_its_place() {
     let server = start().await;
     let first = send(&server, &to("ada@example.com"));
-    let task = surely_waiting(&server, &format!("to=ada&after={first}&timeout=60")).await;
+    let task = waiting_at_the_server(&server, &format!("to=ada&after={first}&timeout=60")).await;
     let request = Request::delete("/_/messages").header("authorization", format!("Bearer {KEY}"));
     assert_eq!(server.service().handle(request.body("".into()).unwrap()).status(), 200);
     let (status, problem) = wait(&server, &format!("to=ada&after={first}&timeout=0")).await;
@@ -250,7 +250,7 @@ async fn wait_sees_only_mails_of_its_account() {
 #[tokio::test]
 async fn stop_of_the_sandbox_ends_a_wait() {
     let server = start().await;
-    let task = surely_waiting(&server, "to=ada&timeout=60").await;
+    let task = waiting_at_the_server(&server, "to=ada&timeout=60").await;
     let start = Instant::now();
     drop(server);
     let (status, problem) = task.await.unwrap();

@@ -116,6 +116,11 @@ pub(super) fn from_planning_error(error: BulkError, file: &str, mut flags: Flags
         BulkError::Io { action, path, source } => {
             Fail::error(format!("couldn't {action} {}: {source}; nothing was sent", path.display()))
         }
+        BulkError::NotStarted { .. } => Fail::Local {
+            message: format!("{message}; nothing was sent"),
+            source: None,
+            hint: Some("first send its valid rows with --skip-invalid, or correct its input".to_owned()),
+        },
         BulkError::PlanChanged(_) | BulkError::NotRunnable(_) => {
             Fail::error(format!("{message}; nothing was sent"))
         }

@@ -233,7 +233,7 @@ impl JobInput {
                 let message = if self.has_message { &self.message } else { earlier.message() };
                 let input = rows::corrected_input(only, earlier.invalid_rows().as_deref())?;
                 let bulk = self.bulk(input, message.clone());
-                // A temporary folder doesn't contain what was sent.
+                // A temporary folder doesn't record which rows were sent.
                 if jobs.is_persistent() { bulk.corrections_of(earlier) } else { bulk }
             }
             (Some(source), None, None) => {

@@ -20,8 +20,9 @@ const QUEUE: usize = 1_024;
 
 /// Show the outcomes of a job's rows
 ///
-/// With --rows, prints one line per row that has an outcome, part by part, in the order in which the outcomes became known: its number, recipient and outcome, with the
-/// email's ID or the reason. A row that a later part sent again has only the outcome in that part. Invalid rows are in invalid.csv, and rows without an outcome are left to send.
+/// With --rows, prints one line per row that has an outcome, part by part, in the order in which the outcomes became known: its number, recipient
+/// and outcome, with the email's ID or the reason. A row that a later part sent again has only the outcome in that part. Invalid rows are in
+/// invalid.csv, and rows without an outcome are left to send.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Columns of --rows and --outcomes: row, recipient, outcome, id, reason, last_event, status, batch, key, first_attempt, part\n\n\

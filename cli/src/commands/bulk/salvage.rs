@@ -28,8 +28,8 @@ pub(crate) struct Args {
     job: JobArg,
     /// Also treat records at the end as lost, such as after a restore from a backup
     ///
-    /// A truncated or outdated journal is readable and seems complete, and damage to its last records looks like an interrupted write. With this flag, every row without an outcome counts as one that
-    /// may have been sent.
+    /// A truncated or outdated journal is readable and seems complete, and damage to its last records looks like an interrupted write. With this
+    /// flag, every row without an outcome counts as one that may have been sent.
     #[arg(long)]
     truncated: bool,
     /// Show what would be kept and lost without changing anything

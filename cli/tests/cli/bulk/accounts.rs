@@ -176,7 +176,7 @@ fn a_job_is_not_sent_again_under_another_spelling_of_its_base_url() {
 }
 
 #[test]
-fn a_job_in_a_sandbox_of_a_command_ends_with_it() {
+fn jobs_at_the_sandbox_of_a_command_end_with_it() {
     let bench = Bench::with(3);
     let program = env!("CARGO_BIN_EXE_idempost");
     let job = [&["bulk", "send", "people.csv", "--yes", "--json"], &MESSAGE[..]].concat();

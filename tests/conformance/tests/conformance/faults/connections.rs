@@ -167,11 +167,11 @@ async fn an_invalid_tls_handshake_is_reported_and_not_retried() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let accepting = tokio::spawn(async move {
-        let (mut connections, mut patience) = (0, Duration::from_mins(1));
-        while let Ok(Ok((mut stream, _))) = timeout(patience, listener.accept()).await {
+        let (mut connections, mut limit) = (0, Duration::from_mins(1));
+        while let Ok(Ok((mut stream, _))) = timeout(limit, listener.accept()).await {
             connections += 1;
             let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
-            patience = Duration::from_millis(300);
+            limit = Duration::from_millis(300);
         }
         connections
     });
