@@ -147,8 +147,8 @@ impl<T> Call<T> {
         self
     }
 
-    /// Registers a callback for the outcome that the call has if it is dropped: [`Outcome::Unknown`] from the moment a request can reach the
-    /// service, and after each failed attempt the outcome of all attempts so far. Until the first one it is [`Outcome::NotSent`].
+    /// Registers a callback for the outcome that the call has if it is dropped: [`Outcome::NotSent`] at first, [`Outcome::Unknown`] from the moment a
+    /// request can reach the service, and after each failed attempt the outcome of all attempts so far. It isn't called for reads.
     pub fn on_outcome(mut self, listener: impl Fn(Outcome) + Send + Sync + 'static) -> Self {
         self.operation.on_outcome = Some(Arc::new(listener));
         self

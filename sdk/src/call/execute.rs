@@ -431,7 +431,8 @@ impl<'a> Execution<'a> {
     }
 
     fn report_outcome(&self, outcome: Outcome) {
-        if let Some(listener) = &self.operation.on_outcome {
+        // A read does nothing.
+        if let Some(listener) = self.operation.on_outcome.as_ref().filter(|_| !self.read_only) {
             listener(outcome);
         }
     }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::error::{CallSummary, Outcome};
 use crate::types::IdempotencyKey;
 
-/// Called when the outcome that a call has if it is dropped changes.
+/// Receives the outcome that a call has if it is dropped.
 pub(crate) type OutcomeListener = Arc<dyn Fn(Outcome) + Send + Sync>;
 
 /// The result of an attempt that didn't return a value. `transient`: the same request may succeed later.

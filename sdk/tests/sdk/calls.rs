@@ -455,6 +455,32 @@ async fn listeners_are_notified_of_retries_and_previews_send_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_listener_knows_the_outcome_of_a_call_that_is_dropped() {
+    use Outcome::{NotSent, Rejected, Unknown};
+    for (replies, expected) in [
+        (
+            [refusal(429, "rate_limit_exceeded"), Reply::connection_refused(), accepted()],
+            [Unknown, Rejected, Unknown, NotSent, Unknown],
+        ),
+        (
+            [Reply::connection_lost(), refusal(429, "rate_limit_exceeded"), accepted()],
+            [Unknown, Unknown, Unknown, Unknown, Unknown],
+        ),
+    ] {
+        let script = Script::of(replies);
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let listener = Arc::clone(&heard);
+        let call = script.client().emails().send(&email());
+        call.on_outcome(move |outcome| listener.lock().unwrap().push(outcome)).await.unwrap();
+        assert_eq!(*heard.lock().unwrap(), expected);
+    }
+    let script = Script::of([Reply::connection_lost(), Reply::json(200, json!({}))]);
+    let call = script.client().emails().get("e1").on_outcome(|outcome| panic!("{outcome:?} of a read"));
+    let _ = call.await;
+    assert_eq!(script.seen().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_policy_of_one_attempt_sends_once() {
     //
     let script = Script::of([Reply::connection_refused()]);

@@ -10,8 +10,7 @@
 //!   sends a CORS preflight, and no response here ever allows it.
 //!
 //! Where JSON is required, forms and text are rejected too: browsers send those without a preflight. Compressed bodies are rejected everywhere. All
-//! rules apply before any part of a body is
-//! read or counted.
+//! rules apply before any part of a body is read or counted.
 //!
 //! A sandbox that other machines can reach may also have a password ([`password`]).
 //!
