@@ -6,7 +6,7 @@
 use std::io;
 use std::sync::Arc;
 
-use sha2::{Digest as _, Sha256};
+use ::ring::digest::{SHA256, digest};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
@@ -71,8 +71,8 @@ impl Tls {
 
     /// Returns the certificate's SHA-256 fingerprint in the usual format: 32 bytes as `AB:CD:…`.
     pub fn fingerprint(&self) -> String {
-        let bytes = Sha256::digest(&self.certificate);
-        bytes.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":")
+        let bytes = digest(&SHA256, &self.certificate);
+        bytes.as_ref().iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":")
     }
 }
 

@@ -476,7 +476,11 @@ async fn an_attachment_that_changes_during_a_job_is_named_and_canceling_the_job_
         assert!(error.to_string().ends_with(&expected), "{error}");
         attach(name, "1");
         if sent.is_empty() {
-            run(&job, &service, 1).await;
+            service.set_script(|n, _| (n > 1).then_some(Fault::Quota));
+            let report =
+                job.start_with(Arc::clone(&service), patient_options().concurrency(1)).finish().await;
+            assert_eq!(report.unwrap().counts.sent, 1);
+            service.set_script(|_, _| None);
         }
     }
     attach("b.txt", "2");

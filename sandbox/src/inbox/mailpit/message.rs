@@ -6,10 +6,9 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use jiff::Timestamp;
 use mail_parser::Message;
-use md5::Md5;
+use md5::{Digest as _, Md5};
+use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
 use serde_json::{Value, json};
-use sha1::Sha1;
-use sha2::{Digest, Sha256};
 
 use super::summary::{common_fields, find_by_id, is_unread, split_address, stored_at};
 use super::{json as answer, messages};
@@ -143,9 +142,9 @@ fn parts(source: &Bytes) -> Vec<(bool, Value)> {
             "ContentID": part.content_id.unwrap_or_default(),
             "Size": content.len(),
             "Checksums": {
-                "MD5": hex_digest::<Md5>(&content),
-                "SHA1": hex_digest::<Sha1>(&content),
-                "SHA256": hex_digest::<Sha256>(&content),
+                "MD5": hex(Md5::digest(&content)),
+                "SHA1": hex(digest(&SHA1_FOR_LEGACY_USE_ONLY, &content)),
+                "SHA256": hex(digest(&SHA256, &content)),
             },
         });
         (part.inline, details)
@@ -153,8 +152,8 @@ fn parts(source: &Bytes) -> Vec<(bool, Value)> {
     shown.collect()
 }
 
-fn hex_digest<D: Digest>(content: &[u8]) -> String {
-    D::digest(content).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+fn hex(digest: impl AsRef<[u8]>) -> String {
+    digest.as_ref().iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 fn unsubscribe(header: &str, post: &str) -> Value {
