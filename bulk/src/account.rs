@@ -9,8 +9,6 @@
 //!
 //! The record contains no credentials, only their hashes, keyed with the job's random salt.
 
-use std::fmt;
-
 use idempost::Client;
 use rand::RngCore as _;
 use serde::{Deserialize, Serialize};
@@ -40,27 +38,15 @@ impl Account {
         Self::default()
     }
 
-    /// Sets the name of the profile that holds the credential, for messages.
-    #[must_use]
-    pub fn profile(mut self, name: impl Into<String>) -> Self {
-        self.profile = Some(name.into());
-        self
-    }
-
-    /// Identifies the account by an application-defined ID instead of the credential, which may then change. Only a hash of the ID is stored.
-    #[must_use]
-    pub fn id(mut self, id: impl Into<String>) -> Self {
-        self.id = Some(id.into());
-        self
-    }
-
-    /// Asserts that the credential belongs to the job's account although it differs from the one the job was started with: the API key was replaced,
-    /// or each worker has its own. From then on, the job accepts both. If the assertion is wrong, recipients receive emails from another account, and
-    /// some receive them twice. The base URL still has to match.
-    #[must_use]
-    pub fn assume_same_account(mut self) -> Self {
-        self.same = true;
-        self
+    setters! {
+        /// Sets the name of the profile that holds the credential, for messages.
+        profile;
+        /// Identifies the account by an application-defined ID instead of the credential, which may then change. Only a hash of the ID is stored.
+        id;
+        /// Asserts that the credential belongs to the job's account although it differs from the one the job was started with: the API key was replaced,
+        /// or each worker has its own. From then on, the job accepts both. If the assertion is wrong, recipients receive emails from another account, and
+        /// some receive them twice. The base URL still has to match.
+        assume_same_account = true => same;
     }
 }
 
@@ -167,8 +153,8 @@ pub(crate) fn check_service(
     if owner.0 == given.0 {
         return Ok(());
     }
-    let named = |(base_url, profile)| Named { profile, base_url, fingerprint: None }.to_string();
-    Err(AccountError::OtherService { owner: named(owner), given: named(given) })
+    let describe = |(base_url, profile)| describe(profile, base_url, None);
+    Err(AccountError::OtherService { owner: describe(owner), given: describe(given) })
 }
 
 fn fingerprint_of_id(salt: &str, id: &str) -> String {
@@ -203,7 +189,6 @@ impl JobAccount {
     /// Checks that the account is the job's. Returns an updated record if the credential is new to it.
     pub(crate) fn check(&self, presented: &Presented) -> Result<Option<Self>, AccountError> {
         let owner = self.credentials.first();
-        let named = |profile, base_url, fingerprint| Named { profile, base_url, fingerprint }.to_string();
         let profile = owner.and_then(|owner| owner.profile.as_deref());
         check_service((&self.base_url, profile), (&presented.base_url, presented.profile.as_deref()))?;
         let given = presented.credential()?;
@@ -217,32 +202,19 @@ impl JobAccount {
         }
         let fingerprint = owner.map(|owner| owner.fingerprint.as_str());
         Err(AccountError::OtherAccount {
-            owner: named(profile, &self.base_url, fingerprint),
-            given: named(presented.profile.as_deref(), &presented.base_url, Some(&given.fingerprint)),
+            owner: describe(profile, &self.base_url, fingerprint),
+            given: describe(presented.profile.as_deref(), &presented.base_url, Some(&given.fingerprint)),
         })
     }
 }
 
-/// An account as it appears in messages.
-struct Named<'a> {
-    profile: Option<&'a str>,
-    base_url: &'a str,
-    fingerprint: Option<&'a str>,
-}
-
-impl fmt::Display for Named<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.profile {
-            Some(profile) => write!(f, "profile `{profile}` at ")?,
-            None => f.write_str("an account at ")?,
-        }
-        f.write_str(self.base_url.trim_end_matches('/'))?;
-        match self.fingerprint {
-            // Enough to tell them apart, too little to recover a short secret.
-            Some(fingerprint) => write!(f, " (credential {})", fingerprint.get(..8).unwrap_or_default()),
-            None => Ok(()),
-        }
-    }
+/// Describes an account for messages.
+fn describe(profile: Option<&str>, base_url: &str, fingerprint: Option<&str>) -> String {
+    let owner = profile.map_or_else(|| "an account".to_owned(), |profile| format!("profile `{profile}`"));
+    // Enough to tell credentials apart, too little to recover a short secret.
+    let start = fingerprint.map(|fingerprint| fingerprint.get(..8).unwrap_or_default());
+    let credential = start.map(|start| format!(" (credential {start})")).unwrap_or_default();
+    format!("{owner} at {}{credential}", base_url.trim_end_matches('/'))
 }
 
 #[cfg(test)]

@@ -36,13 +36,11 @@ use crate::{
     account::{JobAccount, Sending},
     counts::Counts,
     error::{BulkError, Result},
-    files::blocking,
     folder,
     journal::{Job as JobRecord, Journal, Record, UnixMillis},
     pace::shared::SharedPace,
-    parts,
     plan::{BatchSize, Plan},
-    queue::{Backend, CellKey, Control, ControlState, JobFile, QueueError, load_control, set_state},
+    queue::{Backend, CellKey, Control, ControlState, JobFile, QueueError, RETRY, load_control, set_state},
     report::{self, Ending, Report},
     run::{Event, Progress, Stop, StopSignal},
     state::BatchStates,
@@ -53,8 +51,6 @@ use crate::{
 const COLLECT_INTERVAL: Duration = Duration::from_millis(100);
 /// Polling interval for the queue, the control record and the shared rate.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// The pause after a failed call to the queue.
-const QUEUE_RETRY: Duration = Duration::from_millis(250);
 /// The number of polls that find the queue empty after which batches without a result count as lost.
 const MAX_EMPTY_CHECKS: u32 = 2;
 /// The number of polls without a worker after which this is reported.
@@ -72,8 +68,7 @@ pub(crate) async fn coordinate<B: Backend>(
     events: mpsc::Sender<Event>,
 ) -> Result<Report> {
     let started = Instant::now();
-    let opening = Arc::clone(&plan);
-    let folder::Opened { lock, journal, mut states } = blocking(move || folder::open(&opening)).await?;
+    let folder::Opened { lock, journal, mut states } = plan.blocking(folder::open).await?;
     // A canceled job is only wound up.
     let account = if folder::is_canceled(plan.dir()) {
         None
@@ -86,10 +81,8 @@ pub(crate) async fn coordinate<B: Backend>(
     journal.append(&record).await?;
     states.apply(&record).map_err(|error| BulkError::PlanChanged(error.to_string()))?;
 
-    let reading = Arc::clone(&plan);
-    let sizes = blocking(move || reading.batch_sizes()).await?;
-    let reading = Arc::clone(&plan);
-    let memory = blocking(move || Memory::read(reading.dir())).await?;
+    let sizes = plan.blocking(Plan::batch_sizes).await?;
+    let memory = plan.blocking(|plan| Memory::read(plan.dir())).await?;
     let mut coordinator = Coordinator {
         backend,
         sending,
@@ -128,15 +121,13 @@ pub(crate) async fn coordinate<B: Backend>(
     }
     let counts = coordinator.counts();
     counts.check(plan.counts().valid)?;
-    let earlier = Arc::clone(&plan);
-    let earlier = blocking(move || parts::counts_before(&earlier)).await?;
     let report = Report {
         requests: coordinator.progress.requests,
         throttled: coordinator.progress.throttled,
         replayed: coordinator.replayed,
-        ..Report::new(&plan, ending, counts.combine(&earlier), started.elapsed())
+        ..Report::new(&plan, ending, counts, started.elapsed())
     };
-    report::write_report(plan, report, lock, coordinator).await
+    report::write_report(&plan, report, lock, coordinator).await
 }
 
 /// How far a cancellation has come.
@@ -205,7 +196,7 @@ impl<B: Backend> Coordinator<B> {
                 Ok(None) => self.set_available(None),
                 Err(BulkError::Queue(error)) if error.is_transient() => {
                     self.set_available(Some(&error));
-                    self.pause(QUEUE_RETRY).await;
+                    self.pause(RETRY).await;
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -246,7 +237,10 @@ impl<B: Backend> Coordinator<B> {
 
     /// Follows requests of other processes, and checks for batches that the queue has lost.
     async fn check_queue(&mut self) -> Result<Option<Ending>> {
-        self.follow_folder().await?;
+        // Other processes leave their requests in the job's folder.
+        if folder::stop_is_requested(self.plan.dir()) {
+            set_state(&self.backend, ControlState::Paused).await?;
+        }
         let Some((control, revision)) = load_control(&self.backend).await? else {
             self.restore(true).await?;
             return Ok(None);
@@ -299,14 +293,6 @@ impl<B: Backend> Coordinator<B> {
         let stopping = self.stopping_since.get_or_insert_with(Instant::now).elapsed();
         // The queue counts the leases of killed workers until another worker asks for a batch, which none does now.
         stopping >= PROPAGATION_DELAY && (leased == 0 || stopping >= self.backend.lease_time())
-    }
-
-    /// Forwards another process's request from the job's folder to the workers.
-    async fn follow_folder(&self) -> Result<()> {
-        if folder::stop_is_requested(self.plan.dir()) {
-            set_state(&self.backend, ControlState::Paused).await?;
-        }
-        Ok(())
     }
 
     /// Ends a canceled job: informs the workers, and collects the results of their batches in flight. Nothing that the queue has lost is restored.
@@ -384,7 +370,7 @@ impl<B: Backend> Coordinator<B> {
                     self.backend.clear().await
                 };
                 match cleared.await {
-                    Err(error) if error.is_transient() => sleep(QUEUE_RETRY).await,
+                    Err(error) if error.is_transient() => sleep(RETRY).await,
                     // The job is over either way.
                     _ => return,
                 }

@@ -9,7 +9,10 @@
 //! the first attempt limits how long this is possible.
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -27,6 +30,9 @@ use crate::{
 /// How long a batch is attempted while the service fails for it but responds to others: a service that stores its response per key, errors included,
 /// never returns a different one.
 const MAX_FAILING: Duration = Duration::from_hours(1);
+
+/// The service counts as up if it responded within this time.
+const RECENT: Duration = Duration::from_mins(1);
 
 /// How a delivery ended.
 #[derive(Debug)]
@@ -99,32 +105,60 @@ pub(crate) trait Ledger: Send {
     /// Waits, and returns whether the delivery continues.
     fn delay(&mut self, time: Duration) -> impl Future<Output = bool> + Send;
 
-    /// Returns whether the service has responded recently, to any batch.
-    fn is_responsive(&self) -> bool;
-
     /// Returns whether a rejection with this status concerns only this request.
     fn is_rejected_alone(&mut self, status: u16) -> bool;
 
-    fn rejections(&self) -> &Rejections;
+    /// Returns what this process knows about the service.
+    fn service(&self) -> &Service;
 }
 
-/// Counts consecutive requests that the service rejected. Too many have a common cause, such as a missing template, rather than a bad row.
+/// What a process knows about the service from all of its requests.
 #[derive(Debug)]
-pub(crate) struct Rejections {
-    in_a_row: AtomicU64,
-    /// How many stop the job; 0 for no limit.
-    max: u64,
+pub(crate) struct Service {
+    /// When the service last responded, and the most recent failure since then.
+    contact: Mutex<(Instant, Option<Box<str>>)>,
+    /// The number of consecutive rejected requests. Many have a common cause, such as a missing template, rather than a bad row.
+    rejections: AtomicU64,
+    /// How many of them stop the job; 0 for no limit.
+    max_rejections: u64,
 }
 
-impl Rejections {
+impl Service {
     /// Every request in flight may contain a bad row, so the job only stops after more rejections than that.
-    pub(crate) fn new(max: u64, concurrency: usize) -> Self {
-        let max = if max == 0 { 0 } else { max.max(concurrency as u64 + 1) };
-        Self { in_a_row: AtomicU64::new(0), max }
+    pub(crate) fn new(max_rejections: u64, concurrency: usize) -> Self {
+        let max = if max_rejections == 0 { 0 } else { max_rejections.max(concurrency as u64 + 1) };
+        let contact = Mutex::new((Instant::now(), None));
+        Self { contact, rejections: AtomicU64::new(0), max_rejections: max }
+    }
+
+    /// Records whether the service responded.
+    pub(crate) fn note(&self, attempt: &Attempt) {
+        let mut contact = self.contact();
+        match &attempt.result {
+            AttemptResult::NotSent(reason) | AttemptResult::Uncertain(reason) => {
+                contact.1 = Some(reason.clone());
+            }
+            _ => *contact = (Instant::now(), None),
+        }
+    }
+
+    /// Returns whether the service has responded recently, to any batch.
+    fn is_responsive(&self) -> bool {
+        self.contact().0.elapsed() < RECENT
+    }
+
+    /// Returns the last failure if the service hasn't responded within this time.
+    pub(crate) fn outage(&self, limit: Duration) -> Option<String> {
+        let contact = self.contact();
+        contact.1.as_deref().filter(|_| contact.0.elapsed() >= limit).map(str::to_owned)
+    }
+
+    fn contact(&self) -> MutexGuard<'_, (Instant, Option<Box<str>>)> {
+        self.contact.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts a response. Returns the reason to stop after too many consecutive rejections.
-    fn count(&self, result: &AttemptResult) -> Option<String> {
+    fn count_rejection(&self, result: &AttemptResult) -> Option<String> {
         let (status, message) = match result {
             AttemptResult::Rejected { status, message } => (*status, &**message),
             AttemptResult::Partial { emails } => match rejection_message(emails) {
@@ -134,8 +168,8 @@ impl Rejections {
             AttemptResult::Accepted { .. } => return self.reset(),
             _ => return None,
         };
-        let rejections = self.in_a_row.fetch_add(1, Ordering::Relaxed) + 1;
-        (self.max > 0 && rejections >= self.max).then(|| {
+        let rejections = self.rejections.fetch_add(1, Ordering::Relaxed) + 1;
+        (self.max_rejections > 0 && rejections >= self.max_rejections).then(|| {
             format!(
                 "the service rejected {rejections} requests in a row, the last one with HTTP {status}: {message}"
             )
@@ -143,7 +177,7 @@ impl Rejections {
     }
 
     fn reset(&self) -> Option<String> {
-        self.in_a_row.store(0, Ordering::Relaxed);
+        self.rejections.store(0, Ordering::Relaxed);
         None
     }
 }
@@ -267,6 +301,7 @@ async fn attempts<L: Ledger>(
             return over(Delivery::Stopped);
         };
         ledger.finish(permit, &attempt);
+        ledger.service().note(&attempt);
         // A session refreshes a rejected access token for the next request, so one 401 isn't final.
         if let AttemptResult::Unauthorized { status: 401, message } = &attempt.result
             && !std::mem::replace(&mut unauthorized, true)
@@ -279,7 +314,7 @@ async fn attempts<L: Ledger>(
         match &attempt.result {
             AttemptResult::Uncertain(reason) if attempt.observation == Observation::ServerError => {
                 let since = *failing_since.get_or_insert_with(Instant::now);
-                if since.elapsed() >= MAX_FAILING && ledger.is_responsive() {
+                if since.elapsed() >= MAX_FAILING && ledger.service().is_responsive() {
                     let reason =
                         format!("the service kept failing for this batch only; last result: {reason}");
                     let record = Record::Unknown { batch, reason: reason.into() };
@@ -292,7 +327,7 @@ async fn attempts<L: Ledger>(
             uncertain = true;
             ledger.set_uncertain();
         }
-        let rejected = ledger.rejections().count(&attempt.result);
+        let rejected = ledger.service().count_rejection(&attempt.result);
         attempt.result = match attempt.result {
             // Resuming attempts the batch again.
             AttemptResult::Rejected { message, .. } if rejected.is_some() => AttemptResult::NotSent(message),

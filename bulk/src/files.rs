@@ -7,30 +7,27 @@ use std::{
     time::Duration,
 };
 
+use serde::{Serialize, de::DeserializeOwned};
 use tempfile::TempDir;
 
 use crate::error::{BulkError, Result};
 
+const NOT_REGULAR: &str = "it isn't a regular file";
 /// The age at which a temporary folder counts as abandoned.
 const STALE_AFTER: Duration = Duration::from_hours(24);
 
 /// Creates a file that only its owner can read.
 pub(crate) fn create(path: &Path) -> Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map_err(BulkError::io("write", path))
+    private(OpenOptions::new().create_new(true), path).map_err(BulkError::io("write", path))
 }
 
 /// Opens a file for reading. Anything but a regular file is rejected: a named pipe, for example, might have no end.
 pub(crate) fn open(path: &Path) -> Result<File> {
     let opened = fs::metadata(path).and_then(|metadata| {
-        let message = "it isn't a regular file";
         if metadata.is_file() {
             File::open(path)
         } else {
-            Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+            Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR))
         }
     });
     opened.map_err(BulkError::io("read", path))
@@ -43,13 +40,40 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(content)
 }
 
+/// Reads one of the job's own files, if it exists.
+pub(crate) fn read_if_exists(path: &Path) -> Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Ok(content) => Ok(Some(content)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(BulkError::io("read", path)(error)),
+    }
+}
+
+/// Parses one of the job's own files.
+pub(crate) fn parse_json<T: DeserializeOwned>(content: &[u8], path: &Path) -> Result<T> {
+    let damaged = |error| BulkError::PlanChanged(format!("{} is damaged: {error}", path.display()));
+    serde_json::from_slice(content).map_err(damaged)
+}
+
+/// Opens or creates a file that only its owner can read and write.
+pub(crate) fn open_private(path: &Path) -> Result<File> {
+    // A named pipe would have no end.
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        let error = io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR);
+        return Err(BulkError::io("open", path)(error));
+    }
+    private(OpenOptions::new().create(true).truncate(false), path).map_err(BulkError::io("open", path))
+}
+
+fn private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options.read(true).write(true).open(path)
+}
+
 /// Locks a file, creating it if necessary, until the returned value is dropped. Waits while another process holds the lock.
 pub(crate) fn lock(path: &Path) -> Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path).map_err(BulkError::io("open", path))?;
+    let file = open_private(path)?;
     file.lock().map_err(BulkError::io("lock", path))?;
     Ok(file)
 }
@@ -100,6 +124,12 @@ pub(crate) fn remove_abandoned(prefix: &str, dir: &Path) {
 /// Returns the folder that contains a file or folder.
 pub(crate) fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Replaces a file with a JSON document, atomically.
+pub(crate) fn replace_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_vec_pretty(value);
+    replace(path, &text.map_err(|error| BulkError::io("write", path)(error.into()))?)
 }
 
 /// Replaces a file atomically.

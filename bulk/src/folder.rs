@@ -89,10 +89,8 @@ pub(crate) async fn resolve_account(plan: &Plan, is_started: bool, sending: &Sen
         None => (JobAccount::new(&presented, salt)?, true),
     };
     if changed {
-        let text = serde_json::to_vec_pretty(&account);
-        let path = dir.join(ACCOUNT);
-        let text = text.map_err(|error| BulkError::io("write", &path)(error.into()))?;
-        blocking(move || files::replace(&path, &text)).await?;
+        let (path, changed) = (dir.join(ACCOUNT), account.clone());
+        blocking(move || files::replace_json(&path, &changed)).await?;
     }
     Ok(account)
 }
@@ -111,21 +109,14 @@ pub(crate) async fn check_account(plan: &Plan, is_started: bool, sending: &Sendi
 
 /// Reads the account and the salt of the job or of its first part, or creates a new salt.
 async fn read_account(plan: &Plan) -> Result<(Option<JobAccount>, String)> {
-    let earlier = plan.earlier_parts().iter().map(|id| plan.dir().with_file_name(id));
-    let paths: Vec<_> =
-        [plan.dir().to_owned()].into_iter().chain(earlier).map(|dir| dir.join(ACCOUNT)).collect();
+    let dirs = [plan.dir().to_owned()].into_iter().chain(plan.earlier_dirs());
+    let paths: Vec<_> = dirs.map(|dir| dir.join(ACCOUNT)).collect();
     blocking(move || {
         for path in paths {
-            match fs::read(&path) {
-                Ok(text) => {
-                    let damaged =
-                        |error| BulkError::PlanChanged(format!("{} is damaged: {error}", path.display()));
-                    let found: JobAccount = serde_json::from_slice(&text).map_err(damaged)?;
-                    let salt = found.salt.clone();
-                    return Ok((Some(found), salt));
-                }
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(BulkError::io("read", path)(error)),
+            if let Some(text) = files::read_if_exists(&path)? {
+                let found: JobAccount = files::parse_json(&text, &path)?;
+                let salt = found.salt.clone();
+                return Ok((Some(found), salt));
             }
         }
         Ok((None, JobAccount::random_salt()))

@@ -17,11 +17,10 @@ use crate::{
     folder,
     last_events::{self, LastEvents},
     outcomes::{self, RowOutcome},
-    parts,
-    plan::Plan,
+    parts::{self, Retry},
+    plan::{Counts as PlanCounts, Plan},
     reconcile::{self, Reconciliation},
     report::{self, Report},
-    retry::{self, Retry},
     run::{Run, RunOptions},
     salvage::{self, Salvage, SalvageOptions},
 };
@@ -72,10 +71,7 @@ impl Job {
     pub fn start(&self, client: &Client, options: RunOptions) -> Result<Run> {
         let sending = Sending::new(client, options.account.clone());
         sending.check_service(self.plan.origin(), self.plan.profile())?;
-        let counts = self.plan.counts();
-        if counts.invalid > 0 && !options.skip_invalid {
-            return Err(BulkError::InvalidRows { invalid: counts.invalid, rows: counts.rows });
-        }
+        self.check_rows(options.skip_invalid)?;
         if folder::is_distributed(self.plan.dir()) {
             return Err(BulkError::NotRunnable(format!(
                 "job {} is distributed over a queue; resume it with `--queue`",
@@ -110,19 +106,15 @@ impl Job {
         if !folder::is_canceled(self.plan.dir()) {
             sending.check_service(self.plan.origin(), self.plan.profile())?;
         }
-        let counts = self.plan.counts();
-        if counts.invalid > 0 && !options.skip_invalid {
-            return Err(BulkError::InvalidRows { invalid: counts.invalid, rows: counts.rows });
-        }
+        self.check_rows(options.skip_invalid)?;
         let plan = Arc::clone(&self.plan);
         Ok(Run::spawn(|_, signal, events| async move {
-            let (later, scheduled) = (Arc::clone(&plan), Arc::clone(&plan));
-            if let Some(part) = blocking(move || parts::unfinished_parts(&later)).await?.first() {
+            if let Some(part) = plan.blocking(parts::unfinished_parts).await?.first() {
                 let message =
                     format!("an earlier part of the job isn't finished; resume {} first", part.id());
                 return Err(BulkError::NotRunnable(message));
             }
-            let kept = blocking(move || crate::schedule::store_or_load(&scheduled, None)).await?;
+            let kept = plan.blocking(|plan| crate::schedule::store_or_load(plan, None)).await?;
             let is_scheduled = kept.is_some_and(|schedule| schedule != crate::Schedule::new());
             if is_scheduled && !folder::is_distributed(plan.dir()) {
                 let message = format!(
@@ -146,8 +138,7 @@ impl Job {
     /// # Errors
     /// [`BulkError::Account`] if the client uses a different account or base URL. Also fails if the journal or the client's login can't be read.
     pub async fn check_account(&self, client: &Client, account: &Account) -> Result<()> {
-        let plan = Arc::clone(&self.plan);
-        let is_started = blocking(move || status::is_started(&plan)).await?;
+        let is_started = self.plan.blocking(status::is_started).await?;
         folder::check_account(&self.plan, is_started, &Sending::new(client, account.clone())).await
     }
 
@@ -156,8 +147,7 @@ impl Job {
     /// # Errors
     /// The journal can't be read.
     pub async fn status(&self) -> Result<Status> {
-        let plan = Arc::clone(&self.plan);
-        blocking(move || status::read(&plan)).await
+        self.plan.blocking(status::read).await
     }
 
     /// Pauses the job and all of its parts: a running process finishes its requests in flight and stops. The job can be resumed. The workers of a
@@ -185,8 +175,7 @@ impl Job {
     /// # Errors
     /// The report can't be read.
     pub async fn report(&self) -> Result<Option<Report>> {
-        let dir = self.plan.dir().to_owned();
-        blocking(move || report::read(&dir)).await
+        self.plan.blocking(|plan| report::read(plan.dir())).await
     }
 
     /// Calls `visit` with the outcome of every row of the job and its earlier parts that has one, part by part, in the order in which the outcomes
@@ -195,8 +184,7 @@ impl Job {
     /// # Errors
     /// The journal or the input can't be read, or `visit` fails.
     pub async fn outcomes(&self, visit: impl FnMut(RowOutcome) -> Result<()> + Send + 'static) -> Result<()> {
-        let plan = Arc::clone(&self.plan);
-        blocking(move || outcomes::visit(&plan, visit)).await
+        self.plan.blocking(move |plan| outcomes::visit(plan, visit)).await
     }
 
     /// Reads the latest event of each sent email: delivered, bounced, marked as spam. Reads the service's list of emails back to the job's first
@@ -230,8 +218,7 @@ impl Job {
     /// A process is running the job, workers send it, the plan doesn't belong to the journal, or a file can't be read or written. Needs twice the
     /// memory of the journal, which takes 17 bytes per email.
     pub async fn salvage(&self, options: SalvageOptions) -> Result<Vec<Salvage>> {
-        let plan = Arc::clone(&self.plan);
-        blocking(move || salvage::salvage(&plan, options)).await
+        self.plan.blocking(move |plan| salvage::salvage(plan, options)).await
     }
 
     /// Plans a new part with the rows of all parts of the job that were rejected or whose outcome is unknown; `None` if none can be sent. If a part
@@ -240,8 +227,7 @@ impl Job {
     /// # Errors
     /// A file is damaged, or can't be read or written.
     pub async fn retry(&self, retry: Retry) -> Result<Option<Self>> {
-        let plan = Arc::clone(&self.plan);
-        blocking(move || Ok(retry::plan(&plan, retry)?.map(Self::new))).await
+        self.plan.blocking(move |plan| Ok(parts::retry(plan, retry)?.map(Self::new))).await
     }
 
     /// Removes a plan that was never started, such as a [retry](Self::retry) that isn't wanted. A started job stays as it is.
@@ -249,10 +235,10 @@ impl Job {
     /// # Errors
     /// The folder can't be removed.
     pub async fn discard(self) -> Result<()> {
-        blocking(move || parts::discard(&self.plan)).await
+        self.plan.blocking(parts::discard).await
     }
 
-    /// Deletes the job's folder, including its rows, outcomes and journal. Afterwards, the job can't be continued or retried, and its recipients are
+    /// Deletes the folders of the job and its earlier parts, including its rows, outcomes and journal. Afterwards, the job can't be continued or retried, and its recipients are
     /// no longer known.
     ///
     /// # Errors
@@ -262,17 +248,21 @@ impl Job {
             let message = format!("workers are sending job {}; finish or cancel it first", self.plan.id());
             return Err(BulkError::NotRunnable(message));
         }
-        blocking(move || parts::delete(&self.plan)).await
+        self.plan.blocking(parts::delete).await
     }
 
     async fn request(&self, request: folder::Request) -> Result<()> {
-        let plan = Arc::clone(&self.plan);
-        blocking(move || {
-            for part in parts::other_open_parts(&plan)? {
+        let leave = move |plan: &Plan| {
+            for part in parts::other_open_parts(plan)? {
                 folder::request(part.dir(), request)?;
             }
             folder::request(plan.dir(), request)
-        })
-        .await
+        };
+        self.plan.blocking(leave).await
+    }
+
+    fn check_rows(&self, skip_invalid: bool) -> Result<()> {
+        let PlanCounts { rows, invalid, .. } = *self.plan.counts();
+        if invalid > 0 && !skip_invalid { Err(BulkError::InvalidRows { invalid, rows }) } else { Ok(()) }
     }
 }

@@ -30,13 +30,13 @@ use std::{
 
 pub(crate) use crate::clock::UnixMillis;
 
+use self::writer::Queue;
 pub(crate) use self::{
     record::{BodyHash, EmailOutcome, Job, Record},
     recovery::Contradiction,
     sent_id::SentId,
-    storage::{FileStorage, Storage, private_file},
+    storage::{FileStorage, Storage},
 };
-use self::{storage::ReadOnly, writer::Queue};
 use crate::error::{BulkError, Result};
 
 /// A journal that is open for appending.
@@ -109,8 +109,8 @@ impl Journal {
 /// # Errors
 /// The errors of [`Journal::open`].
 pub(crate) fn read(path: &Path, visit: impl FnMut(Record) -> Result<(), Contradiction>) -> Result<()> {
-    match ReadOnly::open(path)? {
-        Some(mut storage) => recovery::recover(&mut storage, visit),
+    match FileStorage::open_existing(path)? {
+        Some(mut storage) => recovery::scan(&mut storage, visit).map(drop),
         None => Ok(()),
     }
 }

@@ -12,9 +12,8 @@ use idempost::{Client, emails::LastEvent};
 use crate::{
     clock::TOLERANCE,
     error::Result,
-    files::blocking,
     folder,
-    journal::{EmailOutcome, Record, SentId},
+    journal::{Record, SentId},
     plan::Plan,
 };
 
@@ -31,7 +30,7 @@ impl LastEvents {
 
 /// Reads the service's list of emails from the newest one back to the first attempt of the job and its earlier parts.
 pub(crate) async fn read(plan: Arc<Plan>, client: &Client) -> Result<LastEvents> {
-    let (mut events, oldest) = blocking(move || sent_emails(&plan)).await?;
+    let (mut events, oldest) = plan.blocking(sent_emails).await?;
     let (mut missing, oldest) = (events.len(), UNIX_EPOCH + oldest.saturating_sub(TOLERANCE));
     let mut emails = client.emails().list().page_size(100).stream();
     while missing > 0
@@ -53,17 +52,10 @@ fn sent_emails(plan: &Plan) -> Result<(HashMap<SentId, Option<LastEvent>>, Durat
     let (mut sent, mut first) = (HashMap::new(), None);
     for dir in plan.part_dirs() {
         folder::read_journal(&dir, |record| {
-            match record {
-                Record::Intent { at, .. } => drop(first.get_or_insert(Duration::from_millis(at.0))),
-                Record::Result { ids, .. } => sent.extend(ids.into_iter().map(|id| (id, None))),
-                Record::Partial { emails, .. } => {
-                    sent.extend(emails.into_iter().filter_map(|email| match email {
-                        EmailOutcome::Accepted(id) => Some((id, None)),
-                        _ => None,
-                    }));
-                }
-                _ => {}
+            if let Record::Intent { at, .. } = record {
+                first.get_or_insert(Duration::from_millis(at.0));
             }
+            sent.extend(record.accepted().map(|id| (id.clone(), None)));
             Ok(())
         })?;
     }

@@ -79,6 +79,9 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[macro_use]
+mod macros;
+
 mod account;
 mod budget;
 mod clock;
@@ -95,6 +98,7 @@ mod job;
 mod journal;
 mod key;
 mod last_events;
+mod list;
 mod lock;
 mod message;
 mod outcomes;
@@ -105,7 +109,6 @@ mod plan;
 pub mod queue;
 mod reconcile;
 mod report;
-mod retry;
 mod run;
 mod salvage;
 mod schedule;
@@ -127,10 +130,10 @@ pub use job::{Bulk, Job, JobState, Status};
 pub use last_events::LastEvents;
 pub use message::Message;
 pub use outcomes::{Outcome, RowOutcome};
+pub use parts::Retry;
 pub use plan::{ChangedRows, Counts as PlanCounts, Plan, PreviewEmail};
 pub use reconcile::Reconciliation;
 pub use report::{Ending, Report};
-pub use retry::Retry;
 pub use run::{Event, Progress, Run, RunOptions};
 pub use salvage::{Salvage, SalvageOptions};
 pub use schedule::Schedule;

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{BulkError, Result},
-    journal::{UnixMillis, private_file},
+    files,
+    journal::UnixMillis,
 };
 
 /// The name of the lock file in a job's folder.
@@ -37,14 +38,20 @@ impl JobLock {
     /// - [`BulkError::Io`] if the lock file can't be used.
     pub(crate) fn acquire(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
-        let mut file = private_file(&path).map_err(BulkError::io("open", &path))?;
+        let mut file = files::open_private(&path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(in_use_error(folder, &mut file)),
             Err(TryLockError::Error(error)) => return Err(BulkError::io("lock", path)(error)),
         }
         let holder = Holder { pid: process::id(), started: UnixMillis::now().0 };
-        write(&mut file, &holder).map_err(BulkError::io("write", path))?;
+        let text = serde_json::to_vec(&holder).map_err(io::Error::from);
+        let written = text.and_then(|text| {
+            file.set_len(0)?;
+            file.rewind()?;
+            file.write_all(&text)
+        });
+        written.map_err(BulkError::io("write", path))?;
         Ok(Self(file))
     }
 }
@@ -69,12 +76,6 @@ pub(crate) fn is_held(folder: &Path) -> Result<bool> {
         Err(TryLockError::WouldBlock) => Ok(true),
         Err(TryLockError::Error(error)) => Err(BulkError::io("lock", path)(error)),
     }
-}
-
-fn write(file: &mut File, holder: &Holder) -> io::Result<()> {
-    file.set_len(0)?;
-    file.rewind()?;
-    file.write_all(&serde_json::to_vec(holder)?)
 }
 
 fn in_use_error(folder: &Path, file: &mut File) -> BulkError {

@@ -62,18 +62,6 @@ pub struct Message {
     variables: BTreeMap<String, Value>,
 }
 
-/// Declares a setter of an optional text.
-macro_rules! setters {
-    ($($(#[$doc:meta])* $field:ident;)*) => {
-        $($(#[$doc])*
-        #[must_use]
-        pub fn $field(mut self, $field: impl Into<String>) -> Self {
-            self.$field = Some($field.into());
-            self
-        })*
-    };
-}
-
 impl Message {
     /// Creates a message without defaults: every row has to provide all fields.
     pub fn new() -> Self {
@@ -104,33 +92,18 @@ impl Message {
         /// assert!(message.check().is_ok());
         /// ```
         list_unsubscribe;
+        /// Adds a `Cc` recipient.
+        cc +=;
+        /// Adds a `Bcc` recipient.
+        bcc +=;
+        /// Adds a `Reply-To` address.
+        reply_to +=;
     }
 
     /// Schedules all emails. A scheduled email can't be part of a batch, so each one takes a separate request.
     #[must_use]
     pub fn scheduled_at(mut self, time: impl Into<ScheduledAt>) -> Self {
         self.scheduled_at = Some(time.into().as_str().to_owned());
-        self
-    }
-
-    /// Adds a `Cc` recipient.
-    #[must_use]
-    pub fn cc(mut self, address: impl Into<String>) -> Self {
-        self.cc.push(address.into());
-        self
-    }
-
-    /// Adds a `Bcc` recipient.
-    #[must_use]
-    pub fn bcc(mut self, address: impl Into<String>) -> Self {
-        self.bcc.push(address.into());
-        self
-    }
-
-    /// Adds a `Reply-To` address.
-    #[must_use]
-    pub fn reply_to(mut self, address: impl Into<String>) -> Self {
-        self.reply_to.push(address.into());
         self
     }
 
@@ -173,15 +146,5 @@ impl Message {
     /// Returns whether rows without their own body use a stored template.
     pub(crate) fn is_stored(&self) -> bool {
         self.template.is_some()
-    }
-
-    /// Returns the BLAKE3 hash of all templates.
-    pub(crate) fn template_hash(&self) -> blake3::Hash {
-        let mut hasher = blake3::Hasher::new();
-        for source in [&self.subject, &self.html, &self.text] {
-            let source = source.as_deref().unwrap_or_default();
-            hasher.update(&(source.len() as u64).to_le_bytes()).update(source.as_bytes());
-        }
-        hasher.finalize()
     }
 }

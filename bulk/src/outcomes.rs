@@ -100,14 +100,8 @@ fn visit_part(
     let mut states = BatchStates::new(plan.batches());
     let mut failure = None;
     folder::read_journal(plan.dir(), |record| {
-        let batch = match &record {
-            Record::Result { .. } if !with_sent => None,
-            Record::Result { batch, .. }
-            | Record::Partial { batch, .. }
-            | Record::Rejected { batch, .. }
-            | Record::Unknown { batch, .. } => Some((*batch, states.state(*batch))),
-            _ => None,
-        };
+        let is_wanted = with_sent || !matches!(record, Record::Result { .. });
+        let batch = record.settles().filter(|_| is_wanted).map(|batch| (batch, states.state(batch)));
         states.apply(&record)?;
         if let (Some((batch, state)), None) = (batch, &failure) {
             failure = visit_batch(batch, state, &record).err();

@@ -32,6 +32,16 @@ use crate::{
     state::{BatchState, BatchStates},
 };
 
+/// Which rows a new part of the job sends again, under new idempotency keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Retry {
+    /// The rows that the service rejected.
+    Rejected,
+    /// The rows of unknown outcome. Rows that had in fact been sent are then delivered twice.
+    Unknown,
+}
+
 /// The lock held while planning a job in a folder.
 const LOCK: &str = ".planning.lock";
 
@@ -153,9 +163,7 @@ impl Part {
     }
 
     fn counts(&self) -> Result<Counts> {
-        let remaining = self.plan.count_emails(|batch| self.states.is_open(batch))?;
-        let mut counts = Counts { remaining, ..self.states.settled_counts() };
-        counts.check(self.plan.counts().valid)?;
+        let mut counts = self.states.counts(&self.plan)?;
         if self.canceled && self.releases(Held::Unsent) {
             let unsent = self
                 .plan
@@ -165,11 +173,6 @@ impl Part {
             counts.remaining -= unsent;
         }
         Ok(counts)
-    }
-
-    fn in_flight(&self) -> Result<u64> {
-        let is_in_flight = |batch| matches!(self.states.state(batch), Some(BatchState::Maybe { .. }));
-        self.plan.count_emails(is_in_flight)
     }
 
     fn is_complete(&self) -> bool {
@@ -191,7 +194,7 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
     let mut draft = Draft::new(input, message, options, dir)?;
     let _lock = files::lock(&dir.join(LOCK))?;
     let changed = options.changed;
-    let parts = match (draft.find_existing()?, &options.corrects) {
+    let parts = match (draft.find_existing()?, &options.job.corrects) {
         (Some(plan), _) => {
             let parts = all_parts(&plan)?;
             check_service(&draft, &parts)?;
@@ -261,7 +264,7 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
             missing: known.missing_count(),
         })));
     }
-    if let (Some(limit), 1..) = (options.limit, known.pending()) {
+    if let (Some(limit), 1..) = (options.job.limit, known.pending()) {
         return Err(BulkError::BeyondLimit { job: latest, rows: known.pending(), limit });
     }
     if counts.valid + counts.invalid + counts.suppressed == 0 && !is_canceled {
@@ -296,7 +299,8 @@ fn known_rows(parts: &[Part], draft: &Draft, with_unknown: bool) -> Result<Known
 
 /// Plans parts with the rejected or unknown rows of a plan's job: one for each part that contains such rows, with its message. Returns the last one,
 /// which runs the others first, or an unfinished part with such rows; `None` if no row is left. Blocks.
-pub(crate) fn retry(of: &Plan, unknown: bool) -> Result<Option<Plan>> {
+pub(crate) fn retry(of: &Plan, retry: Retry) -> Result<Option<Plan>> {
+    let unknown = retry == Retry::Unknown;
     let _lock = files::lock(&files::parent(of.dir()).join(LOCK))?;
     let (mut parts, mut unstarted): (Vec<_>, Vec<_>) =
         all_parts(of)?.into_iter().partition(|part| part.started);
@@ -373,7 +377,7 @@ pub(crate) fn with_rows(plan: &Plan) -> Result<Vec<PartRows>> {
 fn has_later_part(parts: &[Part], plan: &Plan, options: &PlanOptions) -> bool {
     let mut later = parts.iter().skip_while(|part| part.plan.id() != plan.id()).skip(1);
     let is_wanted = |part: &Part| options.add || !part.plan.is_retry() && !part.plan.is_correction();
-    options.limit.is_none() && later.any(|part| part.started && part.is_open() && is_wanted(part))
+    options.job.limit.is_none() && later.any(|part| part.started && part.is_open() && is_wanted(part))
 }
 
 /// Checks that the started parts of a job are for the draft's service: its requests under another base URL would be new ones.
@@ -480,7 +484,7 @@ pub(crate) fn totals(plan: &Plan) -> Result<Totals> {
     let counts = own.counts()?.combine(&sum_counts(&earlier, plan, own.canceled)?);
     Ok(Totals {
         counts,
-        in_flight: parts().map(Part::in_flight).sum::<Result<_>>()?,
+        in_flight: parts().map(|part| part.states.in_flight(&part.plan)).sum::<Result<_>>()?,
         running: parts().any(|part| part.held),
         complete: own.is_complete() && counts.remaining == 0,
         started: own.states.job().is_some() || !plan.earlier_parts().is_empty(),

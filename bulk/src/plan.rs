@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use idempost::{Email, problem::Problem};
+use idempost::Email;
 use jiff::{SignedDuration, Timestamp};
 use tempfile::TempDir;
 
@@ -27,7 +27,6 @@ mod prepared;
 mod preparer;
 mod row_key;
 mod selection;
-mod skipped_rows;
 
 pub use counts::Counts;
 pub(crate) use job::job_id;
@@ -38,18 +37,18 @@ pub(crate) use options::PlanOptions;
 pub(crate) use portable::{BatchSize, PortableFile};
 pub(crate) use prepared::{BatchKind, BodyHash, PlannedRow, Prepared, PreparedRow, Rendered};
 pub(crate) use preparer::Preparer;
-pub(crate) use row_key::{RowKey, address_hash};
+pub(crate) use row_key::{RowKey, address_hash, normalize_address};
 pub(crate) use selection::Selection;
 
 use context::Context;
-use job::{Job, JobIndex, JobInput, JobOptions};
+use job::{Job, JobIndex, JobInput, JobOptions, parse_plan};
 use prepared::body_hash;
 
 use crate::{
     account::{self, AccountError},
     error::{BulkError, Result},
     files,
-    input::{Input, Reading, Row, RowProblem, Source},
+    input::{Input, RowProblem, Source},
     message::Message,
 };
 
@@ -57,6 +56,8 @@ use crate::{
 const TEMPORARY: &str = ".planning-";
 /// The numbers of the rows that a plan sends.
 const ROWS: &str = "plan.rows";
+/// The rows that are skipped on purpose.
+const SKIPPED: &str = "skipped.csv";
 /// The hashes of the suppressed addresses.
 const SUPPRESSED: &str = "suppressed";
 /// The minimum time between two plans of a job.
@@ -111,14 +112,15 @@ impl Draft {
         files::remove_abandoned(TEMPORARY, dir);
         // The plan gets its final name only when it is complete.
         let temporary = files::temporary_dir(TEMPORARY, dir)?;
-        let name = options.name.clone().or_else(|| input.job_name());
+        let name = options.job.name.clone().or_else(|| input.job_name());
         let mut source = Source::copy(input, temporary.path(), options.max_size())?;
         if let Some(folder) = &options.attachments {
             folder.clone_into(&mut source.folder);
         }
         let fingerprint = source.fingerprint()?;
-        let base = job_id(&fingerprint, &source, message, options);
-        let context = Context::new(source.clone(), message, &JobOptions::from(options))?;
+        let stored = options.stored();
+        let base = job_id(&fingerprint, &source, message, &stored);
+        let context = Context::new(source.clone(), message, &stored)?;
         let Source { name: input_name, format, delimiter, folder, .. } = source;
         let job = Job {
             version: job::VERSION,
@@ -129,9 +131,8 @@ impl Draft {
             origin: options.origin.clone(),
             profile: options.profile.clone(),
             input: JobInput { name: input_name, format, delimiter, folder, fingerprint },
-            template_hash: message.template_hash().to_hex().to_string(),
             message: message.clone(),
-            options: JobOptions::from(options),
+            options: stored,
             counts: Counts::default(),
             problems: Vec::new(),
             index: JobIndex { entries: 0, blake3: String::new() },
@@ -193,15 +194,9 @@ impl Draft {
     /// Lists the differences from a plan other than the rows and the size of requests.
     pub(crate) fn differences(&self, other: &Plan) -> Vec<String> {
         let fields = |job: &Job| {
-            let options = job.options.clone();
-            let options = JobOptions {
-                limit: None,
-                rows: None,
-                corrects: None,
-                name: None,
-                batch_size: None,
-                ..options
-            };
+            let ignored = (None, None, None, None, None);
+            let mut options = job.options.clone();
+            (options.limit, options.rows, options.corrects, options.name, options.batch_size) = ignored;
             [serde_json::to_value(&job.message), serde_json::to_value(options)].map(Result::unwrap_or_default)
         };
         let mut names = Vec::new();
@@ -244,9 +239,7 @@ impl Draft {
         self.job.counts = built.counts;
         self.job.problems = built.problems;
         self.job.index = JobIndex { entries: built.entries, blake3: built.index_hash.to_hex().to_string() };
-        let path = self.temporary.path().join(ROWS);
-        let rows = serde_json::to_vec(&built.rows);
-        files::replace(&path, &rows.map_err(|error| BulkError::io("write", &path)(error.into()))?)?;
+        files::replace_json(&self.temporary.path().join(ROWS), &built.rows)?;
         let (changed, first_changed) = built.changed;
         Ok(Written { draft: self, changed, first_changed })
     }
@@ -374,18 +367,17 @@ impl Plan {
         let source = self.source();
         let mut input = Input::file(&source.path).format(source.format);
         input = source.delimiter.into_iter().fold(input, Input::delimiter);
-        let JobOptions { ignore_columns, test_to, guard, key, batch_size, .. } = self.job.options.clone();
         let options = PlanOptions {
-            ignore_columns,
-            test_to,
-            guard,
-            key,
-            batch_size,
-            name: self.job.name.clone(),
+            job: JobOptions {
+                rows: Some(rows),
+                name: self.job.name.clone(),
+                limit: None,
+                corrects: None,
+                ..self.job.options.clone()
+            },
             attachments: Some(source.folder),
             origin: self.job.origin.clone(),
             profile: self.job.profile.clone(),
-            rows: Some(rows),
             max_size: u64::MAX - 1,
             ..PlanOptions::default()
         };
@@ -413,15 +405,10 @@ impl Plan {
     ) -> Result<()> {
         let options = JobOptions { key: key.map(str::to_owned), ..self.job.options.clone() };
         let context = self.context_for(&options)?;
-        let mut rows = context.rows()?;
-        while let Some((position, record)) = rows.next().map_err(|error| context.row_error(error))? {
-            let Reading::Row(row) = Row::read(record, position, &context.layout) else { continue };
-            if context.contains_row(position.row) {
-                let key = RowKey::new(record, row.email.fields().to, &context.layout);
-                visit(position.row, context.composer.kind(&row), key)?;
-            }
-        }
-        Ok(())
+        context.visit_rows(|record, row| {
+            let key = RowKey::new(record, row.email.fields().to, &context.layout);
+            visit(row.position.row, context.composer.kind(&row), key).map(|()| true)
+        })
     }
 
     /// Returns the later parts of the plan's job, oldest first.
@@ -463,8 +450,21 @@ impl Plan {
 
     /// Returns the folders of the job's earlier parts and of this one, oldest first. A missing folder was deleted by its owner.
     pub(crate) fn part_dirs(&self) -> impl Iterator<Item = PathBuf> {
-        let earlier = self.earlier_parts().iter().map(|id| self.dir.with_file_name(id));
-        earlier.filter(|dir| dir.exists()).chain([self.dir.clone()])
+        self.earlier_dirs().filter(|dir| dir.exists()).chain([self.dir.clone()])
+    }
+
+    /// Returns the folders of the job's earlier parts, oldest first, including those that were deleted.
+    pub(crate) fn earlier_dirs(&self) -> impl DoubleEndedIterator<Item = PathBuf> {
+        self.earlier_parts().iter().map(|id| self.dir.with_file_name(id))
+    }
+
+    /// Runs file operations on the plan off the async threads.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let plan = Arc::clone(self);
+        files::blocking(move || work(&plan)).await
     }
 
     /// Returns whether the plan retries rows of an earlier part.
@@ -524,7 +524,7 @@ impl Plan {
     /// Returns the path of `skipped.csv`, which lists the skipped valid rows and the reasons; `None` if there are none.
     pub fn skipped_rows(&self) -> Option<PathBuf> {
         let Counts { repeated, skipped, suppressed, .. } = self.job.counts;
-        (repeated + skipped + suppressed > 0).then(|| self.dir.join(skipped_rows::NAME))
+        (repeated + skipped + suppressed > 0).then(|| self.dir.join(SKIPPED))
     }
 
     /// Returns the number of requests: batches and single emails.
@@ -594,15 +594,9 @@ impl Plan {
     fn context_for(&self, options: &JobOptions) -> Result<Context> {
         let mut context = Context::new(self.source(), &self.job.message, options)?;
         let path = self.dir.join(ROWS);
-        let damaged =
-            |error| BulkError::PlanChanged(format!("the plan {} is damaged: {error}", path.display()));
-        context.selection = Some(serde_json::from_slice(&files::read(&path)?).map_err(damaged)?);
+        context.selection = Some(parse_plan(&files::read(&path)?, &path)?);
         Ok(context)
     }
-}
-
-fn problem(code: &'static str, message: impl Into<String>) -> Problem {
-    Problem::new("", code, message)
 }
 
 #[cfg(test)]

@@ -39,6 +39,9 @@ pub use storage::{Cell, CellKey, Identity, Storage};
 
 use std::{future::Future, time::Duration};
 
+/// The pause after a failed call to the queue.
+pub(crate) const RETRY: Duration = Duration::from_millis(250);
+
 /// A result whose error is [`QueueError`].
 pub type Result<T, E = QueueError> = std::result::Result<T, E>;
 

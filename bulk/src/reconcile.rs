@@ -15,11 +15,12 @@ use futures_util::TryStreamExt as _;
 use idempost::{Client, Timestamp, emails::SentEmailSummary};
 
 use crate::{
+    clock::TOLERANCE,
     error::{BulkError, Result},
-    files::blocking,
+    list::List,
     outcomes::{self, Outcome, RowOutcome},
-    plan::Plan,
-    report::{List, format_time},
+    plan::{Plan, normalize_address},
+    report::format_time,
 };
 
 const NAME: &str = "reconciled.csv";
@@ -37,8 +38,6 @@ const HEADER: [&str; 10] = [
 ];
 /// The maximum number of unknown rows, which are held in memory: about 30 MB.
 const MAX_ROWS: usize = 100_000;
-/// How far the clocks of this machine and the service may differ.
-const CLOCK_SKEW: Duration = Duration::from_mins(5);
 /// How long after its first attempt a row may have been sent.
 const KEY_LIFETIME: Duration = Duration::from_hours(24);
 
@@ -74,8 +73,7 @@ struct Search {
 
 /// Reads the service's list of emails and writes `reconciled.csv`.
 pub(crate) async fn reconcile(plan: Arc<Plan>, client: &Client) -> Result<Reconciliation> {
-    let of = Arc::clone(&plan);
-    let mut search = blocking(move || Search::new(&of)).await?;
+    let mut search = plan.blocking(Search::new).await?;
     let mut examined = 0;
     if let Some(oldest) = search.rows.iter().map(|row| row.unknown.first_attempt).min() {
         let mut emails = client.emails().list().page_size(100).stream();
@@ -87,13 +85,13 @@ pub(crate) async fn reconcile(plan: Arc<Plan>, client: &Client) -> Result<Reconc
             search.examine(email);
         }
     }
-    blocking(move || {
+    let write = move |plan: &Plan| {
         let (unknown, inferred) =
             (search.rows.len(), search.rows.iter().filter(|row| row.found.is_some()).count());
-        let file = search.write(&plan)?;
+        let file = search.write(plan)?;
         Ok(Reconciliation { unknown: unknown as u64, inferred: inferred as u64, examined, file })
-    })
-    .await
+    };
+    plan.blocking(write).await
 }
 
 impl Search {
@@ -160,8 +158,8 @@ impl Search {
                 Some(email) => ("inferred_sent", email.id.as_str(), email.created_at.as_str()),
                 None => ("not_found", "", ""),
             };
-            list.row(&[
-                &row.row.to_string(),
+            list.row([
+                &*row.row.to_string(),
                 &row.recipient,
                 row.subject.as_deref().unwrap_or_default(),
                 &row.batch.to_string(),
@@ -179,12 +177,7 @@ impl Search {
 
 /// Returns the addresses without names, lowercased and sorted.
 fn recipients_key<'a>(addresses: impl Iterator<Item = &'a str>) -> String {
-    let bare = |text: &str| {
-        let text = text.trim();
-        let bare = text.strip_suffix('>').and_then(|text| Some(text.rsplit_once('<')?.1)).unwrap_or(text);
-        bare.to_lowercase()
-    };
-    let mut addresses: Vec<String> = addresses.map(bare).collect();
+    let mut addresses: Vec<String> = addresses.map(normalize_address).collect();
     addresses.sort_unstable();
     addresses.join(" ")
 }
@@ -195,7 +188,7 @@ fn millis(time: &Timestamp) -> Option<u64> {
 }
 
 fn skew() -> u64 {
-    u64::try_from(CLOCK_SKEW.as_millis()).unwrap_or_default()
+    u64::try_from(TOLERANCE.as_millis()).unwrap_or_default()
 }
 
 #[cfg(test)]

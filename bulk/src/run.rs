@@ -50,9 +50,8 @@ use crate::{
     account::Sending,
     clock::Clock,
     counts::Counts,
-    deliver::{Delivery, Rejections},
+    deliver::{Delivery, Service},
     error::{BulkError, Result},
-    files::blocking,
     folder::{self, Opened},
     journal::{Job, Journal, Record},
     pace::{Gate, PaceOptions, Pause},
@@ -60,8 +59,8 @@ use crate::{
     plan::Plan,
     report::{self, Ending, Report},
     schedule::{self, Schedule, Timetable},
-    sender::{Attempt, Sender},
-    state::{AttemptResult, BatchStates},
+    sender::Sender,
+    state::BatchStates,
     stop_rule::{BadOutcomes, StopRule},
 };
 
@@ -69,10 +68,8 @@ use crate::{
 const TICK: Duration = Duration::from_millis(100);
 /// The interval at which the learned rate is journaled.
 const RATE_INTERVAL: Duration = Duration::from_secs(10);
-/// The service counts as up if it responded within this time.
-pub(crate) const RECENT: Duration = Duration::from_mins(1);
 /// Pauses shorter than this aren't reported.
-const MIN_REPORTED_PAUSE: Duration = Duration::from_secs(2);
+pub(crate) const MIN_REPORTED_PAUSE: Duration = Duration::from_secs(2);
 /// The number of events buffered for a slow reader; beyond it, progress events are dropped.
 const EVENTS: usize = 1_024;
 
@@ -88,45 +85,14 @@ impl Run {
         sending: Option<Sending>,
         options: RunOptions,
     ) -> Self {
-        let sender = Arc::new(sender);
         Self::spawn(|stop, control, events| async move {
-            let whole = Arc::clone(&plan);
-            let ended = Self::run_parts(plan, sender, sending, options, stop, control, events).await;
+            let launch = Launch { sender: Arc::new(sender), sending, options, stop, control, events };
+            let ended = launch.run(&plan).await;
             let Err(BulkError::PlanChanged(why)) = ended else { return ended };
-            let totals = blocking(move || parts::totals(&whole)).await;
+            let totals = plan.blocking(parts::totals).await;
             let more = if totals.is_ok_and(|totals| totals.is_unsent()) { "" } else { " more" };
             Err(BulkError::PlanChanged(format!("{why}; nothing{more} was sent")))
         })
-    }
-
-    /// Runs the earlier parts that still have rows to send, and then the plan itself.
-    async fn run_parts<S: Sender>(
-        plan: Arc<Plan>,
-        sender: Arc<S>,
-        sending: Option<Sending>,
-        options: RunOptions,
-        stop: watch::Sender<Stop>,
-        control: Control,
-        events: mpsc::Sender<Event>,
-    ) -> Result<Report> {
-        let earlier = Arc::clone(&plan);
-        let parts = blocking(move || parts::mark_started(&earlier)).await?;
-        let (kept, given) = (Arc::clone(&plan), options.schedule.clone());
-        let options = RunOptions {
-            schedule: blocking(move || schedule::store_or_load(&kept, given)).await?,
-            ..options
-        };
-        for part in parts.into_iter().map(Arc::new) {
-            let (control, stop, events) = (control.clone(), stop.clone(), events.clone());
-            let (sender, sending) = (Arc::clone(&sender), sending.clone());
-            let report = execute(part, sender, sending, options.clone(), control, stop, events).await?;
-            if report.ending != Ending::Finished {
-                let counted = Arc::clone(&plan);
-                let totals = blocking(move || parts::totals(&counted)).await?;
-                return Ok(report.into_job_report(&plan, totals.counts));
-            }
-        }
-        execute(plan, sender, sending, options, control, stop, events).await
     }
 
     /// Starts a task that can be stopped and that reports events like a job.
@@ -163,6 +129,33 @@ impl Run {
     }
 }
 
+/// A job that is about to run.
+struct Launch<S> {
+    sender: Arc<S>,
+    sending: Option<Sending>,
+    options: RunOptions,
+    stop: watch::Sender<Stop>,
+    control: Control,
+    events: mpsc::Sender<Event>,
+}
+
+impl<S: Sender> Launch<S> {
+    /// Runs the earlier parts that still have rows to send, and then the plan itself.
+    async fn run(mut self, plan: &Arc<Plan>) -> Result<Report> {
+        let parts = plan.blocking(parts::mark_started).await?;
+        let given = self.options.schedule.take();
+        self.options.schedule = plan.blocking(|plan| schedule::store_or_load(plan, given)).await?;
+        for part in parts.into_iter().map(Arc::new) {
+            let report = execute(&part, &self).await?;
+            if report.ending != Ending::Finished {
+                let totals = plan.blocking(parts::totals).await?;
+                return Ok(report.into_job_report(plan, totals.counts));
+            }
+        }
+        execute(plan, &self).await
+    }
+}
+
 /// State shared by a job's deliveries.
 struct Shared<S> {
     plan: Arc<Plan>,
@@ -175,17 +168,11 @@ struct Shared<S> {
     states: Mutex<BatchStates>,
     control: Control,
     events: mpsc::Sender<Event>,
-    tally: Tally,
-    /// When the service last responded, and the most recent failure since then.
-    contact: Mutex<(Instant, Option<Box<str>>)>,
-    rejections: Rejections,
-}
-
-/// This run's counts that the journal doesn't have.
-#[derive(Debug, Default)]
-struct Tally {
+    /// The requests of this run.
     requests: AtomicU64,
+    /// The batches of this run that repeated an earlier attempt.
     replayed: AtomicU64,
+    service: Service,
 }
 
 impl<S> Shared<S> {
@@ -212,29 +199,6 @@ impl<S> Shared<S> {
         self.states().apply(record).map_err(|error| BulkError::PlanChanged(error.to_string()))
     }
 
-    /// Records when the service last responded.
-    fn note_response(&self, attempt: &Attempt) {
-        let mut contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
-        match &attempt.result {
-            AttemptResult::NotSent(reason) | AttemptResult::Uncertain(reason) => {
-                contact.1 = Some(reason.clone());
-            }
-            _ => *contact = (Instant::now(), None),
-        }
-    }
-
-    /// Returns whether the service has responded recently, to any batch.
-    fn is_responsive(&self) -> bool {
-        let contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
-        contact.0.elapsed() < RECENT
-    }
-
-    /// Returns the last failure if the service hasn't responded within this time.
-    fn outage(&self, limit: Duration) -> Option<String> {
-        let contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
-        contact.1.as_deref().filter(|_| contact.0.elapsed() >= limit).map(str::to_owned)
-    }
-
     /// Returns why a rule pauses the job.
     fn broken_rule(&self, rules: &[StopRule]) -> Option<Ending> {
         let feedback = self.sampler.as_ref().map(Sampler::feedback).unwrap_or_default();
@@ -253,21 +217,13 @@ impl<S> Shared<S> {
     }
 }
 
-/// Runs a job until it is finished or stops.
-async fn execute<S: Sender>(
-    plan: Arc<Plan>,
-    sender: Arc<S>,
-    sending: Option<Sending>,
-    options: RunOptions,
-    control: Control,
-    stop: watch::Sender<Stop>,
-    events: mpsc::Sender<Event>,
-) -> Result<Report> {
+/// Runs a part of a job until it is finished or stops.
+async fn execute<S: Sender>(plan: &Arc<Plan>, launch: &Launch<S>) -> Result<Report> {
+    let Launch { sender, sending, options, stop, control, events } = launch;
     let started = Instant::now();
-    let opening = Arc::clone(&plan);
-    let Opened { lock, journal, mut states } = blocking(move || folder::open(&opening)).await?;
-    if let Some(sending) = &sending {
-        folder::resolve_account(&plan, states.job().is_some(), sending).await?;
+    let Opened { lock, journal, mut states } = plan.blocking(folder::open).await?;
+    if let Some(sending) = sending {
+        folder::resolve_account(plan, states.job().is_some(), sending).await?;
     }
     let start = states.resume(options.wall.now().into());
     let clock = Clock::new(start, options.wall.clone(), states.maybe().next().is_some());
@@ -275,36 +231,33 @@ async fn execute<S: Sender>(
         max_rps: options.max_rps,
         concurrency: options.concurrency,
         start_rate: states.rate(),
-        ..PaceOptions::default()
     });
-    let (reading, schedule, now) = (Arc::clone(&plan), options.schedule.clone(), clock.millis());
-    let timetable = schedule.map(|schedule| move || Timetable::open(&reading, schedule, now));
-    let timetable = match timetable {
-        Some(open) => Some(blocking(open).await?),
+    let now = clock.millis();
+    let timetable = match options.schedule.clone() {
+        Some(schedule) => Some(plan.blocking(move |plan| Timetable::open(plan, schedule, now)).await?),
         None => None,
     };
     let sampler = if options.stop_rules.iter().any(|rule| rule.needs_feedback()) {
-        let reading = Arc::clone(&plan);
-        Some(blocking(move || Sampler::open(&reading)).await?)
+        Some(plan.blocking(Sampler::open).await?)
     } else {
         None
     };
     // Salvaging a journal relies on this order.
     let work: Vec<u32> = states.maybe().chain(states.unsent_batches()).collect();
     let shared = Arc::new(Shared {
-        plan: Arc::clone(&plan),
-        sender,
+        plan: Arc::clone(plan),
+        sender: Arc::clone(sender),
         clock,
         gate,
         journal,
         timetable,
         sampler,
         states: Mutex::new(states),
-        control,
-        events,
-        tally: Tally::default(),
-        contact: Mutex::new((started, None)),
-        rejections: Rejections::new(options.max_rejections, options.concurrency),
+        control: control.clone(),
+        events: events.clone(),
+        requests: AtomicU64::new(0),
+        replayed: AtomicU64::new(0),
+        service: Service::new(options.max_rejections, options.concurrency),
     });
     let job = Job { id: plan.id().into(), started: shared.clock.millis() };
     shared.record(&Record::Job(job)).await?;
@@ -314,18 +267,14 @@ async fn execute<S: Sender>(
     }
     let mut watching = JoinSet::new();
     watching.spawn(feedback::watch(Arc::clone(&shared)));
-    let ended = deliver_all(&shared, work, &options, &stop, started).await;
+    let ended = deliver_all(&shared, work, options, stop, started).await;
     watching.shutdown().await;
     let ended = ended?;
     if folder::is_abandoned(plan.dir()) {
         shared.states().abandon();
     }
-    let (counted, counting) = (Arc::clone(&shared), Arc::clone(&plan));
-    let remaining = blocking(move || counting.count_emails(|batch| counted.states().is_open(batch))).await?;
-    let counts = Counts { remaining, ..shared.states().settled_counts() };
-    counts.check(plan.counts().valid)?;
-    let earlier = Arc::clone(&plan);
-    let earlier = blocking(move || parts::counts_before(&earlier)).await?;
+    let counted = Arc::clone(&shared);
+    let counts = plan.blocking(move |plan| counted.states().counts(plan)).await?;
     let ending = match ended {
         Some(ending) => ending,
         None if shared.states().is_complete() => {
@@ -341,10 +290,10 @@ async fn execute<S: Sender>(
         shared.note(&Record::Rate(rate));
     }
     let report = Report {
-        requests: shared.tally.requests.load(Ordering::Relaxed),
+        requests: shared.requests.load(Ordering::Relaxed),
         throttled: pace.throttled,
-        replayed: shared.tally.replayed.load(Ordering::Relaxed),
-        ..Report::new(&plan, ending, counts.combine(&earlier), started.elapsed())
+        replayed: shared.replayed.load(Ordering::Relaxed),
+        ..Report::new(plan, ending, counts, started.elapsed())
     };
     report::write_report(plan, report, lock, shared).await
 }
@@ -408,7 +357,7 @@ async fn deliver_all<S: Sender>(
             }
             _ = tick.tick() => {
                 monitor.observe();
-                if let Some(reason) = shared.outage(options.max_outage) {
+                if let Some(reason) = shared.service.outage(options.max_outage) {
                     end(Ending::Unavailable { reason });
                 }
                 shared.broken_rule(&options.stop_rules).into_iter().for_each(&mut end);
@@ -443,7 +392,7 @@ impl<'a, S> Monitor<'a, S> {
             counts,
             requests_per_second: snapshot.rate,
             learned_limit: snapshot.learned_limit,
-            requests: self.shared.tally.requests.load(Ordering::Relaxed),
+            requests: self.shared.requests.load(Ordering::Relaxed),
             throttled: snapshot.throttled,
             elapsed,
             remaining: remaining(elapsed, settled, counts.remaining),

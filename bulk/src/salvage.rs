@@ -54,19 +54,12 @@ pub struct SalvageOptions {
 }
 
 impl SalvageOptions {
-    /// Also salvages a readable journal, assuming that records are missing at its end: in an old copy, in a truncated file, or if the last records
-    /// were damaged, which looks like an interrupted write. Any batch without an outcome may then have been started.
-    #[must_use]
-    pub fn assume_truncated(mut self) -> Self {
-        self.truncated = true;
-        self
-    }
-
-    /// Changes no files.
-    #[must_use]
-    pub fn dry_run(mut self) -> Self {
-        self.dry_run = true;
-        self
+    setters! {
+        /// Also salvages a readable journal, assuming that records are missing at its end: in an old copy, in a truncated file, or if the last records
+        /// were damaged, which looks like an interrupted write. Any batch without an outcome may then have been started.
+        assume_truncated = true => truncated;
+        /// Changes no files.
+        dry_run = true;
     }
 }
 
@@ -126,11 +119,7 @@ fn salvage_part(plan: &Plan, options: SalvageOptions) -> Result<Option<Salvage>>
     })?;
     salvager.finish(is_truncated)?;
     let Salvager { states, journal, records, lost, .. } = salvager;
-    let count =
-        |wanted: fn(BatchState) -> bool| plan.count_emails(|batch| states.state(batch).is_some_and(wanted));
-    let in_flight = count(|state| matches!(state, BatchState::Maybe { .. }))?;
-    let counts = Counts { remaining: count(|state| !state.is_terminal())?, ..states.settled_counts() };
-    counts.check(plan.counts().valid)?;
+    let (in_flight, counts) = (states.in_flight(plan)?, states.counts(plan)?);
     let damaged = if options.dry_run {
         None
     } else {
@@ -144,11 +133,7 @@ fn salvage_part(plan: &Plan, options: SalvageOptions) -> Result<Option<Salvage>>
 
 /// Returns whether a later part has sent rows of this one again.
 fn has_retries(plan: &Plan) -> Result<bool> {
-    let jobs = files::parent(plan.dir());
-    let entries = fs::read_dir(jobs).map_err(BulkError::io("read", jobs))?;
-    let later = entries.flatten().filter_map(|entry| Plan::read(&entry.path()).ok());
-    let mut later = later.filter(|later| later.earlier_parts().iter().any(|id| id == plan.id()));
-    Ok(later.any(|later| later.counts().retried_rejected + later.counts().retried_unknown > 0))
+    Ok(plan.readable_later_parts()?.iter().any(|later| later.counts().retried() > 0))
 }
 
 /// Replaces the journal. The damaged one is kept beside it under the returned name; a journal exists at every moment.
@@ -264,7 +249,7 @@ impl<'a, F: FnMut(u32) -> Result<(u16, BodyHash)>> Salvager<'a, F> {
             Record::Finished(_) => return Ok(()),
             _ => self.begin()?,
         }
-        let batch = batch(record);
+        let batch = record.batch();
         let before = batch.map(|batch| self.state(batch)).transpose()?;
         match (record, batch, before) {
             (Record::Intent { at, .. }, Some(batch), _) => {
@@ -394,19 +379,5 @@ impl<'a, F: FnMut(u32) -> Result<(u16, BodyHash)>> Salvager<'a, F> {
     /// Returns whether a batch with this many emails can't be repeated after outcomes were lost.
     fn is_final(&self, emails: u16) -> bool {
         self.outcomes && (emails > 1 || self.has_retries)
-    }
-}
-
-fn batch(record: &Record) -> Option<u32> {
-    match record {
-        Record::Job(_) | Record::Rate(_) | Record::Finished(_) => None,
-        Record::Intent { batch, .. }
-        | Record::Attempt { batch, .. }
-        | Record::Result { batch, .. }
-        | Record::Partial { batch, .. }
-        | Record::NotSent { batch }
-        | Record::Unknown { batch, .. }
-        | Record::Rejected { batch, .. }
-        | Record::Split { batch } => Some(*batch),
     }
 }

@@ -32,7 +32,9 @@ pub(crate) use self::decision::{AttemptResult, Decision, Next, decide};
 use crate::{
     clock,
     counts::Counts,
+    error::Result,
     journal::{BodyHash, Contradiction, EmailOutcome, Job, Record, UnixMillis},
+    plan::Plan,
 };
 
 /// The state of a batch.
@@ -294,16 +296,12 @@ impl BatchStates {
     /// Every open attempt belongs to an earlier process, so its outcome is uncertain. If the wall clock is behind the newest record by more than the
     /// tolerance, the ages of these attempts are unknown, and they won't be resent.
     pub(crate) fn resume(&mut self, wall: UnixMillis) -> UnixMillis {
-        self.resume_open_attempts(wall);
-        self.newest.max(wall)
-    }
-
-    fn resume_open_attempts(&mut self, wall: UnixMillis) {
         let age_unknown = self.newest.age(wall).is_none();
         for slot in self.slots.iter_mut().filter(|slot| slot.phase == Phase::Maybe) {
             slot.uncertain = true;
             slot.age_unknown |= age_unknown;
         }
+        self.newest.max(wall)
     }
 
     /// Makes the batches in flight of a canceled job unknown, since no later run repeats them. Their journal has no outcome, so the job isn't complete.
@@ -397,6 +395,19 @@ impl BatchStates {
     /// Returns the counts of the batches with a terminal state; `remaining` is 0.
     pub(crate) fn settled_counts(&self) -> Counts {
         self.counts
+    }
+
+    /// Returns the counts of all batches, and checks that they add up to the plan's emails. Blocks.
+    pub(crate) fn counts(&self, plan: &Plan) -> Result<Counts> {
+        let remaining = plan.count_emails(|batch| self.is_open(batch))?;
+        let counts = Counts { remaining, ..self.counts };
+        counts.check(plan.counts().valid)?;
+        Ok(counts)
+    }
+
+    /// Counts the emails of the batches that may have been sent. Blocks.
+    pub(crate) fn in_flight(&self, plan: &Plan) -> Result<u64> {
+        plan.count_emails(|batch| matches!(self.state(batch), Some(BatchState::Maybe { .. })))
     }
 
     /// Returns whether a batch has no terminal state yet.

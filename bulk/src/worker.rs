@@ -28,10 +28,7 @@ pub(crate) use settled::RequestCounts;
 use std::{
     fs::File,
     path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -52,15 +49,14 @@ use self::{
 use crate::{
     account::Sending,
     clock::{Clock, check_step},
-    deliver::Rejections,
+    deliver::Service,
     error::{BulkError, Result},
     files::blocking,
     pace::{Gate, PaceOptions, Permit, shared::SharedPace},
     plan::Plan,
-    queue::{Backend, CellKey, Control, ControlState, Lease, QueueError, RunningJob, load_control},
-    run::{Handle, MAX_REJECTIONS, RECENT, Stop, StopSignal},
-    sender::{Attempt, Sender},
-    state::AttemptResult,
+    queue::{Backend, CellKey, Control, ControlState, Lease, QueueError, RETRY, RunningJob, load_control},
+    run::{Handle, MAX_REJECTIONS, MIN_REPORTED_PAUSE, Stop, StopSignal},
+    sender::Sender,
 };
 
 /// The job's description among its files.
@@ -71,12 +67,8 @@ const PULL_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) const CONTROL_INTERVAL: Duration = Duration::from_millis(500);
 /// The number of concurrent pulls, each with the right to send. More than one hides the network latency.
 const PULLS: usize = 8;
-/// The pause after a failed call to the queue.
-const QUEUE_RETRY: Duration = Duration::from_millis(250);
 /// How long a slot of the shared rate stays usable, since using several old slots would cause a burst.
 const SLOT_LIFETIME: Duration = Duration::from_millis(250);
-/// Pauses shorter than this aren't reported.
-const MIN_REPORTED_PAUSE: Duration = Duration::from_secs(2);
 /// The number of events buffered for a slow reader; beyond it, events are dropped.
 const EVENTS: usize = 256;
 /// The rate of the local gate, which limits only requests in flight, retries and failures: the rate itself is shared.
@@ -168,21 +160,12 @@ struct Shared<B, S> {
     stop: StopSignal,
     control: watch::Receiver<Control>,
     events: mpsc::Sender<WorkerEvent>,
-    tally: Tally,
+    /// What the worker has done so far.
+    report: Mutex<WorkerReport>,
     refusals: Mutex<RejectedBatches>,
-    rejections: Rejections,
-    /// When the service last responded without a failure.
-    responded: Mutex<Option<Instant>>,
+    service: Service,
     /// When the last batch was leased, or when the worker joined the job.
     leased: Mutex<Instant>,
-}
-
-#[derive(Debug, Default)]
-struct Tally {
-    batches: AtomicU64,
-    requests: AtomicU64,
-    throttled: AtomicU64,
-    replayed: AtomicU64,
 }
 
 impl<B: Backend, S: Sender> Start<B, S> {
@@ -205,11 +188,7 @@ impl<B: Backend, S: Sender> Start<B, S> {
         let scope = control.borrow().rate_scope.clone();
         let concurrency = self.options.concurrency;
         let shared = Arc::new(Shared {
-            gate: Gate::new(PaceOptions {
-                concurrency,
-                start_rate: Some(UNLIMITED),
-                ..PaceOptions::default()
-            }),
+            gate: Gate::new(PaceOptions { max_rps: None, concurrency, start_rate: Some(UNLIMITED) }),
             pace: Pace::new(Arc::clone(&self.backend), Arc::clone(&clock), scope),
             renderer: Renderer::new(Arc::clone(&plan)),
             backend: self.backend,
@@ -220,10 +199,9 @@ impl<B: Backend, S: Sender> Start<B, S> {
             stop: signal,
             control,
             events: self.events,
-            tally: Tally::default(),
+            report: Mutex::default(),
             refusals: Mutex::default(),
-            rejections: Rejections::new(MAX_REJECTIONS, concurrency),
-            responded: Mutex::default(),
+            service: Service::new(MAX_REJECTIONS, concurrency),
             leased: Mutex::new(Instant::now()),
         });
         let ending = tokio::select! {
@@ -232,7 +210,8 @@ impl<B: Backend, S: Sender> Start<B, S> {
             () = announce_worker(&*shared.backend) => Ok(WorkerEnding::Stopped),
         };
         follower.abort();
-        Ok(shared.report(ending?))
+        let ending = ending?;
+        Ok(shared.tally(|report| WorkerReport { ending, ..report.clone() }))
     }
 
     /// Reads the job's control record and the queue's clock.
@@ -318,7 +297,7 @@ async fn announce_worker(backend: &impl Backend) {
     loop {
         // It ends when the connection does.
         let _ = backend.announce_worker().await;
-        sleep(QUEUE_RETRY).await;
+        sleep(RETRY).await;
     }
 }
 
@@ -462,7 +441,7 @@ impl<B: Backend, S: Sender> Shared<B, S> {
                     }
                     Ok(None) if self.is_idle() => return Step::Leave(WorkerEnding::Idle),
                     Ok(None) => {}
-                    Err(_) => sleep(QUEUE_RETRY).await,
+                    Err(_) => sleep(RETRY).await,
                 }
             }
         }
@@ -501,18 +480,6 @@ impl<B: Backend, S: Sender> Shared<B, S> {
         }
     }
 
-    fn note_response(&self, attempt: &Attempt) {
-        if !matches!(attempt.result, AttemptResult::NotSent(_) | AttemptResult::Uncertain(_)) {
-            *self.responded.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-        }
-    }
-
-    /// Returns whether the service has responded recently, to any of this worker's batches.
-    fn is_responsive(&self) -> bool {
-        let responded = self.responded.lock().unwrap_or_else(PoisonError::into_inner);
-        responded.is_some_and(|responded| responded.elapsed() < RECENT)
-    }
-
     fn rejected_batches(&self) -> MutexGuard<'_, RejectedBatches> {
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -521,14 +488,7 @@ impl<B: Backend, S: Sender> Shared<B, S> {
         let _ = self.events.try_send(event);
     }
 
-    fn report(&self, ending: WorkerEnding) -> WorkerReport {
-        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        WorkerReport {
-            ending,
-            batches: count(&self.tally.batches),
-            requests: count(&self.tally.requests),
-            throttled: count(&self.tally.throttled),
-            replayed: count(&self.tally.replayed),
-        }
+    fn tally<T>(&self, change: impl FnOnce(&mut WorkerReport) -> T) -> T {
+        change(&mut self.report.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

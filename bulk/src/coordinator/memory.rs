@@ -1,6 +1,6 @@
 //! What a coordinator remembers about the queue besides the journal: `queue.json` in the job's folder.
 
-use std::{fs, io, path::Path};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -29,18 +29,11 @@ pub(super) struct Memory {
 impl Memory {
     pub(super) fn read(dir: &Path) -> Result<Self> {
         let path = dir.join(QUEUE);
-        match fs::read(&path) {
-            Ok(text) => {
-                serde_json::from_slice(&text).map_err(|error| BulkError::io("read", path)(error.into()))
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(BulkError::io("read", path)(error)),
-        }
+        let Some(text) = files::read_if_exists(&path)? else { return Ok(Self::default()) };
+        serde_json::from_slice(&text).map_err(|error| BulkError::io("read", path)(error.into()))
     }
 
     pub(super) fn save(&self, dir: &Path) -> Result<()> {
-        let path = dir.join(QUEUE);
-        let text = serde_json::to_vec(self).map_err(|error| BulkError::io("write", &path)(error.into()))?;
-        files::replace(&path, &text)
+        files::replace_json(&dir.join(QUEUE), self)
     }
 }

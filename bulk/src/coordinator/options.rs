@@ -13,39 +13,17 @@ pub struct DistributeOptions {
 }
 
 impl DistributeOptions {
-    /// Sets the maximum number of requests per second across all workers. By default they learn the service's limit.
-    #[must_use]
-    pub fn max_rps(mut self, rate: f64) -> Self {
-        self.max_rps = Some(rate);
-        self
-    }
-
-    /// Sets the job's priority in the queue. By default, all jobs share the workers equally.
-    #[must_use]
-    pub fn priority(mut self, priority: Priority) -> Self {
-        self.priority = priority;
-        self
-    }
-
-    /// Names the account whose rate limit applies. Jobs with the same name share one rate; jobs with different names don't. The default is derived
-    /// from the service's address and the profile.
-    #[must_use]
-    pub fn rate_scope(mut self, name: impl Into<String>) -> Self {
-        self.rate_scope = Some(name.into());
-        self
-    }
-
-    /// Sends the valid rows even if other rows are invalid. Without this, a job with invalid rows doesn't start.
-    #[must_use]
-    pub fn skip_invalid(mut self) -> Self {
-        self.skip_invalid = true;
-        self
-    }
-
-    /// Sets the account that the job belongs to; by default, the account of the client's credential.
-    #[must_use]
-    pub fn account(mut self, account: Account) -> Self {
-        self.account = account;
-        self
+    setters! {
+        /// Sets the maximum number of requests per second across all workers. By default they learn the service's limit.
+        max_rps: f64;
+        /// Sets the job's priority in the queue. By default, all jobs share the workers equally.
+        priority: Priority;
+        /// Names the account whose rate limit applies. Jobs with the same name share one rate; jobs with different names don't. The default is derived
+        /// from the service's address and the profile.
+        rate_scope;
+        /// Sends the valid rows even if other rows are invalid. Without this, a job with invalid rows doesn't start.
+        skip_invalid = true;
+        /// Sets the account that the job belongs to; by default, the account of the client's credential.
+        account: Account;
     }
 }

@@ -6,7 +6,6 @@ use super::{Coordinator, DistributeOptions, memory::Memory};
 use crate::{
     account::JobAccount,
     error::{BulkError, Result},
-    files::blocking,
     journal::UnixMillis,
     queue::{
         Backend, Control, ControlState, Intent, IntentResult, IntentState, JobFile, QueueError, load_control,
@@ -248,18 +247,19 @@ impl<B: Backend> Coordinator<B> {
 
     /// Stores the files that workers need.
     async fn upload(&mut self) -> Result<()> {
-        let plan = self.plan.clone();
-        let (described, files) = blocking(move || {
-            let path = plan.dir().join(DESCRIPTION);
-            crate::files::replace(&path, &plan.description()?)?;
-            let mut portable = plan.portable_files()?;
-            portable.push(crate::plan::PortableFile { name: DESCRIPTION.to_owned(), path });
-            let described = portable.iter().map(|file| {
-                JobFile::from_path(&file.name, &file.path).map_err(BulkError::io("read", &file.path))
-            });
-            Ok((described.collect::<Result<Vec<_>>>()?, portable))
-        })
-        .await?;
+        let (described, files) = self
+            .plan
+            .blocking(|plan| {
+                let path = plan.dir().join(DESCRIPTION);
+                crate::files::replace(&path, &plan.description()?)?;
+                let mut portable = plan.portable_files()?;
+                portable.push(crate::plan::PortableFile { name: DESCRIPTION.to_owned(), path });
+                let described = portable.iter().map(|file| {
+                    JobFile::from_path(&file.name, &file.path).map_err(BulkError::io("read", &file.path))
+                });
+                Ok((described.collect::<Result<Vec<_>>>()?, portable))
+            })
+            .await?;
         for (file, portable) in described.iter().zip(&files) {
             self.backend.upload(file, &portable.path).await?;
         }

@@ -52,48 +52,30 @@ impl Bulk {
         Self { input, message, options: PlanOptions::default(), account_suppressions: false, schedule: None }
     }
 
-    /// Ignores an unknown column. Without this, an unknown column is an error.
-    #[must_use]
-    pub fn ignore_column(mut self, name: impl Into<String>) -> Self {
-        self.options.ignore_columns.push(name.into());
-        self
-    }
-
-    /// Plans only the first valid rows, for a trial. They become the first part of the job: planning again without a limit sends the remaining rows.
-    #[must_use]
-    pub fn limit(mut self, rows: u64) -> Self {
-        self.options.limit = Some(rows);
-        self
-    }
-
-    /// Sends all emails to this address instead, without `cc` and `bcc`. The trial is a separate job.
-    #[must_use]
-    pub fn test_to(mut self, address: impl Into<String>) -> Self {
-        self.options.test_to = Some(address.into());
-        self
-    }
-
-    /// Plans another run of an existing job. Without this, the same input and description lead to the same job.
-    #[must_use]
-    pub fn new_run(mut self) -> Self {
-        self.options.again = true;
-        self
-    }
-
-    /// Names the job, so that later plans can continue it. The default is the name of the file or reader. Rows from an application have no default
-    /// name, so changed rows are a different job. A plan that was never started is replaced by the next plan with its name.
-    #[must_use]
-    pub fn job(mut self, name: impl Into<String>) -> Self {
-        self.options.name = Some(name.into());
-        self
-    }
-
-    /// Identifies rows by this column or field, such as an order number, instead of by all of their values: a row whose key is already in the job is
-    /// never sent again, even if its other values have changed.
-    #[must_use]
-    pub fn key(mut self, column: impl Into<String>) -> Self {
-        self.options.key = Some(column.into());
-        self
+    setters! {
+        /// Ignores an unknown column. Without this, an unknown column is an error.
+        ignore_column += options.job.ignore_columns;
+        /// Plans only the first valid rows, for a trial. They become the first part of the job: planning again without a limit sends the remaining rows.
+        limit: u64 => options.job.limit;
+        /// Sends all emails to this address instead, without `cc` and `bcc`. The trial is a separate job.
+        test_to => options.job.test_to;
+        /// Plans another run of an existing job. Without this, the same input and description lead to the same job.
+        new_run = true => options.again;
+        /// Names the job, so that later plans can continue it. The default is the name of the file or reader. Rows from an application have no default
+        /// name, so changed rows are a different job. A plan that was never started is replaced by the next plan with its name.
+        job => options.job.name;
+        /// Identifies rows by this column or field, such as an order number, instead of by all of their values: a row whose key is already in the job is
+        /// never sent again, even if its other values have changed.
+        key => options.job.key;
+        /// Skips rows whose `to` addresses are all on the account's suppression list, since the service would drop their emails.
+        /// [`Counts::suppressed`](crate::PlanCounts::suppressed) counts them, and `skipped.csv` lists them. [`plan`](Self::plan) reads the list with one
+        /// request per 100 addresses and 16 bytes of memory per address. An existing plan doesn't change when addresses are added to the list. The client
+        /// needs full access.
+        account_suppressions = true;
+        /// Sets the maximum size of the input after decompression, in bytes; 1 GiB by default.
+        max_size: u64 => options.max_size;
+        /// Records the name of the profile that the job belongs to. Credentials are never recorded.
+        profile => options.profile;
     }
 
     /// Adds the rows that the job of this [name](Self::job) doesn't contain, as another part of it; plans a new job if there is none. Existing rows
@@ -107,9 +89,9 @@ impl Bulk {
     /// Adds the input to the job of an earlier plan: its [invalid rows](Plan::invalid_rows), corrected. Later plans of that job know these rows.
     #[must_use]
     pub fn corrections_of(mut self, earlier: &Plan) -> Self {
-        let options = &mut self.options;
-        options.name = options.name.take().or_else(|| earlier.name().map(str::to_owned));
-        (options.corrects, options.add) = (Some(earlier.id().to_owned()), true);
+        let job = &mut self.options.job;
+        job.name = job.name.take().or_else(|| earlier.name().map(str::to_owned));
+        (job.corrects, self.options.add) = (Some(earlier.id().to_owned()), true);
         self
     }
 
@@ -123,21 +105,11 @@ impl Bulk {
         self
     }
 
-    /// Skips rows whose `to` addresses are all on the account's suppression list, since the service would drop their emails.
-    /// [`Counts::suppressed`](crate::PlanCounts::suppressed) counts them, and `skipped.csv` lists them. [`plan`](Self::plan) reads the list with one
-    /// request per 100 addresses and 16 bytes of memory per address. An existing plan doesn't change when addresses are added to the list. The client
-    /// needs full access.
-    #[must_use]
-    pub fn account_suppressions(mut self) -> Self {
-        self.account_suppressions = true;
-        self
-    }
-
     /// Sets the maximum number of emails in a request, from 1 to 100; 100 by default. A [daily cap](crate::Schedule::daily) below 100 needs
     /// smaller requests.
     #[must_use]
     pub fn batch_size(mut self, emails: u64) -> Self {
-        self.options.batch_size =
+        self.options.job.batch_size =
             u16::try_from(emails.max(1)).ok().filter(|emails| usize::from(*emails) < EMAILS_PER_BATCH);
         self
     }
@@ -151,24 +123,10 @@ impl Bulk {
         self
     }
 
-    /// Sets the maximum size of the input after decompression, in bytes; 1 GiB by default.
-    #[must_use]
-    pub fn max_size(mut self, bytes: u64) -> Self {
-        self.options.max_size = bytes;
-        self
-    }
-
     /// Sets the folder to which attachment paths are relative; by default, the input's folder.
     #[must_use]
     pub fn attachments(mut self, folder: impl Into<PathBuf>) -> Self {
         self.options.attachments = Some(folder.into());
-        self
-    }
-
-    /// Records the name of the profile that the job belongs to. Credentials are never recorded.
-    #[must_use]
-    pub fn profile(mut self, name: impl Into<String>) -> Self {
-        self.options.profile = Some(name.into());
         self
     }
 
@@ -191,8 +149,8 @@ impl Bulk {
             let hashes = entries.map_ok(|entry| address_hash(&entry.email)).try_collect().await?;
             options.suppressed_by_account = Some(hash_set(hashes));
         }
-        let guard = client.recipient_guard().clone();
-        let options = PlanOptions { origin: client.base_url().to_string(), guard, ..options };
+        options.job.guard = client.recipient_guard().clone();
+        options.origin = client.base_url().to_string();
         blocking(move || {
             let plan = parts::plan(input, &message, &options, &jobs)?;
             if schedule.is_some() {

@@ -108,6 +108,43 @@ const ERROR: u8 = 2;
 const NO_ANSWER: u8 = 3;
 
 impl Record {
+    /// Returns the batch that the record is about.
+    pub(crate) fn batch(&self) -> Option<u32> {
+        match self {
+            Self::Job(_) | Self::Rate(_) | Self::Finished(_) => None,
+            Self::Intent { batch, .. }
+            | Self::Attempt { batch, .. }
+            | Self::Result { batch, .. }
+            | Self::Partial { batch, .. }
+            | Self::NotSent { batch }
+            | Self::Unknown { batch, .. }
+            | Self::Rejected { batch, .. }
+            | Self::Split { batch } => Some(*batch),
+        }
+    }
+
+    /// Returns the batch whose result this record is.
+    pub(crate) fn settles(&self) -> Option<u32> {
+        let is_result = matches!(
+            self,
+            Self::Result { .. } | Self::Partial { .. } | Self::Rejected { .. } | Self::Unknown { .. }
+        );
+        self.batch().filter(|_| is_result)
+    }
+
+    /// Returns the IDs of the emails that the service accepted.
+    pub(crate) fn accepted(&self) -> impl Iterator<Item = &SentId> {
+        let (ids, emails) = match self {
+            Self::Result { ids, .. } => (ids.as_slice(), &[][..]),
+            Self::Partial { emails, .. } => (&[][..], emails.as_slice()),
+            _ => (&[][..], &[][..]),
+        };
+        ids.iter().chain(emails.iter().filter_map(|email| match email {
+            EmailOutcome::Accepted(id) => Some(id),
+            _ => None,
+        }))
+    }
+
     /// Returns the record's type in the journal.
     pub(super) fn kind(&self) -> u8 {
         match self {

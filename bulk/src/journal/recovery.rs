@@ -29,22 +29,50 @@ const CHUNK: usize = 256 * 1024;
 #[error("{0}")]
 pub(crate) struct Contradiction(pub(crate) &'static str);
 
+/// The end of the readable records.
+pub(super) struct End {
+    /// Its offset; 0 if even the header is incomplete.
+    offset: u64,
+    /// Whether an interrupted write left bytes behind it.
+    has_tail: bool,
+}
+
 /// Passes the journal's records to `visit` in order, and prepares the storage for appending.
+///
+/// # Errors
+/// The errors of [`scan`].
+pub(super) fn recover(
+    storage: &mut impl Storage,
+    visit: impl FnMut(Record) -> Result<(), Contradiction>,
+) -> Result<()> {
+    let path = storage.path().to_owned();
+    let End { offset, has_tail } = scan(storage, visit)?;
+    if offset == 0 {
+        return reset(storage).map_err(BulkError::io("write", path));
+    }
+    if has_tail {
+        storage.truncate(offset).map_err(BulkError::io("truncate", &path))?;
+    }
+    storage.sync().map_err(BulkError::io("sync", path))
+}
+
+/// Passes the journal's records to `visit` in order.
 ///
 /// # Errors
 ///
 /// - [`BulkError::JournalDamaged`] if a durable frame is bad, or `visit` reports a contradiction.
 /// - [`BulkError::NotRunnable`] if the journal has another version.
 /// - [`BulkError::Io`] if the storage fails.
-pub(super) fn recover<S: Storage>(
-    storage: &mut S,
+pub(super) fn scan(
+    storage: &mut impl Storage,
     mut visit: impl FnMut(Record) -> Result<(), Contradiction>,
-) -> Result<()> {
+) -> Result<End> {
     let path = storage.path().to_owned();
+    let reading = |error| BulkError::io("read", &path)(error);
     let damaged = |offset| BulkError::JournalDamaged { path: path.clone(), offset };
     let mut window = Window::new(storage);
 
-    let start = window.peek(HEADER.len() + 1).map_err(BulkError::io("read", &path))?;
+    let start = window.peek(HEADER.len() + 1).map_err(reading)?;
     if !start.starts_with(HEADER) {
         if start.len() > HEADER.len() || !could_be_interrupted(start) {
             return Err(match start.strip_prefix(b"BULKJ") {
@@ -55,33 +83,31 @@ pub(super) fn recover<S: Storage>(
                 _ => damaged(0),
             });
         }
-        return reset(storage).map_err(BulkError::io("write", path));
+        return Ok(End { offset: 0, has_tail: true });
     }
     window.advance(HEADER.len());
 
     let end = loop {
         let offset = window.offset();
-        let Some(frame) = window.frame().map_err(BulkError::io("read", &path))? else { break offset };
+        let Some(frame) = window.frame().map_err(reading)? else { break offset };
         let len = frame.len();
         let record = Record::decode(frame.kind, frame.payload).ok_or_else(|| damaged(offset))?;
         visit(record).map_err(|Contradiction(_)| damaged(offset))?;
         window.advance(len);
     };
 
-    let has_tail = !window.peek(1).map_err(BulkError::io("read", &path))?.is_empty();
-    while !window.peek(1).map_err(BulkError::io("read", &path))?.is_empty() {
+    let mut has_tail = false;
+    while !window.peek(1).map_err(reading)?.is_empty() {
+        has_tail = true;
         window.advance(1);
         let offset = window.offset();
-        if let Some(frame) = window.frame().map_err(BulkError::io("read", &path))?
+        if let Some(frame) = window.frame().map_err(reading)?
             && offset.saturating_sub(frame.unsynced.into()) > end
         {
             return Err(damaged(end));
         }
     }
-    if has_tail {
-        storage.truncate(end).map_err(BulkError::io("truncate", &path))?;
-    }
-    storage.sync().map_err(BulkError::io("sync", path))
+    Ok(End { offset: end, has_tail })
 }
 
 /// Returns whether these bytes may result from an interrupted write of the header.

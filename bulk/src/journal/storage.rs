@@ -1,7 +1,7 @@
 //! Journal storage, and its implementation for files.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::File,
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
 };
@@ -37,65 +37,24 @@ pub(crate) struct FileStorage {
 }
 
 impl FileStorage {
+    /// Opens the file for reading; `None` if it doesn't exist.
+    pub(crate) fn open_existing(path: &Path) -> Result<Option<Self>> {
+        match files::open(path) {
+            Ok(file) => Ok(Some(Self { file, path: path.into() })),
+            Err(BulkError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Opens the file, or creates it durably.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let file = private_file(path).map_err(BulkError::io("open", path))?;
+        let file = files::open_private(path)?;
         // Without this, the file could disappear in a power failure even though its content was synced.
         #[cfg(unix)]
         if let Some(folder) = path.parent() {
             File::open(folder).and_then(|folder| folder.sync_all()).map_err(BulkError::io("sync", folder))?;
         }
         Ok(Self { file, path: path.into() })
-    }
-}
-
-/// Opens or creates a file that only its owner can read and write.
-pub(crate) fn private_file(path: &Path) -> io::Result<File> {
-    // A named pipe would have no end.
-    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it isn't a regular file"));
-    }
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
-}
-
-/// A read-only journal: a torn end is left in place.
-#[derive(Debug)]
-pub(crate) struct ReadOnly(FileStorage);
-
-impl ReadOnly {
-    /// Opens the file; `None` if it doesn't exist.
-    pub(crate) fn open(path: &Path) -> Result<Option<Self>> {
-        match files::open(path) {
-            Ok(file) => Ok(Some(Self(FileStorage { file, path: path.into() }))),
-            Err(BulkError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-}
-
-impl Storage for ReadOnly {
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read_at(offset, buffer)
-    }
-
-    fn append(&mut self, _: &[u8]) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn truncate(&mut self, _: u64) -> io::Result<()> {
-        Ok(())
     }
 }
 

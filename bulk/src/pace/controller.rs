@@ -19,7 +19,6 @@ const STRETCH: f64 = 1.01;
 
 /// The settings of a job's pace.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub(crate) struct PaceOptions {
     /// The maximum rate in requests per second, not exceeded in any second. Default: none.
     pub(crate) max_rps: Option<f64>,
@@ -79,7 +78,6 @@ pub(super) fn sustained_rate(max_rps: f64) -> f64 {
 
 /// The reason why no requests are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub(crate) enum PauseReason {
     /// The service responded with 429, or announced that the current window is used up.
     RateLimited,
@@ -107,7 +105,6 @@ pub(crate) struct Pause {
 
 /// The state of a job's pace, for progress reports and the journal.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
 pub(crate) struct Snapshot {
     /// The current rate, in requests per second; `None` if unlimited.
     pub(crate) rate: Option<f64>,
@@ -142,12 +139,8 @@ pub(crate) struct RetryTicket {
     charged: bool,
 }
 
-/// A request isn't allowed now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Blocked {
-    /// When to check again unless a request ends before; `None` if only the end of a request changes the state.
-    pub(crate) until: Option<Duration>,
-}
+/// When to check again unless a request ends before; `None` if only the end of a request changes the state.
+pub(crate) type Blocked = Option<Duration>;
 
 /// Decides when requests are sent.
 ///
@@ -183,11 +176,11 @@ impl Controller {
     /// # Errors
     /// The rate, a pause, the breaker or the concurrency limit doesn't allow a request now.
     pub(crate) fn admit(&mut self, now: Duration) -> Result<Ticket, Blocked> {
-        self.breaker.check(now).map_err(|until| Blocked { until })?;
+        self.breaker.check(now)?;
         if self.in_flight >= self.concurrency.limit() {
-            return Err(Blocked { until: None });
+            return Err(None);
         }
-        let slot = self.pace.take(now).map_err(|until| Blocked { until: Some(until) })?;
+        let slot = self.pace.take(now).map_err(Some)?;
         self.in_flight += 1;
         self.retries.record_sent();
         Ok(Ticket { slot, sent_at: now, trial: self.breaker.admit() })
@@ -200,11 +193,11 @@ impl Controller {
     ///
     /// # Errors
     /// The budget is used up. Contains the latest time to try again.
-    pub(crate) fn take_retry(&mut self, now: Duration) -> Result<RetryTicket, Blocked> {
+    pub(crate) fn take_retry(&mut self, now: Duration) -> Result<RetryTicket, Duration> {
         if self.breaker.state() != BreakerState::Closed {
             return Ok(RetryTicket { charged: false });
         }
-        self.retries.take(now).map_err(|until| Blocked { until: Some(until) })?;
+        self.retries.take(now)?;
         Ok(RetryTicket { charged: true })
     }
 

@@ -8,7 +8,6 @@
 //! waiting yet, so none is lost.
 
 use std::{
-    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -83,9 +82,7 @@ impl Gate {
             let taken = self.shared.lock().take_retry(now);
             match taken {
                 Ok(ticket) => break ticket,
-                Err(Blocked { until }) => {
-                    sleep(until.map_or(POLL, |until| until.saturating_sub(now)).min(POLL)).await;
-                }
+                Err(until) => sleep(until.saturating_sub(now).min(POLL)).await,
             }
         };
         let retry = Retry { shared: Arc::clone(&self.shared), ticket: Some(ticket) };
@@ -100,12 +97,6 @@ impl Gate {
     }
 }
 
-impl fmt::Debug for Gate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gate").field("snapshot", &self.snapshot()).finish_non_exhaustive()
-    }
-}
-
 impl Shared {
     fn now(&self) -> Duration {
         self.start.elapsed()
@@ -116,7 +107,7 @@ impl Shared {
     }
 
     async fn wait(&self, blocked: Blocked) {
-        let until = blocked.until.map_or(MAX_WAIT, |until| until.saturating_sub(self.now()).min(MAX_WAIT));
+        let until = blocked.map_or(MAX_WAIT, |until| until.saturating_sub(self.now()).min(MAX_WAIT));
         let _changed_or_due = timeout_at(Instant::now() + until, self.changed.notified()).await;
     }
 }
@@ -168,12 +159,6 @@ impl Permit {
             end(&mut self.shared.lock(), ticket, now);
             self.shared.changed.notify_one();
         }
-    }
-}
-
-impl fmt::Debug for Permit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Permit").field("sent", &self.sent).finish_non_exhaustive()
     }
 }
 

@@ -9,18 +9,18 @@ use idempost::{
 };
 
 use super::{
-    BatchKind, ChangedRows, Counts, Held, KnownRows, PlanOptions, RowKey, Selection, body_hash,
+    BatchKind, ChangedRows, Counts, Held, KnownRows, PlanOptions, RowKey, SKIPPED, Selection, body_hash,
     composer::Files,
     context::Context,
     hashes::{Bits, MAX_IN_MEMORY, Sorter},
     index::{self, Entry, IndexWriter},
     invalid_rows::{self, InvalidRows},
-    skipped_rows::{self, SkippedRows},
 };
 use crate::{
     error::{BulkError, Result},
     files,
     input::{Position, Reading, Record, Row, RowProblem},
+    list::List,
 };
 
 /// The maximum size of a batch, in bytes of JSON: 4 MiB. It limits the memory of the batches in flight.
@@ -59,9 +59,9 @@ pub(super) fn build(
             known,
             changed_rows: changed,
             options,
-            skipped: SkippedRows::new(dir),
+            skipped: List::create(&dir.join(SKIPPED), &["row", "recipient", "reason"])?,
             index: IndexWriter::create(dir)?,
-            invalid: InvalidRows::new(dir, &context.layout),
+            invalid: InvalidRows::create(dir, &context.layout)?,
             repeated: &mut repeated,
             recent: HashSet::new(),
             identities: Sorter::new(dir),
@@ -73,7 +73,7 @@ pub(super) fn build(
             problems: Vec::new(),
             changed: (0, Vec::new()),
         };
-        while options.limit.is_none_or(|limit| builder.counts.valid + builder.counts.known < limit) {
+        while options.job.limit.is_none_or(|limit| builder.counts.valid + builder.counts.known < limit) {
             let Some((position, record)) = rows.next().map_err(|error| context.row_error(error))? else {
                 break;
             };
@@ -85,7 +85,7 @@ pub(super) fn build(
             return Ok(built);
         }
         // Equal rows were found that are far apart. Plan again without them, now that they are known.
-        for name in [index::NAME, invalid_rows::NAME, skipped_rows::NAME] {
+        for name in [index::NAME, invalid_rows::NAME, SKIPPED] {
             files::remove(&dir.join(name))?;
         }
     }
@@ -96,7 +96,7 @@ struct Builder<'a> {
     known: &'a mut KnownRows,
     changed_rows: ChangedRows,
     options: &'a PlanOptions,
-    skipped: SkippedRows,
+    skipped: List,
     index: IndexWriter,
     invalid: InvalidRows<'a>,
     /// The numbers of rows that repeat an earlier row, one bit each.
@@ -156,7 +156,7 @@ impl Builder<'_> {
             }
             if self.changed_rows == ChangedRows::Skip {
                 self.counts.skipped += 1;
-                return self.skipped.push(position.row, row.email.fields().to, "changed");
+                return self.skip(position.row, row.email.fields().to, "changed");
             }
         }
         let kind = self.context.composer.kind(&row);
@@ -167,13 +167,13 @@ impl Builder<'_> {
         let fields = email.fields();
         if let Some(reason) = self.options.suppression(&fields) {
             self.counts.suppressed += 1;
-            return self.skipped.push(position.row, fields.to, reason);
+            return self.skip(position.row, fields.to, reason);
         }
         let row = usize::try_from(position.row).unwrap_or(usize::MAX);
         if self.repeated.contains(row) || self.recent.contains(&key.identity) {
             self.repeated.insert(row);
             self.counts.repeated += 1;
-            return self.skipped.push(position.row, fields.to, "repeated");
+            return self.skip(position.row, fields.to, "repeated");
         }
         if self.recent.len() == MAX_IN_MEMORY {
             self.recent.clear();
@@ -185,6 +185,10 @@ impl Builder<'_> {
         self.counts.retried_unknown += u64::from(held == Some(Held::Unknown));
         self.counts.retried_unsent += u64::from(held == Some(Held::Unsent));
         self.add_valid(position, kind, &email)
+    }
+
+    fn skip(&mut self, row: u64, to: &[String], reason: &str) -> Result<()> {
+        self.skipped.row([&*row.to_string(), &to.join("; "), reason])
     }
 
     fn add_valid(&mut self, position: Position, kind: BatchKind, email: &Email) -> Result<()> {
@@ -223,7 +227,7 @@ impl Builder<'_> {
         batch.hasher.update(if batch.count == 0 { b"[" } else { b"," }).update(&self.json);
         batch.count += 1;
         batch.size += size;
-        if usize::from(batch.count) == self.options.batch_size.map_or(EMAILS_PER_BATCH, usize::from) {
+        if usize::from(batch.count) == self.options.job.batch_size.map_or(EMAILS_PER_BATCH, usize::from) {
             self.close()?;
         }
         Ok(())

@@ -42,38 +42,6 @@ pub(super) struct Composer {
     folder: PathBuf,
 }
 
-/// The fields that a row sets.
-#[expect(clippy::struct_excessive_bools, reason = "one per field")]
-struct Own {
-    from: bool,
-    subject: bool,
-    html: bool,
-    text: bool,
-    template: bool,
-    cc: bool,
-    bcc: bool,
-    reply_to: bool,
-    topic_id: bool,
-    scheduled_at: bool,
-}
-
-impl Own {
-    fn from_fields(fields: &EmailFields<'_>) -> Self {
-        Self {
-            from: fields.from.is_some(),
-            subject: fields.subject.is_some(),
-            html: fields.html.is_some(),
-            text: fields.text.is_some(),
-            template: fields.template.is_some(),
-            cc: !fields.cc.is_empty(),
-            bcc: !fields.bcc.is_empty(),
-            reply_to: !fields.reply_to.is_empty(),
-            topic_id: fields.topic_id.is_some(),
-            scheduled_at: fields.scheduled_at.is_some(),
-        }
-    }
-}
-
 impl Composer {
     pub(super) fn new(message: Compiled, options: &JobOptions, folder: &Path) -> Result<Self> {
         let folder = fs::canonicalize(folder).map_err(BulkError::io("read", folder))?;
@@ -169,29 +137,34 @@ impl Composer {
     /// Sets the fixed fields that the row doesn't set, and the variables of a stored template.
     fn with_defaults(&self, mut email: Email, values: &Values<'_>) -> Email {
         let defaults = &self.message.message;
-        let own = Own::from_fields(&email.fields());
-        if let (Some(from), false) = (&defaults.from, own.from) {
+        if email.fields().from.is_none()
+            && let Some(from) = &defaults.from
+        {
             email = email.from(from.as_str());
         }
-        if !own.cc && !defaults.cc.is_empty() {
+        if email.fields().cc.is_empty() && !defaults.cc.is_empty() {
             email = email.cc(&defaults.cc);
         }
-        if !own.bcc && !defaults.bcc.is_empty() {
+        if email.fields().bcc.is_empty() && !defaults.bcc.is_empty() {
             email = email.bcc(&defaults.bcc);
         }
-        if !own.reply_to && !defaults.reply_to.is_empty() {
+        if email.fields().reply_to.is_empty() && !defaults.reply_to.is_empty() {
             email = email.reply_to(&defaults.reply_to);
         }
-        if let (Some(topic), false) = (&defaults.topic_id, own.topic_id) {
+        if email.fields().topic_id.is_none()
+            && let Some(topic) = &defaults.topic_id
+        {
             email = email.topic_id(topic.as_str());
         }
-        if let (Some(time), false) = (&defaults.scheduled_at, own.scheduled_at) {
+        if email.fields().scheduled_at.is_none()
+            && let Some(time) = &defaults.scheduled_at
+        {
             email = email.scheduled_at(time.as_str());
         }
-        if let (Some(template), false) = (&defaults.template, own.html || own.text || own.template) {
-            email = email.template(template.as_str());
-        } else if !own.template {
-            return email;
+        if email.fields().template.is_none() {
+            let has_body = email.fields().html.is_some() || email.fields().text.is_some();
+            let Some(template) = defaults.template.as_deref().filter(|_| !has_body) else { return email };
+            email = email.template(template);
         }
         let known = |email: &Email, name: &str| {
             email.fields().template.is_some_and(|template| template.variables.contains_key(name))
@@ -218,7 +191,9 @@ impl Composer {
     ) -> Email {
         let Compiled { subject, html, text, list_unsubscribe, headers, tags, .. } = &self.message;
         let fields = email.fields();
-        let own = Own::from_fields(&fields);
+        let has_subject = fields.subject.is_some();
+        let has_html = fields.html.is_some() || fields.template.is_some();
+        let has_text = fields.text.is_some() || fields.template.is_some();
         let offers = fields.headers.iter().any(|(name, _)| is_list_unsubscribe(name));
         let headers: Vec<_> = headers
             .iter()
@@ -232,13 +207,13 @@ impl Composer {
             };
             template.render(escape, value, |name| missing.push((field, name)))
         };
-        if let (Some(subject), false) = (subject, own.subject) {
+        if let (Some(subject), false) = (subject, has_subject) {
             email = email.subject(render("subject", subject, Escape::Plain));
         }
-        if let (Some(html), false) = (html, own.html || own.template) {
+        if let (Some(html), false) = (html, has_html) {
             email = email.html(render("html", html, Escape::Html));
         }
-        if let (Some(text), false) = (text, own.text || own.template) {
+        if let (Some(text), false) = (text, has_text) {
             email = email.text(render("text", text, Escape::Plain));
         }
         if let (Some(url), false) = (list_unsubscribe, offers) {

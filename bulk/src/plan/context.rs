@@ -5,7 +5,7 @@ use std::io::{Seek as _, SeekFrom};
 use super::{Selection, composer::Composer, job::JobOptions};
 use crate::{
     error::{BulkError, Result},
-    input::{Layout, ReadError, Rows, Source},
+    input::{Layout, ReadError, Reading, Record, Row, Rows, Source},
     message::Message,
 };
 
@@ -37,6 +37,23 @@ impl Context {
         let start = file.seek(SeekFrom::Start(self.layout.first.offset));
         start.map_err(BulkError::io("read", &self.source.path))?;
         Ok(Rows::new(file, &self.layout))
+    }
+
+    /// Visits the job's readable rows in order, until `visit` returns `false`.
+    pub(super) fn visit_rows(
+        &self,
+        mut visit: impl FnMut(Record<'_>, Row<'_>) -> Result<bool>,
+    ) -> Result<()> {
+        let mut rows = self.rows()?;
+        while let Some((position, record)) = rows.next().map_err(|error| self.row_error(error))? {
+            if self.contains_row(position.row)
+                && let Reading::Row(row) = Row::read(record, position, &self.layout)
+                && !visit(record, *row)?
+            {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Returns the error for an unreadable row.

@@ -8,9 +8,9 @@ use std::{
 
 use idempost::types::RecipientGuard;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{Counts, PlanOptions, Selection};
+use super::{Counts, Selection};
 use crate::{
     error::{BulkError, Result},
     files,
@@ -39,7 +39,6 @@ pub(super) struct Job {
     pub(super) profile: Option<String>,
     pub(super) input: JobInput,
     pub(super) message: Message,
-    pub(super) template_hash: String,
     pub(super) options: JobOptions,
     pub(super) counts: Counts,
     pub(super) problems: Vec<RowProblem>,
@@ -58,64 +57,45 @@ pub(super) struct JobInput {
 }
 
 /// The options that change what is sent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct JobOptions {
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct JobOptions {
+    /// Columns to skip.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) ignore_columns: Vec<String>,
+    pub(crate) ignore_columns: Vec<String>,
+    /// Plans only the first valid rows, as the first part of the job.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) limit: Option<u64>,
+    pub(crate) limit: Option<u64>,
+    /// Sends all emails to this address instead, without `cc` and `bcc`. The trial is a separate job.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) test_to: Option<String>,
+    pub(crate) test_to: Option<String>,
+    /// The allowed recipients and the redirection. Another guard makes the job a different one.
     #[serde(default, skip_serializing_if = "is_inactive")]
-    pub(super) guard: RecipientGuard,
+    pub(crate) guard: RecipientGuard,
+    /// Plans only these rows of an earlier job, as a separate job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) rows: Option<Selection>,
+    pub(crate) rows: Option<Selection>,
+    /// The ID of the plan whose invalid rows the input contains, corrected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) corrects: Option<String>,
+    pub(crate) corrects: Option<String>,
+    /// The column or field that identifies rows; without one, all values do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) key: Option<String>,
+    pub(crate) key: Option<String>,
     /// The hash of the list of suppressed addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) suppressed: Option<String>,
+    pub(crate) suppressed: Option<String>,
     /// Whether the account's suppression list is used.
     #[serde(default, skip_serializing_if = "Not::not")]
-    pub(super) account_suppressions: bool,
+    pub(crate) account_suppressions: bool,
     /// The maximum number of emails in a request, if it is below the service's limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) batch_size: Option<u16>,
+    pub(crate) batch_size: Option<u16>,
     /// A chosen name, which makes the job a different one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) name: Option<String>,
+    pub(crate) name: Option<String>,
 }
 
 fn is_inactive(guard: &RecipientGuard) -> bool {
     !guard.is_active()
-}
-
-impl From<&PlanOptions> for JobOptions {
-    fn from(options: &PlanOptions) -> Self {
-        let PlanOptions {
-            ignore_columns, limit, test_to, guard, rows, corrects, key, batch_size, name, ..
-        } = options.clone();
-        let suppressed = (!options.suppressed.is_empty()).then(|| {
-            let list = options.suppressed.concat();
-            blake3::hash(&list).to_hex()[..32].to_owned()
-        });
-        let account_suppressions = options.suppressed_by_account.is_some();
-        Self {
-            ignore_columns,
-            limit,
-            test_to,
-            guard,
-            rows,
-            corrects,
-            key,
-            suppressed,
-            account_suppressions,
-            batch_size,
-            name,
-        }
-    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -132,23 +112,24 @@ impl Job {
 
     /// Parses a description. `path` is its source, for messages.
     pub(super) fn parse(text: &[u8], path: &Path) -> Result<Self> {
-        let damaged =
-            |error| BulkError::PlanChanged(format!("the plan {} is damaged: {error}", path.display()));
-        let version: Version = serde_json::from_slice(text).map_err(damaged)?;
+        let version: Version = parse_plan(text, path)?;
         if version.version != VERSION {
             let message =
                 format!("the plan {} has version {}, not {VERSION}", path.display(), version.version);
             return Err(BulkError::PlanChanged(message));
         }
-        serde_json::from_slice(text).map_err(damaged)
+        parse_plan(text, path)
     }
 
     pub(super) fn write(&self, dir: &Path) -> Result<()> {
-        let path = dir.join(NAME);
-        let text = serde_json::to_vec_pretty(self);
-        let text = text.map_err(|error| BulkError::io("write", &path)(error.into()))?;
-        files::replace(&path, &text)
+        files::replace_json(&dir.join(NAME), self)
     }
+}
+
+/// Parses a file of a plan. `path` is its source, for messages.
+pub(super) fn parse_plan<T: DeserializeOwned>(text: &[u8], path: &Path) -> Result<T> {
+    let damaged = |error| BulkError::PlanChanged(format!("the plan {} is damaged: {error}", path.display()));
+    serde_json::from_slice(text).map_err(damaged)
 }
 
 #[derive(Deserialize)]
@@ -164,7 +145,7 @@ struct Identity<'a> {
     format: Format,
     delimiter: Option<u8>,
     message: &'a Message,
-    options: JobOptions,
+    options: &'a JobOptions,
 }
 
 /// Returns a job's ID without the run number: 12 hexadecimal digits. The input's name and modification time don't matter.
@@ -172,7 +153,7 @@ pub(crate) fn job_id(
     fingerprint: &Fingerprint,
     source: &Source,
     message: &Message,
-    options: &PlanOptions,
+    options: &JobOptions,
 ) -> String {
     let identity = Identity {
         version: VERSION,
@@ -180,7 +161,7 @@ pub(crate) fn job_id(
         format: source.format,
         delimiter: source.delimiter,
         message,
-        options: JobOptions::from(options),
+        options,
     };
     // Maps with string keys, strings and numbers: every identity can be represented in JSON.
     let json = serde_json::to_vec(&identity).unwrap_or_default();

@@ -2,37 +2,23 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use idempost::{Email, emails::EmailFields, problem::Problem, types::RecipientGuard};
+use idempost::{Email, emails::EmailFields, problem::Problem};
 
-use super::{Selection, address_hash, problem};
+use super::{address_hash, job::JobOptions};
 
 /// Planning options.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PlanOptions {
-    /// Columns to skip.
-    pub(crate) ignore_columns: Vec<String>,
-    /// Plans only the first valid rows, as the first part of the job.
-    pub(crate) limit: Option<u64>,
-    /// Sends all emails to this address instead, without `cc` and `bcc`. The trial is a separate job.
-    pub(crate) test_to: Option<String>,
-    /// The allowed recipients and the redirection. Another guard makes the job a different one.
-    pub(crate) guard: RecipientGuard,
+    /// The options that the plan stores, without the suppression lists.
+    pub(crate) job: JobOptions,
     /// Plans another run of an existing job.
     pub(crate) again: bool,
     /// The folder of attachments; by default the input's.
     pub(crate) attachments: Option<PathBuf>,
-    /// Plans only these rows of an earlier job, as a separate job.
-    pub(crate) rows: Option<Selection>,
-    /// The ID of the plan whose invalid rows the input contains, corrected.
-    pub(crate) corrects: Option<String>,
     /// The base URL of the service.
     pub(crate) origin: String,
     /// The name of the profile.
     pub(crate) profile: Option<String>,
-    /// The column or field that identifies rows; without one, all values do.
-    pub(crate) key: Option<String>,
-    /// The name of the job; by default, the name of its input.
-    pub(crate) name: Option<String>,
     /// Adds the rows that aren't yet in the job of this name.
     pub(crate) add: bool,
     /// How to handle added rows for known recipients.
@@ -41,8 +27,6 @@ pub(crate) struct PlanOptions {
     pub(crate) suppressed: Arc<Vec<[u8; 16]>>,
     /// As above, for the account's suppression list, if it is used. The list may change while the job runs, so only its use distinguishes two plans.
     pub(crate) suppressed_by_account: Option<Arc<Vec<[u8; 16]>>>,
-    /// The maximum number of emails in a request; `None` for the service's limit.
-    pub(crate) batch_size: Option<u16>,
     /// The maximum size of the input, in bytes; 0 for the default.
     pub(crate) max_size: u64,
 }
@@ -69,6 +53,16 @@ impl PlanOptions {
         if self.max_size == 0 { MAX_SIZE } else { self.max_size }
     }
 
+    /// Returns the options that the plan stores.
+    pub(super) fn stored(&self) -> JobOptions {
+        let hash = || blake3::hash(&self.suppressed.concat()).to_hex()[..32].to_owned();
+        JobOptions {
+            suppressed: (!self.suppressed.is_empty()).then(hash),
+            account_suppressions: self.suppressed_by_account.is_some(),
+            ..self.job.clone()
+        }
+    }
+
     /// Returns why an email is suppressed: one of its recipients is on the job's list, or all of them are on the account's.
     pub(super) fn suppression(&self, fields: &EmailFields<'_>) -> Option<&'static str> {
         let is_in = |list: &[[u8; 16]], address: &String| list.binary_search(&address_hash(address)).is_ok();
@@ -82,19 +76,16 @@ impl PlanOptions {
 
     pub(super) fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
-        if let Some(address) = &self.test_to {
+        if let Some(address) = &self.job.test_to {
             let email = Email::new(address.as_str(), "a@b.c", "x").text("x");
-            problems.extend(
-                email.check().err().into_iter().flat_map(idempost::problem::Problems::into_vec).map(
-                    |mut found| {
-                        "/test_to".clone_into(&mut found.path);
-                        found
-                    },
-                ),
-            );
+            let found = email.check().err().into_iter().flat_map(idempost::problem::Problems::into_vec);
+            problems.extend(found.map(|mut problem| {
+                "/test_to".clone_into(&mut problem.path);
+                problem
+            }));
         }
-        if self.limit == Some(0) {
-            problems.push(problem("range", "the limit must be at least 1 row"));
+        if self.job.limit == Some(0) {
+            problems.push(Problem::new("", "range", "the limit must be at least 1 row"));
         }
         problems
     }

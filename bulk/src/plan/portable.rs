@@ -10,7 +10,7 @@ use super::{BatchKind, Plan, ROWS, index, job::Job};
 use crate::{
     error::{BulkError, Result},
     files,
-    input::{Reading, Row, Source},
+    input::Source,
 };
 
 /// The folder of attachments in a job's folder.
@@ -37,9 +37,9 @@ pub(crate) struct BatchSize {
 impl Plan {
     /// Returns the sizes of all batches, 16 bytes each.
     pub(crate) fn batch_sizes(&self) -> Result<Vec<BatchSize>> {
-        let mut index = index::Index::open(&self.dir, self.batches())?;
-        let size = |entry: index::Entry| BatchSize { first_row: entry.row, emails: entry.count };
-        (0..self.batches()).map(|batch| index.get(batch).map(size)).collect()
+        let mut sizes = Vec::new();
+        self.visit_batches(|_, _, first_row, emails| sizes.push(BatchSize { first_row, emails }))?;
+        Ok(sizes)
     }
 
     /// Lists the files that a worker on another machine needs besides the description. Blocks, and reads the input if rows have attachments.
@@ -92,16 +92,12 @@ impl Plan {
             return Ok(paths);
         }
         let context = self.context()?;
-        let mut rows = context.rows()?;
-        while let Some((position, record)) = rows.next().map_err(|error| context.row_error(error))? {
-            if !context.contains_row(position.row) {
-                continue;
-            }
-            let Reading::Row(row) = Row::read(record, position, &context.layout) else { continue };
+        context.visit_rows(|_, row| {
             if context.composer.kind(&row) == BatchKind::Single {
                 paths.extend(row.attachments.iter().map(ToString::to_string));
             }
-        }
+            Ok(true)
+        })?;
         Ok(paths)
     }
 }

@@ -153,19 +153,19 @@ fn changed_input(batch: u32, entry: Entry, why: &str) -> BulkError {
 
 /// Renders the first `n` rows of a plan.
 pub(super) fn preview(context: &Context, n: usize) -> Result<Vec<PreviewEmail>> {
-    let Context { source, layout, composer, .. } = context;
-    let mut rows = context.rows()?;
+    let Context { source, composer, .. } = context;
     let mut emails = Vec::new();
-    while emails.len() < n {
-        let Some((position, record)) = rows.next().map_err(|error| context.row_error(error))? else { break };
-        if !context.contains_row(position.row) {
-            continue;
+    context.visit_rows(|_, row| {
+        if emails.len() == n {
+            return Ok(false);
         }
-        let Reading::Row(row) = Row::read(record, position, layout) else { continue };
+        let number = row.position.row;
         let attachments = row.attachments.iter().map(ToString::to_string).collect();
-        let Ok(email) = composer.compose(*row, Files::Skip) else { continue };
-        let json = composer.json(&email).map_err(BulkError::io("write", &source.name))?;
-        emails.push(PreviewEmail { row: position.row, email: Email::read(&json).0, attachments });
-    }
+        if let Ok(email) = composer.compose(row, Files::Skip) {
+            let json = composer.json(&email).map_err(BulkError::io("write", &source.name))?;
+            emails.push(PreviewEmail { row: number, email: Email::read(&json).0, attachments });
+        }
+        Ok(true)
+    })?;
     Ok(emails)
 }

@@ -104,7 +104,7 @@ pub(super) fn is_at(text: &str, domain: &str) -> bool {
     normalize_address(text).rsplit_once('@').is_some_and(|(_, host)| host == domain)
 }
 
-fn normalize_address(text: &str) -> String {
+pub(crate) fn normalize_address(text: &str) -> String {
     let text = text.trim();
     let bare = text.strip_suffix('>').and_then(|text| Some(text.rsplit_once('<')?.1)).unwrap_or(text);
     let address = bare.to_lowercase();

@@ -49,6 +49,11 @@ impl Folder {
     }
 }
 
+/// Options that change what is sent.
+fn options(job: JobOptions) -> PlanOptions {
+    PlanOptions { job, ..PlanOptions::default() }
+}
+
 fn message() -> Message {
     Message::new().from("Acme <hi@acme.test>").subject("Hello").html("<p>Hi</p>")
 }

@@ -1,7 +1,6 @@
 //! Queue connection options.
 
 use std::{
-    fmt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -38,7 +37,8 @@ pub enum QueueAuth {
 /// The queue's address, credentials, TLS settings and number of replicas.
 #[derive(Clone, Debug)]
 pub struct QueueOptions {
-    pub(crate) servers: Vec<Server>,
+    /// Without credentials.
+    pub(crate) servers: Vec<Url>,
     pub(crate) auth: QueueAuth,
     pub(crate) ca_file: Option<PathBuf>,
     pub(crate) client_certificate: Option<(PathBuf, PathBuf)>,
@@ -46,24 +46,6 @@ pub struct QueueOptions {
     pub(crate) replicas: usize,
     pub(crate) monitoring: Option<Url>,
     pub(crate) lease: Option<Duration>,
-}
-
-/// The address of one server, without credentials.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Server {
-    pub(crate) url: Url,
-}
-
-impl fmt::Display for Server {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.url.as_str().trim_end_matches('/'))
-    }
-}
-
-impl fmt::Debug for Server {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, formatter)
-    }
 }
 
 impl QueueOptions {
@@ -95,11 +77,9 @@ impl QueueOptions {
         })
     }
 
-    /// Sets the credentials, overriding credentials in the address.
-    #[must_use]
-    pub fn auth(mut self, auth: QueueAuth) -> Self {
-        self.auth = auth;
-        self
+    setters! {
+        /// Sets the credentials, overriding credentials in the address.
+        auth: QueueAuth;
     }
 
     /// Trusts only the certificate authorities in this PEM file instead of the operating system's.
@@ -118,11 +98,9 @@ impl QueueOptions {
         self
     }
 
-    /// Rejects connections without TLS.
-    #[must_use]
-    pub fn require_tls(mut self) -> Self {
-        self.require_tls = true;
-        self
+    setters! {
+        /// Rejects connections without TLS.
+        require_tls = true;
     }
 
     /// Sets the number of servers in a cluster that store each record, from 1 (the default) to 5. Applies when a stream is created.
@@ -159,22 +137,21 @@ impl QueueOptions {
         Ok(self)
     }
 
-    /// Sets how long the queue waits for an unresponsive worker before another worker gets its batch; one minute by default. Workers renew their
-    /// leases every third of this time.
-    #[must_use]
-    pub fn lease(mut self, time: Duration) -> Self {
-        self.lease = Some(time);
-        self
+    setters! {
+        /// Sets how long the queue waits for an unresponsive worker before another worker gets its batch; one minute by default. Workers renew their
+        /// leases every third of this time.
+        lease: Duration;
     }
 
     /// Returns the addresses, for messages.
     pub(crate) fn display_address(&self) -> String {
-        self.servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+        let servers = self.servers.iter().map(|url| url.as_str().trim_end_matches('/'));
+        servers.collect::<Vec<_>>().join(",")
     }
 }
 
 /// Parses one address. Problems never quote the address, which may contain a password.
-fn parse_server(address: &str) -> Result<(Server, QueueAuth), String> {
+fn parse_server(address: &str) -> Result<(Url, QueueAuth), String> {
     if address.is_empty() {
         return Err("it is empty; use nats://HOST:PORT".to_owned());
     }
@@ -202,7 +179,7 @@ fn parse_server(address: &str) -> Result<(Server, QueueAuth), String> {
     // Neither call fails on a URL with a host.
     let _ = url.set_username("");
     let _ = url.set_password(None);
-    Ok((Server { url }, auth))
+    Ok((url, auth))
 }
 
 #[cfg(test)]

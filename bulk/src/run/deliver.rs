@@ -7,7 +7,7 @@ use std::{
 
 use super::{Shared, Stop, event::outcome_event};
 use crate::{
-    deliver::{self, Before, Delivery, Ledger, Rejections},
+    deliver::{self, Before, Delivery, Ledger, Service},
     error::{BulkError, Result},
     journal::{Record, UnixMillis},
     pace::Permit,
@@ -67,7 +67,7 @@ impl<S: Sender> Ledger for Batch<'_, S> {
                 }
                 Err(attempt) => {
                     permit.finish(attempt.observation, &attempt.headers);
-                    shared.note_response(&attempt);
+                    shared.service.note(&attempt);
                     if let AttemptResult::Unauthorized { message, .. } = attempt.result {
                         return Err(Delivery::Unauthorized(message.into()));
                     }
@@ -102,9 +102,9 @@ impl<S: Sender> Ledger for Batch<'_, S> {
     }
 
     async fn send(&mut self, request: SendRequest, _repeats: bool) -> Option<Attempt> {
-        self.shared.tally.requests.fetch_add(1, Ordering::Relaxed);
+        self.shared.requests.fetch_add(1, Ordering::Relaxed);
         if std::mem::take(&mut self.replayed) {
-            self.shared.tally.replayed.fetch_add(1, Ordering::Relaxed);
+            self.shared.replayed.fetch_add(1, Ordering::Relaxed);
         }
         tokio::select! {
             attempt = self.shared.sender.send(request) => Some(attempt),
@@ -114,7 +114,6 @@ impl<S: Sender> Ledger for Batch<'_, S> {
 
     fn finish(&mut self, permit: Permit, attempt: &Attempt) {
         permit.finish(attempt.observation, &attempt.headers);
-        self.shared.note_response(attempt);
         self.shared.clock.observe_service_time(response_time(&attempt.headers));
     }
 
@@ -158,15 +157,11 @@ impl<S: Sender> Ledger for Batch<'_, S> {
         }
     }
 
-    fn is_responsive(&self) -> bool {
-        self.shared.is_responsive()
-    }
-
     fn is_rejected_alone(&mut self, _status: u16) -> bool {
         false
     }
 
-    fn rejections(&self) -> &Rejections {
-        &self.shared.rejections
+    fn service(&self) -> &Service {
+        &self.shared.service
     }
 }

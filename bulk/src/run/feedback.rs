@@ -13,12 +13,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{Shared, Stop, TICK};
 use crate::{
-    error::Result,
-    folder,
-    journal::{EmailOutcome, Record},
-    plan::Plan,
-    sender::Sender,
-    state::AttemptResult,
+    error::Result, folder, journal::Record, plan::Plan, sender::Sender, state::AttemptResult,
     stop_rule::Feedback,
 };
 
@@ -56,18 +51,10 @@ struct Group {
 
 impl Sample {
     fn apply(&mut self, record: &Record) {
-        match record {
-            Record::Intent { at, .. } => drop(self.since.get_or_insert(at.0)),
-            Record::Result { ids, .. } => ids.iter().for_each(|id| self.push(id.to_string())),
-            Record::Partial { emails, .. } => {
-                for email in emails {
-                    if let EmailOutcome::Accepted(id) = email {
-                        self.push(id.to_string());
-                    }
-                }
-            }
-            _ => {}
+        if let Record::Intent { at, .. } = record {
+            self.since.get_or_insert(at.0);
         }
+        record.accepted().for_each(|id| self.push(id.to_string()));
     }
 
     fn push(&mut self, id: String) {
@@ -93,8 +80,7 @@ impl Sampler {
     /// Reads the job's sent emails, across all parts. Blocks.
     pub(super) fn open(plan: &Plan) -> Result<Self> {
         let mut sample = Sample::default();
-        let parts = plan.earlier_parts().iter().map(|part| plan.dir().with_file_name(part));
-        for dir in parts.chain([plan.dir().to_owned()]) {
+        for dir in plan.earlier_dirs().chain([plan.dir().to_owned()]) {
             folder::read_journal(&dir, |record| {
                 sample.apply(&record);
                 Ok(())
@@ -175,7 +161,7 @@ impl Sampler {
 pub(super) async fn watch<S: Sender>(shared: Arc<Shared<S>>) {
     let Some(sampler) = &shared.sampler else { return };
     loop {
-        let requests = || shared.tally.requests.load(Ordering::Relaxed);
+        let requests = || shared.requests.load(Ordering::Relaxed);
         let (started, before) = (Instant::now(), requests());
         while started.elapsed() < INTERVAL && requests() < before + REQUESTS {
             sleep(TICK).await;

@@ -44,11 +44,9 @@ impl Default for RunOptions {
 }
 
 impl RunOptions {
-    /// Sets the maximum number of requests per second. By default the job learns the service's limit.
-    #[must_use]
-    pub fn max_rps(mut self, rate: f64) -> Self {
-        self.max_rps = Some(rate);
-        self
+    setters! {
+        /// Sets the maximum number of requests per second. By default the job learns the service's limit.
+        max_rps: f64;
     }
 
     /// Sets the maximum number of requests in flight, from 1 to 64; 16 by default.
@@ -58,19 +56,12 @@ impl RunOptions {
         self
     }
 
-    /// Sets the time without any response from the service after which the job stops and can be resumed; 15 minutes by default.
-    #[must_use]
-    pub fn max_outage(mut self, time: Duration) -> Self {
-        self.max_outage = time;
-        self
-    }
-
-    /// Sets the number of consecutive rejected requests after which the job pauses, since a common cause, such as a missing template, isn't a problem
-    /// of individual rows; 20 by default. With 0, the job continues and its rows are rejected one by one.
-    #[must_use]
-    pub fn max_rejections(mut self, requests: u64) -> Self {
-        self.max_rejections = requests;
-        self
+    setters! {
+        /// Sets the time without any response from the service after which the job stops and can be resumed; 15 minutes by default.
+        max_outage: Duration;
+        /// Sets the number of consecutive rejected requests after which the job pauses, since a common cause, such as a missing template, isn't a problem
+        /// of individual rows; 20 by default. With 0, the job continues and its rows are rejected one by one.
+        max_rejections: u64;
     }
 
     /// Pauses the job when the share of its emails with a bad outcome exceeds a limit; repeatable. For rules about bounces and complaints, the client
@@ -81,25 +72,13 @@ impl RunOptions {
         self
     }
 
-    /// Sets when the job sends. The job keeps the schedule until another one is set.
-    #[must_use]
-    pub fn schedule(mut self, schedule: Schedule) -> Self {
-        self.schedule = Some(schedule);
-        self
-    }
-
-    /// Sends the valid rows even if other rows are invalid. Without this, a job with invalid rows doesn't start.
-    #[must_use]
-    pub fn skip_invalid(mut self) -> Self {
-        self.skip_invalid = true;
-        self
-    }
-
-    /// Sets the account that sends the job; by default, the account of the client's credential.
-    #[must_use]
-    pub fn account(mut self, account: Account) -> Self {
-        self.account = account;
-        self
+    setters! {
+        /// Sets when the job sends. The job keeps the schedule until another one is set.
+        schedule: Schedule;
+        /// Sends the valid rows even if other rows are invalid. Without this, a job with invalid rows doesn't start.
+        skip_invalid = true;
+        /// Sets the account that sends the job; by default, the account of the client's credential.
+        account: Account;
     }
 
     /// Moves the job's clock ahead, to test expired idempotency keys.

@@ -16,8 +16,14 @@ use serde_json::Value;
 
 use super::*;
 use crate::{
-    Bulk, Input, JobState, Message, Outcome, RowOutcome, clock::WallClock, job::Job as BulkJob,
-    journal::SentId, pace::Observation, sender::SendRequest, stop_rule::Feedback,
+    Bulk, Input, JobState, Message, Outcome, RowOutcome,
+    clock::WallClock,
+    job::Job as BulkJob,
+    journal::SentId,
+    pace::Observation,
+    sender::{Attempt, SendRequest},
+    state::AttemptResult,
+    stop_rule::Feedback,
 };
 
 /// What happens to a request.
@@ -202,6 +208,13 @@ impl Sender for Arc<Service> {
     }
 }
 
+/// Plans a job with this many rows in a folder of its own.
+async fn planned_job(rows: usize) -> (tempfile::TempDir, BulkJob) {
+    let folder = tempfile::tempdir().unwrap();
+    let job = plan_job(folder.path(), rows).await;
+    (folder, job)
+}
+
 /// Plans a job with this many rows in a folder.
 async fn plan_job(folder: &Path, rows: usize) -> BulkJob {
     plan_job_in_batches(folder, rows, 100).await
@@ -240,8 +253,7 @@ async fn outcomes(job: &BulkJob) -> Vec<RowOutcome> {
 #[tokio::test(start_paused = true)]
 async fn every_row_is_accepted_exactly_once_whatever_share_of_requests_fails() {
     for (seed, share) in [(1, 0.0), (2, 0.08), (3, 0.2), (4, 0.5)] {
-        let folder = tempfile::tempdir().unwrap();
-        let job = plan_job(folder.path(), 2_050).await;
+        let (_folder, job) = planned_job(2_050).await;
         let service = Service::faulty(seed, share);
         let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
         assert_eq!(report.ending, Ending::Finished, "{share}");
@@ -270,8 +282,7 @@ async fn a_job_aborted_at_random_moments_loses_and_repeats_nothing() {
     // F-09
     let mut replayed = 0;
     for seed in 0..12 {
-        let folder = tempfile::tempdir().unwrap();
-        let job = plan_job(folder.path(), 3_000).await;
+        let (_folder, job) = planned_job(3_000).await;
         let service = Service::faulty(seed, 0.15);
         let mut random = StdRng::seed_from_u64(seed);
         let mut runs = 0;
@@ -302,8 +313,7 @@ async fn a_job_aborted_at_random_moments_loses_and_repeats_nothing() {
 #[tokio::test(start_paused = true)]
 async fn batches_whose_keys_have_expired_become_unknown_and_are_never_sent_again() {
     // F-09
-    let folder = tempfile::tempdir().unwrap();
-    let job = plan_job(folder.path(), 500).await;
+    let (_folder, job) = planned_job(500).await;
     let service = Service::new(|_, request| {
         let times_out = request.key.contains("/3/");
         times_out.then_some(Fault::TimedOut { executed: true })
@@ -329,8 +339,7 @@ async fn batches_whose_keys_have_expired_become_unknown_and_are_never_sent_again
 
 #[tokio::test(start_paused = true)]
 async fn an_exhausted_quota_pauses_the_job_until_it_is_resumed() {
-    let folder = tempfile::tempdir().unwrap();
-    let job = plan_job(folder.path(), 1_000).await;
+    let (_folder, job) = planned_job(1_000).await;
     let service = Service::new(|n, _| (n > 4).then_some(Fault::Quota));
     let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
     let Ending::Paused { until: Some(_), reason } = &report.ending else { panic!("{report:?}") };
@@ -343,15 +352,13 @@ async fn an_exhausted_quota_pauses_the_job_until_it_is_resumed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_rejected_credential_stops_the_job_and_one_401_does_not() {
-    let folder = tempfile::tempdir().unwrap();
-    let job = plan_job(folder.path(), 300).await;
+    let (_folder, job) = planned_job(300).await;
     // The access token expires, and the next request has a new one.
     let service = Service::new(|n, _| (n == 2).then_some(Fault::Unauthorized));
     let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
     assert_eq!((report.ending, service.delivered()), (Ending::Finished, (300, 1)));
 
-    let folder = tempfile::tempdir().unwrap();
-    let job = plan_job(folder.path(), 300).await;
+    let (_folder, job) = planned_job(300).await;
     let service = Service::new(|_, _| Some(Fault::Unauthorized));
     let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
     let Ending::Unauthorized { reason } = &report.ending else { panic!("{report:?}") };
@@ -361,8 +368,7 @@ async fn a_rejected_credential_stops_the_job_and_one_401_does_not() {
 
 #[tokio::test(start_paused = true)]
 async fn a_service_that_stays_down_ends_the_run_and_the_job_can_be_resumed() {
-    let folder = tempfile::tempdir().unwrap();
-    let job = plan_job(folder.path(), 900).await;
+    let (_folder, job) = planned_job(900).await;
     let service = Service::new(|n, _| (n > 3).then_some(Fault::TimedOut { executed: n % 2 == 0 }));
     let options = RunOptions::default().max_outage(Duration::from_mins(5));
     let report = job.start_with(Arc::clone(&service), options).finish().await.unwrap();
@@ -376,8 +382,7 @@ async fn a_service_that_stays_down_ends_the_run_and_the_job_can_be_resumed() {
 
 #[tokio::test(start_paused = true)]
 async fn rejected_emails_are_listed_with_the_reason_and_hold_up_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let job = plan_job(folder.path(), 400).await;
+    let (_folder, job) = planned_job(400).await;
     let service = Service::new(|_, request| match () {
         () if request.key.contains("/1/") => Some(Fault::Invalid),
         () if request.key.contains("/2/") => Some(Fault::Partial),
@@ -406,8 +411,7 @@ async fn rejected_emails_are_listed_with_the_reason_and_hold_up_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn another_process_can_pause_or_cancel_a_running_job() {
-    let folder = tempfile::tempdir().unwrap();
-    let job = plan_job(folder.path(), 20_000).await;
+    let (_folder, job) = planned_job(20_000).await;
     let service = Service::reliable();
     let mut run = job.start_with(Arc::clone(&service), patient_options().max_rps(5.0));
     while service.requests() < 3 && run.next().await.is_some() {}
@@ -434,8 +438,7 @@ async fn another_process_can_pause_or_cancel_a_running_job() {
 #[tokio::test(start_paused = true)]
 async fn a_changed_input_does_not_change_a_job() {
     // F-10
-    let folder = tempfile::tempdir().unwrap();
-    let job = plan_job(folder.path(), 300).await;
+    let (folder, job) = planned_job(300).await;
     std::fs::remove_file(folder.path().join("people.csv")).unwrap();
     let service = Service::reliable();
     let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
@@ -474,8 +477,7 @@ fn strict_service(seed: u64, share: f64, bad: &'static [usize]) -> Arc<Service> 
 
 #[tokio::test(start_paused = true)]
 async fn a_bad_row_rejects_none_of_its_neighbors() {
-    let folder = tempfile::tempdir().unwrap();
-    let job = plan_job(folder.path(), 350).await;
+    let (_folder, job) = planned_job(350).await;
     let service = strict_service(0, 0.0, &[51, 249]);
     let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
     assert_eq!((report.ending, report.counts.sent, report.counts.rejected), (Ending::Finished, 348, 2));
@@ -490,8 +492,7 @@ async fn a_bad_row_rejects_none_of_its_neighbors() {
 async fn a_split_batch_is_sent_once_whatever_fails_and_whenever_it_is_resumed() {
     // F-09
     for seed in 0..30 {
-        let folder = tempfile::tempdir().unwrap();
-        let job = plan_job(folder.path(), 230).await;
+        let (_folder, job) = planned_job(230).await;
         let service = strict_service(seed, 0.1, &[7, 130]);
         let mut random = StdRng::seed_from_u64(seed);
         for _ in 0..random.gen_range(0..8) {
@@ -511,8 +512,7 @@ async fn a_split_batch_is_sent_once_whatever_fails_and_whenever_it_is_resumed() 
 
 #[tokio::test(start_paused = true)]
 async fn what_rejects_every_request_pauses_the_job_and_costs_no_row() {
-    let folder = tempfile::tempdir().unwrap();
-    let job = plan_job(folder.path(), 50_000).await;
+    let (_folder, job) = planned_job(50_000).await;
     let service = Service::new(|_, _| Some(Fault::Invalid));
     let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
     let Ending::Paused { until: None, reason } = &report.ending else { panic!("{report:?}") };

@@ -81,16 +81,12 @@ impl Days {
                     }
                 }
             }
-            Record::Result { batch, .. }
-            | Record::Partial { batch, .. }
-            | Record::Rejected { batch, .. }
-            | Record::Unknown { batch, .. } => {
+            _ => {
                 let latest = to_date(self.latest, zone);
-                if let Some(mut open) = self.open.remove(batch) {
+                if let Some(mut open) = record.settles().and_then(|batch| self.open.remove(&batch)) {
                     open.count(latest, &mut self.by_day);
                 }
             }
-            Record::Split { .. } | Record::Rate(_) | Record::Finished(_) => {}
         }
     }
 

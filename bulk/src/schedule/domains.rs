@@ -170,15 +170,9 @@ impl Domains {
 
     /// Counts a record of this time about a started batch.
     pub(super) fn apply(&mut self, record: &Record, now: UnixMillis) {
-        let (batch, is_sent) = match record {
-            Record::NotSent { batch } => (batch, false),
-            Record::Result { batch, .. }
-            | Record::Partial { batch, .. }
-            | Record::Rejected { batch, .. }
-            | Record::Unknown { batch, .. } => (batch, true),
-            _ => return,
-        };
-        let Some(emails) = self.open.remove(batch) else { return };
+        let is_sent = !matches!(record, Record::NotSent { .. });
+        let Some(batch) = record.settles().or(record.batch().filter(|_| !is_sent)) else { return };
+        let Some(emails) = self.open.remove(&batch) else { return };
         self.windows.iter_mut().zip(&emails).for_each(|(window, emails)| window.open -= emails);
         if is_sent {
             self.settle(&emails, now);
@@ -214,13 +208,10 @@ impl Replay {
             }
             Record::Attempt { at, .. } => self.reach(*at),
             Record::NotSent { batch } => drop(self.open.remove(batch)),
-            Record::Result { batch, .. }
-            | Record::Partial { batch, .. }
-            | Record::Rejected { batch, .. }
-            | Record::Unknown { batch, .. } => {
-                self.ended.extend(self.open.remove(batch).map(|_| *batch));
+            _ => {
+                let settled = record.settles().filter(|batch| self.open.remove(batch).is_some());
+                self.ended.extend(settled);
             }
-            Record::Split { .. } | Record::Rate(_) | Record::Finished(_) => {}
         }
     }
 

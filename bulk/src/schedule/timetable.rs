@@ -1,7 +1,6 @@
 //! The schedule of a running job: how much it has sent, and which batches may start.
 
 use std::{
-    io::ErrorKind,
     path::Path,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -152,21 +151,13 @@ impl Timetable {
 pub(crate) fn store_or_load(plan: &Plan, given: Option<Schedule>) -> Result<Option<Schedule>> {
     let path = plan.dir().join(NAME);
     if let Some(schedule) = given {
-        let text =
-            serde_json::to_vec(&schedule).map_err(|error| BulkError::io("write", &path)(error.into()))?;
-        files::replace(&path, &text)?;
+        files::replace_json(&path, &schedule)?;
         return Ok(Some(schedule));
     }
     let earlier = plan.earlier_parts().iter().rev().map(|part| plan.dir().with_file_name(part).join(NAME));
     for path in std::iter::once(path).chain(earlier) {
-        match std::fs::read(&path) {
-            Ok(text) => {
-                let damaged =
-                    |error| BulkError::PlanChanged(format!("{} is damaged: {error}", path.display()));
-                return serde_json::from_slice(&text).map(Some).map_err(damaged);
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(BulkError::io("read", path)(error)),
+        if let Some(text) = files::read_if_exists(&path)? {
+            return files::parse_json(&text, &path).map(Some);
         }
     }
     Ok(None)

@@ -230,7 +230,7 @@ impl World {
             for content in [0, 1] {
                 let mut states = self.durable.clone();
                 let wall = UnixMillis(self.now.saturating_add_signed(skew));
-                states.resume_open_attempts(wall);
+                states.resume(wall);
                 match variant {
                     Variant::TrustedClock => states.slots[0].age_unknown = false,
                     Variant::ForgottenAttempts => states.slots[0].uncertain = false,

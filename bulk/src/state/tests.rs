@@ -184,7 +184,7 @@ fn a_throttled_first_attempt_starts_again_with_a_new_time() {
 #[test]
 fn an_attempt_of_an_earlier_process_is_uncertain() {
     let mut states = states(2, &[intent(NOW.0)]);
-    states.resume_open_attempts(NOW);
+    states.resume(NOW);
     assert_eq!(states.before_attempt(0, 2, HASH, NOW), BeforeAttempt::Resend);
     let decision = states.decide(0, AttemptResult::Throttled { retry_after: None }, NOW);
     assert_eq!(summary(&decision), "- retry");

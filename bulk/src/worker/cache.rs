@@ -8,7 +8,6 @@ use std::{
 use crate::{
     error::{BulkError, Result},
     files,
-    journal::private_file,
 };
 
 /// The file that a job's workers lock in shared mode.
@@ -18,7 +17,7 @@ const LOCK: &str = "lock";
 pub(super) fn open(dir: &Path) -> Result<File> {
     files::create_dir(dir)?;
     let path = dir.join(LOCK);
-    let lock = private_file(&path).map_err(BulkError::io("open", &path))?;
+    let lock = files::open_private(&path)?;
     lock.lock_shared().map_err(BulkError::io("lock", path))?;
     Ok(lock)
 }

@@ -16,12 +16,10 @@ use crate::{
     deliver::Before,
     journal::{Record, UnixMillis},
     plan::Prepared,
-    queue::{Backend, Intent, IntentResult, IntentState, Ledger, QueueError, StoredIntent},
+    queue::{Backend, Intent, IntentResult, IntentState, Ledger, QueueError, RETRY, StoredIntent},
     state::Situation,
 };
 
-/// The pause after a failed attempt to record the claim.
-const RETRY: Duration = Duration::from_millis(250);
 /// A claim without an uncertain attempt is renewed after this time.
 const RENEW_AFTER: Duration = Duration::from_mins(10);
 

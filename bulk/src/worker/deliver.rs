@@ -1,10 +1,6 @@
 //! The delivery of one batch by a worker: lease, intent, attempts, result.
 
-use std::{
-    pin::pin,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use http::HeaderMap;
 use idempost::call::RateSignal;
@@ -15,18 +11,16 @@ use super::{
     settled::RequestCounts,
 };
 use crate::{
-    deliver::{self, Before, Delivery, Ledger, Rejections},
+    deliver::{self, Before, Delivery, Ledger, Service},
     error::BulkError,
     journal::{EmailOutcome, Record, UnixMillis},
     pace::{Observation, Permit},
-    queue::{Backend, IntentState, Lease, QueueError, pause},
+    queue::{Backend, IntentState, Lease, QueueError, RETRY, pause},
     run::Stop,
     sender::{Attempt, SendRequest, Sender},
     state::{AttemptResult, Situation},
 };
 
-/// The pause after a failed attempt to record a result.
-const RETRY: Duration = Duration::from_millis(250);
 /// How long a batch waiting for memory keeps its permit.
 const MAX_TURN: Duration = Duration::from_secs(1);
 /// How long a stopping worker tries to record a result.
@@ -201,7 +195,7 @@ impl<B: Backend, S: Sender> Shared<B, S> {
         match recorded {
             Ok(first) => {
                 if first {
-                    self.tally.batches.fetch_add(1, Ordering::Relaxed);
+                    self.tally(|tally| tally.batches += 1);
                     self.report_event(WorkerEvent::Settled { batch: lease.batch });
                 }
                 // If this fails, the queue delivers the batch again, and the result is found.
@@ -270,11 +264,12 @@ impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
     }
 
     async fn send(&mut self, request: SendRequest, repeats: bool) -> Option<Attempt> {
-        let tally = &self.shared.tally;
         self.effort.repeated |= repeats;
-        tally.replayed.fetch_add(repeats.into(), Ordering::Relaxed);
         self.effort.requests += 1;
-        tally.requests.fetch_add(1, Ordering::Relaxed);
+        self.shared.tally(|tally| {
+            tally.requests += 1;
+            tally.replayed += u64::from(repeats);
+        });
         tokio::select! {
             attempt = self.shared.sender.send(request) => Some(attempt),
             () = self.shared.stop.wait_for(Stop::Abort) => None,
@@ -284,11 +279,10 @@ impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
     fn finish(&mut self, permit: Permit, attempt: &Attempt) {
         let throttled = matches!(attempt.observation, Observation::Throttled { .. });
         self.effort.throttled += u32::from(throttled);
-        self.shared.tally.throttled.fetch_add(throttled.into(), Ordering::Relaxed);
+        self.shared.tally(|tally| tally.throttled += u64::from(throttled));
         // All workers learn the rate together; the gate only counts failures.
         permit.finish(if throttled { Observation::Other } else { attempt.observation }, &HeaderMap::new());
         self.shared.pace.observe(RateSignal::new(self.slot, attempt.observation.verdict(), &attempt.headers));
-        self.shared.note_response(attempt);
         let accepted = match &attempt.result {
             AttemptResult::Accepted { .. } => true,
             AttemptResult::Partial { emails } => {
@@ -340,10 +334,6 @@ impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
         }
     }
 
-    fn is_responsive(&self) -> bool {
-        self.shared.is_responsive()
-    }
-
     fn is_rejected_alone(&mut self, status: u16) -> bool {
         self.about = if status == 401 {
             RejectionScope::Everything
@@ -353,8 +343,8 @@ impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
         self.about == RejectionScope::Batch
     }
 
-    fn rejections(&self) -> &Rejections {
-        &self.shared.rejections
+    fn service(&self) -> &Service {
+        &self.shared.service
     }
 }
 

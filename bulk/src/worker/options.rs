@@ -37,11 +37,9 @@ impl WorkerOptions {
         self
     }
 
-    /// Sets the account that the worker sends from; by default, the account of the client's credential. It has to be the job's account.
-    #[must_use]
-    pub fn account(mut self, account: Account) -> Self {
-        self.account = account;
-        self
+    setters! {
+        /// Sets the account that the worker sends from; by default, the account of the client's credential. It has to be the job's account.
+        account: Account;
     }
 
     /// Sets how many workers may fail while processing a batch, at least 1; 10 by default. After that, the batch is no longer sent: it becomes
@@ -52,11 +50,9 @@ impl WorkerOptions {
         self
     }
 
-    /// Ends the worker if it receives no batch within this time or the job is paused, so that it can serve another job. By default, it waits until
-    /// the job ends.
-    #[must_use]
-    pub fn leave_when_idle(mut self, time: Duration) -> Self {
-        self.leave_when_idle = Some(time);
-        self
+    setters! {
+        /// Ends the worker if it receives no batch within this time or the job is paused, so that it can serve another job. By default, it waits until
+        /// the job ends.
+        leave_when_idle: Duration;
     }
 }

@@ -20,13 +20,11 @@ use super::SLOT_LIFETIME;
 use crate::{
     clock::Clock,
     pace::shared::SharedPace,
-    queue::{Backend, CellKey, QueueError, Result},
+    queue::{Backend, CellKey, QueueError, RETRY, Result},
 };
 
 /// After waiting longer than this for a slot, the worker reads the shared state again: another worker may have paused all of them.
 const RECHECK: Duration = Duration::from_millis(250);
-/// The pause after a failed call to the queue.
-const QUEUE_RETRY: Duration = Duration::from_millis(250);
 /// The longest wait before the shared state is read again.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 /// At or above this rate, in requests per second, each worker updates the shared state so often that observations can wait for the next update.
@@ -88,7 +86,7 @@ impl<B: Backend> Pace<B> {
                     let jitter = rand::thread_rng().gen_range(1.0..1.05);
                     sleep(until.saturating_sub(now).min(MAX_WAIT).mul_f64(jitter)).await;
                 }
-                Err(_) => sleep(QUEUE_RETRY).await,
+                Err(_) => sleep(RETRY).await,
             }
         }
     }

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 /// Bottom to top.
-const LAYERS: [&str; 33] = [
+const LAYERS: [&str; 34] = [
+    "macros",
     "account",
     "budget",
     "clock",
@@ -12,6 +13,7 @@ const LAYERS: [&str; 33] = [
     "queue",
     "error",
     "files",
+    "list",
     "template",
     "message",
     "input",
@@ -27,7 +29,6 @@ const LAYERS: [&str; 33] = [
     "outcomes",
     "last_events",
     "report",
-    "retry",
     "reconcile",
     "stop_rule",
     "sender",

@@ -19,8 +19,8 @@ use tokio::time::{sleep, timeout};
 
 use super::{
     job::{
-        MAX_WAIT, backend, distribute, finished, outcomes, planned, planned_in_batches, until, until_async,
-        until_waiting, worker, worker_with, workers,
+        MAX_WAIT, backend, distribute, finished, outcomes, planned, planned_in_batches,
+        planned_in_batches_on, planned_on, until, until_async, until_waiting, worker, worker_with, workers,
     },
     server::Server,
     service::{Action, Service},
@@ -31,9 +31,8 @@ const FAST: Action = Action::Accept(Duration::from_millis(1));
 #[needs("nats-server")]
 #[tokio::test]
 async fn three_workers_send_every_email_once() {
-    let (server, service) = (Server::start().leasing(30), Service::new());
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned_in_batches(folder.path(), &service.client(), 2_050).await;
+    let (server, service, folder, job) =
+        planned_in_batches_on(Server::start().leasing(30), Service::new(), 2_050).await;
     let workers = workers(&server, &service, &job, folder.path(), 3).await;
     let report = finished(distribute(&server, &job).await).await;
     assert_eq!((report.counts.sent, report.counts.unknown), (2_050, 0));
@@ -57,9 +56,7 @@ async fn three_workers_send_every_email_once() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_job_with_a_schedule_is_not_distributed() {
-    let (server, service) = (Server::start(), Service::new());
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 10).await;
+    let (server, service, _folder, job) = planned_on(Server::start(), Service::new(), 10).await;
     std::fs::write(job.plan().dir().join("schedule.json"), r#"{"daily":[10]}"#).expect("a schedule");
     let error = distribute(&server, &job).await.finish().await.expect_err("a schedule").to_string();
     assert!(error.contains("which workers don't support"), "{error}");
@@ -97,9 +94,7 @@ async fn the_reference_service_accepts_every_email_of_a_distributed_job_once() {
 #[tokio::test]
 async fn only_the_account_of_a_job_takes_its_batches() {
     // F-13
-    let (server, service) = (Server::start(), Service::new());
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 20).await;
+    let (server, service, folder, job) = planned_on(Server::start(), Service::new(), 20).await;
     let run = distribute(&server, &job).await;
     let cache = |name: &str| folder.path().join(name);
     let start =
@@ -125,10 +120,8 @@ async fn only_the_account_of_a_job_takes_its_batches() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_batch_whose_worker_dies_between_intent_and_result_is_sent_again_under_the_same_key() {
-    let server = Server::start();
     let service = Service::with(|_, to| if to == "r3@example.com" { Action::Hang } else { FAST });
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 10).await;
+    let (server, service, folder, job) = planned_on(Server::start(), service, 10).await;
     let run = distribute(&server, &job).await;
     let dying = worker(&server, &service, &job, &folder.path().join("first")).await;
     until(|| service.delivered() == 10).await;
@@ -144,10 +137,8 @@ async fn a_batch_whose_worker_dies_between_intent_and_result_is_sent_again_under
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_stopped_worker_returns_what_it_cannot_finish() {
-    let server = Server::start();
     let service = Service::with(|_, _| Action::FailAfter);
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 6).await;
+    let (server, service, folder, job) = planned_on(Server::start(), service, 6).await;
     let run = distribute(&server, &job).await;
     let stopping = worker(&server, &service, &job, &folder.path().join("first")).await;
     until(|| service.requests() >= 3).await;
@@ -197,9 +188,7 @@ async fn follow(queue: &idempost_bulk::queue::NatsJob) {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_server_that_is_killed_and_restarted_mid_run_costs_no_email() {
-    let (mut server, service) = (Server::start(), Service::new());
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 450).await;
+    let (mut server, service, folder, job) = planned_on(Server::start(), Service::new(), 450).await;
     let _workers = workers(&server, &service, &job, folder.path(), 3).await;
     let run = distribute(&server, &job).await;
     for share in [100, 250] {
@@ -216,9 +205,7 @@ async fn a_server_that_is_killed_and_restarted_mid_run_costs_no_email() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn batches_that_the_queue_lost_are_found_and_added_again() {
-    let (server, service) = (Server::start().leasing(30), Service::new());
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 500).await;
+    let (server, service, folder, job) = planned_on(Server::start().leasing(30), Service::new(), 500).await;
     let run = distribute(&server, &job).await;
     let queue = backend(&server, &job).await;
     follow(&queue).await;
@@ -239,15 +226,11 @@ async fn batches_that_the_queue_lost_are_found_and_added_again() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_store_that_is_deleted_mid_run_is_rebuilt_and_no_email_is_sent_under_another_key() {
-    let (mut server, service) = (Server::start(), Service::new());
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 300).await;
+    let (mut server, service, folder, job) = planned_on(Server::start(), Service::new(), 300).await;
     let _workers = workers(&server, &service, &job, folder.path(), 3).await;
     let run = distribute(&server, &job).await;
     until(|| service.delivered() >= 100).await;
-    server.kill();
-    server.delete_store();
-    server.restart();
+    server.lose_store();
     let report = finished(run).await;
     assert_eq!((report.counts.sent, report.counts.unknown), (300, 0));
     service.assert_delivered_once(300);
@@ -257,9 +240,7 @@ async fn a_store_that_is_deleted_mid_run_is_rebuilt_and_no_email_is_sent_under_a
 #[tokio::test]
 async fn a_salvaged_journal_of_a_distributed_job_costs_no_email() {
     for store_is_lost in [false, true] {
-        let (mut server, service) = (Server::start(), Service::new());
-        let folder = tempfile::tempdir().expect("a folder");
-        let job = planned(folder.path(), &service.client(), 300).await;
+        let (mut server, service, folder, job) = planned_on(Server::start(), Service::new(), 300).await;
         let _workers = workers(&server, &service, &job, folder.path(), 2).await;
         let run = distribute(&server, &job).await;
         until(|| service.delivered() >= 150).await;
@@ -271,9 +252,7 @@ async fn a_salvaged_journal_of_a_distributed_job_costs_no_email() {
         journal[middle..middle + 2_000].fill(0);
         std::fs::write(&path, journal).expect("written");
         if store_is_lost {
-            server.kill();
-            server.delete_store();
-            server.restart();
+            server.lose_store();
         }
         let salvaged = job.salvage(SalvageOptions::default()).await.expect("salvaged");
         assert_eq!(salvaged.len(), 1);
@@ -287,7 +266,6 @@ async fn a_salvaged_journal_of_a_distributed_job_costs_no_email() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_batch_that_kills_its_workers_is_given_up_and_the_rest_is_sent() {
-    let server = Server::start();
     let failures = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&failures);
     let service = Service::with(move |_, to| {
@@ -297,8 +275,7 @@ async fn a_batch_that_kills_its_workers_is_given_up_and_the_rest_is_sent() {
         }
         FAST
     });
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 20).await;
+    let (server, service, folder, job) = planned_on(Server::start(), service, 20).await;
     let run = distribute(&server, &job).await;
     let options = WorkerOptions::default().max_deliveries(3);
     let _worker = worker_with(&server, &service, &job, &folder.path().join("cache"), options).await;
@@ -313,9 +290,7 @@ async fn a_batch_that_kills_its_workers_is_given_up_and_the_rest_is_sent() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn workers_together_stay_below_the_limit_of_the_job() {
-    let (server, service) = (Server::start().leasing(30), Service::new());
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 120).await;
+    let (server, service, folder, job) = planned_on(Server::start().leasing(30), Service::new(), 120).await;
     let _workers = workers(&server, &service, &job, folder.path(), 3).await;
     let options = DistributeOptions::default().max_rps(30.0);
     let run =
@@ -336,10 +311,8 @@ async fn workers_together_stay_below_the_limit_of_the_job() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_429_pauses_all_workers() {
-    let server = Server::start();
     let service = Service::with(|n, _| if n == 10 { Action::Throttle } else { FAST });
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 24).await;
+    let (server, service, folder, job) = planned_on(Server::start(), service, 24).await;
     let workers = workers(&server, &service, &job, folder.path(), 2).await;
     let report = finished(distribute(&server, &job).await).await;
     assert_eq!(report.counts.sent, 24);
@@ -358,10 +331,8 @@ async fn a_429_pauses_all_workers() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn an_attempt_that_is_too_old_is_never_repeated() {
-    let server = Server::start().leasing(6);
     let service = Service::with(|_, to| if to == "r2@example.com" { Action::Hang } else { FAST });
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 3).await;
+    let (server, service, folder, job) = planned_on(Server::start().leasing(6), service, 3).await;
     let run = distribute(&server, &job).await;
     let dying = worker(&server, &service, &job, &folder.path().join("first")).await;
     until(|| service.delivered() == 3).await;
@@ -383,9 +354,7 @@ async fn an_attempt_that_is_too_old_is_never_repeated() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_coordinator_that_is_killed_repeatedly_loses_nothing() {
-    let (server, service) = (Server::start(), Service::new());
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 300).await;
+    let (server, service, folder, job) = planned_on(Server::start(), Service::new(), 300).await;
     let _workers = workers(&server, &service, &job, folder.path(), 2).await;
     for delivered in [1, 60, 180] {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(1).build();
@@ -420,10 +389,8 @@ async fn a_canceled_job_ends_for_all_workers() {
 }
 
 async fn canceled(through_the_queue: bool) {
-    let server = Server::start();
     let service = Service::with(|_, _| Action::Accept(Duration::from_millis(50)));
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 5_000).await;
+    let (server, service, folder, job) = planned_on(Server::start(), service, 5_000).await;
     let workers = workers(&server, &service, &job, folder.path(), 2).await;
     let run = distribute(&server, &job).await;
     until(|| service.delivered() >= 10).await;
@@ -446,10 +413,8 @@ async fn canceled(through_the_queue: bool) {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_canceled_job_reports_what_its_workers_had_in_flight() {
-    let server = Server::start();
     let service = Service::with(|_, _| Action::Accept(Duration::from_secs(3)));
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 50).await;
+    let (server, service, folder, job) = planned_on(Server::start(), service, 50).await;
     let queue = server.connect().await;
     let queue = || queue.job(job.plan().id()).expect("a valid name");
     let options = WorkerOptions::default().concurrency(5);
@@ -468,10 +433,8 @@ async fn a_canceled_job_reports_what_its_workers_had_in_flight() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_job_that_is_canceled_while_only_workers_run_ends_and_leaves_nothing_in_the_queue() {
-    let server = Server::start();
     let service = Service::with(|_, _| Action::Accept(Duration::from_millis(50)));
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 5_000).await;
+    let (server, service, folder, job) = planned_on(Server::start(), service, 5_000).await;
     let mut workers = workers(&server, &service, &job, folder.path(), 2).await;
     let run = distribute(&server, &job).await;
     until(|| service.delivered() >= 10).await;
@@ -502,16 +465,12 @@ async fn a_job_that_is_canceled_while_only_workers_run_ends_and_leaves_nothing_i
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_job_that_the_queue_has_lost_can_be_canceled() {
-    let (mut server, service) = (Server::start(), Service::new());
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 50).await;
+    let (mut server, _service, _folder, job) = planned_on(Server::start(), Service::new(), 50).await;
     let run = distribute(&server, &job).await;
     follow(&backend(&server, &job).await).await;
     run.stop();
     run.finish().await.expect("a report");
-    server.kill();
-    server.delete_store();
-    server.restart();
+    server.lose_store();
     job.cancel().await.expect("canceled");
     let run = distribute(&server, &job).await;
     let report = timeout(MAX_WAIT, run.finish()).await.expect("the job ends in time").expect("a report");
@@ -522,9 +481,8 @@ async fn a_job_that_the_queue_has_lost_can_be_canceled() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_stopped_job_does_not_wait_for_workers_that_were_killed() {
-    let (server, service) = (Server::start(), Service::with(|_, _| Action::Hang));
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 50).await;
+    let (server, service, folder, job) =
+        planned_on(Server::start(), Service::with(|_, _| Action::Hang), 50).await;
     let run = distribute(&server, &job).await;
     let killed = worker(&server, &service, &job, &folder.path().join("cache")).await;
     until(|| service.requests() > 0).await;
@@ -541,9 +499,7 @@ async fn a_stopped_job_does_not_wait_for_workers_that_were_killed() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_paused_job_continues_where_it_was() {
-    let (server, service) = (Server::start(), Service::new());
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 300).await;
+    let (server, service, folder, job) = planned_on(Server::start(), Service::new(), 300).await;
     let _workers = workers(&server, &service, &job, folder.path(), 2).await;
     let run = distribute(&server, &job).await;
     until(|| service.delivered() >= 20).await;
@@ -583,14 +539,12 @@ async fn a_worker_with_a_rejected_credential_leaves_and_the_others_continue() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn faults_of_the_service_lead_to_no_second_email() {
-    let server = Server::start();
     let service = Service::with(|n, _| match n {
         17 => Action::Throttle,
         n if n % 5 == 3 => Action::FailAfter,
         _ => FAST,
     });
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 25).await;
+    let (server, service, folder, job) = planned_on(Server::start(), service, 25).await;
     let _workers = workers(&server, &service, &job, folder.path(), 2).await;
     assert_eq!(finished(distribute(&server, &job).await).await.counts.sent, 25);
     service.assert_delivered_once(25);

@@ -13,8 +13,8 @@ use tokio::time::{sleep, timeout};
 use super::{
     faulty::Faults,
     job::{
-        MAX_WAIT, backend, distribute, finished, outcomes, planned, planned_in_batches, until, until_async,
-        until_journaled, worker, workers,
+        MAX_WAIT, backend, distribute, finished, outcomes, planned_in_batches_on, planned_on, until,
+        until_async, until_journaled, worker, workers,
     },
     server::Server,
     service::{Action, Service},
@@ -26,9 +26,7 @@ const SLOW: Action = Action::Accept(Duration::from_millis(20));
 #[tokio::test]
 async fn a_queue_clock_set_back_stops_the_workers_until_it_is_right() {
     // F-11
-    let (server, service) = (Server::start(), Service::with(|_, _| SLOW));
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 300).await;
+    let (server, service, folder, job) = planned_on(Server::start(), Service::with(|_, _| SLOW), 300).await;
     let faults = Faults::default();
     let start = |queue, cache: &str| {
         let cache = folder.path().join(cache);
@@ -72,9 +70,7 @@ async fn until_reported(worker: &mut Worker, expected: &str) {
 #[tokio::test]
 async fn a_queue_clock_set_back_ends_the_coordination_with_an_error() {
     // F-11
-    let (server, service) = (Server::start(), Service::new());
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 20).await;
+    let (server, service, folder, job) = planned_on(Server::start(), Service::new(), 20).await;
     let faults = Faults::default();
     let start = |queue| {
         let run = job.distribute(&service.client(), faults.of(queue), DistributeOptions::default());
@@ -97,9 +93,7 @@ async fn a_queue_clock_set_back_ends_the_coordination_with_an_error() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_queue_that_stores_nothing_makes_no_unsent_row_rejected() {
-    let (server, service) = (Server::start(), Service::new());
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 30).await;
+    let (server, service, folder, job) = planned_on(Server::start(), Service::new(), 30).await;
     let faults = Faults::default();
     let run = distribute(&server, &job).await;
     faults.set_full(true);
@@ -118,10 +112,8 @@ async fn a_queue_that_stores_nothing_makes_no_unsent_row_rejected() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_refused_batch_is_rejected_alone_and_the_workers_stay() {
-    let server = Server::start();
     let service = Service::with(|_, to| if to == "r1@example.com" { Action::Forbidden } else { SLOW });
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 50).await;
+    let (server, service, folder, job) = planned_on(Server::start(), service, 50).await;
     let workers = workers(&server, &service, &job, folder.path(), 3).await;
     let report = finished(distribute(&server, &job).await).await;
     assert_eq!((report.counts.sent, report.counts.rejected), (49, 1));
@@ -136,9 +128,8 @@ async fn a_refused_batch_is_rejected_alone_and_the_workers_stay() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn refusals_of_everything_reject_nothing() {
-    let (server, service) = (Server::start(), Service::with(|_, _| Action::Forbidden));
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 50).await;
+    let (server, service, folder, job) =
+        planned_on(Server::start(), Service::with(|_, _| Action::Forbidden), 50).await;
     let run = distribute(&server, &job).await;
     let refused = worker(&server, &service, &job, &folder.path().join("first")).await;
     let ending = refused.finish().await.expect("a report").ending;
@@ -160,9 +151,8 @@ async fn paused_by_rejections(run: Run) -> Counts {
 #[needs("nats-server")]
 #[tokio::test]
 async fn rejections_of_everything_pause_the_job_with_their_cause() {
-    let (server, service) = (Server::start(), Service::with(|_, _| Action::Invalid));
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 200).await;
+    let (server, service, folder, job) =
+        planned_on(Server::start(), Service::with(|_, _| Action::Invalid), 200).await;
     let _worker = worker(&server, &service, &job, &folder.path().join("cache")).await;
     let counts = paused_by_rejections(distribute(&server, &job).await).await;
     assert_eq!(counts.rejected, 19, "{counts:?}");
@@ -175,9 +165,8 @@ async fn rejections_of_everything_pause_the_job_with_their_cause() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn rejections_of_everything_leave_a_split_batch_for_later() {
-    let (server, service) = (Server::start(), Service::with(|_, _| Action::Invalid));
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned_in_batches(folder.path(), &service.client(), 300).await;
+    let (server, service, folder, job) =
+        planned_in_batches_on(Server::start(), Service::with(|_, _| Action::Invalid), 300).await;
     let _worker = worker(&server, &service, &job, &folder.path().join("cache")).await;
     let counts = paused_by_rejections(distribute(&server, &job).await).await;
     assert_eq!((counts.rejected, counts.remaining), (0, 300));
@@ -190,10 +179,9 @@ async fn rejections_of_everything_leave_a_split_batch_for_later() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_worker_splits_a_rejected_batch_until_the_bad_row_stands_alone() {
-    let server = Server::start().leasing(30);
     let service = Service::with(|_, to| if to == "r101@example.com" { Action::Invalid } else { SLOW });
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned_in_batches(folder.path(), &service.client(), 250).await;
+    let (server, service, folder, job) =
+        planned_in_batches_on(Server::start().leasing(30), service, 250).await;
     let _worker = worker(&server, &service, &job, &folder.path().join("cache")).await;
     let report = finished(distribute(&server, &job).await).await;
     assert_eq!((report.counts.sent, report.counts.rejected), (249, 1));
@@ -208,14 +196,12 @@ async fn a_worker_splits_a_rejected_batch_until_the_bad_row_stands_alone() {
 #[tokio::test]
 async fn a_batch_that_a_killed_worker_has_split_stays_split() {
     for store_is_lost in [false, true] {
-        let mut server = Server::start();
         let service = Service::with(|_, to| match to {
             "r1@example.com" => Action::Invalid,
             "r9@example.com" => Action::Hang,
             _ => SLOW,
         });
-        let folder = tempfile::tempdir().expect("a folder");
-        let job = planned_in_batches(folder.path(), &service.client(), 50).await;
+        let (mut server, service, folder, job) = planned_in_batches_on(Server::start(), service, 50).await;
         let mut run = distribute(&server, &job).await;
         let dying = worker(&server, &service, &job, &folder.path().join("first")).await;
         until(|| service.delivered() == 8).await;
@@ -227,9 +213,7 @@ async fn a_batch_that_a_killed_worker_has_split_stays_split() {
             until_journaled(&queue, &job).await;
             run.stop();
             run.finish().await.expect("a report");
-            server.kill();
-            server.delete_store();
-            server.restart();
+            server.lose_store();
             run = distribute(&server, &job).await;
         }
         // The batch as a whole would be accepted now.
@@ -244,9 +228,7 @@ async fn a_batch_that_a_killed_worker_has_split_stays_split() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_worker_that_joins_while_the_server_is_down_waits_for_it() {
-    let (mut server, service) = (Server::start(), Service::new());
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 30).await;
+    let (mut server, service, folder, job) = planned_on(Server::start(), Service::new(), 30).await;
     let mut run = distribute(&server, &job).await;
     let queue = backend(&server, &job).await;
     while let Some(event) = run.next().await
@@ -264,10 +246,8 @@ async fn a_worker_that_joins_while_the_server_is_down_waits_for_it() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_restored_queue_keeps_the_earlier_first_attempt() {
-    let mut server = Server::start();
     let service = Service::with(|_, to| if to == "r2@example.com" { Action::Hang } else { SLOW });
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 3).await;
+    let (mut server, service, folder, job) = planned_on(Server::start(), service, 3).await;
     let run = distribute(&server, &job).await;
     let dying = worker(&server, &service, &job, &folder.path().join("first")).await;
     until(|| service.delivered() == 3).await;
@@ -277,9 +257,7 @@ async fn a_restored_queue_keeps_the_earlier_first_attempt() {
     until_journaled(&queue, &job).await;
     run.stop();
     run.finish().await.expect("a report");
-    server.kill();
-    server.delete_store();
-    server.restart();
+    server.lose_store();
     let queue = backend(&server, &job).await;
     queue.restore("ff").await.expect("restored");
     let first_attempt = before.first_attempt + 60_000;
@@ -302,14 +280,12 @@ async fn a_restored_queue_keeps_the_earlier_first_attempt() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_report_counts_the_requests_and_the_repeated_batches() {
-    let server = Server::start().leasing(6);
     let service = Service::with(|n, to| match to {
         "r3@example.com" => Action::Hang,
         _ if n == 2 => Action::Throttle,
         _ => SLOW,
     });
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 10).await;
+    let (server, service, folder, job) = planned_on(Server::start().leasing(6), service, 10).await;
     let run = distribute(&server, &job).await;
     let dying = worker(&server, &service, &job, &folder.path().join("first")).await;
     until(|| service.delivered() == 10).await;

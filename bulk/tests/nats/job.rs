@@ -8,12 +8,35 @@ use idempost_bulk::{
     queue::{Backend, Ledger as _, NatsJob},
     worker::{Worker, WorkerOptions},
 };
+use tempfile::TempDir;
 use tokio::time::{sleep, timeout};
 
 use super::{server::Server, service::Service};
 
 /// How long a job may take.
 pub(crate) const MAX_WAIT: Duration = Duration::from_mins(2);
+
+/// Plans a job whose rows are sent one by one, in a folder of its own.
+pub(crate) async fn planned_on(
+    server: Server,
+    service: Service,
+    rows: usize,
+) -> (Server, Service, TempDir, Job) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), rows).await;
+    (server, service, folder, job)
+}
+
+/// Plans a job whose rows are sent in batches of 100, in a folder of its own.
+pub(crate) async fn planned_in_batches_on(
+    server: Server,
+    service: Service,
+    rows: usize,
+) -> (Server, Service, TempDir, Job) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned_in_batches(folder.path(), &service.client(), rows).await;
+    (server, service, folder, job)
+}
 
 /// Plans a job whose rows are sent one by one.
 pub(crate) async fn planned(folder: &Path, client: &Client, rows: usize) -> Job {

@@ -87,9 +87,11 @@ impl Server {
         self.child = spawn(&self.folder.path().join("nats.conf"), self.port).expect("the server starts");
     }
 
-    /// Deletes everything that the server has stored.
-    pub(crate) fn delete_store(&self) {
+    /// Kills the server, deletes everything that it has stored, and starts it again.
+    pub(crate) fn lose_store(&mut self) {
+        self.kill();
         fs::remove_dir_all(self.store()).expect("a store");
+        self.restart();
     }
 
     fn store(&self) -> PathBuf {

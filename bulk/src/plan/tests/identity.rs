@@ -31,8 +31,11 @@ fn the_same_input_and_message_is_the_same_job_until_another_run_is_asked_for() {
     let mut ids = vec![first.id()[..12].to_owned()];
     let others = [
         (message().subject("other"), options.clone()),
-        (message(), PlanOptions { limit: Some(1), ..options.clone() }),
-        (message(), PlanOptions { test_to: Some("me@x.test".to_owned()), ..options.clone() }),
+        (message(), self::options(JobOptions { limit: Some(1), ..JobOptions::default() })),
+        (
+            message(),
+            self::options(JobOptions { test_to: Some("me@x.test".to_owned()), ..JobOptions::default() }),
+        ),
     ];
     for (message, options) in others {
         ids.push(make_plan(&folder, &file, &message, &options).id()[..12].to_owned());

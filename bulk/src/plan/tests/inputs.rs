@@ -63,14 +63,15 @@ fn the_format_is_derived_from_the_name_or_the_first_character() {
         ("b", b"to\na@x.test\n".to_vec()),
     ];
     for (name, content) in files {
-        let options = PlanOptions { ignore_columns: vec!["var:A,B".to_owned()], ..PlanOptions::default() };
+        let options =
+            options(JobOptions { ignore_columns: vec!["var:A,B".to_owned()], ..Default::default() });
         let input = Input::file(folder.file(name, content));
         let plan = plan(input, &message(), &options, &folder.jobs()).unwrap();
         assert_eq!(emails(&plan)[0]["to"], json!(["a@x.test"]), "{name}");
     }
     let input = Input::csv(folder.file("c", "to\tcc;bcc\na@x.test\t\n")).format(Format::Tsv);
-    let options = PlanOptions { ignore_columns: vec!["cc;bcc".to_owned()], ..PlanOptions::default() };
-    assert_eq!(plan(input, &message(), &options, &folder.jobs()).unwrap().counts().valid, 1);
+    let job = JobOptions { ignore_columns: vec!["cc;bcc".to_owned()], ..JobOptions::default() };
+    assert_eq!(plan(input, &message(), &options(job), &folder.jobs()).unwrap().counts().valid, 1);
     let input = Input::file(folder.file("c.csv", "to|subject\na@x.test|a,b\n")).delimiter(b'|');
     let plan = plan(input, &message(), &PlanOptions::default(), &folder.jobs()).unwrap();
     assert_eq!(emails(&plan)[0]["subject"], "a,b");
@@ -165,10 +166,9 @@ fn an_input_in_another_encoding_is_refused_with_place_and_fix() {
 #[test]
 fn problems_of_message_and_options_are_reported_before_the_input_is_read() {
     let folder = Folder::new();
-    let options =
-        PlanOptions { test_to: Some("nobody".to_owned()), limit: Some(0), ..PlanOptions::default() };
+    let job = JobOptions { test_to: Some("nobody".to_owned()), limit: Some(0), ..JobOptions::default() };
     let missing = Input::csv(folder.0.path().join("missing.csv"));
-    let problems = error(plan(missing, &message().html("{{{A"), &options, &folder.jobs()));
+    let problems = error(plan(missing, &message().html("{{{A"), &options(job), &folder.jobs()));
     let lines: Vec<_> = problems.lines().map(|line| line.split(' ').next().unwrap()).collect();
     assert_eq!(lines, ["/html:", "/test_to:", "the"], "{problems}");
     let missing = Input::csv(folder.0.path().join("missing.csv"));

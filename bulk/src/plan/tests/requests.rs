@@ -222,9 +222,8 @@ fn a_body_that_fills_4_mib_exactly_is_one_batch() {
 fn a_trial_is_limited_and_sent_to_the_test_address_only() {
     let folder = Folder::new();
     let file = folder.file("people.csv", "to,cc\nnobody,\na@x.test,c@x.test\nb@x.test,\nc@x.test,\n");
-    let options =
-        PlanOptions { limit: Some(2), test_to: Some("me@x.test".to_owned()), ..PlanOptions::default() };
-    let made = plan(Input::csv(&file), &message().bcc("d@x.test"), &options, &folder.jobs()).unwrap();
+    let job = JobOptions { limit: Some(2), test_to: Some("me@x.test".to_owned()), ..JobOptions::default() };
+    let made = plan(Input::csv(&file), &message().bcc("d@x.test"), &options(job), &folder.jobs()).unwrap();
     let counts = made.counts();
     assert_eq!((counts.rows, counts.valid, counts.invalid, counts.recipients), (3, 2, 1, 2));
     for email in emails(&made) {

@@ -154,9 +154,12 @@ fn a_job_of_some_rows_has_no_others_and_the_options_of_the_first_job() {
     let file = folder
         .file("people.csv", "to|note|attachment\na@x.test|1|\nb@x.test|2|\nc@x.test|3|x\nd@x.test|4|\n");
     let options = PlanOptions {
-        ignore_columns: vec!["note".to_owned()],
+        job: JobOptions {
+            ignore_columns: vec!["note".to_owned()],
+            test_to: Some("me@x.test".to_owned()),
+            ..JobOptions::default()
+        },
         attachments: Some(folder.0.path().join("files")),
-        test_to: Some("me@x.test".to_owned()),
         origin: "https://a.test".to_owned(),
         profile: Some("work".to_owned()),
         ..PlanOptions::default()
@@ -180,8 +183,9 @@ fn rows_with_the_same_key_are_sent_once_and_counted() {
     let folder = Folder::new();
     let csv = "to,var:ORDER\na@x.test,1\n\"a@x.test\",1\nA@x.test,1\na@x.test,2\nnobody,3\nnobody,3\n";
     let file = folder.file("orders.csv", csv);
+    let keyed = |key: Option<&str>| options(JobOptions { key: key.map(str::to_owned), ..Default::default() });
     let rows = |key: Option<&str>| {
-        let options = PlanOptions { key: key.map(str::to_owned), ..PlanOptions::default() };
+        let options = keyed(key);
         let plan = plan(Input::csv(&file), &message(), &options, &folder.jobs()).unwrap();
         let counts = plan.counts();
         assert_eq!(counts.rows, counts.valid + counts.invalid + counts.repeated);
@@ -191,13 +195,11 @@ fn rows_with_the_same_key_are_sent_once_and_counted() {
     assert_eq!(rows(None), (vec![1, 3, 4], 1, 2));
     assert_eq!(rows(Some("var:ORDER")), (vec![1, 4], 2, 2));
     assert_eq!(rows(Some("to")), (vec![1], 3, 2));
-    let options = PlanOptions { key: Some("order".to_owned()), ..PlanOptions::default() };
-    let missing = plan(Input::csv(&file), &message(), &options, &folder.jobs());
+    let missing = plan(Input::csv(&file), &message(), &keyed(Some("order")), &folder.jobs());
     assert!(error(missing).contains("no column is named `order`; the key must be a column"));
     let json = "{\"id\":1,\"to\":\"a@x.test\"}\n{\"to\":\"a@x.test\",\"id\":\"1\"}\n{\"to\":\"a@x.test\"}\n{\"variables\":{\"id\":2},\"to\":\"a@x.test\"}\n";
-    let options = PlanOptions { key: Some("id".to_owned()), ..PlanOptions::default() };
-    let keyed =
-        plan(Input::json_lines(folder.file("o.jsonl", json)), &message(), &options, &folder.jobs()).unwrap();
+    let input = Input::json_lines(folder.file("o.jsonl", json));
+    let keyed = plan(input, &message(), &keyed(Some("id")), &folder.jobs()).unwrap();
     assert_eq!((keyed.counts().valid, keyed.counts().repeated), (2, 1));
     assert!(
         describe_plan(&keyed)[0].starts_with("row 3 (line 3): id: the row has no key"),

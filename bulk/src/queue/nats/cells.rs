@@ -7,30 +7,11 @@ use async_nats::jetstream;
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 
-use super::{CONTROL, NatsJob, RATE, ledger::Written, streams};
-use crate::queue::{Cell, CellKey, QueueError, Result};
+use super::{CONTROL, NatsJob, RATE, streams};
+use crate::queue::{CellKey, QueueError, Result};
 
 impl NatsJob {
-    pub(super) async fn load_cell(&self, key: CellKey<'_>) -> Result<Option<Cell>> {
-        let (bucket, subject) = self.bucket_and_key(key);
-        let message = self.last(&format!("KV_{bucket}"), &subject, "read a shared value").await?;
-        Ok(message.map(|message| Cell { value: message.payload, revision: message.sequence }))
-    }
-
-    pub(super) async fn store_cell(
-        &self,
-        key: CellKey<'_>,
-        value: Bytes,
-        expected: Option<u64>,
-    ) -> Result<Option<u64>> {
-        let (_, subject) = self.bucket_and_key(key);
-        match self.write(subject, value, expected.unwrap_or(0), "write a shared value").await? {
-            Written::At(revision) => Ok(Some(revision)),
-            Written::Conflict => Ok(None),
-        }
-    }
-
-    fn bucket_and_key(&self, key: CellKey<'_>) -> (&'static str, String) {
+    pub(super) fn bucket_and_key(&self, key: CellKey<'_>) -> (&'static str, String) {
         match key {
             CellKey::Control => (CONTROL, format!("$KV.{CONTROL}.{}", self.job)),
             CellKey::Rate(scope) => (RATE, format!("$KV.{RATE}.{scope}")),

@@ -43,7 +43,7 @@ pub(super) async fn connect(options: &QueueOptions) -> Result<Client> {
     let servers = options
         .servers
         .iter()
-        .map(|server| server.url.as_str().parse())
+        .map(|url| url.as_str().parse())
         .collect::<Result<Vec<async_nats::ServerAddr>, _>>()
         .map_err(|error| QueueError::Option { option: "address", problem: error.to_string() })?;
     let client = connect.connect(servers).await.map_err(|error| match error.kind() {

@@ -60,20 +60,18 @@ impl NatsJob {
             self.context().get_stream_no_info(stream).await.map_err(QueueError::unavailable(action))?;
         match stream.get_last_raw_message_by_subject(subject).await {
             Ok(message) => Ok(Some(message)),
-            Err(error) => match error.kind() {
-                LastRawMessageErrorKind::NoMessageFound => Ok(None),
-                LastRawMessageErrorKind::JetStream(cause)
-                    if cause.error_code() == ErrorCode::NO_MESSAGE_FOUND =>
-                {
-                    Ok(None)
+            Err(error) => {
+                let code = match error.kind() {
+                    LastRawMessageErrorKind::NoMessageFound => Some(ErrorCode::NO_MESSAGE_FOUND),
+                    LastRawMessageErrorKind::JetStream(cause) => Some(cause.error_code()),
+                    _ => None,
+                };
+                match code {
+                    Some(ErrorCode::NO_MESSAGE_FOUND) => Ok(None),
+                    Some(ErrorCode::STREAM_NOT_FOUND) => Err(QueueError::Lost { action }),
+                    _ => Err(QueueError::Unavailable { action, source: error.into() }),
                 }
-                LastRawMessageErrorKind::JetStream(cause)
-                    if cause.error_code() == ErrorCode::STREAM_NOT_FOUND =>
-                {
-                    Err(QueueError::Lost { action })
-                }
-                _ => Err(QueueError::Unavailable { action, source: error.into() }),
-            },
+            }
         }
     }
 
@@ -128,15 +126,6 @@ impl NatsJob {
     fn invalid_data(&self, problem: &str) -> QueueError {
         QueueError::Job { job: self.job.to_string(), problem: problem.to_owned() }
     }
-
-    async fn stored_intent(&self, batch: u32) -> Result<Option<StoredIntent>> {
-        let Some(message) = self.last(INTENTS, &self.intent_subject(batch), "read an intent").await? else {
-            return Ok(None);
-        };
-        let intent = serde_json::from_slice(&message.payload)
-            .map_err(|_| self.invalid_data(&format!("the intent of batch {batch} is unreadable")))?;
-        Ok(Some(StoredIntent { intent, revision: message.sequence }))
-    }
 }
 
 /// Returns the batch: the last part of the subject.
@@ -176,7 +165,7 @@ impl Ledger for NatsJob {
         let payload = serde_json::to_vec(intent).map_err(QueueError::unavailable(action))?;
         match self.write(self.intent_subject(batch), payload.into(), expected.unwrap_or(0), action).await? {
             Written::At(revision) => Ok(IntentResult::Recorded(revision)),
-            Written::Conflict => match self.stored_intent(batch).await? {
+            Written::Conflict => match self.intent(batch).await? {
                 // Recorded by an earlier call whose response was lost.
                 Some(stored) if stored.intent == *intent => Ok(IntentResult::Recorded(stored.revision)),
                 Some(stored) => Ok(IntentResult::Conflict(stored)),
@@ -186,7 +175,12 @@ impl Ledger for NatsJob {
     }
 
     async fn intent(&self, batch: u32) -> Result<Option<StoredIntent>> {
-        self.stored_intent(batch).await
+        let Some(message) = self.last(INTENTS, &self.intent_subject(batch), "read an intent").await? else {
+            return Ok(None);
+        };
+        let intent = serde_json::from_slice(&message.payload)
+            .map_err(|_| self.invalid_data(&format!("the intent of batch {batch} is unreadable")))?;
+        Ok(Some(StoredIntent { intent, revision: message.sequence }))
     }
 
     async fn record_result(&self, batch: u32, result: Bytes) -> Result<bool> {

@@ -4,7 +4,7 @@ use std::{path::Path, sync::PoisonError, time::Duration};
 
 use bytes::Bytes;
 
-use super::{INTENTS, JOBS, NatsJob, RESULTS, entries::LEASE, streams};
+use super::{INTENTS, JOBS, NatsJob, RESULTS, entries::LEASE, ledger::Written, streams};
 use crate::queue::{Cell, CellKey, Identity, JobFile, QueueError, Result, Storage};
 
 impl Storage for NatsJob {
@@ -17,11 +17,17 @@ impl Storage for NatsJob {
     }
 
     async fn load(&self, key: CellKey<'_>) -> Result<Option<Cell>> {
-        self.load_cell(key).await
+        let (bucket, subject) = self.bucket_and_key(key);
+        let message = self.last(&format!("KV_{bucket}"), &subject, "read a shared value").await?;
+        Ok(message.map(|message| Cell { value: message.payload, revision: message.sequence }))
     }
 
     async fn store(&self, key: CellKey<'_>, value: Bytes, expected: Option<u64>) -> Result<Option<u64>> {
-        self.store_cell(key, value, expected).await
+        let (_, subject) = self.bucket_and_key(key);
+        match self.write(subject, value, expected.unwrap_or(0), "write a shared value").await? {
+            Written::At(revision) => Ok(Some(revision)),
+            Written::Conflict => Ok(None),
+        }
     }
 
     async fn upload(&self, file: &JobFile, from: &Path) -> Result<()> {

@@ -134,22 +134,18 @@ async fn ensure_stream(context: &jetstream::Context, wanted: Config) -> Result<(
             }
         },
     };
-    let differs =
-        |setting: &str| QueueError::Incompatible { stream: wanted.name.clone(), problem: setting.to_owned() };
-    if found.subjects != wanted.subjects {
-        return Err(differs("its subjects differ"));
-    }
-    if found.retention != wanted.retention {
-        return Err(differs("its retention policy differs"));
-    }
-    if found.max_messages_per_subject.max(0) != wanted.max_messages_per_subject {
-        return Err(differs("its limit per subject differs"));
-    }
-    if found.storage != StorageType::File {
-        return Err(differs("it isn't stored in files"));
-    }
-    if found.max_messages > 0 || found.max_bytes > 0 || !found.max_age.is_zero() {
-        return Err(differs("it has a limit on messages, bytes or age, beyond which it drops records"));
+    let has_limits = found.max_messages > 0 || found.max_bytes > 0 || !found.max_age.is_zero();
+    let limit_differs = found.max_messages_per_subject.max(0) != wanted.max_messages_per_subject;
+    for (is_wrong, problem) in [
+        (found.subjects != wanted.subjects, "its subjects differ"),
+        (found.retention != wanted.retention, "its retention policy differs"),
+        (limit_differs, "its limit per subject differs"),
+        (found.storage != StorageType::File, "it isn't stored in files"),
+        (has_limits, "it has a limit on messages, bytes or age, beyond which it drops records"),
+    ] {
+        if is_wrong {
+            return Err(QueueError::Incompatible { stream: wanted.name, problem: problem.to_owned() });
+        }
     }
     ensure_replicas(context, &wanted.name, wanted.num_replicas).await
 }

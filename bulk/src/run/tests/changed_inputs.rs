@@ -77,8 +77,7 @@ async fn finish(job: &BulkJob, service: &Arc<Service>) -> Report {
 #[tokio::test(start_paused = true)]
 async fn a_row_appended_to_a_stopped_job_stops_the_plan_and_is_added_by_choice() {
     // F-09
-    let inputs = Inputs::new();
-    let service = Service::reliable();
+    let (inputs, service) = (Inputs::new(), Service::reliable());
     let first = inputs.plan(inputs.bulk(&rows(0..2_000))).await.unwrap();
     let sent = run(&first, &service, 7).await.counts.sent;
     assert!((700..2_000).contains(&sent), "{sent}");
@@ -108,8 +107,7 @@ async fn a_row_appended_to_a_stopped_job_stops_the_plan_and_is_added_by_choice()
 
 #[tokio::test(start_paused = true)]
 async fn a_corrected_message_stops_the_plan_of_an_unfinished_job() {
-    let mut inputs = Inputs::new();
-    let service = Service::reliable();
+    let (mut inputs, service) = (Inputs::new(), Service::reliable());
     let first = inputs.plan(inputs.bulk(&rows(0..500))).await.unwrap();
     run(&first, &service, 2).await;
     inputs.subject = "Dear {{{NAME}}}";
@@ -127,8 +125,7 @@ async fn a_corrected_message_stops_the_plan_of_an_unfinished_job() {
 
 #[tokio::test(start_paused = true)]
 async fn a_canceled_job_releases_the_rows_that_it_has_not_sent() {
-    let mut inputs = Inputs::new();
-    let service = Service::reliable();
+    let (mut inputs, service) = (Inputs::new(), Service::reliable());
     let first = inputs.plan(inputs.bulk(&rows(0..1_000))).await.unwrap();
     let sent = run(&first, &service, 4).await.counts.sent;
     first.cancel().await.unwrap();
@@ -145,8 +142,7 @@ async fn a_canceled_job_releases_the_rows_that_it_has_not_sent() {
 #[tokio::test(start_paused = true)]
 async fn a_canceled_job_without_a_name_sends_no_row_again() {
     // F-09
-    let inputs = Inputs::new();
-    let service = Service::reliable();
+    let (inputs, service) = (Inputs::new(), Service::reliable());
     let first = inputs.plan(inputs.unnamed(&rows(0..1_000)).await).await.unwrap();
     let sent = run(&first, &service, 4).await.counts.sent;
     first.cancel().await.unwrap();
@@ -163,8 +159,7 @@ async fn a_canceled_job_without_a_name_sends_no_row_again() {
 #[tokio::test(start_paused = true)]
 async fn a_canceled_job_sends_no_row_again_after_its_file_is_renamed() {
     // F-09
-    let inputs = Inputs::new();
-    let service = Service::reliable();
+    let (inputs, service) = (Inputs::new(), Service::reliable());
     let first = inputs.plan(inputs.bulk(&rows(0..1_000))).await.unwrap();
     run(&first, &service, 4).await;
     first.cancel().await.unwrap();
@@ -179,8 +174,7 @@ async fn a_canceled_job_sends_no_row_again_after_its_file_is_renamed() {
 #[tokio::test(start_paused = true)]
 async fn a_canceled_part_takes_the_other_parts_of_its_job_with_it() {
     // F-09
-    let inputs = Inputs::new();
-    let service = Service::reliable();
+    let (inputs, service) = (Inputs::new(), Service::reliable());
     let first = add_rows(&inputs, &rows(0..3), &service, 1).await;
     let second = add_rows(&inputs, &rows(0..5), &service, 0).await;
     let third = inputs.plan(inputs.bulk(&rows(0..6)).batch_size(1).add_rows(ChangedRows::Reject)).await;
@@ -201,8 +195,7 @@ async fn a_canceled_part_takes_the_other_parts_of_its_job_with_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_canceled_job_counts_the_unsent_rows_of_all_parts() {
-    let inputs = Inputs::new();
-    let service = Service::reliable();
+    let (inputs, service) = (Inputs::new(), Service::reliable());
     let counts = |sent, remaining| Counts { sent, remaining, ..Counts::default() };
     add_rows(&inputs, &rows(0..3), &service, 1).await;
     let second = add_rows(&inputs, &rows(0..5), &service, 0).await;
@@ -221,8 +214,7 @@ async fn a_canceled_job_counts_the_unsent_rows_of_all_parts() {
 
 #[tokio::test(start_paused = true)]
 async fn a_job_can_be_canceled_while_an_earlier_part_of_it_runs() {
-    let inputs = Inputs::new();
-    let service = Service::reliable();
+    let (inputs, service) = (Inputs::new(), Service::reliable());
     let first = add_rows(&inputs, &rows(0..300), &service, 1).await;
     let second = add_rows(&inputs, &rows(0..301), &service, 0).await;
     let mut running = second.start_with(Arc::clone(&service), patient_options().concurrency(1));
@@ -240,8 +232,7 @@ async fn a_job_can_be_canceled_while_an_earlier_part_of_it_runs() {
 #[tokio::test(start_paused = true)]
 async fn a_clock_set_back_hides_no_part_of_a_job() {
     // F-11
-    let inputs = Inputs::new();
-    let service = Service::reliable();
+    let (inputs, service) = (Inputs::new(), Service::reliable());
     let first = inputs.plan(inputs.bulk(&rows(0..3))).await.unwrap();
     let path = first.plan().dir().join("job.json");
     let text = std::fs::read_to_string(&path).unwrap();
@@ -256,8 +247,7 @@ async fn a_clock_set_back_hides_no_part_of_a_job() {
 #[tokio::test(start_paused = true)]
 async fn other_options_do_not_send_a_finished_job_again() {
     // F-09
-    let mut inputs = Inputs::new();
-    let service = Service::reliable();
+    let (mut inputs, service) = (Inputs::new(), Service::reliable());
     let bulk = || inputs.bulk(&rows(0..30)).batch_size(5);
     let first = inputs.plan(bulk()).await.unwrap();
     finish(&first, &service).await;
@@ -276,8 +266,7 @@ async fn other_options_do_not_send_a_finished_job_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_changed_row_of_a_known_recipient_needs_a_choice_unless_it_has_a_key() {
-    let mut inputs = Inputs::new();
-    let service = Service::reliable();
+    let (mut inputs, service) = (Inputs::new(), Service::reliable());
     finish(&inputs.plan(inputs.bulk(&rows(0..300))).await.unwrap(), &service).await;
     let mut changed = rows(0..301);
     changed[7].1 = 1;
@@ -298,8 +287,7 @@ async fn a_changed_row_of_a_known_recipient_needs_a_choice_unless_it_has_a_key()
 
 #[tokio::test(start_paused = true)]
 async fn a_limited_trial_is_the_first_part_of_the_job() {
-    let inputs = Inputs::new();
-    let service = Service::reliable();
+    let (inputs, service) = (Inputs::new(), Service::reliable());
     for (limit, delivered) in [(Some(10), 10), (Some(15), 15), (None, 250), (Some(20), 250)] {
         let bulk = limit.into_iter().fold(inputs.bulk(&rows(0..250)), Bulk::limit);
         finish(&inputs.plan(bulk).await.unwrap(), &service).await;
@@ -310,8 +298,7 @@ async fn a_limited_trial_is_the_first_part_of_the_job() {
 #[tokio::test(start_paused = true)]
 async fn a_limited_trial_without_a_name_is_the_first_part_of_its_job() {
     // F-09
-    let inputs = Inputs::new();
-    let service = Service::reliable();
+    let (inputs, service) = (Inputs::new(), Service::reliable());
     for (limit, delivered) in [(Some(10), 10), (None, 250), (Some(20), 250)] {
         let bulk = limit.into_iter().fold(inputs.unnamed(&rows(0..250)).await, Bulk::limit);
         finish(&inputs.plan(bulk).await.unwrap(), &service).await;
@@ -323,8 +310,7 @@ async fn a_limited_trial_without_a_name_is_the_first_part_of_its_job() {
 
 #[tokio::test(start_paused = true)]
 async fn a_limit_sends_no_other_rows_of_an_unfinished_job() {
-    let inputs = Inputs::new();
-    let service = Service::reliable();
+    let (inputs, service) = (Inputs::new(), Service::reliable());
     let limited = |limit| inputs.bulk(&rows(0..20)).batch_size(1).limit(limit);
     let whole = add_rows(&inputs, &rows(0..20), &service, 5).await;
     for bulk in [limited(10), limited(10).add_rows(ChangedRows::Reject)] {
@@ -347,8 +333,7 @@ async fn a_limit_sends_no_other_rows_of_an_unfinished_job() {
 
 #[tokio::test(start_paused = true)]
 async fn a_part_that_is_opened_again_replaces_a_later_plan() {
-    let inputs = Inputs::new();
-    let service = Service::reliable();
+    let (inputs, service) = (Inputs::new(), Service::reliable());
     let first = add_rows(&inputs, &rows(0..3), &service, 1).await;
     let bulk = || inputs.bulk(&rows(0..4)).batch_size(1).add_rows(ChangedRows::Reject);
     let later = inputs.plan(bulk()).await.unwrap();
@@ -415,8 +400,7 @@ async fn a_retry_sends_nothing_to_addresses_that_a_later_part_suppresses() {
 
 #[tokio::test(start_paused = true)]
 async fn a_plan_that_was_never_started_is_replaced_by_the_next_one() {
-    let mut inputs = Inputs::new();
-    let service = Service::reliable();
+    let (mut inputs, service) = (Inputs::new(), Service::reliable());
     let first = inputs.plan(inputs.bulk(&rows(0..200))).await.unwrap();
     inputs.subject = "Corrected: {{{NAME}}}";
     let second = inputs.plan(inputs.bulk(&rows(0..199))).await.unwrap();
@@ -436,8 +420,7 @@ fn with_attachments(inputs: &Inputs) -> Bulk {
 
 #[tokio::test(start_paused = true)]
 async fn a_plan_whose_attachment_has_changed_is_replaced_until_it_is_started() {
-    let inputs = Inputs::new();
-    let service = Service::reliable();
+    let (inputs, service) = (Inputs::new(), Service::reliable());
     let attach = |name, content| std::fs::write(inputs.folder.path().join(name), content).unwrap();
     attach("a.txt", "1");
     let incomplete = inputs.plan(with_attachments(&inputs)).await.unwrap();
@@ -461,8 +444,7 @@ async fn a_plan_whose_attachment_has_changed_is_replaced_until_it_is_started() {
 
 #[tokio::test(start_paused = true)]
 async fn an_attachment_that_changes_during_a_job_is_named_and_canceling_the_job_is_the_way_out() {
-    let inputs = Inputs::new();
-    let service = Service::reliable();
+    let (inputs, service) = (Inputs::new(), Service::reliable());
     let attach = |name, content| std::fs::write(inputs.folder.path().join(name), content).unwrap();
     attach("a.txt", "1");
     attach("b.txt", "1");
@@ -492,8 +474,7 @@ async fn an_attachment_that_changes_during_a_job_is_named_and_canceling_the_job_
 
 #[tokio::test(start_paused = true)]
 async fn the_same_rows_in_another_form_are_the_same_job() {
-    let inputs = Inputs::new();
-    let service = Service::reliable();
+    let (inputs, service) = (Inputs::new(), Service::reliable());
     let job = inputs.plan(inputs.bulk(&rows(0..3)).batch_size(1)).await.unwrap();
     run(&job, &service, 1).await;
     let message = job.plan().message().clone();
@@ -540,8 +521,7 @@ async fn a_retry_can_be_repeated_until_every_rejected_row_is_sent() {
 #[tokio::test(start_paused = true)]
 async fn another_base_url_sends_no_row_of_a_started_job() {
     // F-13
-    let mut inputs = Inputs::new();
-    let service = Service::reliable();
+    let (mut inputs, service) = (Inputs::new(), Service::reliable());
     let other = Client::new("http://localhost:1", "re_x").unwrap();
     let jobs = inputs.folder.path().join("jobs");
     // A plan that was never started is replaced.
@@ -577,8 +557,7 @@ async fn another_base_url_sends_no_row_of_a_started_job() {
 
 #[tokio::test(start_paused = true)]
 async fn a_damaged_part_stops_the_plan() {
-    let inputs = Inputs::new();
-    let service = Service::reliable();
+    let (inputs, service) = (Inputs::new(), Service::reliable());
     let first = inputs.plan(inputs.bulk(&rows(0..200))).await.unwrap();
     finish(&first, &service).await;
     let second = inputs.plan(inputs.bulk(&rows(0..300)).add_rows(ChangedRows::Reject)).await.unwrap();
@@ -623,8 +602,7 @@ async fn a_damaged_job_does_not_keep_another_one_from_being_paused_and_canceled(
 
 #[tokio::test(start_paused = true)]
 async fn a_deleted_job_leaves_nothing_behind() {
-    let inputs = Inputs::new();
-    let service = Service::reliable();
+    let (inputs, service) = (Inputs::new(), Service::reliable());
     finish(&inputs.plan(inputs.bulk(&rows(0..10))).await.unwrap(), &service).await;
     let job = inputs.plan(inputs.bulk(&rows(0..11)).add_rows(ChangedRows::Reject)).await.unwrap();
     job.delete().await.unwrap();
@@ -660,8 +638,7 @@ async fn add_rows(
 #[tokio::test(start_paused = true)]
 async fn an_added_row_is_sent_even_if_the_input_is_the_earlier_one_again() {
     // F-09
-    let inputs = Inputs::new();
-    let service = Service::reliable();
+    let (inputs, service) = (Inputs::new(), Service::reliable());
     let first = add_rows(&inputs, &rows(0..2), &service, 1).await;
     let second = add_rows(&inputs, &rows(0..3), &service, 0).await;
     assert_eq!(second.plan().earlier_parts(), [first.plan().id()]);
@@ -680,8 +657,7 @@ async fn an_added_row_is_sent_even_if_the_input_is_the_earlier_one_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_limited_plan_sends_only_its_rows_while_a_later_part_is_unfinished() {
-    let inputs = Inputs::new();
-    let service = Service::reliable();
+    let (inputs, service) = (Inputs::new(), Service::reliable());
     let trial = || inputs.bulk(&rows(0..5)).batch_size(1).limit(2);
     let first = inputs.plan(trial()).await.unwrap();
     finish(&first, &service).await;
@@ -692,8 +668,7 @@ async fn a_limited_plan_sends_only_its_rows_while_a_later_part_is_unfinished() {
 
 #[tokio::test(start_paused = true)]
 async fn another_run_of_a_job_is_not_continued_by_an_earlier_input() {
-    let inputs = Inputs::new();
-    let service = Service::reliable();
+    let (inputs, service) = (Inputs::new(), Service::reliable());
     add_rows(&inputs, &rows(0..3), &service, 1).await;
     let second = add_rows(&inputs, &rows(0..4), &service, 0).await;
     let other = inputs.plan(inputs.bulk(&rows(0..1)).batch_size(1).new_run()).await.unwrap();

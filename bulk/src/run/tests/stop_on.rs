@@ -8,8 +8,7 @@ fn rule(text: &str) -> RunOptions {
 
 #[tokio::test(start_paused = true)]
 async fn a_job_pauses_when_too_many_emails_bounce_and_stays_paused() {
-    let folder = tempfile::tempdir().unwrap();
-    let job = plan_job(folder.path(), 20_000).await;
+    let (_folder, job) = planned_job(20_000).await;
     // One in ten emails bounces.
     let service = Service::reliable();
     let report = job.start_with(Arc::clone(&service), rule("bounced>5%")).finish().await.unwrap();
@@ -26,8 +25,7 @@ async fn a_job_pauses_when_too_many_emails_bounce_and_stays_paused() {
 
 #[tokio::test(start_paused = true)]
 async fn a_job_pauses_when_too_many_emails_are_rejected() {
-    let folder = tempfile::tempdir().unwrap();
-    let job = plan_job(folder.path(), 20_000).await;
+    let (_folder, job) = planned_job(20_000).await;
     // One in a hundred emails is rejected.
     let service = Service::new(|_, _| Some(Fault::Partial));
     let report = job.start_with(Arc::clone(&service), rule("rejected>0.5%")).finish().await.unwrap();

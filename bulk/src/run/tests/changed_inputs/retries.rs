@@ -100,8 +100,7 @@ async fn a_retry_that_is_not_started_holds_no_rows() {
 #[tokio::test(start_paused = true)]
 async fn outcomes_and_retries_cover_all_parts_of_a_job() {
     // F-09
-    let inputs = Inputs::new();
-    let service = Service::reliable();
+    let (inputs, service) = (Inputs::new(), Service::reliable());
     let first = interrupt(&inputs, &rows(0..3), &service).await;
     let report = finish_late(&first, &service).await;
     assert_eq!(report.counts, Counts { sent: 1, rejected: 1, unknown: 1, remaining: 0 });
@@ -145,8 +144,7 @@ async fn outcomes_and_retries_cover_all_parts_of_a_job() {
 async fn requests_in_flight_of_a_canceled_part_are_unknown_rows() {
     // F-09
     for added in [false, true] {
-        let inputs = Inputs::new();
-        let service = Service::reliable();
+        let (inputs, service) = (Inputs::new(), Service::reliable());
         let first = interrupt(&inputs, &rows(0..3), &service).await;
         first.cancel().await.unwrap();
         let mut job = first.clone();

@@ -63,8 +63,7 @@ async fn no_two_changes_between_interruptions_send_a_row_twice_or_lose_one() {
     assert_eq!(all.clone().count(), 4 * 20 * 20);
     for (first, second, third) in all.step_by(step()) {
         let case = format!("{first:?} {second:?} {third:?}");
-        let inputs = Inputs::new();
-        let service = Service::reliable();
+        let (inputs, service) = (Inputs::new(), Service::reliable());
         let mut input = rows(0..3);
         let mut job = run_interrupted(&inputs, &input, &service, first).await;
         let mut owed = input.clone();
