@@ -244,10 +244,6 @@ impl Job {
     /// # Errors
     /// A process is running the job, workers send it, or the folder can't be removed.
     pub async fn delete(self) -> Result<()> {
-        if self.is_distributed() {
-            let message = format!("workers are sending job {}; finish or cancel it first", self.plan.id());
-            return Err(BulkError::NotRunnable(message));
-        }
         self.plan.blocking(parts::delete).await
     }
 

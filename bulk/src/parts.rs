@@ -425,11 +425,18 @@ pub(crate) fn remove(plan: &Plan) -> Result<()> {
 }
 
 /// Removes the folders of a plan and its earlier parts.
+///
+/// # Errors
+/// Workers send one of them.
 pub(crate) fn delete(plan: &Plan) -> Result<()> {
-    for part in earlier_parts(plan)? {
-        remove(&part.plan)?;
+    let parts = plan.part_dirs().map(|dir| Plan::read(&dir)).collect::<Result<Vec<_>>>()?;
+    for part in parts.iter().filter(|part| folder::is_distributed(part.dir())) {
+        if !Part::read(Plan::read(part.dir())?)?.is_complete() {
+            let message = format!("workers are sending job {}; finish or cancel it first", part.id());
+            return Err(BulkError::NotRunnable(message));
+        }
     }
-    remove(plan)
+    parts.iter().try_for_each(remove)
 }
 
 /// Marks a plan and the earlier parts that still have rows to send as started, so that no later plan replaces them. Returns these parts.

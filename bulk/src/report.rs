@@ -93,6 +93,17 @@ impl Report {
         }
     }
 
+    /// Adds the requests and the duration of the parts that the same run has finished before.
+    pub(crate) fn continue_run(self, before: &Self) -> Self {
+        Self {
+            requests: self.requests + before.requests,
+            throttled: self.throttled + before.throttled,
+            replayed: self.replayed + before.replayed,
+            seconds: self.seconds + before.seconds,
+            ..self
+        }
+    }
+
     /// Turns the report of an earlier part, with which the run ended, into the job's report.
     pub(crate) fn into_job_report(self, plan: &Plan, counts: Counts) -> Self {
         let PlanCounts { rows, invalid, blank, .. } = *plan.counts();

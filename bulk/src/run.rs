@@ -145,14 +145,16 @@ impl<S: Sender> Launch<S> {
         let parts = plan.blocking(parts::mark_started).await?;
         let given = self.options.schedule.take();
         self.options.schedule = plan.blocking(|plan| schedule::store_or_load(plan, given)).await?;
+        let mut before = None;
         for part in parts.into_iter().map(Arc::new) {
-            let report = execute(&part, &self).await?;
+            let report = execute(&part, &self, before.as_ref()).await?;
             if report.ending != Ending::Finished {
                 let totals = plan.blocking(parts::totals).await?;
                 return Ok(report.into_job_report(plan, totals.counts));
             }
+            before = Some(report);
         }
-        execute(plan, &self).await
+        execute(plan, &self, before.as_ref()).await
     }
 }
 
@@ -217,8 +219,8 @@ impl<S> Shared<S> {
     }
 }
 
-/// Runs a part of a job until it is finished or stops.
-async fn execute<S: Sender>(plan: &Arc<Plan>, launch: &Launch<S>) -> Result<Report> {
+/// Runs a part of a job until it is finished or stops. `before` is the report of the parts that this run has finished.
+async fn execute<S: Sender>(plan: &Arc<Plan>, launch: &Launch<S>, before: Option<&Report>) -> Result<Report> {
     let Launch { sender, sending, options, stop, control, events } = launch;
     let started = Instant::now();
     let Opened { lock, journal, mut states } = plan.blocking(folder::open).await?;
@@ -295,6 +297,7 @@ async fn execute<S: Sender>(plan: &Arc<Plan>, launch: &Launch<S>) -> Result<Repo
         replayed: shared.replayed.load(Ordering::Relaxed),
         ..Report::new(plan, ending, counts, started.elapsed())
     };
+    let report = before.into_iter().fold(report, Report::continue_run);
     report::write_report(plan, report, lock, shared).await
 }
 

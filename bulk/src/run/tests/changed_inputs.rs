@@ -615,6 +615,37 @@ async fn a_deleted_job_leaves_nothing_behind() {
     assert_eq!(left, [".planning.lock"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_job_is_deleted_unless_workers_still_send_one_of_its_parts() {
+    let (inputs, service) = (Inputs::new(), Service::reliable());
+    let first = inputs.plan(inputs.bulk(&rows(0..200))).await.unwrap();
+    run(&first, &service, 1).await;
+    let second = inputs.plan(inputs.bulk(&rows(0..201)).add_rows(ChangedRows::Reject)).await.unwrap();
+    // As if the first part had been started with a queue.
+    let queue = first.plan().dir().join(folder::QUEUE);
+    std::fs::write(&queue, "{}").unwrap();
+    for job in [&first, &second] {
+        let error = job.clone().delete().await.unwrap_err();
+        assert!(error.to_string().contains("workers are sending"), "{error}");
+    }
+    std::fs::remove_file(&queue).unwrap();
+    finish(&first, &service).await;
+    std::fs::write(&queue, "{}").unwrap();
+    second.delete().await.unwrap();
+    assert_eq!(inputs.jobs(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_report_counts_the_requests_for_all_parts_of_the_run() {
+    let (inputs, service) = (Inputs::new(), Service::reliable());
+    add_rows(&inputs, &rows(0..3), &service, 1).await;
+    let job = add_rows(&inputs, &rows(0..5), &service, 0).await;
+    let before = service.requests();
+    let report = finish(&job, &service).await;
+    assert_eq!((report.requests, service.requests() - before), (4, 4));
+    assert_eq!(job.report().await.unwrap(), Some(report));
+}
+
 /// Plans these rows as another part of the job if they are new, and runs the job until a quota is exhausted after this many requests.
 async fn add_rows(
     inputs: &Inputs,
