@@ -10,7 +10,6 @@
 //! The record contains no credentials, only their hashes, keyed with the job's random salt.
 
 use idempost::Client;
-use rand::RngCore as _;
 use serde::{Deserialize, Serialize};
 
 /// The account that sends a job, for [`RunOptions::account`](crate::RunOptions::account) and its siblings.
@@ -163,10 +162,6 @@ fn fingerprint_of_id(salt: &str, id: &str) -> String {
 }
 
 impl Presented {
-    pub(crate) fn affirms_same_account(&self) -> bool {
-        self.same
-    }
-
     fn credential(&self) -> Result<&AcceptedCredential, AccountError> {
         self.credential.as_ref().ok_or(AccountError::Unidentified)
     }
@@ -175,9 +170,7 @@ impl Presented {
 impl JobAccount {
     /// Creates a random salt.
     pub(crate) fn random_salt() -> String {
-        let mut salt = [0; 16];
-        rand::thread_rng().fill_bytes(&mut salt);
-        format!("{:032x}", u128::from_be_bytes(salt))
+        format!("{:032x}", rand::random::<u128>())
     }
 
     /// Creates the record for the first process that sends the job, from its account as hashed with this salt.

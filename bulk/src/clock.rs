@@ -13,11 +13,13 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicI64, Ordering},
     },
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
+
+use crate::locked::Locked;
 
 /// How far clocks that should agree may differ: the clocks of two machines, or one clock before and after a correction.
 pub(crate) const TOLERANCE: Duration = Duration::from_mins(5);
@@ -141,7 +143,7 @@ impl WallClock {
 #[derive(Debug)]
 pub(crate) struct Clock {
     wall: WallClock,
-    state: Mutex<State>,
+    state: Locked<State>,
 }
 
 /// Simultaneous readings of this machine's clocks.
@@ -215,7 +217,7 @@ impl Clock {
     /// Creates the clock of a process that starts at this time. It is in doubt if the process continues attempts of an earlier process.
     pub(crate) fn new(start: UnixMillis, wall: WallClock, continues: bool) -> Self {
         let clock = Self::new_at(Duration::from_millis(start.0), wall);
-        clock.lock().unconfirmed = continues;
+        clock.state.lock().unconfirmed = continues;
         clock
     }
 
@@ -227,36 +229,36 @@ impl Clock {
 
     fn new_at(time: Duration, wall: WallClock) -> Self {
         let at = wall.read();
-        Self { wall, state: Mutex::new(State::new(time, at)) }
+        Self { wall, state: Locked::new(State::new(time, at)) }
     }
 
     /// Returns the time since the Unix epoch.
     #[cfg(feature = "nats")]
     pub(crate) fn now(&self) -> Duration {
-        self.lock().advance(self.read())
+        self.state.lock().advance(self.wall.read())
     }
 
     /// Returns the time as the journal records it.
     pub(crate) fn millis(&self) -> UnixMillis {
-        self.lock().advance(self.read()).into()
+        self.state.lock().advance(self.wall.read()).into()
     }
 
     /// Returns whether ages measured by this clock may be too small. A reference then has to confirm the time before an uncertain attempt is
     /// repeated.
     pub(crate) fn is_in_doubt(&self) -> bool {
-        self.lock().is_in_doubt(self.read())
+        self.state.lock().is_in_doubt(self.wall.read())
     }
 
     /// Confirms the time with the service's clock (time since the Unix epoch), or with the wall clock if the service doesn't state its time.
     pub(crate) fn confirm(&self, service: Option<Duration>) {
-        self.lock().confirm(service, self.read());
+        self.state.lock().confirm(service, self.wall.read());
     }
 
     /// Records the service's time. A later reading shows how much time has passed.
     pub(crate) fn observe_service_time(&self, service: Option<Duration>) {
         let Some(service) = service else { return };
-        let mut state = self.lock();
-        let now = state.advance(self.read());
+        let mut state = self.state.lock();
+        let now = state.advance(self.wall.read());
         state.reference = Some((service, now));
     }
 
@@ -266,7 +268,7 @@ impl Clock {
     /// The queue's clock was set by more than the tolerance. This clock stays in doubt until both agree again.
     #[cfg(feature = "nats")]
     pub(crate) fn follow(&self, queue: Duration) -> Result<(), Step> {
-        self.lock().follow(queue, self.read())
+        self.state.lock().follow(queue, self.wall.read())
     }
 
     /// Waits.
@@ -278,14 +280,6 @@ impl Clock {
         if self.wall.passes_waiting {
             self.wall.pass(until.checked_duration_since(self.millis()).unwrap_or_default());
         }
-    }
-
-    fn read(&self) -> Reading {
-        self.wall.read()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

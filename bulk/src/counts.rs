@@ -14,11 +14,6 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns the number of emails, or `None` if it is too large to represent.
-    fn total(&self) -> Option<u64> {
-        [self.rejected, self.unknown, self.remaining].into_iter().try_fold(self.sent, u64::checked_add)
-    }
-
     /// Adds other counts.
     pub(crate) fn combine(&self, other: &Self) -> Self {
         Self {
@@ -35,7 +30,8 @@ impl Counts {
     ///
     /// The counts don't add up to `valid`.
     pub fn check(&self, valid: u64) -> Result<(), CountMismatch> {
-        if self.total() == Some(valid) {
+        let others = [self.rejected, self.unknown, self.remaining];
+        if others.into_iter().try_fold(self.sent, u64::checked_add) == Some(valid) {
             return Ok(());
         }
         Err(CountMismatch { valid, counts: *self })

@@ -9,10 +9,7 @@
 //! the first attempt limits how long this is possible.
 
 use std::{
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
@@ -21,6 +18,7 @@ use tokio::time::Instant;
 use crate::{
     journal::{EmailOutcome, Record, UnixMillis},
     key::idempotency_key,
+    locked::Locked,
     pace::{Observation, Permit},
     plan::{BatchKind, Prepared},
     sender::{Attempt, SendRequest},
@@ -116,7 +114,7 @@ pub(crate) trait Ledger: Send {
 #[derive(Debug)]
 pub(crate) struct Service {
     /// When the service last responded, and the most recent failure since then.
-    contact: Mutex<(Instant, Option<Box<str>>)>,
+    contact: Locked<(Instant, Option<Box<str>>)>,
     /// The number of consecutive rejected requests. Many have a common cause, such as a missing template, rather than a bad row.
     rejections: AtomicU64,
     /// How many of them stop the job; 0 for no limit.
@@ -127,13 +125,13 @@ impl Service {
     /// Every request in flight may contain a bad row, so the job only stops after more rejections than that.
     pub(crate) fn new(max_rejections: u64, concurrency: usize) -> Self {
         let max = if max_rejections == 0 { 0 } else { max_rejections.max(concurrency as u64 + 1) };
-        let contact = Mutex::new((Instant::now(), None));
+        let contact = Locked::new((Instant::now(), None));
         Self { contact, rejections: AtomicU64::new(0), max_rejections: max }
     }
 
     /// Records whether the service responded.
     pub(crate) fn note(&self, attempt: &Attempt) {
-        let mut contact = self.contact();
+        let mut contact = self.contact.lock();
         match &attempt.result {
             AttemptResult::NotSent(reason) | AttemptResult::Uncertain(reason) => {
                 contact.1 = Some(reason.clone());
@@ -144,17 +142,13 @@ impl Service {
 
     /// Returns whether the service has responded recently, to any batch.
     fn is_responsive(&self) -> bool {
-        self.contact().0.elapsed() < RECENT
+        self.contact.lock().0.elapsed() < RECENT
     }
 
     /// Returns the last failure if the service hasn't responded within this time.
     pub(crate) fn outage(&self, limit: Duration) -> Option<String> {
-        let contact = self.contact();
+        let contact = self.contact.lock();
         contact.1.as_deref().filter(|_| contact.0.elapsed() >= limit).map(str::to_owned)
-    }
-
-    fn contact(&self) -> MutexGuard<'_, (Instant, Option<Box<str>>)> {
-        self.contact.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts a response. Returns the reason to stop after too many consecutive rejections.

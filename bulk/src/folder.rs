@@ -85,7 +85,7 @@ pub(crate) async fn resolve_account(plan: &Plan, is_started: bool, sending: &Sen
             Some(extended) => (extended, true),
             None => (found, !dir.join(ACCOUNT).exists()),
         },
-        None if is_started && !presented.affirms_same_account() => return Err(missing_job(dir).into()),
+        None if is_started && !sending.affirms_same_account() => return Err(missing_job(dir).into()),
         None => (JobAccount::new(&presented, salt)?, true),
     };
     if changed {

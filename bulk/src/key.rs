@@ -1,16 +1,10 @@
 //! The idempotency keys of a job.
 
-use std::fmt::Write as _;
-
 use crate::journal::BodyHash;
 
 /// Returns a batch's key: the same in every process that sends it, but different for any other content.
 pub(crate) fn idempotency_key(job: &str, batch: u32, hash: &BodyHash) -> String {
-    let mut key = format!("bulk/{job}/{batch}/");
-    for byte in hash {
-        let _ = write!(key, "{byte:02x}");
-    }
-    key
+    format!("bulk/{job}/{batch}/{:032x}", u128::from_be_bytes(*hash))
 }
 
 #[cfg(test)]

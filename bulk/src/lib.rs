@@ -100,6 +100,7 @@ mod key;
 mod last_events;
 mod list;
 mod lock;
+mod locked;
 mod message;
 mod outcomes;
 mod pace;

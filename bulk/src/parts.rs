@@ -388,7 +388,7 @@ fn check_service(draft: &Draft, parts: &[Part]) -> Result<()> {
 
 /// Reads all parts of a plan's job, oldest first.
 fn all_parts(plan: &Plan) -> Result<Vec<Part>> {
-    let latest = plan.later_parts()?.pop();
+    let latest = plan.later_parts()?.all()?.pop();
     with_earlier(latest.map_or_else(|| Plan::read(plan.dir()), Ok)?)
 }
 
@@ -459,7 +459,7 @@ pub(crate) fn unfinished_parts(plan: &Plan) -> Result<Vec<Plan>> {
 
 /// Returns the other parts of a plan's job that still have rows to send, including plans that were never started. A damaged plan can't be run.
 pub(crate) fn other_open_parts(plan: &Plan) -> Result<Vec<Plan>> {
-    let later = plan.readable_later_parts()?.into_iter().map(Part::read).collect::<Result<Vec<_>>>()?;
+    let later = plan.later_parts()?.plans.into_iter().map(Part::read).collect::<Result<Vec<_>>>()?;
     let parts = earlier_parts(plan)?.into_iter().chain(later).filter(Part::is_open);
     Ok(parts.map(|part| part.plan).collect())
 }

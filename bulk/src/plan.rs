@@ -292,9 +292,9 @@ impl Written {
 }
 
 /// The plans that were searched for.
-struct Found {
-    /// Oldest first.
-    plans: Vec<Plan>,
+pub(crate) struct Found {
+    /// The readable ones, oldest first.
+    pub(crate) plans: Vec<Plan>,
     /// A damaged plan or one of another version, which may be one of them.
     damaged: Option<String>,
 }
@@ -304,7 +304,7 @@ impl Found {
     ///
     /// # Errors
     /// [`BulkError::PlanChanged`] if there may be others.
-    fn all(self) -> Result<Vec<Plan>> {
+    pub(crate) fn all(self) -> Result<Vec<Plan>> {
         let Some(why) = self.damaged else { return Ok(self.plans) };
         let advice = "it may be part of this job: restore the file or move its folder elsewhere";
         Err(BulkError::PlanChanged(format!("{why}; {advice}")))
@@ -411,20 +411,8 @@ impl Plan {
         })
     }
 
-    /// Returns the later parts of the plan's job, oldest first.
-    ///
-    /// # Errors
-    /// [`BulkError::PlanChanged`] if a damaged plan may be one of them.
-    pub(crate) fn later_parts(&self) -> Result<Vec<Self>> {
-        self.find_later_parts()?.all()
-    }
-
-    /// Returns the later parts of the plan's job that can be read, oldest first.
-    pub(crate) fn readable_later_parts(&self) -> Result<Vec<Self>> {
-        Ok(self.find_later_parts()?.plans)
-    }
-
-    fn find_later_parts(&self) -> Result<Found> {
+    /// Searches the later parts of the plan's job.
+    pub(crate) fn later_parts(&self) -> Result<Found> {
         find_plans(files::parent(&self.dir), |plan| plan.job.after.contains(&self.job.id))
     }
 

@@ -33,7 +33,7 @@ pub use options::RunOptions;
 
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -54,6 +54,7 @@ use crate::{
     error::{BulkError, Result},
     folder::{self, Opened},
     journal::{Job, Journal, Record},
+    locked::Locked,
     pace::{Gate, PaceOptions, Pause},
     parts,
     plan::Plan,
@@ -167,7 +168,7 @@ struct Shared<S> {
     journal: Journal,
     timetable: Option<Timetable>,
     sampler: Option<Sampler>,
-    states: Mutex<BatchStates>,
+    states: Locked<BatchStates>,
     control: Control,
     events: mpsc::Sender<Event>,
     /// The requests of this run.
@@ -178,10 +179,6 @@ struct Shared<S> {
 }
 
 impl<S> Shared<S> {
-    fn states(&self) -> MutexGuard<'_, BatchStates> {
-        self.states.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Journals a record durably, then applies it.
     async fn record(&self, record: &Record) -> Result<()> {
         self.journal.append(record).await?;
@@ -198,13 +195,13 @@ impl<S> Shared<S> {
     fn apply(&self, record: &Record) -> Result<()> {
         self.timetable.iter().for_each(|timetable| timetable.apply(record, self.clock.millis()));
         self.sampler.iter().for_each(|sampler| sampler.apply(record));
-        self.states().apply(record).map_err(|error| BulkError::PlanChanged(error.to_string()))
+        self.states.lock().apply(record).map_err(|error| BulkError::PlanChanged(error.to_string()))
     }
 
     /// Returns why a rule pauses the job.
     fn broken_rule(&self, rules: &[StopRule]) -> Option<Ending> {
         let feedback = self.sampler.as_ref().map(Sampler::feedback).unwrap_or_default();
-        let Counts { sent, rejected, .. } = self.states().settled_counts();
+        let Counts { sent, rejected, .. } = self.states.lock().settled_counts();
         let outcomes = BadOutcomes { rejected, settled: sent + rejected, feedback };
         let rows = self.plan.counts().valid;
         let reason = rules.iter().find_map(|rule| rule.reason(&outcomes, rows));
@@ -213,7 +210,7 @@ impl<S> Shared<S> {
     }
 
     fn counts(&self) -> Counts {
-        let settled = self.states().settled_counts();
+        let settled = self.states.lock().settled_counts();
         let remaining = self.plan.counts().valid - settled.sent - settled.rejected - settled.unknown;
         Counts { remaining, ..settled }
     }
@@ -254,7 +251,7 @@ async fn execute<S: Sender>(plan: &Arc<Plan>, launch: &Launch<S>, before: Option
         journal,
         timetable,
         sampler,
-        states: Mutex::new(states),
+        states: Locked::new(states),
         control: control.clone(),
         events: events.clone(),
         requests: AtomicU64::new(0),
@@ -273,14 +270,14 @@ async fn execute<S: Sender>(plan: &Arc<Plan>, launch: &Launch<S>, before: Option
     watching.shutdown().await;
     let ended = ended?;
     if folder::is_abandoned(plan.dir()) {
-        shared.states().abandon();
+        shared.states.lock().abandon();
     }
     let counted = Arc::clone(&shared);
-    let counts = plan.blocking(move |plan| counted.states().counts(plan)).await?;
+    let counts = plan.blocking(move |plan| counted.states.lock().counts(plan)).await?;
     let ending = match ended {
         Some(ending) => ending,
-        None if shared.states().is_complete() => {
-            if !shared.states().is_finished() {
+        None if shared.states.lock().is_complete() => {
+            if !shared.states.lock().is_finished() {
                 shared.record(&Record::Finished(counts)).await?;
             }
             Ending::Finished

@@ -39,7 +39,6 @@ use crate::{
     },
     lock::JobLock,
     plan::Plan,
-    report,
     run::MAX_CONCURRENCY,
     state::{BatchState, BatchStates},
 };
@@ -91,7 +90,7 @@ pub(crate) fn salvage(plan: &Plan, options: SalvageOptions) -> Result<Vec<Salvag
     let salvaged = salvaged.collect::<Result<Vec<_>>>()?;
     if !options.dry_run && !salvaged.is_empty() {
         // They contain the damaged journal's counts.
-        parts.iter().try_for_each(|dir| report::remove_report(dir))?;
+        parts.iter().try_for_each(|dir| files::remove(&dir.join(folder::REPORT)))?;
     }
     Ok(salvaged)
 }
@@ -133,7 +132,7 @@ fn salvage_part(plan: &Plan, options: SalvageOptions) -> Result<Option<Salvage>>
 
 /// Returns whether a later part has sent rows of this one again.
 fn has_retries(plan: &Plan) -> Result<bool> {
-    Ok(plan.readable_later_parts()?.iter().any(|later| later.counts().retried() > 0))
+    Ok(plan.later_parts()?.plans.iter().any(|later| later.counts().retried() > 0))
 }
 
 /// Replaces the journal. The damaged one is kept beside it under the returned name; a journal exists at every moment.

@@ -28,7 +28,7 @@ pub(crate) use settled::RequestCounts;
 use std::{
     fs::File,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -52,6 +52,7 @@ use crate::{
     deliver::Service,
     error::{BulkError, Result},
     files::blocking,
+    locked::Locked,
     pace::{Gate, PaceOptions, Permit, shared::SharedPace},
     plan::Plan,
     queue::{Backend, CellKey, Control, ControlState, Lease, QueueError, RETRY, RunningJob, load_control},
@@ -161,11 +162,11 @@ struct Shared<B, S> {
     control: watch::Receiver<Control>,
     events: mpsc::Sender<WorkerEvent>,
     /// What the worker has done so far.
-    report: Mutex<WorkerReport>,
-    refusals: Mutex<RejectedBatches>,
+    report: Locked<WorkerReport>,
+    refusals: Locked<RejectedBatches>,
     service: Service,
     /// When the last batch was leased, or when the worker joined the job.
-    leased: Mutex<Instant>,
+    leased: Locked<Instant>,
 }
 
 impl<B: Backend, S: Sender> Start<B, S> {
@@ -199,10 +200,10 @@ impl<B: Backend, S: Sender> Start<B, S> {
             stop: signal,
             control,
             events: self.events,
-            report: Mutex::default(),
-            refusals: Mutex::default(),
+            report: Locked::default(),
+            refusals: Locked::default(),
             service: Service::new(MAX_REJECTIONS, concurrency),
-            leased: Mutex::new(Instant::now()),
+            leased: Locked::new(Instant::now()),
         });
         let ending = tokio::select! {
             ending = deliver_batches(&shared, &stop) => ending,
@@ -434,7 +435,7 @@ impl<B: Backend, S: Sender> Shared<B, S> {
             while self.is_running() {
                 match self.backend.take(PULL_TIMEOUT).await {
                     Ok(Some(lease)) => {
-                        *self.leased.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+                        *self.leased.lock() = Instant::now();
                         let usable =
                             self.clock.now() < slot + SLOT_LIFETIME && self.pace.known_pause().is_none();
                         return Step::Deliver(lease, permit, usable.then_some(slot));
@@ -463,7 +464,7 @@ impl<B: Backend, S: Sender> Shared<B, S> {
     }
 
     fn is_idle(&self) -> bool {
-        let leased = self.leased.lock().unwrap_or_else(PoisonError::into_inner);
+        let leased = self.leased.lock();
         self.options.leave_when_idle.is_some_and(|time| leased.elapsed() >= time)
     }
 
@@ -480,15 +481,11 @@ impl<B: Backend, S: Sender> Shared<B, S> {
         }
     }
 
-    fn rejected_batches(&self) -> MutexGuard<'_, RejectedBatches> {
-        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn report_event(&self, event: WorkerEvent) {
         let _ = self.events.try_send(event);
     }
 
     fn tally<T>(&self, change: impl FnOnce(&mut WorkerReport) -> T) -> T {
-        change(&mut self.report.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.report.lock())
     }
 }

@@ -98,7 +98,7 @@ pub(crate) struct Fingerprint {
 }
 
 impl Fingerprint {
-    fn from_file(mut file: File) -> io::Result<Self> {
+    pub(crate) fn from_file(mut file: File) -> io::Result<Self> {
         let mut hasher = blake3::Hasher::new();
         let size = io::copy(&mut file, &mut hasher)?;
         Ok(Self { size, blake3: hasher.finalize().to_hex().to_string() })

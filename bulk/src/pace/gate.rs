@@ -7,18 +7,16 @@
 //! used. Everything that may unblock the head (a response, a returned slot) notifies it, and `Notify` stores one notification for a head that isn't
 //! waiting yet, so none is lost.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use http::HeaderMap;
 use tokio::{
-    sync::{Mutex as FifoMutex, Notify},
+    sync::{Mutex, Notify},
     time::{Instant, sleep, timeout_at},
 };
 
 use super::controller::{Blocked, Controller, Observation, PaceOptions, RetryTicket, Snapshot, Ticket};
+use crate::locked::Locked;
 
 #[cfg(test)]
 mod tests;
@@ -36,9 +34,9 @@ pub(crate) struct Gate {
 
 struct Shared {
     start: Instant,
-    controller: Mutex<Controller>,
+    controller: Locked<Controller>,
     /// The queue: tokio's mutex is FIFO, and the task that holds it is the head.
-    queue: FifoMutex<()>,
+    queue: Mutex<()>,
     /// Wakes the head of the queue.
     changed: Notify,
 }
@@ -46,9 +44,9 @@ struct Shared {
 impl Gate {
     /// Creates a gate. The job's time starts now.
     pub(crate) fn new(options: PaceOptions) -> Self {
-        let controller = Mutex::new(Controller::new(options));
+        let controller = Locked::new(Controller::new(options));
         let shared =
-            Shared { start: Instant::now(), controller, queue: FifoMutex::default(), changed: Notify::new() };
+            Shared { start: Instant::now(), controller, queue: Mutex::default(), changed: Notify::new() };
         Self { shared: Arc::new(shared) }
     }
 
@@ -60,7 +58,7 @@ impl Gate {
         loop {
             let blocked = {
                 let now = self.shared.now();
-                match self.shared.lock().admit(now) {
+                match self.shared.controller.lock().admit(now) {
                     Ok(ticket) => {
                         let shared = Arc::clone(&self.shared);
                         return Permit { shared, ticket: Some(ticket), retry: None, sent: false };
@@ -79,7 +77,7 @@ impl Gate {
     pub(crate) async fn retry_permit(&self) -> Permit {
         let ticket = loop {
             let now = self.shared.now();
-            let taken = self.shared.lock().take_retry(now);
+            let taken = self.shared.controller.lock().take_retry(now);
             match taken {
                 Ok(ticket) => break ticket,
                 Err(until) => sleep(until.saturating_sub(now).min(POLL)).await,
@@ -93,17 +91,13 @@ impl Gate {
 
     /// Returns the current state, for progress reports and the journal.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        self.shared.lock().snapshot(self.shared.now())
+        self.shared.controller.lock().snapshot(self.shared.now())
     }
 }
 
 impl Shared {
     fn now(&self) -> Duration {
         self.start.elapsed()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Controller> {
-        self.controller.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn wait(&self, blocked: Blocked) {
@@ -121,7 +115,7 @@ struct Retry {
 impl Drop for Retry {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.shared.lock().refund_retry(ticket);
+            self.shared.controller.lock().refund_retry(ticket);
         }
     }
 }
@@ -156,7 +150,7 @@ impl Permit {
     fn finish_with(&mut self, end: impl FnOnce(&mut Controller, Ticket, Duration)) {
         if let Some(ticket) = self.ticket.take() {
             let now = self.shared.now();
-            end(&mut self.shared.lock(), ticket, now);
+            end(&mut self.shared.controller.lock(), ticket, now);
             self.shared.changed.notify_one();
         }
     }

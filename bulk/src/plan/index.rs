@@ -10,6 +10,7 @@ use super::{BatchKind, BodyHash, job::JobIndex};
 use crate::{
     error::{BulkError, Result},
     files,
+    input::Fingerprint,
 };
 
 pub(super) const NAME: &str = "plan.idx";
@@ -91,20 +92,9 @@ impl IndexWriter {
 /// Checks the length and the hash of an index.
 pub(super) fn verify(dir: &Path, expected: &JobIndex) -> Result<()> {
     let path = dir.join(NAME);
-    let reading = |error| BulkError::io("read", &path)(error);
-    let mut file = files::open(&path)?;
-    let (mut hasher, mut buffer, mut len) = (blake3::Hasher::new(), vec![0; 64 * 1024], 0);
-    loop {
-        let read = file.read(&mut buffer).map_err(reading)?;
-        if read == 0 {
-            break;
-        }
-        hasher.update(&buffer[..read]);
-        len += read as u64;
-    }
-    if len != u64::from(expected.entries) * ENTRY as u64
-        || hasher.finalize().to_hex().as_str() != expected.blake3
-    {
+    let Fingerprint { size, blake3 } =
+        Fingerprint::from_file(files::open(&path)?).map_err(BulkError::io("read", &path))?;
+    if size != u64::from(expected.entries) * ENTRY as u64 || blake3 != expected.blake3 {
         return Err(BulkError::PlanChanged(format!("the plan {} is damaged", path.display())));
     }
     Ok(())

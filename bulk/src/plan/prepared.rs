@@ -10,9 +10,14 @@ use crate::budget::{ByteBudget, Reserved};
 pub(crate) type BodyHash = [u8; 16];
 
 pub(super) fn body_hash(hasher: &blake3::Hasher) -> BodyHash {
-    let mut hash = [0; 16];
-    hash.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-    hash
+    truncate_hash(hasher.finalize())
+}
+
+/// Returns the first 128 bits.
+pub(super) fn truncate_hash(hash: blake3::Hash) -> [u8; 16] {
+    let mut half = [0; 16];
+    half.copy_from_slice(&hash.as_bytes()[..16]);
+    half
 }
 
 /// The endpoint that a request is for.

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::prepared::truncate_hash;
 use crate::input::{Layout, Record};
 
 /// A row's identity within a job: rows with the same identity are delivered once.
@@ -47,13 +48,6 @@ impl RowKey {
         }
         Some(Self { identity: truncate_hash(hasher.finalize()), recipient: truncate_hash(recipients) })
     }
-}
-
-/// Returns the first 128 bits.
-fn truncate_hash(hash: blake3::Hash) -> [u8; 16] {
-    let mut half = [0; 16];
-    half.copy_from_slice(&hash.as_bytes()[..16]);
-    half
 }
 
 fn field(hasher: &mut blake3::Hasher, name: &str, value: &str) {

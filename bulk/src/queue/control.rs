@@ -95,10 +95,8 @@ pub struct JobFile {
 /// Reads the control record of a job, with its revision.
 pub(crate) async fn load_control(storage: &impl Storage) -> Result<Option<(Control, u64)>> {
     let Some(cell) = storage.load(CellKey::Control).await? else { return Ok(None) };
-    let control = serde_json::from_slice(&cell.value).map_err(|_| QueueError::Job {
-        job: storage.job().to_owned(),
-        problem: "its control record is unreadable".to_owned(),
-    })?;
+    let control = serde_json::from_slice(&cell.value)
+        .map_err(|_| QueueError::job(storage.job(), "its control record is unreadable"))?;
     Ok(Some((control, cell.revision)))
 }
 
@@ -118,9 +116,7 @@ pub(crate) async fn store_control(
 /// [`QueueError::Job`] if the queue doesn't know the job, or the job is canceled or finished.
 pub async fn set_state(storage: &impl Storage, state: ControlState) -> Result<()> {
     loop {
-        let refused = |problem: &str| {
-            Err(QueueError::Job { job: storage.job().to_owned(), problem: problem.to_owned() })
-        };
+        let refused = |problem: &str| Err(QueueError::job(storage.job(), problem));
         let Some((mut control, revision)) = load_control(storage).await? else {
             return refused("it isn't in the queue");
         };

@@ -1,6 +1,6 @@
 //! Errors of the shared queue.
 
-use std::{error::Error, time::Duration};
+use std::{error::Error, io, path::Path, time::Duration};
 
 use crate::clock::Step;
 
@@ -104,6 +104,21 @@ impl QueueError {
         E: Into<Box<dyn Error + Send + Sync>>,
     {
         move |source| Self::Unavailable { action, source: source.into() }
+    }
+
+    /// Creates the error of an option.
+    pub(crate) fn option(option: &'static str, problem: impl Into<String>) -> Self {
+        Self::Option { option, problem: problem.into() }
+    }
+
+    /// Creates the error of an option whose file can't be read.
+    pub(crate) fn unreadable(option: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |error| Self::option(option, format!("couldn't read {}: {error}", path.display()))
+    }
+
+    /// Creates the error of a job.
+    pub(crate) fn job(job: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::Job { job: job.into(), problem: problem.into() }
     }
 
     pub(crate) fn clock(Step { by, ahead }: Step) -> Self {

@@ -21,12 +21,13 @@ mod pull;
 mod restore;
 mod streams;
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 
 use async_nats::{Client, jetstream};
 
 use self::pull::Pull;
 use super::{Control, ControlState, Durability, QueueError, QueueOptions, Result, RunningJob};
+use crate::locked::Locked;
 
 /// The stream of waiting batches.
 const JOBS: &str = "BULK_JOBS";
@@ -73,10 +74,7 @@ impl NatsQueue {
     pub fn job(&self, job: &str) -> Result<NatsJob> {
         let plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_');
         if job.is_empty() || job.len() > 128 || !job.chars().all(plain) {
-            return Err(QueueError::Job {
-                job: job.to_owned(),
-                problem: "a job name must consist of letters, digits, `-` and `_`".to_owned(),
-            });
+            return Err(QueueError::job(job, "a job name must consist of letters, digits, `-` and `_`"));
         }
         Ok(NatsJob {
             queue: self.clone(),
@@ -108,8 +106,8 @@ impl NatsQueue {
 pub struct NatsJob {
     queue: NatsQueue,
     job: Arc<str>,
-    generation: Arc<RwLock<String>>,
-    pulls: Arc<Mutex<Vec<Pull>>>,
+    generation: Arc<Locked<String>>,
+    pulls: Arc<Locked<Vec<Pull>>>,
 }
 
 impl NatsJob {
@@ -136,7 +134,6 @@ impl NatsJob {
     /// Returns the name of the durable consumer that all workers share. Each generation has its own, since an acknowledgment contains only the
     /// consumer and a number: an acknowledgment of a lost message could otherwise remove a restored message with the same number.
     fn consumer(&self) -> String {
-        let generation = self.generation.read().unwrap_or_else(PoisonError::into_inner);
-        format!("{}-{generation}", self.job)
+        format!("{}-{}", self.job, self.generation.lock())
     }
 }

@@ -59,7 +59,7 @@ impl QueueOptions {
         let mut auth = QueueAuth::None;
         for part in address.split(',').map(str::trim) {
             let (server, found) =
-                parse_server(part).map_err(|problem| QueueError::Option { option: "address", problem })?;
+                parse_server(part).map_err(|problem| QueueError::option("address", problem))?;
             servers.push(server);
             if !matches!(found, QueueAuth::None) {
                 auth = found;
@@ -109,10 +109,7 @@ impl QueueOptions {
     /// [`QueueError::Option`] if the number isn't between 1 and 5.
     pub fn replicas(mut self, replicas: usize) -> Result<Self, QueueError> {
         if !(1..=5).contains(&replicas) {
-            return Err(QueueError::Option {
-                option: "replicas",
-                problem: format!("{replicas} isn't between 1 and 5"),
-            });
+            return Err(QueueError::option("replicas", format!("{replicas} isn't between 1 and 5")));
         }
         self.replicas = replicas;
         Ok(self)
@@ -124,14 +121,13 @@ impl QueueOptions {
     /// # Errors
     /// [`QueueError::Option`] if the address is invalid.
     pub fn monitoring(mut self, address: &str) -> Result<Self, QueueError> {
-        let invalid = |problem: String| QueueError::Option { option: "monitoring address", problem };
-        let url =
-            Url::parse(address).map_err(|_| invalid("it isn't a URL; use http://HOST:8222".to_owned()))?;
+        let invalid = |problem: &str| QueueError::option("monitoring address", problem);
+        let url = Url::parse(address).map_err(|_| invalid("it isn't a URL; use http://HOST:8222"))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(invalid(format!("unsupported scheme `{}`; use http:// or https://", url.scheme())));
+            return Err(invalid(&format!("unsupported scheme `{}`; use http:// or https://", url.scheme())));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(invalid("it contains credentials, which NATS's monitoring doesn't use".to_owned()));
+            return Err(invalid("it contains credentials, which NATS's monitoring doesn't use"));
         }
         self.monitoring = Some(url);
         Ok(self)

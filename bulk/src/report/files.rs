@@ -88,11 +88,6 @@ pub(crate) fn read(dir: &Path) -> Result<Option<Report>> {
     parsed.map_err(|error| BulkError::io("read", path)(error.into()))
 }
 
-/// Removes the report of the last run.
-pub(crate) fn remove_report(dir: &Path) -> Result<()> {
-    remove(&dir.join(REPORT))
-}
-
 /// Formats a time in the service's format.
 pub(crate) fn format_time(unix_ms: u64) -> String {
     let time = std::time::UNIX_EPOCH + std::time::Duration::from_millis(unix_ms);

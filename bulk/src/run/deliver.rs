@@ -18,7 +18,7 @@ use crate::{
 
 /// Delivers a batch.
 pub(super) async fn deliver<S: Sender>(shared: Arc<Shared<S>>, prepared: Rendered) -> Result<Delivery> {
-    let is_open = matches!(shared.states().state(prepared.batch), Some(BatchState::Maybe { .. }));
+    let is_open = matches!(shared.states.lock().state(prepared.batch), Some(BatchState::Maybe { .. }));
     let mut batch = Batch { shared: &shared, prepared: &prepared, replayed: is_open };
     deliver::deliver(&mut batch, shared.plan.id(), &prepared).await
 }
@@ -55,7 +55,8 @@ impl<S: Sender> Ledger for Batch<'_, S> {
                 () = shared.control.wait_for(Stop::Drain) => return Err(Delivery::Stopped),
                 permit = granted => permit,
             };
-            let is_open = matches!(shared.states().state(prepared.batch), Some(BatchState::Maybe { .. }));
+            let is_open =
+                matches!(shared.states.lock().state(prepared.batch), Some(BatchState::Maybe { .. }));
             if !(is_open || shared.timetable.is_some()) || !shared.clock.is_in_doubt() {
                 return Ok(permit);
             }
@@ -80,12 +81,12 @@ impl<S: Sender> Ledger for Batch<'_, S> {
     async fn before_attempt(&mut self) -> Result<Before> {
         let (Self { shared, prepared, .. }, now) = (&*self, self.now());
         let batch = prepared.batch;
-        let before = shared.states().before_attempt(batch, prepared.emails(), prepared.hash, now);
+        let before = shared.states.lock().before_attempt(batch, prepared.emails(), prepared.hash, now);
         if before == BeforeAttempt::Resend {
             self.record_day().await?;
         }
         Ok(match before {
-            BeforeAttempt::Resend if shared.states().is_split(batch) => Before::Split,
+            BeforeAttempt::Resend if shared.states.lock().is_split(batch) => Before::Split,
             BeforeAttempt::Resend => Before::Send,
             BeforeAttempt::Ended => Before::Ended,
             BeforeAttempt::Settle(record) => Before::Settle(record),
@@ -122,11 +123,11 @@ impl<S: Sender> Ledger for Batch<'_, S> {
     }
 
     fn situation(&self, now: UnixMillis) -> Situation {
-        self.shared.states().situation(self.prepared.batch, now)
+        self.shared.states.lock().situation(self.prepared.batch, now)
     }
 
     fn set_uncertain(&mut self) {
-        self.shared.states().set_uncertain(self.prepared.batch);
+        self.shared.states.lock().set_uncertain(self.prepared.batch);
     }
 
     fn withdraw(&mut self) {

@@ -4,7 +4,7 @@
 //! the service has accepted, including earlier runs (reservoir sampling).
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{Shared, Stop, TICK};
 use crate::{
-    error::Result, folder, journal::Record, plan::Plan, sender::Sender, state::AttemptResult,
+    error::Result, folder, journal::Record, locked::Locked, plan::Plan, sender::Sender, state::AttemptResult,
     stop_rule::Feedback,
 };
 
@@ -27,7 +27,7 @@ const INTERVAL: Duration = Duration::from_secs(5);
 
 /// The sample of a running job.
 #[derive(Debug, Default)]
-pub(super) struct Sampler(Mutex<Sample>);
+pub(super) struct Sampler(Locked<Sample>);
 
 #[derive(Debug, Default)]
 struct Sample {
@@ -86,15 +86,15 @@ impl Sampler {
                 Ok(())
             })?;
         }
-        Ok(Self(Mutex::new(sample)))
+        Ok(Self(Locked::new(sample)))
     }
 
     pub(super) fn apply(&self, record: &Record) {
-        self.lock().apply(record);
+        self.0.lock().apply(record);
     }
 
     pub(super) fn feedback(&self) -> Feedback {
-        let sample = self.lock();
+        let sample = self.0.lock();
         sample
             .groups
             .iter()
@@ -103,16 +103,12 @@ impl Sampler {
     }
 
     pub(super) fn failure(&self) -> Option<String> {
-        self.lock().failure.clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Sample> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().failure.clone()
     }
 
     /// Reads the outcomes for the whole sample.
     pub(super) async fn read_all<S: Sender>(&self, shared: &Shared<S>) {
-        let groups = self.lock().groups.len();
+        let groups = self.0.lock().groups.len();
         for _ in 0..=groups {
             self.read_next(shared).await;
         }
@@ -121,7 +117,7 @@ impl Sampler {
     /// Reads the outcomes for the next group, taking its turn among the job's requests.
     async fn read_next<S: Sender>(&self, shared: &Shared<S>) {
         let (n, ids, since) = {
-            let mut sample = self.lock();
+            let mut sample = self.0.lock();
             let n = sample.next % (sample.groups.len() + 1);
             sample.next = n + 1;
             (n, sample.group(n).ids.clone(), sample.since)
@@ -137,7 +133,7 @@ impl Sampler {
         match shared.sender.feedback(&ids, since.unwrap_or_default()).await {
             Ok(feedback) => {
                 drop(permit);
-                let mut sample = self.lock();
+                let mut sample = self.0.lock();
                 // In the meantime, the group may have been replaced or may have grown.
                 let group = sample.group(n);
                 if group.ids.first() == ids.first() {
@@ -149,7 +145,7 @@ impl Sampler {
                 if let AttemptResult::Unauthorized { message, .. } | AttemptResult::Rejected { message, .. } =
                     attempt.result
                 {
-                    self.lock().failure =
+                    self.0.lock().failure =
                         Some(format!("couldn't read the delivery outcomes of sent emails: {message}"));
                 }
             }

@@ -7,7 +7,12 @@ mod salvage;
 mod schedule;
 mod stop_on;
 
-use std::{collections::HashMap, fmt::Write as _, path::Path, sync::atomic::AtomicBool};
+use std::{
+    collections::HashMap,
+    fmt::Write as _,
+    path::Path,
+    sync::{Mutex, atomic::AtomicBool},
+};
 
 use http::HeaderMap;
 use idempost::Client;
@@ -221,15 +226,29 @@ async fn plan_job(folder: &Path, rows: usize) -> BulkJob {
 }
 
 async fn plan_job_in_batches(folder: &Path, rows: usize, size: u64) -> BulkJob {
+    plan_job_at(folder, &["example.com"], rows, size).await
+}
+
+/// Plans a job whose rows are at these domains in turn.
+async fn plan_job_at(folder: &Path, domains: &[&str], rows: usize, size: u64) -> BulkJob {
     let mut csv = String::from("to,NAME\n");
-    for row in 1..=rows {
-        writeln!(csv, "r{row}@example.com,Ada {row}").unwrap();
+    for (row, domain) in (1..=rows).zip(domains.iter().cycle()) {
+        writeln!(csv, "r{row}@{domain},Ada {row}").unwrap();
     }
     let path = folder.join("people.csv");
     std::fs::write(&path, csv).unwrap();
     let message = Message::new().from("hi@acme.test").subject("Hello {{{NAME}}}").text("It works");
     let client = Client::new("http://127.0.0.1:1", "re_x").unwrap();
     Bulk::new(Input::csv(path), message).batch_size(size).plan(&client, folder.join("jobs")).await.unwrap()
+}
+
+/// Runs a job until this number of requests has been sent, and aborts it.
+async fn abort_after(job: &BulkJob, service: &Arc<Service>, options: RunOptions, requests: u64) -> Report {
+    let until = service.requests() + requests;
+    let mut run = job.start_with(Arc::clone(service), options);
+    while service.requests() < until && run.next().await.is_some() {}
+    run.abort();
+    run.finish().await.unwrap()
 }
 
 /// Options without an outage limit: the paused clock advances even while a thread works, so an outage could appear long.
@@ -496,11 +515,7 @@ async fn a_split_batch_is_sent_once_whatever_fails_and_whenever_it_is_resumed() 
         let service = strict_service(seed, 0.1, &[7, 130]);
         let mut random = StdRng::seed_from_u64(seed);
         for _ in 0..random.gen_range(0..8) {
-            let until = service.requests() + random.gen_range(0..90);
-            let mut run = job.start_with(Arc::clone(&service), patient_options());
-            while service.requests() < until && run.next().await.is_some() {}
-            run.abort();
-            run.finish().await.unwrap();
+            abort_after(&job, &service, patient_options(), random.gen_range(0..90)).await;
         }
         let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
         assert_eq!(report.ending, Ending::Finished, "{seed}");

@@ -1,10 +1,6 @@
 //! The schedule of a running job: how much it has sent, and which batches may start.
 
-use std::{
-    path::Path,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{path::Path, time::Duration};
 
 use jiff::{Timestamp, tz::TimeZone};
 
@@ -17,6 +13,7 @@ use crate::{
     error::{BulkError, Result},
     files, folder,
     journal::{Record, UnixMillis},
+    locked::Locked,
     plan::Plan,
 };
 
@@ -30,7 +27,7 @@ const MAX_WAIT: Duration = Duration::from_mins(1);
 pub(crate) struct Timetable {
     schedule: Schedule,
     zone: TimeZone,
-    state: Mutex<State>,
+    state: Locked<State>,
 }
 
 #[derive(Debug)]
@@ -94,14 +91,14 @@ impl Timetable {
                 count(&Plan::read(&dir)?, replay.finish(false, now))?;
             }
         }
-        Ok(Self { schedule, zone, state: Mutex::new(State { days, domains, waiting: None }) })
+        Ok(Self { schedule, zone, state: Locked::new(State { days, domains, waiting: None }) })
     }
 
     /// Counts a batch whose first attempt is about to start, by its number of emails to each domain with a rate; or returns the minimum time that it
     /// has to wait.
     pub(crate) fn admit(&self, intent: &Record, domains: &[u64]) -> std::result::Result<(), Duration> {
         let &Record::Intent { batch, emails, at, .. } = intent else { return Ok(()) };
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.days.repeat_open(at, &self.zone);
         let now = timestamp(at);
         let start = self.schedule.next_start(now, &self.zone, emails.into(), &state.days);
@@ -122,12 +119,12 @@ impl Timetable {
 
     /// Returns the record of another attempt or the outcome of an open batch, if the journal contains no attempt of it on this day.
     pub(crate) fn attempt_on_new_day(&self, batch: u32, at: UnixMillis) -> Option<Record> {
-        self.lock().days.is_new_day(batch, at, &self.zone).then_some(Record::Attempt { batch, at })
+        self.state.lock().days.is_new_day(batch, at, &self.zone).then_some(Record::Attempt { batch, at })
     }
 
     /// Counts a record that was journaled by this time.
     pub(crate) fn apply(&self, record: &Record, now: UnixMillis) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.days.reach(now);
         state.days.apply(record, &self.zone);
         state.domains.apply(record, now);
@@ -135,15 +132,11 @@ impl Timetable {
 
     /// Returns how long batches still wait, and why.
     pub(crate) fn pause(&self, now: UnixMillis) -> Option<(Duration, String)> {
-        let state = self.lock();
+        let state = self.state.lock();
         let (until, reason) = state.waiting.as_ref()?;
         let remaining = Duration::try_from(until.duration_since(timestamp(now))).ok()?;
         let until = until.to_zoned(self.zone.clone()).strftime("%Y-%m-%d %H:%M %Z");
         Some((remaining, format!("until {until}, {reason}")))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

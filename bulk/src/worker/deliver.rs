@@ -291,7 +291,7 @@ impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
             _ => false,
         };
         if accepted {
-            self.shared.rejected_batches().record_accepted();
+            self.shared.refusals.lock().record_accepted();
         }
     }
 
@@ -338,7 +338,7 @@ impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
         self.about = if status == 401 {
             RejectionScope::Everything
         } else {
-            self.shared.rejected_batches().record_rejected(self.lease.batch)
+            self.shared.refusals.lock().record_rejected(self.lease.batch)
         };
         self.about == RejectionScope::Batch
     }

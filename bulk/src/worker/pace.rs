@@ -3,7 +3,7 @@
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Mutex as StdMutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -19,6 +19,7 @@ use tokio::{
 use super::SLOT_LIFETIME;
 use crate::{
     clock::Clock,
+    locked::Locked,
     pace::shared::SharedPace,
     queue::{Backend, CellKey, QueueError, RETRY, Result},
 };
@@ -37,11 +38,11 @@ pub(super) struct Pace<B> {
     scope: String,
     local: Mutex<Local>,
     /// Observations to share with the next update.
-    pending: StdMutex<Vec<RateSignal>>,
+    pending: Locked<Vec<RateSignal>>,
     /// Wakes the task that shares urgent observations.
     unshared: Notify,
     updates_often: AtomicBool,
-    pause: StdMutex<Option<(Duration, String)>>,
+    pause: Locked<Option<(Duration, String)>>,
 }
 
 #[derive(Default)]
@@ -59,10 +60,10 @@ impl<B: Backend> Pace<B> {
             clock,
             scope,
             local: Mutex::default(),
-            pending: StdMutex::default(),
+            pending: Locked::default(),
             unshared: Notify::new(),
             updates_often: AtomicBool::new(false),
-            pause: StdMutex::default(),
+            pause: Locked::default(),
         }
     }
 
@@ -94,7 +95,7 @@ impl<B: Backend> Pace<B> {
     /// Records an observation. It is shared with the next update, or immediately if it is urgent for other workers or updates are rare.
     pub(super) fn observe(&self, seen: RateSignal) {
         let urgent = seen.is_throttled();
-        self.pending().push(seen);
+        self.pending.lock().push(seen);
         if urgent || !self.updates_often.load(Ordering::Relaxed) {
             self.unshared.notify_one();
         }
@@ -105,7 +106,7 @@ impl<B: Backend> Pace<B> {
         loop {
             self.unshared.notified().await;
             let mut local = self.local.lock().await;
-            if self.pending().iter().any(RateSignal::is_throttled) {
+            if self.pending.lock().iter().any(RateSignal::is_throttled) {
                 local.slots.clear();
             }
             // If the queue doesn't respond, the next update shares them.
@@ -122,7 +123,7 @@ impl<B: Backend> Pace<B> {
 
     /// Returns the current pause, as far as this worker knows.
     pub(super) fn known_pause(&self) -> Option<(Duration, String)> {
-        let pause = self.pause.lock().unwrap_or_else(PoisonError::into_inner);
+        let pause = self.pause.lock();
         pause.clone().filter(|(until, _)| *until > self.clock.now())
     }
 
@@ -160,7 +161,7 @@ impl<B: Backend> Pace<B> {
         loop {
             let (mut pace, revision) = self.load(local).await?;
             let now = self.clock.now();
-            let seen = self.pending().clone();
+            let seen = self.pending.lock().clone();
             for seen in &seen {
                 pace.observe(seen, now);
             }
@@ -172,7 +173,7 @@ impl<B: Backend> Pace<B> {
                 self.backend.store(CellKey::Rate(&self.scope), value.into(), revision).await?
             {
                 local.cached = Some((pace, Some(revision)));
-                self.pending().drain(..seen.len());
+                self.pending.lock().drain(..seen.len());
                 return Ok(changed);
             }
         }
@@ -197,10 +198,6 @@ impl<B: Backend> Pace<B> {
     fn cache(&self, pace: &SharedPace) {
         let snapshot = pace.snapshot(self.clock.now());
         self.updates_often.store(snapshot.rate.is_none_or(|rate| rate >= FREQUENT_RPS), Ordering::Relaxed);
-        *self.pause.lock().unwrap_or_else(PoisonError::into_inner) = snapshot.paused;
-    }
-
-    fn pending(&self) -> std::sync::MutexGuard<'_, Vec<RateSignal>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.pause.lock() = snapshot.paused;
     }
 }

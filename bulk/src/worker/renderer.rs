@@ -1,15 +1,13 @@
 //! The thread that renders a worker's batches.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    thread,
-};
+use std::{sync::Arc, thread};
 
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     budget::{ByteBudget, RENDERED},
     error::{BulkError, Result},
+    locked::Locked,
     plan::{Plan, Rendered},
 };
 
@@ -23,7 +21,7 @@ type Request = (u32, oneshot::Sender<Result<Rendered>>);
 pub(super) struct Renderer {
     plan: Arc<Plan>,
     budget: Arc<ByteBudget>,
-    requests: Mutex<Option<mpsc::Sender<Request>>>,
+    requests: Locked<Option<mpsc::Sender<Request>>>,
 }
 
 /// Why a batch wasn't rendered.
@@ -37,7 +35,7 @@ pub(super) enum RenderError {
 
 impl Renderer {
     pub(super) fn new(plan: Arc<Plan>) -> Self {
-        Self { plan, budget: ByteBudget::new(RENDERED), requests: Mutex::default() }
+        Self { plan, budget: ByteBudget::new(RENDERED), requests: Locked::default() }
     }
 
     pub(super) async fn render(&self, batch: u32) -> Result<Rendered, RenderError> {
@@ -54,7 +52,7 @@ impl Renderer {
 
     /// Returns the sender for the thread's requests, starting the thread if it isn't running.
     fn thread(&self) -> Result<mpsc::Sender<Request>> {
-        let mut current = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.requests.lock();
         if let Some(requests) = current.as_ref().filter(|requests| !requests.is_closed()) {
             return Ok(requests.clone());
         }

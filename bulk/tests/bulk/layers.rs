@@ -3,8 +3,9 @@
 use std::path::Path;
 
 /// Bottom to top.
-const LAYERS: [&str; 34] = [
+const LAYERS: [&str; 35] = [
     "macros",
+    "locked",
     "account",
     "budget",
     "clock",

@@ -45,7 +45,7 @@ pub(super) async fn connect(options: &QueueOptions) -> Result<Client> {
         .iter()
         .map(|url| url.as_str().parse())
         .collect::<Result<Vec<async_nats::ServerAddr>, _>>()
-        .map_err(|error| QueueError::Option { option: "address", problem: error.to_string() })?;
+        .map_err(|error| QueueError::option("address", error.to_string()))?;
     let client = connect.connect(servers).await.map_err(|error| match error.kind() {
         ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => QueueError::Connect {
             address: address.clone(),
@@ -70,27 +70,17 @@ fn authenticate(connect: ConnectOptions, auth: &QueueAuth) -> Result<ConnectOpti
         QueueAuth::NkeySeed(seed) => connect.nkey(seed.expose_secret().trim().to_owned()),
         QueueAuth::CredentialsFile(path) => {
             let option = "credentials file";
-            let text = fs::read_to_string(path).map_err(|error| QueueError::Option {
-                option,
-                problem: format!("couldn't read {}: {error}", path.display()),
-            })?;
+            let text = fs::read_to_string(path).map_err(QueueError::unreadable(option, path))?;
             // The cause could quote the file's content.
-            connect.credentials(&text).map_err(|_| QueueError::Option {
-                option,
-                problem: format!("{} doesn't contain a user JWT and its NKey seed", path.display()),
-            })?
+            let problem = format!("{} doesn't contain a user JWT and its NKey seed", path.display());
+            connect.credentials(&text).map_err(|_| QueueError::option(option, problem))?
         }
     })
 }
 
 /// Reports an unreadable file by name and purpose, which the TLS library doesn't.
 fn check_readable(option: &'static str, path: &Path) -> Result<()> {
-    match fs::File::open(path) {
-        Ok(_) => Ok(()),
-        Err(error) => {
-            Err(QueueError::Option { option, problem: format!("couldn't read {}: {error}", path.display()) })
-        }
-    }
+    fs::File::open(path).map(drop).map_err(QueueError::unreadable(option, path))
 }
 
 /// Selects the TLS cryptography provider, unless the application already has. Otherwise rustls would panic if a dependency of the application adds a

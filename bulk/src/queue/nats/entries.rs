@@ -1,9 +1,6 @@
 //! The waiting batches: a work-queue stream with one durable pull consumer per job.
 
-use std::{
-    sync::{MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
 use async_nats::{
     HeaderMap, Message, RequestErrorKind, StatusCode,
@@ -103,7 +100,7 @@ impl Queue for NatsJob {
             None => Pull::new(client, subject).await?,
         };
         let message = pull.next(client, wait).await?;
-        self.pulls().push(pull);
+        self.pulls.lock().push(pull);
         match message.status {
             None => self.lease(message).map(Some),
             Some(StatusCode::NOT_FOUND | StatusCode::TIMEOUT) => Ok(None),
@@ -177,13 +174,9 @@ impl Queue for NatsJob {
 impl NatsJob {
     /// Returns an idle subscription. Subscriptions of earlier generations end.
     fn idle_pull(&self, subject: &str) -> Option<Pull> {
-        let mut pulls = self.pulls();
+        let mut pulls = self.pulls.lock();
         pulls.retain(|pull| pull.subject() == subject);
         pulls.pop()
-    }
-
-    fn pulls(&self) -> MutexGuard<'_, Vec<Pull>> {
-        self.pulls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the consumer description for this generation, or `None` if it doesn't exist.
@@ -207,8 +200,7 @@ impl NatsJob {
     }
 
     fn lease(&self, message: Message) -> Result<Lease> {
-        let unreadable =
-            |problem: &str| QueueError::Job { job: self.job.to_string(), problem: problem.to_owned() };
+        let unreadable = |problem: &str| QueueError::job(&*self.job, problem);
         let batch = std::str::from_utf8(&message.payload)
             .ok()
             .and_then(|text| text.parse().ok())

@@ -33,10 +33,7 @@ impl NatsJob {
 
     pub(super) async fn download_file(&self, file: &JobFile, to: &Path) -> Result<()> {
         if !file.has_safe_name() {
-            return Err(QueueError::File {
-                file: file.name.clone(),
-                problem: "its name points outside the job's folder".to_owned(),
-            });
+            return Err(invalid(file, "its name points outside the job's folder".to_owned()));
         }
         if matches_on_disk(file, to).await {
             return Ok(());
@@ -52,10 +49,7 @@ impl NatsJob {
         let hash = self.copy(file, &mut target).await?;
         target.flush().await.map_err(local(file, "couldn't be written"))?;
         if hash != file.blake3 {
-            return Err(QueueError::File {
-                file: file.name.clone(),
-                problem: "the queue's copy doesn't match its hash".to_owned(),
-            });
+            return Err(invalid(file, "the queue's copy doesn't match its hash".to_owned()));
         }
         partial.persist(to).map(drop).map_err(|error| local(file, "couldn't be written")(error.error))
     }
@@ -117,15 +111,14 @@ impl NatsJob {
 /// Returns whether the file already exists, from an earlier start of a worker on this machine.
 async fn matches_on_disk(file: &JobFile, path: &Path) -> bool {
     let path = path.to_owned();
-    let hash = tokio::task::spawn_blocking(move || -> io::Result<String> {
-        let mut hasher = blake3::Hasher::new();
-        io::copy(&mut std::fs::File::open(path)?, &mut hasher)?;
-        Ok(hasher.finalize().to_hex().to_string())
-    });
-    matches!(hash.await, Ok(Ok(hash)) if hash == file.blake3)
+    let found = tokio::task::spawn_blocking(move || JobFile::from_path("", &path));
+    matches!(found.await, Ok(Ok(found)) if found.blake3 == file.blake3)
 }
 
 fn local(file: &JobFile, problem: &'static str) -> impl FnOnce(io::Error) -> QueueError {
-    let name = file.name.clone();
-    move |error| QueueError::File { file: name, problem: format!("{problem}: {error}") }
+    move |error| invalid(file, format!("{problem}: {error}"))
+}
+
+fn invalid(file: &JobFile, problem: String) -> QueueError {
+    QueueError::File { file: file.name.clone(), problem }
 }

@@ -103,10 +103,7 @@ impl NatsJob {
                 Some(StatusCode::NO_RESPONDERS) => return Err(QueueError::Lost { action }),
                 Some(status) => {
                     let text = reply.description.unwrap_or_default();
-                    return Err(QueueError::Unavailable {
-                        action,
-                        source: format!("{status} {text}").into(),
-                    });
+                    return Err(QueueError::unavailable(action)(format!("{status} {text}")));
                 }
             }
         }
@@ -119,12 +116,8 @@ impl NatsJob {
         let batch = headers.get(NATS_SUBJECT).and_then(|value| parse_batch(value.as_str()));
         match (position, batch) {
             (Some(position), Some(batch)) => Ok(Entry { batch, position, payload: message.payload }),
-            _ => Err(self.invalid_data("a record doesn't name its batch")),
+            _ => Err(QueueError::job(&*self.job, "a record doesn't name its batch")),
         }
-    }
-
-    fn invalid_data(&self, problem: &str) -> QueueError {
-        QueueError::Job { job: self.job.to_string(), problem: problem.to_owned() }
     }
 }
 
@@ -179,7 +172,7 @@ impl Ledger for NatsJob {
             return Ok(None);
         };
         let intent = serde_json::from_slice(&message.payload)
-            .map_err(|_| self.invalid_data(&format!("the intent of batch {batch} is unreadable")))?;
+            .map_err(|_| QueueError::job(&*self.job, format!("the intent of batch {batch} is unreadable")))?;
         Ok(Some(StoredIntent { intent, revision: message.sequence }))
     }
 

@@ -1,6 +1,6 @@
 //! A job's storage as a whole.
 
-use std::{path::Path, sync::PoisonError, time::Duration};
+use std::{path::Path, time::Duration};
 
 use bytes::Bytes;
 
@@ -47,7 +47,7 @@ impl Storage for NatsJob {
     }
 
     fn use_generation(&self, generation: &str) {
-        generation.clone_into(&mut self.generation.write().unwrap_or_else(PoisonError::into_inner));
+        generation.clone_into(&mut self.generation.lock());
     }
 
     async fn identity(&self) -> Result<Option<Identity>> {

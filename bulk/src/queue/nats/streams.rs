@@ -24,31 +24,24 @@ pub(super) async fn ensure(context: &jetstream::Context, replicas: usize) -> Res
         allow_direct: true,
         ..Config::default()
     };
-    ensure_stream(
-        context,
-        Config {
-            name: JOBS.to_owned(),
-            subjects: vec!["bulk.jobs.*".to_owned()],
-            retention: RetentionPolicy::WorkQueue,
-            discard: DiscardPolicy::New,
-            duplicate_window: DUPLICATE_WINDOW,
-            ..base.clone()
-        },
-    )
-    .await?;
-    for (name, subject) in [(INTENTS, "bulk.intents.*.*"), (RESULTS, "bulk.results.*.*")] {
-        ensure_stream(
-            context,
-            Config {
-                name: name.to_owned(),
-                subjects: vec![subject.to_owned()],
-                retention: RetentionPolicy::Limits,
-                discard: DiscardPolicy::Old,
-                max_messages_per_subject: 1,
-                ..base.clone()
-            },
-        )
-        .await?;
+    let records = |name: &str, subject: &str| Config {
+        name: name.to_owned(),
+        subjects: vec![subject.to_owned()],
+        retention: RetentionPolicy::Limits,
+        discard: DiscardPolicy::Old,
+        max_messages_per_subject: 1,
+        ..base.clone()
+    };
+    let jobs = Config {
+        name: JOBS.to_owned(),
+        subjects: vec!["bulk.jobs.*".to_owned()],
+        retention: RetentionPolicy::WorkQueue,
+        discard: DiscardPolicy::New,
+        duplicate_window: DUPLICATE_WINDOW,
+        ..base.clone()
+    };
+    for wanted in [jobs, records(INTENTS, "bulk.intents.*.*"), records(RESULTS, "bulk.results.*.*")] {
+        ensure_stream(context, wanted).await?;
     }
     for bucket in [CONTROL, RATE] {
         if !exists(context, &format!("KV_{bucket}")).await? {
@@ -115,22 +108,12 @@ async fn ensure_stream(context: &jetstream::Context, wanted: Config) -> Result<(
                     CreateStreamErrorKind::JetStream(cause) => cause.error_code(),
                     _ => ErrorCode(0),
                 };
-                return Err(
-                    if [ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED, ErrorCode::CLUSTER_NO_PEERS]
-                        .contains(&cause)
-                    {
-                        QueueError::Replicas {
-                            stream: wanted.name,
-                            replicas: wanted.num_replicas,
-                            problem: error.to_string(),
-                        }
-                    } else {
-                        QueueError::Unavailable {
-                            action: "create a stream of the queue",
-                            source: error.into(),
-                        }
-                    },
-                );
+                let unsupported = [ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED, ErrorCode::CLUSTER_NO_PEERS];
+                if unsupported.contains(&cause) {
+                    let (stream, replicas) = (wanted.name, wanted.num_replicas);
+                    return Err(QueueError::Replicas { stream, replicas, problem: error.to_string() });
+                }
+                return Err(QueueError::unavailable("create a stream of the queue")(error));
             }
         },
     };

@@ -72,11 +72,7 @@ impl Snapshot {
         let service = strict_service(seed, 0.1, &[7, 31, 130, 211]);
         let mut random = StdRng::seed_from_u64(seed);
         while service.delivered().0 < ROWS * 2 / 3 {
-            let until = service.requests() + random.gen_range(10..60);
-            let mut run = job.start_with(Arc::clone(&service), patient_options());
-            while service.requests() < until && run.next().await.is_some() {}
-            run.abort();
-            run.finish().await.unwrap();
+            abort_after(&job, &service, patient_options(), random.gen_range(10..60)).await;
         }
         if is_finished {
             job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
@@ -229,10 +225,7 @@ async fn a_later_attempt_with_a_lost_intent_makes_no_key_seem_new() {
     });
     let schedule = Schedule::new().daily([10]).unwrap().time_zone("UTC").unwrap();
     let options = || patient_options().wall_clock(&wall);
-    let mut run = job.start_with(Arc::clone(&service), options().schedule(schedule));
-    while service.requests() < 2 && run.next().await.is_some() {}
-    run.abort();
-    run.finish().await.unwrap();
+    abort_after(&job, &service, options().schedule(schedule), 2).await;
 
     let path = job.plan().dir().join("journal");
     let (mut journal, mut records) = (fs::read(&path).unwrap(), Vec::new());
