@@ -36,16 +36,20 @@ impl Folder {
         self.0.path().join("jobs")
     }
 
+    /// Plans an input without options.
+    fn plan(&self, input: Input, message: &Message) -> Result<Plan> {
+        plan(input, message, &PlanOptions::default(), &self.jobs())
+    }
+
     /// Plans a CSV file with this content.
     fn csv(&self, content: impl AsRef<[u8]>, message: &Message) -> Result<Plan> {
-        plan(Input::csv(self.file("people.csv", content)), message, &PlanOptions::default(), &self.jobs())
+        self.plan(Input::csv(self.file("people.csv", content)), message)
     }
 
     /// Plans a JSON Lines file with these rows.
     fn json(&self, rows: &[Value], message: &Message) -> Result<Plan> {
         let lines = rows.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
-        let input = Input::json_lines(self.file("people.jsonl", lines));
-        plan(input, message, &PlanOptions::default(), &self.jobs())
+        self.plan(Input::json_lines(self.file("people.jsonl", lines)), message)
     }
 }
 

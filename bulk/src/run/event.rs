@@ -63,11 +63,11 @@ pub struct Progress {
     pub requests_per_second: Option<f64>,
     /// The service's limit in requests per second, once known.
     pub learned_limit: Option<f64>,
-    /// The requests of this run.
+    /// The requests of this run for the part of the job that it sends.
     pub requests: u64,
-    /// The responses with status 429 in this run.
+    /// The responses with status 429 to them.
     pub throttled: u64,
-    /// The time since the run began.
+    /// The time since the run began to send this part.
     pub elapsed: Duration,
     /// The estimated time until the job is finished; `None` before the first batch.
     pub remaining: Option<Duration>,

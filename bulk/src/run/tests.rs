@@ -242,6 +242,16 @@ async fn plan_job_at(folder: &Path, domains: &[&str], rows: usize, size: u64) ->
     Bulk::new(Input::csv(path), message).batch_size(size).plan(&client, folder.join("jobs")).await.unwrap()
 }
 
+/// Runs a job to its end.
+async fn finish_with(job: &BulkJob, service: &Arc<Service>, options: RunOptions) -> Report {
+    job.start_with(Arc::clone(service), options).finish().await.unwrap()
+}
+
+async fn assert_canceled(job: &BulkJob, service: &Arc<Service>) {
+    let error = job.start_with(Arc::clone(service), patient_options()).finish().await.unwrap_err();
+    assert!(error.to_string().contains("was canceled"), "{error}");
+}
+
 /// Runs a job until this number of requests has been sent, and aborts it.
 async fn abort_after(job: &BulkJob, service: &Arc<Service>, options: RunOptions, requests: u64) -> Report {
     let until = service.requests() + requests;
@@ -274,7 +284,7 @@ async fn every_row_is_accepted_exactly_once_whatever_share_of_requests_fails() {
     for (seed, share) in [(1, 0.0), (2, 0.08), (3, 0.2), (4, 0.5)] {
         let (_folder, job) = planned_job(2_050).await;
         let service = Service::faulty(seed, share);
-        let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
+        let report = finish_with(&job, &service, patient_options()).await;
         assert_eq!(report.ending, Ending::Finished, "{share}");
         assert_eq!(report.counts, Counts { sent: 2_050, ..Counts::default() }, "{share}");
         assert!(report.all_sent());
@@ -291,7 +301,7 @@ async fn every_row_is_accepted_exactly_once_whatever_share_of_requests_fails() {
         assert_eq!(job.status().await.unwrap().state, JobState::Finished);
         // A finished job sends nothing when it is resumed.
         let before = service.requests();
-        let again = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
+        let again = finish_with(&job, &service, patient_options()).await;
         assert_eq!((again.counts.sent, service.requests()), (2_050, before));
     }
 }
@@ -347,7 +357,7 @@ async fn batches_whose_keys_have_expired_become_unknown_and_are_never_sent_again
     service.set_script(|_, _| None);
     let requests = service.requests();
     let options = patient_options().clock_offset(Duration::from_hours(24));
-    let report = job.start_with(Arc::clone(&service), options).finish().await.unwrap();
+    let report = finish_with(&job, &service, options).await;
     assert_eq!(report.counts, Counts { sent: 400, unknown: 100, ..Counts::default() });
     assert_eq!((service.delivered(), service.requests()), ((500, 1), requests));
     let list = std::fs::read_to_string(job.plan().dir().join("unknown.csv")).unwrap();
@@ -360,12 +370,12 @@ async fn batches_whose_keys_have_expired_become_unknown_and_are_never_sent_again
 async fn an_exhausted_quota_pauses_the_job_until_it_is_resumed() {
     let (_folder, job) = planned_job(1_000).await;
     let service = Service::new(|n, _| (n > 4).then_some(Fault::Quota));
-    let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
+    let report = finish_with(&job, &service, patient_options()).await;
     let Ending::Paused { until: Some(_), reason } = &report.ending else { panic!("{report:?}") };
     assert_eq!(reason, "daily_quota_exceeded");
     assert_eq!((report.counts.sent, report.counts.remaining), (400, 600));
     service.set_script(|_, _| None);
-    let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
+    let report = finish_with(&job, &service, patient_options()).await;
     assert_eq!((report.ending, service.delivered()), (Ending::Finished, (1_000, 1)));
 }
 
@@ -374,12 +384,12 @@ async fn a_rejected_credential_stops_the_job_and_one_401_does_not() {
     let (_folder, job) = planned_job(300).await;
     // The access token expires, and the next request has a new one.
     let service = Service::new(|n, _| (n == 2).then_some(Fault::Unauthorized));
-    let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
+    let report = finish_with(&job, &service, patient_options()).await;
     assert_eq!((report.ending, service.delivered()), (Ending::Finished, (300, 1)));
 
     let (_folder, job) = planned_job(300).await;
     let service = Service::new(|_, _| Some(Fault::Unauthorized));
-    let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
+    let report = finish_with(&job, &service, patient_options()).await;
     let Ending::Unauthorized { reason } = &report.ending else { panic!("{report:?}") };
     assert!(reason.contains("invalid_api_key"), "{reason}");
     assert_eq!((report.counts.remaining, service.delivered().0), (300, 0));
@@ -390,12 +400,12 @@ async fn a_service_that_stays_down_ends_the_run_and_the_job_can_be_resumed() {
     let (_folder, job) = planned_job(900).await;
     let service = Service::new(|n, _| (n > 3).then_some(Fault::TimedOut { executed: n % 2 == 0 }));
     let options = RunOptions::default().max_outage(Duration::from_mins(5));
-    let report = job.start_with(Arc::clone(&service), options).finish().await.unwrap();
+    let report = finish_with(&job, &service, options).await;
     let Ending::Unavailable { reason } = &report.ending else { panic!("{report:?}") };
     assert_eq!(reason, "timeout");
     assert_eq!(report.counts.sent, 300);
     service.set_script(|_, _| None);
-    let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
+    let report = finish_with(&job, &service, patient_options()).await;
     assert_eq!((report.ending, service.delivered()), (Ending::Finished, (900, 1)));
 }
 
@@ -449,8 +459,7 @@ async fn another_process_can_pause_or_cancel_a_running_job() {
     other.cancel().await.unwrap();
     assert_eq!(run.finish().await.unwrap().ending, Ending::Stopped);
     assert_eq!(other.status().await.unwrap().state, JobState::Canceled);
-    let error = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap_err();
-    assert!(error.to_string().contains("was canceled"), "{error}");
+    assert_canceled(&job, &service).await;
     assert_eq!(service.delivered().1, 1);
 }
 
@@ -460,7 +469,7 @@ async fn a_changed_input_does_not_change_a_job() {
     let (folder, job) = planned_job(300).await;
     std::fs::remove_file(folder.path().join("people.csv")).unwrap();
     let service = Service::reliable();
-    let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
+    let report = finish_with(&job, &service, patient_options()).await;
     assert_eq!((report.counts.sent, service.delivered()), (300, (300, 1)));
 }
 
@@ -472,7 +481,7 @@ async fn a_batch_for_which_the_service_keeps_failing_becomes_unknown_and_the_oth
     let service =
         Service::new(|_, request| request.key.contains("/2/").then_some(Fault::Failed { executed: true }));
     let options = patient_options().max_rps(0.2);
-    let report = job.start_with(Arc::clone(&service), options).finish().await.unwrap();
+    let report = finish_with(&job, &service, options).await;
     assert_eq!(report.ending, Ending::Finished);
     assert_eq!(report.counts, Counts { sent: 79_900, unknown: 100, ..Counts::default() });
     assert_eq!(service.delivered(), (80_000, 1));
@@ -498,7 +507,7 @@ fn strict_service(seed: u64, share: f64, bad: &'static [usize]) -> Arc<Service> 
 async fn a_bad_row_rejects_none_of_its_neighbors() {
     let (_folder, job) = planned_job(350).await;
     let service = strict_service(0, 0.0, &[51, 249]);
-    let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
+    let report = finish_with(&job, &service, patient_options()).await;
     assert_eq!((report.ending, report.counts.sent, report.counts.rejected), (Ending::Finished, 348, 2));
     assert_eq!((service.delivered(), report.requests), ((348, 1), 204));
     let rejected: Vec<_> =
@@ -517,7 +526,7 @@ async fn a_split_batch_is_sent_once_whatever_fails_and_whenever_it_is_resumed() 
         for _ in 0..random.gen_range(0..8) {
             abort_after(&job, &service, patient_options(), random.gen_range(0..90)).await;
         }
-        let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
+        let report = finish_with(&job, &service, patient_options()).await;
         assert_eq!(report.ending, Ending::Finished, "{seed}");
         assert_eq!(report.counts.sent + report.counts.rejected, 230, "{seed}: {report:?}");
         let (sent, times) = service.delivered();
@@ -529,7 +538,7 @@ async fn a_split_batch_is_sent_once_whatever_fails_and_whenever_it_is_resumed() 
 async fn what_rejects_every_request_pauses_the_job_and_costs_no_row() {
     let (_folder, job) = planned_job(50_000).await;
     let service = Service::new(|_, _| Some(Fault::Invalid));
-    let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
+    let report = finish_with(&job, &service, patient_options()).await;
     let Ending::Paused { until: None, reason } = &report.ending else { panic!("{report:?}") };
     assert!(
         reason.contains("requests in a row") && reason.ends_with("HTTP 422: validation_error"),
@@ -538,6 +547,6 @@ async fn what_rejects_every_request_pauses_the_job_and_costs_no_row() {
     assert_eq!(report.counts, Counts { remaining: 50_000, ..Counts::default() });
     assert!(service.requests() < 60);
     service.set_script(|_, _| None);
-    let report = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
+    let report = finish_with(&job, &service, patient_options()).await;
     assert_eq!((report.ending, service.delivered()), (Ending::Finished, (50_000, 1)));
 }

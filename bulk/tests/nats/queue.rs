@@ -25,6 +25,11 @@ async fn restored(server: &Server, name: &str) -> NatsJob {
     job
 }
 
+async fn restored_on(server: Server) -> (Server, NatsJob) {
+    let job = restored(&server, "job").await;
+    (server, job)
+}
+
 fn intent(attempt: &str) -> Intent {
     Intent {
         first_attempt: 1_000,
@@ -38,8 +43,7 @@ fn intent(attempt: &str) -> Intent {
 #[needs("nats-server")]
 #[tokio::test]
 async fn adding_batches_twice_creates_no_duplicates() {
-    let server = Server::start();
-    let job = restored(&server, "job").await;
+    let (_server, job) = restored_on(Server::start()).await;
     let batches: Vec<u32> = (0..500).collect();
     job.put(&batches, 0).await.expect("added");
     job.put(&batches, 0).await.expect("added again");
@@ -52,8 +56,7 @@ async fn adding_batches_twice_creates_no_duplicates() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_lease_that_expires_is_delivered_again_and_counted() {
-    let server = Server::start().leasing(6);
-    let job = restored(&server, "job").await;
+    let (_server, job) = restored_on(Server::start().leasing(6)).await;
     job.put(&[4], 0).await.expect("added");
     let first = job.take(LONG).await.expect("taken").expect("a batch");
     assert_eq!((first.batch, first.deliveries), (4, 1));
@@ -67,8 +70,7 @@ async fn a_lease_that_expires_is_delivered_again_and_counted() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn an_extended_lease_does_not_expire() {
-    let server = Server::start().leasing(6);
-    let job = restored(&server, "job").await;
+    let (_server, job) = restored_on(Server::start().leasing(6)).await;
     job.put(&[4], 0).await.expect("added");
     let lease = job.take(LONG).await.expect("taken").expect("a batch");
     for _ in 0..4 {
@@ -80,8 +82,7 @@ async fn an_extended_lease_does_not_expire() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_rejected_batch_is_available_at_once_and_its_deliveries_start_again() {
-    let server = Server::start().leasing(30);
-    let job = restored(&server, "job").await;
+    let (_server, job) = restored_on(Server::start().leasing(30)).await;
     job.put(&[4], 0).await.expect("added");
     for _ in 0..3 {
         let lease = job.take(Duration::from_secs(20)).await.expect("taken").expect("a batch");
@@ -110,8 +111,7 @@ async fn jobs_share_the_streams_and_see_only_their_own_batches() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn an_intent_is_created_once_and_replaced_only_in_the_version_that_was_read() {
-    let server = Server::start();
-    let job = restored(&server, "job").await;
+    let (_server, job) = restored_on(Server::start()).await;
     let IntentResult::Recorded(first) = job.record_intent(5, &intent("a"), None).await.expect("recorded")
     else {
         panic!("there was no intent")
@@ -139,8 +139,7 @@ async fn an_intent_is_created_once_and_replaced_only_in_the_version_that_was_rea
 #[needs("nats-server")]
 #[tokio::test]
 async fn the_first_result_of_a_batch_is_kept() {
-    let server = Server::start();
-    let job = restored(&server, "job").await;
+    let (_server, job) = restored_on(Server::start()).await;
     assert_eq!(job.result(5).await.expect("read"), None);
     assert!(job.record_result(5, Bytes::from_static(b"first")).await.expect("concluded"));
     assert!(!job.record_result(5, Bytes::from_static(b"second")).await.expect("concluded"));
@@ -150,8 +149,7 @@ async fn the_first_result_of_a_batch_is_kept() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn records_are_read_in_pages_from_a_position() {
-    let server = Server::start();
-    let job = restored(&server, "job").await;
+    let (_server, job) = restored_on(Server::start()).await;
     for batch in 0..25 {
         job.record_result(batch, Bytes::from(batch.to_string())).await.expect("concluded");
     }
@@ -168,8 +166,7 @@ async fn records_are_read_in_pages_from_a_position() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_cell_is_written_only_in_the_version_that_was_read() {
-    let server = Server::start();
-    let job = restored(&server, "job").await;
+    let (_server, job) = restored_on(Server::start()).await;
     let key = CellKey::Rate("0123");
     assert_eq!(job.load(key).await.expect("read"), None);
     let revision = job.store(key, Bytes::from_static(b"1"), None).await.expect("written").expect("new");
@@ -181,8 +178,7 @@ async fn a_cell_is_written_only_in_the_version_that_was_read() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_file_arrives_complete_or_not_at_all() {
-    let server = Server::start();
-    let job = restored(&server, "job").await;
+    let (_server, job) = restored_on(Server::start()).await;
     let folder = tempfile::tempdir().expect("a folder");
     let content = vec![42; 300_000];
     let source = folder.path().join("input");

@@ -224,7 +224,7 @@ fn all_files_of_a_job_are_private() {
 
     let folder = Folder::new();
     let input = Input::reader("standard input", "to\na@x.test\nnobody\n".as_bytes());
-    let plan = plan(input, &message(), &PlanOptions::default(), &folder.jobs()).unwrap();
+    let plan = folder.plan(input, &message()).unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(plan.dir()), 0o700);
     for name in ["input", "invalid.csv", "job.json", "plan.idx", "plan.rows"] {

@@ -73,7 +73,7 @@ fn the_format_is_derived_from_the_name_or_the_first_character() {
     let job = JobOptions { ignore_columns: vec!["cc;bcc".to_owned()], ..JobOptions::default() };
     assert_eq!(plan(input, &message(), &options(job), &folder.jobs()).unwrap().counts().valid, 1);
     let input = Input::file(folder.file("c.csv", "to|subject\na@x.test|a,b\n")).delimiter(b'|');
-    let plan = plan(input, &message(), &PlanOptions::default(), &folder.jobs()).unwrap();
+    let plan = folder.plan(input, &message()).unwrap();
     assert_eq!(emails(&plan)[0]["subject"], "a,b");
 }
 
@@ -81,7 +81,7 @@ fn the_format_is_derived_from_the_name_or_the_first_character() {
 fn a_reader_is_copied_into_the_folder_of_the_job() {
     let folder = Folder::new();
     let input = Input::reader("standard input", "to\na@x.test\n".as_bytes());
-    let plan = plan(input, &message(), &PlanOptions::default(), &folder.jobs()).unwrap();
+    let plan = folder.plan(input, &message()).unwrap();
     assert_eq!((plan.input_name(), plan.counts().valid), ("standard input", 1));
     assert_eq!(fs::read_to_string(plan.dir().join("input")).unwrap(), "to\na@x.test\n");
     assert_eq!(Plan::open(plan.dir()).unwrap().counts(), plan.counts());
@@ -94,7 +94,7 @@ async fn rows_of_the_application_are_emails_with_variables() {
     let rows = futures_util::stream::iter((0..30_000).map(row));
     let input = Input::rows(rows, &folder.jobs()).await.unwrap();
     let greeting = greeting_message().subject("s");
-    let plan = plan(input, &greeting, &PlanOptions::default(), &folder.jobs()).unwrap();
+    let plan = folder.plan(input, &greeting).unwrap();
     assert_eq!((plan.counts().valid, plan.batches()), (30_000, 300));
     let last = emails(&plan).pop().unwrap();
     assert_eq!((&last["to"], &last["text"]), (&json!(["r29999@x.test"]), &json!("29999")));
@@ -154,12 +154,7 @@ fn an_input_in_another_encoding_is_refused_with_place_and_fix() {
     assert!(error(folder.csv(b"PK\x03\x04xl/workbook", &message())).contains("people.csv is a workbook"));
     let problem = error(folder.csv("to,var:N\na@x.test,\"Ada\nb@x.test,Bob\n", &message()));
     assert!(problem.ends_with("people.csv:2, row 1: a quote in this row is never closed"), "{problem}");
-    let array = plan(
-        Input::file(folder.file("a.json", "[{\"to\":\"a@x.test\"}]")),
-        &message(),
-        &PlanOptions::default(),
-        &folder.jobs(),
-    );
+    let array = folder.plan(Input::file(folder.file("a.json", "[{\"to\":\"a@x.test\"}]")), &message());
     assert!(error(array).contains("is a JSON array"));
 }
 
@@ -172,9 +167,8 @@ fn problems_of_message_and_options_are_reported_before_the_input_is_read() {
     let lines: Vec<_> = problems.lines().map(|line| line.split(' ').next().unwrap()).collect();
     assert_eq!(lines, ["/html:", "/test_to:", "the"], "{problems}");
     let missing = Input::csv(folder.0.path().join("missing.csv"));
-    let result = plan(missing, &message(), &PlanOptions::default(), &folder.jobs());
+    let result = folder.plan(missing, &message());
     assert!(matches!(result, Err(BulkError::Io { action: "read", .. })));
-    let folder_as_file =
-        plan(Input::csv(folder.0.path()), &message(), &PlanOptions::default(), &folder.jobs());
+    let folder_as_file = folder.plan(Input::csv(folder.0.path()), &message());
     assert!(matches!(folder_as_file, Err(BulkError::Io { action: "read", .. })));
 }

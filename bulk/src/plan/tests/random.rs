@@ -103,7 +103,7 @@ proptest! {
     ) {
         let folder = Folder::new();
         let file = folder.file("people", [header.as_bytes(), &rest.concat()].concat());
-        match plan(Input::file(file), &message(), &PlanOptions::default(), &folder.jobs()) {
+        match folder.plan(Input::file(file), &message()) {
             Ok(plan) => prop_assert_eq!(emails(&plan).len() as u64, plan.counts().valid),
             Err(BulkError::Input(problems)) => prop_assert!(!problems.is_empty()),
             Err(BulkError::Io { action: "read", .. }) => {}

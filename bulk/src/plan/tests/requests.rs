@@ -134,7 +134,7 @@ fn an_attachment_that_is_missing_too_large_or_outside_of_the_folder_is_a_problem
         secret.display()
     );
     let input = Input::csv(folder.file("input/people.csv", csv));
-    let made = plan(input, &message(), &PlanOptions::default(), &folder.jobs()).unwrap();
+    let made = folder.plan(input, &message()).unwrap();
     let problems = describe_plan(&made);
     let expected = [
         "couldn't read the attachment",

@@ -87,7 +87,7 @@ fn rows_of_json_lines_report_shape_and_rules_at_their_pointers() {
                  [1]\n";
     let input = Input::json_lines(folder.file("a.jsonl", lines));
     let message = message().text("{{{A}}}");
-    let plan = plan(input, &message, &PlanOptions::default(), &folder.jobs()).unwrap();
+    let plan = folder.plan(input, &message).unwrap();
     let places: Vec<_> =
         plan.problems().iter().map(|p| (p.row, p.column.as_deref().unwrap_or(""), &*p.code)).collect();
     let expected = [
@@ -116,7 +116,7 @@ fn a_variable_outside_of_variables_is_reported_with_its_place() {
     let folder = Folder::new();
     let input = Input::json_lines(folder.file("a.jsonl", "{\"to\":\"a@x.test\",\"NAME\":\"Ada\"}\n"));
     let message = message().text("Hello {{{NAME|there}}}");
-    let plan = plan(input, &message, &PlanOptions::default(), &folder.jobs()).unwrap();
+    let plan = folder.plan(input, &message).unwrap();
     assert_eq!(
         describe_plan(&plan),
         ["row 1 (line 1): /NAME: an email has no field `NAME`; put variables in `variables`"]
@@ -213,7 +213,7 @@ fn a_field_that_is_there_twice_is_a_problem_of_its_row() {
     let folder = Folder::new();
     let line = "{\"to\":\"a@x.test\",\"to\":\"b@x.test\"}\n{\"to\":\"c@x.test\",\"tags\":[{\"name\":\"a\",\"name\":\"b\"}]}\n";
     let input = Input::json_lines(folder.file("people.jsonl", line));
-    let plan = plan(input, &message(), &PlanOptions::default(), &folder.jobs()).unwrap();
+    let plan = folder.plan(input, &message()).unwrap();
     assert!(describe_plan(&plan)[0].contains("the object contains `to` twice"), "{:?}", describe_plan(&plan));
     assert!(
         describe_plan(&plan)[1].contains("the object contains `name` twice"),

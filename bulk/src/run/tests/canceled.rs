@@ -12,7 +12,7 @@ async fn stopped(folder: &Path, service: &Arc<Service>) -> BulkJob {
         _ => None,
     });
     let options = patient_options().concurrency(2);
-    let report = job.start_with(Arc::clone(service), options).finish().await.unwrap();
+    let report = finish_with(&job, service, options).await;
     assert_eq!(report.counts, Counts { sent: 400, remaining: 200, ..Counts::default() });
     assert_eq!(job.status().await.unwrap().in_flight, 100);
     job
@@ -43,7 +43,7 @@ async fn requests_in_flight_of_a_canceled_job_have_an_unknown_outcome() {
         Bulk::new(Input::csv(folder.path().join("people.csv")), job.plan().message().clone()).batch_size(100);
     let later = bulk.add_rows(ChangedRows::Reject).plan(&client, folder.path().join("jobs")).await.unwrap();
     assert_eq!(later.status().await.unwrap().counts, CANCELED);
-    let report = later.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
+    let report = finish_with(&later, &service, patient_options()).await;
     assert_eq!(report.counts, Counts { sent: 500, unknown: 100, ..Counts::default() });
     assert_eq!(service.delivered(), (600, 1));
 }

@@ -28,8 +28,7 @@ async fn a_clock_that_is_a_little_behind_makes_no_batch_unknown() {
     let (folder, wall) = (tempfile::tempdir().unwrap(), WallClock::default());
     let (job, service) = run_interrupted(folder.path(), &wall).await;
     wall.advance_millis(-3_000);
-    let report =
-        job.start_with(Arc::clone(&service), patient_options().wall_clock(&wall)).finish().await.unwrap();
+    let report = finish_with(&job, &service, patient_options().wall_clock(&wall)).await;
     assert_eq!(report.counts, Counts { sent: 500, ..Counts::default() });
     assert_eq!(service.delivered(), (500, 1));
 }
@@ -42,8 +41,7 @@ async fn a_clock_set_back_does_not_hide_that_keys_have_expired() {
     // A day later, the wall clock has been set back to the same time.
     service.forgets_keys.store(true, Ordering::SeqCst);
     *service.time.lock().unwrap() = Some(wall.now() + Duration::from_hours(24));
-    let report =
-        job.start_with(Arc::clone(&service), patient_options().wall_clock(&wall)).finish().await.unwrap();
+    let report = finish_with(&job, &service, patient_options().wall_clock(&wall)).await;
     assert_eq!(report.counts, Counts { sent: 400, unknown: 100, ..Counts::default() });
     assert_eq!(service.delivered(), (500, 1));
 }
@@ -64,8 +62,7 @@ async fn day_passes(slept: Option<Duration>) -> (Report, (usize, u32)) {
     });
     service.forgets_keys.store(slept.is_none_or(|slept| !slept.is_zero()), Ordering::SeqCst);
     *service.time.lock().unwrap() = slept.map(|slept| wall.now() + slept);
-    let report =
-        job.start_with(Arc::clone(&service), patient_options().wall_clock(&wall)).finish().await.unwrap();
+    let report = finish_with(&job, &service, patient_options().wall_clock(&wall)).await;
     (report, service.delivered())
 }
 

@@ -75,7 +75,7 @@ impl Snapshot {
             abort_after(&job, &service, patient_options(), random.gen_range(10..60)).await;
         }
         if is_finished {
-            job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap();
+            finish_with(&job, &service, patient_options()).await;
         }
         let journal = fs::read(job.plan().dir().join("journal")).unwrap();
         let state = service.state.lock().unwrap().clone();
@@ -247,7 +247,7 @@ async fn a_later_attempt_with_a_lost_intent_makes_no_key_seem_new() {
     wall.pass(Duration::from_hours(5));
     service.forgets_keys.store(true, Ordering::SeqCst);
     service.set_script(|_, _| None);
-    let report = job.start_with(Arc::clone(&service), options()).finish().await.unwrap();
+    let report = finish_with(&job, &service, options()).await;
     assert_eq!(report.counts, Counts { unknown: 10, ..Counts::default() });
     assert_eq!(service.delivered(), (10, 1));
 }

@@ -324,7 +324,7 @@ async fn a_running_job_sends_to_a_domain_at_its_rate() {
     let before = wall.now();
     let options =
         patient_options().wall_clock(&wall).schedule(Schedule::new().domain_rate("a.test=20/min").unwrap());
-    let report = job.start_with(Arc::clone(&service), options).finish().await.unwrap();
+    let report = finish_with(&job, &service, options).await;
     assert_eq!((report.ending, service.delivered()), (Ending::Finished, (400, 1)));
     assert_eq!(most_in(&service, "@a.test", Duration::from_mins(1)), 20);
     let last = service.state.lock().unwrap().times.iter().map(|(at, _)| *at).max().unwrap();

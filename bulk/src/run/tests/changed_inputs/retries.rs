@@ -14,8 +14,7 @@ async fn interrupt(inputs: &Inputs, rows: &[(usize, usize)], service: &Arc<Servi
         })
     });
     let job = inputs.plan(inputs.bulk(rows).batch_size(1).add_rows(ChangedRows::Reject)).await.unwrap();
-    let report =
-        job.start_with(Arc::clone(service), patient_options().concurrency(1)).finish().await.unwrap();
+    let report = finish_with(&job, service, patient_options().concurrency(1)).await;
     assert_eq!((report.counts.rejected, report.counts.sent), (1, 0));
     service.set_script(|_, _| None);
     job
@@ -24,7 +23,7 @@ async fn interrupt(inputs: &Inputs, rows: &[(usize, usize)], service: &Arc<Servi
 /// Runs a job when the keys of its requests have expired.
 async fn finish_late(job: &BulkJob, service: &Arc<Service>) -> Report {
     let options = patient_options().clock_offset(Duration::from_hours(25));
-    job.start_with(Arc::clone(service), options).finish().await.unwrap()
+    finish_with(job, service, options).await
 }
 
 /// Returns the rows that weren't sent, by number, with their parts and outcomes.
@@ -198,7 +197,7 @@ async fn rows_without_the_new_key_do_not_shift_the_outcomes_of_others() {
     std::fs::write(&path, "to,var:ORDER\nr0@example.com,\nr1@example.com,1\nr2@example.com,2\n").unwrap();
     let first = inputs.plan(Bulk::new(Input::csv(&path), message()).batch_size(1)).await.unwrap();
     let options = patient_options().concurrency(1);
-    let report = first.start_with(Arc::clone(&service), options).finish().await.unwrap();
+    let report = finish_with(&first, &service, options).await;
     assert_eq!((report.counts.sent, report.counts.rejected), (2, 1));
     std::fs::write(&path, "to,var:ORDER\nr1@example.com,1\nr2@example.com,2\nr3@example.com,3\n").unwrap();
     let bulk = Bulk::new(Input::csv(&path), message()).batch_size(1).key("var:ORDER");

@@ -43,7 +43,7 @@ async fn run_interrupted(
         }
     });
     let job = inputs.plan(inputs.bulk(input).batch_size(1).add_rows(ChangedRows::Send)).await.unwrap();
-    job.start_with(Arc::clone(service), patient_options().concurrency(1)).finish().await.unwrap();
+    finish_with(&job, service, patient_options().concurrency(1)).await;
     job
 }
 
