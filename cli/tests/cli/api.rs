@@ -4,15 +4,15 @@ use idempost_reference_server::faults::Action;
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::{Idempost, words};
+use crate::support::Idempost;
 
 #[test]
 fn the_response_is_printed_unchanged() {
     let service = Service::start();
     let idempost = service.idempost();
-    let post = r#"api POST /emails -f from=hi@acme.test -F to=["a@example.com"] -f subject=7 -f text=x
+    let post = r#"api POST /emails -f from=hi@acme.test -F 'to=["a@example.com"]' -f subject=7 -f text=x
         -H 'Idempotency-Key: order-17' --jq .id"#;
-    let id = idempost.run(&words(post)).ok();
+    let id = idempost.run(post).ok();
     assert_eq!(
         service.bodies(),
         [json!({"from": "hi@acme.test", "to": ["a@example.com"], "subject": "7", "text": "x"})]
@@ -40,9 +40,7 @@ fn all_pages_of_a_list_are_merged() {
     idempost.run_with(&["api", "POST", "/emails/batch", "--input", "-"], &json!(batch).to_string()).ok();
     let all = idempost.run(&["api", "GET", "/emails", "--all", "-Q", "limit=2", "--json"]).json();
     assert_eq!((all["data"].as_array().unwrap().len(), &all["has_more"]), (5, &json!(false)));
-    let subjects = idempost
-        .run(&["api", "GET", "/emails", "--all", "-Q", "limit=2", "-o", "ndjson", "--jq", ".subject"])
-        .ok();
+    let subjects = idempost.run("api GET /emails --all -Q limit=2 -o ndjson --jq .subject").ok();
     assert_eq!(subjects, "4\n3\n2\n1\n0\n");
 }
 
@@ -83,7 +81,7 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
     let service = Service::start();
     let wrong = service
         .idempost()
-        .run(&words("api FETCH https://evil.test/emails -f x -H 'Authorization: x' -F n= -n=wget --json"))
+        .run("api FETCH https://evil.test/emails -f x -H 'Authorization: x' -F n= -n=wget --json")
         .error(2);
     let codes: Vec<_> =
         wrong["problems"].as_array().unwrap().iter().map(|found| found["code"].as_str().unwrap()).collect();

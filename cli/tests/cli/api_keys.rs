@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::service::Service;
-use crate::support::{Idempost, words};
+use crate::support::Idempost;
 
 #[test]
 fn a_key_is_created_used_renamed_and_deleted() {
@@ -28,7 +28,7 @@ fn a_key_is_created_used_renamed_and_deleted() {
 fn a_key_is_written_only_to_a_private_file() {
     let service = Service::start();
     let idempost = service.idempost();
-    let create = words("api-keys create --name n --permission sending_access --token-file n.key --json");
+    let create = "api-keys create --name n --permission sending_access --token-file n.key --json";
     let ran = idempost.run(&create);
     let path = idempost.home().join("n.key");
     let token = std::fs::read_to_string(&path).unwrap();
@@ -47,7 +47,7 @@ fn a_key_is_written_only_to_a_private_file() {
         (asked, token),
         "an existing file isn't overwritten"
     );
-    let refused = idempost.run(&words("api-keys create --name n --token-file x.key --api-key-file n.key"));
+    let refused = idempost.run("api-keys create --name n --token-file x.key --api-key-file n.key");
     refused.fails(4);
     assert!(!idempost.home().join("x.key").exists(), "no key, no file");
 }

@@ -6,7 +6,7 @@ use idempost_drivers::rexpect::process::WaitStatus;
 use idempost_drivers::rexpect::session::{PtySession, spawn_command};
 
 use crate::service::Service;
-use crate::support::Idempost;
+use crate::support::{CommandLine, Idempost};
 
 /// The program, its home folder, and its terminal.
 pub(crate) struct Session {
@@ -14,11 +14,11 @@ pub(crate) struct Session {
     _idempost: Idempost,
 }
 
-pub(crate) fn run(idempost: Idempost, arguments: &[&str]) -> Session {
+pub(crate) fn run(idempost: Idempost, line: &(impl CommandLine + ?Sized)) -> Session {
     let idempost = idempost.env("TERM", "xterm");
     let mut command = idempost.command();
     // The terminal serves as all three streams.
-    command.args(arguments).stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
+    command.args(line.words()).stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
     Session { pty: spawn_command(command, Some(60_000)).unwrap(), _idempost: idempost }
 }
 
@@ -144,7 +144,7 @@ fn json_is_colored_at_a_terminal() {
     assert!(colored.contains("\u{1b}[33mfalse"), "{colored:?}");
     for plain in [
         run(service.idempost().env("NO_COLOR", "1"), &list).pty.exp_eof().unwrap(),
-        run(service.idempost(), &[&list[..], &["--color", "never"]].concat()).pty.exp_eof().unwrap(),
+        run(service.idempost(), &(list, "--color never")).pty.exp_eof().unwrap(),
         service.idempost().run(&list).ok(),
     ] {
         assert!(!plain.contains('\u{1b}'), "{plain:?}");

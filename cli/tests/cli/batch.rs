@@ -39,10 +39,7 @@ fn a_batch_has_1_to_100_emails() {
     let idempost = service.idempost();
     assert!(idempost.run_with(&["emails", "batch", "-"], "[]").fails(2).contains("at least 1 email"));
     assert!(
-        idempost
-            .run_with(&["emails", "batch", "-"], &lines(&emails(101)))
-            .fails(2)
-            .contains("at most 100 emails")
+        idempost.run_with("emails batch -", &lines(&emails(101))).fails(2).contains("at most 100 emails")
     );
     assert_eq!(service.asked(), 0);
     assert_eq!(idempost.run_with(&["emails", "batch", "-"], &lines(&emails(100))).ok().lines().count(), 100);
@@ -107,9 +104,7 @@ fn with_permissive_the_valid_emails_are_sent_and_the_exit_code_is_10() {
 
 #[test]
 fn a_dry_run_shows_the_batch() {
-    let shown = Idempost::new()
-        .run_with(&["emails", "batch", "-", "-n", "--idempotency-key", "k"], &lines(&emails(2)))
-        .json();
+    let shown = Idempost::new().run_with("emails batch - -n --idempotency-key k", &lines(&emails(2))).json();
     let shown = &shown["dry_run"];
     assert_eq!((&shown["path"], &shown["body"]), (&json!("/emails/batch"), &json!(emails(2))));
     assert_eq!(shown["headers"]["idempotency-key"], "k");

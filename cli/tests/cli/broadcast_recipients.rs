@@ -5,36 +5,30 @@ use std::time::Duration;
 use idempost_reference_server::{ClockStart, Settings};
 
 use crate::service::Service;
-use crate::support::words;
 
 /// A service with a broadcast whose recipients are simulated; also its ID.
 fn stage(recipients: &[&str]) -> (Service, String) {
     let clock = ClockStart::Frozen("2026-03-02T12:00:00Z".parse().unwrap());
     let service = Service::with(Settings { seed: Some(0), clock, ..Settings::default() });
-    let segment = done(&service, &["segments", "create", "Readers"]);
+    let segment = service.done(&["segments", "create", "Readers"]);
     for email in recipients {
-        done(&service, &["contacts", "create", email, "--segment-id", &segment]);
+        service.done(&["contacts", "create", email, "--segment-id", &segment]);
     }
     let create = "broadcasts create --from news@acme.test --subject s --html '<a href=\"https://acme.test/docs\">Docs</a>'";
-    let id = done(&service, &[&words(create)[..], &["--segment-id", &segment]].concat());
-    done(&service, &["broadcasts", "send", &id, "--yes"]);
+    let id = service.done(&(create, &["--segment-id", &segment]));
+    service.done(&["broadcasts", "send", &id, "--yes"]);
     service.core().clock().advance(Duration::from_mins(2));
     (service, id)
-}
-
-fn done(service: &Service, arguments: &[&str]) -> String {
-    service.idempost().run(arguments).ok().trim_end().to_owned()
 }
 
 #[test]
 fn recipients_are_listed_by_type_and_filtered() {
     let (service, id) = stage(&["ada@x.test", "bounced@x.test", "clicked@y.test"]);
     let recipients = |arguments: &[&str]| {
-        done(
-            &service,
-            &[&["broadcasts", "recipients", id.as_str(), "--columns", "email,count,bounce_type"], arguments]
-                .concat(),
-        )
+        service.done(&(
+            &["broadcasts", "recipients", id.as_str(), "--columns", "email,count,bounce_type"],
+            arguments,
+        ))
     };
     assert_eq!(recipients(&["--type", "clicked"]), "clicked@y.test\t1");
     assert_eq!(
@@ -45,19 +39,19 @@ fn recipients_are_listed_by_type_and_filtered() {
     assert_eq!(recipients(&["--type", "sent", "--all"]).lines().count(), 3);
     let link = ["--type", "clicked", "--jq", ".data[0].clicked_links[0].url"];
     let command = [&["broadcasts", "recipients", id.as_str()], &link[..]].concat();
-    assert_eq!(done(&service, &command), "https://acme.test/docs");
-    assert_eq!(done(&service, &["broadcasts", "clicked-links", &id]), "https://acme.test/docs\t1\t1");
+    assert_eq!(service.done(&command), "https://acme.test/docs");
+    assert_eq!(service.done(&["broadcasts", "clicked-links", &id]), "https://acme.test/docs\t1\t1");
 }
 
 #[test]
 fn pages_continue_at_the_cursor_of_the_last_item() {
     let (service, id) = stage(&["a@x.test", "b@x.test", "c@x.test"]);
     let command = ["broadcasts", "recipients", id.as_str(), "--type", "sent", "--columns", "email,id"];
-    let all = done(&service, &command);
-    let ran = service.idempost().run(&[&command[..], &["--limit", "1"]].concat());
+    let all = service.done(&command);
+    let ran = service.idempost().run(&(&command, "--limit 1"));
     assert_eq!(ran.stdout.trim_end(), all.lines().next().unwrap());
     let cursor = ran.stdout.trim_end().split('\t').nth(1).unwrap();
     assert!(ran.stderr.contains(&format!("--after {cursor}")), "{ran:?}");
-    let rest = done(&service, &[&command[..], &["--after", cursor]].concat());
+    let rest = service.done(&(&command, &["--after", cursor]));
     assert_eq!(rest.lines().collect::<Vec<_>>(), all.lines().skip(1).collect::<Vec<_>>());
 }

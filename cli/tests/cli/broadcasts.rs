@@ -8,7 +8,7 @@ use idempost_reference_server::{ClockStart, Settings};
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::{Idempost, words};
+use crate::support::{CommandLine, Idempost};
 
 /// A service with one segment.
 struct Stage {
@@ -28,17 +28,13 @@ impl Stage {
     }
 
     /// `broadcasts create` with the required flags and further ones.
-    fn create<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
-        let least = ["broadcasts", "create", "--segment-id", &self.segment, "--from", "news@acme.test"];
-        least
-            .into_iter()
-            .chain(["--subject", "Your week", "--text", "Hello"])
-            .chain(more.iter().copied())
-            .collect()
+    fn create(&self, more: &(impl CommandLine + ?Sized)) -> Vec<String> {
+        let least = format!("broadcasts create --segment-id {} --from news@acme.test", self.segment);
+        ((least, "--subject 'Your week' --text Hello"), more).words()
     }
 
     fn draft(&self) -> String {
-        self.service.idempost().run(&self.create(&[])).ok().trim().to_owned()
+        self.service.done(&self.create(""))
     }
 
     fn get(&self, id: &str) -> Value {
@@ -67,9 +63,9 @@ fn made(service: &Service, path: &str, body: &Value) -> String {
 #[test]
 fn a_draft_prints_its_id_and_the_command_that_sends_it() {
     let stage = Stage::new();
-    let ran = stage.service.idempost().run(&stage.create(&words(
+    let ran = stage.service.idempost().run(&stage.create(
         "--html <p>Hi</p> --preview-text p --name 'Week 47' --reply-to a@x.test --reply-to b@x.test",
-    )));
+    ));
     let id = ran.stdout.trim().to_owned();
     assert_eq!(
         (ran.code, ran.stderr),
@@ -87,9 +83,8 @@ fn a_draft_prints_its_id_and_the_command_that_sends_it() {
 fn a_draft_needs_no_body_until_it_is_sent() {
     // BCAST-29
     let stage = Stage::new();
-    let create = words("broadcasts create --from news@acme.test --subject Hi --segment-id");
-    let create = [&create[..], &[&stage.segment]].concat();
-    let id = stage.service.idempost().run(&create).ok().trim().to_owned();
+    let create = ("broadcasts create --from news@acme.test --subject Hi --segment-id", &stage.segment);
+    let id = stage.service.done(&create);
     let record = stage.get(&id);
     assert_eq!(
         (&record["status"], &record["html"], &record["text"]),
@@ -97,8 +92,7 @@ fn a_draft_needs_no_body_until_it_is_sent() {
     );
     let sent = stage.service.idempost().run(&["broadcasts", "send", &id, "--yes"]);
     assert!(sent.code != Some(0) && sent.stderr.contains("`html` or `text`"), "{sent:?}");
-    let refused =
-        stage.service.idempost().run(&[&create[..], &["--send", "--yes", "--json"]].concat()).error(2);
+    let refused = stage.service.idempost().run(&(create, "--send --yes --json")).error(2);
     assert_eq!(refused["missing"], json!(["--html or --text"]));
 }
 
@@ -112,10 +106,10 @@ fn all_problems_are_reported_at_once_by_flag() {
     let paths: Vec<_> = problems.iter().map(|problem| problem["path"].as_str().unwrap()).collect();
     assert_eq!(paths, ["/segment_id", "/from", "/subject", ""]);
     let error = Idempost::new()
-        .run(&words(
+        .run(
             "broadcasts create --segment-id s --from x --subject Hi --html-file /nonexistent \
              --scheduled-at 'in 1 hour' --wait --json",
-        ))
+        )
         .error(2);
     let flags: Vec<_> = error["problems"]
         .as_array()
@@ -124,9 +118,7 @@ fn all_problems_are_reported_at_once_by_flag() {
         .map(|problem| problem["origin"]["flag"].clone())
         .collect();
     assert_eq!(flags, ["--html-file", "--wait", "--from", "--scheduled-at"]);
-    let error = Idempost::new()
-        .run(&["broadcasts", "update", "b", "--clear", "from", "--html", "x", "--clear", "html", "--json"])
-        .error(2);
+    let error = Idempost::new().run("broadcasts update b --clear from --html x --clear html --json").error(2);
     assert_eq!(error["problems"].as_array().unwrap().len(), 2);
     let error = Idempost::new().run(&["broadcasts", "update", "b", "--json"]).error(2);
     assert_eq!(error["missing"], json!(["a field to change"]));
@@ -137,9 +129,8 @@ fn sending_asks_for_confirmation_and_without_a_terminal_needs_yes() {
     let stage = Stage::new();
     let id = stage.draft();
     let before = stage.service.asked();
-    for arguments in [vec!["broadcasts", "send", &id], stage.create(&["--send"])] {
-        let stderr = stage.service.idempost().run(&arguments).fails(2);
-        assert!(stderr.contains("isn't interactive") && stderr.contains("--yes"), "{stderr}");
+    for arguments in [("broadcasts send", &id).words(), stage.create("--send")] {
+        let stderr = stage.service.idempost().run(&arguments).fails_with(2, &["isn't interactive", "--yes"]);
         // Without a terminal, the summary is shown too.
         assert!(
             stderr.contains("Send \"Your week\" from news@acme.test to 1 contact of segment"),
@@ -151,7 +142,7 @@ fn sending_asks_for_confirmation_and_without_a_terminal_needs_yes() {
     assert_eq!((requests.len() - before, stage.mails()), (reads, 0));
     let ran = stage.service.idempost().run(&["broadcasts", "send", &id, "--yes"]);
     assert_eq!(ran.ok().trim(), id);
-    stage.service.idempost().run(&stage.create(&["--send", "-y"])).ok();
+    stage.service.idempost().run(&stage.create("--send -y")).ok();
     assert_eq!(stage.mails(), 2);
 }
 
@@ -171,8 +162,7 @@ fn a_scheduled_broadcast_is_sent_when_due_and_can_be_canceled() {
     assert_eq!(run(&["broadcasts", "delete", copy.trim()]).ok(), copy);
     run(&["broadcasts", "get", copy.trim()]).fails(5);
 
-    let later = stage.create(&["--send", "--scheduled-at", "tomorrow at 9am", "--yes"]);
-    run(&later).ok();
+    stage.service.done(&stage.create("--send --scheduled-at 'tomorrow at 9am' --yes"));
     stage.service.core().clock().advance(Duration::from_hours(20));
     assert_eq!(stage.mails(), 0);
     stage.service.core().clock().advance(Duration::from_hours(1));
@@ -219,27 +209,24 @@ fn a_failing_service_leaves_the_outcome_of_a_send_unknown_and_it_is_not_retried(
 
 #[test]
 fn a_dry_run_shows_the_request_and_does_not_prompt() {
-    let shown = |arguments: &[&str]| Idempost::new().run(arguments).json()["dry_run"].clone();
-    let send = shown(&["broadcasts", "send", "a/b", "-n"]);
+    let shown = |line: &str| Idempost::new().run(line).json()["dry_run"].clone();
+    let send = shown("broadcasts send a/b -n");
     assert_eq!((&send["method"], &send["path"]), (&json!("POST"), &json!("/broadcasts/a%2Fb/send")));
     assert_eq!(send.get("body").filter(|body| !body.is_null()), None);
-    let later = shown(&["broadcasts", "send", "b", "--scheduled-at", "in 1 hour", "-n"]);
+    let later = shown("broadcasts send b --scheduled-at 'in 1 hour' -n");
     assert_eq!(later["body"], json!({"scheduled_at": "in 1 hour"}));
-    let create = words(
-        "broadcasts create --segment-id s --from a@x.test --subject '' --html x --text '' \
-             --send --scheduled-at 'friday at 9am' -n",
-    );
+    let create = "broadcasts create --segment-id s --from a@x.test --subject '' --html x --text '' \
+             --send --scheduled-at 'friday at 9am' -n";
     let body = json!({
         "segment_id": "s", "from": "a@x.test", "subject": "", "html": "x", "text": "", "send": true,
         "scheduled_at": "friday at 9am",
     });
-    assert_eq!(shown(&create)["body"], body);
-    let update = ["broadcasts", "update", "b", "--topic-id", "t", "--clear", "text", "-n"];
-    assert_eq!(shown(&update)["body"], json!({"text": null, "topic_id": "t"}));
+    assert_eq!(shown(create)["body"], body);
+    let update = "broadcasts update b --topic-id t --clear text -n";
+    assert_eq!(shown(update)["body"], json!({"text": null, "topic_id": "t"}));
     for verb in ["cancel", "duplicate", "delete"] {
-        assert!(
-            shown(&["broadcasts", verb, "b", "-n"])["path"].as_str().unwrap().starts_with("/broadcasts/b")
-        );
+        let shown = shown(&format!("broadcasts {verb} b -n"));
+        assert!(shown["path"].as_str().unwrap().starts_with("/broadcasts/b"), "{shown}");
     }
 }
 
@@ -271,7 +258,7 @@ mod at_a_terminal {
     fn any_answer_but_yes_means_no() {
         let stage = Stage::new();
         for answer in ["n", "", "yess"] {
-            let mut session = run(stage.service.idempost(), &stage.create(&["--send"]));
+            let mut session = run(stage.service.idempost(), &stage.create("--send"));
             session.pty.exp_string("[y/N] ").unwrap();
             session.pty.send_line(answer).unwrap();
             session.pty.exp_string("not confirmed; nothing was done").unwrap();

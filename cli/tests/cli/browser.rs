@@ -12,7 +12,7 @@ use idempost_needs::needs;
 use idempost_reference_server::Settings;
 use tokio::time::sleep;
 
-use crate::support::{Finish as _, Idempost, words};
+use crate::support::{Finish as _, Idempost};
 
 /// Runs `auth login` until this browser shows the consent page.
 async fn ask_for_consent(idempost: &Idempost, browser: &Browser) -> JoinHandle<Output> {
@@ -77,8 +77,7 @@ async fn access_is_allowed_and_denied_in_a_real_browser() {
     let stderr = String::from_utf8_lossy(&allowed.stderr).into_owned();
     assert_eq!(allowed.status.code(), Some(0), "{stderr}");
     assert_eq!(server.service().token_events().len(), 1);
-    let sent = idempost
-        .run(&words("emails send --from hi@acme.test --to ada@example.com --subject Hello --text Hi"));
+    let sent = idempost.run("emails send --from hi@acme.test --to ada@example.com --subject Hello --text Hi");
     sent.ok();
     assert_eq!(server.service().mails("sb_local").len(), 1);
     browser.stop().await;

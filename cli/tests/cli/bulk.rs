@@ -45,12 +45,12 @@ impl Bench {
 
     /// Runs `bulk` with these arguments.
     fn bulk(&self, arguments: &[&str]) -> Ran {
-        self.idempost.run(&[&["bulk"], arguments].concat())
+        self.idempost.run(&("bulk", arguments))
     }
 
     /// Runs `bulk send people.csv --yes` with the message and these flags.
     fn send(&self, flags: &[&str]) -> Ran {
-        self.idempost.run(&[&["bulk", "send", "people.csv", "--yes"], &MESSAGE[..], flags].concat())
+        self.idempost.run(&(("bulk send people.csv --yes", MESSAGE), flags))
     }
 
     /// Starts the same command without waiting for it.

@@ -12,7 +12,7 @@ use crate::support::{Idempost, SEND, wait_until};
 /// The completions that the program returns to fish for the last word.
 fn complete(idempost: Idempost, words: &[&str]) -> (Idempost, Vec<String>) {
     let idempost = idempost.env("IDEMPOST_COMPLETE", "fish");
-    let ran = idempost.run(&[&["--", "idempost"], words].concat());
+    let ran = idempost.run(&("-- idempost", words));
     assert_eq!(ran.stderr, "");
     let lines = ran.ok().lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect();
     (idempost, lines)
@@ -115,7 +115,7 @@ fn two_accounts() -> ([Service; 2], [String; 2], Idempost) {
         let url = services[n].base_url();
         let login = ["-p", profile, "--base-url", &url, "auth", "login", "--with-token", "--store", "file"];
         idempost.run_with(&login, "sb_test\n").ok();
-        idempost.run(&[&["-p", profile], &SEND[..]].concat()).ok().trim().clone_into(&mut ids[n]);
+        idempost.run(&(&["-p", profile], SEND)).ok().trim().clone_into(&mut ids[n]);
     }
     (services, ids, idempost)
 }

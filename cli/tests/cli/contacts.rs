@@ -7,25 +7,20 @@ use idempost_reference_server::faults::{Action, Rule};
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::words;
-
-fn made(service: &Service, arguments: &[&str]) -> String {
-    service.idempost().run(arguments).ok().trim().to_owned()
-}
+use crate::support::CommandLine;
 
 fn contact(service: &Service, email: &str) -> Value {
     service.idempost().run(&["contacts", "get", email, "--json"]).json()
 }
 
-fn emails(service: &Service, list: &[&str]) -> Vec<String> {
-    let arguments: Vec<_> = list.iter().copied().chain(["--json"]).collect();
-    let page = service.idempost().run(&arguments).json();
+fn emails(service: &Service, list: &(impl CommandLine + ?Sized)) -> Vec<String> {
+    let page = service.idempost().run(&(list, "--json")).json();
     page["data"].as_array().unwrap().iter().map(|one| one["email"].as_str().unwrap().to_owned()).collect()
 }
 
 fn properties(service: &Service) {
-    made(service, &["properties", "create", "--key", "city", "--type", "string"]);
-    made(service, &["properties", "create", "--key", "orders", "--type", "number"]);
+    service.done(&["properties", "create", "--key", "city", "--type", "string"]);
+    service.done(&["properties", "create", "--key", "orders", "--type", "number"]);
 }
 
 #[test]
@@ -33,42 +28,42 @@ fn a_contact_is_created_shown_changed_and_deleted_by_address() {
     // CONT-02, A-34
     let service = Service::start();
     properties(&service);
-    let weekly = made(&service, &["segments", "create", "Weekly"]);
+    let weekly = service.done(&["segments", "create", "Weekly"]);
     let address = "a+b/c#d%e?f@x.test";
     let create =
-        words("contacts create --first-name Ada --last-name L --property city=007 --property-json orders=3");
-    let id = made(&service, &[&create[..], &[address, "--segment-id", &weekly]].concat());
+        "contacts create --first-name Ada --last-name L --property city=007 --property-json orders=3";
+    let id = service.done(&(create, &[address, "--segment-id", &weekly]));
     let found = contact(&service, address);
     assert_eq!(found["id"], id.as_str());
     assert_eq!(
         found["properties"],
         json!({"city": {"type": "string", "value": "007"}, "orders": {"type": "number", "value": 3}})
     );
-    let change = words("contacts update --clear last-name --clear-property orders --unsubscribed");
-    assert_eq!(made(&service, &[&change[..], &[address]].concat()), id);
+    let change = "contacts update --clear last-name --clear-property orders --unsubscribed";
+    assert_eq!(service.done(&(change, &[address])), id);
     let found = contact(&service, &id);
     assert_eq!((&found["last_name"], &found["unsubscribed"]), (&Value::Null, &json!(true)));
     assert_eq!(found["properties"].as_object().unwrap().len(), 1);
     assert_eq!(emails(&service, &["contacts", "list", "--segment-id", &weekly]), [address]);
     assert_eq!(emails(&service, &["contacts", "list", "--segment", &weekly]), [address]);
-    assert_eq!(made(&service, &["contacts", "delete", address]), id);
+    assert_eq!(service.done(&["contacts", "delete", address]), id);
     service.idempost().run(&["contacts", "get", address]).fails(5);
 }
 
 #[test]
 fn membership_is_visible_from_both_sides() {
     let service = Service::start();
-    let weekly = made(&service, &["segments", "create", "Weekly"]);
-    made(&service, &["contacts", "create", "ada@example.com"]);
-    assert_eq!(made(&service, &["contacts", "add-to-segment", "ada@example.com", &weekly]), weekly);
+    let weekly = service.done(&["segments", "create", "Weekly"]);
+    service.done(&["contacts", "create", "ada@example.com"]);
+    assert_eq!(service.done(&["contacts", "add-to-segment", "ada@example.com", &weekly]), weekly);
     assert_eq!(emails(&service, &["segments", "contacts", &weekly]), ["ada@example.com"]);
     let segments = service.idempost().run(&["contacts", "segments", "ada@example.com", "--json"]).json();
     assert_eq!(segments["data"][0]["name"], "Weekly");
-    assert_eq!(made(&service, &["segments", "rename", &weekly, "Monthly"]), weekly);
+    assert_eq!(service.done(&["segments", "rename", &weekly, "Monthly"]), weekly);
     assert_eq!(service.idempost().run(&["segments", "get", &weekly, "--json"]).json()["name"], "Monthly");
-    made(&service, &["contacts", "remove-from-segment", "ada@example.com", &weekly]);
+    service.done(&["contacts", "remove-from-segment", "ada@example.com", &weekly]);
     assert_eq!(emails(&service, &["segments", "contacts", &weekly]), Vec::<String>::new());
-    assert_eq!(made(&service, &["segments", "delete", &weekly]), weekly);
+    assert_eq!(service.done(&["segments", "delete", &weekly]), weekly);
     service.idempost().run(&["segments", "get", &weekly]).fails(5);
 }
 
@@ -76,7 +71,7 @@ fn membership_is_visible_from_both_sides() {
 fn audiences_list_the_segments_and_warn_once() {
     // AUD-02, AUD-03, A-52
     let service = Service::start();
-    made(&service, &["segments", "create", "Weekly"]);
+    service.done(&["segments", "create", "Weekly"]);
     let ran = service.idempost().run(&["audiences", "list", "--limit", "1", "-o", "tsv"]);
     assert_eq!(ran.stderr.matches("deprecated").count(), 1, "{ran:?}");
     assert_eq!(ran.ok(), service.idempost().run(&["segments", "list", "-o", "tsv"]).ok());
@@ -88,7 +83,7 @@ fn audiences_list_the_segments_and_warn_once() {
 fn an_imported_file_round_trips_with_properties_and_segments() {
     let service = Service::start();
     properties(&service);
-    let weekly = made(&service, &["segments", "create", "Weekly"]);
+    let weekly = service.done(&["segments", "create", "Weekly"]);
     let text = "\u{feff}email,first_name,last_name,unsubscribed,city,orders\r\n\
                 ada@example.com,Ada,\"L, \"\"A\"\"\",false,\"two\nlines\",3\r\n\
                 b+c/d#e@x.test,,,true,,\r\n";
@@ -178,19 +173,17 @@ fn all_problems_with_a_file_are_reported_with_line_and_column_before_anything_is
     ] {
         assert!(stderr.contains(expected), "{expected}\n{stderr}");
     }
-    let stderr = service.idempost().run_with(&["contacts", "import", "-"], "email,town\na@b.c,x\n").fails(2);
-    assert!(
-        stderr.contains("standard input:1, column 2: `town` is neither a contact field nor an"),
-        "{stderr}"
-    );
+    service
+        .idempost()
+        .run_with("contacts import -", "email,town\na@b.c,x\n")
+        .fails_with(2, &["standard input:1, column 2: `town` is neither a contact field nor an"]);
     let posts = service.core().requests();
     assert!(!posts[before..].iter().any(|request| request.method != Method::GET), "something was written");
 
-    let stderr = service.idempost().run_with(&["contacts", "import", "-"], "mail,mail\n").fails(2);
-    assert!(
-        stderr.contains("the column `email` is missing") && stderr.contains("another column"),
-        "{stderr}"
-    );
+    service
+        .idempost()
+        .run_with("contacts import -", "mail,mail\n")
+        .fails_with(2, &["the column `email` is missing", "another column"]);
     service.idempost().run_with(&["contacts", "import", "-"], "").fails(2);
     service.idempost().run(&["contacts", "import", "no-such-file.csv"]).fails(2);
     service.idempost().run(&["contacts", "import", ".", "--concurrency", "0", "--on-conflict", "x"]).fails(2);
@@ -203,21 +196,20 @@ fn columns_are_mapped_or_skipped_and_a_dry_run_sends_nothing() {
     let text = "E-mail,Town,Notes\nada@example.com,London,x\n";
     let map = ["contacts", "import", "-", "--map", "E-mail=email", "--map", "Town=city", "--map", "Notes="];
     let before = service.asked();
-    let ran = service.idempost().run_with(&[&map[..], &["--dry-run"]].concat(), text);
+    let ran = service.idempost().run_with(&(&map, "--dry-run"), text);
     assert!(ran.stderr.contains("1 rows, no problems found, nothing sent"), "{ran:?}");
     assert_eq!(service.asked(), before);
     service.idempost().run_with(&map, text).ok();
     assert_eq!(contact(&service, "ada@example.com")["properties"]["city"]["value"], "London");
     let wrong = ["contacts", "import", "-", "--map", "Mail=email", "--map", "x"];
-    let stderr = service.idempost().run_with(&wrong, text).fails(2);
-    assert!(stderr.contains("there is no column `Mail`"), "{stderr}");
+    service.idempost().run_with(&wrong, text).fails_with(2, &["there is no column `Mail`"]);
 }
 
 #[test]
 fn an_existing_contact_is_updated_skipped_or_rejected_as_requested() {
     let service = Service::start();
     let text = "email,first_name\nada@example.com,Ada\nbob@example.com,Bob\n";
-    made(&service, &["contacts", "create", "ada@example.com", "--first-name", "Old", "--last-name", "L"]);
+    service.done(&["contacts", "create", "ada@example.com", "--first-name", "Old", "--last-name", "L"]);
     let import = |how: &str| {
         let arguments = ["contacts", "import", "-", "--on-conflict", how, "--json"];
         let ran = service.idempost().run_with(&arguments, text);
@@ -298,11 +290,10 @@ fn an_interrupted_import_reports_its_progress_and_how_to_continue() {
         .faults()
         .add(Rule::new(answer).on_request(Method::POST, "/contacts").skip_first(7).times(1));
     let arguments = ["contacts", "import", "-", "--concurrency", "1"];
-    let stderr = service.idempost().run_with(&arguments, &text).fails(4);
-    assert!(
-        stderr.contains("7 of 20 rows are done") && stderr.contains("run the same command again"),
-        "{stderr}"
-    );
+    service
+        .idempost()
+        .run_with(&arguments, &text)
+        .fails_with(4, &["7 of 20 rows are done", "run the same command again"]);
     assert_eq!(service.idempost().run_with(&arguments, &text).ok(), "20 written, 0 skipped, 0 rejected\n");
     assert_eq!(emails(&service, &["contacts", "list"]).len(), 20);
 }
@@ -311,16 +302,16 @@ fn an_interrupted_import_reports_its_progress_and_how_to_continue() {
 fn the_service_imports_a_file_from_one_request() {
     let service = Service::start();
     properties(&service);
-    let weekly = made(&service, &["segments", "create", "Weekly"]);
-    let news = made(&service, &["topics", "create", "--name", "News", "--default-subscription", "opt_in"]);
-    made(&service, &["contacts", "create", "old@example.com", "--first-name", "Old"]);
+    let weekly = service.done(&["segments", "create", "Weekly"]);
+    let news = service.done(&["topics", "create", "--name", "News", "--default-subscription", "opt_in"]);
+    service.done(&["contacts", "create", "old@example.com", "--first-name", "Old"]);
     let program = service.idempost();
     let text = "E-mail,first_name,Orders,Notes\nold@example.com,New,3,x\nmüller@bücher.test,,,\nnobody,,,\n";
     std::fs::write(program.home().join("people.csv"), text).unwrap();
     let maps = ["--map", "E-mail=email", "--map", "Orders=orders", "--map", "Notes=", "--map", "first_name="];
     let import =
         ["contacts", "import", "people.csv", "--server", "--segment-id", &weekly, "--opt-out", &news];
-    let ran = program.run(&[&import[..], &maps[..], &["--wait"]].concat());
+    let ran = program.run(&((&import, &maps), "--wait"));
     assert_eq!(ran.code, Some(10), "{ran:?}");
     assert!(ran.stderr.contains("1 created, 1 updated, 0 skipped, 1 failed"), "{ran:?}");
     assert!(ran.stderr.contains("1 of 3 rows failed") && ran.stderr.contains("--dry-run"), "{ran:?}");

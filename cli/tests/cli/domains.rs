@@ -7,7 +7,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::words;
+use crate::support::CommandLine;
 
 const UNKNOWN: &str = "00000000-0000-4000-8000-000000000000";
 
@@ -21,16 +21,15 @@ fn hurry(service: &Service) {
     });
 }
 
-fn created(service: &Service, arguments: &[&str]) -> String {
-    let out = service.idempost().run(&[&["domains", "create"], arguments].concat()).ok();
-    out.trim().to_owned()
+fn created(service: &Service, flags: &(impl CommandLine + ?Sized)) -> String {
+    service.done(&("domains create", flags))
 }
 
 #[test]
 fn a_domain_is_registered_and_verified() {
     // DOM-01, DOM-33, DOM-35
     let service = Service::start();
-    let ran = service.idempost().run(&words("domains create --name acme.test --tracking-subdomain links"));
+    let ran = service.idempost().run("domains create --name acme.test --tracking-subdomain links");
     let id = ran.stdout.trim().to_owned();
     assert_eq!(ran.stdout.lines().count(), 1, "only the ID is printed: {ran:?}");
     for part in [
@@ -69,7 +68,7 @@ fn a_failed_verification_is_3_and_a_timeout_is_8() {
     let service = Service::start();
     hurry(&service);
     let verify = |service: &Service, id: &str, more: &[&str], code: i32| {
-        let ran = service.idempost().run(&[&["domains", "verify", id, "--wait"], more].concat());
+        let ran = service.idempost().run(&(format!("domains verify {id} --wait"), more));
         assert_eq!((ran.code, ran.stdout.trim()), (Some(code), id), "verification has started: {ran:?}");
         ran.stderr
     };
@@ -90,15 +89,12 @@ fn every_flag_sets_its_field() {
     let service = Service::start();
     let id = created(
         &service,
-        &words(
-            "--name acme.test --region sa-east-1 --custom-return-path bounce --open-tracking \
+        "--name acme.test --region sa-east-1 --custom-return-path bounce --open-tracking \
              --click-tracking=false --tracking-subdomain t --tls enforced --sending enabled --receiving \
              enabled",
-        ),
     );
-    let update =
-        words("domains update --open-tracking=false --receiving disabled --clear tracking-subdomain");
-    service.idempost().run(&[&update[..], &[&id]].concat()).ok();
+    let update = "domains update --open-tracking=false --receiving disabled --clear tracking-subdomain";
+    service.done(&(update, &[&id]));
     assert_eq!(
         service.bodies(),
         [
@@ -117,8 +113,7 @@ fn every_flag_sets_its_field() {
 fn a_duplicate_name_is_rejected_by_the_service() {
     let service = Service::start();
     let id = created(&service, &["--name", "acme.test"]);
-    let stderr = service.idempost().run(&["domains", "create", "--name", "ACME.test"]).fails(3);
-    assert!(stderr.contains("validation_error") && stderr.contains(&id), "{stderr}");
+    service.idempost().run("domains create --name ACME.test").fails_with(3, &["validation_error", &id]);
 }
 
 #[test]
@@ -135,8 +130,7 @@ fn records_are_printed_for_people_pipes_and_name_servers() {
     assert_eq!(zone.lines().count(), 6);
     let piped = service.idempost().run(&["domains", "records", &id, "--columns", "type,name"]).ok();
     assert!(piped.starts_with("MX\tsend.acme.test\nTXT\tsend.acme.test\n"), "{piped}");
-    let json =
-        service.idempost().run(&["domains", "records", &id, "--json", "--jq", ".data[0].priority"]).ok();
+    let json = service.idempost().run(&format!("domains records {id} --json --jq .data[0].priority")).ok();
     assert_eq!(json, "10\n");
     service.idempost().run(&["domains", "records", &id, "--format", "bind"]).fails(2);
     // At any terminal width, a truncated value couldn't be copied.
@@ -150,11 +144,8 @@ fn records_are_printed_for_people_pipes_and_name_servers() {
 #[test]
 fn a_scheduled_email_is_rescheduled_or_canceled() {
     let service = Service::start();
-    let send = words("emails send --from hi@acme.test --to ada@example.com --subject Hi --text x");
-    let scheduled = || {
-        let send = [&send[..], &["--scheduled-at", "in 1 hour"]].concat();
-        service.idempost().run(&send).ok().trim().to_owned()
-    };
+    let send = "emails send --from hi@acme.test --to ada@example.com --subject Hi --text x";
+    let scheduled = || service.done(&(send, "--scheduled-at 'in 1 hour'"));
     let (late, never) = (scheduled(), scheduled());
     let ran = service.idempost().run(&["emails", "update", &late, "--scheduled-at", "in 2 hours"]).ok();
     assert_eq!(ran.trim(), late);
@@ -206,7 +197,7 @@ fn a_blocked_or_failed_claim_is_3_with_the_reason_and_a_timeout_is_8() {
     hurry(&service);
     let claim = |name: &str, more: &[&str]| {
         owned(&service, name);
-        service.idempost().run(&[&["domains", "claim", "create", name], more].concat())
+        service.idempost().run(&(&["domains", "claim", "create", name], more))
     };
     for (name, reason) in
         [("blocked.acme.test", "blocked: recent_owner_activity"), ("fail.acme.test", "TXT record")]

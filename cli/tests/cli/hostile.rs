@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
-use crate::support::{Idempost, Ran, words};
+use crate::support::{Idempost, Ran};
 
 /// Title, clipboard, cursor, C1, bidirectional, line separator, tag: one of each kind.
 const EVIL: &str = "a\u{1b}]0;owned\u{7}\u{1b}]52;c;YQ==\u{7}\u{1b}[2J\u{9b}31m\u{202e}b\u{2028}\u{e0041}\r";
@@ -97,10 +97,10 @@ fn an_invalid_command_line_cannot_control_the_terminal() {
 fn a_curl_command_cannot_control_the_terminal_and_sends_the_same_text() {
     let service = crate::service::Service::start();
     let text = "one\u{9b}31m two\u{202e} three\n";
-    let send = words("emails send --from hi@acme.test --to ada@example.com --subject Hello --text");
+    let send = "emails send --from hi@acme.test --to ada@example.com --subject Hello --text";
     for columns in ["", "100"] {
         let idempost = service.idempost().env("IDEMPOST_FORCE_TTY", columns);
-        let ran = idempost.run(&[&send[..], &[text, "--dry-run=curl"]].concat());
+        let ran = idempost.run(&(&send, &[text, "--dry-run=curl"]));
         assert!(ran.stdout.contains("\\u009b31m two\\u202e three"), "{ran:?}");
         is_harmless(&ran);
     }
@@ -169,8 +169,7 @@ fn a_pipe_gets_the_bytes_unchanged() {
     let list =
         json!({ "object": "list", "data": [{ "id": "x", "subject": "\u{9b}\u{202e}é" }], "has_more": false });
     let (idempost, thread) = service(200, "", &list);
-    let ran =
-        idempost.env("IDEMPOST_FORCE_TTY", "").run(&["api", "GET", "/emails", "--jq", ".data[0].subject"]);
+    let ran = idempost.env("IDEMPOST_FORCE_TTY", "").run("api GET /emails --jq .data[0].subject");
     thread.join().unwrap();
     assert_eq!(ran.ok(), "\u{9b}\u{202e}é\n");
 }

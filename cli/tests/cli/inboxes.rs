@@ -99,7 +99,7 @@ fn files_are_attached_to_replies_forwards_and_drafts() {
     std::fs::write(invoice.path(), "Total: 7 €").unwrap();
     let attach = format!("{};name=Rechnung März.txt", invoice.path().display());
     let run = |arguments: &[&str]| {
-        let ran = service.idempost().run_with(&[&["inboxes"], arguments].concat(), "a,b\n");
+        let ran = service.idempost().run_with(&("inboxes", arguments), "a,b\n");
         ran.ok().trim().to_owned()
     };
     run(&["reply", INBOX, &thread, &email, "--text", "So.", "--attach", &attach, "--attach", "-;name=a.csv"]);
@@ -136,7 +136,7 @@ fn a_dry_run_shows_the_request() {
     for command in
         [&["forward", INBOX, "t1", "e1"][..], &["create-draft", INBOX], &["update-draft", INBOX, "d1"]]
     {
-        let shown = service.idempost().run(&[&["inboxes"], command, &addresses].concat()).json();
+        let shown = service.idempost().run(&(("inboxes", command), &addresses)).json();
         let body = &shown["dry_run"]["body"];
         assert_eq!(
             (&body["to"], &body["cc"]),
@@ -150,6 +150,5 @@ fn a_dry_run_shows_the_request() {
 fn without_beta_the_error_says_how_to_enable_it() {
     let settings = idempost_reference_server::Settings::default();
     let service = Service::with(settings);
-    let shown = service.idempost().run(&["inboxes", "list"]).fails(5);
-    assert!(shown.contains("is in beta") && shown.contains("--beta"), "{shown}");
+    service.idempost().run(&["inboxes", "list"]).fails_with(5, &["is in beta", "--beta"]);
 }

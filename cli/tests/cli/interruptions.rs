@@ -150,7 +150,7 @@ fn newest_email(service: &Service) -> String {
 fn interrupted(service: &Service, flags: &[&str]) -> std::process::Output {
     let before = service.asked();
     let idempost = service.idempost();
-    let child = idempost.command().args(SEND).args(flags).spawn().unwrap();
+    let child = idempost.spawn(&(SEND, flags));
     wait_until("the service has the request", || service.asked() > before);
     signal(&child, Signal::INT);
     child.finish()
@@ -184,7 +184,7 @@ fn a_signal_during_a_retry_delay_reports_the_outcome_so_far() {
         let answer = Action::http_response(status, "{}").header("retry-after", "60");
         service.core().faults().add(Rule::new(answer).always());
         let idempost = service.idempost();
-        let mut child = idempost.command().args(SEND).args(["--timeout", "10m"]).spawn().unwrap();
+        let mut child = idempost.spawn(&(SEND, ["--timeout", "10m"]));
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut shown = String::new();
         while !shown.contains("retrying in") {
@@ -356,8 +356,7 @@ fn an_unbounded_filter_ends_with_an_error_and_not_with_the_program() {
     }
     let ran = idempost.run(&["--sandbox", "emails", "list", "--jq", &".a".repeat(10_000)]);
     assert!(ran.fails(2).contains("at most 16384 bytes (found 20000)"));
-    let ran =
-        idempost.run(&["--sandbox", "emails", "list", "--jq", "def twice: .,.; .object | twice, @base64"]);
+    let ran = idempost.run("--sandbox emails list --jq 'def twice: .,.; .object | twice, @base64'");
     assert_eq!(ran.ok(), "list\nlist\nbGlzdA==\n");
 }
 

@@ -55,7 +55,7 @@ fn a_response_that_is_no_list_is_an_error_and_not_an_empty_list() {
         for flags in [&["--json"][..], &[], &["--all"], &["--limit", "150"]] {
             service.core().faults().clear();
             service.core().faults().add(Rule::new(Action::http_response(200, body)).always());
-            let ran = service.idempost().run(&[&["domains", "list"], flags].concat());
+            let ran = service.idempost().run(&("domains list", flags));
             assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{body} {flags:?}: {ran:?}");
             assert!(ran.stderr.contains("status 200"), "{body} {flags:?}: {ran:?}");
         }
@@ -168,17 +168,14 @@ fn the_log_is_filtered_locally_over_as_many_pages_as_needed() {
     for _ in 0..3 {
         idempost.run(&["emails", "get", "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"]).fails(5);
     }
-    let entries = idempost
-        .run(&["logs", "list", "--status", "4xx", "--method", "get", "--limit", "2", "--json"])
-        .json();
+    let entries = idempost.run("logs list --status 4xx --method get --limit 2 --json").json();
     let entries = entries["data"].as_array().unwrap();
     assert_eq!(entries.len(), 2);
     assert!(
         entries.iter().all(|entry| entry["response_status"] == 404 && entry["method"] == "GET"),
         "{entries:?}"
     );
-    let rows =
-        idempost.run(&["logs", "list", "--method", "POST", "--columns", "endpoint,response_status"]).ok();
+    let rows = idempost.run("logs list --method POST --columns endpoint,response_status").ok();
     assert_eq!(rows, "/emails/batch\t200\n");
 }
 
@@ -193,7 +190,7 @@ fn emails_are_filtered_locally_by_recipient_status_and_time() {
         idempost.run(&["emails", "list", "--limit", "1", "--jq", ".data[0].last_event"]).ok() == "bounced\n"
     });
     let list = |flags: &[&str]| {
-        let list = idempost.run(&[&["emails", "list", "--json"], flags].concat()).json();
+        let list = idempost.run(&("emails list --json", flags)).json();
         assert_eq!(list["object"], "list");
         list["data"].as_array().unwrap().iter().map(|email| email["to"][0].clone()).collect::<Vec<_>>()
     };

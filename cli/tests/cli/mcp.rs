@@ -15,7 +15,7 @@ use idempost_reference_server::{ReferenceServer, Settings};
 use rustix::fs::inotify;
 use serde_json::{Map, Value, json};
 
-use crate::support::{Idempost, Limited, exhaustive, exit_code};
+use crate::support::{CommandLine, Idempost, Limited, exhaustive, exit_code};
 
 /// An application that started `idempost mcp`.
 pub(crate) struct Application {
@@ -26,17 +26,21 @@ pub(crate) struct Application {
 }
 
 impl Application {
-    fn start(idempost: &Idempost, arguments: &[&str]) -> Self {
+    fn start(idempost: &Idempost, line: &(impl CommandLine + ?Sized)) -> Self {
         let mut command = idempost.command();
-        command.arg("mcp").args(arguments).stdin(Stdio::piped()).stderr(Stdio::inherit());
+        command.arg("mcp").args(line.words()).stdin(Stdio::piped()).stderr(Stdio::inherit());
         let mut process = command.spawn().unwrap();
         let (input, output) = (process.stdin.take(), BufReader::new(Limited(process.stdout.take().unwrap())));
         Self { process, input, output, next: 0 }
     }
 
     /// Starts and initializes a session of protocol 2025-06-18.
-    pub(crate) fn session(idempost: &Idempost, arguments: &[&str], capabilities: &Value) -> Self {
-        let mut application = Self::start(idempost, arguments);
+    pub(crate) fn session(
+        idempost: &Idempost,
+        line: &(impl CommandLine + ?Sized),
+        capabilities: &Value,
+    ) -> Self {
+        let mut application = Self::start(idempost, line);
         let hello = json!({
             "protocolVersion": "2025-06-18",
             "capabilities": capabilities,
@@ -146,7 +150,7 @@ fn hello() -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn only_reading_tools_are_offered_unless_changes_are_allowed() {
     let (server, idempost) = with_service().await;
-    let mut application = Application::session(&idempost, &[], &json!({}));
+    let mut application = Application::session(&idempost, "", &json!({}));
     let tools = application.tools();
     assert!(!tools.is_empty());
     assert!(tools.iter().all(|tool| tool["annotations"]["readOnlyHint"] == true), "{tools:?}");
@@ -161,7 +165,7 @@ async fn only_reading_tools_are_offered_unless_changes_are_allowed() {
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
     application.finish();
 
-    let mut application = Application::session(&idempost, &["--allow", "send"], &json!({}));
+    let mut application = Application::session(&idempost, "--allow send", &json!({}));
     let tools = application.tools();
     let sending = names(&tools);
     assert!(sending.contains("emails_send") && !sending.contains("domains_delete"), "{sending:?}");
@@ -226,8 +230,7 @@ async fn the_list_of_tools_leaves_room_in_the_context_of_a_model() {
     let all = GROUPS.join(",");
     let error = idempost.run(&["mcp", "--allow", "manage", "--only", &all]).fails(2);
     assert!(error.contains("must name fewer groups") && error.contains("49152"), "{error}");
-    let error = idempost.run(&["mcp", "--only", "emails,contcats"]).fails(2);
-    assert!(error.contains("contcats") && error.contains("contacts, doctor"), "{error}");
+    idempost.run(&["mcp", "--only", "emails,contcats"]).fails_with(2, &["contcats", "contacts, doctor"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -235,7 +238,7 @@ async fn every_description_is_about_the_tool_and_not_the_command_line() {
     let (_server, idempost) = with_service().await;
     for groups in GROUPS {
         let mut application =
-            Application::session(&idempost, &["--allow", "manage", "--only", groups], &json!({}));
+            Application::session(&idempost, &format!("--allow manage --only {groups}"), &json!({}));
         for tool in application.tools() {
             let name = &tool["name"];
             assert!(tool["description"].as_str().is_some_and(|text| text.len() > 10), "{tool}");
@@ -258,8 +261,7 @@ async fn every_description_is_about_the_tool_and_not_the_command_line() {
 #[tokio::test(flavor = "multi_thread")]
 async fn further_commands_are_described_and_run_on_demand() {
     let (server, idempost) = with_service().await;
-    let mut application =
-        Application::session(&idempost, &["--allow", "manage"], &json!({"elicitation": {}}));
+    let mut application = Application::session(&idempost, "--allow manage", &json!({"elicitation": {}}));
     let described = application.call("commands", &json!({"command": "contacts_create"}));
     let described = &described["structuredContent"];
     assert_eq!(described["arguments"]["required"], json!(["email"]), "{described}");
@@ -307,8 +309,7 @@ async fn further_commands_are_described_and_run_on_demand() {
     assert_eq!(data(&listed)["data"][0]["email"], "ada@example.com", "{listed}");
     application.finish();
     // Only the named groups can be used.
-    let mut application =
-        Application::session(&idempost, &["--allow", "manage", "--only", "segments"], &json!({}));
+    let mut application = Application::session(&idempost, "--allow manage --only segments", &json!({}));
     for name in ["commands", "read_command", "change_command", "emails_send"] {
         let refused = application
             .request("tools/call", &json!({"name": name, "arguments": {"command": "emails_list"}}));
@@ -322,8 +323,7 @@ async fn further_commands_are_described_and_run_on_demand() {
 async fn what_others_wrote_is_fenced() {
     // G-14
     let (_server, idempost) = with_service().await;
-    let mut application =
-        Application::session(&idempost, &["--allow", "send", "--confirm", "never"], &json!({}));
+    let mut application = Application::session(&idempost, "--allow send --confirm never", &json!({}));
     let mut email = hello();
     let mut fences = BTreeSet::new();
     for _ in 0..3 {
@@ -346,7 +346,7 @@ async fn what_others_wrote_is_fenced() {
 async fn a_recipient_that_a_question_can_t_show_is_rejected() {
     // G-12
     let (server, idempost) = with_service().await;
-    let mut application = Application::session(&idempost, &["--allow", "send"], &json!({"elicitation": {}}));
+    let mut application = Application::session(&idempost, "--allow send", &json!({"elicitation": {}}));
     let mut email = hello();
     email["to"] = format!("\"Ada Lovelace (ada@acme.test){}\" <eve@evil.test>", " ".repeat(200)).into();
     email["cc"] = (0..18).map(|i| format!("{} {i} <c{i}@acme.test>", "x".repeat(100))).collect();
@@ -376,7 +376,7 @@ async fn a_recipient_that_a_question_can_t_show_is_rejected() {
 async fn many_calls_start_few_processes() {
     use std::sync::atomic::{AtomicBool, Ordering};
     let (_server, idempost) = with_service().await;
-    let mut application = Application::session(&idempost, &[], &json!({}));
+    let mut application = Application::session(&idempost, "", &json!({}));
     let (process, done) = (application.process.id(), Arc::new(AtomicBool::new(false)));
     let watching = Arc::clone(&done);
     let watcher = std::thread::spawn(move || {
@@ -411,8 +411,7 @@ async fn many_calls_start_few_processes() {
 async fn an_email_is_sent_once_and_its_result_is_json() {
     // EMAIL-09
     let (server, idempost) = with_service().await;
-    let mut application =
-        Application::session(&idempost, &["--allow", "send", "--confirm", "never"], &json!({}));
+    let mut application = Application::session(&idempost, "--allow send --confirm never", &json!({}));
     let mut preview = hello();
     preview["dry_run"] = true.into();
     let shown = application.call("emails_send", &preview);
@@ -437,8 +436,7 @@ async fn an_email_is_sent_once_and_its_result_is_json() {
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_arguments_are_explained_and_can_t_become_flags() {
     let (server, idempost) = with_service().await;
-    let mut application =
-        Application::session(&idempost, &["--allow", "send", "--confirm", "never"], &json!({}));
+    let mut application = Application::session(&idempost, "--allow send --confirm never", &json!({}));
     for (tool, arguments, rule) in [
         (
             "emails_send",
@@ -495,7 +493,7 @@ async fn secrets_in_results_are_replaced() {
         idempost.run(&["webhooks", "create", "https://acme.test/hooks", "--event", "email.sent", "--json"]);
     let made = made.json();
     let secret = made["signing_secret"].as_str().unwrap();
-    let mut application = Application::session(&idempost, &["--only", "webhooks"], &json!({}));
+    let mut application = Application::session(&idempost, "--only webhooks", &json!({}));
     let shown = application.call("webhooks_get", &json!({"id": made["id"]}));
     assert_eq!(data(&shown)["signing_secret"], "[redacted]", "{shown}");
     assert!(!shown.to_string().contains(secret));
@@ -507,7 +505,7 @@ async fn a_change_is_confirmed_by_the_user_where_the_application_can_ask() {
     // G-12
     let (server, idempost) = with_service().await;
     let asks = json!({"elicitation": {}});
-    let mut application = Application::session(&idempost, &["--allow", "manage"], &asks);
+    let mut application = Application::session(&idempost, "--allow manage", &asks);
     for (action, confirmed, sent) in
         [("decline", None, 0), ("cancel", None, 0), ("accept", Some(false), 0), ("accept", Some(true), 1)]
     {
@@ -538,7 +536,7 @@ async fn a_change_is_confirmed_by_the_user_where_the_application_can_ask() {
     assert_eq!(application.call("emails_send", &json!({"to": "ada@@example.com"}))["isError"], true);
     application.finish();
 
-    let mut application = Application::session(&idempost, &["--allow", "send", "--confirm", "never"], &asks);
+    let mut application = Application::session(&idempost, "--allow send --confirm never", &asks);
     assert_eq!(application.call("emails_send", &hello())["isError"], false);
     application.finish();
     assert_eq!(server.service().mails("sb_test").len(), 2);
@@ -571,7 +569,7 @@ async fn values_of_a_tool_are_literal() {
     // G-11
     let (_server, idempost) = with_service().await;
     std::fs::write(idempost.home().join("secret.txt"), "sentinel").unwrap();
-    let mut application = Application::session(&idempost, &["--allow", "send"], &json!({}));
+    let mut application = Application::session(&idempost, "--allow send", &json!({}));
     let mut email =
         json!({"from": "hi@acme.test", "to": "ada@example.com", "template": "welcome", "dry_run": true});
     email["var"] = json!(["FILE=@secret.txt", "STDIN=@-", "ESCAPED=@@x", "PLAIN=x"]);

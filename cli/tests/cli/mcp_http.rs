@@ -32,7 +32,7 @@ struct Endpoint {
 
 impl Endpoint {
     fn start(idempost: &Idempost, options: &[&str]) -> Self {
-        let mut process = idempost.command().args(["mcp", "--http", "0"]).args(options).spawn().unwrap();
+        let mut process = idempost.spawn(&(["mcp", "--http", "0"], options));
         let mut lines = BufReader::new(Limited(process.stdout.take().unwrap())).lines();
         let url = lines.next().unwrap().unwrap();
         let given = options.contains(&"--token-file");
@@ -231,13 +231,10 @@ async fn a_given_token_isn_t_printed_and_ctrl_c_ends_the_server() {
     assert!(TcpStream::connect(by_file.host()).is_err());
 
     let idempost = idempost.env("IDEMPOST_MCP_TOKEN", "short");
-    let error = idempost.run(&["mcp", "--http", "0"]).fails(2);
-    assert!(error.contains("IDEMPOST_MCP_TOKEN") && error.contains("16 to 256 characters"), "{error}");
+    let error = idempost.run("mcp --http 0").fails_with(2, &["IDEMPOST_MCP_TOKEN", "16 to 256 characters"]);
     assert!(!error.contains("short"), "{error}");
-    let error = idempost.run(&["mcp", "--token-file", "token"]).fails(2);
-    assert!(error.contains("--http"), "{error}");
+    idempost.run(&["mcp", "--token-file", "token"]).fails_with(2, &["--http"]);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let error = idempost.run(&["mcp", "--http", &port, "--token-file", "token"]).fails(1);
-    assert!(error.contains(&port) && error.contains("--http 0"), "{error}");
+    idempost.run(&["mcp", "--http", &port, "--token-file", "token"]).fails_with(1, &[&port, "--http 0"]);
 }

@@ -7,38 +7,20 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::service::Service;
+use crate::support::{CommandLine, Idempost, Ran, SEND};
 #[cfg(unix)]
-use crate::support::{Finish as _, signal, wait_until, words};
-use crate::support::{Idempost, Ran};
+use crate::support::{Finish as _, signal, wait_until};
 
-const SEND: [&str; 12] = [
-    "emails",
-    "send",
-    "--from",
-    "hi@acme.test",
-    "--to",
-    "ada@example.com",
-    "--subject",
-    "Hi",
-    "--text",
-    "Hello",
-    "--idempotency-key",
-    "order-17",
-];
+/// The idempotency key is on the command line.
+const KEYED: ([&str; 10], &str) = (SEND, "--idempotency-key order-17");
 
-fn send<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    SEND.iter().copied().chain(more.iter().copied()).collect()
+fn failing(action: Action, line: &(impl CommandLine + ?Sized), code: i32) -> Value {
+    failing_at(&Service::start(), action, line, code)
 }
 
-fn failing(action: Action, arguments: &[&str], code: i32) -> Value {
-    failing_at(&Service::start(), action, arguments, code)
-}
-
-fn failing_at(service: &Service, action: Action, arguments: &[&str], code: i32) -> Value {
+fn failing_at(service: &Service, action: Action, line: &(impl CommandLine + ?Sized), code: i32) -> Value {
     service.core().faults().add(Rule::new(action).always());
-    let mut arguments = arguments.to_vec();
-    arguments.extend(["--retries", "0", "--json"]);
-    service.idempost().run(&arguments).error(code)
+    service.idempost().run(&(line, "--retries 0 --json")).error(code)
 }
 
 #[test]
@@ -46,14 +28,13 @@ fn success_is_0_also_for_an_empty_list() {
     let service = Service::start();
     let ran = service.idempost().run(&["emails", "list"]);
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "", "no emails yet\n"));
-    service.idempost().run(&SEND).ok();
+    service.idempost().run(&KEYED).ok();
 }
 
 #[test]
 fn an_invalid_command_line_and_missing_settings_are_2() {
     Idempost::new().run(&["emails", "sned"]).fails(2);
-    let stderr = Idempost::new().run(&["emails", "list"]).fails(2);
-    assert!(stderr.contains("--base-url"), "{stderr}");
+    Idempost::new().run(&["emails", "list"]).fails_with(2, &["--base-url"]);
 }
 
 #[test]
@@ -61,7 +42,7 @@ fn a_rejection_is_3_by_its_error_name_first() {
     for (status, name) in
         [(422, "validation_error"), (409, "invalid_idempotent_request"), (451, "security_error")]
     {
-        let error = failing(Action::error(status, name, "the service's words"), &SEND, 3);
+        let error = failing(Action::error(status, name, "the service's words"), &KEYED, 3);
         assert_eq!(
             (&error["kind"], &error["outcome"]),
             (&json!("rejected"), &json!("rejected")),
@@ -113,7 +94,7 @@ fn the_exit_code_follows_what_has_to_happen_before_a_retry_succeeds() {
         (error(501, ""), 4, "act", "--base-url"),
         (error(404, "not_found"), 5, "act", ""),
     ] {
-        let error = failing(action.clone(), &SEND, code);
+        let error = failing(action.clone(), &KEYED, code);
         assert_eq!(error["recovery"], recovery, "{action:?}: {error}");
         assert!(error["hint"].as_str().unwrap_or_default().contains(hint), "{action:?}: {error}");
     }
@@ -121,12 +102,12 @@ fn the_exit_code_follows_what_has_to_happen_before_a_retry_succeeds() {
 
 #[test]
 fn rate_limiting_is_6_and_reports_the_delay() {
-    let error = failing(Action::TooMany { retry_after: Some("7".to_owned()) }, &SEND, 6);
+    let error = failing(Action::TooMany { retry_after: Some("7".to_owned()) }, &KEYED, 6);
     assert_eq!(
         (&error["kind"], &error["http"]["retry_after"], &error["retryable"]),
         (&json!("limited"), &json!(7), &json!(true))
     );
-    failing(Action::error(429, "daily_quota_exceeded", "no more today"), &SEND, 6);
+    failing(Action::error(429, "daily_quota_exceeded", "no more today"), &KEYED, 6);
 }
 
 #[test]
@@ -134,12 +115,11 @@ fn an_unreachable_service_is_7_and_a_failing_one_if_the_key_is_given() {
     // B-01
     let idempost =
         Idempost::new().env("IDEMPOST_BASE_URL", "http://127.0.0.1:9").env("IDEMPOST_API_KEY", "sb_x");
-    let error = idempost.run(&send(&["--retries", "0", "--json"])).error(7);
+    let error = idempost.run(&(KEYED, "--retries 0 --json")).error(7);
     assert_eq!((&error["outcome"], &error["retryable"]), (&json!("not_sent"), &json!(true)));
-    let stderr = idempost.run(&send(&["--retries", "0"])).fails(7);
-    assert!(stderr.contains("refused"), "{stderr}");
+    idempost.run(&(KEYED, "--retries 0")).fails_with(7, &["refused"]);
     // The key on the command line makes the same command safe to repeat.
-    let error = failing(Action::error(503, "service_unavailable", "later"), &SEND, 7);
+    let error = failing(Action::error(503, "service_unavailable", "later"), &KEYED, 7);
     assert_eq!((&error["outcome"], &error["idempotency_key"]), (&json!("unknown"), &json!("order-17")));
     failing(Action::DropBefore, &["emails", "list"], 7);
 }
@@ -147,15 +127,12 @@ fn an_unreachable_service_is_7_and_a_failing_one_if_the_key_is_given() {
 #[test]
 fn a_wait_timeout_is_8_and_a_bounce_is_3() {
     let service = Service::start();
-    let ran =
-        service.idempost().run(&send(&["--scheduled-at", "in 1 hour", "--wait", "--wait-timeout", "50ms"]));
+    let ran = service.idempost().run(&(KEYED, "--scheduled-at 'in 1 hour' --wait --wait-timeout 50ms"));
     assert_eq!((ran.code, ran.stdout.lines().count()), (Some(8), 1), "the ID is still printed: {ran:?}");
     assert!(ran.stderr.contains("it is scheduled"), "{ran:?}");
-    let mut bounced = SEND.to_vec();
+    let mut bounced = SEND;
     bounced[5] = "bounced@example.com";
-    bounced[11] = "order-18";
-    bounced.push("--wait");
-    let ran = service.idempost().run(&bounced);
+    let ran = service.idempost().run(&(bounced, "--wait"));
     assert_eq!((ran.code, ran.stdout.lines().count()), (Some(3), 1), "{ran:?}");
     assert!(ran.stderr.contains("bounced"), "{ran:?}");
 }
@@ -164,13 +141,13 @@ fn a_wait_timeout_is_8_and_a_bounce_is_3() {
 fn a_wait_with_json_prints_one_document_with_the_final_state() {
     let service = Service::start();
     for (to, more, code, state) in [
-        ("ada@example.com", &[][..], 0, json!("delivered")),
-        ("bounced@example.com", &[], 3, json!("bounced")),
-        ("ada@example.com", &["--scheduled-at", "in 1 hour", "--wait-timeout", "50ms"], 8, json!(null)),
+        ("ada@example.com", "", 0, json!("delivered")),
+        ("bounced@example.com", "", 3, json!("bounced")),
+        ("ada@example.com", "--scheduled-at 'in 1 hour' --wait-timeout 50ms", 8, json!(null)),
     ] {
-        let mut arguments = SEND[..10].to_vec();
-        arguments[5] = to;
-        let ran = service.idempost().run(&[&arguments[..], &["--wait", "--json"], more].concat());
+        let mut send = SEND;
+        send[5] = to;
+        let ran = service.idempost().run(&((send, "--wait --json"), more));
         let document: Value = serde_json::from_str(&ran.stdout).unwrap();
         assert_eq!((ran.code, &document["last_event"]), (Some(code), &state), "{ran:?}");
         assert!(document["id"].is_string(), "{ran:?}");
@@ -178,8 +155,8 @@ fn a_wait_with_json_prints_one_document_with_the_final_state() {
     // An interrupted wait still reports the ID.
     #[cfg(unix)]
     {
-        let wait = ["--scheduled-at", "in 1 hour", "--wait", "--json"];
-        let waiting = service.idempost().command().args([&SEND[..10], &wait].concat()).spawn().unwrap();
+        let line = (SEND, "--scheduled-at 'in 1 hour' --wait --json");
+        let waiting = service.idempost().spawn(&line.words());
         let sent = service.asked();
         wait_until("the wait has begun", || service.asked() > sent + 1);
         signal(&waiting, rustix::process::Signal::INT);
@@ -194,11 +171,10 @@ fn a_lost_response_is_9_and_the_printed_key_makes_retrying_safe() {
     // A-19
     let service = Service::start();
     service.core().faults().add(Rule::new(Action::DropAfter).on_request(Method::POST, "/emails"));
-    let arguments = &SEND[..10];
-    let stderr = service.idempost().run(&[arguments, &["--retries", "0"]].concat()).fails(9);
+    let stderr = service.idempost().run(&(SEND, "--retries 0")).fails(9);
     let key = stderr.split("--idempotency-key ").nth(1).unwrap().split('`').next().unwrap().to_owned();
     assert_eq!(service.core().mails("sb_test").len(), 1, "it was accepted");
-    service.idempost().run(&[arguments, &["--idempotency-key", key.as_str()]].concat()).ok();
+    service.idempost().run(&(SEND, &["--idempotency-key", key.as_str()])).ok();
     assert_eq!(service.core().mails("sb_test").len(), 1, "and not sent twice");
 }
 
@@ -215,7 +191,7 @@ fn a_200_that_is_not_the_api_s_is_9_with_an_unknown_outcome() {
         (200, "{\"id\":null}"),
         (200, "[]"),
     ] {
-        for send in [send(&[]), vec!["api", "POST", "/emails", "-f", "from=a@x.test", "-f", "to=b@x.test"]] {
+        for send in [KEYED.words(), "api POST /emails -f from=a@x.test -f to=b@x.test".words()] {
             let service = Service::start().unjudged();
             let error = failing_at(&service, Action::http_response(status, body), &send, 9);
             assert_eq!((&error["kind"], &error["outcome"]), (&json!("unknown"), &json!("unknown")), "{body}");
@@ -238,7 +214,7 @@ fn a_truncated_response_of_the_api_is_9_with_the_outcome_accepted() {
         Action::Truncate(3),
     ];
     for action in answers {
-        let error = failing(action, &SEND, 9);
+        let error = failing(action, &KEYED, 9);
         assert_eq!(
             (&error["outcome"], &error["idempotency_key"]),
             (&json!("accepted"), &json!("order-17")),
@@ -275,24 +251,26 @@ enum Repeated {
 fn the_exit_code_follows_the_outcome_and_what_a_repetition_does() {
     // A-19, B-14
     use Repeated::{ActsOnce, ActsTwice, Reads};
-    let random = &SEND[..10];
+    let send = "emails send --from hi@acme.test --to ada@example.com --subject Hi --text Hello";
+    let keyed = format!("{send} --idempotency-key order-17");
     let email = r#"[{"from":"hi@acme.test","to":"ada@example.com","subject":"Hi","text":"Hello"}]"#;
-    let api = ["api", "POST", "/emails", "-f", "from=hi@acme.test", "-f", "to=a@x.test", "-f", "subject=s"];
+    let api = "api POST /emails -f from=hi@acme.test -f to=a@x.test -f subject=s";
+    let keyed_api = format!("{api} -H 'Idempotency-Key: order-19'");
     let commands = [
-        (random.to_vec(), ActsTwice),
-        (SEND.to_vec(), ActsOnce),
-        (vec!["emails", "batch", "-"], ActsTwice),
-        (vec!["emails", "batch", "-", "--idempotency-key", "order-18"], ActsOnce),
-        (api.to_vec(), ActsTwice),
-        ([&api[..], &["-H", "Idempotency-Key: order-19"]].concat(), ActsOnce),
-        (vec!["api", "POST", "/templates", "-H", "Idempotency-Key: order-20"], ActsTwice),
-        (vec!["templates", "duplicate", "welcome"], ActsTwice),
-        (vec!["broadcasts", "send", "b1", "--yes"], ActsTwice),
-        (vec!["templates", "publish", "welcome"], ActsOnce),
-        (vec!["contacts", "update", "ada@example.com", "--first-name", "Ada"], ActsOnce),
-        (vec!["contacts", "delete", "ada@example.com", "--yes"], ActsOnce),
-        (vec!["emails", "list"], Reads),
-        (vec!["api", "GET", "/emails"], Reads),
+        (send, ActsTwice),
+        (&keyed, ActsOnce),
+        ("emails batch -", ActsTwice),
+        ("emails batch - --idempotency-key order-18", ActsOnce),
+        (api, ActsTwice),
+        (&keyed_api, ActsOnce),
+        ("api POST /templates -H 'Idempotency-Key: order-20'", ActsTwice),
+        ("templates duplicate welcome", ActsTwice),
+        ("broadcasts send b1 --yes", ActsTwice),
+        ("templates publish welcome", ActsOnce),
+        ("contacts update ada@example.com --first-name Ada", ActsOnce),
+        ("contacts delete ada@example.com --yes", ActsOnce),
+        ("emails list", Reads),
+        ("api GET /emails", Reads),
     ];
     // A failure, the outcome of a change, and the codes for each repetition.
     let page = "<html><head><title>504 Gateway Time-out</title></head></html>";
@@ -315,9 +293,8 @@ fn the_exit_code_follows_the_outcome_and_what_a_repetition_does() {
         let service = Service::start().unjudged();
         service.core().faults().add(Rule::new(action.clone()).always());
         for (command, repeated) in &commands {
-            let what = format!("{action:?}: {command:?}");
-            let arguments = [&command[..], &["--retries", "0", "--json"]].concat();
-            let ran = service.idempost().run_with(&arguments, email);
+            let what = format!("{action:?}: {command}");
+            let ran = service.idempost().run_with(&(command, "--retries 0 --json"), email);
             let code = match repeated {
                 ActsTwice => twice,
                 ActsOnce => once,
@@ -330,8 +307,8 @@ fn the_exit_code_follows_the_outcome_and_what_a_repetition_does() {
             }
             if code == 9 {
                 let hint = error["hint"].as_str().unwrap();
-                let flag = match (error["idempotency_key"].as_str(), command[0]) {
-                    (Some(key), "api") => format!("`-H 'Idempotency-Key: {key}'`"),
+                let flag = match (error["idempotency_key"].as_str(), command.starts_with("api ")) {
+                    (Some(key), true) => format!("`-H 'Idempotency-Key: {key}'`"),
                     (Some(key), _) => format!("`--idempotency-key {key}`"),
                     (None, _) => "check".to_owned(),
                 };
@@ -350,18 +327,15 @@ fn a_shell_runs_the_printed_command_and_the_email_is_sent_once() {
     };
     let service = Service::start();
     let idempost = service.idempost();
-    std::fs::write(
-        idempost.home().join("one.json"),
-        r#"[{"from":"a@b.test","to":"c@d.test","subject":"s","text":"t"}]"#,
-    )
-    .unwrap();
-    let quoted = [&SEND[..8], &["--text", "it's $5\n!"]].concat();
-    let api = words("api POST /emails -f from=a@b.test -f to=c@d.test -f subject=s -f 'text=t u'");
-    for command in [&quoted[..], &SEND, &["emails", "batch", "--", "one.json"], &api] {
+    let one = r#"[{"from":"a@b.test","to":"c@d.test","subject":"s","text":"t"}]"#;
+    std::fs::write(idempost.home().join("one.json"), one).unwrap();
+    let quoted = (&SEND[..8], ["--text", "it's $5\n!"]).words();
+    let api = "api POST /emails -f from=a@b.test -f to=c@d.test -f subject=s -f 'text=t u'";
+    for command in [quoted, KEYED.words(), "emails batch -- one.json".words(), api.words()] {
         let before = service.core().mails("sb_test").len();
         service.core().faults().add(Rule::new(Action::DropAfter).on_request(Method::POST, "/emails"));
         service.core().faults().add(Rule::new(Action::DropAfter).on_request(Method::POST, "/emails/batch"));
-        let ran = idempost.run(&[&["--retries", "0"], command].concat());
+        let ran = idempost.run(&("--retries 0", command));
         assert!(matches!(ran.code, Some(7 | 9)), "{ran:?}");
         idempost.shell(&printed(&ran)).ok();
         service.core().faults().clear();
@@ -377,20 +351,23 @@ fn an_unknown_outcome_names_the_command_that_repeats_it_without_secrets() {
     let lost =
         || service.core().faults().add(Rule::new(Action::DropAfter).on_request(Method::POST, "/emails"));
     lost();
-    let flags = ["--retries", "0", "--json", "--api-key-file", "key"];
-    let error = idempost.run(&[&SEND[..10], &flags].concat()).error(9);
+    let flags = "--retries 0 --json --api-key-file key";
+    let error = idempost.run(&(SEND, flags)).error(9);
     let next = &error["next"][0];
     let key = error["idempotency_key"].as_str().unwrap();
-    let expected = format!("idempost {} {} --idempotency-key {key}", SEND[..10].join(" "), flags.join(" "));
+    let expected = format!(
+        "idempost {} --idempotency-key {key}",
+        (&SEND[..9], (["'It works'"], flags)).words().join(" ")
+    );
     assert_eq!(next["command"], expected);
     assert!(!error.to_string().contains("sb_test"), "{error}");
     lost();
-    let stdin = idempost.run_with(&[&SEND[..8], &["--text", "-", "--retries", "0", "--json"]].concat(), "Hi");
+    let stdin = idempost.run_with(&(&SEND[..8], "--text - --retries 0 --json"), "Hi");
     let when = stdin.error(9)["next"][0]["when"].as_str().unwrap().to_owned();
     assert!(when.contains("the same standard input"), "{when}");
     // If nothing was sent, or a retry isn't safe, there is no such command.
     service.core().faults().add(Rule::new(Action::error(422, "validation_error", "no")).always());
-    assert_eq!(idempost.run(&send(&["--json"])).error(3)["next"], Value::Null);
+    assert_eq!(idempost.run(&(KEYED, "--json")).error(3)["next"], Value::Null);
     service.core().faults().clear();
     service.core().faults().add(Rule::new(Action::error(500, "internal_server_error", "oh")).always());
     let error = idempost.run(&["templates", "duplicate", "welcome", "--retries", "0", "--json"]).error(9);
@@ -406,7 +383,7 @@ fn a_rejection_after_a_lost_response_is_9_because_the_first_attempt_may_have_bee
             .on_request(Method::POST, "/emails")
             .always(),
     );
-    let error = service.idempost().run(&send(&["--json"])).error(9);
+    let error = service.idempost().run(&(KEYED, "--json")).error(9);
     assert_eq!((&error["api"]["name"], &error["outcome"]), (&json!("invalid_api_key"), &json!("unknown")));
     assert_eq!(service.core().mails("sb_test").len(), 1);
 }
@@ -418,7 +395,7 @@ fn a_transient_failure_is_retried_with_the_same_key() {
         .core()
         .faults()
         .add(Rule::new(Action::http_response(503, "busy")).on_request(Method::POST, "/emails"));
-    let ran = service.idempost().run(&SEND[..10]);
+    let ran = service.idempost().run(&SEND);
     assert!(ran.stderr.contains("; retrying in "), "{ran:?}");
     ran.ok();
     let keys: Vec<_> =
@@ -435,7 +412,7 @@ fn an_interrupted_send_reports_that_it_may_have_been_accepted() {
     service.core().faults().add(Rule::new(Action::Delay(std::time::Duration::from_mins(1))).always());
     for (which, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let before = service.asked();
-        let child = service.idempost().command().args(SEND).spawn().unwrap();
+        let child = service.idempost().spawn(&SEND);
         wait_until("the service has the request", || service.asked() > before);
         signal(&child, which);
         let output = child.finish();
@@ -451,27 +428,22 @@ fn verbose_traces_requests_without_the_key() {
     // G-08
     let service = Service::start();
     let idempost = service.idempost().env("IDEMPOST_API_KEY", "sb_sentinel");
-    let sent = idempost.run(&send(&["-v"]));
+    let sent = idempost.run(&(KEYED, "-v"));
     let url = service.base_url();
     let traced = format!(
         "> POST {url}/emails as profile `default` with the credential of IDEMPOST_API_KEY at {url}\n< 200 OK in "
     );
     assert!(sent.stderr.contains(&traced), "{sent:?}");
-    for arguments in [
-        &send(&["-vvv"])[..],
-        &["emails", "list", "-vvv"],
-        &["emails", "list", "--all", "-vvv"],
-        &["logs", "list", "-vvv"],
-        &["api", "GET", "/emails", "-vvv", "--json"],
-    ] {
-        let ran = idempost.run(arguments);
+    let reads = ["emails list", "emails list --all", "logs list", "api GET /emails --json"];
+    for line in reads.map(CommandLine::words).into_iter().chain([KEYED.words()]) {
+        let ran = idempost.run(&(line, "-vvv"));
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert!(!format!("{ran:?}").contains("sentinel"), "{ran:?}");
     }
-    let trace = idempost.run(&send(&["-vvv"])).stderr;
+    let trace = idempost.run(&(KEYED, "-vvv")).stderr;
     assert!(
         trace.contains("> authorization: Bearer [redacted]")
-            && trace.contains("\"subject\":\"Hi\"")
+            && trace.contains("\"subject\":\"Hello\"")
             && trace.contains("< x-request-id: "),
         "{trace}"
     );
@@ -484,10 +456,9 @@ fn the_service_s_messages_cannot_control_the_terminal() {
     let evil = "\u{1b}]52;c;YQ==\u{7}\u{9b}2J\u{202e}\rbad";
     service.core().faults().add(Rule::new(Action::error(422, "validation_error", evil)).always());
     let idempost = service.idempost().env("IDEMPOST_FORCE_TTY", "80").env("NO_COLOR", "1");
-    let stderr = idempost.run(&SEND).fails(3);
-    assert!(stderr.contains("\\u{1b}]52;c;YQ==\\u{7}"), "{stderr:?}");
+    let stderr = idempost.run(&KEYED).fails_with(3, &["\\u{1b}]52;c;YQ==\\u{7}"]);
     assert!(!stderr.chars().any(|c| c.is_control() && c != '\n'), "{stderr:?}");
-    let error = idempost.run(&send(&["--json"])).error(3);
+    let error = idempost.run(&(KEYED, "--json")).error(3);
     assert_eq!(error["api"]["body"]["message"], evil, "a program gets the message unchanged");
 }
 
@@ -502,7 +473,7 @@ fn a_proxy_from_the_environment_is_not_used_for_a_loopback_service() {
     for name in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"] {
         idempost = idempost.env(name, &proxy);
     }
-    idempost.run(&SEND).ok();
+    idempost.run(&KEYED).ok();
     assert_eq!(trap.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 }
 
@@ -550,15 +521,15 @@ fn a_proxy_that_fails_leaves_the_email_unsent_and_its_password_unshown() {
             .env("IDEMPOST_BASE_URL", "https://service.invalid")
             .env("IDEMPOST_API_KEY", "re_sentinel")
             .env("HTTPS_PROXY", format!("http://me:sentinel@{address}"));
-        for form in [&["--retries", "0"][..], &["--retries", "0", "-vvv"]] {
-            let ran = idempost.run(&send(form));
+        for form in ["--retries 0", "--retries 0 -vvv"] {
+            let ran = idempost.run(&(KEYED, form));
             assert_eq!((ran.code, ran.stdout.as_str()), (Some(code), ""), "{ran:?}");
             assert!(!ran.stderr.contains("sentinel"), "{ran:?}");
             let named = ["HTTPS_PROXY".to_owned(), format!("http://***@{address}")];
             assert!(named.iter().all(|part| ran.stderr.contains(part)), "{ran:?}");
         }
         let retries = if code == 7 { "0" } else { "3" };
-        let error = idempost.run(&send(&["--retries", retries, "--json"])).error(code);
+        let error = idempost.run(&(KEYED, &["--retries", retries, "--json"])).error(code);
         assert_eq!(error["outcome"], "not_sent", "{error}");
         assert_eq!(error["recovery"], if code == 7 { "wait" } else { "act" }, "{error}");
         assert!(!error.to_string().contains("sentinel"), "{error}");
@@ -569,7 +540,7 @@ fn a_proxy_that_fails_leaves_the_email_unsent_and_its_password_unshown() {
         assert_eq!(seen.matches("CONNECT ").count(), if address == refused { 0 } else { 3 }, "{seen}");
         drop(seen);
         let direct = idempost.env("NO_PROXY", "service.invalid:443");
-        let ran = direct.run(&send(&["--retries", "0"]));
+        let ran = direct.run(&(KEYED, "--retries 0"));
         assert!(ran.code == Some(7) && !ran.stderr.contains(&address.to_string()), "{ran:?}");
     }
 }
@@ -602,7 +573,7 @@ fn an_unreachable_host_is_named_once() {
             line.to_owned()
         };
         let keyed = idempost.env("IDEMPOST_API_KEY", "re_x");
-        let sent = keyed.run(&send(&["--retries", "0"]));
+        let sent = keyed.run(&(KEYED, "--retries 0"));
         let line = named_once(&sent.stderr);
         assert!(line.contains(&format!(" is unreachable; nothing was done: {reason}")), "{line}");
         named_once(&keyed.run(&["auth", "login"]).stderr);
@@ -631,24 +602,24 @@ fn a_proxy_is_set_by_flag_variable_or_profile_except_for_no_proxy() {
         (remote().env("IDEMPOST_PROXY", &with_password), &[], "IDEMPOST_PROXY"),
         (remote().config(&config), &[], "config.toml:2"),
     ] {
-        let ran = idempost.run(&[&send(&["--retries", "0"])[..], flags].concat());
+        let ran = idempost.run(&((KEYED, "--retries 0"), flags));
         assert!(ran.code == Some(4) && ran.stderr.contains(&address.to_string()), "{ran:?}");
-        let doctor = idempost.run(&[&["doctor", "--offline"], flags].concat());
+        let doctor = idempost.run(&("doctor --offline", flags));
         let line = doctor.stdout.lines().find(|line| line.contains(" proxy ")).unwrap();
         assert!(line.contains("api.service.invalid is reached through http://"), "{line}");
         assert!(line.contains(&address.to_string()) && line.contains(source), "{line}");
-        let list = idempost.run(&[&["config", "list", "--json"], flags].concat());
+        let list = idempost.run(&("config list --json", flags));
         assert!(!format!("{ran:?}{doctor:?}{list:?}").contains("sentinel"));
         let other_port = idempost.env("NO_PROXY", "service.invalid:8443");
-        let ran = other_port.run(&[&send(&["--retries", "0"])[..], flags].concat());
+        let ran = other_port.run(&((KEYED, "--retries 0"), flags));
         assert_eq!(ran.code, Some(4), "{ran:?}");
         let direct = other_port.env("NO_PROXY", "service.invalid:443");
-        direct.run(&[&send(&["--retries", "0"])[..], flags].concat()).fails(7);
+        direct.run(&((KEYED, "--retries 0"), flags)).fails(7);
     }
     assert_eq!(seen.lock().unwrap().matches("CONNECT api.service.invalid:443 ").count(), 6);
-    let stderr = remote().run(&send(&["--proxy", &with_password])).fails(2);
+    let stderr = remote().run(&(KEYED, &["--proxy", &with_password])).fails(2);
     assert!(stderr.contains("set IDEMPOST_PROXY") && !stderr.contains("sentinel"), "{stderr}");
-    let stderr = remote().run(&send(&["--proxy", "ftp://p"])).fails(2);
+    let stderr = remote().run(&(KEYED, "--proxy ftp://p")).fails(2);
     assert!(stderr.contains("proxy must be the URL of a proxy"), "{stderr}");
     let stderr = remote().run(&["config", "set", "proxy", &with_password]).fails(2);
     assert!(!stderr.contains("sentinel"), "{stderr}");
@@ -671,8 +642,7 @@ fn a_socks_proxy_gets_the_address_of_the_service() {
     });
     let idempost =
         Idempost::new().env("IDEMPOST_BASE_URL", "https://service.invalid").env("IDEMPOST_API_KEY", "re_x");
-    let stderr = idempost.run(&send(&["--retries", "0", "--proxy", &url])).fails(7);
-    assert!(stderr.contains(&url), "{stderr}");
+    idempost.run(&(KEYED, &["--retries", "0", "--proxy", &url])).fails_with(7, &[&url]);
     assert!(serving.join().unwrap().contains("service.invalid"));
 }
 
@@ -685,7 +655,7 @@ fn a_malformed_proxy_setting_sends_nothing() {
     for value in ["ftp://me:sentinel@p", "http://", "://x", " http://127.0.0.1:3128", "socks5://"] {
         for name in ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"] {
             let idempost = remote().env(name, value);
-            let error = idempost.run(&send(&["--json"])).error(2);
+            let error = idempost.run(&(KEYED, "--json")).error(2);
             assert_eq!(error["outcome"], "not_sent", "{error}");
             let message = error["message"].as_str().unwrap();
             assert!(message.starts_with(&format!("{name} must be the URL of an HTTP proxy")), "{error}");
@@ -697,10 +667,10 @@ fn a_malformed_proxy_setting_sends_nothing() {
     // Neither a setting for other URLs nor an exception matters.
     for (name, value) in [("HTTP_PROXY", "ftp://p"), ("HTTPS_PROXY", ""), ("NO_PROXY", "service.invalid")] {
         let idempost = remote().env("ALL_PROXY", if name == "NO_PROXY" { "ftp://p" } else { "" });
-        idempost.env(name, value).run(&send(&["--retries", "0"])).fails(7);
+        idempost.env(name, value).run(&(KEYED, "--retries 0")).fails(7);
     }
     let service = Service::start();
-    service.idempost().env("HTTP_PROXY", "http://").env("ALL_PROXY", "ftp://p").run(&SEND).ok();
+    service.idempost().env("HTTP_PROXY", "http://").env("ALL_PROXY", "ftp://p").run(&KEYED).ok();
 }
 
 #[test]
@@ -710,6 +680,6 @@ fn an_unresolvable_host_is_7_and_nothing_was_sent() {
         .env("IDEMPOST_BASE_URL", "https://service.invalid")
         .env("IDEMPOST_API_KEY", "re_x")
         .env("IDEMPOST_RETRIES", "0");
-    let error = idempost.run(&send(&["--json"])).error(7);
+    let error = idempost.run(&(KEYED, "--json")).error(7);
     assert_eq!((&error["outcome"], &error["retryable"]), (&json!("not_sent"), &json!(true)));
 }

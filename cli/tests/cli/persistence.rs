@@ -249,8 +249,7 @@ fn resetting_a_persistent_sandbox_needs_confirmation() {
     let sandbox = Sandbox::start(&["--data", &folder.path().display().to_string()]);
     Line::to(&sandbox.base_url).send().unwrap();
     let idempost = sandbox.client();
-    let stderr = idempost.run(&["sandbox", "reset"]).fails(2);
-    assert!(stderr.contains("--yes"), "{stderr}");
+    idempost.run(&["sandbox", "reset"]).fails_with(2, &["--yes"]);
     assert_eq!(idempost.run(&["sandbox", "inbox", "list"]).ok().lines().count(), 1);
     idempost.run(&["sandbox", "reset", "--yes"]).ok();
     assert_eq!(idempost.run(&["sandbox", "inbox", "list"]).ok(), "");

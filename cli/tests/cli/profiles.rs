@@ -54,11 +54,9 @@ fn a_change_while_the_editor_is_open_is_not_lost() {
     )
     .unwrap();
     let idempost = idempost.env("EDITOR", format!("sh {}", editor.display()));
-    let stderr = idempost.run(&["config", "edit"]).fails(1);
-    assert!(
-        stderr.contains("changed while the editor was open") && stderr.contains("edited version is in"),
-        "{stderr}"
-    );
+    let stderr = idempost
+        .run("config edit")
+        .fails_with(1, &["changed while the editor was open", "edited version is in"]);
     assert_eq!(config(&idempost), "[defaults]\nretries = 9\n");
     let kept = std::fs::read_dir(idempost.config_file().parent().unwrap()).unwrap();
     let kept: Vec<_> = kept
@@ -86,7 +84,7 @@ fn the_default_profile_can_be_named_explicitly() {
     idempost.run(&["--profile", "default", "config", "list"]).ok();
     with_key(&idempost, &[]);
     for command in [&["auth", "status"][..], &["--profile", "default", "auth", "status"]] {
-        let status = idempost.run(&[command, &["--json"]].concat()).json();
+        let status = idempost.run(&(command, "--json")).json();
         let part = |name: &str| status[name].clone();
         assert_eq!([part("profile"), part("origin"), part("kind")], ["default", BASE_URL, "api_key"]);
     }
@@ -130,12 +128,7 @@ fn a_renamed_profile_keeps_its_settings_credentials_and_position() {
     idempost.run(&["--profile", "work", "auth", "status"]).fails(2);
 
     let before = config(&idempost);
-    assert!(
-        idempost
-            .run(&["auth", "rename", "acme", "local"])
-            .fails(2)
-            .contains("profile `local` already exists")
-    );
+    assert!(idempost.run("auth rename acme local").fails(2).contains("profile `local` already exists"));
     assert!(idempost.run(&["auth", "rename", "work", "new"]).fails(5).contains("no profile `work`"));
     idempost.run(&["auth", "rename", "acme", " "]).fails(2);
     idempost.run(&["auth", "rename", "acme", "acme"]).fails(2);
@@ -217,7 +210,7 @@ impl Accounts {
     }
 
     fn send(&self, flags: &[&str]) -> Ran {
-        self.idempost.run(&[&SEND[..], flags].concat())
+        self.idempost.run(&(SEND, flags))
     }
 }
 
@@ -234,7 +227,7 @@ fn an_explicit_profile_wins_over_the_key_in_the_environment() {
     assert_eq!(accounts.sent(), (1, 0));
     assert_eq!(accounts.send(&["--profile", "work", "--quiet"]).stderr, "");
     assert_eq!(accounts.sent(), (2, 0));
-    let run = |command: &[&str]| accounts.idempost.run(&[command, &["--profile", "work"]].concat());
+    let run = |command: &[&str]| accounts.idempost.run(&(command, "--profile work"));
     assert_eq!(run(&["auth", "token"]).ok(), "sb_work\n");
     assert_eq!(run(&["auth", "status", "--json"]).json()["profile_source"], "--profile");
     assert!(run(&["doctor"]).stdout.contains("IDEMPOST_API_KEY is ignored"));
@@ -268,11 +261,9 @@ fn a_key_in_the_environment_is_never_sent_to_an_explicit_profile() {
     let accounts = Accounts::new();
     let url = accounts.work.base_url();
     accounts.idempost.run(&["--profile", "empty", "config", "set", "base_url", &url]).ok();
-    let stderr = accounts.send(&["--profile", "empty"]).fails(4);
-    assert!(
-        stderr.contains("profile `empty` has no credential, and IDEMPOST_API_KEY isn't sent"),
-        "{stderr}"
-    );
+    accounts
+        .send(&["--profile", "empty"])
+        .fails_with(4, &["profile `empty` has no credential, and IDEMPOST_API_KEY isn't sent"]);
     assert_eq!((accounts.sent(), accounts.work.asked()), ((0, 0), 0));
 }
 

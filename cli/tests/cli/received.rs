@@ -5,7 +5,6 @@ use std::fs;
 use serde_json::json;
 
 use crate::service::Service;
-use crate::support::words;
 
 const MAIL: &str = concat!(
     "From: Ada <ada@example.com>\r\nTo: in@acme.test\r\nSubject: Files\r\nMIME-Version: 1.0\r\n",
@@ -21,10 +20,7 @@ fn a_received_mail_is_read_and_its_attachments_are_saved_safely() {
     let idempost = service.idempost();
     let id = idempost.run_with(&["sandbox", "receive", "-", "--to", "in@acme.test"], MAIL).ok();
     let id = id.trim();
-    assert_eq!(
-        idempost.run(&["received", "ls", "--columns", "id,subject"]).ok().trim(),
-        format!("{id}\tFiles")
-    );
+    assert_eq!(idempost.run("received ls --columns id,subject").ok().trim(), format!("{id}\tFiles"));
     assert_eq!(idempost.run(&["emails", "receiving", "list", "--columns", "id"]).ok().trim(), id);
     let shown = idempost.run(&["received", "get", id]).ok();
     assert!(shown.contains("Ada <ada@example.com>") && shown.contains("Here"), "{shown}");
@@ -58,8 +54,7 @@ fn the_checks_of_the_sender_are_set_and_shown() {
     let json = idempost.run(&["received", "get", id.trim(), "--html-format", "cid", "--json"]).json();
     assert_eq!(json["authentication"], json!({"spf": "pass", "dkim": "gray", "dmarc": "fail"}));
     assert_eq!(json["html_format"], "cid");
-    let stderr = idempost.run_with(&["sandbox", "receive", "-", "--spf", "good"], MAIL).fails(3);
-    assert!(stderr.contains("`spf` must be one of `pass`"), "{stderr}");
+    idempost.run_with("sandbox receive - --spf good", MAIL).fails_with(3, &["`spf` must be one of `pass`"]);
     let stderr = idempost.run(&["received", "get", id.trim(), "--html-format", "inline"]).fails(3);
     assert!(stderr.contains("`html_format` must be one of `data_uri`, `cid`"), "{stderr}");
 }
@@ -98,7 +93,7 @@ fn a_received_mail_is_forwarded_once_per_key() {
     let idempost = service.idempost();
     let id = idempost.run_with(&["sandbox", "receive", "-", "--to", "support@acme.test"], RICH).ok();
     let flags = "--from hi@acme.test --to eve@example.com dan@example.com --idempotency-key forward-1";
-    let keyed = [&["received", "forward", id.trim()], &words(flags)[..]].concat();
+    let keyed = (["received", "forward", id.trim()], flags);
     let sent = idempost.run(&keyed);
     assert!(sent.stderr.contains("accepted for 2 recipients"), "{}", sent.stderr);
     assert_eq!(idempost.run(&keyed).ok(), sent.ok(), "the retry returns the first email");
@@ -130,7 +125,7 @@ fn a_wrapped_forward_has_the_original_as_its_attachment() {
     let flags = ["--from", "hi@acme.test", "--to", "abuse@example.com"];
     let forward: Vec<_> = ["received", "forward", id.trim()].into_iter().chain(flags).collect();
     let wrapped: Vec<_> = forward.iter().copied().chain(["--wrap", "--text", "See below."]).collect();
-    let plan = idempost.run(&[wrapped.as_slice(), &["--dry-run"]].concat()).json();
+    let plan = idempost.run(&(wrapped.as_slice(), "--dry-run")).json();
     let body = &plan["dry_run"]["body"];
     assert_eq!((&body["subject"], &body["text"]), (&json!("Fwd: Grüße"), &json!("See below.")));
     assert_eq!(body["attachments"][0]["content"]["bytes"], RICH.len());
@@ -164,7 +159,7 @@ fn a_reply_stays_in_the_thread_and_goes_to_all_on_request() {
     let all = body(&["--reply-all", "--cc", "boss@acme.test", "--subject", "Done"]);
     assert_eq!(all["to"], json!(["desk@example.com", "Bob <bob@example.com>"]));
     assert_eq!((&all["cc"], &all["subject"]), (&json!(["c@example.com", "boss@acme.test"]), &json!("Done")));
-    idempost.run(&[&reply[..], &["--reply-all"]].concat()).ok();
+    idempost.run(&(&reply, "--reply-all")).ok();
     let source = idempost.run(&["sandbox", "inbox", "list", "--json"]).json()["data"][0].clone();
     assert_eq!(
         (&source["to"], &source["cc"]),
@@ -178,8 +173,8 @@ fn attachments_of_a_sent_mail_are_listed_and_saved() {
     let idempost = service.idempost();
     let file = idempost.home().join("log.txt");
     fs::write(&file, "a log").unwrap();
-    let send = words("emails send --from hi@acme.test --to ada@example.com --subject Log --text Hi");
-    let id = idempost.run(&[&send[..], &["--attach", file.to_str().unwrap()]].concat()).ok();
+    let send = "emails send --from hi@acme.test --to ada@example.com --subject Log --text Hi";
+    let id = idempost.run(&(&send, &["--attach", file.to_str().unwrap()])).ok();
     let list = idempost.run(&["emails", "attachments", id.trim(), "--columns", "filename,size"]).ok();
     assert_eq!(list.trim(), "log.txt\t5");
     let folder = idempost.home().join("sent");
@@ -194,15 +189,13 @@ fn sent_and_received_mails_are_shared_by_links_that_expire() {
     let service = Service::start();
     let idempost = service.idempost();
     let received = idempost.run_with(&["sandbox", "receive", "-", "--to", "in@acme.test"], MAIL).ok();
-    let send = words("emails send --from hi@acme.test --to ada@example.com --subject Log --text Hi");
+    let send = "emails send --from hi@acme.test --to ada@example.com --subject Log --text Hi";
     for id in [received, idempost.run(&send).ok()] {
         let url = idempost.run(&["emails", "share", id.trim(), "--for", "1h 30m"]).ok();
         assert!(url.contains("/_/shared/"), "{url}");
         let json = idempost.run(&["emails", "share", id.trim(), "--json"]).json();
         assert_eq!(json["id"], id.trim());
     }
-    let plan = idempost
-        .run(&["emails", "share", "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794", "--for", "90m", "--dry-run"])
-        .json();
+    let plan = idempost.run("emails share 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --for 90m --dry-run").json();
     assert_eq!(plan["dry_run"]["body"], json!({"expires_in": "1h 30m"}));
 }

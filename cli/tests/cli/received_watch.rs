@@ -64,7 +64,7 @@ struct Watching {
 
 impl Watching {
     fn start(idempost: &Idempost, flags: &[&str]) -> Self {
-        let mut child = idempost.command().args(watch(flags)).spawn().unwrap();
+        let mut child = idempost.spawn(&watch(flags));
         let lines = BufReader::new(Limited(child.stdout.take().unwrap())).lines();
         let mut stderr = BufReader::new(Limited(child.stderr.take().unwrap())).lines();
         let first = stderr.next().unwrap().unwrap();
@@ -250,7 +250,7 @@ fn a_permanent_failure_ends_the_watch_with_its_exit_code() {
     for (status, name, code) in refusals {
         let rule = Rule::new(Action::error(status, name, "no")).on_request(Method::GET, "/emails/receiving");
         service.core().faults().add(rule.skip_first(1));
-        let ended = idempost.run(&[&WATCH[..], &["--from-start"]].concat());
+        let ended = idempost.run(&(WATCH, "--from-start"));
         assert_eq!(ended.code, Some(code), "{ended:?}");
     }
     service.core().faults().add(Rule::new(Action::http_response(503, "busy")));
@@ -327,8 +327,7 @@ fn an_unreadable_cursor_is_reported_and_not_overwritten() {
     let idempost = service.idempost();
     arrive(service.core(), 0..1);
     std::fs::write(idempost.home().join("c.json"), "{").unwrap();
-    let stderr = look(&idempost, &["--cursor", "c.json"]).fails(1);
-    assert!(stderr.contains("couldn't read the cursor") && stderr.contains("--from-now"), "{stderr}");
+    look(&idempost, &["--cursor", "c.json"]).fails_with(1, &["couldn't read the cursor", "--from-now"]);
     assert_eq!(std::fs::read_to_string(idempost.home().join("c.json")).unwrap(), "{");
     assert_eq!(printed(look(&idempost, &["--cursor", "c.json", "--from-start"])), subjects(0..1));
     assert_eq!(printed(look(&idempost, &["--cursor", "c.json"])), [""; 0]);
@@ -339,7 +338,7 @@ fn a_line_lost_in_a_closed_pipe_is_printed_again() {
     let service = Service::start();
     let idempost = service.idempost();
     arrive(service.core(), 0..300);
-    let mut child = idempost.command().args([&WATCH[..], &["--from-start"]].concat()).spawn().unwrap();
+    let mut child = idempost.spawn(&[&WATCH[..], &["--from-start"]].concat());
     // The reader exits immediately.
     drop(child.stdout.take());
     assert_eq!(exit_code(&mut child), Some(0));
@@ -357,8 +356,7 @@ fn emails_are_printed_as_json_lines() {
         (rows.len(), &rows[1]["subject"], &rows[1]["to"]),
         (2, &"no 1".into(), &serde_json::json!(["in@acme.test"]))
     );
-    let filtered =
-        idempost.run(&["received", "watch", "--from-start", "--once", "--json", "--jq", ".subject"]);
+    let filtered = idempost.run("received watch --from-start --once --json --jq .subject");
     assert_eq!(printed(filtered), subjects(0..2));
     assert_eq!(printed(idempost.run(&["--sandbox", "received", "watch", "--once"])), [""; 0]);
 }
@@ -373,7 +371,7 @@ fn an_untrusted_email_cannot_control_the_terminal_or_forge_a_line() {
     service.core().receive("sb_test", &["in@acme.test"], mail).unwrap();
     let watch = ["received", "watch", "--from-start", "--once"];
     for flags in [&[][..], &["--columns", "subject"], &["-o", "tsv"], &["--json"], &["-o", "ndjson"]] {
-        let shown = idempost.run(&[&watch[..], flags].concat()).ok();
+        let shown = idempost.run(&(&watch, flags)).ok();
         assert!(shown.contains("forged"), "{shown}");
         assert!(!shown.contains(['\u{1b}', '\u{7}', '\r', '\u{9b}', '\u{202e}']), "{flags:?} {shown:?}");
         assert!(!shown.lines().any(|line| line.starts_with("forged")), "{flags:?} {shown:?}");

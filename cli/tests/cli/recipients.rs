@@ -6,7 +6,7 @@ use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::json;
 
 use crate::mcp::Application;
-use crate::support::{Idempost, Ran, words};
+use crate::support::{Idempost, Ran};
 
 /// A service, and the program with a key for it.
 async fn stage() -> (ReferenceServer, Idempost) {
@@ -29,7 +29,7 @@ const EMAIL: [&str; 8] =
     ["emails", "send", "--from", "hi@acme.test", "--subject", "Hello", "--text", "It works"];
 
 fn send(idempost: &Idempost, more: &[&str]) -> Ran {
-    idempost.run(&[&EMAIL[..], more].concat())
+    idempost.run(&(EMAIL, more))
 }
 
 /// Writes an input with these recipients.
@@ -42,7 +42,7 @@ fn rows(folder: &Path, recipients: &[&str]) -> String {
 fn bulk(idempost: &Idempost, file: &str, more: &[&str]) -> Ran {
     let message =
         ["bulk", "send", file, "--from", "hi@acme.test", "--subject", "Hello", "--text", "It works", "--yes"];
-    idempost.run(&[&message[..], more].concat())
+    idempost.run(&(&message, more))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -67,7 +67,7 @@ async fn every_source_of_the_guard_applies_to_every_way_of_sending() {
     for (name, set, flags) in guards {
         let (server, idempost) = stage().await;
         let idempost = set(idempost);
-        let run = |arguments: &[&str]| idempost.run(&[arguments, flags].concat());
+        let run = |arguments: &[&str]| idempost.run(&(arguments, flags));
         let error =
             run(&[&EMAIL[..], &["--to", "ada@acme.test", "--to", "eve@evil.test", "--bcc=x@evil.test"]]
                 .concat())
@@ -85,7 +85,7 @@ async fn every_source_of_the_guard_applies_to_every_way_of_sending() {
             (&["api", "POST", "/emails/sending", "--input", "-"], one),
             (&["api", "POST", "/email/", "--input", "-", "--dry-run"], one),
         ] {
-            let ran = idempost.run_with(&[arguments, flags].concat(), input);
+            let ran = idempost.run_with(&(arguments, flags), input);
             assert_eq!(ran.code, Some(2), "{name} {arguments:?}: {ran:?}");
             assert!(ran.stderr.contains("eve@evil.test"), "{name} {arguments:?}: {ran:?}");
         }
@@ -128,8 +128,7 @@ async fn a_rejected_recipient_is_named_by_its_flag_beside_other_problems() {
     let problems = error["problems"].as_array().unwrap();
     let named: Vec<_> = problems.iter().map(|problem| (&problem["path"], &problem["source"])).collect();
     assert_eq!(named.len(), 2, "{error}");
-    let shown = send(&idempost, &flags).fails(2);
-    assert!(shown.contains("--> --to:1:5") && shown.contains("--cc (2nd)"), "{shown}");
+    let shown = send(&idempost, &flags).fails_with(2, &["--> --to:1:5", "--cc (2nd)"]);
     assert!(shown.contains("eve@evil.test") && shown.contains("*@acme.test"), "{shown}");
     assert_eq!(reached(&server), Vec::<String>::new());
 }
@@ -141,7 +140,7 @@ async fn every_source_of_the_guard_is_listed() {
         .config("[defaults]\nallow_to = \"*@acme.test\"\n[profiles.default]\nallow_to = [\"ada@acme.test\", \"bob@acme.test\"]\n")
         .env("IDEMPOST_ALLOW_TO", "ada@acme.test");
     let flag = ["--allow-to", "ada@acme.test"];
-    let listed = idempost.run(&[&["config", "list", "--json"][..], &flag].concat()).json();
+    let listed = idempost.run(&("config list --json", &flag)).json();
     let settings = listed["settings"].as_array().unwrap().iter().filter(|row| row["name"] == "allow_to");
     let sources: Vec<_> = settings.map(|row| row["source"].as_str().unwrap()).collect();
     let [by_flag, by_variable, profile, defaults] = sources[..] else { panic!("{listed}") };
@@ -189,8 +188,7 @@ async fn a_misspelled_guard_is_an_error_and_not_a_warning() {
             .env("IDEMPOST_BASE_URL", server.base_url())
             .env("IDEMPOST_API_KEY", "sb_test")
             .config(text);
-        let error = send(&idempost, &["--to", "eve@evil.test"]).fails(2);
-        assert!(error.contains("unknown setting"), "{error}");
+        send(&idempost, &["--to", "eve@evil.test"]).fails_with(2, &["unknown setting"]);
     }
     for pattern in ["acme.test", "", "*@acme.test,", "@acme.test"] {
         send(&idempost, &["--to", "ada@acme.test", &format!("--allow-to={pattern}")]).fails(2);
@@ -203,10 +201,9 @@ async fn a_redirected_job_stays_redirected_without_the_flag() {
     // G-13
     let (server, idempost) = stage().await;
     let file = rows(idempost.home(), &["ada@example.com", "bob@example.com"]);
-    let plan = words(
-        "bulk plan --from hi@acme.test --subject Hello --text 'It works' --redirect-to qa@acme.test --json",
-    );
-    let planned = idempost.run(&[&plan[..], &[&file]].concat()).json();
+    let plan =
+        "bulk plan --from hi@acme.test --subject Hello --text 'It works' --redirect-to qa@acme.test --json";
+    let planned = idempost.run(&(&plan, &[&file])).json();
     let id =
         planned["id"].as_str().or_else(|| planned["job"].as_str()).unwrap_or_else(|| panic!("{planned}"));
     idempost.run(&["bulk", "resume", id, "--yes"]).ok();

@@ -6,7 +6,7 @@ use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::json;
 
 use crate::mcp::Application;
-use crate::support::{Idempost, words};
+use crate::support::Idempost;
 
 const KEY: &str = "sb_the_key_of_this_account";
 const SECRET: &str = "re_sentinel_of_a_new_secret";
@@ -67,7 +67,7 @@ async fn a_created_secret_is_saved_even_if_the_rest_can_t_be_read() {
         let file = idempost.home().join(format!("secret-{at}"));
         let name = file.to_str().unwrap();
         answers(&server, path, 201, &body);
-        let ran = idempost.run(&[arguments, &[flag, name, "-vvv"]].concat());
+        let ran = idempost.run(&(arguments, &[flag, name, "-vvv"]));
         assert_ne!(ran.code, Some(0), "{body}: {ran:?}");
         assert!(!ran.stdout.contains(SECRET) && !ran.stderr.contains(SECRET), "{body}: {ran:?}");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), format!("{SECRET}\n"), "{body}");
@@ -84,7 +84,7 @@ async fn a_created_secret_is_saved_even_if_the_rest_can_t_be_read() {
 async fn no_message_repeats_a_credential_that_a_service_echoes() {
     // G-08
     let (server, idempost) = stage().await;
-    let email_send = words("emails send --from hi@acme.test --to ada@acme.test --subject s --text t");
+    let email_send = "emails send --from hi@acme.test --to ada@acme.test --subject s --text t";
     let echo = format!(
         r#"{{"statusCode": 401, "name": "invalid_api_key", "message": "No account has the key {KEY}.", "token": "{SECRET}"}}"#
     );
@@ -96,7 +96,7 @@ async fn no_message_repeats_a_credential_that_a_service_echoes() {
                     .on_request(Method::POST, "/emails")
                     .times(3),
             );
-            let ran = idempost.run(&[&email_send[..], flags].concat());
+            let ran = idempost.run(&(&email_send, flags));
             server.service().faults().clear();
             assert_ne!(ran.code, Some(0), "{ran:?}");
             for secret in [KEY, SECRET] {

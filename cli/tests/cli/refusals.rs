@@ -1,7 +1,6 @@
 //! Command lines that are refused before anything is sent, with all of their problems.
 
 use crate::service::Service;
-use crate::support::words;
 
 /// Command lines, each with parts of its message; an indented line continues the one before. `{N}` is a text of N characters.
 const REFUSED: &str = r#"
@@ -144,7 +143,7 @@ fn every_problem_of_a_command_line_is_reported_and_nothing_is_sent() {
     let text = text.trim_matches('\n').replace("\n    ", " ");
     for case in text.lines() {
         let (line, parts) = case.split_once(" => ").unwrap();
-        let stderr = idempost.run(&words(line)).fails(2);
+        let stderr = idempost.run(line).fails(2);
         for part in parts.split(" | ") {
             assert!(stderr.contains(part), "{line}: {part:?} is not in\n{stderr}");
         }

@@ -13,7 +13,7 @@ use serde_json::json;
 
 #[cfg(unix)]
 use crate::support::signal;
-use crate::support::{Finish as _, Idempost, Limited, Ran, exit_code, wait_until, words};
+use crate::support::{Finish as _, Idempost, Limited, Ran, exit_code, wait_until};
 
 /// A sandbox that runs until dropped.
 pub(crate) struct Sandbox {
@@ -155,15 +155,13 @@ fn a_stopped_sandbox_exits_with_0() {
 fn a_port_in_use_is_reported_with_a_hint() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let stderr = Idempost::new().run(&["sandbox", "serve", "--port", &port]).fails(1);
-    assert!(stderr.contains(&port) && stderr.contains("--port 0"), "{stderr}");
+    Idempost::new().run(&["sandbox", "serve", "--port", &port]).fails_with(1, &[&port, "--port 0"]);
 }
 
 #[test]
 fn waiting_for_a_missing_sandbox_times_out() {
     let idempost = Idempost::new().env("IDEMPOST_BASE_URL", "http://127.0.0.1:9");
-    let stderr = idempost.run(&["sandbox", "wait", "--timeout", "200ms"]).fails(8);
-    assert!(stderr.contains("after 200 ms") && stderr.contains("idempost sandbox serve"), "{stderr}");
+    idempost.run("sandbox wait --timeout 200ms").fails_with(8, &["after 200 ms", "idempost sandbox serve"]);
     let error = idempost.run(&["sandbox", "inbox", "list", "--json", "--retries", "0"]).error(7);
     assert_eq!(error["hint"], "start one: idempost sandbox serve, or idempost sandbox run -- COMMAND");
 }
@@ -173,8 +171,7 @@ fn the_key_of_a_real_service_is_never_sent_to_sandbox_routes() {
     let idempost = Idempost::new().env("IDEMPOST_API_KEY", "re_hidden");
     for command in [&["reset"][..], &["inbox", "list"], &["wait"]] {
         let arguments = [&["--base-url", "https://api.example.com", "sandbox"], command].concat();
-        let stderr = idempost.run(&arguments).fails(2);
-        assert!(stderr.contains("isn't a loopback address"), "{stderr}");
+        idempost.run(&arguments).fails_with(2, &["isn't a loopback address"]);
     }
 }
 
@@ -182,8 +179,7 @@ fn the_key_of_a_real_service_is_never_sent_to_sandbox_routes() {
 #[test]
 fn run_gives_the_command_a_sandbox_and_exits_with_its_code() {
     let idempost = Idempost::new();
-    let ran =
-        idempost.run(&words("sandbox run -- sh -c 'echo $IDEMPOST_BASE_URL $IDEMPOST_API_KEY; exit 7'"));
+    let ran = idempost.run("sandbox run -- sh -c 'echo $IDEMPOST_BASE_URL $IDEMPOST_API_KEY; exit 7'");
     assert_eq!(ran.code, Some(7), "{ran:?}");
     assert!(ran.stdout.starts_with("http://127.0.0.1:") && ran.stdout.ends_with(" sb_local\n"), "{ran:?}");
     let program = env!("CARGO_BIN_EXE_idempost");
@@ -198,7 +194,7 @@ fn run_configures_resend_clients_for_the_sandbox() {
     let run = |flags: &[&str]| {
         let idempost =
             Idempost::new().env("RESEND_API_KEY", "re_live").env("RESEND_BASE_URL", "https://live.test");
-        idempost.run(&[&["sandbox", "run"], flags, &["--", "sh", "-c", script]].concat())
+        idempost.run(&(("sandbox run", flags), &["--", "sh", "-c", script]))
     };
     let printed = run(&[]).ok();
     let words: Vec<_> = printed.split_whitespace().collect();
@@ -231,7 +227,7 @@ fn a_command_that_cannot_be_started_has_the_shell_s_exit_code() {
 fn a_signal_is_forwarded_to_the_command_which_is_awaited() {
     let idempost = Idempost::new();
     let script = "trap 'echo stopped; exit 9' TERM; echo ready; while :; do sleep 0.05; done";
-    let mut child = idempost.command().args(["sandbox", "run", "--", "sh", "-c", script]).spawn().unwrap();
+    let mut child = idempost.spawn(&["sandbox", "run", "--", "sh", "-c", script]);
     let mut stdout = BufReader::new(Limited(child.stdout.take().unwrap())).lines();
     assert_eq!(stdout.next().unwrap().unwrap(), "ready");
     signal(&child, Signal::TERM);
@@ -241,22 +237,8 @@ fn a_signal_is_forwarded_to_the_command_which_is_awaited() {
 
 /// Sends one email to the sandbox; returns its ID.
 pub(crate) fn send(idempost: &Idempost, to: &str, subject: &str, more: &[&str]) -> String {
-    let arguments = [
-        &[
-            "emails",
-            "send",
-            "--from",
-            "Acme <hi@acme.test>",
-            "--to",
-            to,
-            "--subject",
-            subject,
-            "--text",
-            "Hello\n\u{9b}2J",
-        ],
-        more,
-    ];
-    idempost.run(&arguments.concat()).ok().trim_end().to_owned()
+    let send = "emails send --from 'Acme <hi@acme.test>' --text 'Hello\n\u{9b}2J' --to";
+    idempost.run(&((send, [to, "--subject", subject]), more)).ok().trim_end().to_owned()
 }
 
 #[test]
@@ -317,8 +299,7 @@ fn unsent_emails_are_listed_by_their_state() {
     assert_eq!(listed["data"][0]["id"], later.as_str());
     let subjects = idempost.run(&["sandbox", "inbox", "list", "--columns", "subject"]).ok();
     assert_eq!(subjects, "Left\n", "by default, sent emails");
-    let stderr = idempost.run(&["sandbox", "inbox", "list", "--state", "late"]).fails(2);
-    assert!(stderr.contains("unsent") && stderr.contains("canceled"), "{stderr}");
+    idempost.run(&["sandbox", "inbox", "list", "--state", "late"]).fails_with(2, &["unsent", "canceled"]);
 }
 
 #[test]
@@ -327,14 +308,12 @@ fn waiting_for_an_email_ends_when_it_arrives() {
     let idempost = sandbox.client();
     let wait =
         ["sandbox", "inbox", "wait", "--subject", "Late", "--timeout", "60s", "--json", "--jq", ".subject"];
-    let waiting = idempost.command().args(wait).spawn().unwrap();
+    let waiting = idempost.spawn(&wait);
     send(&idempost, "ada@example.com", "Too early", &[]);
     send(&idempost, "ada@example.com", "Late", &[]);
     let output = waiting.finish();
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"Late\n"[..]));
-    let error = idempost
-        .run(&["sandbox", "inbox", "wait", "--to", "nobody", "--timeout", "100ms", "--json"])
-        .error(8);
+    let error = idempost.run("sandbox inbox wait --to nobody --timeout 100ms --json").error(8);
     assert_eq!(error["kind"], "pending");
 }
 
@@ -351,8 +330,7 @@ fn one_search_language_selects_emails_to_list_show_await_and_export() {
     }
     let arguments = [&["sandbox", "inbox", "list", "--columns", "subject"], &search[..]].concat();
     assert_eq!(idempost.run(&arguments).ok(), "Your code\n");
-    let exported =
-        idempost.run(&[&["sandbox", "export", "-", "--format", "json"], &search[..]].concat()).ok();
+    let exported = idempost.run(&("sandbox export - --format json", &search)).ok();
     let exported: serde_json::Value = serde_json::from_str(&exported).unwrap();
     assert_eq!((exported.as_array().unwrap().len(), &exported[0]["subject"]), (1, &"Your code".into()));
     for command in [
@@ -362,11 +340,7 @@ fn one_search_language_selects_emails_to_list_show_await_and_export() {
         &["export", "-", "--format", "json"],
     ] {
         let arguments = [&["sandbox"], command, &["--query", "from:acme before:yesterdayish"]].concat();
-        let stderr = idempost.run(&arguments).fails(3);
-        assert!(
-            stderr.contains("character 11: `before:` must be") && stderr.contains("yesterdayish"),
-            "{stderr}"
-        );
+        idempost.run(&arguments).fails_with(3, &["character 11: `before:` must be", "yesterdayish"]);
     }
 }
 
@@ -391,19 +365,15 @@ fn a_wait_prints_the_code_or_a_link_alone() {
     let document = wait(&["--code", "--json"]).json();
     assert_eq!((&document["code"], &document["codes"]), (&json!("482913"), &json!(["482913"])));
     let email_id = document["email_id"].as_str().unwrap();
-    let document = wait(&["--link", "off", "--json"]).fails(5);
-    assert!(document.contains("`Verify your Email`, `Verify: help`, `Unsubscribe`"), "{document}");
+    wait(&["--link", "off", "--json"]).fails_with(5, &["`Verify your Email`, `Verify: help`, `Unsubscribe`"]);
     let document = wait(&["--link", "unsub", "--json"]).json();
     assert_eq!(document["link"], json!({"text": "Unsubscribe", "url": "https://acme.test/off"}));
 
     let timed_out =
         ["sandbox", "inbox", "wait", "--to", "ada", "--after", email_id, "--code", "--timeout", "100ms"];
     assert!(idempost.run(&timed_out).fails(8).contains("timed out after 100 ms"));
-    let later = idempost
-        .command()
-        .args(["sandbox", "inbox", "wait", "--after", email_id, "--code", "--timeout", "60s"])
-        .spawn()
-        .unwrap();
+    let later =
+        idempost.spawn(&["sandbox", "inbox", "wait", "--after", email_id, "--code", "--timeout", "60s"]);
     send(&idempost, "ada@example.com", "Again", &["--html", "<p>Your verification code: 7731</p>"]);
     assert_eq!(later.finish().stdout, b"7731\n");
     assert!(wait(&["--raw"]).ok().starts_with("From: "));
@@ -412,8 +382,7 @@ fn a_wait_prints_the_code_or_a_link_alone() {
     assert!(wait(&["--code"]).fails(5).contains("the email has no one-time code; its subject is `Nothing`"));
     assert!(wait(&["--link", "x"]).fails(5).contains("no link contains `x`: the email has no links"));
     assert!(wait(&["--link", "x", "--code"]).fails(2).contains("--code"));
-    let stderr = wait(&["--after", "yesterday"]).fails(3);
-    assert!(stderr.contains("`after` must be the id of a captured or sent email"), "{stderr}");
+    wait(&["--after", "yesterday"]).fails_with(3, &["`after` must be the id of a captured or sent email"]);
 }
 
 #[test]
@@ -502,10 +471,8 @@ fn the_requested_rate_limit_applies() {
 #[test]
 fn a_command_with_its_own_sandbox_lists_the_captured_emails() {
     let idempost = Idempost::new();
-    let send = words(
-        "--sandbox emails send --from 'Acme <hi@acme.test>' --to ada@example.com --bcc eve@example.com \
-         --subject Hello --text 'It works'",
-    );
+    let send = "--sandbox emails send --from 'Acme <hi@acme.test>' --to ada@example.com --bcc eve@example.com \
+         --subject Hello --text 'It works'";
     let ran = idempost.run(&send);
     for part in [
         "from     Acme <hi@acme.test>\n",
@@ -517,10 +484,10 @@ fn a_command_with_its_own_sandbox_lists_the_captured_emails() {
     }
     assert_eq!(ran.ok().trim_end().len(), 36, "the result is only the ID");
 
-    let ran = idempost.run(&[&send[..], &["--json"]].concat());
+    let ran = idempost.run(&(&send, "--json"));
     let captured: serde_json::Value = serde_json::from_str(ran.stderr.lines().last().unwrap()).unwrap();
     assert_eq!(captured["captured"]["to"], serde_json::json!(["ada@example.com", "eve@example.com"]));
-    let ran = idempost.run(&[&send[..], &["--quiet"]].concat());
+    let ran = idempost.run(&(&send, "--quiet"));
     assert_eq!(ran.stderr, "", "{ran:?}");
 
     let batch = r#"[{"from":"a@acme.test","to":"x@example.com","subject":"One","text":"1"},{"from":"a@acme.test","to":"y@example.com","subject":"Two","text":"2"}]"#;
@@ -539,17 +506,15 @@ fn the_sandbox_flag_overrides_every_setting() {
     let idempost = Idempost::new()
         .config("default_profile = \"x\"\n[profiles.x]\nbase_url = \"http://127.0.0.1:9\"\nfrom = \"a@acme.test\"\n")
         .env("IDEMPOST_API_KEY", "re_real_key");
-    idempost
-        .run(&["--sandbox", "emails", "send", "--to", "ada@example.com", "--subject", "Hi", "--text", "x"])
-        .ok();
+    idempost.run("--sandbox emails send --to ada@example.com --subject Hi --text x").ok();
 }
 
 #[test]
 fn a_scheduled_email_is_not_captured_before_its_sandbox_ends() {
-    let ran = Idempost::new().run(&words(
+    let ran = Idempost::new().run(
         "--sandbox emails send --from a@acme.test --to ada@example.com --subject Hi --text x \
          --scheduled-at 'in 1 hour'",
-    ));
+    );
     assert!(ran.stderr.contains("the email is scheduled") && !ran.stderr.contains("captured by"), "{ran:?}");
     ran.ok();
 }
@@ -562,8 +527,7 @@ fn an_interrupted_wait_has_the_signal_s_exit_code() {
     let idempost =
         Idempost::new().env("IDEMPOST_BASE_URL", format!("http://{}", silent.local_addr().unwrap()));
     for (which, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let mut child =
-            idempost.command().args(["sandbox", "inbox", "wait", "--to", "nobody"]).spawn().unwrap();
+        let mut child = idempost.spawn(&["sandbox", "inbox", "wait", "--to", "nobody"]);
         // Signal handlers are installed before the request.
         let asked = silent.accept().unwrap();
         signal(&child, which);
@@ -610,6 +574,5 @@ fn a_wait_for_an_email_continues_after_a_proxy_cuts_its_connection() {
     wait_until("two connections are cut", || cut.load(Ordering::SeqCst) >= 2);
     send(&sandbox.client(), "ada@example.com", "Late", &[]);
     assert_eq!(Ran::of(waiting.finish()).ok(), "Late\n");
-    let error = behind.run(&["sandbox", "inbox", "wait", "--to", "nobody", "--timeout", "500ms"]).fails(8);
-    assert!(error.contains("timed out after 500 ms"), "{error}");
+    behind.run("sandbox inbox wait --to nobody --timeout 500ms").fails_with(8, &["timed out after 500 ms"]);
 }

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, send};
-use crate::support::{Idempost, Ran, words};
+use crate::support::{Idempost, Ran};
 
 const MAIL: &str = "Subject: Hi {{name}}\r\nContent-Type: text/html; charset=utf-8\r\n\r\n\
     <html lang=en><p style='gap:1px'>See <a href='http://localhost:3000'>\u{1b}[31m the page</a></p></html>";
@@ -19,7 +19,7 @@ fn codes(ran: &Ran) -> (Vec<&str>, Option<i32>) {
 fn a_message_file_is_checked_without_a_sandbox_and_the_severity_decides_the_exit_code() {
     let idempost = Idempost::new();
     fs::write(idempost.home().join("mail.eml"), MAIL).unwrap();
-    let check = |flags: &[&str]| idempost.run(&[&["sandbox", "check", "mail.eml"], flags].concat());
+    let check = |flags: &[&str]| idempost.run(&("sandbox check mail.eml", flags));
     let all = ["placeholder", "link_private", "text_missing", "feature_unsupported"];
     let sorted = |ran: &Ran| {
         let mut found = codes(ran).0.into_iter().map(str::to_owned).collect::<Vec<_>>();
@@ -57,15 +57,14 @@ fn a_message_file_is_checked_without_a_sandbox_and_the_severity_decides_the_exit
 fn the_newest_a_sent_or_a_received_mail_of_a_sandbox_is_checked() {
     let sandbox = Sandbox::start(&[]);
     let idempost = sandbox.client();
-    let stderr = idempost.run(&["sandbox", "check"]).fails(5);
-    assert!(stderr.contains("no captured email matches"), "{stderr}");
+    idempost.run("sandbox check").fails_with(5, &["no captured email matches"]);
     let wrong = send(&idempost, "ada@acme.com", "Hi [[name]]", &[]);
     send(&idempost, "bob@acme.com", "Hi Bob", &[]);
     let ran = idempost.run(&["sandbox", "check", "--fail-on", "note"]);
     assert_eq!(codes(&ran), (vec![], Some(0)), "{ran:?}");
     assert!(ran.stderr.contains("no findings"), "{ran:?}");
     for which in [&["--to", "ada@acme.com"][..], &["--subject", "[[name]]"], &[wrong.as_str()]] {
-        let ran = idempost.run(&[&["sandbox", "check"], which].concat());
+        let ran = idempost.run(&("sandbox check", which));
         assert_eq!(codes(&ran), (vec!["placeholder"], Some(3)), "{which:?} {ran:?}");
     }
     fs::write(idempost.home().join("mail.eml"), format!("From: a@acme.com\r\nTo: b@acme.com\r\n{MAIL}"))
@@ -81,30 +80,14 @@ fn links_are_requested_only_with_the_flag_and_at_public_addresses() {
     let sandbox = Sandbox::start(&[]);
     let idempost = sandbox.client();
     let body = format!("See {}/private\n\n\n{}/_/unsubscribe/x", sandbox.base_url, sandbox.base_url);
-    idempost
-        .run(&[
-            "emails",
-            "send",
-            "--from",
-            "hi@acme.test",
-            "--to",
-            "ada@acme.com",
-            "--subject",
-            "Hi",
-            "--text",
-            &body,
-        ])
-        .ok();
-    let ran =
-        idempost.run(&words("sandbox check --fail-on warning --ignore link_private,unsubscribe_missing"));
+    idempost.run(&("emails send --from hi@acme.test --to ada@acme.com --subject Hi --text", [body])).ok();
+    let ran = idempost.run("sandbox check --fail-on warning --ignore link_private,unsubscribe_missing");
     assert_eq!(codes(&ran), (vec![], Some(0)), "{ran:?}");
-    let ran = idempost.run(&words(
-        "sandbox check --fail-on warning --ignore link_private,unsubscribe_missing --fetch-links",
-    ));
+    let ran = idempost
+        .run("sandbox check --fail-on warning --ignore link_private,unsubscribe_missing --fetch-links");
     assert_eq!(codes(&ran), (vec!["link_not_public"], Some(3)), "{ran:?}");
     assert!(ran.stderr.contains("1 of 2 links checked"), "{ran:?}");
-    let ran = idempost
-        .run(&words("sandbox check --json --jq '.links.data[] | [.state, .url] | @tsv' --fetch-links"));
+    let ran = idempost.run("sandbox check --json --jq '.links.data[] | [.state, .url] | @tsv' --fetch-links");
     let expected = format!("not_public\t{0}/private\nskipped\t{0}/_/unsubscribe/x\n", sandbox.base_url);
     assert_eq!((ran.stdout.as_str(), ran.code), (expected.as_str(), Some(0)), "{ran:?}");
     let disabled = Sandbox::start(&["--no-fetch"]);
@@ -118,9 +101,8 @@ fn links_are_requested_only_with_the_flag_and_at_public_addresses() {
 
 #[test]
 fn all_wrong_arguments_are_reported() {
-    let ran = Idempost::new().run(&words(
-        "sandbox check missing.eml --fail-on fatal --ignore placeholder,image_without_alts,css-gap",
-    ));
+    let ran = Idempost::new()
+        .run("sandbox check missing.eml --fail-on fatal --ignore placeholder,image_without_alts,css-gap");
     let stderr = ran.fails(2);
     for part in [
         "the severity must be note, warning, error or never",

@@ -7,7 +7,7 @@ use mail_parser::MessageParser;
 use serde_json::Value;
 
 use crate::sandbox::{Sandbox, send};
-use crate::support::{Idempost, SEND, words};
+use crate::support::{Idempost, SEND};
 
 #[test]
 fn the_next_requests_fail_as_requested_and_later_ones_succeed() {
@@ -34,7 +34,7 @@ fn a_send_with_a_lost_or_truncated_response_is_delivered_once() {
     for (flags, sent) in
         [(&["--lose"][..], 1), (&["--truncate", "10"], 2), (&["--drop"], 3), (&["--slow", "50ms"], 4)]
     {
-        idempost.run(&[&["sandbox", "fail", "POST /emails"], flags].concat()).ok();
+        idempost.run(&("sandbox fail 'POST /emails'", flags)).ok();
         idempost.run(&SEND).ok();
         let mails = idempost.run(&["sandbox", "inbox", "list", "--json"]).json();
         assert_eq!(mails["data"].as_array().unwrap().len(), sent, "{flags:?}");
@@ -80,7 +80,7 @@ fn stages_of_smtp_fail_in_the_same_words() {
         (added.stdout.as_str(), added.stderr.as_str()),
         ("1\n", "30% of SMTP RCPT: 451 4.7.1 Greylisted, try again later\n")
     );
-    let added = idempost.run(&words("sandbox fail smtp end-of-data --slow 50ms --times 2 --after 1"));
+    let added = idempost.run("sandbox fail smtp end-of-data --slow 50ms --times 2 --after 1");
     let shown = "the next 2 of SMTP END-OF-DATA, after 1 that succeed: the service's own reply, 50 ms late\n";
     assert_eq!(added.stderr, shown);
     let listed = idempost.run(&["sandbox", "fail", "--list"]).ok();
@@ -97,7 +97,7 @@ fn stages_of_smtp_fail_in_the_same_words() {
 fn rules_are_removed() {
     let sandbox = Sandbox::start(&[]);
     let idempost = sandbox.client();
-    let add = |flags: &[&str]| idempost.run(&[&["sandbox", "fail"], flags].concat()).ok();
+    let add = |flags: &[&str]| idempost.run(&("sandbox fail", flags)).ok();
     assert_eq!(add(&["--rotate-then-lose"]), "1\n");
     assert_eq!(add(&["--rate-limit", "--retry-after", "7", "--percent", "30"]), "2\n");
     assert_eq!(add(&["/emails", "--always", "--after", "3"]), "3\n");
@@ -116,9 +116,7 @@ fn rules_are_removed() {
 #[test]
 fn all_problems_with_a_rule_are_reported() {
     let stderr = Idempost::new()
-        .run(&words(
-            "sandbox fail 'BREW emails' --status 99 --drop --slow soon --times 0 --percent 101 --after x",
-        ))
+        .run("sandbox fail 'BREW emails' --status 99 --drop --slow soon --times 0 --percent 101 --after x")
         .fails(2);
     for part in [
         "a path must start with /",
@@ -148,19 +146,18 @@ fn all_problems_with_a_rule_are_reported() {
         (&["--clear", "--status", "500"], "--clear can't be used with a rule or other flags"),
         (&["--slow", "2h"], "at most 1h"),
     ] {
-        let stderr = Idempost::new().run(&[&["sandbox", "fail"], arguments].concat()).fails(2);
+        let stderr = Idempost::new().run(&("sandbox fail", arguments)).fails(2);
         assert!(stderr.contains(part), "{arguments:?}: {stderr}");
     }
     let sandbox = Sandbox::start(&[]);
-    let stderr = sandbox.client().run(&["sandbox", "fail", "POST /emials"]).fails(3);
-    assert!(stderr.contains("must be a path of the service"), "{stderr}");
+    sandbox.client().run("sandbox fail 'POST /emials'").fails_with(3, &["must be a path of the service"]);
 }
 
 #[test]
 fn the_clock_is_shown_stopped_moved_and_sped_up() {
     let sandbox = Sandbox::start(&[]);
     let idempost = sandbox.client();
-    let clock = |arguments: &[&str]| idempost.run(&[&["sandbox", "clock"], arguments].concat());
+    let clock = |arguments: &[&str]| idempost.run(&("sandbox clock", arguments));
     let shown = clock(&[]);
     assert_eq!(shown.stderr, "running\n");
     assert!(shown.stdout.starts_with("20") && shown.stdout.ends_with("Z\n"), "{shown:?}");
@@ -186,7 +183,7 @@ fn the_clock_is_shown_stopped_moved_and_sped_up() {
 fn a_clock_belongs_to_its_account_unless_all_are_named() {
     let sandbox = Sandbox::start(&[]);
     let clock = |key: &str, arguments: &[&str]| {
-        sandbox.client().env("IDEMPOST_API_KEY", key).run(&[&["sandbox", "clock"], arguments].concat()).ok()
+        sandbox.client().env("IDEMPOST_API_KEY", key).run(&("sandbox clock", arguments)).ok()
     };
     let (of_a, of_all) = ("2040-01-01T13:30:00.000Z\n", "2041-01-01T12:00:00.000Z\n");
     clock("sb_a", &["freeze"]);
@@ -201,7 +198,7 @@ fn a_clock_belongs_to_its_account_unless_all_are_named() {
 fn a_scheduled_email_is_sent_when_the_clock_reaches_its_time() {
     let sandbox = Sandbox::start(&[]);
     let idempost = sandbox.client();
-    idempost.run(&[&SEND[..], &["--scheduled-at", "in 2 hours"]].concat()).ok();
+    idempost.run(&(SEND, "--scheduled-at 'in 2 hours'")).ok();
     let mails = || idempost.run(&["sandbox", "inbox", "list"]).ok().lines().count();
     idempost.run(&["sandbox", "clock", "advance", "1h"]).ok();
     assert_eq!(mails(), 0);
@@ -210,7 +207,7 @@ fn a_scheduled_email_is_sent_when_the_clock_reaches_its_time() {
 }
 
 fn exported(idempost: &Idempost, arguments: &[&str]) -> Vec<PathBuf> {
-    let printed = idempost.run(&[&["sandbox", "export"], arguments].concat()).ok();
+    let printed = idempost.run(&("sandbox export", arguments)).ok();
     printed.lines().map(|line| idempost.home().join(line)).collect()
 }
 
@@ -272,14 +269,11 @@ fn an_impossible_export_is_reported() {
     let idempost = Idempost::new();
     let stderr = idempost.run(&["sandbox", "export", "-", "--format", "eml"]).fails(2);
     assert!(stderr.contains("only a single file can be written to standard output"), "{stderr}");
-    assert!(
-        idempost.run(&["sandbox", "export", "x", "--format", "pst"]).fails(2).contains("eml, mbox or json")
-    );
+    assert!(idempost.run("sandbox export x --format pst").fails(2).contains("eml, mbox or json"));
     fs::write(idempost.home().join("file"), "").unwrap();
     assert!(idempost.run(&["sandbox", "export", "file"]).fails(2).contains("this is a file"));
     let sandbox = Sandbox::start(&[]);
-    let stderr = sandbox.client().run(&["sandbox", "export", "no/such/folder/all.mbox"]).fails(1);
-    assert!(stderr.contains("couldn't write"), "{stderr}");
+    sandbox.client().run("sandbox export no/such/folder/all.mbox").fails_with(1, &["couldn't write"]);
 }
 
 #[test]
@@ -298,7 +292,7 @@ fn a_simulated_event_is_sent_to_subscribed_webhooks() {
         ["webhooks", "create", "--endpoint", "https://hooks.example.com/in", "--event", "email.bounced"];
     idempost.run(&hook).ok();
     let overrides = ["--override", "bounce.type=Transient", "--override", "to:=[\"bob@example.com\"]"];
-    let ran = idempost.run(&[&["sandbox", "trigger", "email.bounced"], &overrides[..]].concat());
+    let ran = idempost.run(&("sandbox trigger email.bounced", &overrides));
     assert!(ran.stderr.contains("sent to 1 webhook") && ran.stdout.lines().count() == 1, "{ran:?}");
     let other = idempost.run(&["sandbox", "trigger", "email.opened", "--json"]).json();
     assert_eq!(other["deliveries"], serde_json::json!([]));

@@ -1,7 +1,7 @@
 //! `sandbox inbox delete`, `sandbox inbox mark` and `sandbox serve --keep-for`.
 
 use crate::sandbox::{Sandbox, send};
-use crate::support::{Idempost, words};
+use crate::support::Idempost;
 
 /// The subjects listed with these arguments.
 fn subjects(idempost: &Idempost, filter: &[&str]) -> Vec<String> {
@@ -18,7 +18,7 @@ fn mails_are_deleted_by_id_by_filter_and_all_at_once() {
     send(&idempost, "bob@example.com", "Third", &[]);
     send(&idempost, "bob@example.com", "Fourth", &[]);
 
-    let command = |arguments: &[&str]| idempost.run(&[&["sandbox", "inbox", "delete"], arguments].concat());
+    let command = |arguments: &[&str]| idempost.run(&("sandbox inbox delete", arguments));
     let shown = command(&[&second, "--dry-run"]).json();
     assert_eq!(shown["dry_run"]["method"], "DELETE");
     assert_eq!(shown["dry_run"]["body"]["ids"][0], second.as_str());
@@ -69,13 +69,13 @@ fn mails_are_marked_as_read_and_unread() {
         list["data"].as_array().unwrap().iter().filter_map(unread).collect::<Vec<_>>()
     };
     assert_eq!(unread(), ["Two", "One"]);
-    let command = |arguments: &[&str]| idempost.run(&[&["sandbox", "inbox", "mark"], arguments].concat());
+    let command = |arguments: &[&str]| idempost.run(&("sandbox inbox mark", arguments));
     command(&[&id]).ok();
     assert_eq!(unread(), ["Two"]);
     assert_eq!(command(&["--all", "--json"]).json()["changed"], 1);
     assert_eq!(command(&["--unread", "--to", "ada", "--json"]).json()["changed"], 1);
     assert_eq!(unread(), ["One"]);
-    idempost.run(&words("sandbox receive --from a@example.com --to b@acme.test --subject In --text x")).ok();
+    idempost.run("sandbox receive --from a@example.com --to b@acme.test --subject In --text x").ok();
     assert_eq!(command(&["--received", "--all", "--json"]).json()["changed"], 1);
     let deleted = idempost.run(&["sandbox", "inbox", "delete", "--received", "--subject", "in", "--json"]);
     assert_eq!(deleted.json()["deleted"], 1);
@@ -109,8 +109,7 @@ fn the_account_that_keep_accounts_deletes_is_named_in_a_warning() {
     let stderr = sandbox.stop();
     assert!(stderr.contains("warning: ") && stderr.contains("account sb_sec… with all its data"), "{stderr}");
     assert!(!stderr.contains("sb_secret"), "{stderr}");
-    let stderr = Idempost::new().run(&["sandbox", "serve", "--keep-accounts", "0"]).fails(2);
-    assert!(stderr.contains("--keep-accounts") && stderr.contains("at least 1"), "{stderr}");
+    Idempost::new().run("sandbox serve --keep-accounts 0").fails_with(2, &["--keep-accounts", "at least 1"]);
 }
 
 #[test]

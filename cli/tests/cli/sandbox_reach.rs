@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
-use crate::support::{Idempost, words};
+use crate::support::Idempost;
 
 #[test]
 fn beyond_loopback_the_sandbox_requires_a_password_or_insecure() {
@@ -35,7 +35,7 @@ fn a_sandbox_with_a_password_accepts_only_keys_that_contain_it() {
     let sandbox = Sandbox::start(&["--auth", "correct-horse"]);
     let export = sandbox.lines.last().unwrap();
     assert!(export.ends_with("IDEMPOST_API_KEY=sb_correct-horse"), "{export}");
-    let send = words("emails send --from hi@acme.test --to ada@example.com --subject Hi --text Hi");
+    let send = "emails send --from hi@acme.test --to ada@example.com --subject Hi --text Hi";
     let refused = sandbox.client().run(&send);
     assert!(refused.code != Some(0) && refused.stderr.contains("invalid"), "{refused:?}");
     let client = || sandbox.client().env("IDEMPOST_API_KEY", "sb_correct-horse");
@@ -52,7 +52,7 @@ fn a_sandbox_with_a_password_accepts_only_keys_that_contain_it() {
         &["reset", "--yes"],
     ] {
         let restricted = sandbox.client().env("IDEMPOST_API_KEY", "sb_correct-horse_sending");
-        let restricted = restricted.run(&[&["sandbox"], arguments].concat());
+        let restricted = restricted.run(&("sandbox", arguments));
         assert!(restricted.code != Some(0) && restricted.stdout.is_empty(), "{restricted:?}");
         assert!(restricted.stderr.contains("may only send"), "{restricted:?}");
     }
@@ -114,7 +114,7 @@ fn commands_reach_a_named_sandbox_with_its_password_and_never_with_another_crede
     for (key, account) in [("re_live_secret", "first"), ("sb_correct-horse_second", "second")] {
         let client = || with_password().env("IDEMPOST_API_KEY", key);
         client().run(&["sandbox", "wait", "--timeout", "60s"]).ok();
-        client().run(&[&["sandbox", "receive"], &mail[..]].concat()).ok();
+        client().run(&("sandbox receive", &mail)).ok();
         client().run(&["sandbox", "fail", "--times", "1"]).ok();
         client().run(&["sandbox", "clock", "advance", "1h"]).ok();
         client().run(&["sandbox", "inbox", "list"]).ok();

@@ -2,19 +2,15 @@
 
 use crate::service::Service;
 
-fn done(service: &Service, arguments: &[&str]) -> String {
-    service.idempost().run(arguments).ok().trim_end().to_owned()
-}
-
 #[test]
 fn contacts_are_counted_in_total_and_by_segment() {
     let service = Service::start();
-    let readers = done(&service, &["segments", "create", "Readers"]);
-    let empty = done(&service, &["segments", "create", "Empty"]);
-    done(&service, &["contacts", "create", "ada@x.test", "--segment-id", &readers]);
-    done(&service, &["contacts", "create", "bob@x.test", "--segment-id", &readers, "--unsubscribed"]);
-    done(&service, &["contacts", "create", "eve@x.test"]);
-    let metrics = |arguments: &[&str]| done(&service, &[&["segments", "metrics"], arguments].concat());
+    let readers = service.done(&["segments", "create", "Readers"]);
+    let empty = service.done(&["segments", "create", "Empty"]);
+    service.done(&["contacts", "create", "ada@x.test", "--segment-id", &readers]);
+    service.done(&["contacts", "create", "bob@x.test", "--segment-id", &readers, "--unsubscribed"]);
+    service.done(&["contacts", "create", "eve@x.test"]);
+    let metrics = |arguments: &[&str]| service.done(&("segments metrics", arguments));
     assert_eq!(metrics(&[]), "all_contacts\t3\nsubscribers\t2\nunsubscribers\t1");
     assert_eq!(metrics(&["--segment-id", &readers, "--metrics", "subscribers"]), "subscribers\t1");
     assert_eq!(

@@ -4,30 +4,13 @@ use idempost_reference_server::faults::{Action, Rule};
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::{Finish as _, Idempost, words};
-
-const REQUIRED: [&str; 10] = [
-    "emails",
-    "send",
-    "--from",
-    "hi@acme.test",
-    "--to",
-    "ada@example.com",
-    "--subject",
-    "Hi",
-    "--text",
-    "Hello",
-];
-
-fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    REQUIRED.iter().copied().chain(more.iter().copied()).collect()
-}
+use crate::support::{CommandLine as _, Finish as _, Idempost, SEND};
 
 #[test]
 fn only_the_id_is_printed_on_standard_output() {
     // EMAIL-01, EMAIL-64, EMAIL-65
     let service = Service::start();
-    let ran = service.idempost().run(&REQUIRED);
+    let ran = service.idempost().run(&SEND);
     assert!(
         ran.stderr.starts_with("accepted for 1 recipient · view it: idempost sandbox inbox latest"),
         "{ran:?}"
@@ -36,7 +19,7 @@ fn only_the_id_is_printed_on_standard_output() {
     assert_eq!((id.len(), id.lines().count()), (37, 1), "{id:?}");
     let mails = service.core().mails("sb_test");
     assert_eq!((mails.len(), mails[0].email_id.as_str()), (1, id.trim_end()));
-    let document = service.idempost().run(&with(&["--json"])).json();
+    let document = service.idempost().run(&(SEND, "--json")).json();
     assert_eq!(document.as_object().unwrap().keys().collect::<Vec<_>>(), ["id"]);
 }
 
@@ -44,10 +27,10 @@ fn only_the_id_is_printed_on_standard_output() {
 fn a_name_with_a_comma_is_quoted_in_the_dry_run_and_the_send() {
     // EMAIL-05
     let service = Service::start();
-    let mut email = REQUIRED.to_vec();
+    let mut email = SEND.to_vec();
     (email[3], email[5]) = ("Acme, Inc <hi@acme.test>", "Lovelace, Ada <ada@example.com>");
     let (from, to) = ("\"Acme, Inc\" <hi@acme.test>", "\"Lovelace, Ada\" <ada@example.com>");
-    let dry = service.idempost().run(&[&email[..], &["--dry-run"]].concat()).ok();
+    let dry = service.idempost().run(&(&email, "--dry-run")).ok();
     assert!(dry.contains(&json!(from).to_string()) && dry.contains(&json!(to).to_string()), "{dry}");
     service.idempost().run(&email).ok();
     let mail = &service.core().mails("sb_test")[0];
@@ -60,7 +43,7 @@ fn the_attachments_of_a_sent_email_are_shown() {
     let service = Service::start();
     let idempost = service.idempost();
     std::fs::write(idempost.home().join("notes.txt"), "notes").unwrap();
-    let id = idempost.run(&with(&["--attach", "notes.txt"])).ok();
+    let id = idempost.run(&(SEND, "--attach notes.txt")).ok();
     let record = idempost.run(&["emails", "get", id.trim_end(), "--json"]).json();
     let file = &record["attachments"][0];
     assert_eq!((&file["filename"], &file["size"]), (&json!("notes.txt"), &json!(5)));
@@ -71,7 +54,7 @@ fn the_attachments_of_a_sent_email_are_shown() {
 #[test]
 fn the_note_about_a_scheduled_email_leads_to_its_record() {
     let service = Service::start();
-    let ran = service.idempost().run(&with(&["--scheduled-at", "in 1 hour"]));
+    let ran = service.idempost().run(&(SEND, "--scheduled-at 'in 1 hour'"));
     assert!(ran.stderr.starts_with("scheduled for 1 recipient · view it: idempost emails get "), "{ran:?}");
     ran.ok();
 }
@@ -90,7 +73,7 @@ fn every_flag_sets_its_field() {
         --header 'X-Order: 17' --tag kind=invoice --topic-id t1 --scheduled-at 'in 1 min'
         --attach a;b.txt;name=x.txt;type=text/plain;cid=c1 --attach-url https://example.com/r.pdf;name=r.pdf
         --idempotency-key order-17"#;
-    idempost.run(&words(send)).ok();
+    idempost.run(send).ok();
     let request = &service.core().requests()[0];
     assert_eq!(request.headers["idempotency-key"], "order-17");
     assert_eq!(
@@ -115,10 +98,10 @@ fn a_variable_is_text_unless_given_as_json() {
     let idempost = service.idempost();
     std::fs::write(idempost.home().join("name"), "Ada").unwrap();
     let shown = idempost
-        .run(&words(
+        .run(
             "emails send --template welcome --to ada@example.com --var N=007 --var NAME=@name --var \
              AT=@@x --var-json APPLES=17 --dry-run",
-        ))
+        )
         .json();
     let variables = json!({"N": "007", "NAME": "Ada", "AT": "@x", "APPLES": 17});
     assert_eq!(
@@ -135,7 +118,7 @@ fn flags_override_the_document() {
         "from": "a@acme.test", "to": ["x@example.com"], "subject": "s", "text": "t", "headers": {"X-A": "1", "X-B": "2"},
         "tags": [{"name": "a", "value": "1"}, {"name": "b", "value": "2"}],
     });
-    let flags = words("emails send --input - --to y@example.com --tag b=3 --tag c=4 --header 'X-B: 5'");
+    let flags = "emails send --input - --to y@example.com --tag b=3 --tag c=4 --header 'X-B: 5'";
     service.idempost().run_with(&flags, &document.to_string()).ok();
     let mut expected = document;
     expected["to"] = json!(["y@example.com"]);
@@ -169,7 +152,7 @@ fn all_problems_are_reported_at_once_by_flag() {
 
 #[test]
 fn json_errors_name_the_flag_and_its_occurrence() {
-    let error = Idempost::new().run(&with(&["--to", "x", "--tag", "a=é", "--json"])).error(2);
+    let error = Idempost::new().run(&(SEND, "--to x --tag 'a=é' --json")).error(2);
     assert_eq!(
         error["problems"],
         json!([
@@ -201,58 +184,54 @@ fn every_kind_of_invalid_input_is_refused_and_nothing_is_sent() {
     // EMAIL-09, EMAIL-30, EMAIL-39, EMAIL-40, EMAIL-50, EMAIL-57, A-01, A-03, A-05, A-10, A-13, A-23, A-51
     let service = Service::start();
     let idempost = service.idempost();
-    let long_tag = format!("{}=x", "n".repeat(257));
-    let long_key = "k".repeat(257);
-    let many: Vec<String> = (0..50).map(|i| format!("u{i}@example.com")).collect();
-    let too_many: Vec<&str> = many.iter().flat_map(|address| ["--to", address.as_str()]).collect();
+    let long_tag = format!("--tag {}=x", "n".repeat(257));
+    let long_key = format!("--idempotency-key {}", "k".repeat(257));
+    let too_many = (0..50).map(|i| format!("--to u{i}@example.com")).collect::<Vec<_>>().join(" ");
     std::fs::File::create(idempost.home().join("big")).unwrap().set_len(31_457_281).unwrap();
-    let wrong: &[(&[&str], &str)] = &[
+    let wrong: &[(&str, &str)] = &[
         (&too_many, "/to/50: `to` must have at most 50 addresses"),
-        (&["--to", ""], "/to/1: an address must not be empty"),
+        ("--to ''", "/to/1: an address must not be empty"),
         (
-            &["--to", "a@x.test, b@x.test"],
+            "--to 'a@x.test, b@x.test'",
             "help: repeat the flag for each address: a comma can be part of a name",
         ),
+        ("--cc 'a@x.test\r\nBcc: victim@x.test'", "/cc/0: an address must not contain control characters"),
+        ("--header 'X A: b'", "a header name must be visible ASCII"),
+        ("--header X-A", "a header must be `NAME: VALUE`"),
+        ("--header 'X-A: a\nBcc: x'", "/headers/X-A: a header value must not contain control characters"),
+        ("--tag x", "a tag must be NAME=VALUE"),
+        ("--tag a=", "/tags/0/value: a tag value must not be empty"),
+        (&long_tag, "/tags/0/name: a tag name must have at most 256 characters"),
+        ("--template t", "/text: `text` and `template` are mutually exclusive"),
         (
-            &["--cc", "a@x.test\r\nBcc: victim@x.test"],
-            "/cc/0: an address must not contain control characters",
-        ),
-        (&["--header", "X A: b"], "a header name must be visible ASCII"),
-        (&["--header", "X-A"], "a header must be `NAME: VALUE`"),
-        (&["--header", "X-A: a\nBcc: x"], "/headers/X-A: a header value must not contain control characters"),
-        (&["--tag", "x"], "a tag must be NAME=VALUE"),
-        (&["--tag", "a="], "/tags/0/value: a tag value must not be empty"),
-        (&["--tag", &long_tag], "/tags/0/name: a tag name must have at most 256 characters"),
-        (&["--template", "t"], "/text: `text` and `template` are mutually exclusive"),
-        (
-            &["--template", "t", "--var", "FIRST_NAME=x"],
+            "--template t --var FIRST_NAME=x",
             "/template/variables/FIRST_NAME: the variable key `FIRST_NAME` is reserved",
         ),
-        (&["--template", "t", "--var-json", "N=9007199254740992"], "a number variable"),
-        (&["--template", "t", "--var-json", "N=true"], "a variable must be a string or a number"),
-        (&["--template", "t", "--var-json", "N=x"], "help: for text, use --var N=…"),
-        (&["--text-file", "x.txt"], "--text and --text-file can't be used together"),
-        (&["--html-file", "x.html"], "couldn't read x.html"),
-        (&["--idempotency-key", ""], "an idempotency key must not be empty"),
-        (&["--idempotency-key", &long_key], "an idempotency key must have at most 256 characters"),
-        (&["--idempotency-key", " k"], "an idempotency key must contain only visible ASCII"),
-        (&["--attach", "nowhere.pdf"], "couldn't attach the file: No such file"),
-        (&["--attach", "."], "couldn't attach the file: not a regular file"),
-        (&["--attach", "/dev/null"], "couldn't attach the file: not a regular file"),
-        (&["--attach", "-"], "an attachment from standard input needs a file name"),
-        (&["--attach", "big"], "/attachments: `attachments` must have at most 40 MB in total after Base64"),
-        (&["--attach", "big;cid=a b"], "/attachments/0/content_id"),
-        (&["--attach-url", "file:///etc/passwd"], "/attachments/0/path"),
-        (&["--scheduled-at", ""], "/scheduled_at: `scheduled_at` must not be empty"),
-        (&["--wait=opened"], "--wait must be `delivered`"),
-        (&["--wait", "--wait-timeout", "0s"], "--wait-timeout"),
-        (&["--dry-run=wget"], "--dry-run must be json or curl"),
-        (&["--timeout", "0"], "--timeout"),
-        (&["--retries", "-1"], "--retries"),
-        (&["--base-url", "http://api.example.com"], "--base-url"),
+        ("--template t --var-json N=9007199254740992", "a number variable"),
+        ("--template t --var-json N=true", "a variable must be a string or a number"),
+        ("--template t --var-json N=x", "help: for text, use --var N=…"),
+        ("--text-file x.txt", "--text and --text-file can't be used together"),
+        ("--html-file x.html", "couldn't read x.html"),
+        ("--idempotency-key ''", "an idempotency key must not be empty"),
+        (&long_key, "an idempotency key must have at most 256 characters"),
+        ("--idempotency-key ' k'", "an idempotency key must contain only visible ASCII"),
+        ("--attach nowhere.pdf", "couldn't attach the file: No such file"),
+        ("--attach .", "couldn't attach the file: not a regular file"),
+        ("--attach /dev/null", "couldn't attach the file: not a regular file"),
+        ("--attach -", "an attachment from standard input needs a file name"),
+        ("--attach big", "/attachments: `attachments` must have at most 40 MB in total after Base64"),
+        ("--attach 'big;cid=a b'", "/attachments/0/content_id"),
+        ("--attach-url file:///etc/passwd", "/attachments/0/path"),
+        ("--scheduled-at ''", "/scheduled_at: `scheduled_at` must not be empty"),
+        ("--wait=opened", "--wait must be `delivered`"),
+        ("--wait --wait-timeout 0s", "--wait-timeout"),
+        ("--dry-run=wget", "--dry-run must be json or curl"),
+        ("--timeout 0", "--timeout"),
+        ("--retries -1", "--retries"),
+        ("--base-url http://api.example.com", "--base-url"),
     ];
     for (flags, expected) in wrong {
-        let stderr = idempost.run(&with(flags)).fails(2);
+        let stderr = idempost.run(&(SEND, flags)).fails(2);
         assert!(stderr.contains(expected), "{flags:?}\n{stderr}");
     }
     assert_eq!(service.asked(), 0);
@@ -278,8 +257,7 @@ fn a_document_that_is_not_an_email_is_refused() {
         assert!(read || !stderr.contains("missing:"), "missing fields are unknown: {stderr}");
     }
     std::fs::File::create(idempost.home().join("huge.json")).unwrap().set_len(2 << 30).unwrap();
-    let stderr = idempost.run(&["emails", "send", "--input", "huge.json"]).fails(2);
-    assert!(stderr.contains("larger than 64 MiB"), "{stderr}");
+    idempost.run(&["emails", "send", "--input", "huge.json"]).fails_with(2, &["larger than 64 MiB"]);
     std::fs::write(idempost.home().join("latin1.json"), b"{\"subject\": \"\xe9\"}").unwrap();
     let stderr = idempost.run(&["emails", "send", "--input", "latin1.json"]).fails(2);
     assert!(stderr.contains("not UTF-8 text: invalid byte 13 (line 1)"), "{stderr}");
@@ -317,24 +295,19 @@ fn a_document_with_ten_thousand_problems_is_reported_quickly() {
 fn standard_input_has_one_reader() {
     // A-50
     let idempost = Idempost::new();
-    let stderr = idempost.run_with(&["emails", "send", "--input", "-", "--text-file", "-"], "{}").fails(2);
-    assert!(
-        stderr.contains("standard input can be read only once, and --input already reads it"),
-        "{stderr}"
-    );
-    let stderr =
-        idempost.run_with(&["emails", "send", "--input", "-", "--api-key-file", "-"], "sb_x").fails(2);
-    assert!(
-        stderr.contains("standard input can be read only once, and --api-key-file already reads it"),
-        "{stderr}"
-    );
+    idempost
+        .run_with("emails send --input - --text-file -", "{}")
+        .fails_with(2, &["standard input can be read only once, and --input already reads it"]);
+    idempost
+        .run_with("emails send --input - --api-key-file -", "sb_x")
+        .fails_with(2, &["standard input can be read only once, and --api-key-file already reads it"]);
 }
 
 #[test]
 fn a_dry_run_shows_the_request_without_a_service() {
     let idempost = Idempost::new();
     std::fs::write(idempost.home().join("a.txt"), "abc").unwrap();
-    let shown = idempost.run(&with(&["--idempotency-key", "k", "--attach", "a.txt", "-n"])).json();
+    let shown = idempost.run(&(SEND, "--idempotency-key k --attach a.txt -n")).json();
     let shown = &shown["dry_run"];
     assert_eq!((&shown["method"], &shown["path"]), (&json!("POST"), &json!("/emails")));
     assert_eq!(shown["headers"]["idempotency-key"], "k");
@@ -346,7 +319,7 @@ fn a_dry_run_shows_the_request_without_a_service() {
     );
     let secret = idempost.env("IDEMPOST_API_KEY", "sb_sentinel");
     for form in ["--dry-run", "--dry-run=curl"] {
-        let ran = secret.run(&with(&[form]));
+        let ran = secret.run(&(SEND, &[form]));
         assert!(!format!("{ran:?}").contains("sentinel"), "{ran:?}");
     }
 }
@@ -357,13 +330,10 @@ fn the_curl_command_sends_the_same_request() {
     let service = Service::start();
     let idempost = service.idempost();
     let command =
-        idempost.run(&with(&["--subject", "it's", "--idempotency-key", "k", "--dry-run=curl"])).fails(2);
+        idempost.run(&(SEND, &["--subject", "it's", "--idempotency-key", "k", "--dry-run=curl"])).fails(2);
     assert!(command.contains("can't be used multiple times"), "{command}");
     let text = "it's \"5\" $HOME\n`x`";
-    let mut flags = REQUIRED.to_vec();
-    flags[9] = text;
-    flags.extend(["--idempotency-key", "k", "--dry-run=curl"]);
-    let command = idempost.run(&flags).ok();
+    let command = idempost.run(&((&SEND[..9], [text]), "--idempotency-key k --dry-run=curl")).ok();
     // The shell must parse the words as intended, independent of the real `curl`.
     let script = format!("curl() {{ for word; do printf '%s\\0' \"$word\"; done; }}\n{command}");
     let mut shell = idempost.wrapped("sh");
@@ -381,9 +351,8 @@ fn the_curl_command_sends_the_same_request() {
 fn the_curl_command_sends_the_attachments() {
     let idempost = Idempost::new();
     std::fs::write(idempost.home().join("it's.bin"), "abc").unwrap();
-    let mut flags = REQUIRED.to_vec();
-    flags.extend(["--attach", "it's.bin", "--attach", "-;name=b.txt", "--dry-run=curl"]);
-    let command = idempost.run_with(&flags, "def").ok();
+    let flags = "--attach \"it's.bin\" --attach '-;name=b.txt' --dry-run=curl";
+    let command = idempost.run_with(&(SEND, flags), "def").ok();
     let script = format!("curl() {{ cat; }}\n{command}");
     let body: serde_json::Value = serde_json::from_str(&idempost.shell(&script).ok()).unwrap();
     assert_eq!(
@@ -395,13 +364,9 @@ fn the_curl_command_sends_the_attachments() {
 #[test]
 fn standard_input_can_be_attached_as_documented() {
     let service = Service::start();
-    let mut flags = REQUIRED.to_vec();
-    flags.extend(["--attach", "-;name=report.csv"]);
-    service.idempost().run_with(&flags, "a,b").ok();
+    service.idempost().run_with(&(SEND, "--attach '-;name=report.csv'"), "a,b").ok();
     assert_eq!(service.bodies()[0]["attachments"], json!([{"filename": "report.csv", "content": "YSxi"}]));
-    let mut flags = REQUIRED.to_vec();
-    flags.extend(["--attach", "--to"]);
-    assert!(service.idempost().run(&flags).fails(2).contains("--attach needs a file path"));
+    service.idempost().run(&(SEND, "--attach --to")).fails_with(2, &["--attach needs a file path"]);
 }
 
 #[test]
@@ -435,7 +400,7 @@ fn a_large_attachment_logs_its_upload_progress() {
     let service = Service::start();
     let idempost = service.idempost();
     std::fs::write(idempost.home().join("a.bin"), vec![0; 3_000_000]).unwrap();
-    let ran = idempost.run(&with(&["--attach", "a.bin", "--progress", "plain"]));
+    let ran = idempost.run(&(SEND, "--attach a.bin --progress plain"));
     assert!(ran.stderr.contains("upload: "), "{ran:?}");
     ran.ok();
 }
@@ -444,16 +409,15 @@ fn a_large_attachment_logs_its_upload_progress() {
 fn a_pipe_is_the_text_if_nothing_else_gives_a_body() {
     let service = Service::start();
     let idempost = service.idempost();
-    let piped = idempost.run_with(&REQUIRED[..8], "Hello from a pipe\n").ok();
+    let piped = idempost.run_with(&SEND[..8], "Hello from a pipe\n").ok();
     let text = |id: &str| idempost.run(&["emails", "get", id.trim(), "--jq", ".text"]).ok();
     assert_eq!(text(&piped), "Hello from a pipe\n\n");
-    let given = [&REQUIRED[..], &["--cc", "bob@example.com"]].concat();
-    assert_eq!(text(&idempost.run_with(&given, "ignored").ok()), "Hello\n");
+    assert_eq!(text(&idempost.run_with(&(SEND, "--cc bob@example.com"), "ignored").ok()), "It works\n");
     let document = r#"{"html": "<p>Hi</p>"}"#;
-    let id = idempost.run_with(&[&REQUIRED[..8], &["--input", "-"]].concat(), document).ok();
+    let id = idempost.run_with(&(&SEND[..8], "--input -"), document).ok();
     assert_eq!(idempost.run(&["emails", "get", id.trim(), "--jq", ".html"]).ok(), "<p>Hi</p>\n");
-    for attach in [&["--attach", "-;name=a.txt"][..], &["--api-key-file", "-"]] {
-        let stderr = idempost.run_with(&[&REQUIRED[..8], attach].concat(), "sb_test").fails(2);
+    for attach in ["--attach '-;name=a.txt'", "--api-key-file -"] {
+        let stderr = idempost.run_with(&(&SEND[..8], attach), "sb_test").fails(2);
         assert!(stderr.contains("missing: --text, --html or --template"), "{stderr}");
     }
 }
@@ -462,13 +426,13 @@ fn a_pipe_is_the_text_if_nothing_else_gives_a_body() {
 fn an_empty_pipe_is_an_error_and_an_absent_one_is_not_read() {
     let idempost = Idempost::new();
     for empty in ["", "\n"] {
-        let error = idempost.run_with(&[&REQUIRED[..8], &["--json"]].concat(), empty).error(2);
+        let error = idempost.run_with(&(&SEND[..8], "--json"), empty).error(2);
         assert_eq!(error["problems"].as_array().unwrap().len(), 1, "{error}");
         let message = error["problems"][0]["message"].as_str().unwrap();
         assert!(message.starts_with("standard input is empty") && message.contains("--text"), "{error}");
     }
     // Standard input is /dev/null.
-    let stderr = idempost.run(&REQUIRED[..8]).fails(2);
+    let stderr = idempost.run(&SEND[..8]).fails(2);
     assert!(stderr.contains("missing: --text, --html or --template"), "{stderr}");
 }
 
@@ -479,31 +443,23 @@ fn a_redirected_file_is_the_text_and_a_closed_input_is_none() {
     let dry_run = format!(
         "{} {} --dry-run --jq .dry_run.body.text",
         env!("CARGO_BIN_EXE_idempost"),
-        REQUIRED[..8].join(" ")
+        SEND[..8].join(" ")
     );
     let shown = idempost.shell(&format!("echo Hello > note; {dry_run} < note")).ok();
     assert_eq!(shown, "Hello\n\n");
-    let stderr = idempost.shell(&format!("{dry_run} <&-")).fails(2);
-    assert!(stderr.contains("missing: --text, --html or --template"), "{stderr}");
+    idempost.shell(&format!("{dry_run} <&-")).fails_with(2, &["missing: --text, --html or --template"]);
 }
 
 #[test]
 fn a_dash_as_a_body_reads_standard_input() {
     let idempost = Idempost::new();
-    let from = ["--from", "hi@acme.test"];
-    for command in [
-        &[&REQUIRED[..8], &["--text", "-"]].concat()[..],
-        &[&["broadcasts", "create", "--segment-id", "s", "--subject", "x", "--text", "-"][..], &from]
-            .concat(),
-    ] {
-        let body = idempost
-            .run_with(&[command, &["--dry-run", "--jq", ".dry_run.body.text"]].concat(), "Hello")
-            .ok();
-        assert_eq!(body, "Hello\n", "{command:?}");
+    let broadcast = "broadcasts create --segment-id s --subject x --from hi@acme.test";
+    for command in [SEND[..8].words(), broadcast.words()] {
+        let line = (&command, "--text - --dry-run --jq .dry_run.body.text");
+        assert_eq!(idempost.run_with(&line, "Hello").ok(), "Hello\n", "{command:?}");
     }
-    let twice = [&REQUIRED[..8], &["--text", "-", "--html", "-"]].concat();
-    let stderr = idempost.run_with(&twice, "Hello").fails(2);
-    assert!(stderr.contains("--text already reads it"), "{stderr}");
+    let twice = (&SEND[..8], "--text - --html -");
+    idempost.run_with(&twice, "Hello").fails_with(2, &["--text already reads it"]);
 }
 
 #[cfg(unix)]
@@ -535,11 +491,11 @@ mod edit {
         let idempost =
             with_editor(&service, "stat -c %a \"$1\" > mode; cat \"$1\" > draft; echo Edited >> \"$1\"");
         for (flags, field, draft, expected) in [
-            (&[][..], "text", "", "Edited\n"),
-            (&["--text", "Hello\n"], "text", "Hello\n", "Hello\nEdited\n"),
-            (&["--html", "<p>Hi</p>\n"], "html", "<p>Hi</p>\n", "<p>Hi</p>\nEdited\n"),
+            ("", "text", "", "Edited\n"),
+            ("--text 'Hello\n'", "text", "Hello\n", "Hello\nEdited\n"),
+            ("--html '<p>Hi</p>\n'", "html", "<p>Hi</p>\n", "<p>Hi</p>\nEdited\n"),
         ] {
-            let id = idempost.run(&[&REQUIRED[..8], flags, &["--edit"]].concat()).ok();
+            let id = idempost.run(&((&SEND[..8], flags), "--edit")).ok();
             let sent = idempost.run(&["emails", "get", id.trim(), "--json"]).json();
             assert_eq!(sent[field], expected);
             let read = |name: &str| std::fs::read_to_string(idempost.home().join(name)).unwrap();
@@ -551,21 +507,21 @@ mod edit {
     fn an_empty_or_unchanged_message_or_a_failed_editor_sends_nothing() {
         let service = Service::start();
         for (script, flags, rule) in [
-            ("true", &[][..], "the message is empty; nothing was sent"),
-            ("echo > \"$1\"", &["--text", "Hello"], "the message is empty"),
-            ("echo Hello > \"$1\"", &["--text", "Hello"], "the message wasn't changed; nothing was sent"),
-            ("echo x > \"$1\"; exit 3", &[], "failed (exit status: 3)"),
+            ("true", "", "the message is empty; nothing was sent"),
+            ("echo > \"$1\"", "--text Hello", "the message is empty"),
+            ("echo Hello > \"$1\"", "--text Hello", "the message wasn't changed; nothing was sent"),
+            ("echo x > \"$1\"; exit 3", "", "failed (exit status: 3)"),
         ] {
             let idempost = with_editor(&service, script);
-            let stderr = idempost.run(&[&REQUIRED[..8], flags, &["--edit"]].concat()).fails(1);
+            let stderr = idempost.run(&((&SEND[..8], flags), "--edit")).fails(1);
             assert!(stderr.contains(rule), "{script}: {stderr}");
             assert_eq!(left(&idempost), 0);
         }
         // Other problems are reported before the editor starts.
         let idempost = with_editor(&service, "touch started; echo Hi > \"$1\"");
         idempost.run(&["emails", "send", "--edit", "--from", "hi@acme.test"]).fails(2);
-        for flags in [&["--template", "welcome"][..], &["--no-input"]] {
-            let stderr = idempost.run(&[&REQUIRED[..8], flags, &["--edit"]].concat()).fails(2);
+        for flags in ["--template welcome", "--no-input"] {
+            let stderr = idempost.run(&((&SEND[..8], flags), "--edit")).fails(2);
             assert!(stderr.contains("--edit can't be used"), "{stderr}");
         }
         assert!(!idempost.home().join("started").exists());
@@ -579,7 +535,7 @@ mod edit {
             "touch started; while test -e \"$0\" && ! test -e go; do sleep 0.01; done; echo Edited > \"$1\"";
         for (which, code) in [(Signal::INT, 0), (Signal::TERM, 143)] {
             let idempost = with_editor(&service, script);
-            let mut child = idempost.command().args(&REQUIRED[..8]).arg("--edit").spawn().unwrap();
+            let mut child = idempost.command().args(&SEND[..8]).arg("--edit").spawn().unwrap();
             wait_until("the editor runs", || idempost.home().join("started").exists());
             signal(&child, which);
             if which == Signal::INT {
@@ -598,7 +554,7 @@ mod edit {
         let script =
             "touch started; while ! test -e go; do sleep 0.01; done; echo 'defaults.retries = 1' > \"$1\"";
         let idempost = with_editor(&service, script);
-        let mut child = idempost.command().args(["config", "edit"]).spawn().unwrap();
+        let mut child = idempost.spawn(&["config", "edit"]);
         wait_until("the editor runs", || idempost.home().join("started").exists());
         signal(&child, Signal::INT);
         std::fs::write(idempost.home().join("go"), "").unwrap();

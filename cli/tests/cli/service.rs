@@ -6,7 +6,7 @@ use idempost_reference_server::{ReferenceServer, Service as Core, Settings};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use crate::support::Idempost;
+use crate::support::{CommandLine, Idempost};
 
 pub(crate) struct Service {
     // Dropped first: stops the server that the runtime runs.
@@ -56,6 +56,12 @@ impl Service {
         Idempost::new()
             .env("IDEMPOST_BASE_URL", self.base_url())
             .env("IDEMPOST_API_KEY", self.server.api_key())
+    }
+
+    /// Runs a command to its success; returns what it prints, without the line end.
+    #[track_caller]
+    pub(crate) fn done(&self, line: &(impl CommandLine + ?Sized)) -> String {
+        self.idempost().run(line).ok().trim_end().to_owned()
     }
 
     /// The bodies of all requests that have one, in order.

@@ -51,15 +51,13 @@ fn the_skill_is_installed_when_asked_and_replaces_no_other_file() {
         assert_eq!(read().trim_end(), text.trim_end());
         idempost.run(arguments).ok();
         std::fs::write(&file, "mine").unwrap();
-        let error = idempost.run(arguments).fails(2);
-        assert!(error.contains(path) && error.contains("--yes"), "{error}");
+        idempost.run(arguments).fails_with(2, &[path, "--yes"]);
         assert_eq!(read(), "mine");
-        idempost.run(&[arguments, &["--yes"]].concat()).ok();
+        idempost.run(&(arguments, "--yes")).ok();
         assert_eq!(read().trim_end(), text.trim_end());
     }
     std::fs::create_dir_all(idempost.home().join("folder/idempost/SKILL.md")).unwrap();
-    let error = idempost.run(&["skill", "--install", "folder"]).fails(1);
-    assert!(error.contains("not a regular file"), "{error}");
+    idempost.run(&["skill", "--install", "folder"]).fails_with(1, &["not a regular file"]);
     idempost.run(&["skill", "--install", "--index"]).fails(2);
 }
 

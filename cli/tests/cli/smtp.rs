@@ -70,19 +70,8 @@ fn download(url: &str) -> String {
 }
 
 fn send(idempost: &Idempost, to: &str, subject: &str, more: &[&str]) {
-    let arguments = [
-        "emails",
-        "send",
-        "--from",
-        "Acme <hi@acme.test>",
-        "--to",
-        to,
-        "--subject",
-        subject,
-        "--text",
-        ".dots\n.\n",
-    ];
-    idempost.run(&[&arguments[..], more].concat()).ok();
+    let send = "emails send --from 'Acme <hi@acme.test>' --text '.dots\n.\n' --to";
+    idempost.run(&((send, [to, "--subject", subject]), more)).ok();
 }
 
 #[test]
@@ -151,11 +140,8 @@ fn starttls_is_offered_if_it_is_asked_for_or_has_a_given_certificate() {
         let has_certificate = offered || flags.contains(&"--smtp-tls-port");
         assert_eq!(sandbox.printed("tls").is_some(), has_certificate, "{flags:?}");
     }
-    let serve = |flags: &[&str]| {
-        Idempost::new().run(&[&["sandbox", "serve", "--port", "0", "--smtp-port", "0"], flags].concat())
-    };
-    let stderr = serve(&["--smtp-cert", &key, "--smtp-key", &cert]).fails(1);
-    assert!(stderr.contains("cert.pem") && stderr.contains("key.pem"), "{stderr}");
+    let serve = |flags: &[&str]| Idempost::new().run(&("sandbox serve --port 0 --smtp-port 0", flags));
+    serve(&["--smtp-cert", &key, "--smtp-key", &cert]).fails_with(1, &["cert.pem", "key.pem"]);
     assert!(serve(&["--smtp-cert", &cert]).fails(2).contains("--smtp-key"));
 }
 
@@ -165,7 +151,7 @@ fn run_names_the_file_of_a_self_signed_certificate() {
     let script = "echo $NODE_EXTRA_CA_CERTS; cat $IDEMPOST_SANDBOX_SMTP_CERT; echo $IDEMPOST_SANDBOX_SMTP_CERT $SSL_CERT_FILE";
     let run = |flags: &[&str], preset: &str| {
         let idempost = Idempost::new().env("NODE_EXTRA_CA_CERTS", preset).env("SSL_CERT_FILE", "");
-        idempost.run(&[&["sandbox", "run"], flags, &["--", "sh", "-c", script]].concat()).ok()
+        idempost.run(&(("sandbox run", flags), &["--", "sh", "-c", script])).ok()
     };
     let printed = run(&["--smtp-tls-port", "0"], "");
     let lines: Vec<_> = printed.lines().collect();
@@ -182,7 +168,7 @@ fn run_names_the_file_of_a_self_signed_certificate() {
 fn run_passes_the_smtp_urls_to_the_command() {
     let script = "echo $IDEMPOST_SANDBOX_SMTP $IDEMPOST_SANDBOX_SMTPS";
     let ports = ["--smtp-port", "0", "--smtp-tls-port", "0"];
-    let ran = Idempost::new().run(&[&["sandbox", "run"], &ports[..], &["--", "sh", "-c", script]].concat());
+    let ran = Idempost::new().run(&(("sandbox run", &ports), &["--", "sh", "-c", script]));
     let urls = ran.ok();
     assert!(urls.starts_with("smtp://127.0.0.1:") && urls.contains(" smtps://127.0.0.1:"), "{urls}");
 }
@@ -231,19 +217,8 @@ fn captured_mails_are_forwarded_unchanged_and_in_order() {
 fn a_rejected_mail_does_not_stop_forwarding_and_the_sandbox_keeps_all() {
     let server = Sandbox::start(&["--smtp-port", "0", "--strict-domains"]);
     let far = server.client();
-    let domain = far
-        .run(&[
-            "api",
-            "POST",
-            "/domains",
-            "-f",
-            "name=example.com",
-            "-F",
-            r#"capabilities={"sending":"enabled","receiving":"enabled"}"#,
-        ])
-        .json();
-    let id = domain["id"].as_str().unwrap();
-    far.run(&["domains", "verify", id, "--wait"]).ok();
+    let id = far.run("domains create example.com --sending enabled --receiving enabled").ok();
+    far.run(&["domains", "verify", id.trim(), "--wait"]).ok();
     let mut sandbox = Sandbox::start(&["--smtp", &format!("smtp://{}", smtp_address(&server))]);
     let idempost = sandbox.client();
     send(&idempost, "ada@elsewhere.test", "Refused", &[]);

@@ -33,12 +33,51 @@ pub(crate) const SEND: [&str; 10] = [
     "It works",
 ];
 
-/// The words of a command line; single quotes group words with spaces.
-pub(crate) fn words(line: &str) -> Vec<&str> {
-    let parts = line.split('\'').enumerate();
-    parts
-        .flat_map(|(n, part)| if n % 2 == 1 { vec![part] } else { part.split_whitespace().collect() })
-        .collect()
+/// A command line: its words, or a text that a shell would split into them. A pair is one line after the other.
+pub(crate) trait CommandLine {
+    fn words(&self) -> Vec<String>;
+}
+
+impl CommandLine for str {
+    fn words(&self) -> Vec<String> {
+        shlex::split(self).unwrap()
+    }
+}
+
+impl CommandLine for String {
+    fn words(&self) -> Vec<String> {
+        self.as_str().words()
+    }
+}
+
+impl<T: AsRef<str>> CommandLine for [T] {
+    fn words(&self) -> Vec<String> {
+        self.iter().map(|word| word.as_ref().to_owned()).collect()
+    }
+}
+
+impl<T: AsRef<str>, const N: usize> CommandLine for [T; N] {
+    fn words(&self) -> Vec<String> {
+        self.as_slice().words()
+    }
+}
+
+impl<T: AsRef<str>> CommandLine for Vec<T> {
+    fn words(&self) -> Vec<String> {
+        self.as_slice().words()
+    }
+}
+
+impl<T: CommandLine + ?Sized> CommandLine for &T {
+    fn words(&self) -> Vec<String> {
+        (**self).words()
+    }
+}
+
+impl<A: CommandLine, B: CommandLine> CommandLine for (A, B) {
+    fn words(&self) -> Vec<String> {
+        [self.0.words(), self.1.words()].concat()
+    }
 }
 
 /// The program with its home folder and environment.
@@ -101,8 +140,13 @@ impl Idempost {
     }
 
     /// Runs it to completion.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
-        Ran::of(self.command().args(arguments).finish())
+    pub(crate) fn run(&self, line: &(impl CommandLine + ?Sized)) -> Ran {
+        Ran::of(self.command().args(line.words()).finish())
+    }
+
+    /// Starts it.
+    pub(crate) fn spawn(&self, line: &(impl CommandLine + ?Sized)) -> Child {
+        self.command().args(line.words()).spawn().unwrap()
     }
 
     /// Runs a script in the same environment.
@@ -112,8 +156,8 @@ impl Idempost {
     }
 
     /// Runs it with this standard input.
-    pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Ran {
-        let mut child = self.command().args(arguments).stdin(Stdio::piped()).spawn().unwrap();
+    pub(crate) fn run_with(&self, line: &(impl CommandLine + ?Sized), input: &str) -> Ran {
+        let mut child = self.command().args(line.words()).stdin(Stdio::piped()).spawn().unwrap();
         // The program may exit without reading it.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         Ran::of(child.finish())
@@ -270,6 +314,15 @@ impl Ran {
     pub(crate) fn fails(self, code: i32) -> String {
         assert_eq!((self.code, self.stdout.as_str()), (Some(code), ""), "{self:?}");
         self.stderr
+    }
+
+    /// Asserts like [`fails`](Self::fails), and that standard error contains these texts.
+    #[track_caller]
+    pub(crate) fn fails_with(self, code: i32, texts: &[&str]) -> String {
+        let stderr = self.fails(code);
+        let missing: Vec<_> = texts.iter().filter(|text| !stderr.contains(**text)).collect();
+        assert!(missing.is_empty(), "{missing:?} isn't in {stderr}");
+        stderr
     }
 
     /// Asserts success; parses standard output as JSON.

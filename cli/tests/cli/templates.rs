@@ -5,44 +5,24 @@ use idempost_reference_server::faults::{Action, Rule};
 use serde_json::json;
 
 use crate::service::Service;
-use crate::support::words;
 
-const WELCOME: [&str; 10] = [
-    "templates",
-    "create",
-    "--name",
-    "Welcome",
-    "--alias",
-    "welcome",
-    "--subject",
-    "Welcome, {{{NAME}}}",
-    "--from",
-    "hi@acme.test",
-];
-
-fn with<'a>(least: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
-    least.iter().chain(more).copied().collect()
-}
+const WELCOME: &str =
+    "templates create --name Welcome --alias welcome --subject 'Welcome, {{{NAME}}}' --from hi@acme.test";
 
 #[test]
 fn a_template_is_created_published_and_sent() {
     let service = Service::start();
     let idempost = service.idempost();
     std::fs::write(idempost.home().join("welcome.html"), "<p>Hello {{{NAME}}}, {{{N}}}</p>").unwrap();
-    let create = with(
-        &WELCOME,
-        &["--html-file", "welcome.html", "--variable", "NAME=friend", "--variable", "N:number", "--publish"],
-    );
-    let id = idempost.run(&create).ok();
+    let more = "--html-file welcome.html --variable NAME=friend --variable N:number --publish";
+    let id = idempost.run(&(WELCOME, more)).ok();
     let body = &service.bodies()[0];
     assert_eq!(body["html"], "<p>Hello {{{NAME}}}, {{{N}}}</p>");
     let variables = json!([{"key": "NAME", "type": "string", "fallback_value": "friend"}, {"key": "N", "type": "number"}]);
     assert_eq!(body["variables"], variables);
     let shown = idempost.run(&["templates", "get", "welcome", "--json=id,status"]).json();
     assert_eq!(shown, json!({"id": id.trim(), "status": "published"}));
-    idempost
-        .run(&["emails", "send", "--template", "welcome", "--to", "ada@example.com", "--var-json", "N=7"])
-        .ok();
+    idempost.run("emails send --template welcome --to ada@example.com --var-json N=7").ok();
     assert_eq!(service.core().mails("sb_test")[0].subject, "Welcome, friend");
     let listed = idempost.run(&["templates", "list", "--columns", "alias,status"]).ok();
     assert_eq!(listed, "welcome\tpublished\n");
@@ -56,12 +36,11 @@ fn an_update_sends_only_the_given_fields_and_clears_others() {
     //
     let service = Service::start();
     let idempost = service.idempost();
-    idempost.run(&with(&WELCOME, &["--html", "x"])).ok();
-    let update = words("templates update welcome --subject '' --clear from --clear variable --publish");
+    idempost.run(&(WELCOME, "--html x")).ok();
+    let update = "templates update welcome --subject '' --clear from --clear variable --publish";
     idempost.run(&update).ok();
     assert_eq!(service.bodies()[1], json!({"subject": "", "from": null, "variables": []}));
-    let shown =
-        idempost.run(&["templates", "get", "welcome", "--json=status,has_unpublished_versions"]).json();
+    let shown = idempost.run("templates get welcome --json=status,has_unpublished_versions").json();
     assert_eq!(shown, json!({"status": "published", "has_unpublished_versions": false}));
 }
 
@@ -69,7 +48,7 @@ fn an_update_sends_only_the_given_fields_and_clears_others() {
 fn a_template_is_published_under_the_alias_set_by_the_same_update() {
     let service = Service::start();
     let idempost = service.idempost();
-    let id = idempost.run(&with(&WELCOME, &["--html", "x"])).ok();
+    let id = idempost.run(&(WELCOME, "--html x")).ok();
     let renamed = ["templates", "update", "welcome", "--alias", "hello", "--html", "y", "--publish"];
     assert_eq!(idempost.run(&renamed).ok(), id);
     let shown = idempost.run(&["templates", "get", "hello", "--json=status,has_unpublished_versions"]).json();
@@ -84,7 +63,7 @@ fn a_template_that_could_not_be_published_is_still_stored() {
         .on_request(Method::POST, "/templates/{id}/publish")
         .always();
     service.core().faults().add(rule);
-    let ran = service.idempost().run(&with(&WELCOME, &["--html", "x", "--publish", "--retries", "0"]));
+    let ran = service.idempost().run(&(WELCOME, "--html x --publish --retries 0"));
     assert_eq!(ran.code, Some(7), "{ran:?}");
     assert!(!ran.stdout.is_empty() && ran.stderr.contains("retry: idempost templates publish"), "{ran:?}");
 }

@@ -3,40 +3,29 @@
 use serde_json::json;
 
 use crate::service::Service;
-use crate::support::words;
 
 const UNKNOWN: &str = "00000000-0000-4000-8000-000000000000";
 
-fn done(service: &Service, arguments: &[&str]) -> String {
-    service.idempost().run(arguments).ok().trim().to_owned()
-}
-
 fn topic(service: &Service, name: &str, default: &str) -> String {
-    done(service, &["topics", "create", "--name", name, "--default-subscription", default])
+    service.done(&["topics", "create", "--name", name, "--default-subscription", default])
 }
 
 #[test]
 fn a_topic_is_created_shown_changed_and_deleted() {
     let service = Service::start();
-    let id = done(
-        &service,
-        &words(
-            "topics create --name Digest --default-subscription opt_out --description Weekly --visibility \
+    let id = service.done(
+        "topics create --name Digest --default-subscription opt_out --description Weekly --visibility \
              public",
-        ),
     );
     let shown = service.idempost().run(&["topics", "get", &id]).ok();
     assert!(shown.contains("name                  Digest") && shown.contains("opt_out"), "{shown}");
     let update = ["topics", "update", &id, "--name", "Monthly", "--clear", "description"];
-    assert_eq!(done(&service, &update), id);
-    assert_eq!(
-        done(&service, &["topics", "update", &id, "--description", "x", "--visibility", "private"]),
-        id
-    );
+    assert_eq!(service.done(&update), id);
+    assert_eq!(service.done(&["topics", "update", &id, "--description", "x", "--visibility", "private"]), id);
     let row =
-        done(&service, &["topics", "ls", "--columns", "name,default_subscription,visibility,description"]);
+        service.done(&["topics", "ls", "--columns", "name,default_subscription,visibility,description"]);
     assert_eq!(row, "Monthly\topt_out\tprivate\tx");
-    assert_eq!(done(&service, &["topics", "delete", &id]), id);
+    assert_eq!(service.done(&["topics", "delete", &id]), id);
     service.idempost().run(&["topics", "get", &id]).fails(5);
     assert_eq!(
         service.bodies(),
@@ -53,19 +42,19 @@ fn a_property_is_created_shown_changed_and_deleted() {
     // PROP-01
     let service = Service::start();
     let text = ["properties", "create", "--key", "city", "--type", "string", "--fallback", "your town"];
-    let city = done(&service, &text);
+    let city = service.done(&text);
     let number = ["contact-properties", "create", "--key", "orders", "--fallback-number", "-2.5"];
-    let orders = done(&service, &number);
-    done(&service, &["properties", "create", "--key", "age", "--type", "number"]);
-    let rows = done(&service, &["properties", "list", "--columns", "key,type,fallback_value"]);
+    let orders = service.done(&number);
+    service.done(&["properties", "create", "--key", "age", "--type", "number"]);
+    let rows = service.done(&["properties", "list", "--columns", "key,type,fallback_value"]);
     assert_eq!(rows, "age\tnumber\t\norders\tnumber\t-2.5\ncity\tstring\tyour town");
-    assert_eq!(done(&service, &["properties", "update", &city, "--clear", "fallback"]), city);
-    assert_eq!(done(&service, &["properties", "update", &orders, "--fallback-number", "17"]), orders);
+    assert_eq!(service.done(&["properties", "update", &city, "--clear", "fallback"]), city);
+    assert_eq!(service.done(&["properties", "update", &orders, "--fallback-number", "17"]), orders);
     let stderr = service.idempost().run(&["properties", "update", &orders, "--fallback", "none"]).fails(3);
     assert!(stderr.contains("fallback_value"), "{stderr}");
     let property = service.idempost().run(&["properties", "get", &orders, "--json"]).json();
     assert_eq!((&property["key"], &property["fallback_value"]), (&json!("orders"), &json!(17)));
-    assert_eq!(done(&service, &["properties", "delete", &city]), city);
+    assert_eq!(service.done(&["properties", "delete", &city]), city);
     service.idempost().run(&["properties", "get", &city]).fails(5);
     assert_eq!(
         service.bodies(),
@@ -85,13 +74,13 @@ fn a_contact_subscribes_and_unsubscribes() {
     // TOPIC-01, TOPIC-03
     let service = Service::start();
     let (news, offers) = (topic(&service, "News", "opt_in"), topic(&service, "Offers", "opt_out"));
-    let contact = done(&service, &["contacts", "create", "ada@example.com"]);
+    let contact = service.done(&["contacts", "create", "ada@example.com"]);
     let subscriptions = |service: &Service| {
-        done(service, &["contacts", "topics", "ada@example.com", "--columns", "name,subscription"])
+        service.done(&["contacts", "topics", "ada@example.com", "--columns", "name,subscription"])
     };
     assert_eq!(subscriptions(&service), "Offers\topt_out\nNews\topt_in");
     let update = ["contacts", "update-topics", "ada@example.com", "--opt-in", &offers, "--opt-out", &news];
-    assert_eq!(done(&service, &update), contact);
+    assert_eq!(service.done(&update), contact);
     assert_eq!(subscriptions(&service), "Offers\topt_in\nNews\topt_out");
     assert_eq!(
         service.bodies().pop().unwrap(),
@@ -100,10 +89,10 @@ fn a_contact_subscribes_and_unsubscribes() {
     service.idempost().run(&["contacts", "topics", "bob@example.com"]).fails(5);
     service.idempost().run(&["contacts", "update-topics", "ada@example.com", "--opt-in", UNKNOWN]).fails(3);
     // A contact who opted out is skipped.
-    let send = words("emails send --from hi@acme.test --to ada@example.com --subject Hi --text x");
-    let id = done(&service, &[&send[..], &["--topic-id", &news]].concat());
+    let send = "emails send --from hi@acme.test --to ada@example.com --subject Hi --text x";
+    let id = service.done(&(&send, &["--topic-id", &news]));
     assert!(service.core().mails("sb_test").is_empty());
-    assert_eq!(done(&service, &["emails", "get", &id, "--jq", ".last_event"]), "failed");
-    done(&service, &[&send[..], &["--topic-id", &offers]].concat());
+    assert_eq!(service.done(&["emails", "get", &id, "--jq", ".last_event"]), "failed");
+    service.done(&(&send, &["--topic-id", &offers]));
     assert_eq!(service.core().mails("sb_test").len(), 1);
 }

@@ -5,24 +5,20 @@ use idempost_reference_server::Settings;
 use crate::service::Service;
 use crate::support::{Idempost, SEND};
 
-fn done(service: &Service, arguments: &[&str]) -> String {
-    service.idempost().run(arguments).ok().trim().to_owned()
-}
-
 #[test]
 fn usage_shows_what_was_used() {
     let service = Service::with(Settings { seed: Some(0), daily_quota: Some(3), ..Settings::default() });
     // No new day begins.
     service.core().clock().freeze();
-    done(&service, &SEND);
-    let shown = done(&service, &["usage"]);
+    service.done(&SEND);
+    let shown = service.done(&["usage"]);
     assert!(shown.contains("emails today       1 of 3 (1 sent, 0 received), resets "), "{shown}");
     assert!(shown.contains("broadcasts         0, unlimited"), "{shown}");
-    assert_eq!(done(&service, &["usage", "--jq", ".emails.daily.limit"]), "3");
-    let doctor = done(&service, &["doctor"]);
+    assert_eq!(service.done(&["usage", "--jq", ".emails.daily.limit"]), "3");
+    let doctor = service.done(&["doctor"]);
     assert!(doctor.contains("emails: today 1 of 3"), "{doctor}");
-    done(&service, &SEND);
-    done(&service, &SEND);
+    service.done(&SEND);
+    service.done(&SEND);
     let output = service.idempost().run(&SEND).fails(6);
     assert!(output.contains("daily_quota_exceeded") || output.contains("daily quota of 3"), "{output}");
     let ran = service.idempost().run(&["doctor"]);

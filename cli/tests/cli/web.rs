@@ -40,8 +40,7 @@ fn web_fails_for_records_without_a_page_and_of_unknown_records() {
     let service = Service::start();
     let idempost = service.idempost();
     let id = idempost.run(&["segments", "create", "Readers"]).ok().trim().to_owned();
-    let stderr = idempost.run(&["segments", "get", &id, "--web"]).fails(2);
-    assert!(stderr.contains("--web") && stderr.contains("has no page for this record"), "{stderr}");
+    idempost.run(&["segments", "get", &id, "--web"]).fails_with(2, &["--web", "has no page for this record"]);
     idempost.run(&["emails", "get", "00000000-0000-4000-8000-000000000000", "--web"]).fails(5);
     for without in [&["topics", "list", "--web"][..], &["inboxes", "get", "support@acme.test", "--web"]] {
         Idempost::new().run(without).fails(2);
@@ -61,7 +60,7 @@ fn web_opens_the_browser_for_people_alone() {
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o700)).unwrap();
     let idempost = idempost.env("BROWSER", script.to_str().unwrap());
     let get = ["emails", "get", &id, "--web"];
-    let page = idempost.run(&[&get[..], &["--jq", ".url"]].concat()).ok();
+    let page = idempost.run(&(&get, "--jq .url")).ok();
     let literal = idempost.command().args(get).env("IDEMPOST_LITERAL_VALUES", "1").output().unwrap();
     assert_eq!(Ran::of(literal).ok(), page);
     assert!(!opened.exists());

@@ -5,22 +5,14 @@ use serde_json::json;
 use crate::service::Service;
 use crate::support::wait_until;
 
-const CREATE: [&str; 8] = [
-    "webhooks",
-    "create",
-    "--endpoint",
-    "https://acme.test/hooks",
-    "--event",
-    "email.sent",
-    "--event",
-    "email.bounced",
-];
+const CREATE: &str =
+    "webhooks create --endpoint https://acme.test/hooks --event email.sent --event email.bounced";
 
 #[test]
 fn a_webhook_is_created_changed_disabled_and_deleted() {
     let service = Service::start();
     let idempost = service.idempost();
-    let made = idempost.run(&CREATE);
+    let made = idempost.run(CREATE);
     assert!(made.stderr.contains("idempost webhooks get") && !made.stdout.contains("whsec_"), "{made:?}");
     let id = made.ok();
     let id = id.trim();
@@ -34,10 +26,7 @@ fn a_webhook_is_created_changed_disabled_and_deleted() {
         (&json!("enabled"), true)
     );
     idempost.run(&["webhooks", "update", id, "--status", "disabled", "--event", "domain.updated"]).ok();
-    assert_eq!(
-        idempost.run(&["webhooks", "list", "--columns", "status,events"]).ok(),
-        "disabled\tdomain.updated\n"
-    );
+    assert_eq!(idempost.run("webhooks list --columns status,events").ok(), "disabled\tdomain.updated\n");
     assert_eq!(idempost.run(&["webhooks", "delete", id]).ok().trim(), id);
     idempost.run(&["webhooks", "get", id]).fails(5);
 }
@@ -47,9 +36,9 @@ fn a_secret_is_shown_only_on_request() {
     // G-09
     let service = Service::start();
     let idempost = service.idempost();
-    let secret = idempost.run(&[&CREATE[..], &["--json", "--jq", ".signing_secret"]].concat()).ok();
+    let secret = idempost.run(&(CREATE, "--json --jq .signing_secret")).ok();
     assert!(secret.starts_with("whsec_"));
-    let ran = idempost.run(&[&CREATE[..], &["--secret-file", "hook.secret"]].concat());
+    let ran = idempost.run(&(CREATE, "--secret-file hook.secret"));
     let kept = std::fs::read_to_string(idempost.home().join("hook.secret")).unwrap();
     assert!(kept.starts_with("whsec_") && kept != secret);
     assert!(!ran.stderr.contains(kept.trim()) && !ran.ok().contains(kept.trim()));
@@ -79,7 +68,7 @@ fn delivered_events_are_listed_shown_and_redelivered() {
     assert_eq!(shown["payload"]["data"]["email"], "bob@example.com");
     let attempts = || {
         let columns = ["--columns", "http_status_code"];
-        let rows = idempost.run(&[&["webhooks", "attempts", id, event], &columns[..]].concat()).ok();
+        let rows = idempost.run(&(&["webhooks", "attempts", id, event], &columns)).ok();
         rows.lines().map(str::to_owned).collect::<Vec<_>>()
     };
     let until = |count: usize| {
@@ -96,7 +85,7 @@ fn delivered_events_are_listed_shown_and_redelivered() {
 fn a_rotated_secret_is_written_where_requested() {
     let service = Service::start();
     let idempost = service.idempost();
-    let id = idempost.run(&[&CREATE[..], &["--secret-file", "old"]].concat()).ok();
+    let id = idempost.run(&(CREATE, "--secret-file old")).ok();
     let id = id.trim();
     let ran = idempost.run(&["webhooks", "rotate-secret", id, "--secret-file", "new"]);
     let read = |name: &str| std::fs::read_to_string(idempost.home().join(name)).unwrap();
@@ -106,7 +95,7 @@ fn a_rotated_secret_is_written_where_requested() {
     let stderr = idempost.run(&["webhooks", "rotate-secret", id, "--secret-file", "new"]).fails(1);
     assert!(stderr.contains("couldn't create new") && stderr.contains("help: choose a new file"), "{stderr}");
     assert_eq!(
-        idempost.run(&["webhooks", "get", id, "--jq", ".signing_secret"]).ok(),
+        idempost.run(&format!("webhooks get {id} --jq .signing_secret")).ok(),
         new,
         "no request was sent"
     );

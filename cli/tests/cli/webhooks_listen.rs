@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::{Idempost, Limited, SEND, TIMEOUT, exit_code, signal, wait_until, words};
+use crate::support::{Idempost, Limited, SEND, TIMEOUT, exit_code, signal, wait_until};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
@@ -26,8 +26,7 @@ struct Listener {
 
 impl Listener {
     fn start(idempost: &Idempost, flags: &[&str]) -> Self {
-        let mut child =
-            idempost.command().args(["webhooks", "listen", "--json"]).args(flags).spawn().unwrap();
+        let mut child = idempost.spawn(&(["webhooks", "listen", "--json"], flags));
         let stdout = BufReader::new(Limited(child.stdout.take().unwrap()));
         let mut listener = Self { announced: Value::Null, child, stdout: Some(stdout) };
         listener.announced = listener.next();
@@ -163,7 +162,7 @@ fn a_filter_applies_to_deliveries_only() {
     let idempost = Idempost::new();
     std::fs::write(idempost.home().join("secret"), SECRET).unwrap();
     let listen = ["webhooks", "listen", "--secret-file", "secret", "--jq", ".payload.data.email_id"];
-    let mut child = idempost.command().args(listen).spawn().unwrap();
+    let mut child = idempost.spawn(&listen);
     let mut stderr = BufReader::new(Limited(child.stderr.take().unwrap()));
     let mut line = String::new();
     stderr.read_line(&mut line).unwrap();
@@ -306,8 +305,7 @@ fn at_a_sandbox_it_creates_a_webhook_and_always_deletes_it() {
     assert_eq!(exit_code(&mut listener.child), Some(0));
     assert_eq!(webhooks(&idempost), Vec::<Value>::new());
 
-    let stderr = idempost.run(&["webhooks", "listen", "--event", "email.unheard"]).fails(3);
-    assert!(stderr.contains("`events[0]` must be one of"), "{stderr}");
+    idempost.run("webhooks listen --event email.unheard").fails_with(3, &["`events[0]` must be one of"]);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     idempost.run(&["webhooks", "listen", "--port", &port]).fails(1);
@@ -335,8 +333,7 @@ fn only_a_local_sandbox_needs_no_public_url() {
         .env("IDEMPOST_API_KEY", "re_hidden");
     let stderr = idempost.run(&["webhooks", "listen"]).fails(2);
     assert!(stderr.contains("--public-url") && !stderr.contains("re_hidden"), "{stderr}");
-    let wrong =
-        words("webhooks listen --public-url tunnel --forward-to localhost:3000 --event a,,b --path /x");
+    let wrong = "webhooks listen --public-url tunnel --forward-to localhost:3000 --event a,,b --path /x";
     let stderr = idempost.run(&wrong).fails(2);
     for flag in ["--public-url", "--forward-to", "--event", "--path"] {
         assert!(stderr.contains(flag), "{flag}: {stderr}");
@@ -402,8 +399,7 @@ fn a_webhook_whose_creation_fails_is_not_left_behind() {
         let service = Service::start();
         let idempost = service.idempost();
         service.core().faults().add(Rule::new(action).on_request(http::Method::POST, "/webhooks"));
-        let stderr = idempost.run(&["webhooks", "listen"]).fails(7);
-        assert!(stderr.contains("none was left behind"), "{stderr}");
+        idempost.run(&["webhooks", "listen"]).fails_with(7, &["none was left behind"]);
         let requests = service.core().requests();
         assert!(requests.iter().any(|request| request.method == http::Method::DELETE), "there was one");
         assert_eq!(webhooks(&idempost), Vec::<Value>::new());
@@ -416,7 +412,7 @@ fn a_signal_during_creation_leaves_no_webhook_behind() {
     let idempost = service.idempost();
     let slow = Action::Delay(Duration::from_secs(5));
     service.core().faults().add(Rule::new(slow).on_request(http::Method::POST, "/webhooks"));
-    let mut child = idempost.command().args(["webhooks", "listen"]).spawn().unwrap();
+    let mut child = idempost.spawn(&["webhooks", "listen"]);
     until_asked(&service);
     signal(&child, Signal::INT);
     assert_eq!(exit_code(&mut child), Some(130));
@@ -426,7 +422,7 @@ fn a_signal_during_creation_leaves_no_webhook_behind() {
     let service = Service::start();
     let idempost = service.idempost();
     service.core().faults().add(Rule::new(Action::Stall).on_request(http::Method::POST, "/webhooks"));
-    let mut child = idempost.command().args(["webhooks", "listen"]).spawn().unwrap();
+    let mut child = idempost.spawn(&["webhooks", "listen"]);
     until_asked(&service);
     signal(&child, Signal::TERM);
     let mut stderr = BufReader::new(Limited(child.stderr.take().unwrap()));
@@ -481,8 +477,7 @@ fn the_secret_of_the_temporary_webhook_is_shown_and_written_on_request() {
     assert_eq!(listener.stop(Signal::INT), Some(0));
     idempost.run(&["webhooks", "listen", "--secret-file", "s", "--print-secret"]).fails(2);
     std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
-    let stderr = idempost.run(&["webhooks", "listen", "--write-secret", "s"]).fails(2);
-    assert!(stderr.contains("chmod 600"), "{stderr}");
+    idempost.run(&["webhooks", "listen", "--write-secret", "s"]).fails_with(2, &["chmod 600"]);
 }
 
 #[test]

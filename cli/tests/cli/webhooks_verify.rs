@@ -42,7 +42,7 @@ fn the_public_vector_is_accepted_offline_and_without_a_credential() {
     let shown = idempost.run_with(&flags, &format!("{SECRET}\n")).ok();
     assert!(shown.starts_with("id         msg_p5jXN8AQM9LWM0D4loKWxJek\n"), "{shown}");
 
-    idempost.run(&[&FILES[..], &["--tolerance", "any"]].concat()).ok();
+    idempost.run(&(FILES, "--tolerance any")).ok();
     std::fs::write(idempost.home().join("wrong"), "whsec_AAAA\n").unwrap();
     idempost.run(&[&["webhooks", "verify", "--secret-file", "wrong"], &verify(&[])[2..]].concat()).ok();
 }
@@ -126,11 +126,10 @@ fn all_problems_with_the_command_line_are_reported_at_once_and_never_the_secret(
         assert!(stderr.contains(why) && !stderr.contains("MfKQ"), "{stderr}");
     }
     let wrong = ["--payload", "nowhere", "--header", "x", "--at", "noon", "--tolerance", "0"];
-    let stderr = idempost.run(&[&["webhooks", "verify"], &wrong[..]].concat()).fails(2);
+    let stderr = idempost.run(&("webhooks verify", &wrong)).fails(2);
     for why in ["couldn't read", "NAME: VALUE", "ISO 8601", "duration"] {
         assert!(stderr.contains(why), "{why}: {stderr}");
     }
-    let stderr =
-        idempost.run(&["webhooks", "verify", "--secret-file", "-", "--payload", "-", "--headers", "headers"]);
+    let stderr = idempost.run("webhooks verify --secret-file - --payload - --headers headers");
     assert!(stderr.fails(2).contains("standard input can be read only once"));
 }

@@ -200,8 +200,7 @@ fn an_issuer_is_given_once_and_belongs_to_its_base_url() {
     let (api, other) = (api(None, false), api(None, false));
     let idempost = Idempost::new().env("IDEMPOST_CREDENTIAL_STORE", "file");
     let work = ["--profile", "work", "--base-url", &api.url];
-    let message =
-        idempost.run(&[&["auth", "login", "--issuer", "login.example.com"][..], &work].concat()).fails(2);
+    let message = idempost.run(&("auth login --issuer login.example.com", &work)).fails(2);
     assert!(message.contains("--issuer must be an absolute URL"), "{message}");
     let login = Login::begin(&idempost, &[&work[..], &["--issuer", &server.url]].concat());
     assert!(login.page.as_str().starts_with(&server.url), "{}", login.page);
@@ -289,20 +288,17 @@ fn a_login_in_the_device_flow_ends_with_its_reason_and_stores_nothing() {
         let server = authorization_server(decision, None);
         let api = api(Some(&server.url), false);
         let idempost = program(&api.url);
-        let message = idempost.run(&["auth", "login", "--device"]).fails(4);
-        assert!(message.contains(part) && message.contains("nothing was stored"), "{message}");
+        idempost.run(&["auth", "login", "--device"]).fails_with(4, &[part, "nothing was stored"]);
         idempost.run(&["auth", "status"]).fails(4);
     }
     let server = authorization_server("authorization_pending", None);
     let api = api(Some(&server.url), false);
     let idempost = program(&api.url);
-    let message = idempost.run(&["auth", "login", "--device", "--login-timeout", "1s"]).fails(4);
-    assert!(message.contains("timed out after 1 s"), "{message}");
+    idempost.run("auth login --device --login-timeout 1s").fails_with(4, &["timed out after 1 s"]);
     // Like the service, the sandbox doesn't offer it.
     let service = service();
     let idempost = without_credentials(&service);
-    let message = idempost.run(&["auth", "login", "--device"]).fails(4);
-    assert!(message.contains("doesn't offer the device flow") && message.contains("auth login"), "{message}");
+    idempost.run("auth login --device").fails_with(4, &["doesn't offer the device flow", "auth login"]);
     let message = idempost.run(&["auth", "login", "--device", "--port", "1", "--with-token"]).fails(2);
     for part in ["--port can't be used with --device", "--device can't be used with --with-token"] {
         assert!(message.contains(part), "{message}");

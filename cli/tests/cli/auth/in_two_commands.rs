@@ -4,7 +4,7 @@ use super::*;
 
 /// Begins a login, and returns its page.
 fn begun(idempost: &Idempost, arguments: &[&str]) -> String {
-    let ran = idempost.run(&[&["auth", "login", "--no-browser"], arguments].concat());
+    let ran = idempost.run(&("auth login --no-browser", arguments));
     assert!(ran.stderr.contains("auth login --callback-url URL"), "{ran:?}");
     ran.ok().trim().to_owned()
 }
@@ -31,8 +31,7 @@ fn a_login_without_a_terminal_is_finished_by_a_second_command() {
         ("http://127.0.0.1/callback?code=x&state=y", "belongs to another login"),
         ("code", "paste the complete URL"),
     ] {
-        let stderr = idempost.run(&["auth", "login", "--callback-url", wrong]).fails(2);
-        assert!(stderr.contains(part), "{stderr}");
+        idempost.run(&["auth", "login", "--callback-url", wrong]).fails_with(2, &[part]);
     }
     let url = allowed(&page);
     let message = idempost.run_with(&["auth", "login", "--callback-url", "-"], &url).ok();
@@ -56,8 +55,7 @@ fn a_login_begun_more_than_ten_minutes_ago_is_not_finished() {
     let begun_at: jiff::Timestamp = unfinished["begun_at"].as_str().unwrap().parse().unwrap();
     unfinished["begun_at"] = (begun_at - jiff::SignedDuration::from_secs(601)).to_string().into();
     std::fs::write(file(&idempost), unfinished.to_string()).unwrap();
-    let stderr = idempost.run(&["auth", "login", "--callback-url", &url]).fails(4);
-    assert!(stderr.contains("more than 10 minutes ago"), "{stderr}");
+    idempost.run(&["auth", "login", "--callback-url", &url]).fails_with(4, &["more than 10 minutes ago"]);
     assert_eq!((asked_for(&service, "/oauth/token"), file(&idempost).exists()), (1, false));
 }
 
@@ -69,9 +67,9 @@ fn a_login_in_two_commands_belongs_to_its_profile_and_service() {
     idempost.run(&["auth", "login", "--callback-url", &url]).fails(4);
     let finish = ["auth", "login", "--callback-url", &url, "--profile", "work"];
     let elsewhere = other.base_url();
-    let stderr = idempost.run(&[&finish[..], &["--base-url", &elsewhere]].concat()).fails(2);
+    let stderr = idempost.run(&(&finish, &["--base-url", &elsewhere])).fails(2);
     assert!(stderr.contains(&service.base_url()) && stderr.contains(&elsewhere), "{stderr}");
-    let stderr = idempost.run(&[&finish[..], &["--scope", "x", "--with-token"]].concat()).fails(2);
+    let stderr = idempost.run(&(&finish, "--scope x --with-token")).fails(2);
     assert!(stderr.contains("--scope can't be used") && stderr.contains("--with-token can't"), "{stderr}");
     let mut command = idempost.command();
     Ran::of(command.args(finish).env_remove("IDEMPOST_BASE_URL").finish()).ok();

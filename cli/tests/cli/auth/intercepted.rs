@@ -93,7 +93,7 @@ fn an_api_with_a_page_for_unknown_paths_needs_no_metadata() {
         _ => (200, String::new(), PAGE.to_owned()),
     });
     for arguments in [&[][..], &["--client-id", "c"]] {
-        let stdout = program(&server).run(&[&["auth", "login", "--no-browser"], arguments].concat()).ok();
+        let stdout = program(&server).run(&("auth login --no-browser", arguments)).ok();
         assert!(stdout.starts_with(&format!("{}/oauth/authorize?", server.url)), "{stdout}");
     }
 }

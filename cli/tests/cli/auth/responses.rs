@@ -135,7 +135,7 @@ fn a_command_that_waits_for_a_refresh_says_so_and_traces_it() {
     let world = World::new();
     world.login().ok();
     world.fault("refresh_token", later(429, 2));
-    let ran = world.idempost.run(&[&SEND[..], &["-vvv"]].concat());
+    let ran = world.idempost.run(&(SEND, "-vvv"));
     assert_eq!(ran.code, Some(6), "{ran:?}");
     let note =
         "the authorization server is overloaded (status 429); waiting 2 s before another token refresh\n";
@@ -143,6 +143,6 @@ fn a_command_that_waits_for_a_refresh_says_so_and_traces_it() {
     let trace = "grant_type=refresh_token&client_id=c&refresh_token=[redacted]\n";
     assert!(ran.stderr.contains(trace) && ran.stderr.contains("< 429 Too Many Requests in "), "{ran:?}");
     assert!(!ran.stderr.contains("rt1"), "{ran:?}");
-    let quiet = world.idempost.run(&[&SEND[..], &["--quiet"]].concat());
+    let quiet = world.idempost.run(&(SEND, "--quiet"));
     assert!(quiet.code == Some(6) && !quiet.stderr.contains("waiting"), "{quiet:?}");
 }

@@ -61,7 +61,7 @@ fn killed(bench: &Bench, people: usize, times: usize) {
         planning.kill().unwrap();
         planning.wait().unwrap();
     }
-    bench.idempost.run(&[&["bulk", "plan", "people.csv"], &MESSAGE[..]].concat()).ok();
+    bench.idempost.run(&("bulk plan people.csv", MESSAGE)).ok();
     let (mut kills, mut runs) = (0, 0);
     loop {
         runs += 1;
@@ -255,8 +255,7 @@ fn another_command_shows_pauses_and_cancels_a_running_job() {
 
     let asked = bench.service.asked();
     let id = status["job"].as_str().unwrap();
-    let child =
-        bench.idempost.command().args(["bulk", "resume", &id[..6], "--max-rps", "2"]).spawn().unwrap();
+    let child = bench.idempost.spawn(&["bulk", "resume", &id[..6], "--max-rps", "2"]);
     bench.until_asked(asked + 1);
     bench.bulk(&["cancel", id, "--yes"]).ok();
     let canceled = Ran::of(child.finish());
@@ -274,7 +273,7 @@ fn a_full_disk_stops_the_job_and_it_continues_when_there_is_space() {
     let bench = Bench::with(2_000);
     // The journal grows by 1.7 kB per batch; limiting the file to 8 kB simulates a full disk.
     let script = "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\"";
-    bench.idempost.run(&[&["bulk", "plan", "people.csv"], &MESSAGE[..]].concat()).ok();
+    bench.idempost.run(&("bulk plan people.csv", MESSAGE)).ok();
     let mut command = bench.idempost.wrapped("dash");
     command.args(["-c", script, env!("CARGO_BIN_EXE_idempost"), "bulk", "resume"]);
     let ran = Ran::of(command.finish());
@@ -308,8 +307,7 @@ fn a_running_job_serves_its_figures_to_prometheus() {
     assert!(get("/").starts_with("HTTP/1.1 404"));
     child.kill().unwrap();
     child.finish();
-    let stderr = bench.send(&["--metrics-address", "9464"]).fails(2);
-    assert!(stderr.contains(" --metrics-address:1:1\n"), "{stderr}");
+    bench.send(&["--metrics-address", "9464"]).fails_with(2, &[" --metrics-address:1:1\n"]);
 }
 
 #[test]

@@ -151,7 +151,7 @@ fn a_refreshed_token_that_cannot_be_saved_has_its_own_exit_code() {
                 std::fs::write(&folder, "in the way").unwrap();
             }
         });
-        let error = setup.idempost.run(&[command, &["--json"]].concat()).error(11);
+        let error = setup.idempost.run(&(command, "--json")).error(11);
         assert_eq!((&error["kind"], &error["retryable"]), (&"credential_not_saved".into(), &false.into()));
         let message = error["message"].as_str().unwrap();
         assert!(

@@ -57,7 +57,7 @@ fn a_logout_during_a_refresh_wins() {
     setup.on_token(Action::Delay(Duration::from_secs(2)));
     let renewing = setup.start();
     wait_until("the refresh token is sent", || setup.shown() == 1);
-    let logout = setup.idempost.command().args(["auth", "logout"]).spawn().unwrap();
+    let logout = setup.idempost.spawn(&["auth", "logout"]);
     all_succeed(vec![renewing, logout]);
     assert!(setup.files().is_empty());
     assert_eq!(setup.rotations(), 1);
