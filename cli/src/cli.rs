@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use clap::builder::StyledStr;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue};
-use clap::{ArgAction, ArgMatches, Args, FromArgMatches, Subcommand};
+use clap::{ArgAction, ArgMatches, Args as _, FromArgMatches as _};
 
 use self::examples::fold_examples;
 use crate::actions::repeat::KeyFlag;
@@ -18,7 +18,8 @@ use crate::commands::{self, alias};
 use crate::diagnostics::Fail;
 use crate::global::Global;
 use crate::input::flags::Required;
-use crate::rows::Verbs;
+use crate::rows::operation::{Direct, Own};
+use crate::rows::{self, Command, Property, Verb};
 use crate::settings::env::Env;
 
 /// The colors of help texts.
@@ -35,172 +36,85 @@ const ACCOUNT: [&str; 4] = ["-p", "--profile", "--base-url", "--api-key-file"];
 const MAX_SUGGESTED: usize = 5;
 
 /// The command line.
-#[derive(Debug, Args)]
-#[command(about = None, long_about = None)]
 pub(crate) struct Cli {
-    #[command(flatten)]
     pub(crate) global: Global,
-    #[command(subcommand)]
     pub(crate) command: Command,
 }
 
 /// The command without arguments and nouns.
 fn bare_root() -> clap::Command {
     clap::Command::new("idempost")
-        .about("Command-line program and local sandbox for the Resend email API (not affiliated with Resend)")
         .version(env!("CARGO_PKG_VERSION"))
         .styles(STYLES)
         .disable_help_subcommand(true)
-        .subcommand_required(true)
-        .arg_required_else_help(true)
         .after_help(
             "Try it without an account: idempost sandbox serve\n\
             More: idempost help COMMAND, idempost help exit-codes, idempost help options",
         )
 }
 
-/// One variant per noun.
-#[derive(Debug, Subcommand)]
-#[command(defer = true)]
-pub(crate) enum Command {
-    Emails(Noun<commands::emails::Command>),
-    Bulk(Noun<commands::bulk::Command>),
-    Broadcasts(Noun<Verbs<commands::broadcasts::Broadcasts>>),
-    Templates(Noun<Verbs<commands::templates::Templates>>),
-    Domains(Noun<Verbs<commands::domains::Domains>>),
-    Contacts(Noun<Verbs<commands::contacts::Contacts>>),
-    Segments(Noun<Verbs<commands::segments::Segments>>),
-    // The former name of segments.
-    #[command(hide = true)]
-    Audiences(Noun<Verbs<commands::audiences::Audiences>>),
-    Topics(Noun<Verbs<commands::topics::Topics>>),
-    #[command(visible_alias = "contact-properties")]
-    Properties(Noun<Verbs<commands::properties::Properties>>),
-    Suppressions(Noun<Verbs<commands::suppressions::Suppressions>>),
-    Automations(Noun<Verbs<commands::automations::Automations>>),
-    Events(Noun<Verbs<commands::events::Events>>),
-    Received(Noun<Verbs<commands::received::Received>>),
-    Inboxes(Noun<Verbs<commands::inboxes::Inboxes>>),
-    Webhooks(Noun<Verbs<commands::webhooks::Webhooks>>),
-    Logs(Noun<Verbs<commands::logs::Logs>>),
-    ApiKeys(Noun<Verbs<commands::api_keys::ApiKeys>>),
-    Usage(commands::usage::Args),
-    Auth(Noun<commands::auth::Command>),
-    Whoami(commands::auth::status::Args),
-    Api(commands::api::Args),
-    #[cfg(feature = "sandbox")]
-    Sandbox(Noun<commands::sandbox::Command>),
-    Config(Noun<commands::config::Command>),
-    Alias(Noun<commands::alias::Command>),
-    Doctor(commands::doctor::Args),
-    #[cfg(feature = "mcp")]
-    Mcp(commands::mcp::Args),
-    Skill(commands::skill::Args),
-    Completions(commands::completions::Args),
-    Man(commands::man::Args),
-    Help(commands::help::Args),
-}
-
-/// The verbs of one noun; built only if the command line names the noun or requests help.
+/// The nouns, and the commands without one.
 #[derive(Debug)]
-pub(crate) struct Noun<T>(pub(crate) T);
+struct Root;
 
-impl<T: Subcommand> Args for Noun<T> {
-    fn augment_args(command: clap::Command) -> clap::Command {
-        T::augment_subcommands(command).subcommand_required(true).arg_required_else_help(true)
-    }
+/// Works without a service, and never waits.
+const DIRECT: &[Property] = &[Property::Local, Property::Direct];
+/// Takes an idempotency key as a flag of its own.
+const TAKES_KEY: &[Property] = &[Property::TakesKey(KeyFlag::Own)];
 
-    fn augment_args_for_update(command: clap::Command) -> clap::Command {
-        T::augment_subcommands_for_update(command)
-    }
-}
-
-impl<T: FromArgMatches> FromArgMatches for Noun<T> {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        T::from_arg_matches(matches).map(Self)
-    }
-
-    fn from_arg_matches_mut(matches: &mut ArgMatches) -> Result<Self, clap::Error> {
-        T::from_arg_matches_mut(matches).map(Self)
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        self.0.update_from_arg_matches(matches)
-    }
+impl rows::Noun for Root {
+    const ABOUT: &'static str =
+        "Command-line program and local sandbox for the Resend email API (not affiliated with Resend)";
+    const VERBS: &'static [Verb] = &[
+        Verb::noun::<commands::emails::Emails>("emails").is(TAKES_KEY),
+        Verb::noun::<commands::bulk::Jobs>("bulk"),
+        Verb::noun::<commands::broadcasts::Broadcasts>("broadcasts"),
+        Verb::noun::<commands::templates::Templates>("templates"),
+        Verb::noun::<commands::domains::Domains>("domains"),
+        Verb::noun::<commands::contacts::Contacts>("contacts"),
+        Verb::noun::<commands::segments::Segments>("segments"),
+        // The former name of segments.
+        Verb::noun::<commands::audiences::Audiences>("audiences").hidden(),
+        Verb::noun::<commands::topics::Topics>("topics"),
+        Verb::noun::<commands::properties::Properties>("properties").alias("contact-properties"),
+        Verb::noun::<commands::suppressions::Suppressions>("suppressions"),
+        Verb::noun::<commands::automations::Automations>("automations"),
+        Verb::noun::<commands::events::Events>("events"),
+        Verb::noun::<commands::received::Received>("received").is(TAKES_KEY),
+        Verb::noun::<commands::inboxes::Inboxes>("inboxes").is(TAKES_KEY),
+        Verb::noun::<commands::webhooks::Webhooks>("webhooks"),
+        Verb::noun::<commands::logs::Logs>("logs"),
+        Verb::noun::<commands::api_keys::ApiKeys>("api-keys"),
+        Verb::custom("usage", &Own(|args, context| Box::pin(commands::usage::run(args, context)))),
+        Verb::noun::<commands::auth::Auth>("auth"),
+        Verb::custom("whoami", &Direct(commands::auth::status::run)).is(&[Property::Local]),
+        Verb::custom("api", &Own(|args, context| Box::pin(commands::api::run(args, context))))
+            .is(&[Property::TakesKey(KeyFlag::Header)]),
+        #[cfg(feature = "sandbox")]
+        Verb::noun::<commands::sandbox::Sandbox>("sandbox").is(&[Property::NeedsRunningService]),
+        Verb::noun::<commands::config::Config>("config").is(DIRECT),
+        Verb::noun::<alias::Aliases>("alias").is(DIRECT),
+        Verb::custom("doctor", &Own(|args, context| Box::pin(commands::doctor::run(args, context)))),
+        #[cfg(feature = "mcp")]
+        Verb::custom("mcp", &Own(|args, context| Box::pin(commands::mcp::run(args, context))))
+            .is(&[Property::NeedsRunningService, Property::UntilSignal]),
+        Verb::custom("skill", &Own(|args, context| Box::pin(commands::skill::run(args, context))))
+            .is(&[Property::Local]),
+        Verb::custom("completions", &Direct(commands::completions::run)).is(DIRECT),
+        Verb::custom("man", &Direct(commands::man::run)).is(DIRECT),
+        Verb::custom("help", &Direct(|args, context| commands::help::run(args, part_of_tree, context)))
+            .is(DIRECT),
+    ];
 }
 
 impl Cli {
     /// How the command takes an idempotency key; `None` if it doesn't, or if it runs its own sandbox.
     pub(crate) fn key_flag(&self) -> Option<KeyFlag> {
-        match &self.command {
-            _ if self.global.has_sandbox() => None,
-            Command::Api(_) => Some(KeyFlag::Header),
-            Command::Emails(_) | Command::Received(_) | Command::Inboxes(_) => Some(KeyFlag::Own),
+        let mut properties = self.command.properties().filter(|_| !self.global.has_sandbox());
+        properties.find_map(|property| match property {
+            Property::TakesKey(flag) => Some(flag),
             _ => None,
-        }
-    }
-}
-
-impl Command {
-    /// Whether the command handles signals itself.
-    pub(crate) fn handles_signals(&self) -> bool {
-        match self {
-            Self::Webhooks(Noun(command)) => command.handles_signals(),
-            Self::Bulk(Noun(command)) => command.handles_signals(),
-            #[cfg(feature = "sandbox")]
-            Self::Sandbox(Noun(command)) => command.handles_signals(),
-            _ => false,
-        }
-    }
-
-    /// Whether the command needs several threads: a server, or a command that sends many emails.
-    pub(crate) fn is_concurrent(&self) -> bool {
-        match self {
-            Self::Bulk(Noun(command)) => command.runs_job(),
-            #[cfg(feature = "sandbox")]
-            Self::Sandbox(Noun(command)) => command.serves_requests(),
-            _ => false,
-        }
-    }
-
-    /// Whether the command works on this machine only.
-    pub(crate) fn is_local(&self) -> bool {
-        match self {
-            Self::Alias(_)
-            | Self::Config(_)
-            | Self::Skill(_)
-            | Self::Completions(_)
-            | Self::Man(_)
-            | Self::Help(_)
-            | Self::Whoami(_) => true,
-            Self::Auth(Noun(command)) => command.is_local(),
-            Self::Bulk(Noun(command)) => command.is_local(),
-            #[cfg(feature = "sandbox")]
-            Self::Sandbox(Noun(command)) => command.serves_requests(),
-            _ => false,
-        }
-    }
-
-    /// Whether the command makes no sense with `--sandbox`.
-    #[cfg(feature = "sandbox")]
-    pub(crate) fn needs_running_service(&self) -> bool {
-        #[cfg(feature = "mcp")]
-        if matches!(self, Self::Mcp(_)) {
-            return true;
-        }
-        matches!(self, Self::Sandbox(_))
-    }
-
-    /// Whether the command runs until a signal stops it, which is then a normal exit.
-    pub(crate) fn runs_until_signal(&self) -> bool {
-        match self {
-            Self::Emails(Noun(command)) => command.runs_until_signal(),
-            Self::Received(Noun(command)) => command.runs_until_signal(),
-            Self::Logs(Noun(command)) => command.runs_until_signal(),
-            #[cfg(feature = "mcp")]
-            Self::Mcp(_) => true,
-            _ => false,
-        }
+        })
     }
 }
 
@@ -217,7 +131,8 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
         std::mem::forget(root);
         matches.map_err(|error| suggest_nouns(error, arguments))?
     };
-    Cli::from_arg_matches(&matches)
+    let global = Global::from_arg_matches(&matches)?;
+    Ok(Cli { global, command: Command::new::<Root>(matches) })
 }
 
 /// Replaces an alias with its command line. A command of the program is never replaced, and the result isn't searched for an alias again. Also
@@ -227,7 +142,7 @@ pub(crate) fn expand_alias(
     env: &Env,
 ) -> Result<(Vec<OsString>, Option<String>), Fail> {
     // Usually the first argument is a command, and no file is read.
-    let is_ours = |first: &str| ["-h", "--help"].contains(&first) || Command::has_subcommand(first);
+    let is_ours = |first: &str| ["-h", "--help"].contains(&first) || rows::has_verb::<Root>(first);
     if arguments.get(1).and_then(|first| first.to_str()).is_none_or(is_ours) {
         return Ok((arguments, None));
     }
@@ -253,7 +168,7 @@ fn first_word(arguments: &[OsString]) -> Option<(String, usize)> {
 
 /// All nouns by name, without their verbs and texts.
 fn unbuilt_nouns() -> clap::Command {
-    Command::augment_subcommands(clap::Command::new("idempost"))
+    rows::augment::<Root>(clap::Command::new("idempost"))
 }
 
 /// The first argument that is the name of a noun, although it may be a flag's value.
@@ -329,7 +244,7 @@ fn parse_noun(arguments: &[OsString]) -> Option<ArgMatches> {
 
 /// The whole tree. Each command lists its own flags; its help refers to a page for the global ones.
 pub(crate) fn command_tree() -> clap::Command {
-    finish_tree(Cli::augment_args(bare_root()))
+    finish_tree(rows::augment::<Root>(Global::augment_args(bare_root())))
 }
 
 /// The part of the tree for a help page.
@@ -357,7 +272,7 @@ fn tree_of(noun: &str) -> Option<clap::Command> {
 /// The tree without verbs, for command lines without a noun.
 fn overview() -> clap::Command {
     let mut order = 0..;
-    let root = Cli::augment_args(bare_root()).mut_subcommands(|mut noun| {
+    let root = rows::augment::<Root>(Global::augment_args(bare_root())).mut_subcommands(|mut noun| {
         // Builds the noun, but not its verbs.
         noun.render_usage();
         let aliases: Vec<_> = noun.get_visible_aliases().map(str::to_owned).collect();
@@ -466,27 +381,8 @@ mod tests {
 
     #[test]
     fn every_field_of_a_request_has_a_flag_and_every_flag_a_field() {
-        let nouns = [
-            commands::api_keys::ApiKeys::VERBS,
-            commands::audiences::Audiences::VERBS,
-            commands::automations::Automations::VERBS,
-            commands::broadcasts::Broadcasts::VERBS,
-            commands::contacts::Contacts::VERBS,
-            commands::domains::Domains::VERBS,
-            commands::domains::claim::Claim::VERBS,
-            commands::emails::Emails::VERBS,
-            commands::events::Events::VERBS,
-            commands::inboxes::Inboxes::VERBS,
-            commands::logs::Logs::VERBS,
-            commands::properties::Properties::VERBS,
-            commands::received::Received::VERBS,
-            commands::segments::Segments::VERBS,
-            commands::suppressions::Suppressions::VERBS,
-            commands::templates::Templates::VERBS,
-            commands::topics::Topics::VERBS,
-            commands::webhooks::Webhooks::VERBS,
-        ];
-        let mut faults: Vec<_> = nouns.iter().flat_map(|verbs| verbs.iter()).flat_map(Verb::faults).collect();
+        let verbs = Root::VERBS.iter().flat_map(Verb::all);
+        let mut faults: Vec<_> = verbs.flat_map(Verb::faults).collect();
         for (verb, fault, _) in DIFFERENCES {
             let at = faults.iter().position(|(known, found)| known == verb && found == fault);
             faults.remove(at.unwrap_or_else(|| panic!("{verb}: {fault} no longer applies")));

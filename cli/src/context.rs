@@ -40,6 +40,8 @@ pub(crate) struct Context {
     pub(crate) out: Out,
     /// Started operations whose results aren't reported yet.
     pub(crate) in_flight: InFlight,
+    /// Builds the whole command tree.
+    pub(crate) command_tree: fn() -> clap::Command,
     settings: Result<Settings, RefCell<Option<Fail>>>,
     embedded: Option<Service>,
     transport: OnceCell<Arc<ReqwestTransport>>,
@@ -63,7 +65,12 @@ pub(crate) struct Service {
 
 impl Context {
     /// Reads the settings. Invalid ones fail only commands that use them, so that `config` and `help` always work.
-    pub(crate) fn new(global: Global, env: Env, in_flight: InFlight) -> Result<Self, Fail> {
+    pub(crate) fn new(
+        global: Global,
+        env: Env,
+        in_flight: InFlight,
+        command_tree: fn() -> clap::Command,
+    ) -> Result<Self, Fail> {
         let settings = settings::load(&global.flags(), &env);
         let usual = settings.as_ref().ok();
         let color =
@@ -80,6 +87,7 @@ impl Context {
             env,
             out,
             in_flight,
+            command_tree,
             settings,
             embedded: None,
             transport: OnceCell::new(),

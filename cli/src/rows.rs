@@ -8,22 +8,22 @@ pub(crate) mod field;
 pub(crate) mod given;
 pub(crate) mod operation;
 
-use std::fmt;
 use std::marker::PhantomData;
 
-use clap::{ArgMatches, Args as _, FromArgMatches, Subcommand};
+use clap::{ArgMatches, Args as _};
 use serde_json::Value;
 
 use crate::actions::browser::Page;
 use crate::actions::mutation::{DryRunFlag, SendFlags};
 use crate::actions::pages::Table;
+use crate::actions::repeat::KeyFlag;
 use crate::actions::wait::TimeoutFlag;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, Local};
 use field::Field;
 use given::{Body, Given, Plan};
-use operation::{Arguments, Done, Operation};
+use operation::{Arguments, Done, Nested, Operation};
 
 /// The commands of a noun.
 pub(crate) trait Noun: 'static {
@@ -33,6 +33,27 @@ pub(crate) trait Noun: 'static {
     const DETAIL: &'static str = "";
     /// Its commands, in the order of the help.
     const VERBS: &'static [Verb];
+}
+
+/// What the program must know about a command before it runs it. The commands of a noun have its properties.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Property {
+    /// Works on this machine only.
+    Local,
+    /// Never waits, and needs no runtime.
+    Direct,
+    /// Handles signals itself.
+    HandlesSignals,
+    /// Runs until a signal stops it, which is then a normal exit.
+    UntilSignal,
+    /// Needs several threads: a server, or a command that sends many emails.
+    Concurrent,
+    /// Makes no sense with `--sandbox`.
+    NeedsRunningService,
+    /// Accepts a profile that doesn't exist yet.
+    MakesProfile,
+    /// Takes an idempotency key.
+    TakesKey(KeyFlag),
 }
 
 /// A command.
@@ -69,8 +90,8 @@ pub(crate) struct Verb {
     fill: Option<fn(&Given<'_>, &mut Body)>,
     then: Option<Then>,
     operation: &'static dyn Operation,
-    handles_signals: bool,
-    ends_by_signal: bool,
+    is_hidden: bool,
+    properties: &'static [Property],
 }
 
 /// The flag of a file with the fields of the request.
@@ -121,8 +142,8 @@ impl Verb {
             fill: None,
             then: None,
             operation,
-            handles_signals: false,
-            ends_by_signal: false,
+            is_hidden: false,
+            properties: &[],
         }
     }
 
@@ -147,6 +168,17 @@ impl Verb {
     /// A hand-written command, which describes itself.
     pub(crate) const fn custom(name: &'static str, operation: &'static dyn Operation) -> Self {
         Self::new(name, "", operation)
+    }
+
+    /// A noun with its commands.
+    pub(crate) const fn noun<T: Noun>(name: &'static str) -> Self {
+        Self::new(name, "", const { &Nested::<T>(PhantomData) })
+    }
+
+    /// Its description, instead of the noun's.
+    pub(crate) const fn about(mut self, about: &'static str) -> Self {
+        self.about = about;
+        self
     }
 
     /// A second name.
@@ -270,15 +302,15 @@ impl Verb {
         self
     }
 
-    /// The command handles signals itself.
-    pub(crate) const fn handles_signals(mut self) -> Self {
-        self.handles_signals = true;
+    /// Hides it from help.
+    pub(crate) const fn hidden(mut self) -> Self {
+        self.is_hidden = true;
         self
     }
 
-    /// The command runs until a signal stops it.
-    pub(crate) const fn runs_until_signal(mut self) -> Self {
-        self.ends_by_signal = true;
+    /// Sets its properties.
+    pub(crate) const fn is(mut self, properties: &'static [Property]) -> Self {
+        self.properties = properties;
         self
     }
 }
@@ -286,12 +318,7 @@ impl Verb {
 /// The parser's view.
 impl Verb {
     fn command(&self, fill: fn(clap::Command) -> clap::Command) -> clap::Command {
-        clap::Command::new(self.name).visible_aliases(self.alias).defer(fill)
-    }
-
-    /// Adds texts and arguments, when the command line names the command.
-    fn complete(&self, command: clap::Command) -> clap::Command {
-        self.operation.augment(self, command)
+        clap::Command::new(self.name).visible_aliases(self.alias).hide(self.is_hidden).defer(fill)
     }
 
     fn build(&self, command: clap::Command) -> clap::Command {
@@ -376,6 +403,13 @@ impl Verb {
         })
     }
 
+    /// The command and those below it.
+    #[cfg(test)]
+    pub(crate) fn all(&'static self) -> Vec<&'static Self> {
+        let below = self.operation.verbs().iter().flat_map(Self::all);
+        std::iter::once(self).chain(below).collect()
+    }
+
     /// Deviations from the SDK's declaration, by field; and changes without a message for an unknown outcome.
     #[cfg(test)]
     pub(crate) fn faults(&self) -> Vec<(&'static str, String)> {
@@ -429,76 +463,76 @@ fn describe(command: clap::Command, about: &'static str, detail: &'static str) -
     }
 }
 
-/// The command of a noun that the command line names.
-pub(crate) struct Verbs<T> {
+/// Adds the commands of a noun to the parser.
+pub(crate) fn augment<T: Noun>(command: clap::Command) -> clap::Command {
+    fn complete<T: Noun>(command: clap::Command) -> clap::Command {
+        match T::VERBS.iter().find(|verb| verb.name == command.get_name()) {
+            Some(verb) => verb.operation.augment(verb, command),
+            None => command,
+        }
+    }
+    describe(command, T::ABOUT, T::DETAIL)
+        .subcommands(T::VERBS.iter().map(|verb| verb.command(complete::<T>)))
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+}
+
+/// Whether a noun has a command of this name.
+pub(crate) fn has_verb<T: Noun>(name: &str) -> bool {
+    T::VERBS.iter().any(|verb| verb.name == name)
+}
+
+/// A command that the command line names, with its arguments.
+#[derive(Clone, Copy)]
+struct Named<'a> {
     verb: &'static Verb,
-    matches: ArgMatches,
-    noun: PhantomData<fn() -> T>,
+    matches: &'a ArgMatches,
 }
 
-impl<T> fmt::Debug for Verbs<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Verbs").field(&self.verb.name).finish()
-    }
-}
-
-impl<T: Noun> Verbs<T> {
-    /// Whether the command handles signals itself.
-    pub(crate) fn handles_signals(&self) -> bool {
-        self.verb.handles_signals
+impl<'a> Named<'a> {
+    fn find(verbs: &'static [Verb], matches: &'a ArgMatches) -> Option<Self> {
+        let (name, matches) = matches.subcommand()?;
+        Some(Self { verb: verbs.iter().find(|verb| verb.name == name)?, matches })
     }
 
-    /// Whether the command runs until a signal stops it.
-    pub(crate) fn runs_until_signal(&self) -> bool {
-        self.verb.ends_by_signal
-    }
-
-    /// Runs the command.
-    pub(crate) async fn run(self, context: &Context) -> Result<(), Fail> {
+    fn run(self, context: &'a Context) -> Done<'a> {
         if let Some(warning) = self.verb.warning {
             context.out.warn(warning);
         }
-        self.verb.operation.run(Given::new(self.verb, &self.matches), context).await
+        self.verb.operation.run(Given::new(self.verb, self.matches), context)
     }
 }
 
-impl<T: Noun> Subcommand for Verbs<T> {
-    fn augment_subcommands(command: clap::Command) -> clap::Command {
-        fn complete<T: Noun>(command: clap::Command) -> clap::Command {
-            match T::VERBS.iter().find(|verb| verb.name == command.get_name()) {
-                Some(verb) => verb.complete(command),
-                None => command,
-            }
-        }
-        describe(command, T::ABOUT, T::DETAIL)
-            .subcommands(T::VERBS.iter().map(|verb| verb.command(complete::<T>)))
-    }
-
-    fn augment_subcommands_for_update(command: clap::Command) -> clap::Command {
-        Self::augment_subcommands(command)
-    }
-
-    fn has_subcommand(name: &str) -> bool {
-        T::VERBS.iter().any(|verb| verb.name == name)
-    }
+/// A parsed command line.
+pub(crate) struct Command {
+    verbs: &'static [Verb],
+    matches: ArgMatches,
 }
 
-impl<T: Noun> FromArgMatches for Verbs<T> {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Self::from_arg_matches_mut(&mut matches.clone())
+impl Command {
+    /// The parser requires one of these commands.
+    pub(crate) fn new<T: Noun>(matches: ArgMatches) -> Self {
+        Self { verbs: T::VERBS, matches }
     }
 
-    fn from_arg_matches_mut(matches: &mut ArgMatches) -> Result<Self, clap::Error> {
-        let named = matches.remove_subcommand();
-        let found = named.and_then(|(name, matches)| {
-            let verb = T::VERBS.iter().find(|verb| verb.name == name)?;
-            Some(Self { verb, matches, noun: PhantomData })
+    /// The properties of the command and of its nouns.
+    pub(crate) fn properties(&self) -> impl Iterator<Item = Property> {
+        let first = Named::find(self.verbs, &self.matches);
+        let path = std::iter::successors(first, |Named { verb, matches }| {
+            Named::find(verb.operation.verbs(), matches)
         });
-        found.ok_or_else(|| clap::Error::new(clap::error::ErrorKind::MissingSubcommand))
+        path.flat_map(|named| named.verb.properties.iter().copied())
     }
 
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
+    pub(crate) fn has(&self, property: Property) -> bool {
+        self.properties().any(|own| own == property)
+    }
+
+    /// Runs the command.
+    pub(crate) async fn run(&self, context: &Context) -> Result<(), Fail> {
+        match Named::find(self.verbs, &self.matches) {
+            Some(named) => named.run(context).await,
+            None => Ok(()),
+        }
     }
 }

@@ -6,18 +6,20 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use futures_util::FutureExt as _;
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
 use crate::actions::repeat::Repeat;
-use crate::cli::{self, Cli, Command, Noun};
+use crate::cli::{self, Cli};
 use crate::commands;
 use crate::context::Context;
 use crate::credentials::helper;
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, InFlight, Origin, Problem, Signal};
 use crate::literal;
 use crate::output::{Terminal, hidden, jq, report, write_stderr, write_stderr_json, write_stdout};
+use crate::rows::{Command, Property};
 use crate::settings::{ColorChoice, env::Env};
 use crate::signals::Signals;
 
@@ -71,10 +73,9 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
         Err(error) => return report_parse_error(&error, &arguments, env, json),
     };
     cli.global.alias = alias;
-    cli.global.makes_profile =
-        matches!(&cli.command, Command::Auth(Noun(command)) if command.makes_profile());
+    cli.global.makes_profile = cli.command.has(Property::MakesProfile);
     let (color, verbose) = (cli.global.color_choice(), cli.global.verbose > 0);
-    let is_local = cli.command.is_local();
+    let is_local = cli.command.has(Property::Local);
     let key_from_stdin = cli.global.api_key_file.as_deref() == Some("-");
     let repeat =
         cli.key_flag().map(|key_flag| Repeat { arguments: arguments.clone(), key_flag, key_from_stdin });
@@ -109,45 +110,33 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
 fn execute(cli: Cli, env: &Env, in_flight: &InFlight) -> RunResult {
     let Cli { global, command } = cli;
     let (env, in_flight) = (env.clone(), in_flight.clone());
-    let context = move || Context::new(global, env, in_flight);
-    match command {
-        Command::Alias(Noun(command)) => {
-            run_directly(context, |context| commands::alias::run(&command, &cli::command_tree(), context))
-        }
-        Command::Config(Noun(command)) => {
-            run_directly(context, |context| commands::config::run(command, context))
-        }
-        Command::Completions(args) => {
-            run_directly(context, |context| commands::completions::run(&args, context))
-        }
-        Command::Man(args) => {
-            run_directly(context, |context| commands::man::run(&args, &cli::command_tree(), context))
-        }
-        Command::Help(args) => {
-            run_directly(context, |context| commands::help::run(&args, cli::part_of_tree, context))
-        }
-        networked => {
-            if let Err(fail) = raise_file_limit() {
-                return (Err(fail), None);
+    let context = move || Context::new(global, env, in_flight, cli::command_tree);
+    if command.has(Property::Direct) {
+        return match context() {
+            Ok(context) => {
+                let ended = command.run(&context).now_or_never();
+                (ended.unwrap_or(Ok(())), Some(context.out.has_json_messages()))
             }
-            let runtime = match runtime(&networked) {
-                Ok(runtime) => runtime,
-                Err(error) => {
-                    return (Err(Fail::local("couldn't start the async runtime", error)), None);
-                }
-            };
-            let ended = runtime.block_on(run_until_signal(networked, context));
-            // Threads blocked on a lock or resolver don't delay the exit.
-            runtime.shutdown_background();
-            ended
-        }
+            Err(fail) => (Err(fail), None),
+        };
     }
+    if let Err(fail) = raise_file_limit() {
+        return (Err(fail), None);
+    }
+    let runtime = match runtime(&command) {
+        Ok(runtime) => runtime,
+        Err(error) => return (Err(Fail::local("couldn't start the async runtime", error)), None),
+    };
+    let ended = runtime.block_on(run_until_signal(command, context));
+    // Threads blocked on a lock or resolver don't delay the exit.
+    runtime.shutdown_background();
+    ended
 }
 
 /// One thread is enough for a client; the sandbox and jobs need several.
 fn runtime(command: &Command) -> io::Result<Runtime> {
-    let mut builder =
-        if command.is_concurrent() { Builder::new_multi_thread() } else { Builder::new_current_thread() };
+    let is_concurrent = command.has(Property::Concurrent);
+    let mut builder = if is_concurrent { Builder::new_multi_thread() } else { Builder::new_current_thread() };
     builder.enable_all().build()
 }
 
@@ -171,24 +160,14 @@ fn raise_file_limit() -> Result<(), Fail> {
     Ok(())
 }
 
-fn run_directly(
-    context: impl FnOnce() -> Result<Context, Fail>,
-    run: impl FnOnce(&Context) -> Result<(), Fail>,
-) -> RunResult {
-    match context() {
-        Ok(context) => (run(&context), Some(context.out.has_json_messages())),
-        Err(fail) => (Err(fail), None),
-    }
-}
-
 /// Runs the command on its own thread, so that a signal ends it even while it blocks on standard input or a slow disk. A second signal exits
 /// immediately.
 async fn run_until_signal(
     command: Command,
     context: impl FnOnce() -> Result<Context, Fail> + Send + 'static,
 ) -> RunResult {
-    let ends_by_signal = command.runs_until_signal();
-    let mut signals = match (!command.handles_signals()).then(Signals::listen).transpose() {
+    let ends_by_signal = command.has(Property::UntilSignal);
+    let mut signals = match (!command.has(Property::HandlesSignals)).then(Signals::listen).transpose() {
         Ok(signals) => signals,
         Err(fail) => return (Err(fail), None),
     };
@@ -240,7 +219,7 @@ async fn with_service(
 ) -> Result<(), Fail> {
     #[cfg(feature = "sandbox")]
     if context.global.sandbox {
-        if command.needs_running_service() {
+        if command.has(Property::NeedsRunningService) {
             let rule = "--sandbox can't be used with `sandbox` commands or `mcp`: it starts a sandbox for one command only";
             return Err(Fail::usage("exclusive", rule, Some(Origin::flag("--sandbox", "")))
                 .hint("idempost sandbox serve, and in another terminal: idempost sandbox …"));
@@ -259,38 +238,7 @@ async fn run_networked(command: Command, context: &Context) -> Result<(), Fail> 
     if let Some(alias) = &context.global.alias {
         context.out.note(alias);
     }
-    match command {
-        Command::Auth(Noun(command)) => commands::auth::run(command, context).await,
-        Command::Whoami(args) => commands::auth::status::run(&args, context),
-        Command::Emails(Noun(command)) => command.run(context).await,
-        Command::Bulk(Noun(command)) => commands::bulk::run(command, context).await,
-        Command::Broadcasts(Noun(command)) => command.run(context).await,
-        Command::Templates(Noun(command)) => command.run(context).await,
-        Command::Domains(Noun(command)) => command.run(context).await,
-        Command::Contacts(Noun(command)) => command.run(context).await,
-        Command::Segments(Noun(command)) => command.run(context).await,
-        Command::Audiences(Noun(command)) => command.run(context).await,
-        Command::Topics(Noun(command)) => command.run(context).await,
-        Command::Properties(Noun(command)) => command.run(context).await,
-        Command::Suppressions(Noun(command)) => command.run(context).await,
-        Command::Automations(Noun(command)) => command.run(context).await,
-        Command::Events(Noun(command)) => command.run(context).await,
-        Command::Received(Noun(command)) => command.run(context).await,
-        Command::Inboxes(Noun(command)) => command.run(context).await,
-        Command::Webhooks(Noun(command)) => command.run(context).await,
-        Command::Logs(Noun(command)) => command.run(context).await,
-        Command::ApiKeys(Noun(command)) => command.run(context).await,
-        Command::Usage(args) => commands::usage::run(args, context).await,
-        Command::Api(args) => commands::api::run(args, context).await,
-        Command::Doctor(args) => commands::doctor::run(&args, context).await,
-        #[cfg(feature = "mcp")]
-        Command::Mcp(args) => commands::mcp::run(args, &cli::command_tree(), context).await,
-        Command::Skill(args) => commands::skill::run(&args, &cli::command_tree(), context).await,
-        #[cfg(feature = "sandbox")]
-        Command::Sandbox(Noun(command)) => commands::sandbox::run(command, context).await,
-        // All other commands have already run without a network.
-        _ => Ok(()),
-    }
+    command.run(context).await
 }
 
 /// Prints help or the version.

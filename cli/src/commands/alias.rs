@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 
-use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -10,77 +9,84 @@ use crate::diagnostics::{Fail, Origin};
 use crate::input::flags::Flags;
 use crate::output::format_count;
 use crate::output::table::{Column, Kind};
+use crate::rows::operation::Direct;
+use crate::rows::{Noun, Verb};
 use crate::settings::env::Env;
 use crate::settings::file::{self, ConfigFile};
 use crate::settings::paths;
 use crate::settings::store::ConfigStore;
 
-/// Define shortcuts for commands
+/// The commands.
+#[derive(Debug)]
+pub(crate) struct Aliases;
+
+impl Noun for Aliases {
+    const ABOUT: &'static str = "Define shortcuts for commands";
+    const DETAIL: &'static str = "An alias is replaced by its command line before the program reads it. It can do what that command line can, and nothing else: no shell runs it, it can't contain another alias, and it never replaces a command of the program.";
+    const VERBS: &'static [Verb] = &[
+        Verb::custom("set", &Direct(set)),
+        Verb::custom("list", &Direct(list)).alias("ls"),
+        Verb::custom("delete", &Direct(delete)).alias("rm"),
+    ];
+}
+
+/// Define or replace an alias
 ///
-/// An alias is replaced by its command line before the program reads it. It can do what that command line can, and nothing else: no shell runs it, it can't
-/// contain another alias, and it never replaces a command of the program.
-#[derive(Debug, Subcommand)]
-#[command(defer = true)]
-pub(crate) enum Command {
-    /// Define or replace an alias
-    ///
-    /// $1 to $9 stand for the arguments after the alias, in order, flags included; $$ is a dollar sign. Arguments without a placeholder are added at
-    /// the end. Quotes work as in a shell, but no shell runs the command: no variables, pipes or globs.
-    #[command(after_help = "Examples:\n  \
-        idempost alias set bounced 'emails list --status bounced'\n  \
-        idempost alias set welcome 'emails send --from hi@acme.test --template welcome --to $1'\n  \
-        idempost welcome ada@example.com --dry-run")]
-    Set {
-        /// Name: letters, digits, - and _
-        #[arg(value_name = "NAME")]
-        name: String,
-        /// Command line to run, without `idempost`
-        #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
-        command: String,
-    },
-    /// List the aliases
-    #[command(
-        visible_alias = "ls",
-        after_help = "Columns: name, command\n\n\
-        Example:\n  idempost alias list --jq '.data[].name'"
-    )]
-    List,
-    /// Delete an alias
-    #[command(visible_alias = "rm", after_help = "Example:\n  idempost alias delete bounced")]
-    Delete {
-        /// Its name
-        #[arg(value_name = "NAME")]
-        name: String,
-    },
+/// $1 to $9 stand for the arguments after the alias, in order, flags included; $$ is a dollar sign. Arguments without a placeholder are added at
+/// the end. Quotes work as in a shell, but no shell runs the command: no variables, pipes or globs.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    idempost alias set bounced 'emails list --status bounced'\n  \
+    idempost alias set welcome 'emails send --from hi@acme.test --template welcome --to $1'\n  \
+    idempost welcome ada@example.com --dry-run")]
+struct SetArgs {
+    /// Name: letters, digits, - and _
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// Command line to run, without `idempost`
+    #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
+    command: String,
+}
+
+/// List the aliases
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Columns: name, command\n\n\
+    Example:\n  idempost alias list --jq '.data[].name'")]
+struct ListArgs {}
+
+/// Delete an alias
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  idempost alias delete bounced")]
+struct DeleteArgs {
+    /// Its name
+    #[arg(value_name = "NAME")]
+    name: String,
 }
 
 const COLUMNS: &[Column] =
     &[Column::new("name", "NAME", Kind::Text), Column::new("command", "COMMAND", Kind::Shrinks)];
 
-pub(crate) fn run(command: &Command, root: &clap::Command, context: &Context) -> Result<(), Fail> {
-    match command {
-        Command::Set { name, command } => set(name, command, root, context),
-        Command::List => {
-            let row = |(name, command)| json!({ "name": name, "command": command });
-            let rows: Vec<Value> = load_all(&context.env).into_iter().map(row).collect();
-            let columns = context.out.columns(COLUMNS)?;
-            if rows.is_empty() {
-                context.out.note("no aliases yet");
-            }
-            context.out.list(&json!({ "object": "list", "data": rows }), &columns)
-        }
-        Command::Delete { name } => {
-            let store = ConfigStore::lock(&context.env)?;
-            if store.update(|text| file::with_alias(text, name, None))? {
-                context.out.note(&format!("deleted the alias {name} from {}", store.path().display()));
-                return Ok(());
-            }
-            Err(Fail::not_found(format!("there is no alias `{name}`")))
-        }
+fn list(ListArgs {}: &ListArgs, context: &Context) -> Result<(), Fail> {
+    let row = |(name, command)| json!({ "name": name, "command": command });
+    let rows: Vec<Value> = load_all(&context.env).into_iter().map(row).collect();
+    let columns = context.out.columns(COLUMNS)?;
+    if rows.is_empty() {
+        context.out.note("no aliases yet");
     }
+    context.out.list(&json!({ "object": "list", "data": rows }), &columns)
 }
 
-fn set(name: &str, command: &str, root: &clap::Command, context: &Context) -> Result<(), Fail> {
+fn delete(DeleteArgs { name }: &DeleteArgs, context: &Context) -> Result<(), Fail> {
+    let store = ConfigStore::lock(&context.env)?;
+    if store.update(|text| file::with_alias(text, name, None))? {
+        context.out.note(&format!("deleted the alias {name} from {}", store.path().display()));
+        return Ok(());
+    }
+    Err(Fail::not_found(format!("there is no alias `{name}`")))
+}
+
+fn set(SetArgs { name, command }: &SetArgs, context: &Context) -> Result<(), Fail> {
+    let root = &(context.command_tree)();
     let mut flags = Flags::default();
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if name.starts_with('-') || name.is_empty() || !name.chars().all(is_word) {

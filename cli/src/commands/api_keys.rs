@@ -124,16 +124,15 @@ async fn revoke(id: ApiKeyId, cause: Fail, context: &Context) -> Fail {
         Ok(client) => client.api_keys().delete(id.as_str()).await.map(|_| ()).map_err(Fail::from),
         Err(fail) => Err(fail),
     };
-    let (message, hint) = match revoked {
-        Ok(()) => (format!("the new API key {id} was revoked, because it couldn't be shown: {cause}"), None),
-        Err(fail) => (
-            format!(
-                "the new API key {id} couldn't be shown ({cause}), and revoking it failed: {}",
-                report::message(&fail)
-            ),
-            Some(format!("it is still valid; delete it: idempost api-keys delete {id}")),
-        ),
-    };
     context.in_flight.finish();
-    Fail::Local { message, source: None, hint }
+    match revoked {
+        Ok(()) => {
+            Fail::error(format!("the new API key {id} was revoked, because it couldn't be shown: {cause}"))
+        }
+        Err(fail) => Fail::error(format!(
+            "the new API key {id} couldn't be shown ({cause}), and revoking it failed: {}",
+            report::message(&fail)
+        ))
+        .hint(format!("it is still valid; delete it: idempost api-keys delete {id}")),
+    }
 }

@@ -2,10 +2,11 @@
 
 use idempost::auth::{AuthError, EndReason, Ended, OAuthErrorCode};
 
-use crate::context::Context;
 pub(crate) use crate::credentials::{LOGIN, store_failure};
 use crate::diagnostics::Fail;
 use crate::output::report;
+use crate::rows::operation::{Direct, Own};
+use crate::rows::{Noun, Property, Verb};
 
 mod grants;
 mod list;
@@ -18,49 +19,25 @@ pub(crate) mod status;
 mod token;
 mod use_profile;
 
-/// Log in, log out and manage profiles
-#[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
-pub(crate) enum Command {
-    Login(login::Args),
-    Logout(logout::Args),
-    Status(status::Args),
-    Token(token::Args),
-    Refresh(refresh::Args),
-    #[command(visible_alias = "ls")]
-    List(list::Args),
-    Use(use_profile::Args),
-    Rename(rename::Args),
-    #[command(subcommand)]
-    Grants(grants::Command),
-}
+/// The commands.
+#[derive(Debug)]
+pub(crate) struct Auth;
 
-impl Command {
-    /// Whether the command accepts a profile that doesn't exist yet.
-    pub(crate) fn makes_profile(&self) -> bool {
-        matches!(self, Self::Login(_))
-    }
-}
-
-impl Command {
-    /// Whether the command sends nothing.
-    pub(crate) fn is_local(&self) -> bool {
-        matches!(self, Self::Status(_) | Self::List(_) | Self::Use(_) | Self::Rename(_))
-    }
-}
-
-pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
-    match command {
-        Command::Login(args) => login::run(args, context).await,
-        Command::Logout(args) => logout::run(&args, context).await,
-        Command::Status(args) => status::run(&args, context),
-        Command::Token(args) => token::run(&args, context).await,
-        Command::Refresh(args) => refresh::run(args, context).await,
-        Command::List(args) => list::run(&args, context),
-        Command::Use(args) => use_profile::run(&args, context),
-        Command::Rename(args) => rename::run(&args, context).await,
-        Command::Grants(command) => grants::run(command, context).await,
-    }
+impl Noun for Auth {
+    const ABOUT: &'static str = "Log in, log out and manage profiles";
+    const VERBS: &'static [Verb] = &[
+        Verb::custom("login", &Own(|args, context| Box::pin(login::run(args, context))))
+            .is(&[Property::MakesProfile]),
+        Verb::custom("logout", &Own(|args, context| Box::pin(logout::run(args, context)))),
+        Verb::custom("status", &Direct(status::run)).is(&[Property::Local]),
+        Verb::custom("token", &Own(|args, context| Box::pin(token::run(args, context)))),
+        Verb::custom("refresh", &Own(|args, context| Box::pin(refresh::run(args, context)))),
+        Verb::custom("list", &Direct(list::run)).alias("ls").is(&[Property::Local]),
+        Verb::custom("use", &Direct(use_profile::run)).is(&[Property::Local]),
+        Verb::custom("rename", &Own(|args, context| Box::pin(rename::run(args, context))))
+            .is(&[Property::Local]),
+        Verb::noun::<grants::Grants>("grants"),
+    ];
 }
 
 /// A failure of a login attempt.

@@ -29,78 +29,47 @@ mod words;
 #[cfg(feature = "nats")]
 mod worker;
 
-use crate::context::Context;
-use crate::diagnostics::Fail;
+use crate::rows::operation::Own;
+use crate::rows::{Noun, Property, Verb};
 
-/// Send an email per row of a CSV or JSON Lines file, each at most once
-#[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
-pub(crate) enum Command {
-    Plan(Box<plan::Args>),
-    Send(Box<send::Args>),
-    Resume(Box<resume::Args>),
-    Status(status::Args),
-    Pause(pause::Args),
-    Cancel(cancel::Args),
-    Delete(delete::Args),
-    Report(report::Args),
-    Reconcile(reconcile::Args),
-    Retry(Box<retry::Args>),
-    Salvage(salvage::Args),
-    Doctor(doctor::Args),
-    #[command(visible_alias = "ls")]
-    List(list::Args),
-    #[cfg(feature = "nats")]
-    Worker(worker::Args),
-}
+/// The commands.
+#[derive(Debug)]
+pub(crate) struct Jobs;
 
-impl Command {
-    /// Whether the command handles signals itself: a job finishes its requests in flight.
-    pub(crate) fn handles_signals(&self) -> bool {
-        self.runs_job()
-    }
+/// A job finishes its requests in flight after a signal.
+const RUNS_JOB: &[Property] = &[Property::HandlesSignals, Property::Concurrent];
 
-    /// Whether the command sends nothing.
-    pub(crate) fn is_local(&self) -> bool {
-        matches!(
-            self,
-            Self::Plan(_)
-                | Self::Status(_)
-                | Self::Report(_)
-                | Self::Pause(_)
-                | Self::Delete(_)
-                | Self::Salvage(_)
-                | Self::List(_)
+impl Noun for Jobs {
+    const ABOUT: &'static str = "Send an email per row of a CSV or JSON Lines file, each at most once";
+    const VERBS: &'static [Verb] = &[
+        Verb::custom("plan", &Own(|args: Box<plan::Args>, context| Box::pin(plan::run(*args, context))))
+            .is(&[Property::Local]),
+        Verb::custom("send", &Own(|args: Box<send::Args>, context| Box::pin(send::run(*args, context))))
+            .is(RUNS_JOB),
+        Verb::custom(
+            "resume",
+            &Own(|args: Box<resume::Args>, context| Box::pin(resume::run(*args, context))),
         )
-    }
-
-    /// Whether the command runs a job, for which it needs several threads.
-    pub(crate) fn runs_job(&self) -> bool {
-        match self {
-            Self::Send(_) | Self::Resume(_) | Self::Retry(_) => true,
-            #[cfg(feature = "nats")]
-            Self::Worker(_) => true,
-            _ => false,
-        }
-    }
-}
-
-pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
-    match command {
-        Command::Plan(args) => plan::run(*args, context).await,
-        Command::Send(args) => send::run(*args, context).await,
-        Command::Resume(args) => resume::run(*args, context).await,
-        Command::Status(args) => status::run(args, context).await,
-        Command::Pause(args) => pause::run(args, context).await,
-        Command::Cancel(args) => cancel::run(args, context).await,
-        Command::Delete(args) => delete::run(args, context).await,
-        Command::Report(args) => report::run(args, context).await,
-        Command::Reconcile(args) => reconcile::run(args, context).await,
-        Command::Retry(args) => retry::run(*args, context).await,
-        Command::Salvage(args) => salvage::run(args, context).await,
-        Command::Doctor(args) => doctor::run(args, context).await,
-        Command::List(args) => list::run(args, context).await,
+        .is(RUNS_JOB),
+        Verb::custom("status", &Own(|args, context| Box::pin(status::run(args, context))))
+            .is(&[Property::Local]),
+        Verb::custom("pause", &Own(|args, context| Box::pin(pause::run(args, context))))
+            .is(&[Property::Local]),
+        Verb::custom("cancel", &Own(|args, context| Box::pin(cancel::run(args, context)))),
+        Verb::custom("delete", &Own(|args, context| Box::pin(delete::run(args, context))))
+            .is(&[Property::Local]),
+        Verb::custom("report", &Own(|args, context| Box::pin(report::run(args, context))))
+            .is(&[Property::Local]),
+        Verb::custom("reconcile", &Own(|args, context| Box::pin(reconcile::run(args, context)))),
+        Verb::custom("retry", &Own(|args: Box<retry::Args>, context| Box::pin(retry::run(*args, context))))
+            .is(RUNS_JOB),
+        Verb::custom("salvage", &Own(|args, context| Box::pin(salvage::run(args, context))))
+            .is(&[Property::Local]),
+        Verb::custom("doctor", &Own(|args, context| Box::pin(doctor::run(args, context)))),
+        Verb::custom("list", &Own(|args, context| Box::pin(list::run(args, context))))
+            .alias("ls")
+            .is(&[Property::Local]),
         #[cfg(feature = "nats")]
-        Command::Worker(args) => worker::run(args, context).await,
-    }
+        Verb::custom("worker", &Own(|args, context| Box::pin(worker::run(args, context)))).is(RUNS_JOB),
+    ];
 }

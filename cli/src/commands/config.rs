@@ -1,9 +1,9 @@
 //! `config`: settings, their sources and the configuration file.
 
-use clap::Subcommand;
-
 use crate::context::Context;
 use crate::diagnostics::{Diagnostic, Fail, Origin};
+use crate::rows::operation::Direct;
+use crate::rows::{Noun, Verb};
 use crate::settings::file::ConfigFile;
 use crate::settings::keys::{self, ConfigKey, KEYS};
 use crate::settings::store;
@@ -12,32 +12,30 @@ mod edit;
 mod list;
 mod set;
 
-/// Show and change settings
-#[derive(Debug, Subcommand)]
-#[command(defer = true)]
-pub(crate) enum Command {
-    List(list::Args),
-    Get(list::GetArgs),
-    Set(set::SetArgs),
-    Unset(set::UnsetArgs),
-    /// Print the path of the configuration file
-    #[command(after_help = "Example:\n  cat \"$(idempost config path)\"")]
-    Path,
-    Edit(edit::Args),
+/// The commands.
+#[derive(Debug)]
+pub(crate) struct Config;
+
+impl Noun for Config {
+    const ABOUT: &'static str = "Show and change settings";
+    const VERBS: &'static [Verb] = &[
+        Verb::custom("list", &Direct(list::run)),
+        Verb::custom("get", &Direct(list::get)),
+        Verb::custom("set", &Direct(set::set)),
+        Verb::custom("unset", &Direct(set::unset)),
+        Verb::custom("path", &Direct(path)),
+        Verb::custom("edit", &Direct(edit::run)),
+    ];
 }
 
-pub(crate) fn run(command: Command, context: &Context) -> Result<(), Fail> {
-    match command {
-        Command::List(args) => list::run(&args, context),
-        Command::Get(args) => list::get(&args, context),
-        Command::Set(args) => set::set(&args, context),
-        Command::Unset(args) => set::unset(&args, context),
-        Command::Path => {
-            let path = store::path(&context.env)?.display().to_string();
-            context.out.result(std::slice::from_ref(&path), &serde_json::json!({ "path": path }))
-        }
-        Command::Edit(args) => edit::run(&args, context),
-    }
+/// Print the path of the configuration file
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  cat \"$(idempost config path)\"")]
+struct PathArgs {}
+
+fn path(PathArgs {}: &PathArgs, context: &Context) -> Result<(), Fail> {
+    let path = store::path(&context.env)?.display().to_string();
+    context.out.result(std::slice::from_ref(&path), &serde_json::json!({ "path": path }))
 }
 
 /// Looks up a setting by name, including `default_profile`.

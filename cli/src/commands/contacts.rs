@@ -13,8 +13,8 @@ use idempost::types::fields::Kind;
 use crate::actions::browser::Page;
 use crate::input::flags::Flags;
 use crate::rows::field::Field;
-use crate::rows::operation::{Act, Checked, Create, Delete, Nested, Own, Pages, Paging, Show, Update};
-use crate::rows::{Noun, Verb, Verbs};
+use crate::rows::operation::{Act, Checked, Create, Delete, Own, Pages, Paging, Show, Update};
+use crate::rows::{Noun, Verb};
 use table::TABLE;
 
 /// The commands.
@@ -163,7 +163,7 @@ impl Noun for Contacts {
             "contacts update-topics ada@example.com --opt-in b6d24b8e-af0b-4c3c-be0c-359bbd97381e \\\n    --opt-out 5b7f0c1d-93a6-4f6e-8f43-0a4d6e2b8c19",
         ]),
         Verb::custom("import", &Own(|args: import::Args, context| Box::pin(import::run(args, context)))),
-        Verb::custom("imports", &Nested(|imports: Verbs<imports::Imports>, context| Box::pin(imports.run(context)))),
+        Verb::noun::<imports::Imports>("imports"),
         Verb::custom("export", &Own(|args: export::Args, context| Box::pin(export::run(args, context)))),
     ];
 }

@@ -76,18 +76,18 @@ impl State {
 }
 
 /// Runs all checks; exits with 1 if one fails.
-pub(crate) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut checks = Checks::default();
     match context.settings() {
         Err(fail) => {
             add_failures(&fail, &mut checks);
-            report_proxies(args, context, &mut checks).await;
+            report_proxies(&args, context, &mut checks).await;
         }
         Ok(settings) => {
             check_config(settings, context, &mut checks);
             check_service(settings, context, &mut checks).await;
             check_certificates(settings, context, &mut checks);
-            report_proxies(args, context, &mut checks).await;
+            report_proxies(&args, context, &mut checks).await;
             if !args.offline {
                 check_network(context, &mut checks).await;
             }

@@ -14,8 +14,8 @@ use crate::output::record;
 use crate::output::table::{Column, Kind};
 use crate::rows::field::{Field, ID};
 use crate::rows::given::{Body, Given};
-use crate::rows::operation::{Act, Arguments, Create, Delete, Nested, Pages, Paging, Run, ShowAs, Update};
-use crate::rows::{Noun, Verb, Verbs};
+use crate::rows::operation::{Act, Arguments, Create, Delete, Pages, Paging, Run, ShowAs, Update};
+use crate::rows::{Noun, Verb};
 
 /// The commands.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl Noun for Domains {
                 idempost domains verify d91cd9bd-1176-453e-8fc1-35364d380206 --wait\n  \
                 idempost domains verify d91cd9bd-1176-453e-8fc1-35364d380206 --wait --wait-timeout 30m\n\n\
                 Exit codes: 0 started, or with --wait verified; 3 verification failed; 8 timed out"),
-        Verb::custom("claim", &Nested(|claim: Verbs<claim::Claim>, context| Box::pin(claim.run(context)))),
+        Verb::noun::<claim::Claim>("claim"),
         Verb::delete(
             "Delete a domain",
             "the domain may have been deleted; check: idempost domains get {0}",

@@ -12,41 +12,11 @@ use idempost::{Call, problem::limits};
 
 use crate::actions::browser::Page;
 use crate::actions::pages::Table;
-use crate::context::Context;
-use crate::diagnostics::Fail;
 use crate::output::table::{Column, Kind};
 use crate::rows::field::{Field, INTERVAL};
 use crate::rows::operation::{Act, Checked, Filtered, Own, Show, Tail};
-use crate::rows::{Noun, Verb, Verbs};
+use crate::rows::{Noun, Property, Verb};
 use crate::settings::keys;
-
-// The commands, including those of `received` under their API path. No doc comment: it would replace the description.
-#[derive(Debug, clap::Subcommand)]
-pub(crate) enum Command {
-    #[command(flatten)]
-    Verb(Verbs<Emails>),
-    /// Read received emails; same as `received`
-    #[command(subcommand, hide = true)]
-    Receiving(Verbs<super::received::Received>),
-}
-
-impl Command {
-    /// Whether the command runs until a signal stops it.
-    pub(crate) fn runs_until_signal(&self) -> bool {
-        match self {
-            Self::Verb(verb) => verb.runs_until_signal(),
-            Self::Receiving(verb) => verb.runs_until_signal(),
-        }
-    }
-
-    /// Runs the command.
-    pub(crate) async fn run(self, context: &Context) -> Result<(), Fail> {
-        match self {
-            Self::Verb(verb) => verb.run(context).await,
-            Self::Receiving(verb) => verb.run(context).await,
-        }
-    }
-}
 
 /// The commands for sent emails.
 #[derive(Debug)]
@@ -102,7 +72,7 @@ impl Noun for Emails {
         .detail("Prints each email once, when the service lists it. Starts with new emails, and keeps waiting while the service is unreachable. To follow later events, use `webhooks listen`. After Ctrl-C, the exit code is 0.")
         .fields(&[filter::TO, filter::FROM, filter::SUBJECT, INTERVAL])
         .table(&TABLE)
-        .runs_until_signal()
+        .is(&[Property::UntilSignal])
         .after_help("Columns: id, to, subject, last_event, created_at; optional: from, cc, bcc, reply_to, message_id, scheduled_at\n\n\
             Examples:\n  \
             idempost emails tail\n  \
@@ -165,6 +135,10 @@ impl Noun for Emails {
             "metrics",
             &Own(|args: Box<metrics::Args>, context| Box::pin(metrics::run(*args, context))),
         ),
+        // Under its path in the API.
+        Verb::noun::<super::received::Received>("receiving")
+            .about("Read received emails; same as `received`")
+            .hidden(),
     ];
 }
 

@@ -9,7 +9,7 @@ use crate::output::table::{Column, Kind, text_at};
 use crate::rows::field::{Field, ID, INTERVAL};
 use crate::rows::given::Given;
 use crate::rows::operation::{Filtered, Selects, Show, Tail};
-use crate::rows::{Noun, Verb};
+use crate::rows::{Noun, Property, Verb};
 
 /// The commands.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Noun for Logs {
         .detail("Starts with new requests, omits its own, and keeps waiting while the service is unreachable. After Ctrl-C, the exit code is 0.")
         .fields(&[STATUS, METHOD, INTERVAL])
         .table(&TABLE)
-        .runs_until_signal()
+        .is(&[Property::UntilSignal])
         .examples(&["logs tail", "logs tail --status 5xx -o ndjson --jq .endpoint"]),
     ];
 }

@@ -30,7 +30,8 @@ pub(crate) struct Args {
 const ROOT: &str = "idempost";
 
 /// Prints one page or writes all.
-pub(crate) fn run(args: &Args, root: &clap::Command, context: &Context) -> Result<(), Fail> {
+pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+    let root = &(context.command_tree)();
     if let Some(folder) = &args.install {
         let folder = match folder {
             Some(folder) => folder.clone(),

@@ -82,12 +82,12 @@ enum Confirm {
 }
 
 /// Serves until the application closes standard input, or over HTTP until a signal.
-pub(crate) async fn run(args: Args, tree: &clap::Command, context: &Context) -> Result<(), Fail> {
+pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     if context.settings().is_ok() {
         // Reports problems with the credential here, since the calls are quiet.
         context.credential()?;
     }
-    let tools = tools::list_tools(tree, args.allow.unwrap_or(Access::Read));
+    let tools = tools::list_tools(&(context.command_tree)(), args.allow.unwrap_or(Access::Read));
     let catalog = Catalog::new(tools, &args.only)
         .map_err(|(rule, found)| Fail::usage("unknown", rule, Some(Origin::flag("--only", found))))?;
     let program = std::env::current_exe()

@@ -20,7 +20,7 @@ use crate::output::table::{Column, Kind};
 use crate::rows::field::Field;
 use crate::rows::given::Given;
 use crate::rows::operation::{self, Arguments, Own, Pages, Paging, Run};
-use crate::rows::{Noun, Verb};
+use crate::rows::{Noun, Property, Verb};
 
 /// The commands.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl Noun for Received {
         Verb::custom("forward", &Own(|args: forward::Args, context| Box::pin(forward::run(args, context)))),
         Verb::custom("reply", &Own(|args: reply::Args, context| Box::pin(reply::run(args, context)))),
         Verb::custom("watch", &Own(|args: watch::Args, context| Box::pin(watch::run(args, context))))
-            .runs_until_signal(),
+            .is(&[Property::UntilSignal]),
     ];
 }
 

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Subcommand;
 use http::{Method, StatusCode};
 use idempost::{Call, Client, ClientBuilder};
 use idempost_sandbox::{Compat, Settings};
@@ -15,6 +14,8 @@ use crate::context::{Context, Identity};
 use crate::diagnostics::{Fail, Origin};
 use crate::input::size::parse_size;
 use crate::output::report::with_cause;
+use crate::rows::operation::{Direct, Own};
+use crate::rows::{Noun, Property, Verb};
 use crate::settings::Source;
 use crate::settings::{Credential, keys};
 
@@ -54,23 +55,28 @@ fn vendor_base_urls(base_url: &str) -> [(&'static str, String); 2] {
     [("RESEND_BASE_URL", format!("{base_url}/")), ("RESEND_API_URL", base_url.to_owned())]
 }
 
-/// Run the whole service on this machine; emails are captured, never delivered
-#[derive(Debug, Subcommand)]
-#[command(defer = true)]
-pub(crate) enum Command {
-    Serve(serve::Args),
-    Run(run::Args),
-    Wait(wait::Args),
-    Env(env::Args),
-    #[command(subcommand)]
-    Inbox(inbox::Command),
-    Check(check::Args),
-    Receive(receive::Args),
-    Trigger(trigger::Args),
-    Fail(fail::Args),
-    Clock(clock::Args),
-    Export(export::Args),
-    Reset(reset::Args),
+/// The commands.
+#[derive(Debug)]
+pub(crate) struct Sandbox;
+
+impl Noun for Sandbox {
+    const ABOUT: &'static str = "Run the whole service on this machine; emails are captured, never delivered";
+    const VERBS: &'static [Verb] = &[
+        Verb::custom("serve", &Own(|args: Box<serve::Args>, context| Box::pin(serve::run(args, context))))
+            .is(&[Property::HandlesSignals, Property::Concurrent, Property::Local]),
+        Verb::custom("run", &Own(|args: Box<run::Args>, context| Box::pin(run::run(args, context))))
+            .is(&[Property::HandlesSignals]),
+        Verb::custom("wait", &Own(|args, context| Box::pin(wait::run(args, context)))),
+        Verb::custom("env", &Direct(env::run)),
+        Verb::noun::<inbox::Inbox>("inbox"),
+        Verb::custom("check", &Own(|args, context| Box::pin(check::run(args, context)))),
+        Verb::custom("receive", &Own(|args, context| Box::pin(receive::run(args, context)))),
+        Verb::custom("trigger", &Own(|args, context| Box::pin(trigger::run(args, context)))),
+        Verb::custom("fail", &Own(|args, context| Box::pin(fail::run(args, context)))),
+        Verb::custom("clock", &Own(|args, context| Box::pin(clock::run(args, context)))),
+        Verb::custom("export", &Own(|args, context| Box::pin(export::run(args, context)))),
+        Verb::custom("reset", &Own(|args, context| Box::pin(reset::run(args, context)))),
+    ];
 }
 
 /// The behavior of the service, for `serve` and `run`.
@@ -209,35 +215,6 @@ impl ServerArgs {
             public_url: self.public_url.clone(),
             ..Settings::default()
         }
-    }
-}
-
-impl Command {
-    /// Whether the command handles signals itself.
-    pub(crate) fn handles_signals(&self) -> bool {
-        matches!(self, Self::Serve(_) | Self::Run(_))
-    }
-
-    /// Whether the command serves requests, for which it needs several threads.
-    pub(crate) fn serves_requests(&self) -> bool {
-        matches!(self, Self::Serve(_))
-    }
-}
-
-pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
-    match command {
-        Command::Serve(args) => serve::run(&args, context).await,
-        Command::Run(args) => run::run(&args, context).await,
-        Command::Wait(args) => wait::run(&args, context).await,
-        Command::Env(args) => env::run(&args, context),
-        Command::Inbox(command) => inbox::run(command, context).await,
-        Command::Check(args) => check::run(&args, context).await,
-        Command::Receive(args) => receive::run(&args, context).await,
-        Command::Trigger(args) => trigger::run(&args, context).await,
-        Command::Fail(args) => fail::run(&args, context).await,
-        Command::Clock(args) => clock::run(&args, context).await,
-        Command::Export(args) => export::run(&args, context).await,
-        Command::Reset(args) => reset::run(&args, context).await,
     }
 }
 

@@ -40,8 +40,8 @@ pub(crate) struct Args {
 }
 
 /// Prints or installs the skill.
-pub(crate) async fn run(args: &Args, root: &clap::Command, context: &Context) -> Result<(), Fail> {
-    let text = if args.index { render_index(root) } else { render_skill() };
+pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let text = if args.index { render_index(&(context.command_tree)()) } else { render_skill() };
     if let Some(folder) = &args.install {
         return install(folder.as_deref().unwrap_or(Path::new(FOLDER)), &text, context).await;
     }

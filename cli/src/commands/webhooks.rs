@@ -18,8 +18,8 @@ use crate::output::secret;
 use crate::output::table::{Column, Kind};
 use crate::rows::field::{Field, ID};
 use crate::rows::given::{Given, Plan};
-use crate::rows::operation::{Act, Arguments, Delete, Own, Pages, Paging, Run, Show, Update, With};
-use crate::rows::{Noun, Verb};
+use crate::rows::operation::{Act, Arguments, Delete, Direct, Own, Pages, Paging, Run, Show, Update, With};
+use crate::rows::{Noun, Property, Verb};
 
 /// The commands.
 #[derive(Debug)]
@@ -124,8 +124,8 @@ impl Noun for Webhooks {
         .fields(&[SECRET_FILE])
         .unknown_outcome("the secret may have been rotated; check: idempost webhooks get {0}")
         .examples(&["webhooks rotate-secret 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --secret-file hooks.new"]),
-        Verb::custom("listen", &Own(|args: listen::Args, context| Box::pin(listen::run(args, context)))).handles_signals(),
-        Verb::custom("verify", &Own(|args: verify::Args, context| Box::pin(async move { verify::run(&args, context) }))),
+        Verb::custom("listen", &Own(|args: listen::Args, context| Box::pin(listen::run(args, context)))).is(&[Property::HandlesSignals]),
+        Verb::custom("verify", &Direct(verify::run)),
     ];
 }
 

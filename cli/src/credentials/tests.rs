@@ -13,6 +13,7 @@ use super::keyring::{SecretBackend, SecretBackendError};
 use super::place::FileKind;
 use super::stored::tests::login;
 use super::*;
+use crate::diagnostics::Kind;
 
 /// A keyring in memory, with an injected failure.
 #[derive(Debug, Default)]
@@ -372,7 +373,7 @@ fn a_keyring_without_the_key_reports_it_until_another_login() {
         entries.extend(key.map(|key| (user, key)));
         drop(entries);
         for error in [fixture.renew(1).unwrap_err(), now(fixture.store.read()).unwrap_err()] {
-            assert!(matches!(store_failure(&error), Fail::Auth { hint: Some(hint), .. } if hint == LOGIN));
+            assert_eq!(store_failure(&error).message_and_hint().unwrap().1, Some(LOGIN));
             assert!(
                 error.to_string().contains("the keyring") && error.to_string().contains("key"),
                 "{error}"
@@ -518,9 +519,10 @@ fn credentials_are_copied_within_their_store_and_removed_under_the_same_lock() {
 #[test]
 fn a_failure_of_the_store_names_the_next_step() {
     let busy = store_failure(&StoreError::Busy { holder: None });
-    assert!(matches!(busy, Fail::Unavailable { hint: Some(hint), .. } if hint == "try again"));
+    let described = |fail: &Fail| (fail.kind(), fail.message_and_hint().unwrap().1.map(str::to_owned));
+    assert_eq!(described(&busy), (Kind::Unavailable, Some("try again".to_owned())));
     let unreadable = store_failure(&StoreError::invalid_data("cut off"));
-    assert!(matches!(unreadable, Fail::Auth { hint: Some(hint), .. } if hint == LOGIN));
+    assert_eq!(described(&unreadable), (Kind::Auth, Some(LOGIN.to_owned())));
     let unavailable = store_failure(&StoreError::unavailable("no space left"));
-    assert!(matches!(unavailable, Fail::Local { hint: None, .. }));
+    assert_eq!(described(&unavailable), (Kind::Error, None));
 }

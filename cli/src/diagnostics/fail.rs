@@ -148,29 +148,14 @@ pub(crate) enum Fail {
         /// The possible effect, and how to check.
         unknown_outcome: String,
     },
-    /// Something on this machine failed.
-    Local {
+    /// One of the program's own failures.
+    Own {
+        kind: Kind,
         message: String,
         /// The cause.
         source: Option<Box<dyn StdError + Send + Sync>>,
         hint: Option<String>,
     },
-    /// There is no credential to send.
-    Auth { message: String, hint: Option<String> },
-    /// Something that should exist on this machine doesn't.
-    NotFound { message: String, hint: Option<String> },
-    /// A server isn't reachable: a sandbox, or the service during a login.
-    Unavailable { message: String, hint: Option<String> },
-    /// A wait ended in failure, or the service accepted nothing.
-    Rejected { message: String, hint: Option<String> },
-    /// A wait timed out.
-    Pending { message: String, hint: Option<String> },
-    /// Some of the items failed.
-    Partial { message: String, hint: Option<String> },
-    /// The outcome of some of the items is unknown.
-    Unknown { message: String, hint: Option<String> },
-    /// A quota is exhausted, or the job was paused.
-    Limited { message: String, hint: Option<String> },
     /// A signal stopped a job that can be continued, or a confirmation was denied.
     Stopped { signal: Signal, message: String, hint: Option<String> },
     /// A signal stopped the program.
@@ -188,15 +173,9 @@ impl Fail {
             Self::Usage(_) => Kind::Usage,
             Self::Sdk(error) => classify(error, false),
             Self::Repeatable(error) => classify(error, true),
-            Self::UnknownOutcome { .. } | Self::Unknown { .. } => Kind::Unknown,
-            Self::Local { .. } | Self::Child { .. } => Kind::Error,
-            Self::Auth { .. } => Kind::Auth,
-            Self::NotFound { .. } => Kind::NotFound,
-            Self::Unavailable { .. } => Kind::Unavailable,
-            Self::Rejected { .. } => Kind::Rejected,
-            Self::Pending { .. } => Kind::Pending,
-            Self::Partial { .. } => Kind::Partial,
-            Self::Limited { .. } => Kind::Limited,
+            Self::UnknownOutcome { .. } => Kind::Unknown,
+            Self::Own { kind, .. } => *kind,
+            Self::Child { .. } => Kind::Error,
             Self::Interrupted(_) | Self::Stopped { .. } => Kind::Interrupted,
             Self::BrokenPipe => Kind::Ok,
         }
@@ -241,16 +220,9 @@ impl Fail {
     /// The message and the hint of one of the program's own failures.
     pub(crate) fn message_and_hint(&self) -> Option<(&str, Option<&str>)> {
         match self {
-            Self::Local { message, hint, .. }
-            | Self::Auth { message, hint }
-            | Self::NotFound { message, hint }
-            | Self::Unavailable { message, hint }
-            | Self::Rejected { message, hint }
-            | Self::Pending { message, hint }
-            | Self::Partial { message, hint }
-            | Self::Unknown { message, hint }
-            | Self::Limited { message, hint }
-            | Self::Stopped { message, hint, .. } => Some((message, hint.as_deref())),
+            Self::Own { message, hint, .. } | Self::Stopped { message, hint, .. } => {
+                Some((message, hint.as_deref()))
+            }
             _ => None,
         }
     }
@@ -275,54 +247,65 @@ impl Fail {
         Self::Usage(Diagnostics { summary, found: vec![found], ..Diagnostics::default() })
     }
 
+    /// A failure of this kind.
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self::Own { kind, message: message.into(), source: None, hint: None }
+    }
+
     /// A local failure with its cause.
     pub(crate) fn local(message: impl Into<String>, source: impl StdError + Send + Sync + 'static) -> Self {
-        Self::Local { message: message.into(), source: Some(Box::new(source)), hint: None }
+        let source = Some(Box::new(source).into());
+        Self::Own { kind: Kind::Error, message: message.into(), source, hint: None }
     }
 
     /// A local failure without another error as its cause.
     pub(crate) fn error(message: impl Into<String>) -> Self {
-        Self::Local { message: message.into(), source: None, hint: None }
+        Self::new(Kind::Error, message)
     }
 
+    /// There is no credential to send.
     pub(crate) fn auth(message: impl Into<String>) -> Self {
-        Self::Auth { message: message.into(), hint: None }
+        Self::new(Kind::Auth, message)
     }
 
+    /// Something that should exist on this machine doesn't.
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
-        Self::NotFound { message: message.into(), hint: None }
+        Self::new(Kind::NotFound, message)
     }
 
+    /// A server isn't reachable: a sandbox, or the service during a login.
     pub(crate) fn unavailable(message: impl Into<String>) -> Self {
-        Self::Unavailable { message: message.into(), hint: None }
+        Self::new(Kind::Unavailable, message)
     }
 
+    /// A wait ended in failure, or the service accepted nothing.
     pub(crate) fn rejected(message: impl Into<String>) -> Self {
-        Self::Rejected { message: message.into(), hint: None }
+        Self::new(Kind::Rejected, message)
     }
 
+    /// A wait timed out.
     pub(crate) fn pending(message: impl Into<String>) -> Self {
-        Self::Pending { message: message.into(), hint: None }
+        Self::new(Kind::Pending, message)
     }
 
     /// Items failed: all of them, or some.
     pub(crate) fn items(all: bool, message: impl Into<String>) -> Self {
-        let message = message.into();
-        if all { Self::Rejected { message, hint: None } } else { Self::Partial { message, hint: None } }
+        Self::new(if all { Kind::Rejected } else { Kind::Partial }, message)
     }
 
     /// Sets the hint about the next step.
-    pub(crate) fn hint(mut self, text: impl Into<String>) -> Self {
-        match &mut self {
-            Self::Usage(Diagnostics { help: hint, .. })
-            | Self::Local { hint, .. }
-            | Self::Auth { hint, .. }
-            | Self::NotFound { hint, .. }
-            | Self::Unavailable { hint, .. }
-            | Self::Rejected { hint, .. }
-            | Self::Pending { hint, .. }
-            | Self::Partial { hint, .. } => *hint = Some(text.into()),
-            _ => {}
+    pub(crate) fn hint(self, text: impl Into<String>) -> Self {
+        self.hint_if(Some(text))
+    }
+
+    /// Sets the hint about the next step, if there is one.
+    pub(crate) fn hint_if(mut self, text: Option<impl Into<String>>) -> Self {
+        if let (
+            Some(text),
+            Self::Usage(Diagnostics { help: hint, .. }) | Self::Own { hint, .. } | Self::Stopped { hint, .. },
+        ) = (text, &mut self)
+        {
+            *hint = Some(text.into());
         }
         self
     }

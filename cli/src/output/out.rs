@@ -361,11 +361,8 @@ fn unknown_fields(unknown: &[String], document: &Value) -> Fail {
     let known: Vec<_> = item.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
     let fields = if unknown.len() == 1 { "field" } else { "fields" };
     let names = unknown.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    Fail::Local {
-        message: format!("unknown {fields} {names}; the fields are: {}", known.join(", ")),
-        source: None,
-        hint: unknown.first().and_then(|name| keys::suggestion_hint(name, known.iter().copied())),
-    }
+    Fail::error(format!("unknown {fields} {names}; the fields are: {}", known.join(", ")))
+        .hint_if(unknown.first().and_then(|name| keys::suggestion_hint(name, known.iter().copied())))
 }
 
 /// A closed pipe isn't an error; a full disk is.

@@ -192,10 +192,7 @@ fn hint(report: &Diagnostics) -> Option<String> {
 pub(crate) fn message(fail: &Fail) -> String {
     match fail {
         Fail::Sdk(error) | Fail::Repeatable(error) | Fail::UnknownOutcome { error, .. } => sdk_message(error),
-        Fail::Local { message, source, .. } => match source {
-            Some(source) => format!("{message}: {source}"),
-            None => message.clone(),
-        },
+        Fail::Own { message, source: Some(source), .. } => format!("{message}: {source}"),
         Fail::Usage(report) => title(report),
         Fail::Interrupted(_) => "interrupted".to_owned(),
         Fail::Child { message, .. } => message.clone().unwrap_or_default(),
@@ -278,7 +275,7 @@ fn source(fail: &Fail) -> Option<&(dyn std::error::Error + 'static)> {
         return lost.transport.source();
     }
     match fail {
-        Fail::Local { source: Some(source), .. } => source.source(),
+        Fail::Own { source: Some(source), .. } => source.source(),
         _ => None,
     }
 }
@@ -415,9 +412,9 @@ fn recovery_name(recovery: Recovery) -> &'static str {
 
 fn outcome_json(fail: &Fail) -> Value {
     let outcome = match fail {
-        Fail::Usage(_) | Fail::Auth { .. } => Outcome::NotSent,
+        Fail::Usage(_) | Fail::Own { kind: Kind::Auth, .. } => Outcome::NotSent,
         Fail::Sdk(error) | Fail::Repeatable(error) | Fail::UnknownOutcome { error, .. } => error.outcome(),
-        Fail::Unknown { .. } => Outcome::Unknown,
+        Fail::Own { kind: Kind::Unknown, .. } => Outcome::Unknown,
         _ => return Value::Null,
     };
     outcome_name(outcome)

@@ -90,11 +90,10 @@ pub(crate) fn create_file(path: &str) -> Result<SecretFile<'_>, Fail> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = check_local().and_then(|()| options.open(path));
-    let file = file.map_err(|error| Fail::Local {
-        message: format!("couldn't create {path}"),
-        hint: (error.kind() == ErrorKind::AlreadyExists)
-            .then(|| "choose a new file; an existing one is never replaced".to_owned()),
-        source: Some(Box::new(error)),
+    let file = file.map_err(|error| {
+        let hint = "choose a new file; an existing one is never replaced";
+        let hint = (error.kind() == ErrorKind::AlreadyExists).then_some(hint);
+        Fail::local(format!("couldn't create {path}"), error).hint_if(hint)
     })?;
     Ok(SecretFile { path: Path::new(path), file: Some(file) })
 }

@@ -1,18 +1,19 @@
 //! The operations of rows: one type per kind of plain command.
 
 use std::future::Future;
+use std::marker::PhantomData;
 use std::pin::Pin;
 
-use clap::{ArgMatches, Args, Subcommand};
+use clap::{ArgMatches, Args};
 use idempost::page::Item;
 use idempost::problem::Problems;
-use idempost::types::fields::{self, Input, Named};
+use idempost::types::fields::{self, Input};
 use idempost::{Attachment, Call, Client, IdempotencyKey, List};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::Verb;
 use super::given::{Change, Given, Ids, Plan};
+use super::{Named, Noun, Verb, augment, describe};
 use crate::actions::mutation::{self, BuildCall, Mutation, document};
 use crate::actions::pages::{self, Match};
 use crate::actions::tail::{self, View};
@@ -40,6 +41,11 @@ pub(crate) trait Operation: Sync {
     /// Adds texts and arguments to the parser.
     fn augment(&self, verb: &Verb, command: clap::Command) -> clap::Command {
         verb.build(command)
+    }
+
+    /// The commands of a noun.
+    fn verbs(&self) -> &'static [Verb] {
+        &[]
     }
 
     fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a>;
@@ -95,8 +101,8 @@ fn parse<A: Args>(matches: &ArgMatches) -> Result<A, Fail> {
     A::from_arg_matches(matches).map_err(|error| Fail::local("couldn't read the arguments", error))
 }
 
-/// A noun below another, and its function.
-pub(crate) struct Nested<S>(pub(crate) for<'a> fn(S, &'a Context) -> Done<'a>);
+/// A noun; see [`Verb::noun`].
+pub(crate) struct Nested<T>(pub(super) PhantomData<fn() -> T>);
 
 /// Shows one resource.
 pub(crate) struct Show<T>(pub(crate) fn(&Client, &Ids<'_>) -> Call<T>);
@@ -178,6 +184,9 @@ pub(crate) struct Run(pub(crate) Arguments, pub(crate) for<'a> fn(Given<'a>, &'a
 
 /// A hand-written command: its arguments and its function.
 pub(crate) struct Own<A>(pub(crate) for<'a> fn(A, &'a Context) -> Done<'a>);
+
+/// A hand-written command that never waits.
+pub(crate) struct Direct<A>(pub(crate) fn(&A, &Context) -> Result<(), Fail>);
 
 pub(crate) trait Response: DeserializeOwned + Send + 'static {}
 
@@ -290,9 +299,9 @@ operation!([T: Response] Delete<T>, &[], |_| Arguments::DryRun, |operation, give
     execute(&given, &plan, context, make).await
 });
 
-operation!([T: Response] Name<T>, Named::FIELDS, |_| Arguments::Body, |operation, given, context| {
+operation!([T: Response] Name<T>, fields::Named::FIELDS, |_| Arguments::Body, |operation, given, context| {
     let client = context.client_for_preview()?;
-    let check = |named: &Named| check_call(operation.0(&client, &given.ids, &named.name));
+    let check = |named: &fields::Named| check_call(operation.0(&client, &given.ids, &named.name));
     let read = |json: &Value, files| read_input(json, files, without_attachments, check);
     let (named, plan) = given.plan(Change::Create, read, context).await?;
     execute(&given, &plan, context, &|client| operation.0(client, &given.ids, &named.name).response()).await
@@ -412,17 +421,32 @@ impl<A: Args> Operation for Own<A> {
     }
 }
 
-impl<S: Subcommand> Operation for Nested<S> {
+impl<A: Args> Operation for Direct<A> {
     fn augment(&self, _: &Verb, command: clap::Command) -> clap::Command {
-        S::augment_subcommands(command).subcommand_required(true).arg_required_else_help(true)
+        A::augment_args(command)
     }
 
     fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
-        Box::pin(async move {
-            let named = S::from_arg_matches(given.matches);
-            let named = named.map_err(|error| Fail::local("couldn't read the arguments", error))?;
-            self.0(named, context).await
-        })
+        Box::pin(async move { self.0(&parse(given.matches)?, context) })
+    }
+}
+
+impl<T: Noun> Operation for Nested<T> {
+    fn augment(&self, verb: &Verb, command: clap::Command) -> clap::Command {
+        let command = augment::<T>(command);
+        if verb.about.is_empty() { command } else { describe(command, verb.about, verb.detail) }
+    }
+
+    fn verbs(&self) -> &'static [Verb] {
+        T::VERBS
+    }
+
+    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
+        match Named::find(T::VERBS, given.matches) {
+            Some(named) => named.run(context),
+            // The parser requires a command.
+            None => Box::pin(async { Ok(()) }),
+        }
     }
 }
 

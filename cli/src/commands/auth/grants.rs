@@ -1,42 +1,38 @@
 //! `auth grants`: the applications authorized for the account.
 
-use idempost::Client;
-
-use crate::actions::mutation::{self, DryRunFlag};
-use crate::actions::pages::{self, Table};
+use crate::actions::mutation;
+use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::output::table::{Column, Kind};
+use crate::rows::field::Field;
+use crate::rows::given::Given;
+use crate::rows::operation::{Arguments, Pages, Paging, Run, execute};
+use crate::rows::{Noun, Verb};
 
-/// Manage OAuth grants: the applications authorized for this account
-#[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
-pub(crate) enum Command {
-    #[command(visible_alias = "ls")]
-    List(ListArgs),
-    Revoke(RevokeArgs),
-}
+/// The commands.
+#[derive(Debug)]
+pub(crate) struct Grants;
 
-/// List OAuth grants, newest first, including revoked ones
-///
-/// Without --limit, the service returns all of them.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Columns: id, client, scopes, revoked_at, created_at\n\n\
-    Example:\n  idempost auth grants list --jq '.data[] | select(.revoked_at == null).client.name'")]
-pub(crate) struct ListArgs {
-    #[command(flatten)]
-    part: pages::CompleteArgs,
-}
-
-/// Revoke an OAuth grant; all its tokens become invalid
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  idempost auth grants revoke 650e8400-e29b-41d4-a716-446655440001")]
-pub(crate) struct RevokeArgs {
-    /// ID of the grant
-    #[arg(value_name = "ID")]
-    id: String,
-    #[command(flatten)]
-    dry_run: DryRunFlag,
+impl Noun for Grants {
+    const ABOUT: &'static str = "Manage OAuth grants: the applications authorized for this account";
+    const VERBS: &'static [Verb] = &[
+        Verb::list(
+            "List OAuth grants, newest first, including revoked ones",
+            &TABLE,
+            &Pages(Paging::Complete, |client, _| client.oauth_grants().list()),
+        )
+        .detail("Without --limit, the service returns all of them.")
+        .examples(&["auth grants list --jq '.data[] | select(.revoked_at == null).client.name'"]),
+        Verb::new(
+            "revoke",
+            "Revoke an OAuth grant; all its tokens become invalid",
+            &Run(Arguments::DryRun, |given, context| Box::pin(revoke(given, context))),
+        )
+        .ids(&[Field::positional("id", "ID", "ID of the grant")])
+        .unknown_outcome("the grant may have been revoked; check: idempost auth grants list")
+        .examples(&["auth grants revoke 650e8400-e29b-41d4-a716-446655440001"]),
+    ];
 }
 
 const TABLE: Table = Table {
@@ -51,23 +47,9 @@ const TABLE: Table = Table {
     nothing: "no OAuth grants yet",
 };
 
-pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
-    match command {
-        Command::List(args) => {
-            pages::list(args.part, &TABLE, context, |client| client.oauth_grants().list()).await
-        }
-        Command::Revoke(args) => {
-            let mut flags = crate::input::flags::Flags::default();
-            let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
-            flags.finish()?;
-            let unknown_outcome = "the grant may have been revoked; check: idempost auth grants list";
-            let question = format!("Revoke grant {}? The application will lose access", args.id);
-            mutation::confirm(dry_run.is_some(), &question, context).await?;
-            let make = |client: &Client| client.oauth_grants().revoke(args.id.as_str());
-            match mutation::execute(dry_run, unknown_outcome, context, make).await? {
-                Some(response) => mutation::print(response.value.id.as_str(), &response, context),
-                None => Ok(()),
-            }
-        }
-    }
+async fn revoke(given: Given<'_>, context: &Context) -> Result<(), Fail> {
+    let (id, plan) = (given.ids[0], given.plan_change(context).await?);
+    let question = format!("Revoke grant {id}? The application will lose access");
+    mutation::confirm(plan.dry_run.is_some(), &question, context).await?;
+    execute(&given, &plan, context, &|client| client.oauth_grants().revoke(id).response()).await
 }

@@ -32,7 +32,7 @@ pub(crate) struct Args {
 }
 
 /// Logs out of one profile or of all.
-pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let profiles = if args.all {
         all_profiles(context).await?
     } else {

@@ -29,8 +29,8 @@ pub(crate) struct Args {
 }
 
 /// Renames the profile.
-pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
-    let Args { old, new } = args;
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let Args { old, new } = &args;
     let mut flags = Flags::default();
     if new.trim().is_empty() {
         flags.reject("empty", "a profile name must not be empty", "NEW", new);

@@ -21,7 +21,7 @@ use crate::settings::Credential;
 pub(crate) struct Args {}
 
 /// Prints the token.
-pub(super) async fn run(_: &Args, context: &Context) -> Result<(), Fail> {
+pub(super) async fn run(_: Args, context: &Context) -> Result<(), Fail> {
     let print = |token: &str| context.out.result(&[token.to_owned()], &json!({ "token": token }));
     if let Some(given) = context.credential()? {
         let (Credential::ApiKey(secret) | Credential::AccessToken(secret)) = &given.value;

@@ -10,7 +10,7 @@ use crate::actions::pages::Table;
 use crate::actions::trace;
 use crate::actions::wait::{self, End, Messages};
 use crate::context::Context;
-use crate::diagnostics::Fail;
+use crate::diagnostics::{self, Fail};
 use crate::input::body_builder::flag_span;
 use crate::input::flags::Flags;
 use crate::output::table::{Column, Kind};
@@ -67,7 +67,7 @@ pub(super) async fn get(given: Given<'_>, context: &Context) -> Result<(), Fail>
         None => Ok(()),
     };
     // Also shows a failed run, since its steps contain the reason.
-    if matches!(ended, Ok(()) | Err(Fail::Rejected { .. })) {
+    if matches!(ended, Ok(()) | Err(Fail::Own { kind: diagnostics::Kind::Rejected, .. })) {
         let document = document(&trace::execute(context, || client.automations().run(id, run)).await?);
         context.out.result(&with_tables(&document, &[("steps", &STEPS)]), &document)?;
     }

@@ -3,7 +3,6 @@
 use idempost::Client;
 use idempost_bulk::{Account, Job};
 
-use super::failure;
 use crate::context::Context;
 use crate::credentials;
 use crate::diagnostics::Fail;
@@ -45,6 +44,6 @@ pub(super) async fn resolve_job_account(
     context: &Context,
 ) -> Result<Account, Fail> {
     let account = resolve_account(same, client, context).await?;
-    job.check_account(client, &account).await.map_err(failure::from_bulk_error)?;
+    job.check_account(client, &account).await?;
     Ok(account)
 }

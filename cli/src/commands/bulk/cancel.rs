@@ -4,7 +4,6 @@ use idempost::Client;
 use idempost_bulk::{BulkError, Job, JobState};
 
 use super::account::{self, AccountArgs};
-use super::failure;
 use super::job;
 use super::queue::QueueArgs;
 use super::words::{describe_canceled, format_count};
@@ -38,7 +37,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let job = job::inspect_whole(Some(&args.job), context).await?;
     let client = client(&job, args.account.same_account, context).await?;
     let id = job.plan().id();
-    let status = job.status().await.map_err(failure::from_bulk_error)?;
+    let status = job.status().await?;
     let workers = args.queue.workers(&job, status.state, "cancel")?;
     match status.state {
         JobState::Finished => {
@@ -54,17 +53,17 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let left = format_count(status.counts.remaining, "row");
     mutation::confirm(false, &format!("Cancel job {id}, with {left} left to send?"), context).await?;
     let Some(workers) = workers else {
-        job.cancel().await.map_err(failure::from_bulk_error)?;
+        job.cancel().await?;
         if status.state == JobState::Running {
             context.out.note(&format!("canceling job {id}; its process stops after the requests in flight"));
             return Ok(());
         }
-        let status = job.status().await.map_err(failure::from_bulk_error)?;
+        let status = job.status().await?;
         context.out.note(&format!("canceled job {id}; {}", describe_canceled(&status.counts)));
         return Ok(());
     };
     Box::pin(workers.cancel(&job, &client, context)).await?;
-    let status = job.status().await.map_err(failure::from_bulk_error)?;
+    let status = job.status().await?;
     context.out.note(&match status.state {
         JobState::Finished => format!("job {id} is finished; nothing was left to cancel"),
         _ => format!("canceled job {id}; {}", describe_canceled(&status.counts)),
@@ -81,7 +80,7 @@ async fn client(job: &Job, same: bool, context: &Context) -> Result<Client, Fail
     let account = account::resolve_account(same, &client, context).await?;
     match job.check_account(&client, &account).await {
         Ok(()) => Ok(client),
-        Err(error @ BulkError::Account(_)) => Err(failure::from_bulk_error(error)),
+        Err(error @ BulkError::Account(_)) => Err(error.into()),
         Err(error) => {
             context.out.warn(&format!("couldn't check the account: {error}"));
             Ok(client)

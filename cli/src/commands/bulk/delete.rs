@@ -2,7 +2,6 @@
 
 use idempost_bulk::JobState;
 
-use super::failure;
 use super::job;
 use super::words::format_count;
 use crate::actions::mutation;
@@ -24,13 +23,13 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let job = job::inspect(Some(&args.job), context).await?;
     let id = job.plan().id().to_owned();
-    let status = job.status().await.map_err(failure::from_bulk_error)?;
+    let status = job.status().await?;
     let left = match status.state {
         JobState::Finished | JobState::Canceled => String::new(),
         _ => format!(", with {} left to send", format_count(status.counts.remaining, "row")),
     };
     mutation::confirm(false, &format!("Delete job {id}{left}?"), context).await?;
-    job.delete().await.map_err(failure::from_bulk_error)?;
+    job.delete().await?;
     context.out.note(&format!("deleted job {id}"));
     Ok(())
 }

@@ -64,9 +64,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     if honored {
         return Ok(());
     }
-    Err(Fail::Rejected {
-        message: "the service doesn't honor idempotency keys: an interrupted job can send emails twice"
-            .to_owned(),
-        hint: Some("don't run jobs against this service; report it to its operator".to_owned()),
-    })
+    Err(Fail::rejected(
+        "the service doesn't honor idempotency keys: an interrupted job can send emails twice",
+    )
+    .hint("don't run jobs against this service; report it to its operator"))
 }

@@ -5,19 +5,22 @@ use std::io::ErrorKind;
 use idempost_bulk::{AccountError, BulkError, Differences, Plan, RowProblem};
 
 use super::words::{format_count, format_number};
-use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Problem};
+use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Kind, Problem};
 use crate::input::flags::Flags;
 
 /// The failure of a library call.
-pub(super) fn from_bulk_error(error: BulkError) -> Fail {
+impl From<BulkError> for Fail {
+    fn from(error: BulkError) -> Self {
+        from_bulk_error(error)
+    }
+}
+
+fn from_bulk_error(error: BulkError) -> Fail {
     match error {
-        BulkError::Input(problems) => Fail::Usage(Diagnostics {
-            found: problems
-                .into_iter()
-                .map(|problem| Diagnostic { problem, origin: None, hint: None })
-                .collect(),
-            ..Diagnostics::default()
-        }),
+        BulkError::Input(problems) => {
+            let found = problems.into_iter().map(|problem| Diagnostic { problem, origin: None, hint: None });
+            found.collect::<Vec<_>>().into()
+        }
         BulkError::Client(error) => Fail::Sdk(error),
         BulkError::Account(error) => {
             let hint = match error {
@@ -32,17 +35,15 @@ pub(super) fn from_bulk_error(error: BulkError) -> Fail {
                 AccountError::Missing { .. } => Some("if this account started the job, add --same-account"),
                 _ => None,
             };
-            Fail::Auth { message: error.to_string(), hint: hint.map(str::to_owned) }
+            Fail::auth(error.to_string()).hint_if(hint)
         }
         BulkError::Io { action, path, source } => {
             Fail::local(format!("couldn't {action} {}", path.display()), source)
         }
-        error @ (BulkError::JournalDamaged { .. } | BulkError::JournalMissing { .. }) => Fail::Local {
-            message: error.to_string(),
-            source: None,
-            hint: Some("to recover the readable records: idempost bulk salvage JOB".to_owned()),
-        },
-        error => Fail::Local { message: error.to_string(), source: None, hint: None },
+        error @ (BulkError::JournalDamaged { .. } | BulkError::JournalMissing { .. }) => {
+            Fail::error(error.to_string()).hint("to recover the readable records: idempost bulk salvage JOB")
+        }
+        error => Fail::error(error.to_string()),
     }
 }
 
@@ -69,19 +70,19 @@ pub(super) fn from_run_error(error: BulkError, job: &Plan, resume: Option<&str>,
         }
         error => error,
     };
-    match from_bulk_error(error) {
-        Fail::Local { message, source, hint: other } => Fail::Local { message, source, hint: hint.or(other) },
-        fail => fail,
-    }
+    Fail::from(error).hint_if(hint)
+}
+
+/// The failure of a command that leaves the outcome of rows unknown.
+pub(super) fn from_unknown_rows(job: &str, message: String) -> Fail {
+    let hint = format!("to look for them in the service's list of emails: idempost bulk reconcile {job}");
+    Fail::new(Kind::Unknown, message).hint(hint)
 }
 
 /// The failure of running a canceled job.
 pub(super) fn from_canceled(job: &Plan) -> Fail {
-    Fail::Local {
-        message: format!("job {} was canceled; nothing was sent", job.id()),
-        source: None,
-        hint: Some("to send the rows that it didn't send: `bulk send` with --add".to_owned()),
-    }
+    Fail::error(format!("job {} was canceled; nothing was sent", job.id()))
+        .hint("to send the rows that it didn't send: `bulk send` with --add")
 }
 
 /// The failure of planning; its problems may concern flags or the input's name.
@@ -116,15 +117,12 @@ pub(super) fn from_planning_error(error: BulkError, file: &str, mut flags: Flags
         BulkError::Io { action, path, source } => {
             Fail::error(format!("couldn't {action} {}: {source}; nothing was sent", path.display()))
         }
-        BulkError::NotStarted { .. } => Fail::Local {
-            message: format!("{message}; nothing was sent"),
-            source: None,
-            hint: Some("first send its valid rows with --skip-invalid, or correct its input".to_owned()),
-        },
+        BulkError::NotStarted { .. } => Fail::error(format!("{message}; nothing was sent"))
+            .hint("first send its valid rows with --skip-invalid, or correct its input"),
         BulkError::PlanChanged(_) | BulkError::NotRunnable(_) => {
             Fail::error(format!("{message}; nothing was sent"))
         }
-        error => from_bulk_error(error),
+        error => error.into(),
     }
 }
 

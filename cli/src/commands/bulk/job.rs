@@ -7,10 +7,8 @@ use idempost_bulk::{Job, JobState};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
-use super::failure;
 use crate::context::Context;
-use crate::diagnostics::{Diagnostics, Fail, Problem};
-use crate::input::body_builder::flag_origin;
+use crate::diagnostics::{Fail, Origin};
 use crate::settings::paths;
 
 // The argument that names a job; no doc comment, which would replace the command's own.
@@ -65,10 +63,8 @@ pub(super) fn folder(context: &Context) -> Result<PathBuf, Fail> {
         return Ok(folder);
     }
     let state = paths::state_dir(&context.env)?;
-    state.map(|folder| folder.join("bulk")).ok_or_else(|| Fail::Local {
-        message: "there is no home directory to store jobs in".to_owned(),
-        source: None,
-        hint: Some("set HOME or XDG_STATE_HOME".to_owned()),
+    state.map(|folder| folder.join("bulk")).ok_or_else(|| {
+        Fail::error("there is no home directory to store jobs in").hint("set HOME or XDG_STATE_HOME")
     })
 }
 
@@ -106,7 +102,7 @@ pub(super) fn may_have_only_workers(job: &Job, state: JobState) -> bool {
 
 /// The folder of the named job, or of the latest one.
 pub(super) fn find(job: Option<&str>, context: &Context) -> Result<PathBuf, Fail> {
-    let none = |message: String| Fail::NotFound { message, hint: Some("idempost bulk list".to_owned()) };
+    let none = |message: String| Fail::not_found(message).hint("idempost bulk list");
     if let Some(path) = job.map(Path::new).filter(|path| path.join("job.json").is_file()) {
         return std::path::absolute(path).map_err(|error| Fail::local("couldn't resolve the folder", error));
     }
@@ -131,15 +127,12 @@ pub(super) fn find(job: Option<&str>, context: &Context) -> Result<PathBuf, Fail
     }
     let names: Vec<_> = std::iter::once(&first).chain(&others).map(|path| name(path)).collect();
     let rule = format!("several jobs match: {}", names.join(", "));
-    Err(Fail::Usage(Diagnostics::from_problem(
-        Problem::new("", "ambiguous", rule),
-        Some(flag_origin("JOB", 1, job)),
-    )))
+    Err(Fail::usage("ambiguous", rule, Some(Origin::flag("JOB", job))))
 }
 
 /// Opens the named job, or the latest one, for inspection. Its input may have changed.
 pub(super) async fn inspect(job: Option<&str>, context: &Context) -> Result<Job, Fail> {
-    Job::inspect(find(job, context)?).await.map_err(failure::from_bulk_error)
+    Job::inspect(find(job, context)?).await.map_err(Fail::from)
 }
 
 /// Opens the latest part of the named job, to pause or cancel the whole job; an ID can name an earlier part.
@@ -149,7 +142,7 @@ pub(super) async fn inspect_whole(job: Option<&str>, context: &Context) -> Resul
     if latest != named {
         context.out.note(&format!("job {} is an earlier part of {}", name(&named), name(&latest)));
     }
-    Job::inspect(latest).await.map_err(failure::from_bulk_error)
+    Job::inspect(latest).await.map_err(Fail::from)
 }
 
 /// Returns the latest started part of the job that a folder is a part of. A run first sends the rest of the earlier parts, so after an interruption,

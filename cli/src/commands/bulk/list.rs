@@ -1,9 +1,9 @@
 //! `bulk list`: the jobs on this machine.
 
-use idempost_bulk::Job;
+use idempost_bulk::{BulkError, Job};
 use serde_json::{Value, json};
 
-use super::{failure, job, status};
+use super::{job, status};
 use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -47,12 +47,12 @@ pub(super) async fn run(Args {}: Args, context: &Context) -> Result<(), Fail> {
     for path in job::list_folders(&folder)? {
         let read = async {
             let job = Job::inspect(&path).await?;
-            Ok(status::document(&job, &job.status().await?))
+            Ok::<_, BulkError>(status::document(&job, &job.status().await?))
         };
-        match read.await.map_err(failure::from_bulk_error) {
+        match read.await {
             Ok(row) => rows.push(row),
-            Err(fail) => {
-                context.out.warn(&crate::output::report::message(&fail));
+            Err(error) => {
+                context.out.warn(&crate::output::report::message(&error.into()));
                 let job = path.file_name().map(|name| name.to_string_lossy());
                 rows.push(json!({ "object": "bulk_job", "job": job, "state": "damaged", "folder": path }));
             }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use idempost_bulk::{Plan, PreviewEmail};
 use serde_json::{Value, json};
 
-use super::failure;
 use super::words::{duration, format_count, format_number};
 use crate::context::{Context, Identity};
 use crate::diagnostics::Fail;
@@ -33,7 +32,7 @@ pub(super) struct Overview<'a> {
 impl<'a> Overview<'a> {
     /// Renders the first emails.
     pub(super) fn new(plan: &'a Plan, max_rps: Option<f64>, context: &Context) -> Result<Self, Fail> {
-        let emails = plan.preview(SHOWN).map_err(failure::from_bulk_error)?;
+        let emails = plan.preview(SHOWN)?;
         let rps = max_rps.unwrap_or(ESTIMATED_RPS);
         Ok(Self { plan, identity: context.identity()?, emails, rps, days: None })
     }

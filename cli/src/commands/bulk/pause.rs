@@ -2,7 +2,6 @@
 
 use idempost_bulk::JobState;
 
-use super::failure;
 use super::job::{self, JobArg};
 use super::queue::QueueArgs;
 use crate::context::Context;
@@ -25,10 +24,10 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let job = job::inspect_whole(args.job.job.as_deref(), context).await?;
     let id = job.plan().id();
-    let state = job.status().await.map_err(failure::from_bulk_error)?.state;
+    let state = job.status().await?.state;
     let workers = args.queue.workers(&job, state, "pause")?;
     match (state, workers) {
-        (JobState::Running, _) => job.pause().await.map_err(failure::from_bulk_error)?,
+        (JobState::Running, _) => job.pause().await?,
         (JobState::Stopped, Some(workers)) => Box::pin(workers.pause(&job, context)).await?,
         _ => {
             context.out.note(&format!("job {id} isn't running"));

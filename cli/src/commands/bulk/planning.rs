@@ -94,111 +94,67 @@ pub(super) struct PlanArgs {
 
 /// The validated description of a job.
 pub(super) struct JobInput {
+    /// The flags that need no validation.
+    args: PlanArgs,
     source: Option<Source>,
     /// The output of a command.
     output: Option<NamedTempFile>,
     format: Option<Format>,
-    only: Option<PathBuf>,
     message: Message,
     /// Whether any message flag is given.
     has_message: bool,
-    ignored: Vec<String>,
     limit: Option<u64>,
     max_size: Option<u64>,
-    job: Option<String>,
-    key: Option<String>,
     batch_size: Option<u64>,
     schedule: Option<Schedule>,
-    add: Option<ChangedRows>,
     suppressed: Vec<String>,
-    account_suppressions: bool,
-    test_to: Option<String>,
-    attachments: Option<PathBuf>,
     profile: Option<String>,
-    again: bool,
 }
 
 impl PlanArgs {
     /// Validates the flags, and fails with all problems, those in `flags` included.
-    pub(super) async fn read(self, mut flags: Flags, context: &Context) -> Result<JobInput, Fail> {
-        let Self {
-            file,
-            from_command,
-            message,
-            format,
-            ignore_column,
-            job,
-            key,
-            unique_recipients,
-            suppress,
-            account_suppressions,
-            add,
-            changed,
-            max_size,
-            limit,
-            test_to,
-            only,
-            attachments,
-            again,
-            skip_invalid: _,
-        } = self;
+    pub(super) async fn read(mut self, mut flags: Flags, context: &Context) -> Result<JobInput, Fail> {
         flags.help("idempost bulk send people.csv --from hi@acme.test --subject Hello --html-file mail.html");
         let mut stdin = context.stdin();
-        if file.is_none() && only.is_none() && from_command.is_none() {
+        if self.file.is_none() && self.only.is_none() && self.from_command.is_none() {
             flags.add_missing("FILE");
         }
-        let source = file.as_deref().and_then(|file| match stdin.claim("FILE", file) {
-            Ok(source) => Some(source),
-            Err(found) => {
-                flags.push(*found);
-                None
-            }
-        });
-        let format = rows::parse_format(format.as_deref(), &mut flags);
-        let limit = parse_positive(limit.as_deref(), "--limit", &mut flags);
-        let max_size = parse_positive(max_size.as_deref(), "--max-size", &mut flags);
-        let changed = match changed.as_deref() {
-            Some("send") => ChangedRows::Send,
-            Some("skip") => ChangedRows::Skip,
-            _ => ChangedRows::Reject,
-        };
-        let add = add.then_some(changed);
-        let suppressed = match &suppress {
+        let source = self.file.as_deref().and_then(|file| flags.take(stdin.claim("FILE", file)));
+        let format = rows::parse_format(self.format.as_deref(), &mut flags);
+        let limit = parse_positive(self.limit.as_deref(), "--limit", &mut flags);
+        let max_size = parse_positive(self.max_size.as_deref(), "--max-size", &mut flags);
+        let suppressed = match &self.suppress {
             Some(file) => read_addresses(file, &mut stdin, &mut flags, &context.client_for_preview()?),
             None => Vec::new(),
         };
-        let key = if unique_recipients { Some("to".to_owned()) } else { key };
         let profile = context.settings()?.profile.as_ref().map(|profile| profile.value.clone());
+        let message = std::mem::take(&mut self.message);
         let has_message = !message.is_empty();
         let message = message.read(&mut flags, stdin, context).await?;
         flags.finish()?;
-        let output = match &from_command {
+        let output = match &self.from_command {
             Some(command) => Some(rows::run_command(command, max_size).await?),
             None => None,
         };
-        let ignored = ignore_column;
         Ok(JobInput {
+            args: self,
             source,
             output,
             format,
-            only,
             message,
             has_message,
-            ignored,
             limit,
             max_size,
-            job,
-            key,
             batch_size: None,
             schedule: None,
-            add,
             suppressed,
-            account_suppressions,
-            test_to,
-            attachments,
             profile,
-            again,
         })
+    }
+
+    /// The column that identifies a row.
+    fn key(&self) -> Option<&str> {
+        if self.unique_recipients { Some("to") } else { self.key.as_deref() }
     }
 }
 
@@ -216,7 +172,7 @@ impl JobInput {
     /// Validates all rows and plans the job in the folder of jobs, or opens it if it exists.
     pub(super) async fn plan(&self, client: &Client, jobs: &Jobs) -> Result<Job, Fail> {
         let folder = jobs.path();
-        let bulk = match (&self.source, &self.only, &self.output) {
+        let bulk = match (&self.source, &self.args.only, &self.output) {
             (_, _, Some(output)) => {
                 self.bulk(rows::spooled_input(output, self.format)?, self.message.clone())
             }
@@ -225,7 +181,7 @@ impl JobInput {
                     // An existing job is opened, and a new one has the same invalid rows.
                     Some(source) => {
                         let bulk = self.bulk(rows::open_input(source, self.format), self.message.clone());
-                        bulk.plan(client, folder).await.map_err(failure::from_bulk_error)?
+                        bulk.plan(client, folder).await?
                     }
                     None => find_job(only).await?,
                 };
@@ -241,16 +197,21 @@ impl JobInput {
             }
             (None, None, None) => return Err(Fail::Usage(Diagnostics::default())),
         };
-        let bulk = self.add.into_iter().fold(bulk, Bulk::add_rows);
-        let bulk = if self.again { bulk.new_run() } else { bulk };
-        let file = match (&self.only, &self.source) {
+        let changed = match self.args.changed.as_deref() {
+            Some("send") => ChangedRows::Send,
+            Some("skip") => ChangedRows::Skip,
+            _ => ChangedRows::Reject,
+        };
+        let bulk = if self.args.add { bulk.add_rows(changed) } else { bulk };
+        let bulk = if self.args.again { bulk.new_run() } else { bulk };
+        let file = match (&self.args.only, &self.source) {
             (Some(only), _) => only.display().to_string(),
             (None, Some(Source::File(path))) => path.display().to_string(),
             _ => "-".to_owned(),
         };
         let mut flags = Flags::default();
-        flags.field("/test_to", "--test-to", self.test_to.as_deref());
-        flags.field("/key", "--key", self.key.as_deref());
+        flags.field("/test_to", "--test-to", self.args.test_to.as_deref());
+        flags.field("/key", "--key", self.args.key());
         let max_size = self.max_size.map_or_else(|| "1 GiB".to_owned(), |bytes| bytes.to_string());
         flags.field("/max_size", "--max-size", Some(&max_size));
         bulk.plan(client, folder).await.map_err(|error| failure::from_planning_error(error, &file, flags))
@@ -258,29 +219,23 @@ impl JobInput {
 
     fn bulk(&self, input: Input, message: Message) -> Bulk {
         let mut bulk = Bulk::new(input, message);
-        bulk = self.ignored.iter().fold(bulk, Bulk::ignore_column);
+        bulk = self.args.ignore_column.iter().fold(bulk, Bulk::ignore_column);
         bulk = self.limit.into_iter().fold(bulk, Bulk::limit);
         bulk = self.max_size.into_iter().fold(bulk, Bulk::max_size);
         bulk = self.batch_size.into_iter().fold(bulk, Bulk::batch_size);
         bulk = self.schedule.iter().cloned().fold(bulk, Bulk::schedule);
-        bulk = self.job.iter().fold(bulk, Bulk::job);
-        bulk = self.key.iter().fold(bulk, Bulk::key).suppress(&self.suppressed);
-        bulk = if self.account_suppressions { bulk.account_suppressions() } else { bulk };
-        bulk = self.test_to.iter().fold(bulk, Bulk::test_to);
-        bulk = self.attachments.iter().fold(bulk, Bulk::attachments);
+        bulk = self.args.job.iter().fold(bulk, Bulk::job);
+        bulk = self.args.key().into_iter().fold(bulk, Bulk::key).suppress(&self.suppressed);
+        bulk = if self.args.account_suppressions { bulk.account_suppressions() } else { bulk };
+        bulk = self.args.test_to.iter().fold(bulk, Bulk::test_to);
+        bulk = self.args.attachments.iter().fold(bulk, Bulk::attachments);
         self.profile.iter().fold(bulk, Bulk::profile)
     }
 }
 
 /// Reads the addresses of `--suppress`. Each row must have one: an address that can't be read would be sent to.
 fn read_addresses(file: &str, stdin: &mut StdinReaders, flags: &mut Flags, client: &Client) -> Vec<String> {
-    let source = match stdin.claim("--suppress", file) {
-        Ok(source) => source,
-        Err(found) => {
-            flags.push(*found);
-            return Vec::new();
-        }
-    };
+    let Some(source) = flags.take(stdin.claim("--suppress", file)) else { return Vec::new() };
     let text = match source.text() {
         Ok(text) => text,
         Err(rule) => {
@@ -318,5 +273,5 @@ async fn find_job(list: &Path) -> Result<Job, Fail> {
         let rule = "isn't in a job's folder; also pass the FILE and the flags of its job".to_owned();
         return Err(rows::invalid_file(list, rule));
     }
-    Job::inspect(folder).await.map_err(failure::from_bulk_error)
+    Job::inspect(folder).await.map_err(Fail::from)
 }

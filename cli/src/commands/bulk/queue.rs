@@ -8,7 +8,7 @@ use idempost_bulk::queue::{
 };
 use idempost_bulk::{Account, BulkError, DistributeOptions, Event, Job, JobState, Run};
 
-use super::{failure, job};
+use super::job;
 use crate::context::Context;
 use crate::diagnostics::{Diagnostic, Fail, Problem};
 use crate::input::body_builder::flag_origin;
@@ -107,7 +107,7 @@ impl Distribution {
     /// Starts or resumes a job: workers send it.
     pub(super) async fn start(self, job: &Job, client: &Client, context: &Context) -> Result<Run, Fail> {
         let backend = open_job(&connect(self.queue, context).await?, job.plan().id())?;
-        job.distribute(client, backend, self.options).map_err(failure::from_bulk_error)
+        job.distribute(client, backend, self.options).map_err(Fail::from)
     }
 }
 
@@ -125,9 +125,9 @@ impl Workers {
     pub(super) async fn cancel(self, job: &Job, client: &Client, context: &Context) -> Result<(), Fail> {
         // Connects first: otherwise, the workers would continue with a job that is marked as canceled.
         let backend = open_job(&connect(self.0, context).await?, job.plan().id())?;
-        job.cancel().await.map_err(failure::from_bulk_error)?;
+        job.cancel().await?;
         let options = DistributeOptions::default().skip_invalid();
-        let mut run = job.distribute(client, backend, options).map_err(failure::from_bulk_error)?;
+        let mut run = job.distribute(client, backend, options)?;
         while let Some(event) = run.next().await {
             match event {
                 Event::QueueUnavailable { reason } => {
@@ -137,7 +137,7 @@ impl Workers {
                 _ => {}
             }
         }
-        run.finish().await.map_err(failure::from_bulk_error).map(drop)
+        run.finish().await.map_err(Fail::from).map(drop)
     }
 }
 
@@ -231,12 +231,12 @@ pub(super) async fn connect(options: QueueOptions, context: &Context) -> Result<
 
 /// The failure of a call to the queue. A queue that doesn't respond counts as an unavailable service.
 pub(super) fn from_queue_error(error: QueueError) -> Fail {
-    let hint = Some("you can resume the job and restart workers at any time".to_owned());
     match error {
         QueueError::Connect { .. } | QueueError::Unavailable { .. } => {
-            Fail::Unavailable { message: error_chain(&error), hint }
+            let hint = "you can resume the job and restart workers at any time";
+            Fail::unavailable(error_chain(&error)).hint(hint)
         }
-        error => failure::from_bulk_error(BulkError::from(error)),
+        error => BulkError::from(error).into(),
     }
 }
 

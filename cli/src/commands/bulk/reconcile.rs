@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use super::account::{self, AccountArgs};
-use super::failure;
 use super::job::{self, JobArg};
 use super::words::format_count;
 use crate::context::Context;
@@ -28,7 +27,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let job = job::inspect(args.job.job.as_deref(), context).await?;
     let client = context.client()?;
     let account = account::resolve_account(args.account.same_account, &client, context).await?;
-    let found = job.reconcile(&client, &account).await.map_err(failure::from_bulk_error)?;
+    let found = job.reconcile(&client, &account).await?;
     let document = json!({
         "object": "bulk_reconciliation",
         "job": job.plan().id(),

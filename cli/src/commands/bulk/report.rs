@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::account::AccountArgs;
 use super::job::{self, JobArg};
 use super::words::{duration, format_count, format_number};
-use super::{account, failure, status};
+use super::{account, status};
 use crate::actions::pages::{self, Table};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -68,15 +68,15 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let events = if args.outcomes {
         let client = context.client()?;
         let account = account::resolve_account(args.account.same_account, &client, context).await?;
-        job.last_events(&client, &account).await.map_err(failure::from_bulk_error)?
+        job.last_events(&client, &account).await?
     } else {
         LastEvents::default()
     };
     if !args.rows && !args.outcomes {
-        let status = job.status().await.map_err(failure::from_bulk_error)?;
+        let status = job.status().await?;
         let is_canceled = status.state == JobState::Canceled;
         // A run that crashed left no report, but there may be one from an earlier run.
-        let report = job.report().await.map_err(failure::from_bulk_error)?;
+        let report = job.report().await?;
         if let Some(report) = report.filter(|report| report.counts == status.counts) {
             return print(&job, &report, is_canceled, None, context);
         }
@@ -111,7 +111,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         }
     }
     if let Ok(read) = reading.await {
-        read.map_err(failure::from_bulk_error)?;
+        read?;
     }
     if !any {
         context.out.note(ROWS.nothing);

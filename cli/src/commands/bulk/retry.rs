@@ -2,14 +2,14 @@
 
 use idempost_bulk::{Job, JobState, Retry};
 
+use super::account;
 use super::job::{self, JobArg, Jobs};
 use super::overview::Overview;
 use super::running::{self, RunArgs};
 use super::words::format_count;
-use super::{account, failure};
 use crate::actions::confirm;
 use crate::context::Context;
-use crate::diagnostics::{Diagnostics, Fail};
+use crate::diagnostics::{Diagnostics, Fail, Kind};
 use crate::input::flags::Flags;
 use crate::signals::Signals;
 
@@ -72,14 +72,14 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let planning = async {
         let whole = job::inspect_whole(args.job.job.as_deref(), context).await?;
         let account = account::resolve_job_account(&whole, options.same_account, &client, context).await?;
-        let job = whole.retry(retry).await.map_err(failure::from_bulk_error)?;
+        let job = whole.retry(retry).await?;
         Ok((whole, job, account))
     };
     let (whole, job, account) = running::run_until_interrupted(&mut signals, planning).await?;
     let options = options.for_account(&account);
     let Some(job) = job else { return report_nothing(&whole, retry, context).await };
     let confirming = async {
-        let status = job.status().await.map_err(failure::from_bulk_error)?;
+        let status = job.status().await?;
         if status.state == JobState::Finished {
             return Ok(());
         }
@@ -88,7 +88,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         confirm::confirm(&overview.question(status.counts.remaining), context).await
     };
     if let Err(fail) = running::run_until_interrupted(&mut signals, confirming).await {
-        job.discard().await.map_err(failure::from_bulk_error)?;
+        job.discard().await?;
         return Err(fail);
     }
     let jobs = Jobs::Kept(job.plan().dir().to_owned());
@@ -97,14 +97,14 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
 
 /// Reports that there is nothing to retry; fails if such rows are left.
 async fn report_nothing(job: &Job, retry: Retry, context: &Context) -> Result<(), Fail> {
-    let counts = job.status().await.map_err(failure::from_bulk_error)?.counts;
+    let counts = job.status().await?.counts;
     let left = if retry == Retry::Rejected { counts.rejected } else { counts.unknown };
     if left > 0 {
         let rows = format_count(left, "row");
         let message = format!(
             "nothing was sent: {rows} can't be retried, since the address is suppressed or the job has another row with the same key"
         );
-        return Err(Fail::Partial { message, hint: None });
+        return Err(Fail::new(Kind::Partial, message));
     }
     context.out.note("the job has no such rows; nothing was sent");
     Ok(())

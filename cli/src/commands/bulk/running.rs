@@ -18,7 +18,7 @@ use super::words::{describe_canceled, duration, format_count};
 use super::{failure, report};
 use crate::actions::shell::Shell;
 use crate::context::Context;
-use crate::diagnostics::{Fail, Signal};
+use crate::diagnostics::{Fail, Kind, Signal};
 use crate::input::flags::Flags;
 use crate::output::job_progress::{Figures, JobProgress};
 use crate::settings::keys;
@@ -210,10 +210,10 @@ pub(super) async fn run(
     let distributed = options.distributed.is_some();
     let queue = if distributed { " --queue …" } else { "" };
     let resume = jobs.is_persistent().then(|| format!("idempost bulk resume {}{queue}", job.plan().id()));
-    let before = job.status().await.map_err(failure::from_bulk_error)?;
+    let before = job.status().await?;
     let complete_since = (before.state == JobState::Finished).then(|| job::last_changed(job.plan().dir()));
     if complete_since.is_some()
-        && let Some(report) = job.report().await.map_err(failure::from_bulk_error)?
+        && let Some(report) = job.report().await?
     {
         context.out.note("to send these rows again, as a new job: idempost bulk send --again");
         report::print(job, &report, false, complete_since, context)?;
@@ -228,7 +228,7 @@ pub(super) async fn run(
         None => None,
     };
     let mut run = match options.distributed {
-        None => job.start(client, options.run).map_err(failure::from_bulk_error)?,
+        None => job.start(client, options.run)?,
         Some(distribution) => {
             run_until_interrupted(signals, Box::pin(distribution.start(job, client, context))).await?
         }
@@ -284,7 +284,7 @@ pub(super) async fn run(
     let mut is_canceled = false;
     let (ended, document) = match run.finish().await {
         Ok(mut report) => {
-            let status = job.status().await.map_err(failure::from_bulk_error)?;
+            let status = job.status().await?;
             is_canceled = status.state == JobState::Canceled && report.ending != Ending::Finished;
             if is_canceled {
                 report.counts = status.counts;
@@ -323,14 +323,9 @@ async fn run_on_end(command: &str, job: &Job, is_canceled: bool, mut report: Val
     let state = report["state"].as_str().unwrap_or_default();
     let variables = [("IDEMPOST_JOB", job.plan().id()), ("IDEMPOST_STATE", state)];
     Shell::run_with_input(command, report.to_string().as_bytes(), &variables).await.map_err(|why| {
-        Fail::Local {
-            message: format!("--on-end: {why}"),
-            source: None,
-            hint: Some(format!(
-                "the emails that were sent are unaffected: idempost bulk report {}",
-                job.plan().id()
-            )),
-        }
+        let report = format!("idempost bulk report {}", job.plan().id());
+        Fail::error(format!("--on-end: {why}"))
+            .hint(format!("the emails that were sent are unaffected: {report}"))
     })
 }
 
@@ -420,16 +415,10 @@ fn print_event(
 /// The failure of a run whose job was canceled.
 fn canceled(job: &Job, report: &Report) -> Fail {
     let message = format!("the job was canceled; {}", describe_canceled(&report.counts));
-    if report.counts.unknown > 0 { unknown(job, message) } else { Fail::Partial { message, hint: None } }
-}
-
-/// The failure of a run that leaves outcomes unknown.
-fn unknown(job: &Job, message: String) -> Fail {
-    let hint = format!(
-        "to look for them in the service's list of emails: idempost bulk reconcile {}",
-        job.plan().id()
-    );
-    Fail::Unknown { message, hint: Some(hint) }
+    match report.counts.unknown {
+        0 => Fail::new(Kind::Partial, message),
+        _ => failure::from_unknown_rows(job.plan().id(), message),
+    }
 }
 
 /// The failure of a run that didn't send every row.
@@ -439,30 +428,30 @@ fn into_result(
     stopped_by: Option<Signal>,
     resume: Option<&str>,
 ) -> Result<(), Fail> {
-    let counts = &report.counts;
-    let left = format_count(counts.remaining, "row");
+    let left = format_count(report.counts.remaining, "row");
     let hint = resume.map(|resume| format!("to continue: {resume}"));
-    match &report.ending {
-        Ending::Finished => {}
-        Ending::Stopped => {
-            return Err(match stopped_by {
-                Some(signal) if job.is_distributed() => {
-                    let message = format!("interrupted; {left} left, and the workers continue");
-                    let pause = format!("to pause them: idempost bulk pause {} --queue …", job.plan().id());
-                    Fail::Stopped { signal, message, hint: hint.map(|hint| format!("{hint}; {pause}")) }
-                }
-                Some(signal) => Fail::Stopped { signal, message: format!("interrupted; {left} left"), hint },
-                None => Fail::Limited { message: format!("the job was paused; {left} left"), hint },
-            });
-        }
+    let limited = |message: String| Fail::new(Kind::Limited, format!("{message}; {left} left"));
+    let id = job.plan().id();
+    let stopped = match &report.ending {
+        Ending::Finished => return finished(report, id),
+        Ending::Stopped => match stopped_by {
+            Some(signal) if job.is_distributed() => {
+                let message = format!("interrupted; {left} left, and the workers continue");
+                let pause = format!("to pause them: idempost bulk pause {id} --queue …");
+                let hint = hint.map(|hint| format!("{hint}; {pause}"));
+                return Err(Fail::Stopped { signal, message, hint });
+            }
+            Some(signal) => {
+                Fail::Stopped { signal, message: format!("interrupted; {left} left"), hint: None }
+            }
+            None => limited("the job was paused".to_owned()),
+        },
         Ending::Paused { until, reason } => {
             let until = until.and_then(|until| jiff::Timestamp::from_millisecond(until.cast_signed()).ok());
             let until = until.map(|until| format!(" until {until:.0}")).unwrap_or_default();
-            return Err(Fail::Limited { message: format!("paused{until}: {reason}; {left} left"), hint });
+            limited(format!("paused{until}: {reason}"))
         }
-        Ending::Unavailable { reason } => {
-            return Err(Fail::Unavailable { message: format!("{reason}; {left} left"), hint });
-        }
+        Ending::Unavailable { reason } => Fail::unavailable(format!("{reason}; {left} left")),
         Ending::Unauthorized { reason } => {
             let advice = if reason.contains("invalid_permission") {
                 "sending batches needs full access: idempost auth login --scope full_access"
@@ -470,34 +459,30 @@ fn into_result(
                 "fix the cause given above; idempost doctor checks the credential and the connection"
             };
             let hint = resume.map(|resume| format!("{advice}; then continue: {resume}"));
-            return Err(Fail::Auth { message: format!("{reason}; {left} left"), hint });
+            return Err(Fail::auth(format!("{reason}; {left} left")).hint_if(hint));
         }
-        _ => return Err(Fail::Limited { message: format!("the job stopped; {left} left"), hint }),
+        _ => limited("the job stopped".to_owned()),
+    };
+    Err(stopped.hint_if(hint))
+}
+
+/// The failure of a job that ended without sending every row.
+fn finished(report: &Report, job: &str) -> Result<(), Fail> {
+    let (unknown, rejected) = (report.counts.unknown, report.counts.rejected);
+    if unknown > 0 {
+        let rows = format_count(unknown, "row");
+        let message = format!("the outcome of {rows} is unknown; they are listed in unknown.csv");
+        return Err(failure::from_unknown_rows(job, message));
     }
-    let id = job.plan().id();
-    if counts.unknown > 0 {
-        return Err(unknown(
-            job,
-            format!(
-                "the outcome of {} is unknown; they are listed in unknown.csv",
-                format_count(counts.unknown, "row")
-            ),
-        ));
-    }
-    if counts.rejected > 0 {
-        return Err(Fail::Partial {
-            message: format!(
-                "{} rejected; they are listed in rejected.csv",
-                format_count(counts.rejected, "row")
-            ),
-            hint: Some(format!("after the cause is fixed: idempost bulk retry --rejected {id}")),
-        });
+    if rejected > 0 {
+        let message = format!("{} rejected; they are listed in rejected.csv", format_count(rejected, "row"));
+        let hint = format!("after the cause is fixed: idempost bulk retry --rejected {job}");
+        return Err(Fail::new(Kind::Partial, message).hint(hint));
     }
     if report.invalid > 0 {
-        return Err(Fail::Partial {
-            message: format!("{} invalid and skipped", format_count(report.invalid, "row")),
-            hint: Some("correct them in a copy of invalid.csv, and send that with --only".to_owned()),
-        });
+        let message = format!("{} invalid and skipped", format_count(report.invalid, "row"));
+        let hint = "correct them in a copy of invalid.csv, and send that with --only";
+        return Err(Fail::new(Kind::Partial, message).hint(hint));
     }
     Ok(())
 }

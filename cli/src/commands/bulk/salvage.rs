@@ -67,7 +67,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     if args.dry_run {
         options = options.dry_run();
     }
-    let parts = job.salvage(options).await.map_err(failure::from_bulk_error)?;
+    let parts = job.salvage(options).await?;
     let rows: Vec<Value> = parts.iter().map(document).collect();
     context.out.list(&json!({ "object": "list", "data": rows, "has_more": false }), &columns)?;
     if parts.is_empty() {
@@ -82,12 +82,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     }
     let unknown = parts.iter().map(|part| part.counts.unknown).sum::<u64>();
     if unknown > 0 {
-        return Err(Fail::Unknown {
-            message: format!("the outcome of {} is unknown", format_count(unknown, "row")),
-            hint: Some(format!(
-                "to look for them in the service's list of emails: idempost bulk reconcile {id}"
-            )),
-        });
+        let message = format!("the outcome of {} is unknown", format_count(unknown, "row"));
+        return Err(failure::from_unknown_rows(&id, message));
     }
     Ok(())
 }

@@ -76,7 +76,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let checking = account::resolve_job_account(&job, options.same_account, &client, context);
     let account = running::run_until_interrupted(&mut signals, checking).await?;
     let options = options.for_account(&account);
-    let status = job.status().await.map_err(failure::from_bulk_error)?;
+    let status = job.status().await?;
     let is_open = !matches!(status.state, JobState::Finished | JobState::Canceled);
     if is_open && status.counts.remaining > 0 {
         let overview = Overview::new(job.plan(), options.max_rps, context)?;

@@ -3,7 +3,6 @@
 use idempost_bulk::{Job, JobState, Status};
 use serde_json::{Value, json};
 
-use super::failure;
 use super::job::{self, JobArg};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -20,7 +19,7 @@ pub(crate) struct Args {
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let job = job::inspect(args.job.job.as_deref(), context).await?;
-    let status = job.status().await.map_err(failure::from_bulk_error)?;
+    let status = job.status().await?;
     if status.state == JobState::Stopped && job.is_distributed() {
         let id = job.plan().id();
         context.out.note(&format!(

@@ -14,8 +14,8 @@ use tokio::time::{Instant, sleep_until};
 use super::account::{self, AccountArgs};
 use super::job::folder;
 use super::queue::{self, QueueArgs};
+use super::running;
 use super::words::{duration, format_count};
-use super::{failure, running};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
@@ -107,13 +107,13 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
             }
         }
     }
-    let report = worker.finish().await.map_err(failure::from_bulk_error)?;
+    let report = worker.finish().await?;
     print(&report, context)?;
     match report.ending {
-        WorkerEnding::Unauthorized { reason } => Err(Fail::Auth {
-            message: reason,
-            hint: Some("log in, then start the worker again; other workers continue meanwhile".to_owned()),
-        }),
+        WorkerEnding::Unauthorized { reason } => {
+            Err(Fail::auth(reason)
+                .hint("log in, then start the worker again; other workers continue meanwhile"))
+        }
         _ => Ok(()),
     }
 }

@@ -6,7 +6,7 @@ use tokio::runtime::Builder;
 
 use crate::actions::editor;
 use crate::context::Context;
-use crate::diagnostics::{Diagnostics, Fail};
+use crate::diagnostics::Fail;
 use crate::files;
 use crate::settings::file::ConfigFile;
 use crate::settings::store::{self, ConfigStore};
@@ -57,11 +57,7 @@ pub(super) fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
             let edited = copy.keep().map_err(|error| failed(error.error))?;
             let hint =
                 format!("{} is unchanged; the edited version is in {}", path.display(), edited.display());
-            return Err(match fail {
-                Fail::Usage(report) => Fail::Usage(Diagnostics { help: Some(hint), ..report }),
-                Fail::Local { message, source, .. } => Fail::Local { message, source, hint: Some(hint) },
-                other => other,
-            });
+            return Err(fail.hint(hint));
         }
     };
     for found in file.iter().flat_map(ConfigFile::unknown_settings) {

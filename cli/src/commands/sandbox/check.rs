@@ -64,7 +64,7 @@ const MORE: &[Column] = &[
 ];
 
 /// Checks the email.
-pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let lowest = LEVELS.iter().position(|level| *level == args.fail_on);
     if lowest.is_none() {

@@ -68,7 +68,7 @@ enum Command {
 }
 
 /// Sends the command and prints the clock's state.
-pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let all = args.all_accounts;
     let wanted = match &args.command {
         None => None,

@@ -60,9 +60,9 @@ struct Mail {
 }
 
 /// Exports the emails.
-pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
-    let format = parse_format(args, &mut flags);
+    let format = parse_format(&args, &mut flags);
     flags.finish()?;
     let query = args.which.query();
     let client = client(context)?;

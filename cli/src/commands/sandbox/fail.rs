@@ -128,9 +128,9 @@ const COLUMNS: &[Column] = &[
 ];
 
 /// Adds a rule, lists the rules or removes them.
-pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
-    let plan = plan(args, &mut flags);
+    let plan = plan(&args, &mut flags);
     flags.finish()?;
     let client = if args.all_accounts || plan.is_for_all_accounts() {
         control_client(context)?

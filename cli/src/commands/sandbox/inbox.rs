@@ -4,7 +4,7 @@ mod change;
 
 use std::time::Duration;
 
-use clap::{Subcommand, ValueEnum as _};
+use clap::ValueEnum as _;
 use http::{Method, StatusCode};
 use idempost::transport::RequestDelivery;
 use idempost::{Client, Error, call::RetryPolicy, problem::path_segment};
@@ -17,18 +17,24 @@ use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail, Origin};
 use crate::output::table::{Column, Kind, text_at};
 use crate::output::terminal::{escape_line, safe_lines};
+use crate::rows::operation::Own;
+use crate::rows::{Noun, Verb};
 
-/// Inspect, mark and delete captured emails
-#[derive(Debug, Subcommand)]
-#[command(defer = true)]
-pub(crate) enum Command {
-    List(ListArgs),
-    Get(GetArgs),
-    Latest(LatestArgs),
-    Wait(WaitArgs),
-    Delete(change::DeleteArgs),
-    Mark(change::MarkArgs),
-    Release(ReleaseArgs),
+/// The commands.
+#[derive(Debug)]
+pub(crate) struct Inbox;
+
+impl Noun for Inbox {
+    const ABOUT: &'static str = "Inspect, mark and delete captured emails";
+    const VERBS: &'static [Verb] = &[
+        Verb::custom("list", &Own(|args, context| Box::pin(list(args, context)))),
+        Verb::custom("get", &Own(|args, context| Box::pin(get(args, context)))),
+        Verb::custom("latest", &Own(|args, context| Box::pin(latest(args, context)))),
+        Verb::custom("wait", &Own(|args, context| Box::pin(wait(args, context)))),
+        Verb::custom("delete", &Own(|args, context| Box::pin(change::delete(args, context)))),
+        Verb::custom("mark", &Own(|args, context| Box::pin(change::mark(args, context)))),
+        Verb::custom("release", &Own(|args, context| Box::pin(release(args, context)))),
+    ];
 }
 
 /// Filter for captured emails; all given conditions must match.
@@ -207,26 +213,17 @@ const MORE_UNSENT: &[Column] = &[
     Column::new("last_event", "LAST EVENT", Kind::State),
 ];
 
-pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
-    match command {
-        Command::List(args) => list(&args, context).await,
-        Command::Get(args) => {
-            let client = client(context)?;
-            show(&args.id, args.how, &client, context).await
-        }
-        Command::Latest(args) => {
-            let client = client(context)?;
-            let id = find_newest(&client, &args.which.query()).await?;
-            show(&id, args.how, &client, context).await
-        }
-        Command::Wait(args) => wait(&args, context).await,
-        Command::Delete(args) => change::delete(&args, context).await,
-        Command::Mark(args) => change::mark(&args, context).await,
-        Command::Release(args) => release(&args, context).await,
-    }
+async fn get(args: GetArgs, context: &Context) -> Result<(), Fail> {
+    show(&args.id, args.how, &client(context)?, context).await
 }
 
-async fn list(args: &ListArgs, context: &Context) -> Result<(), Fail> {
+async fn latest(args: LatestArgs, context: &Context) -> Result<(), Fail> {
+    let client = client(context)?;
+    let id = find_newest(&client, &args.which.query()).await?;
+    show(&id, args.how, &client, context).await
+}
+
+async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> {
     let asked = !context.global.columns.is_empty();
     let sent = args.state == State::Sent;
     let (usual, more) = if sent { (COLUMNS, MORE) } else { (UNSENT, MORE_UNSENT) };
@@ -244,7 +241,7 @@ async fn list(args: &ListArgs, context: &Context) -> Result<(), Fail> {
     context.out.list(&list, &columns)
 }
 
-async fn wait(args: &WaitArgs, context: &Context) -> Result<(), Fail> {
+async fn wait(args: WaitArgs, context: &Context) -> Result<(), Fail> {
     let client = client_without_timeout(context)?;
     let limit = max_wait(context)?;
     let mut query = args.which.query();
@@ -342,7 +339,7 @@ fn describe_link(link: &Value) -> String {
     }
 }
 
-async fn release(args: &ReleaseArgs, context: &Context) -> Result<(), Fail> {
+async fn release(args: ReleaseArgs, context: &Context) -> Result<(), Fail> {
     let (client, id) = (client_without_timeout(context)?, encode_id(&args.id)?);
     let released = captured_or_received(|folder| {
         client.request(Method::POST, format!("/_/{folder}/{id}/release")).json(&json!({ "to": args.to }))

@@ -62,11 +62,11 @@ pub(crate) struct Args {
 }
 
 /// Injects the email.
-pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (mut flags, mut stdin) = (Flags::default(), context.stdin());
     let mail = match &args.file {
         Some(file) => flags.take(stdin.bytes("FILE", file)).map(Mail::Whole),
-        None => Some(Mail::Fields(read_fields(args, &mut stdin, &mut flags))),
+        None => Some(Mail::Fields(read_fields(&args, &mut stdin, &mut flags))),
     };
     flags.finish()?;
     let Some(mail) = mail else { return Ok(()) };

@@ -16,7 +16,7 @@ use crate::diagnostics::Fail;
 pub(crate) struct Args {}
 
 /// Sends the request.
-pub(super) async fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
+pub(super) async fn run(Args {}: Args, context: &Context) -> Result<(), Fail> {
     let client = client(context)?;
     confirm_disk_deletion(&client, "Delete all data for this key, including on disk?", context).await?;
     client.request(Method::POST, "/_/reset").await.map_err(unreachable_failure)?;

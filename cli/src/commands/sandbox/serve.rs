@@ -58,7 +58,7 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+pub(super) async fn run(args: Box<Args>, context: &Context) -> Result<(), Fail> {
     let server = SandboxServer::open(args.port, &args.reach, &args.service, context).await?;
     let (base_url, key) = (server.base_url(), server.key());
     // The complete output is valid shell input.

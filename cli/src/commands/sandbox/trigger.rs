@@ -34,7 +34,7 @@ pub(crate) struct Args {
 }
 
 /// Sends the request.
-pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let data = data(&args.overrides, &mut flags);
     flags.finish()?;

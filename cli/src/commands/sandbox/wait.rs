@@ -24,7 +24,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 pub(crate) struct Args {}
 
 /// Polls until the sandbox responds.
-pub(super) async fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
+pub(super) async fn run(Args {}: Args, context: &Context) -> Result<(), Fail> {
     let client = client(context)?;
     let limit = max_wait(context)?;
     let asking = async {

@@ -259,10 +259,10 @@ mod tests {
         #[cfg(unix)]
         assert_eq!(paths::permission_bits(&path), Some(0o600));
         std::fs::write(&path, "{\"version\":").unwrap();
-        assert!(matches!(read(&path), Err(Fail::Local { .. })));
+        assert!(matches!(read(&path), Err(Fail::Own { .. })));
         std::fs::write(&path, json!({"version": 2, "service": "s", "last": null, "recent": []}).to_string())
             .unwrap();
-        assert!(matches!(read(&path), Err(Fail::Local { .. })));
+        assert!(matches!(read(&path), Err(Fail::Own { .. })));
     }
 
     #[test]

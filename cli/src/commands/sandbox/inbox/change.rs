@@ -70,7 +70,7 @@ struct Change {
     dry_run: Option<DryRun>,
 }
 
-pub(super) async fn delete(args: &DeleteArgs, context: &Context) -> Result<(), Fail> {
+pub(super) async fn delete(args: DeleteArgs, context: &Context) -> Result<(), Fail> {
     let change = Change::read(Method::DELETE, &args.selection, &args.dry_run, "delete")?;
     if change.dry_run.is_none() && args.selection.ids.is_empty() {
         let which = if args.selection.all { "all" } else { "all matching" };
@@ -80,7 +80,7 @@ pub(super) async fn delete(args: &DeleteArgs, context: &Context) -> Result<(), F
     change.send("deleted", "deleted", context).await
 }
 
-pub(super) async fn mark(args: &MarkArgs, context: &Context) -> Result<(), Fail> {
+pub(super) async fn mark(args: MarkArgs, context: &Context) -> Result<(), Fail> {
     let mut change = Change::read(Method::PATCH, &args.selection, &args.dry_run, "mark")?;
     change.body.insert("unread".to_owned(), args.unread.into());
     change.send("changed", if args.unread { "marked as unread" } else { "marked as read" }, context).await

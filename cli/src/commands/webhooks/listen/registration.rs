@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::leftovers::{self, Mark};
 use crate::context::Context;
-use crate::diagnostics::Fail;
+use crate::diagnostics::{Fail, Kind};
 use crate::input::flags::all_event_types;
 use crate::output::write_stderr;
 use crate::signals::Signals;
@@ -106,7 +106,7 @@ impl Registration {
                         "couldn't create the webhook, and none was left behind: {error}"
                     ))
                     .hint("run it again"),
-                    (_, None) => Fail::Unknown { message: unknown_outcome, hint: None },
+                    (_, None) => Fail::new(Kind::Unknown, unknown_outcome),
                 });
             }
         };
