@@ -24,6 +24,24 @@ pub(crate) struct ConfigKey {
     pub(crate) help: &'static str,
 }
 
+impl ConfigKey {
+    const fn new(name: &'static str, kind: Kind, help: &'static str) -> Self {
+        Self { name, kind, default: None, env: None, flag: None, help }
+    }
+
+    const fn default(self, value: &'static str) -> Self {
+        Self { default: Some(value), ..self }
+    }
+
+    const fn env(self, variable: &'static str) -> Self {
+        Self { env: Some(variable), ..self }
+    }
+
+    const fn flag(self, flag: &'static str) -> Self {
+        Self { flag: Some(flag), ..self }
+    }
+}
+
 /// The type of a setting.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
@@ -49,158 +67,90 @@ pub(crate) enum Kind {
 
 /// All settings of a profile or `[defaults]`.
 pub(crate) static KEYS: &[ConfigKey] = &[
-    ConfigKey {
-        name: "base_url",
-        kind: Kind::BaseUrl,
-        default: None,
-        env: Some("IDEMPOST_BASE_URL"),
-        flag: Some("--base-url"),
-        help: "base URL of the service",
-    },
-    ConfigKey {
-        name: "cacert",
-        kind: Kind::Text,
-        default: None,
-        env: Some("IDEMPOST_CACERT"),
-        flag: Some("--cacert"),
-        help: "PEM file of certificate authorities to trust besides the system's",
-    },
-    ConfigKey {
-        name: "client_cert",
-        kind: Kind::Text,
-        default: None,
-        env: Some("IDEMPOST_CLIENT_CERT"),
-        flag: Some("--client-cert"),
-        help: "PEM file with a client certificate and its private key, for a service or gateway that requires one",
-    },
-    ConfigKey {
-        name: "proxy",
-        kind: Kind::Proxy,
-        default: None,
-        env: Some("IDEMPOST_PROXY"),
-        flag: Some("--proxy"),
-        help: "proxy (http, https or socks5) instead of HTTPS_PROXY; NO_PROXY lists exceptions",
-    },
-    ConfigKey {
-        name: "from",
-        kind: Kind::Text,
-        default: None,
-        env: None,
-        flag: Some("--from"),
-        help: "default sender",
-    },
-    ConfigKey {
-        name: "allow_to",
-        kind: Kind::AllowTo,
-        default: None,
-        env: Some("IDEMPOST_ALLOW_TO"),
-        flag: Some("--allow-to"),
-        help: "allowed recipients: addresses or *@DOMAIN, comma-separated; all sources apply",
-    },
-    ConfigKey {
-        name: "redirect_to",
-        kind: Kind::RedirectTo,
-        default: None,
-        env: Some("IDEMPOST_REDIRECT_TO"),
-        flag: Some("--redirect-to"),
-        help: "addresses that receive everything instead, comma-separated",
-    },
-    ConfigKey {
-        name: "client_id",
-        kind: Kind::Text,
-        default: None,
-        env: None,
-        flag: None,
-        help: "OAuth client ID for logins",
-    },
-    ConfigKey {
-        name: "issuer",
-        kind: Kind::BaseUrl,
-        default: None,
-        env: None,
-        flag: None,
-        help: "OAuth authorization server for logins, if the service doesn't advertise one",
-    },
-    ConfigKey {
-        name: "trust_endpoints",
-        kind: Kind::Switch,
-        default: None,
-        env: None,
-        flag: None,
-        help: "accept endpoints of the authorization server at other origins",
-    },
-    ConfigKey {
-        name: "scope",
-        kind: Kind::Text,
-        default: None,
-        env: None,
-        flag: None,
-        help: "OAuth scope for logins: emails:send or full_access",
-    },
-    ConfigKey {
-        name: "store",
-        kind: Kind::OneOf(&["keyring", "file"]),
-        default: None,
-        env: Some("IDEMPOST_CREDENTIAL_STORE"),
-        flag: None,
-        help: "credential store: keyring (encrypted), or file (plain text)",
-    },
-    ConfigKey {
-        name: "output",
-        kind: Kind::OneOf(&["human", "json", "ndjson", "tsv"]),
-        default: Some("human"),
-        env: Some("IDEMPOST_OUTPUT"),
-        flag: Some("--output"),
-        help: "output format",
-    },
-    ConfigKey {
-        name: "timeout",
-        kind: Kind::Duration,
-        default: None,
-        env: Some("IDEMPOST_TIMEOUT"),
-        flag: Some("--timeout"),
-        help: "timeout of a request including retries; by default 60 s, plus 1 s per 64 KiB of body",
-    },
-    ConfigKey {
-        name: "retries",
-        kind: Kind::Count(100),
-        default: Some("3"),
-        env: Some("IDEMPOST_RETRIES"),
-        flag: Some("--retries"),
-        help: "maximum number of retries, where retrying is safe",
-    },
-    ConfigKey {
-        name: "color",
-        kind: Kind::OneOf(&["auto", "always", "never"]),
-        default: Some("auto"),
-        env: None,
-        flag: Some("--color"),
-        help: "when to use color; NO_COLOR and CLICOLOR_FORCE are respected too",
-    },
-    ConfigKey {
-        name: "progress",
-        kind: Kind::OneOf(&["auto", "plain", "json", "none"]),
-        default: Some("auto"),
-        env: None,
-        flag: Some("--progress"),
-        help: "upload progress",
-    },
-    ConfigKey {
-        name: "no_input",
-        kind: Kind::Switch,
-        default: Some("false"),
-        env: Some("IDEMPOST_NO_INPUT"),
-        flag: Some("--no-input"),
-        help: "never prompt",
-    },
-    ConfigKey {
-        name: "complete_ids",
-        kind: Kind::Switch,
-        default: Some("true"),
-        env: None,
-        flag: None,
-        help: "shell completions request IDs from the service",
-    },
+    ConfigKey::new("base_url", Kind::BaseUrl, "base URL of the service")
+        .env("IDEMPOST_BASE_URL")
+        .flag("--base-url"),
+    ConfigKey::new("cacert", Kind::Text, "PEM file of certificate authorities to trust besides the system's")
+        .env("IDEMPOST_CACERT")
+        .flag("--cacert"),
+    ConfigKey::new(
+        "client_cert",
+        Kind::Text,
+        "PEM file with a client certificate and its private key, for a service or gateway that requires one",
+    )
+    .env("IDEMPOST_CLIENT_CERT")
+    .flag("--client-cert"),
+    ConfigKey::new(
+        "proxy",
+        Kind::Proxy,
+        "proxy (http, https or socks5) instead of HTTPS_PROXY; NO_PROXY lists exceptions",
+    )
+    .env("IDEMPOST_PROXY")
+    .flag("--proxy"),
+    ConfigKey::new("from", Kind::Text, "default sender").flag("--from"),
+    ConfigKey::new(
+        "allow_to",
+        Kind::AllowTo,
+        "allowed recipients: addresses or *@DOMAIN, comma-separated; all sources apply",
+    )
+    .env("IDEMPOST_ALLOW_TO")
+    .flag("--allow-to"),
+    ConfigKey::new(
+        "redirect_to",
+        Kind::RedirectTo,
+        "addresses that receive everything instead, comma-separated",
+    )
+    .env("IDEMPOST_REDIRECT_TO")
+    .flag("--redirect-to"),
+    ConfigKey::new("client_id", Kind::Text, "OAuth client ID for logins"),
+    ConfigKey::new(
+        "issuer",
+        Kind::BaseUrl,
+        "OAuth authorization server for logins, if the service doesn't advertise one",
+    ),
+    ConfigKey::new(
+        "trust_endpoints",
+        Kind::Switch,
+        "accept endpoints of the authorization server at other origins",
+    ),
+    ConfigKey::new("scope", Kind::Text, "OAuth scope for logins: emails:send or full_access"),
+    ConfigKey::new(
+        "store",
+        Kind::OneOf(&["keyring", "file"]),
+        "credential store: keyring (encrypted), or file (plain text)",
+    )
+    .env("IDEMPOST_CREDENTIAL_STORE"),
+    ConfigKey::new("output", Kind::OneOf(&["human", "json", "ndjson", "tsv"]), "output format")
+        .default("human")
+        .env("IDEMPOST_OUTPUT")
+        .flag("--output"),
+    ConfigKey::new(
+        "timeout",
+        Kind::Duration,
+        "timeout of a request including retries; by default 60 s, plus 1 s per 64 KiB of body",
+    )
+    .env("IDEMPOST_TIMEOUT")
+    .flag("--timeout"),
+    ConfigKey::new("retries", Kind::Count(100), "maximum number of retries, where retrying is safe")
+        .default("3")
+        .env("IDEMPOST_RETRIES")
+        .flag("--retries"),
+    ConfigKey::new(
+        "color",
+        Kind::OneOf(&["auto", "always", "never"]),
+        "when to use color; NO_COLOR and CLICOLOR_FORCE are respected too",
+    )
+    .default("auto")
+    .flag("--color"),
+    ConfigKey::new("progress", Kind::OneOf(&["auto", "plain", "json", "none"]), "upload progress")
+        .default("auto")
+        .flag("--progress"),
+    ConfigKey::new("no_input", Kind::Switch, "never prompt")
+        .default("false")
+        .env("IDEMPOST_NO_INPUT")
+        .flag("--no-input"),
+    ConfigKey::new("complete_ids", Kind::Switch, "shell completions request IDs from the service")
+        .default("true"),
 ];
 
 /// Looks up a setting by name.

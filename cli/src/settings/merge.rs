@@ -129,26 +129,34 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
     let missing = if flags.makes_profile { None } else { layers.missing_profile() };
     let mut found = missing.into_iter().collect::<Vec<_>>();
 
-    let base_url = layers.parse("base_url", keys::base_url, &mut found);
+    let text = |text: &str| Ok(text.to_owned());
     let path = |text: &str| Ok(PathBuf::from(text));
-    let cacert = layers.parse("cacert", path, &mut found);
-    let client_cert = layers.parse("client_cert", path, &mut found);
-    let proxy = layers.parse("proxy", keys::parse_proxy, &mut found);
-    let from = layers.parse("from", |text| Ok(text.to_owned()), &mut found);
-    let client_id = layers.parse("client_id", |text| Ok(text.to_owned()), &mut found);
-    let issuer = layers.parse("issuer", keys::base_url, &mut found);
-    let scope = layers.parse("scope", |text| Ok(text.to_owned()), &mut found);
-    let store = layers.parse("store", parse_enum, &mut found);
-    let recipients = layers.recipients(&mut found);
-    let output = layers.parse("output", parse_enum, &mut found);
-    let timeout = layers.parse("timeout", keys::parse_duration, &mut found);
-    let retries = layers.parse("retries", |text| keys::parse_count(text, 100), &mut found);
-    let color = layers.parse("color", parse_enum, &mut found);
-    let progress = layers.parse("progress", parse_enum, &mut found);
     let flag = |text: &str| parse_bool(text).ok_or_else(String::new);
-    let no_input = layers.parse("no_input", flag, &mut found);
-    let trust_endpoints = layers.parse("trust_endpoints", flag, &mut found);
-    let complete_ids = layers.parse("complete_ids", flag, &mut found);
+    let settings = Settings {
+        base_url: layers.parse("base_url", keys::base_url, &mut found),
+        cacert: layers.parse("cacert", path, &mut found),
+        client_cert: layers.parse("client_cert", path, &mut found),
+        proxy: layers.parse("proxy", keys::parse_proxy, &mut found),
+        from: layers.parse("from", text, &mut found),
+        client_id: layers.parse("client_id", text, &mut found),
+        issuer: layers.parse("issuer", keys::base_url, &mut found),
+        scope: layers.parse("scope", text, &mut found),
+        store: layers.parse("store", parse_enum, &mut found),
+        recipients: layers.recipients(&mut found),
+        output: layers.parse("output", parse_enum, &mut found).unwrap_or_default(),
+        timeout: layers.parse("timeout", keys::parse_duration, &mut found),
+        retries: layers.parse("retries", |text| keys::parse_count(text, 100), &mut found).unwrap_or_default(),
+        color: layers.parse("color", parse_enum, &mut found).unwrap_or_default(),
+        progress: layers.parse("progress", parse_enum, &mut found).unwrap_or_default(),
+        no_input: layers.parse("no_input", flag, &mut found).unwrap_or_default(),
+        trust_endpoints: layers.parse("trust_endpoints", flag, &mut found),
+        complete_ids: layers.parse("complete_ids", flag, &mut found).unwrap_or_default(),
+        credential: None,
+        passed_over: None,
+        warnings: Vec::new(),
+        profile: layers.profile.clone(),
+        file: layers.file.clone(),
+    };
     if let Some(width) =
         env.get("IDEMPOST_FORCE_TTY").filter(|text| !text.parse().is_ok_and(|columns: usize| columns > 0))
     {
@@ -170,31 +178,7 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
     if !found.is_empty() {
         return Err(found.into());
     }
-    Ok(Settings {
-        profile: layers.profile,
-        base_url,
-        cacert,
-        client_cert,
-        proxy,
-        credential,
-        passed_over,
-        client_id,
-        issuer,
-        trust_endpoints,
-        scope,
-        store,
-        from,
-        recipients,
-        output: output.unwrap_or_default(),
-        timeout,
-        retries: retries.unwrap_or_default(),
-        color: color.unwrap_or_default(),
-        progress: progress.unwrap_or_default(),
-        no_input: no_input.unwrap_or_default(),
-        complete_ids: complete_ids.unwrap_or_default(),
-        warnings,
-        file: layers.file,
-    })
+    Ok(Settings { credential, passed_over, warnings, ..settings })
 }
 
 impl<'a> Layers<'a> {

@@ -412,7 +412,7 @@ fn an_interrupted_send_reports_that_it_may_have_been_accepted() {
     service.core().faults().add(Rule::new(Action::Delay(std::time::Duration::from_mins(1))).always());
     for (which, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let before = service.asked();
-        let child = service.idempost().spawn(&SEND);
+        let child = service.idempost().spawn(&KEYED);
         wait_until("the service has the request", || service.asked() > before);
         signal(&child, which);
         let output = child.finish();

@@ -53,7 +53,7 @@ events create resend:x => reserved for the service
 events create x --field plan => a field must be KEY=TYPE
 events create x --field plan=list => string, number, boolean or date
 events create x --field a=string --field a=date => is repeated
-events create e --schema {"a":1,"a":2} => is repeated
+events create e --schema '{"a":1,"a":2}' => is repeated
 events create e --schema {} --field a=string => can't be used together
 events update x => --field, --schema or --clear schema
 events update x --clear name => --clear must be schema
@@ -67,13 +67,13 @@ events send x --email a@b.test --payload { => --payload
 events send x --email a@b.test --payload-json n=x => must be KEY=JSON
 events send x --email a@b.test --payload a=1 --payload a=2 => is repeated
 contacts create a@x.test --properties [1] => --properties must be a JSON object
-contacts create a@x.test --properties {"a":[1]} => JSON string, number or boolean
-contacts create a@x.test --properties {"a":1} --property a=1 => is repeated
+contacts create a@x.test --properties '{"a":[1]}' => JSON string, number or boolean
+contacts create a@x.test --properties '{"a":1}' --property a=1 => is repeated
 contacts update-topics a@x.test --topics {} => --topics must be a JSON array
-contacts update-topics a@x.test --topics [{"id":"t","subscription":"opt_out"}] --opt-in t => is repeated
+contacts update-topics a@x.test --topics '[{"id":"t","subscription":"opt_out"}]' --opt-in t => is repeated
 automations create W --steps {} --connections [] => --steps must be a JSON array
-automations create W --steps [ --connections [{"a":1,"a":2}] => --steps | a key is repeated
-automations create W --steps [{"key":"start","type":"sleep","config":{}}] --connections [] => --steps | sleep
+automations create W --steps [ --connections '[{"a":1,"a":2}]' => --steps | a key is repeated
+automations create W --steps '[{"key":"start","type":"sleep","config":{}}]' --connections [] => --steps | sleep
 automations create W --steps [] => --connections
 automations create W => --definition
 automations create --definition /nonexistent.json => /nonexistent.json

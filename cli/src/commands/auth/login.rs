@@ -60,7 +60,7 @@ const PASTE_REDIRECT_URI: &str = "http://127.0.0.1/callback";
 ///
 /// Tokens are stored in a file encrypted with a key in the system keyring, and refreshed when needed. --api-key-file takes precedence over a login, and
 /// so does IDEMPOST_API_KEY unless --profile names the login.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(
     after_help = "Without --scope, the login may only send emails (or what `scope` in the profile allows). \
     For all commands: --scope full_access.\n\n\
@@ -181,15 +181,9 @@ pub(super) async fn widen_scopes(
     let args = Args {
         scopes,
         client_id: Some(client_id),
-        issuer: None,
-        trust_endpoints: false,
-        device: false,
         no_browser,
-        callback_url: None,
-        port: None,
-        store: None,
         login_timeout: "5m".to_owned(),
-        with_token: false,
+        ..Args::default()
     };
     run(args, context).await
 }

@@ -73,40 +73,22 @@ impl MessageArgs {
         mut stdin: StdinReaders,
         context: &Context,
     ) -> Result<Message, Fail> {
-        let Self {
-            from,
-            subject,
-            bodies,
-            template,
-            var,
-            cc,
-            bcc,
-            reply_to,
-            header,
-            list_unsubscribe,
-            tag,
-            topic_id,
-            scheduled_at,
-        } = self;
         let mut message = Message::new();
-        let of_profile = match &from {
-            None if template.is_none() => context.settings()?.from.clone(),
+        let of_profile = match &self.from {
+            None if self.template.is_none() => context.settings()?.from.clone(),
             _ => None,
         };
-        flags.field(
-            "/from",
-            "--from",
-            from.as_deref().or(of_profile.as_ref().map(|from| from.value.as_str())),
-        );
-        if let Some(from) = from.or(of_profile.map(|from| from.value)) {
-            message = message.from(from);
-        }
+        let from = self.from.or(of_profile.map(|from| from.value));
+        flags.field("/from", "--from", from.as_deref());
+        message = from.into_iter().fold(message, Message::from);
         let texts: [(&str, &'static str, Option<String>, Set); 5] = [
-            ("/subject", "--subject", subject, |message, text| message.subject(text)),
-            ("/template", "--template", template, |message, text| message.template(text)),
-            ("/topic_id", "--topic-id", topic_id, |message, text| message.topic_id(text)),
-            ("/scheduled_at", "--scheduled-at", scheduled_at, |message, text| message.scheduled_at(text)),
-            ("/list_unsubscribe", "--list-unsubscribe", list_unsubscribe, |message, url| {
+            ("/subject", "--subject", self.subject, |message, text| message.subject(text)),
+            ("/template", "--template", self.template, |message, text| message.template(text)),
+            ("/topic_id", "--topic-id", self.topic_id, |message, text| message.topic_id(text)),
+            ("/scheduled_at", "--scheduled-at", self.scheduled_at, |message, text| {
+                message.scheduled_at(text)
+            }),
+            ("/list_unsubscribe", "--list-unsubscribe", self.list_unsubscribe, |message, url| {
                 message.list_unsubscribe(url)
             }),
         ];
@@ -114,27 +96,28 @@ impl MessageArgs {
             flags.field(pointer, flag, value.as_deref());
             message = value.into_iter().fold(message, set);
         }
-        let bodies = html_command::bodies(&bodies, flags, &mut stdin).await;
+        let bodies = html_command::bodies(&self.bodies, flags, &mut stdin).await;
         message = bodies.html.into_iter().fold(message, Message::html);
         message = bodies.text.into_iter().fold(message, Message::text);
         let lists: [(&str, &'static str, Vec<String>, Set); 3] = [
-            ("/cc", "--cc", cc, |message, text| message.cc(text)),
-            ("/bcc", "--bcc", bcc, |message, text| message.bcc(text)),
-            ("/reply_to", "--reply-to", reply_to, |message, text| message.reply_to(text)),
+            ("/cc", "--cc", self.cc, |message, text| message.cc(text)),
+            ("/bcc", "--bcc", self.bcc, |message, text| message.bcc(text)),
+            ("/reply_to", "--reply-to", self.reply_to, |message, text| message.reply_to(text)),
         ];
         for (pointer, flag, values, add) in lists {
             flags.declare_list(pointer, flag, &values);
             message = values.into_iter().fold(message, add);
         }
-        message = add_pairs(message, flags, "--var", '=', "/variables", &var, |message, name, value| {
+        message = add_pairs(message, flags, "--var", '=', "/variables", &self.var, |message, name, value| {
             message.variable(name, value)
         });
-        message = add_pairs(message, flags, "--tag", '=', "/tags", &tag, |message, name, value| {
+        message = add_pairs(message, flags, "--tag", '=', "/tags", &self.tag, |message, name, value| {
             message.tag(name, value)
         });
-        message = add_pairs(message, flags, "--header", ':', "/headers", &header, |message, name, value| {
-            message.header(name, value.trim())
-        });
+        message =
+            add_pairs(message, flags, "--header", ':', "/headers", &self.header, |message, name, value| {
+                message.header(name, value.trim())
+            });
         flags.add_problems(idempost::problem::Problems::check(message.check().err().unwrap_or_default()));
         Ok(message)
     }

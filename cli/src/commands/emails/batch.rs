@@ -75,24 +75,15 @@ pub(crate) struct Plan {
 
 /// Reads the file and validates every email in it.
 pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
-    let Args {
-        file,
-        permissive,
-        html_command: renderer,
-        allow_scheduled_at,
-        idempotency_key,
-        dry_run,
-        no_validate,
-    } = args;
     let mut flags = Flags::default();
-    let key_given = idempotency_key.is_some();
-    let key = flags.idempotency_key(idempotency_key.as_deref()).unwrap_or_else(IdempotencyKey::random);
-    let dry_run = flags.dry_run(dry_run.as_deref());
+    let key_given = args.idempotency_key.is_some();
+    let key = flags.idempotency_key(args.idempotency_key.as_deref()).unwrap_or_else(IdempotencyKey::random);
+    let dry_run = flags.dry_run(args.dry_run.as_deref());
 
-    let (source, text) = context.stdin().text("FILE", &file)?;
+    let (source, text) = context.stdin().text("FILE", &args.file)?;
     let (mut documents, mut found) = Documents::read(source, text)?;
 
-    if let Some(command) = &renderer {
+    if let Some(command) = &args.html_command {
         match html_command::output(command).await {
             Ok(html) => documents.items.iter_mut().for_each(|email| set_html(email, &html)),
             Err(rule) => {
@@ -103,7 +94,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     }
 
     let (mut emails, mut shape_errors) = BatchEmail::read_all(&documents.items);
-    if allow_scheduled_at {
+    if args.allow_scheduled_at {
         emails = emails.into_iter().map(BatchEmail::allow_schedule).collect();
         shape_errors = shape_errors
             .or_else(|problems| Problems::check(problems.into_vec().into_iter().filter(is_no_schedule)));
@@ -111,14 +102,16 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let readable = shape_errors.is_ok();
     let whole = |problem: &Problem| problem.code == "count" && problem.path.matches('/').count() < 2;
     let rules = check_batch(&emails).or_else(|problems| {
-        if permissive {
+        if args.permissive {
             Problems::check(problems.into_vec().into_iter().filter(whole))
         } else {
             Err(problems)
         }
     });
     let mut omitted = documents.omitted;
-    if !no_validate && let Err(problems) = Problems::merge(shape_errors, rules) {
+    if !args.no_validate
+        && let Err(problems) = Problems::merge(shape_errors, rules)
+    {
         omitted += problems.omitted();
         found.extend(documents.locate(problems.into_vec()));
     }
@@ -153,7 +146,16 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     }
     let recipients = documents.items.iter().map(recipient_count).sum();
     let json = (!readable).then_some(documents.items);
-    Ok(Plan { emails, json, recipients, permissive, unchecked: no_validate, key, key_given, dry_run })
+    Ok(Plan {
+        emails,
+        json,
+        recipients,
+        permissive: args.permissive,
+        unchecked: args.no_validate,
+        key,
+        key_given,
+        dry_run,
+    })
 }
 
 /// Sends the batch or shows the request.

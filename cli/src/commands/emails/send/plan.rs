@@ -19,42 +19,11 @@ use crate::input::{
 pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let mut builder = BodyBuilder::default();
     let mut stdin = context.stdin();
-    let Args {
-        from,
-        to,
-        subject,
-        text,
-        text_file,
-        html,
-        html_file,
-        html_command: renderer,
-        edit,
-        template,
-        var,
-        var_json,
-        attach,
-        attach_url,
-        cc,
-        bcc,
-        reply_to,
-        header,
-        list_unsubscribe,
-        tag,
-        topic_id,
-        scheduled_at,
-        idempotency_key,
-        input,
-        wait,
-        timeout,
-        dry_run,
-        no_validate,
-    } = args;
-
-    if let Some(input) = &input {
+    if let Some(input) = &args.input {
         builder.read("--input", input, &mut stdin);
     }
-    let of_profile = match &from {
-        None if template.is_none()
+    let of_profile = match &args.from {
+        None if args.template.is_none()
             && !builder.fields().contains_key("from")
             && !builder.fields().contains_key("template") =>
         {
@@ -63,10 +32,10 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         _ => None,
     };
     for (field, flag, value) in [
-        ("from", "--from", from),
-        ("subject", "--subject", subject),
-        ("topic_id", "--topic-id", topic_id),
-        ("scheduled_at", "--scheduled-at", scheduled_at),
+        ("from", "--from", args.from),
+        ("subject", "--subject", args.subject),
+        ("topic_id", "--topic-id", args.topic_id),
+        ("scheduled_at", "--scheduled-at", args.scheduled_at),
     ] {
         if let Some(value) = value {
             let origin = flag_origin(flag, 1, &value);
@@ -78,55 +47,56 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         builder.set("from", from.value, origin);
     }
     for (field, flag, values) in [
-        ("to", "--to", &to),
-        ("cc", "--cc", &cc),
-        ("bcc", "--bcc", &bcc),
-        ("reply_to", "--reply-to", &reply_to),
+        ("to", "--to", &args.to),
+        ("cc", "--cc", &args.cc),
+        ("bcc", "--bcc", &args.bcc),
+        ("reply_to", "--reply-to", &args.reply_to),
     ] {
         builder.set_all(field, flag, values);
     }
-    set_body(&mut builder, &mut stdin, "text", "--text", text, "--text-file", text_file);
-    let html_given = html.is_some() || html_file.is_some();
-    set_body(&mut builder, &mut stdin, "html", "--html", html, "--html-file", html_file);
-    if let Some(command) = &renderer {
+    set_body(&mut builder, &mut stdin, "text", "--text", args.text, "--text-file", args.text_file);
+    let html_given = args.html.is_some() || args.html_file.is_some();
+    set_body(&mut builder, &mut stdin, "html", "--html", args.html, "--html-file", args.html_file);
+    if let Some(command) = &args.html_command {
         set_html_from_command(command, html_given, &mut builder).await;
     }
-    if let Some(id) = template {
+    if let Some(id) = args.template {
         let origin = flag_origin("--template", 1, &id);
         builder.put_key(&["template"], "id", id.into(), origin);
     }
-    for (i, text) in var.iter().enumerate() {
+    for (i, text) in args.var.iter().enumerate() {
         set_variable(&mut builder, &mut stdin, i + 1, text);
     }
-    for (i, text) in var_json.iter().enumerate() {
+    for (i, text) in args.var_json.iter().enumerate() {
         set_typed_variable(&mut builder, i + 1, text);
     }
-    let edited = if edit { draft(&mut builder, context)? } else { None };
+    let edited = if args.edit { draft(&mut builder, context)? } else { None };
     let has_body = ["text", "html", "template"].iter().any(|field| builder.fields().contains_key(*field));
-    if !has_body && !builder.is_unread() && !attach.iter().any(|one| AttachSpec::read(one).target == "-") {
+    if !has_body && !builder.is_unread() && !args.attach.iter().any(|one| AttachSpec::read(one).target == "-")
+    {
         read_pipe(&mut builder, &mut stdin);
     }
-    for (i, text) in header.iter().enumerate() {
+    for (i, text) in args.header.iter().enumerate() {
         custom_header(&mut builder, i + 1, text);
     }
-    if let Some(url) = &list_unsubscribe {
+    if let Some(url) = &args.list_unsubscribe {
         unsubscribe_headers(&mut builder, url);
     }
-    for (i, text) in tag.iter().enumerate() {
+    for (i, text) in args.tag.iter().enumerate() {
         add_tag(&mut builder, i + 1, text);
     }
 
-    let key_given = idempotency_key.is_some();
+    let key_given = args.idempotency_key.is_some();
     let flags = builder.flags();
-    let key = flags.idempotency_key(idempotency_key.as_deref()).unwrap_or_else(IdempotencyKey::random);
-    let wait = flags.take(wait::plan(wait.as_deref(), &timeout.wait_timeout, DELIVERED)).flatten();
-    let dry_run = flags.dry_run(dry_run.as_deref());
+    let key = flags.idempotency_key(args.idempotency_key.as_deref()).unwrap_or_else(IdempotencyKey::random);
+    let wait = flags.take(wait::plan(args.wait.as_deref(), &args.timeout.wait_timeout, DELIVERED)).flatten();
+    let dry_run = flags.dry_run(args.dry_run.as_deref());
 
     let (mut email, shape_errors) = Email::read(&builder.value());
     let mut contents = attachments::describe_contents(builder.fields());
     let first = email.fields().attachments.len();
     let mut files = Vec::new();
-    for file in attachments::open(&mut stdin, &attach, &attach_url).await {
+    for file in attachments::open(&mut stdin, &args.attach, &args.attach_url).await {
         match file {
             Ok(file) => {
                 for (field, origin) in &file.origins {
@@ -138,7 +108,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
             Err(found) => builder.flags().push(found),
         }
     }
-    let raw = no_validate && shape_errors.is_err();
+    let raw = args.no_validate && shape_errors.is_err();
     if raw {
         for file in &files {
             let item = file.wire()?;
@@ -149,7 +119,9 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         contents.extend(file.content);
         email = email.attach(file.attachment);
     }
-    if !no_validate && let Err(problems) = Problems::merge(shape_errors, email.check()) {
+    if !args.no_validate
+        && let Err(problems) = Problems::merge(shape_errors, email.check())
+    {
         builder.add_problems(problems);
     }
     // The client would reject them too, but can't name the flags.
@@ -177,7 +149,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         }
         None => message,
     };
-    Ok(Plan { message, contents, key, key_given, recipients, unchecked: no_validate, dry_run, wait })
+    Ok(Plan { message, contents, key, key_given, recipients, unchecked: args.no_validate, dry_run, wait })
 }
 
 /// Returns all problems; missing fields are listed separately, since they have no position.
