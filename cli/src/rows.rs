@@ -49,6 +49,7 @@ pub(crate) enum Property {
     /// Needs several threads: a server, or a command that sends many emails.
     Concurrent,
     /// Makes no sense with `--sandbox`.
+    #[cfg(any(feature = "sandbox", feature = "mcp"))]
     NeedsRunningService,
     /// Accepts a profile that doesn't exist yet.
     MakesProfile,
