@@ -68,7 +68,7 @@ async fn send(
     let mut outgoing = reqwest::Request::new(request.method.clone(), request.url.clone());
     *outgoing.headers_mut() = request.headers.clone();
     *outgoing.body_mut() = (total > 0).then(|| body.freeze().into());
-    request.uploaded(total);
+    request.report_uploaded(total);
     // Upload progress isn't visible here.
     let limit = idle.saturating_add(Duration::from_secs(total / MIN_BYTES_PER_SECOND));
     let answer = timeout(limit, client.execute(outgoing)).await;

@@ -135,7 +135,7 @@ impl Default for HttpClient {
         #[cfg(feature = "reqwest")]
         return Self::new(crate::transport::ReqwestTransport::default());
         #[cfg(not(feature = "reqwest"))]
-        return Self::over(NoTransport);
+        return Self::new(NoTransport);
     }
 }
 
