@@ -112,7 +112,8 @@ impl Session {
     /// Dropping the future doesn't stop the logout.
     ///
     /// # Errors
-    /// [`AuthError::Busy`] or [`AuthError::Store`]: nothing has changed.
+    /// [`AuthError::Busy`] or [`AuthError::Store`]: nothing has changed, unless the store failed to remove the record of a grant that was revoked. The
+    /// next refresh then ends the session.
     pub async fn logout(&self) -> Result<Revocation> {
         self.end_login(true).await
     }

@@ -166,6 +166,12 @@ impl Locked {
         let staged = self.staged.take();
         if before.is_some_and(|before| is_successor(&before, record)) {
             // The old token has been used up, so the record is saved even if the lock was lost.
+            let is_written = |found: Zeroizing<Vec<u8>>| found.trim_ascii_end() == bytes.as_slice();
+            if staged.is_none() && files::read(&next).ok().flatten().is_some_and(is_written) {
+                // An earlier attempt couldn't rename it. Until it is renamed, it is the only copy on the disk.
+                files::sync(&next)?;
+                return self.rename(&next);
+            }
             let mut staged = match staged {
                 Some(staged) => staged,
                 None => StagedFile::reserve(&next, RESERVED_BYTES)?,

@@ -171,6 +171,22 @@ fn a_disk_that_is_full_from_any_step_on_keeps_the_record_and_prevents_the_refres
 }
 
 #[test]
+fn refreshed_tokens_that_cannot_be_renamed_stay_on_the_disk_however_often_the_save_is_repeated() {
+    let (_folder, store) = fixture();
+    let mut locked = lock(&store);
+    locked.write(&pending(1)).unwrap();
+    let refreshed = login(2);
+    // The new file is complete after two steps.
+    set_fault(Fault::FullFrom(2));
+    for _ in 0..3 {
+        locked.write(&refreshed).unwrap_err();
+    }
+    set_fault(Fault::None);
+    drop(locked);
+    assert_eq!(stored_state(&store), Some((2, false)));
+}
+
+#[test]
 fn a_damaged_file_is_an_error_and_never_a_missing_login() {
     // E-01
     let (folder, store) = fixture();

@@ -72,7 +72,7 @@ impl FileLock {
             return Ok(());
         }
         Err(StoreError::unavailable(format!(
-            "{} was removed or replaced while this process held it; nothing was sent",
+            "{} was removed or replaced while this process held it",
             self.path.display()
         )))
     }
