@@ -158,8 +158,7 @@ impl Response {
 /// Classifies a failed attempt.
 fn classify_error(error: &Error) -> Attempt {
     // Earlier requests of the job may have been sent.
-    let reason = error_chain(error).replace("; nothing was done", "").replace("; nothing was sent", "");
-    let reason = Box::<str>::from(reason);
+    let reason = Box::<str>::from(error.reason());
     let (result, observation) = match error {
         Error::Api(response) => return error_response(error, response, reason),
         // The client's recipient guard rejected the request; another attempt wouldn't help.
@@ -223,20 +222,6 @@ fn error_response(error: &Error, response: &ApiError, reason: Box<str>) -> Attem
         _ => (AttemptResult::Rejected { status, message: reason }, Observation::Other),
     };
     Attempt { result, observation, headers: response.headers.clone() }
-}
-
-/// Returns the messages of an error and its sources.
-fn error_chain(error: &dyn std::error::Error) -> Box<str> {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let message = cause.to_string();
-        if !text.ends_with(&message) {
-            text = format!("{text}: {message}");
-        }
-        source = cause.source();
-    }
-    text.into()
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ pub use recovery::Recovery;
 pub use store::StoreError;
 pub(crate) use summary::CallSummary;
 pub use summary::Outcome;
+use text::with_causes;
 pub(crate) use text::{chain, printable};
 pub use transport::{FileError, TransportFailure};
 
@@ -61,7 +62,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The input breaks rules of the specification; nothing was sent.
-    #[error("{}; nothing was sent", first(.0))]
+    #[error("{}{}", first(.0), NOTHING_SENT)]
     Invalid(Problems),
     /// A setting of the client is missing or invalid; nothing was sent.
     #[error(transparent)]
@@ -71,7 +72,7 @@ pub enum Error {
     File(#[source] FileError),
     /// The session has no usable access token: the call was not sent, or the service rejected its token. All calls that waited for the same refresh
     /// fail with the same error.
-    #[error("authentication failed; nothing was done")]
+    #[error("authentication failed")]
     Auth(#[source] Arc<AuthError>),
     /// The writer of a download failed.
     #[error("the download can't be written")]
@@ -80,7 +81,7 @@ pub enum Error {
     #[error(transparent)]
     RateLimit(RateLimitError),
     /// Nothing reached the service; or, for a read, no complete response arrived.
-    #[error("{}; nothing was done", .0.headline())]
+    #[error("{}{}", .0.headline(), NOTHING_DONE)]
     Unreachable(#[source] Box<TransportFailure>),
     /// The service returned an error response.
     #[error(transparent)]
@@ -100,7 +101,18 @@ pub enum Error {
     WaitTimeout(Box<WaitTimeout>),
 }
 
+const NOTHING_SENT: &str = "; nothing was sent";
+const NOTHING_DONE: &str = "; nothing was done";
+
 impl Error {
+    /// Returns what failed and why, with all causes, on one line. Unlike the text of the error, it doesn't say that nothing was sent or done: it is for
+    /// programs that state the [`outcome`](Self::outcome) of several calls together.
+    pub fn reason(&self) -> String {
+        let text = self.to_string();
+        let reason = [NOTHING_SENT, NOTHING_DONE].iter().find_map(|outcome| text.strip_suffix(outcome));
+        with_causes(reason.unwrap_or(&text).to_owned(), self)
+    }
+
     /// Returns whether the operation was executed, considering all attempts.
     pub fn outcome(&self) -> Outcome {
         match self {
@@ -139,6 +151,22 @@ impl Error {
             Self::Api(error) => error.budget_exhausted,
             Self::Decode(error) => error.budget_exhausted,
             _ => false,
+        }
+    }
+
+    /// Updates the data about the call.
+    #[must_use]
+    pub(crate) fn with_call(self, call: CallSummary) -> Self {
+        match self {
+            Self::Unreachable(failure) => {
+                Self::Unreachable(Box::new(TransportFailure::new(failure.transport, call)))
+            }
+            Self::OutcomeUnknown(failure) => {
+                Self::OutcomeUnknown(Box::new(TransportFailure::new(failure.transport, call)))
+            }
+            Self::Api(error) => Self::Api(Box::new(error.with_call(call))),
+            Self::Decode(error) => Self::Decode(error.with_call(call)),
+            other => other,
         }
     }
 
@@ -241,8 +269,8 @@ fn first(problems: &Problems) -> String {
 /// The client's own rate limiter has no slot for a call before its deadline.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
-    "the client's rate limit{} has no slot before the deadline (next in {} s); nothing was sent",
-    .per_second.map(|pace| format!(" of {pace}/s")).unwrap_or_default(), .available_in.as_secs_f64().ceil()
+    "the client's rate limit{} has no slot before the deadline (next in {} s){}",
+    .per_second.map(|pace| format!(" of {pace}/s")).unwrap_or_default(), .available_in.as_secs_f64().ceil(), NOTHING_SENT
 )]
 #[non_exhaustive]
 pub struct RateLimitError {

@@ -294,15 +294,17 @@ fn hints(fail: &Fail) -> Vec<String> {
     let mut hints: Vec<String> = given.into_iter().collect();
     let Some(error) = fail.sdk() else { return hints };
     let is_page = error.response().is_some_and(ApiError::is_html);
+    let accepted =
+        if error.outcome() == Outcome::Accepted { "it was accepted" } else { "it may have been accepted" };
     match (fail.kind(), error.idempotency_key()) {
         (Kind::Unknown, Some(key)) if hints.is_empty() => {
-            hints.push(repeatable_with("it may have been accepted", key));
+            hints.push(repeatable_with(accepted, key));
         }
         (Kind::Unknown, None) if hints.is_empty() => {
             hints.push("the request may have been processed; check before you retry it".to_owned());
         }
         (_, Some(_)) if matches!(fail, Fail::Repeatable(_)) => {
-            hints.push("it may have been accepted; its idempotency key makes the same command safe to repeat".to_owned());
+            hints.push(format!("{accepted}; its idempotency key makes the same command safe to repeat"));
         }
         (Kind::Unavailable, Some(key)) if error.is_retryable() => {
             hints.push(format!("to retry without sending twice: --idempotency-key {}", key.as_str()));

@@ -217,7 +217,7 @@ mod tests {
         let (mut head, ()) = http::Response::new(()).into_parts();
         head.headers.insert(http::header::CONTENT_TYPE, media_type.parse().unwrap());
         let cause = serde_json::from_str::<Record>(body).unwrap_err();
-        let error = DecodeError::new(head, body.as_bytes(), String::new(), DecodeCause::Json(cause));
+        let error = DecodeError::new(head, body.as_bytes(), "", DecodeCause::Json(cause));
         (error, Bytes::from(body.to_owned()))
     }
 

@@ -32,7 +32,7 @@ pub(crate) fn decode<T: DeserializeOwned>(response: http::Response<Bytes>) -> Re
 
 fn decode_error(response: http::Response<Bytes>, path: String, error: serde_json::Error) -> Box<DecodeError> {
     let (head, body) = response.into_parts();
-    Box::new(DecodeError::new(head, &body, path, DecodeCause::Json(error)))
+    Box::new(DecodeError::new(head, &body, &path, DecodeCause::Json(error)))
 }
 
 /// The fields of the API's responses to a change; every such response has at least one of them.

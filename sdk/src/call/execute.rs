@@ -4,7 +4,12 @@
 //! (shared by all calls that received one) and, if the policy allows another attempt, one more attempt with the same bytes and the same key: the
 //! service did not act on an unauthorized request.
 
-use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -26,7 +31,7 @@ use super::{
 };
 use crate::{
     auth::{Rejected, Token},
-    clock::{Instant, sleep},
+    clock::{Instant, sleep, wall},
     error::{
         ApiError, ApiErrorKind, DecodeCause, DecodeError, Error, FileError, Outcome, RateLimitError, Result,
         TransportFailure, chain,
@@ -41,6 +46,9 @@ use crate::{
 const BASE_TIMEOUT: Duration = Duration::from_secs(60);
 /// The slowest upload that a default timeout allows for.
 const MIN_BYTES_PER_SECOND: u64 = 64 * 1024;
+/// How long after a request that the service may have executed a call repeats it with the same idempotency key. The service remembers the key for
+/// 24 hours (`docs/specification.md`, POST /emails); the last hour covers the time in transit and clocks of different speed.
+const KEY_LIFETIME: Duration = Duration::from_secs(23 * 60 * 60);
 /// The maximum number of bytes read from an error response.
 const MAX_ERROR_BYTES: usize = 1024 * 1024;
 
@@ -181,6 +189,10 @@ struct Execution<'a> {
     unread: Option<Error>,
     /// When the last attempt was sent, on the limiter's clock.
     sent_at: Duration,
+    /// When the first attempt was sent that the service may have executed.
+    uncertain_since: Option<Clocks>,
+    /// The deadline of the last attempt.
+    attempt_end: Option<Instant>,
     /// Whether a complete response couldn't be decoded.
     undecodable: bool,
     trace: Trace,
@@ -210,6 +222,8 @@ impl<'a> Execution<'a> {
             reauthorized: false,
             unread: None,
             sent_at: Duration::ZERO,
+            uncertain_since: None,
+            attempt_end: None,
             undecodable: false,
             trace: Trace::new(core, &operation),
             last_error: None,
@@ -223,13 +237,16 @@ impl<'a> Execution<'a> {
         let (credential, token) = self.authorize().await?;
         // Held until the response is classified. Dropping a permit before sending passes its slot to the next call.
         let mut permit = self.wait_for_turn().await?;
+        self.ensure_key_remembered()?;
         self.state.attempts += 1;
         self.sent_at = permit.mark_sent();
         if self.state.outcome() != Outcome::Accepted {
             self.report_outcome(Outcome::Unknown);
         }
         let span = self.trace.begin_attempt(&self.operation, &self.url);
-        let end = self.attempt_end();
+        let end =
+            [Instant::now().checked_add(self.attempt_timeout), self.deadline].into_iter().flatten().min();
+        self.attempt_end = end;
         let request = self.request(credential, &span);
         let sent = send_until(end, &*self.core.transport, request, &self.url).instrument(span);
         let (head, body) = match sent.await {
@@ -270,6 +287,26 @@ impl<'a> Execution<'a> {
             // The outcome of the previous attempt matters more than the reason for not making another one.
             self.last_error.take().unwrap_or(limit).into()
         })
+    }
+
+    /// Fails if the service may have executed an earlier attempt, and may have forgotten its key since: while this call waited, the machine may have
+    /// slept.
+    fn ensure_key_remembered(&mut self) -> Result<(), Failure> {
+        if !self.state.may_have_acted() {
+            self.uncertain_since = Some(Clocks::now());
+        } else if self.is_key_forgotten_in(Duration::ZERO) {
+            self.state.expire_key();
+            let error = self.last_error.take().map(|error| error.with_call(self.state.summary()));
+            return Err(Failure { error, retry: None });
+        }
+        Ok(())
+    }
+
+    /// Returns whether, after this delay, the service may have forgotten the key of an attempt that it may have executed.
+    fn is_key_forgotten_in(&self, delay: Duration) -> bool {
+        let uncertain = self.operation.is_keyed() && self.state.may_have_acted();
+        let since = self.uncertain_since.filter(|_| uncertain);
+        since.is_some_and(|since| since.elapsed_at(Clocks::now()).saturating_add(delay) >= KEY_LIFETIME)
     }
 
     /// Returns the credential for the next attempt, and its access token if it can be refreshed.
@@ -354,7 +391,7 @@ impl<'a> Execution<'a> {
         accept: Accept<'_>,
     ) -> Result<(), Failure> {
         let (head, body) = response.into_parts();
-        let Collected { bytes, missing } = body.collect(self.core.response_limit, self.attempt_end()).await;
+        let Collected { bytes, missing } = body.collect(self.core.response_limit, self.attempt_end).await;
         let body = bytes.clone();
         let error = match missing {
             None => {
@@ -368,9 +405,7 @@ impl<'a> Execution<'a> {
                 }
             }
             Some(missing) if self.read_only => return Err(self.transport_failure(missing)),
-            Some(missing) => {
-                Box::new(DecodeError::new(head, &bytes, String::new(), DecodeCause::Incomplete(missing)))
-            }
+            Some(missing) => Box::new(DecodeError::new(head, &bytes, "", DecodeCause::Incomplete(missing))),
         };
         self.trace.record_undecodable();
         // The service stores the response to a keyed request, so a retry fetches it. A complete response that isn't JSON is fetched again only once:
@@ -439,10 +474,7 @@ impl<'a> Execution<'a> {
 
     /// Returns the error of the accepted response that couldn't be read, counting the attempts since.
     fn take_decode_error(&mut self) -> Option<Error> {
-        match self.unread.take()? {
-            Error::Decode(error) => Some(Error::Decode(error.with_call(self.state.summary()))),
-            error => Some(error),
-        }
+        self.unread.take().map(|error| error.with_call(self.state.summary()))
     }
 
     fn delay(&mut self, cause: &Cause, error: Option<&Error>) -> Option<Duration> {
@@ -461,7 +493,7 @@ impl<'a> Execution<'a> {
         let in_time = self.deadline.is_none_or(|deadline| {
             Instant::now().checked_add(delay).is_some_and(|resumed| resumed < deadline)
         });
-        if !in_time {
+        if !in_time || self.is_key_forgotten_in(delay) {
             return None;
         }
         let cost = self.core.budget.take(cause);
@@ -472,10 +504,6 @@ impl<'a> Execution<'a> {
     /// Returns the call's retries to the budget: the service has accepted the request, which the status alone doesn't show.
     fn refund_retries(&mut self) {
         self.core.budget.record_success(self.withdrawn.replace(0).unwrap_or(0));
-    }
-
-    fn attempt_end(&self) -> Option<Instant> {
-        [Instant::now().checked_add(self.attempt_timeout), self.deadline].into_iter().flatten().min()
     }
 
     #[cfg_attr(
@@ -510,9 +538,39 @@ impl<'a> Execution<'a> {
     }
 }
 
+/// Both clocks: the monotonic one stops on some systems while the machine sleeps, and the wall clock can be set.
+#[derive(Clone, Copy)]
+struct Clocks {
+    monotonic: Instant,
+    wall: SystemTime,
+}
+
+impl Clocks {
+    fn now() -> Self {
+        Self { monotonic: Instant::now(), wall: wall() }
+    }
+
+    /// Returns the time until `now`, by whichever clock shows more.
+    fn elapsed_at(self, now: Self) -> Duration {
+        let by_wall = now.wall.duration_since(self.wall).unwrap_or_default();
+        by_wall.max(now.monotonic.saturating_duration_since(self.monotonic))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_clock_that_shows_more_time_counts() {
+        let (begun, hour) = (Clocks::now(), Duration::from_secs(3600));
+        for (monotonic, wall, elapsed) in [(hour, hour * 2, 2), (hour * 3, hour, 3)] {
+            let now = Clocks { monotonic: begun.monotonic + monotonic, wall: begun.wall + wall };
+            assert_eq!(begun.elapsed_at(now), hour * elapsed);
+        }
+        let set_back = Clocks { monotonic: begun.monotonic + hour, wall: begun.wall - hour };
+        assert_eq!(begun.elapsed_at(set_back), hour);
+    }
 
     #[test]
     fn a_path_is_appended_to_the_base_url_and_never_replaces_its_host() {

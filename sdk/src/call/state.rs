@@ -8,7 +8,7 @@
 //! 3. Otherwise nothing was done, and the last result decides between [`Outcome::NotSent`] and [`Outcome::Rejected`].
 //!
 //! A retry is safe if nothing can have been done yet (rule 3), or if the operation is idempotent: reads, `PUT`, `PATCH`, `DELETE`, and sends, which
-//! have an idempotency key. It is worthwhile if the last result was transient. [`CallState::is_retryable`] combines both; the retry loop,
+//! have an idempotency key that the service still remembers. It is worthwhile if the last result was transient. [`CallState::is_retryable`] combines both; the retry loop,
 //! [`Error::is_retryable`](crate::Error::is_retryable) and the error's text are derived from it.
 
 use std::sync::Arc;
@@ -86,10 +86,19 @@ impl CallState {
         self.outcome
     }
 
+    /// Returns whether the service may have acted.
+    pub(crate) fn may_have_acted(&self) -> bool {
+        !matches!(self.outcome, Outcome::NotSent | Outcome::Rejected)
+    }
+
     /// Returns whether the same request may succeed later and can't act twice.
     pub(crate) fn is_retryable(&self) -> bool {
-        let nothing_done = matches!(self.outcome, Outcome::NotSent | Outcome::Rejected);
-        self.transient && (nothing_done || self.idempotency != Idempotency::NotIdempotent)
+        self.transient && (!self.may_have_acted() || self.idempotency != Idempotency::NotIdempotent)
+    }
+
+    /// Records that the service may have forgotten the idempotency key, so that another attempt could act twice.
+    pub(crate) fn expire_key(&mut self) {
+        (self.key, self.idempotency) = (None, Idempotency::NotIdempotent);
     }
 
     /// Returns the summary included in an error.

@@ -75,7 +75,7 @@ pub enum AuthError {
     #[error("{}", describe_ended(.0))]
     Ended(Ended),
     /// The login is bound to another origin. Nothing was sent.
-    #[error("the login is for {stored}, not {requested}; nothing was sent")]
+    #[error("the login is for {stored}, not {requested}")]
     OriginMismatch {
         /// The origin to which the tokens are bound.
         stored: String,

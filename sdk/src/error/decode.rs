@@ -16,6 +16,8 @@ use crate::{transport::TransportError, types::IdempotencyKey};
 
 /// The number of bytes of an unreadable body that are kept as a sample.
 const MAX_SAMPLE: usize = 512;
+/// The maximum length of a cause and of a path, in characters.
+const MAX_REASON: usize = 300;
 
 /// A successful response that is incomplete or doesn't match the specification.
 ///
@@ -65,7 +67,8 @@ pub enum DecodeCause {
 impl fmt::Display for DecodeCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Json(error) => error.fmt(f),
+            // It can quote the body.
+            Self::Json(error) => f.write_str(&printable(&error.to_string(), MAX_REASON)),
             Self::Incomplete(error) => error.fmt(f),
         }
     }
@@ -81,12 +84,12 @@ impl StdError for DecodeCause {
 }
 
 impl DecodeError {
-    pub(crate) fn new(head: http::response::Parts, body: &[u8], path: String, source: DecodeCause) -> Self {
+    pub(crate) fn new(head: http::response::Parts, body: &[u8], path: &str, source: DecodeCause) -> Self {
         let Readable { id, secret } = Readable::from_body(body);
         Self {
             status: head.status,
             headers: head.headers,
-            path,
+            path: printable(path, MAX_REASON),
             sample: printable(&String::from_utf8_lossy(&body[..body.len().min(MAX_SAMPLE)]), MAX_SAMPLE),
             attempts: 0,
             idempotency_key: None,

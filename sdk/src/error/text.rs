@@ -25,11 +25,18 @@ pub(crate) fn printable(text: &str, max: usize) -> String {
 
 /// Returns the error and its causes on one line, for logs. `Display` omits the causes, which `source()` returns.
 pub(crate) fn chain(error: &dyn StdError) -> String {
-    let mut line = error.to_string();
+    with_causes(error.to_string(), error)
+}
+
+/// Adds the causes of an error to its text, except for one that the text already ends with.
+pub(super) fn with_causes(mut line: String, error: &dyn StdError) -> String {
     let mut next = error.source();
     while let Some(cause) = next {
-        line.push_str(": ");
-        line.push_str(&cause.to_string());
+        let text = cause.to_string();
+        if !line.ends_with(&text) {
+            line.push_str(": ");
+            line.push_str(&text);
+        }
         next = cause.source();
     }
     line

@@ -137,7 +137,9 @@ mod tests {
                 };
                 Box::new(TransportFailure::new(error, call))
             };
-            assert_eq!(chain(&Error::Unreachable(failure(Outcome::NotSent))), expected);
+            let unreachable = Error::Unreachable(failure(Outcome::NotSent));
+            assert_eq!(chain(&unreachable), expected);
+            assert_eq!(unreachable.reason(), expected.replace("; nothing was done", ""));
             // An earlier attempt may have been executed.
             let unknown = chain(&Error::OutcomeUnknown(failure(Outcome::Unknown)));
             let times = usize::from(kind != TransportErrorKind::Closed);

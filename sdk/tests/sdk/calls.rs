@@ -1,6 +1,7 @@
 //! Single calls: requests, retries, and errors.
 
 use std::{
+    collections::HashMap,
     future::IntoFuture as _,
     sync::{Arc, Mutex},
     time::Duration,
@@ -160,6 +161,14 @@ async fn timeouts_apply_to_an_attempt_and_to_the_whole_call() {
     client.emails().send(&email()).await.unwrap();
     assert_eq!(script.seen().len(), 3);
 
+    // The attempt includes the response's body.
+    let half = Reply::bytes(200, "{").header("content-type", "application/json").incomplete();
+    let script = Script::of([half.with_delay(Duration::from_secs(2))]);
+    let client = script.builder().attempt_timeout(Duration::from_secs(3)).retry(RetryPolicy::never());
+    let start = tokio::time::Instant::now();
+    client.build().unwrap().emails().send(&email()).await.unwrap_err();
+    assert_eq!(start.elapsed().as_secs(), 3);
+
     let script = Script::of([silent()]);
     let start = tokio::time::Instant::now();
     let error = script.client().emails().send(&email()).timeout(Duration::from_secs(3)).await.unwrap_err();
@@ -231,6 +240,21 @@ async fn a_short_outage_or_a_rate_limit_doesn_t_exhaust_the_retry_budget_of_many
         let error = client.emails().send(&email()).await.unwrap_err();
         assert_eq!((error.attempts(), error.retry_budget_exhausted()), (3, false));
     }
+}
+
+#[tokio::test]
+async fn an_unreadable_response_cannot_control_the_terminal() {
+    let steering = format!("\u{1b}]52;c;aGk=\u{7}{}", "x".repeat(10_000));
+    let script = Script::of([Reply::json(200, json!({ steering.as_str(): steering.as_str() }))]).odd();
+    let call = script.client().request(http::Method::GET, "/x");
+    let error = call.with_response_type::<HashMap<String, u32>>().await.unwrap_err();
+    let Error::Decode(decode) = &error else { panic!("{error:?}") };
+    assert!(decode.path.len() < 1_000 && !decode.path.contains(char::is_control), "{:?}", decode.path);
+    assert!(
+        error.reason().len() < 1_500 && !error.reason().contains(char::is_control),
+        "{:?}",
+        error.reason()
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,7 +11,8 @@ use std::{
 use http::Method;
 use idempost::{
     Email, Error, Outcome,
-    call::{FailedAttempt, RetryPolicy},
+    call::{FailedAttempt, RateLimit, RetryPolicy},
+    error::Recovery,
 };
 use serde_json::json;
 
@@ -128,4 +129,38 @@ async fn a_function_learns_that_the_service_has_accepted() {
     assert_eq!(found, Some((error.outcome(), true)));
     assert!(matches!(error, Error::Decode(_)) && error.attempts() == 2, "{error:?}");
     assert_eq!(error.outcome(), Outcome::Accepted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_send_is_repeated_once_the_service_may_have_forgotten_its_key() {
+    const HOUR: Duration = Duration::from_hours(1);
+    for (delay, attempts) in [(HOUR * 25, 1), (HOUR * 10, 3)] {
+        let script = Script::of((0..4).map(|_| Reply::connection_lost()));
+        let policy = RetryPolicy::default().decide_by(move |_| Some(delay));
+        let call = script.client().emails().send(&email()).retry(policy).timeout(HOUR * 100);
+        let error = call.await.unwrap_err();
+        assert_eq!((error.outcome(), error.attempts()), (Outcome::Unknown, attempts));
+        assert!(
+            error.is_retryable() && error.idempotency_key().is_some(),
+            "the last attempt was {delay:?} ago at most"
+        );
+    }
+
+    // The call waits for its slot longer than the service remembers the key.
+    for first in [Reply::connection_lost(), busy(), Reply::bytes(200, r#"{"id":"e1"} x"#)] {
+        let script = Script::of([first]);
+        let client = script.builder().rate_limit(RateLimit::PerSecond((HOUR * 25).as_secs_f64().recip()));
+        let call = client.build().unwrap().emails().send(&email()).timeout(HOUR * 100);
+        let error = call.await.unwrap_err();
+        assert!(matches!(error.outcome(), Outcome::Unknown | Outcome::Accepted), "{error:?}");
+        assert_eq!((error.attempts(), script.seen().len()), (1, 1));
+        assert!(!error.is_retryable() && error.idempotency_key().is_none(), "{error:?}");
+        assert_eq!(error.recovery(), Recovery::Never);
+    }
+
+    // As long as nothing can have been sent, the key doesn't age.
+    let script = Script::of([Reply::connection_refused(), Reply::connection_lost(), accepted()]);
+    let policy =
+        RetryPolicy::default().decide_by(|failed| Some(HOUR * if failed.attempt == 1 { 25 } else { 20 }));
+    script.client().emails().send(&email()).retry(policy).timeout(HOUR * 100).await.unwrap();
 }

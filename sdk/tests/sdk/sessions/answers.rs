@@ -416,7 +416,9 @@ async fn tokens_are_sent_to_no_other_origin() {
     let client = other.client(&fixture.session());
     let error = client.emails().send(&email()).await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::OriginMismatch { .. }), "{error:?}");
-    assert!(error.to_string().contains("nothing was done"), "{error}");
+    let (stored, requested) = (fixture.server.base_url(), other.server.base_url());
+    assert_eq!(error.reason(), format!("authentication failed: the login is for {stored}, not {requested}"));
+    assert_eq!(error.outcome(), idempost::Outcome::NotSent);
     assert!(other.server.service().requests().is_empty() && fixture.shown() == 0);
 }
 
