@@ -96,6 +96,10 @@ impl Body {
         self.with_chunk(Chunk::Stream { source, encoded: false })
     }
 
+    pub(crate) fn with_body(self, other: Self) -> Self {
+        other.chunks.into_iter().fold(self, Self::with_chunk)
+    }
+
     fn with_chunk(mut self, chunk: Chunk) -> Self {
         self.len += chunk.len();
         self.chunks.push(chunk);

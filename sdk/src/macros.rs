@@ -10,6 +10,10 @@
 ///     subject: String => message.subject;
 ///     /// Adds recipients.                     // a list that grows
 ///     to += Recipients => message.to;
+///     /// Filters by domain.                   // a list that is replaced
+///     domains = [DomainId];
+///     /// Sets a header.                       // an entry of a map
+///     header(name: String, value: String) => message.headers;
 ///     /// Removes the name.                    // a fixed value
 ///     clear_name = Patch::Clear => name;
 /// }
@@ -36,6 +40,26 @@ macro_rules! setters {
         pub fn $name(mut self, value: impl Into<$of>) -> Self {
             let value: $of = value.into();
             self.$($field).+.push(value);
+            self
+        }
+
+        setters! { $($rest)* }
+    };
+    ($(#[$doc:meta])* $name:ident = [$of:ty]; $($rest:tt)*) => {
+        $(#[$doc])*
+        #[must_use]
+        pub fn $name<T: Into<$of>>(mut self, values: impl IntoIterator<Item = T>) -> Self {
+            self.$name = values.into_iter().map(Into::into).collect();
+            self
+        }
+
+        setters! { $($rest)* }
+    };
+    ($(#[$doc:meta])* $name:ident($key:ident: $key_ty:ty, $value:ident: $value_ty:ty) => $($field:ident).+; $($rest:tt)*) => {
+        $(#[$doc])*
+        #[must_use]
+        pub fn $name(mut self, $key: impl Into<$key_ty>, $value: impl Into<$value_ty>) -> Self {
+            self.$($field).+.insert($key.into(), $value.into());
             self
         }
 

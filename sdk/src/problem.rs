@@ -24,3 +24,10 @@ pub use problems::{Problem, Problems};
 pub use setting::SettingsError;
 pub use validator::Validate;
 pub(crate) use validator::{Validator, present};
+
+/// Returns the location and the code of each problem, for tests.
+#[cfg(test)]
+pub(crate) fn codes(checked: Result<(), Problems>) -> Vec<(String, &'static str)> {
+    let problems = checked.err().map(Problems::into_vec).unwrap_or_default();
+    problems.into_iter().map(|problem| (problem.path, problem.code)).collect()
+}

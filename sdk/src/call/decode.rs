@@ -27,12 +27,12 @@ pub(crate) fn decode<T: DeserializeOwned>(response: http::Response<Bytes>) -> Re
     let again = again.map_err(|error| (error.path().to_string(), error.into_inner()));
     let again =
         again.and_then(|value: T| deserializer.end().map(|()| value).map_err(|error| (String::new(), error)));
-    again.map_err(|(path, error)| decode_error(response, path, error))
+    again.map_err(|(path, error)| decode_error(response, &path, error))
 }
 
-fn decode_error(response: http::Response<Bytes>, path: String, error: serde_json::Error) -> Box<DecodeError> {
+fn decode_error(response: http::Response<Bytes>, path: &str, error: serde_json::Error) -> Box<DecodeError> {
     let (head, body) = response.into_parts();
-    Box::new(DecodeError::new(head, &body, &path, DecodeCause::Json(error)))
+    Box::new(DecodeError::new(head, &body, path, DecodeCause::Json(error)))
 }
 
 /// The fields of the API's responses to a change; every such response has at least one of them.
@@ -57,7 +57,7 @@ pub(crate) fn ensure_api_response(
         }
         Err(error) => error,
     };
-    Err(decode_error(response, String::new(), missing))
+    Err(decode_error(response, "", missing))
 }
 
 /// Decodes whether an object has one of these fields, other than `null`.
@@ -132,7 +132,7 @@ pub(crate) fn count_ids(
         Ok(named) if named.data.len() != ids => {
             let text = format!("{ids} emails were sent, but the response contains {} IDs", named.data.len());
             let error = <serde_json::Error as serde::de::Error>::custom(text);
-            Err(decode_error(response, String::new(), error))
+            Err(decode_error(response, "", error))
         }
         _ => Ok(response),
     }

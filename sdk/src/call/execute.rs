@@ -237,7 +237,9 @@ impl<'a> Execution<'a> {
         let (credential, token) = self.authorize().await?;
         // Held until the response is classified. Dropping a permit before sending passes its slot to the next call.
         let mut permit = self.wait_for_turn().await?;
-        self.ensure_key_remembered()?;
+        if let Some(failure) = self.forgotten_key_failure() {
+            return Err(failure);
+        }
         self.state.attempts += 1;
         self.sent_at = permit.mark_sent();
         if self.state.outcome() != Outcome::Accepted {
@@ -289,17 +291,17 @@ impl<'a> Execution<'a> {
         })
     }
 
-    /// Fails if the service may have executed an earlier attempt, and may have forgotten its key since: while this call waited, the machine may have
-    /// slept.
-    fn ensure_key_remembered(&mut self) -> Result<(), Failure> {
+    /// Returns a failure if the service may have executed an earlier attempt, and may have forgotten its key since: while this call waited, the machine
+    /// may have slept.
+    fn forgotten_key_failure(&mut self) -> Option<Failure> {
         if !self.state.may_have_acted() {
             self.uncertain_since = Some(Clocks::now());
-        } else if self.is_key_forgotten_in(Duration::ZERO) {
+        }
+        self.is_key_forgotten_in(Duration::ZERO).then(|| {
             self.state.expire_key();
             let error = self.last_error.take().map(|error| error.with_call(self.state.summary()));
-            return Err(Failure { error, retry: None });
-        }
-        Ok(())
+            Failure { error, retry: None }
+        })
     }
 
     /// Returns whether, after this delay, the service may have forgotten the key of an attempt that it may have executed.

@@ -120,54 +120,22 @@ impl Operation {
         }
     }
 
-    pub(crate) fn get(name: &'static str, path: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(name, Method::GET, path)
-    }
-
-    /// Creates an operation on one record: its ID becomes one encoded segment between `before` and `after`.
-    pub(crate) fn for_record(
-        name: &'static str,
-        method: Method,
-        before: &'static str,
-        id: &str,
-        after: &'static str,
-    ) -> Self {
-        Self::for_path(name, method, [before, after, "", ""], &[id])
-    }
-
-    /// Creates an operation on a nested record: `before`, an ID, `between`, an ID, `after`.
-    pub(crate) fn for_nested(
-        name: &'static str,
-        method: Method,
-        (before, outer): (&'static str, &str),
-        (between, inner): (&'static str, &str),
-        after: &'static str,
-    ) -> Self {
-        Self::for_path(name, method, [before, between, after, ""], &[outer, inner])
-    }
-
-    /// Creates an operation on a record with up to three IDs in its path: each ID follows its part, and the last part comes at the end.
-    pub(crate) fn for_path(
-        name: &'static str,
-        method: Method,
-        parts: [&'static str; 4],
-        ids: &[&str],
-    ) -> Self {
-        let (mut path, mut faults) = (parts[0].to_owned(), Vec::new());
-        for (id, after) in ids.iter().zip(&parts[1..]) {
-            match problem::path_segment(id) {
-                Ok(segment) => path.push_str(&segment),
-                Err(problem) => faults.push(problem),
-            }
-            path.push_str(after);
+    /// Appends an ID to the path, as one encoded segment, and the part of the path after it. A path has up to three IDs.
+    pub(crate) fn with_id(mut self, id: &str, after: &'static str) -> Self {
+        let path = self.path.to_mut();
+        match problem::path_segment(id) {
+            Ok(segment) => path.push_str(&segment),
+            Err(problem) => self.faults.push(problem),
         }
-        let route = Route { parts, ids: ids.len() };
-        Self { route, faults, ..Self::new(name, method, path) }
+        path.push_str(after);
+        self.route.ids += 1;
+        self.route.parts[self.route.ids] = after;
+        self
     }
 
     /// Creates an operation at a URL issued by the service. It must use https if the client's base URL does.
     pub(crate) fn external(name: &'static str, url: &str, base: &Url) -> Self {
-        let mut operation = Self::get(name, "/");
+        let mut operation = Self::new(name, Method::GET, "/");
         let fits = |url: &Url| match url.scheme() {
             "https" => url.has_host(),
             "http" => url.has_host() && base.scheme() == "http",
@@ -237,6 +205,10 @@ impl Operation {
     pub(crate) fn with_query(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.query.push((Cow::Borrowed(name), value.into()));
         self
+    }
+
+    pub(crate) fn with_queries(self, parameters: Vec<(&'static str, String)>) -> Self {
+        parameters.into_iter().fold(self, |operation, (name, value)| operation.with_query(name, value))
     }
 
     /// Marks a `POST` as idempotent: a second request has the same effect as the first.
@@ -314,18 +286,16 @@ mod tests {
     #[test]
     fn a_route_shows_no_id() {
         let route = |operation: Operation| operation.route.to_string();
-        assert_eq!(route(Operation::get("emails.list", "/emails")), "/emails");
-        assert_eq!(
-            route(Operation::for_record("emails.cancel", Method::POST, "/emails/", "a@b", "/cancel")),
-            "/emails/{id}/cancel"
-        );
-        let inner = Operation::for_nested("x", Method::GET, ("/contacts/", "a@b"), ("/segments/", "s"), "");
+        let start = |path| Operation::new("x", Method::GET, path);
+        assert_eq!(route(start("/emails")), "/emails");
+        assert_eq!(route(start("/emails/").with_id("a@b", "/cancel")), "/emails/{id}/cancel");
+        let inner = start("/contacts/").with_id("a@b", "/segments/").with_id("s", "");
         assert_eq!(
             (inner.path.as_ref(), route(inner.clone()).as_str()),
             ("/contacts/a%40b/segments/s", "/contacts/{id}/segments/{id}")
         );
         assert_eq!(route(Operation::raw(Method::GET, "/contacts/a@b".to_owned())), "");
-        let wrong = Operation::for_nested("x", Method::GET, ("/contacts/", ""), ("/segments/", ".."), "");
+        let wrong = start("/contacts/").with_id("", "/segments/").with_id("..", "");
         assert_eq!(wrong.faults.len(), 2);
     }
 

@@ -140,7 +140,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the timeout of each attempt. Default: the call's [`timeout`](Self::timeout).
+    /// Sets the timeout of each attempt, from its request to the end of its response. Default: the call's [`timeout`](Self::timeout).
     pub fn attempt_timeout(mut self, limit: Duration) -> Self {
         self.attempt_timeout = Some(limit);
         self

@@ -257,7 +257,8 @@ impl<T: Item> List<T> {
     }
 
     /// Returns all items, page by page, as one stream. It requests pages of 100 items unless [`page_size`](Self::page_size) is set, and requests a
-    /// page only when all items of the previous page have been yielded.
+    /// page only when all items of the previous page have been yielded. The service rejects that request if the last item of the previous page has
+    /// been deleted since: to delete the items of a list, collect a [page](Self::pages) first.
     ///
     /// With [`before`](Self::before), the stream continues toward newer items, starting with the oldest of them.
     ///

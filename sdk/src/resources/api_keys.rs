@@ -2,12 +2,11 @@
 
 use std::borrow::Cow;
 
-use http::Method;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    call::{Call, Operation},
+    call::Call,
     client::List,
     problem::Validator,
     resources::shared::{Deleted, Reference},
@@ -157,19 +156,13 @@ operations! {
 
     /// Deletes an API key, which the service then rejects: `DELETE /api-keys/{api_key_id}`.
     fn delete(id: ApiKeyId) -> Call<Deleted<ApiKeyId>> = DELETE["/api-keys/" id];
-}
 
-impl ApiKeys<'_> {
     /// Renames an API key: `PATCH /api-keys/{api_key_id}`.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if the name is empty, before anything is sent.
-    pub fn rename(&self, id: impl Into<ApiKeyId>, name: impl Into<String>) -> Call<Reference<ApiKeyId>> {
-        let (id, named) = (id.into(), Named { name: name.into() });
-        let operation =
-            Operation::for_record("api_keys.rename", Method::PATCH, "/api-keys/", id.as_str(), "");
-        Call::new(&self.client.core, operation.validate(&named).with_json(&named))
-    }
+    fn rename(id: ApiKeyId, name: String) with input (Named { name }) -> Call<Reference<ApiKeyId>>
+        = PATCH["/api-keys/" id];
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
 //! Contact properties: additional data about contacts, for use in broadcasts.
 
-use http::Method;
 use serde_json::Value;
 
 use crate::{
-    call::{Call, Operation},
+    call::Call,
     client::List,
     problem::{Problems, Validator},
     resources::shared::{Deleted, Reference},
@@ -128,18 +127,13 @@ operations! {
 
     /// Deletes a contact property and its values in all contacts: `DELETE /contact-properties/{id}`.
     fn delete(id: ContactPropertyId) -> Call<Deleted<ContactPropertyId>> = DELETE["/contact-properties/" id];
-}
 
-impl ContactProperties<'_> {
     /// Creates a contact property: `POST /contact-properties`.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewContactProperty::check`] finds, before anything is sent.
-    pub fn create(&self, property: impl Into<NewContactProperty>) -> Call<Reference<ContactPropertyId>> {
-        let property = property.into();
-        let operation = Operation::new("contact_properties.create", Method::POST, "/contact-properties");
-        Call::new(&self.client.core, operation.validate(&property).with_json(&property))
-    }
+    fn create(property: NewContactProperty) with input (property) -> Call<Reference<ContactPropertyId>>
+        = POST["/contact-properties"];
 }
 
 #[cfg(test)]

@@ -32,7 +32,8 @@ impl<T: Item> Start for List<T> {
 /// fn update(id: DomainId) with (patch: &DomainPatch) -> Call<Reference<DomainId>> = PATCH["/domains/" id];
 /// ```
 ///
-/// Each parameter takes `impl Into<T>` and becomes a path segment. The value after `with` is validated and becomes the JSON body.
+/// Each parameter takes `impl Into<T>`; the path names those that become its segments. The value after `with` is validated and becomes the JSON body;
+/// `with body` and `with query` use its methods `body` and `parameters` instead. `with input` states an input that is made of the parameters.
 macro_rules! operations {
     (
         $(#[$meta:meta])*
@@ -41,7 +42,12 @@ macro_rules! operations {
         accessor $accessor:ident;
         $(
             $(#[$doc:meta])*
-            fn $name:ident($($id:ident: $id_ty:ty),*) $(with ($body:ident: &$body_ty:ty))? -> $output:ty
+            fn $name:ident($($id:ident: $id_ty:ty),*)
+                $(with ($json:ident: &$json_ty:ty))?
+                $(with body ($body:ident: &$body_ty:ty))?
+                $(with query ($query:ident: &$query_ty:ty))?
+                $(with input ($input:expr))?
+                -> $output:ty
                 = $method:ident $path:tt $(. $modifier:ident())*;
         )+
     ) => {
@@ -61,38 +67,30 @@ macro_rules! operations {
         impl $handle<'_> {
             $(
                 $(#[$doc])*
-                pub fn $name(&self $(, $id: impl Into<$id_ty>)* $(, $body: &$body_ty)?) -> $output {
+                pub fn $name(
+                    &self
+                    $(, $id: impl Into<$id_ty>)*
+                    $(, $json: &$json_ty)?
+                    $(, $body: &$body_ty)?
+                    $(, $query: &$query_ty)?
+                ) -> $output {
                     $(let $id = $id.into();)*
                     let name = concat!(stringify!($accessor), ".", stringify!($name));
                     let operation = operations!(@path name, http::Method::$method, $path);
-                    $(let operation = operation.validate($body).with_json($body);)?
+                    $(let operation = operation.validate($json).with_json($json);)?
+                    $(let operation = operation.validate($body).with_body($body.body());)?
+                    $(let operation = operation.validate($query).with_queries($query.parameters());)?
+                    $(
+                        let input = $input;
+                        let operation = operation.validate(&input).with_json(&input);
+                    )?
                     <$output as $crate::resources::macros::Start>::start(self.client, operation$(.$modifier())*)
                 }
             )+
         }
     };
-    (@path $name:ident, $method:expr, [$path:literal]) => {
-        $crate::call::Operation::new($name, $method, $path)
-    };
-    (@path $name:ident, $method:expr, [$before:literal $id:ident $($after:literal)?]) => {
-        $crate::call::Operation::for_record($name, $method, $before, $id.as_str(), concat!($($after)?))
-    };
-    (@path $name:ident, $method:expr, [$before:literal $outer:ident $between:literal $inner:ident $($after:literal)?]) => {
-        $crate::call::Operation::for_nested(
-            $name,
-            $method,
-            ($before, $outer.as_str()),
-            ($between, $inner.as_str()),
-            concat!($($after)?),
-        )
-    };
-    (@path $name:ident, $method:expr, [$a:literal $first:ident $b:literal $second:ident $c:literal $third:ident $($after:literal)?]) => {
-        $crate::call::Operation::for_path(
-            $name,
-            $method,
-            [$a, $b, $c, concat!($($after)?)],
-            &[$first.as_str(), $second.as_str(), $third.as_str()],
-        )
+    (@path $name:ident, $method:expr, [$path:literal $($id:ident $($after:literal)?)*]) => {
+        $crate::call::Operation::new($name, $method, $path)$(.with_id($id.as_str(), concat!($($after)?)))*
     };
 }
 

@@ -140,20 +140,17 @@ operations! {
 
     /// Removes an entry by its ID or address: `DELETE /suppressions/{id_or_email}`. Another bounce or complaint adds the address again.
     fn remove(entry: SuppressionId) -> Call<Deleted<SuppressionId>> = DELETE["/suppressions/" entry];
-}
 
-impl Suppressions<'_> {
     /// Adds an address: `POST /suppressions`. An address that is already on the list keeps its entry, so the client retries if the outcome is
     /// unknown.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if it isn't an address, before anything is sent.
-    pub fn add(&self, email: impl Into<String>) -> Call<Reference<SuppressionId>> {
-        let address = Address { email: email.into() };
-        let operation = Operation::new("suppressions.add", Method::POST, "/suppressions").idempotent();
-        Call::new(&self.client.core, operation.validate(&address).with_json(&address))
-    }
+    fn add(email: String) with input (Address { email }) -> Call<Reference<SuppressionId>>
+        = POST["/suppressions"].idempotent();
+}
 
+impl Suppressions<'_> {
     /// Adds 1 to 100 addresses, either all or none: `POST /suppressions/batch/add`. It can be repeated, like [`add`](Self::add).
     ///
     /// # Errors
@@ -209,30 +206,25 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::problem::Validate as _;
-
-    fn codes(batch: &Batch) -> Vec<(String, &'static str)> {
-        let found = batch.check().err().map(crate::problem::Problems::into_vec).unwrap_or_default();
-        found.into_iter().map(|problem| (problem.path, problem.code)).collect()
-    }
+    use crate::problem::{Validate as _, codes};
 
     #[test]
     fn a_batch_has_one_to_a_hundred_entries() {
         let emails = |count: usize| Batch::Emails(vec!["ada@example.com".to_owned(); count]);
-        assert_eq!(codes(&emails(1)), []);
-        assert_eq!(codes(&emails(100)), []);
+        assert_eq!(codes(emails(1).check()), []);
+        assert_eq!(codes(emails(100).check()), []);
         for count in [0, 101] {
-            assert_eq!(codes(&emails(count)), [("/emails".to_owned(), "count")]);
+            assert_eq!(codes(emails(count).check()), [("/emails".to_owned(), "count")]);
         }
-        assert_eq!(codes(&Batch::Ids(Vec::new())), [("/ids".to_owned(), "count")]);
+        assert_eq!(codes(Batch::Ids(Vec::new()).check()), [("/ids".to_owned(), "count")]);
     }
 
     #[test]
     fn every_invalid_entry_is_reported() {
         let emails = ["ada@example.com", "nobody", ""].map(str::to_owned).to_vec();
-        let places: Vec<_> = codes(&Batch::Emails(emails)).into_iter().map(|(path, _)| path).collect();
+        let places: Vec<_> = codes(Batch::Emails(emails).check()).into_iter().map(|(path, _)| path).collect();
         assert_eq!(places, ["/emails/1", "/emails/2"]);
-        assert_eq!(codes(&Batch::Ids(vec!["".into()])), [("/ids/0".to_owned(), "empty")]);
+        assert_eq!(codes(Batch::Ids(vec!["".into()]).check()), [("/ids/0".to_owned(), "empty")]);
         assert!(Address { email: "nobody".to_owned() }.check().is_err());
     }
 

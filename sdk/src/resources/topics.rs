@@ -133,7 +133,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::problem::Problems;
+    use crate::problem::codes;
 
     #[test]
     fn only_fields_that_were_set_are_sent() {
@@ -148,9 +148,6 @@ mod tests {
     fn names_and_descriptions_have_a_maximum_length() {
         let new = |name: usize, description: usize| {
             NewTopic::new("é".repeat(name), Subscription::OptOut).description("é".repeat(description)).check()
-        };
-        let codes = |checked: Result<(), Problems>| -> Vec<_> {
-            checked.unwrap_err().iter().map(|problem| (problem.path.clone(), problem.code)).collect()
         };
         assert!(new(50, 200).is_ok());
         assert_eq!(
@@ -173,23 +170,13 @@ mod tests {
 
     #[test]
     fn changed_names_and_descriptions_have_a_maximum_length() {
-        let codes = |patch: TopicPatch| -> Vec<_> {
-            patch
-                .check()
-                .err()
-                .map(crate::problem::Problems::into_vec)
-                .unwrap_or_default()
-                .into_iter()
-                .map(|problem| (problem.path, problem.code))
-                .collect()
-        };
         let patch = |name: usize, description: usize| {
             TopicPatch::new().name("x".repeat(name)).description("x".repeat(description))
         };
         assert!(patch(50, 200).check().is_ok());
         let both = [("/name".to_owned(), "length"), ("/description".to_owned(), "length")];
-        assert_eq!(codes(patch(51, 201)), both);
-        assert_eq!(codes(patch(0, 0)), [("/name".to_owned(), "empty")]);
-        assert_eq!(codes(TopicPatch::new().visibility("all")), [("/visibility".to_owned(), "type")]);
+        assert_eq!(codes(patch(51, 201).check()), both);
+        assert_eq!(codes(patch(0, 0).check()), [("/name".to_owned(), "empty")]);
+        assert_eq!(codes(TopicPatch::new().visibility("all").check()), [("/visibility".to_owned(), "type")]);
     }
 }

@@ -1,8 +1,8 @@
 //! Identifiers: one newtype per resource, so that one resource's ID can't be passed as another's.
 
-/// Defines one identifier: a newtype over `String` that is opaque to the client.
-macro_rules! id {
-    ($(#[$doc:meta])* $name:ident) => {
+/// Defines identifiers: newtypes over `String` that are opaque to the client.
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident,)+) => {$(
         $(#[$doc])*
         ///
         /// The service writes identifiers in UUID format (`docs/specification.md`, Conventions). The client never parses one, so identifiers in any
@@ -48,122 +48,69 @@ macro_rules! id {
                 &self.0
             }
         }
-    };
+    )+};
 }
 
-id!(
+ids! {
     /// The identifier of an OAuth grant.
-    OAuthGrantId
-);
-id!(
+    OAuthGrantId,
     /// The identifier of an API key. It is not the key itself.
-    ApiKeyId
-);
-id!(
+    ApiKeyId,
     /// The identifier of an email attachment.
-    AttachmentId
-);
-id!(
+    AttachmentId,
     /// The identifier of an automation.
-    AutomationId
-);
-id!(
+    AutomationId,
     /// The identifier of an automation run.
-    AutomationRunId
-);
-id!(
+    AutomationRunId,
     /// The identifier of a broadcast.
-    BroadcastId
-);
-id!(
+    BroadcastId,
     /// The identifier of a contact.
-    ContactId
-);
-id!(
+    ContactId,
     /// The identifier of a contact import.
-    ContactImportId
-);
-id!(
+    ContactImportId,
     /// The identifier of a contact property.
-    ContactPropertyId
-);
-id!(
+    ContactPropertyId,
     /// The identifier of a domain claim.
-    DomainClaimId
-);
-id!(
+    DomainClaimId,
     /// The identifier of a domain.
-    DomainId
-);
-id!(
+    DomainId,
     /// The identifier of a sent email, as returned by a send.
-    EmailId
-);
-id!(
+    EmailId,
     /// The identifier or the name of a custom event: the service accepts either.
-    EventId
-);
-#[cfg(feature = "beta")]
-id!(
-    /// The identifier or the address of an inbox: the service accepts either.
-    InboxId
-);
-#[cfg(feature = "beta")]
-id!(
-    /// The identifier of an inbox's draft.
-    InboxDraftId
-);
-#[cfg(feature = "beta")]
-id!(
-    /// The identifier of an inbox's email. For a sent email, it equals the [`EmailId`].
-    InboxEmailId
-);
-#[cfg(feature = "beta")]
-id!(
-    /// The identifier of an inbox's label.
-    InboxLabelId
-);
-#[cfg(feature = "beta")]
-id!(
-    /// The identifier of an inbox's thread.
-    InboxThreadId
-);
-id!(
+    EventId,
     /// The identifier of an API log entry.
-    LogId
-);
-id!(
+    LogId,
     /// The identifier of a received email.
-    ReceivedEmailId
-);
-id!(
+    ReceivedEmailId,
     /// The identifier of a segment; under the former name of segments, of an audience.
-    SegmentId
-);
-id!(
+    SegmentId,
     /// The identifier or the address of an entry in the suppression list: the service accepts either.
-    SuppressionId
-);
-id!(
+    SuppressionId,
     /// The identifier or the alias of a template: the service accepts either.
-    TemplateId
-);
-id!(
+    TemplateId,
     /// The identifier of a topic.
-    TopicId
-);
-id!(
+    TopicId,
     /// The identifier of a webhook.
-    WebhookId
-);
-id!(
+    WebhookId,
     /// The identifier of an attempt to deliver a webhook event.
-    WebhookAttemptId
-);
-id!(
+    WebhookAttemptId,
     /// The identifier of a webhook event. Each delivery has it in the header `svix-id`.
-    WebhookEventId
-);
+    WebhookEventId,
+}
+
+#[cfg(feature = "beta")]
+ids! {
+    /// The identifier or the address of an inbox: the service accepts either.
+    InboxId,
+    /// The identifier of an inbox's draft.
+    InboxDraftId,
+    /// The identifier of an inbox's email. For a sent email, it equals the [`EmailId`].
+    InboxEmailId,
+    /// The identifier of an inbox's label.
+    InboxLabelId,
+    /// The identifier of an inbox's thread.
+    InboxThreadId,
+}
 
 #[cfg(test)]
 mod tests {

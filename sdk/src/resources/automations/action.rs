@@ -72,15 +72,10 @@ impl AutomationEmail {
         Self { template, subject: None, from: None, reply_to: None, topic: None }
     }
 
-    /// Sets a template variable to a string, a number, a boolean, or a value that the run resolves ([`RunValue::var`]). Pass arrays and objects of
-    /// scalars as [`serde_json::Value`]. The specification documents only strings and numbers.
-    #[must_use]
-    pub fn variable(mut self, key: impl Into<String>, value: impl Into<RunValue>) -> Self {
-        self.template.variables.insert(key.into(), value.into());
-        self
-    }
-
     setters! {
+        /// Sets a template variable to a string, a number, a boolean, or a value that the run resolves ([`RunValue::var`]). Pass arrays and objects of
+        /// scalars as [`serde_json::Value`]. The specification documents only strings and numbers.
+        variable(key: String, value: RunValue) => template.variables;
         /// Sets the subject, replacing the template's.
         subject: String;
         /// Sets the sender, replacing the template's: `email` or `Name <email>`.
@@ -175,12 +170,7 @@ impl ContactUpdate {
         last_name: RunValue;
         /// Sets whether the contact is unsubscribed from all broadcasts.
         unsubscribed: RunValue;
-    }
-
-    /// Sets a property; [`RunValue::null`] clears it.
-    #[must_use]
-    pub fn property(mut self, key: impl Into<String>, value: impl Into<RunValue>) -> Self {
-        self.properties.insert(key.into(), value.into());
-        self
+        /// Sets a property; [`RunValue::null`] clears it.
+        property(key: String, value: RunValue) => properties;
     }
 }

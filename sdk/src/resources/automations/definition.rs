@@ -134,6 +134,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::problem::codes;
 
     fn sound() -> Value {
         json!({"name": "Welcome", "steps": [
@@ -154,9 +155,7 @@ mod tests {
     }
 
     fn found(check: impl FnOnce(&mut Validator)) -> Vec<(String, &'static str)> {
-        let problems =
-            Validator::run(check).err().map(crate::problem::Problems::into_vec).unwrap_or_default();
-        problems.into_iter().map(|problem| (problem.path, problem.code)).collect()
+        codes(Validator::run(check))
     }
 
     fn problems(json: &Value) -> Vec<(String, &'static str)> {

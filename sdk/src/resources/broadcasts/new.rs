@@ -98,7 +98,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::problem::Problems;
+    use crate::problem::codes;
 
     fn good() -> NewBroadcast {
         NewBroadcast::new("s1", "a@x.test", "Hi").text("t")
@@ -106,11 +106,6 @@ mod tests {
 
     fn wire(of: &NewBroadcast) -> Value {
         serde_json::to_value(of).unwrap()
-    }
-
-    fn found(checked: Result<(), Problems>) -> Vec<(String, &'static str)> {
-        let problems = checked.err().map(Problems::into_vec).unwrap_or_default();
-        problems.into_iter().map(|problem| (problem.path, problem.code)).collect()
     }
 
     #[test]
@@ -152,7 +147,7 @@ mod tests {
         for draft in [draft.clone(), draft.clone().text(""), draft.clone().html("")] {
             assert!(draft.check().is_ok(), "{draft:?}");
             for sent in [draft.clone().send_now(), draft.send_at("in 1 hour")] {
-                assert_eq!(found(sent.check()), [(String::new(), "required")], "{sent:?}");
+                assert_eq!(codes(sent.check()), [(String::new(), "required")], "{sent:?}");
             }
         }
     }
@@ -169,10 +164,10 @@ mod tests {
             ("/topic_id", "empty"),
             ("/scheduled_at", "empty"),
         ];
-        assert_eq!(found(broadcast.check()), expected.map(|(path, code)| (path.to_owned(), code)));
+        assert_eq!(codes(broadcast.check()), expected.map(|(path, code)| (path.to_owned(), code)));
         let broken = NewBroadcast::new("s1", "a@x.test\r\nBcc: v@x.test", "Hi\nthere").html("x");
         let expected = [("/from", "header"), ("/subject", "header")];
-        assert_eq!(found(broken.check()), expected.map(|(path, code)| (path.to_owned(), code)));
+        assert_eq!(codes(broken.check()), expected.map(|(path, code)| (path.to_owned(), code)));
         assert!(good().check().is_ok());
     }
 }

@@ -89,27 +89,17 @@ operations! {
 
     /// Deletes a broadcast that has not been sent, including its schedule: `DELETE /broadcasts/{id}`.
     fn delete(id: BroadcastId) -> Call<Deleted<BroadcastId>> = DELETE["/broadcasts/" id];
-}
 
-impl Broadcasts<'_> {
     /// Schedules a draft ([`send`](Self::send) with `scheduled_at`) for a point in time, ISO 8601 text, or natural language such as `in 1 hour`.
     /// Text is sent unchanged.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if `when` is empty.
-    pub fn send_at(
-        &self,
-        id: impl Into<BroadcastId>,
-        when: impl Into<ScheduledAt>,
-    ) -> Call<Reference<BroadcastId>> {
-        let (id, schedule) = (id.into(), Schedule::new(when));
-        let operation =
-            Operation::for_record("broadcasts.send_at", Method::POST, "/broadcasts/", id.as_str(), "/send")
-                .validate(&schedule)
-                .with_json(&schedule);
-        Call::new(&self.client.core, operation)
-    }
+    fn send_at(id: BroadcastId, when: ScheduledAt) with input (Schedule::new(when)) -> Call<Reference<BroadcastId>>
+        = POST["/broadcasts/" id "/send"];
+}
 
+impl Broadcasts<'_> {
     /// Lists the recipients of a broadcast with this type of event: `GET /broadcasts/{id}/recipients`, 20 per page by default.
     /// [`List::email`] and [`List::bounce_type`] filter them.
     ///
@@ -135,14 +125,8 @@ impl Broadcasts<'_> {
         id: impl Into<BroadcastId>,
         happened: RecipientType,
     ) -> List<BroadcastRecipient> {
-        let id = id.into();
-        let operation = Operation::for_record(
-            "broadcasts.recipients",
-            Method::GET,
-            "/broadcasts/",
-            id.as_str(),
-            "/recipients",
-        );
+        let operation = Operation::new("broadcasts.recipients", Method::GET, "/broadcasts/")
+            .with_id(id.into().as_str(), "/recipients");
         List::new(self.client, operation.with_query("type", happened.as_str()))
     }
 

@@ -9,9 +9,12 @@ use futures_core::Stream;
 use serde::Serialize;
 
 #[cfg(not(target_family = "wasm"))]
-use crate::error::{Error, FileError};
 use crate::{
-    body::{Body, FileSource, StreamSource},
+    body::FileSource,
+    error::{Error, FileError},
+};
+use crate::{
+    body::{Body, StreamSource},
     problem::{Validator, limits},
     resources::shared::{Choice, Memberships, Subscription},
     types::{SegmentId, TopicId},
@@ -56,19 +59,11 @@ open_enum! {
 /// ```
 #[derive(Clone, Debug)]
 pub struct NewContactImport {
-    source: Source,
+    file: Body,
     columns: ColumnMap,
     on_conflict: Option<ImportConflict>,
     segments: Memberships,
     topics: Vec<Choice>,
-}
-
-#[derive(Clone, Debug)]
-enum Source {
-    Bytes(Bytes),
-    #[cfg_attr(target_family = "wasm", expect(dead_code, reason = "there are no files"))]
-    File(Arc<FileSource>),
-    Stream(Arc<StreamSource>),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -93,9 +88,9 @@ struct PropertyColumn {
 }
 
 impl NewContactImport {
-    fn new(source: Source) -> Self {
+    fn new(file: Body) -> Self {
         let (segments, topics) = (Memberships::default(), Vec::new());
-        Self { source, columns: ColumnMap::default(), on_conflict: None, segments, topics }
+        Self { file, columns: ColumnMap::default(), on_conflict: None, segments, topics }
     }
 
     /// Imports a file, which is read while it is sent, so its size doesn't affect memory use.
@@ -107,14 +102,14 @@ impl NewContactImport {
     pub async fn from_file(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let path = path.into();
         match FileSource::inspect(path.clone()).await {
-            Ok(source) => Ok(Self::new(Source::File(Arc::new(source)))),
+            Ok(source) => Ok(Self::new(Body::default().with_file(Arc::new(source)))),
             Err(source) => Err(Error::File(FileError { path, source })),
         }
     }
 
     /// Imports CSV content from memory.
     pub fn from_bytes(content: impl Into<Bytes>) -> Self {
-        Self::new(Source::Bytes(content.into()))
+        Self::new(Body::default().with_bytes(content))
     }
 
     /// Imports a stream of `length` bytes. `open` is called for each attempt and must return the same content, from its start.
@@ -135,7 +130,7 @@ impl NewContactImport {
     where
         S: Stream<Item = io::Result<Bytes>> + Send + 'static,
     {
-        Self::new(Source::Stream(Arc::new(StreamSource::new(length, open))))
+        Self::new(Body::default().with_stream(Arc::new(StreamSource::new(length, open))))
     }
 
     setters! {
@@ -175,11 +170,7 @@ impl NewContactImport {
 
     /// Returns the size of the file in bytes.
     pub fn size(&self) -> u64 {
-        match &self.source {
-            Source::Bytes(bytes) => bytes.len() as u64,
-            Source::File(file) => file.len(),
-            Source::Stream(stream) => stream.len(),
-        }
+        self.file.len()
     }
 
     /// Returns the boundary and the body. The boundary is random, so that no content contains it.
@@ -214,14 +205,9 @@ impl NewContactImport {
         }
         let file = "\r\ncontent-disposition: form-data; name=\"file\"; filename=\"contacts.csv\"\r\ncontent-type: text/csv\r\n\r\n";
         text.extend(["--", &boundary, file]);
-        let body = Body::default().with_bytes(text);
-        let body = match &self.source {
-            Source::Bytes(bytes) => body.with_bytes(bytes.clone()),
-            Source::File(file) => body.with_file(Arc::clone(file)),
-            Source::Stream(stream) => body.with_stream(Arc::clone(stream)),
-        };
-        let body = body.with_bytes(format!("\r\n--{boundary}--\r\n"));
-        (boundary, body)
+        let body = Body::default().with_bytes(text).with_body(self.file.clone());
+        let end = format!("\r\n--{boundary}--\r\n");
+        (boundary, body.with_bytes(end))
     }
 
     fn validate(&self, v: &mut Validator) {
@@ -273,6 +259,7 @@ mod tests {
     use futures_util::{TryStreamExt as _, stream};
 
     use super::*;
+    use crate::problem::codes;
 
     async fn text(import: &NewContactImport) -> String {
         let (boundary, body) = import.form();
@@ -317,13 +304,7 @@ mod tests {
             .on_conflict(ImportConflict::from("replace"))
             .segment("")
             .topic("", Subscription::from("maybe"));
-        let found: Vec<_> = wrong
-            .check()
-            .unwrap_err()
-            .into_vec()
-            .into_iter()
-            .map(|problem| (problem.path, problem.code))
-            .collect();
+        let found = codes(wrong.check());
         let expected = [
             ("/file", "empty"),
             ("/column_map/email", "empty"),

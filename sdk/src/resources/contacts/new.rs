@@ -46,15 +46,10 @@ input! {
 }
 
 impl NewContact {
-    /// Sets a property, by the key of an existing contact property: ASCII letters, digits and underscores, at most 50 characters. The value must
-    /// match the property's type.
-    #[must_use]
-    pub fn property(mut self, key: impl Into<String>, value: impl Into<Scalar>) -> Self {
-        self.properties.insert(key.into(), value.into());
-        self
-    }
-
     setters! {
+        /// Sets a property, by the key of an existing contact property: ASCII letters, digits and underscores, at most 50 characters. The value must
+        /// match the property's type.
+        property(key: String, value: Scalar) => properties;
         /// Adds the contact to a segment.
         segment += SegmentId => segments;
     }

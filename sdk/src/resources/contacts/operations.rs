@@ -114,14 +114,8 @@ impl Contacts<'_> {
     ) -> Call<UpdatedTopics> {
         let choices: Vec<_> =
             choices.into_iter().map(|(id, subscription)| Choice { id: id.into(), subscription }).collect();
-        let contact = contact.into();
-        let operation = Operation::for_record(
-            "contacts.update_topics",
-            Method::PATCH,
-            "/contacts/",
-            contact.as_str(),
-            "/topics",
-        );
+        let operation = Operation::new("contacts.update_topics", Method::PATCH, "/contacts/")
+            .with_id(contact.into().as_str(), "/topics");
         Call::new(&self.client.core, operation.validate(choices.as_slice()).with_json(&choices))
     }
 }
@@ -149,16 +143,14 @@ impl Validate for [Choice] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::problem::codes;
 
     #[test]
     fn all_problems_of_topic_choices_are_reported_at_once() {
         let choice =
             |id: &str, subscription: &str| Choice { id: id.into(), subscription: subscription.into() };
-        let found = [choice("t1", "opt_in"), choice("", "opt_out"), choice("t3", "maybe")]
-            .as_slice()
-            .check()
-            .unwrap_err();
-        let found: Vec<_> = found.iter().map(|problem| (problem.path.as_str(), problem.code)).collect();
-        assert_eq!(found, [("/1/id", "empty"), ("/2/subscription", "type")]);
+        let choices = [choice("t1", "opt_in"), choice("", "opt_out"), choice("t3", "maybe")];
+        let expected = [("/1/id", "empty"), ("/2/subscription", "type")];
+        assert_eq!(codes(choices.as_slice().check()), expected.map(|(path, code)| (path.to_owned(), code)));
     }
 }

@@ -179,6 +179,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::problem::codes;
 
     #[test]
     fn only_fields_that_were_set_are_sent() {
@@ -214,14 +215,7 @@ mod tests {
             .tracking_subdomain("A.b")
             .tls("maybe")
             .sending(false);
-        let found: Vec<_> = wrong
-            .check()
-            .err()
-            .map(crate::problem::Problems::into_vec)
-            .unwrap_or_default()
-            .into_iter()
-            .map(|problem| (problem.path, problem.code))
-            .collect();
+        let found = codes(wrong.check());
         let expected = [
             ("/name", "type"),
             ("/region", "type"),

@@ -55,21 +55,11 @@ macro_rules! message {
                 /// Sends only to recipients subscribed to this topic. Each address in `to`, `cc` and `bcc` is checked individually; a contact who
                 /// opted out receives nothing, and the email is marked as failed instead of being rejected.
                 topic_id: TopicId => message.topic_id;
-            }
-
-            /// Sets a template variable. The key consists of ASCII letters, digits and `_`, at most 50 characters; a string value has at most 2,000
-            /// characters, a number is at most 2^53 − 1.
-            #[must_use]
-            pub fn variable(mut self, key: impl Into<String>, value: impl Into<Scalar>) -> Self {
-                self.message.variables.insert(key.into(), value.into());
-                self
-            }
-
-            /// Sets a custom header of the email, replacing any header of the same name.
-            #[must_use]
-            pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-                self.message.headers.insert(name.into(), value.into());
-                self
+                /// Sets a template variable. The key consists of ASCII letters, digits and `_`, at most 50 characters; a string value has at most 2,000
+                /// characters, a number is at most 2^53 − 1.
+                variable(key: String, value: Scalar) => message.variables;
+                /// Sets a custom header of the email, replacing any header of the same name.
+                header(name: String, value: String) => message.headers;
             }
 
             /// Lets recipients unsubscribe with one click in their mail client: sets the headers `List-Unsubscribe` (RFC 2369) and
@@ -246,14 +236,12 @@ impl BatchEmail {
         Self { schedule: message.scheduled_at.is_some(), message }
     }
 
-    /// Permits the schedule taken over from an [`Email`]. Deserialized emails always have this permission, since JSON doesn't contain it.
-    ///
-    /// This goes beyond the specification, which doesn't support schedules in batches: a service that follows it rejects the batch with 422, and so
-    /// does a sandbox without `--compat live`. Resend supports them.
-    #[must_use]
-    pub fn allow_schedule(mut self) -> Self {
-        self.schedule = true;
-        self
+    setters! {
+        /// Permits the schedule taken over from an [`Email`]. Deserialized emails always have this permission, since JSON doesn't contain it.
+        ///
+        /// This goes beyond the specification, which doesn't support schedules in batches: a service that follows it rejects the batch with 422, and so
+        /// does a sandbox without `--compat live`. Resend supports them.
+        allow_schedule = true => schedule;
     }
 
     /// Returns fields that are accepted but probably a mistake, or that Resend may reject; see [`Email::warnings`].
@@ -356,6 +344,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::problem::codes;
 
     async fn wire(email: &Email) -> Value {
         let pieces: Vec<bytes::Bytes> = email.body().stream().try_collect().await.unwrap();
@@ -366,15 +355,6 @@ mod tests {
 
     fn good() -> Email {
         Email::new("a@x.test", "b@x.test", "s").text("t")
-    }
-
-    fn pairs(checked: Result<(), Problems>) -> Vec<(String, &'static str)> {
-        let problems = checked.err().map(Problems::into_vec).unwrap_or_default();
-        problems.into_iter().map(|problem| (problem.path, problem.code)).collect()
-    }
-
-    fn codes(email: &Email) -> Vec<(String, &'static str)> {
-        pairs(email.check())
     }
 
     #[tokio::test]
@@ -427,12 +407,15 @@ mod tests {
         let both = template.html("<p>x</p>").text("");
         let problems = both.check().unwrap_err();
         assert_eq!(problems[0].message, "`html` and `template` are mutually exclusive");
-        assert_eq!(codes(&both), [("/html".to_owned(), "exclusive"), ("/text".to_owned(), "exclusive")]);
+        assert_eq!(
+            codes(both.check()),
+            [("/html".to_owned(), "exclusive"), ("/text".to_owned(), "exclusive")]
+        );
         assert_eq!(wire(&both).await["template"], expected["template"]);
         assert_eq!(Email::from_json(&wire(&both).await).unwrap_err(), problems);
 
         let variable = good().variable("N", 1);
-        assert_eq!(codes(&variable), [("/text".to_owned(), "exclusive")]);
+        assert_eq!(codes(variable.check()), [("/text".to_owned(), "exclusive")]);
         let message = &variable.check().unwrap_err()[0].message;
         assert_eq!(message, "`text` and `template.variables` are mutually exclusive");
     }
@@ -467,7 +450,7 @@ mod tests {
         let problems = Problems::merge(shape, check_batch(&batch)).unwrap_err();
         assert_eq!((problems.len(), problems.omitted()), (1_000, 4_000));
         let built = (0..10_000).fold(good(), |email, i| email.header(format!("X-{i}"), "v"));
-        assert_eq!((codes(&built), built.fields().headers.len()), (vec![], 10_000));
+        assert_eq!((codes(built.check()), built.fields().headers.len()), (vec![], 10_000));
         // Takes seconds in a debug build; a quadratic algorithm would take many minutes.
         assert!(start.elapsed().as_secs() < 120, "{:?}", start.elapsed());
     }
@@ -520,7 +503,7 @@ mod tests {
         let variables = email.fields().template.unwrap().variables;
         assert_eq!(serde_json::to_string(&variables["C"]).unwrap(), "1.1");
         assert_eq!(variables["A"], 2.into());
-        assert_eq!(codes(&email), [("/template/variables/D".to_owned(), "range")]);
+        assert_eq!(codes(email.check()), [("/template/variables/D".to_owned(), "range")]);
     }
 
     #[test]
@@ -536,10 +519,10 @@ mod tests {
     fn a_blank_schedule_is_rejected_everywhere() {
         //
         let blank = vec![("/scheduled_at".to_owned(), "empty")];
-        assert_eq!(codes(&good().scheduled_at(" ")), blank);
+        assert_eq!(codes(good().scheduled_at(" ").check()), blank);
         let client = crate::Client::new("http://127.0.0.1:1", "re_x").unwrap();
         let invalid = |error: crate::Error| match error {
-            crate::Error::Invalid(problems) => pairs(Err(problems)),
+            crate::Error::Invalid(problems) => codes(Err(problems)),
             other => panic!("{other}"),
         };
         assert_eq!(invalid(client.emails().reschedule("e1", " ").preview().unwrap_err()), blank);
@@ -550,7 +533,7 @@ mod tests {
     fn all_problems_are_reported_at_once() {
         let email = Email::default().to("bob@@example.com").tag("week 47", "x");
         assert_eq!(
-            codes(&email),
+            codes(email.check()),
             [
                 ("/from".to_owned(), "required"),
                 ("/subject".to_owned(), "required"),
@@ -567,38 +550,38 @@ mod tests {
         // EMAIL-09, EMAIL-39, EMAIL-40, EMAIL-55 to EMAIL-59, LIM-17, LIM-18, A-01, A-12, A-13, A-14, A-15
         let many = |n: usize| -> Vec<String> { (0..n).map(|i| format!("u{i}@x.test")).collect() };
         let to = |n| Email::new("a@x.test", many(n), "s").text("t");
-        assert_eq!(codes(&to(50)), []);
-        assert_eq!(codes(&to(51)), [("/to/50".to_owned(), "count")]);
-        assert_eq!(codes(&to(0)), [("/to".to_owned(), "required")]);
+        assert_eq!(codes(to(50).check()), []);
+        assert_eq!(codes(to(51).check()), [("/to/50".to_owned(), "count")]);
+        assert_eq!(codes(to(0).check()), [("/to".to_owned(), "required")]);
         for blank in ["", "  "] {
-            assert_eq!(codes(&good().to([blank])), [("/to/1".to_owned(), "empty")]);
+            assert_eq!(codes(good().to([blank]).check()), [("/to/1".to_owned(), "empty")]);
         }
 
         let long = |n| "x".repeat(n);
-        assert_eq!(codes(&good().tag(long(256), long(256))), []);
-        assert_eq!(codes(&good().tag(long(257), long(257))).len(), 2);
+        assert_eq!(codes(good().tag(long(256), long(256)).check()), []);
+        assert_eq!(codes(good().tag(long(257), long(257)).check()).len(), 2);
         for text in ["a b", "é", ".", "/", ""] {
-            assert_eq!(codes(&good().tag(text, "v")).len(), 1, "{text}");
-            assert_eq!(codes(&good().tag("n", text)).len(), 1, "{text}");
+            assert_eq!(codes(good().tag(text, "v").check()).len(), 1, "{text}");
+            assert_eq!(codes(good().tag("n", text).check()).len(), 1, "{text}");
         }
 
         let with = |key: &str, value: Scalar| Email::from_template("t", "b@x.test").variable(key, value);
         for key in ["A", "a_1", "first_name", &long(50)] {
-            assert_eq!(codes(&with(key, "v".into())), [], "{key}");
+            assert_eq!(codes(with(key, "v".into()).check()), [], "{key}");
         }
         let reserved =
             ["FIRST_NAME", "LAST_NAME", "EMAIL", "UNSUBSCRIBE_URL", "SERVICE_UNSUBSCRIBE_URL", "this"];
         for key in reserved.into_iter().chain(["a-b", "é", "", " ", &long(51)]) {
-            assert_eq!(codes(&with(key, "v".into())).len(), 1, "{key}");
+            assert_eq!(codes(with(key, "v".into()).check()).len(), 1, "{key}");
         }
         for value in [Scalar::from(""), long(2_000).into(), "🦀".repeat(2_000).into(), 1.5.into()] {
-            assert_eq!(codes(&with("A", value)), []);
+            assert_eq!(codes(with("A", value).check()), []);
         }
         let max = limits::VARIABLE_VALUE_MAX;
-        assert_eq!(codes(&with("A", max.into())), []);
-        assert_eq!(codes(&with("A", (-9_007_199_254_740_992_i64).into())), []);
+        assert_eq!(codes(with("A", max.into()).check()), []);
+        assert_eq!(codes(with("A", (-9_007_199_254_740_992_i64).into()).check()), []);
         for value in [long(2_001).into(), (max + 1).into(), f64::NAN.into(), f64::INFINITY.into()] {
-            assert_eq!(codes(&with("A", value)).len(), 1);
+            assert_eq!(codes(with("A", value).check()).len(), 1);
         }
     }
 
@@ -618,25 +601,25 @@ mod tests {
             good().attach(Attachment::from_bytes("a", "x").content_type(evil)),
             good().attach(Attachment::from_bytes("a", "x").content_id(evil)),
         ] {
-            assert_eq!(codes(&email).len(), 1, "{email:?}");
-            assert_eq!(codes(&email)[0].1, "header", "{email:?}");
+            assert_eq!(codes(email.check()).len(), 1, "{email:?}");
+            assert_eq!(codes(email.check())[0].1, "header", "{email:?}");
         }
-        assert_eq!(codes(&good().subject("a\u{85}b\u{2028}c")), [], "no line break of a mail header");
+        assert_eq!(codes(good().subject("a\u{85}b\u{2028}c").check()), [], "no line break of a mail header");
     }
 
     #[test]
     fn names_of_headers_and_content_ids_are_checked() {
         //
         for name in ["X A", "X:", "", "X-é"] {
-            assert_eq!(codes(&good().header(name, "v")).len(), 1, "{name:?}");
+            assert_eq!(codes(good().header(name, "v").check()).len(), 1, "{name:?}");
         }
-        assert_eq!(codes(&good().header("X-A", "v".repeat(2_000))), []);
+        assert_eq!(codes(good().header("X-A", "v".repeat(2_000)).check()), []);
         assert_eq!(good().header("Content-Type", "x").warnings().len(), 1);
     }
 
     #[test]
     fn one_click_unsubscribing_needs_an_https_url() {
-        let check = |url: &str| pairs(good().list_unsubscribe(url).check());
+        let check = |url: &str| codes(good().list_unsubscribe(url).check());
         assert_eq!(check("https://acme.test/u?t=1"), []);
         for url in [
             "http://acme.test/u",
@@ -650,7 +633,7 @@ mod tests {
             assert_eq!(check(url), [("/headers/List-Unsubscribe".to_owned(), "url")], "{url}");
         }
         assert_eq!(
-            pairs(good().list_unsubscribe("https://a.test/\r\nBcc: x").check()).first().map(|one| one.1),
+            codes(good().list_unsubscribe("https://a.test/\r\nBcc: x").check()).first().map(|one| one.1),
             Some("header")
         );
         // Without one-click unsubscribe, any URL is valid (RFC 2369).
@@ -689,13 +672,13 @@ mod tests {
         }
         for id in ["a>", "a b", "<a", ""] {
             assert_eq!(
-                codes(&good().attach(Attachment::from_bytes("a", "x").content_id(id))).len(),
+                codes(good().attach(Attachment::from_bytes("a", "x").content_id(id)).check()).len(),
                 1,
                 "{id:?}"
             );
         }
         for url in ["file:///etc/passwd", "ftp://x.test/a", "https://u:p@x.test/a", "report.pdf", ""] {
-            assert_eq!(codes(&good().attach(Attachment::from_url(url))).len(), 1, "{url:?}");
+            assert_eq!(codes(good().attach(Attachment::from_url(url)).check()).len(), 1, "{url:?}");
         }
         let hidden = good().attach(Attachment::from_url("https://u:sentinel@x.test/a")).check();
         assert!(!format!("{hidden:?}").contains("sentinel"));
@@ -709,11 +692,11 @@ mod tests {
                 |email: Email, size: &usize| email.attach(Attachment::from_bytes("a", vec![0; *size]));
             sizes.iter().fold(good(), attach)
         };
-        assert_eq!((codes(&of(&[30_000_000])), of(&[30_000_000]).warnings().len()), (vec![], 0));
-        assert_eq!((codes(&of(&[30_000_001])), of(&[30_000_001]).warnings().len()), (vec![], 1));
-        assert_eq!(codes(&of(&[31_457_280])), []);
-        assert_eq!(codes(&of(&[31_457_281])), [("/attachments".to_owned(), "size")]);
-        assert_eq!(codes(&of(&[20_000_000, 20_000_000])), [("/attachments".to_owned(), "size")]);
+        assert_eq!((codes(of(&[30_000_000]).check()), of(&[30_000_000]).warnings().len()), (vec![], 0));
+        assert_eq!((codes(of(&[30_000_001]).check()), of(&[30_000_001]).warnings().len()), (vec![], 1));
+        assert_eq!(codes(of(&[31_457_280]).check()), []);
+        assert_eq!(codes(of(&[31_457_281]).check()), [("/attachments".to_owned(), "size")]);
+        assert_eq!(codes(of(&[20_000_000, 20_000_000]).check()), [("/attachments".to_owned(), "size")]);
     }
 
     #[test]
@@ -722,28 +705,25 @@ mod tests {
         for (given, kept) in [("../../x", "x"), ("C:\\x\\y.txt", "y.txt"), ("a.txt", "a.txt")] {
             assert_eq!(Attachment::from_bytes(given, "x").file_name(), Some(kept));
         }
-        assert_eq!(codes(&good().attach(Attachment::from_bytes("", "x"))).len(), 1);
+        assert_eq!(codes(good().attach(Attachment::from_bytes("", "x")).check()).len(), 1);
     }
 
     #[test]
     fn a_body_is_required() {
         //
         let bare = || Email::new("a@x.test", "b@x.test", "s");
-        assert_eq!(codes(&bare()), [(String::new(), "required")]);
-        assert_eq!(codes(&bare().text("")), [(String::new(), "required")]);
-        assert_eq!(codes(&bare().subject("").text("x")), []);
-        assert_eq!(codes(&bare().html("x").text("")), []);
-        assert_eq!(codes(&bare().text("x").scheduled_at("")), [("/scheduled_at".to_owned(), "empty")]);
-        assert_eq!(codes(&bare().template("")), [("/template/id".to_owned(), "required")]);
+        assert_eq!(codes(bare().check()), [(String::new(), "required")]);
+        assert_eq!(codes(bare().text("").check()), [(String::new(), "required")]);
+        assert_eq!(codes(bare().subject("").text("x").check()), []);
+        assert_eq!(codes(bare().html("x").text("").check()), []);
+        assert_eq!(codes(bare().text("x").scheduled_at("").check()), [("/scheduled_at".to_owned(), "empty")]);
+        assert_eq!(codes(bare().template("").check()), [("/template/id".to_owned(), "required")]);
     }
 
     #[test]
     fn json_of_the_wrong_shape_is_reported_with_its_location() {
         // EMAIL-21
-        let of = |json: &Value| -> Vec<(String, &'static str)> {
-            let problems = Email::from_json(json).unwrap_err().into_vec();
-            problems.into_iter().map(|problem| (problem.path, problem.code)).collect()
-        };
+        let of = |json: &Value| codes(Email::from_json(json).map(drop));
         let at = |path: &str, code| (path.to_owned(), code);
         assert_eq!(of(&json!([])), [at("", "type")]);
         let wrong = json!({
@@ -825,20 +805,20 @@ mod tests {
         assert_eq!(subjects, ["0", "1", "2"]);
         let unsupported = ["/attachments", "/scheduled_at"].map(|path| (path.to_owned(), "unsupported"));
         let (_, shape) = BatchEmail::read(&json!({"attachments": [], "scheduled_at": "in 1 min"}));
-        assert_eq!(pairs(shape), unsupported);
+        assert_eq!(codes(shape), unsupported);
 
         let email = good().scheduled_at("in 1 min").attach(Attachment::from_bytes("a.txt", "abc"));
         let batch: [BatchEmail; 2] = [good().into(), email.clone().into()];
-        let mut found = pairs(batch[1].check());
+        let mut found = codes(batch[1].check());
         found.sort();
         assert_eq!(found, unsupported);
-        assert_eq!(pairs(batch[1].clone().allow_schedule().check()), unsupported[..1]);
+        assert_eq!(codes(batch[1].clone().allow_schedule().check()), unsupported[..1]);
         let scheduled = |when| {
             let email: BatchEmail = good().scheduled_at(when).into();
             email.allow_schedule().check()
         };
         assert!(scheduled("in 1 min").is_ok());
-        assert_eq!(pairs(scheduled("")), [("/scheduled_at".into(), "empty")]);
+        assert_eq!(codes(scheduled("")), [("/scheduled_at".into(), "empty")]);
         assert_eq!(batch[1].fields(), email.fields());
         let pieces: Vec<bytes::Bytes> = batch_body(&batch).stream().try_collect().await.unwrap();
         assert_eq!(serde_json::from_slice::<Value>(&pieces.concat()).unwrap(), json!([good(), email]));

@@ -50,39 +50,6 @@ operations! {
     ///
     /// The client retries it if its outcome is unknown, since it is idempotent.
     fn cancel(id: EmailId) -> Call<Reference<EmailId>> = POST["/emails/" id "/cancel"].idempotent();
-}
-
-impl Emails<'_> {
-    /// Sends one email: `POST /emails`.
-    ///
-    /// The request always has an `Idempotency-Key`: the one set with [`Call::idempotency_key`], or a random one. The service sends the email once, no
-    /// matter how many requests with the key arrive within 24 hours, so the client retries if the outcome is unknown.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`Email::check`] finds, before anything is sent.
-    pub fn send(&self, email: &Email) -> Call<Accepted> {
-        let operation = Operation::new("emails.send", Method::POST, "/emails")
-            .keyed()
-            .validate(email)
-            .with_body(email.body());
-        Call::new(&self.client.core, operation)
-    }
-
-    /// Sends up to 100 emails in one request: `POST /emails/batch`.
-    ///
-    /// One `Idempotency-Key` covers the whole batch, as in [`send`](Self::send). By default the service rejects a batch with an invalid
-    /// email and sends nothing; [`Call::permissive`] sends the valid ones.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`check_batch`](super::check_batch) finds, before anything is sent.
-    pub fn send_batch(&self, emails: &[BatchEmail]) -> Call<AcceptedBatch> {
-        let operation = Operation::new("emails.send_batch", Method::POST, "/emails/batch")
-            .keyed()
-            .validate(emails)
-            .with_ids(emails.len())
-            .with_body(new::batch_body(emails));
-        Call::new(&self.client.core, operation)
-    }
 
     /// Reschedules a scheduled email: `PATCH /emails/{id}`. (The specification names the operation but doesn't define its errors.)
     ///
@@ -101,18 +68,8 @@ impl Emails<'_> {
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if `when` is blank.
-    pub fn reschedule(
-        &self,
-        id: impl Into<EmailId>,
-        when: impl Into<ScheduledAt>,
-    ) -> Call<Reference<EmailId>> {
-        let (id, schedule) = (id.into(), Schedule::new(when));
-        let operation =
-            Operation::for_record("emails.reschedule", Method::PATCH, "/emails/", id.as_str(), "")
-                .validate(&schedule)
-                .with_json(&schedule);
-        Call::new(&self.client.core, operation)
-    }
+    fn reschedule(id: EmailId, when: ScheduledAt) with input (Schedule::new(when)) -> Call<Reference<EmailId>>
+        = PATCH["/emails/" id];
 
     /// Counts emails by their events: `GET /emails/metrics`.
     ///
@@ -133,12 +90,32 @@ impl Emails<'_> {
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`EmailMetricsQuery::check`] finds, before anything is sent.
-    pub fn metrics(&self, query: &EmailMetricsQuery) -> Call<EmailMetrics> {
-        let operation = Operation::get("emails.metrics", "/emails/metrics").validate(query);
-        let operation = query
-            .parameters()
-            .into_iter()
-            .fold(operation, |operation, (name, value)| operation.with_query(name, value));
+    fn metrics() with query (query: &EmailMetricsQuery) -> Call<EmailMetrics> = GET["/emails/metrics"];
+
+    /// Sends one email: `POST /emails`.
+    ///
+    /// The request always has an `Idempotency-Key`: the one set with [`Call::idempotency_key`], or a random one. The service sends the email once, no
+    /// matter how many requests with the key arrive within 24 hours, so the client retries if the outcome is unknown.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`Email::check`] finds, before anything is sent.
+    fn send() with body (email: &Email) -> Call<Accepted> = POST["/emails"].keyed();
+}
+
+impl Emails<'_> {
+    /// Sends up to 100 emails in one request: `POST /emails/batch`.
+    ///
+    /// One `Idempotency-Key` covers the whole batch, as in [`send`](Self::send). By default the service rejects a batch with an invalid
+    /// email and sends nothing; [`Call::permissive`] sends the valid ones.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`check_batch`](super::check_batch) finds, before anything is sent.
+    pub fn send_batch(&self, emails: &[BatchEmail]) -> Call<AcceptedBatch> {
+        let operation = Operation::new("emails.send_batch", Method::POST, "/emails/batch")
+            .keyed()
+            .validate(emails)
+            .with_ids(emails.len())
+            .with_body(new::batch_body(emails));
         Call::new(&self.client.core, operation)
     }
 

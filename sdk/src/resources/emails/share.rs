@@ -42,7 +42,7 @@ impl Validate for Lifetime {
 
 /// Creates a call that shares the sent or received email with this ID. A second link is harmless, so the call is retried.
 pub(crate) fn share(client: &Client, name: &'static str, id: &str) -> Call<SharedEmail> {
-    let operation = Operation::for_record(name, http::Method::POST, "/emails/", id, "/share").idempotent();
+    let operation = Operation::new(name, http::Method::POST, "/emails/").with_id(id, "/share").idempotent();
     Call::new(&client.core, operation)
 }
 

@@ -177,7 +177,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{problem::Problems, resources::events::EventPatch};
+    use crate::{problem::codes, resources::events::EventPatch};
 
     #[test]
     fn an_event_serializes_to_the_wire_format() {
@@ -204,22 +204,14 @@ mod tests {
 
     #[test]
     fn all_problems_are_reported_at_once() {
-        let found = |checked: Result<(), Problems>| -> Vec<_> {
-            checked
-                .err()
-                .iter()
-                .flat_map(|problems| problems.iter())
-                .map(|p| (p.path.clone(), p.code))
-                .collect()
-        };
         let event = NewEvent::new("resend:secret").field("a/b", PayloadType::from("list".to_owned()));
-        assert_eq!(found(event.check()), [("/name".into(), "reserved"), ("/schema/a~1b".into(), "type")]);
-        assert_eq!(found(NewEvent::new("resend").check()), []);
+        assert_eq!(codes(event.check()), [("/name".into(), "reserved"), ("/schema/a~1b".into(), "type")]);
+        assert_eq!(codes(NewEvent::new("resend").check()), []);
         assert_eq!(
-            found(EventOccurrence::for_email("", "Ada <ada@example.com>").check()),
+            codes(EventOccurrence::for_email("", "Ada <ada@example.com>").check()),
             [("/event".into(), "empty"), ("/email".into(), "address")]
         );
-        assert_eq!(found(EventOccurrence::for_contact("x", "").check()), [("/contact_id".into(), "empty")]);
-        assert_eq!(found(EventPatch::schema([("x", PayloadType::Date)]).check()), []);
+        assert_eq!(codes(EventOccurrence::for_contact("x", "").check()), [("/contact_id".into(), "empty")]);
+        assert_eq!(codes(EventPatch::schema([("x", PayloadType::Date)]).check()), []);
     }
 }

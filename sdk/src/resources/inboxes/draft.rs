@@ -163,11 +163,9 @@ impl InboxDraftPatch {
         self
     }
 
-    /// Removes all attachments.
-    #[must_use]
-    pub fn clear_attachments(mut self) -> Self {
-        self.attachments = Patch::Clear;
-        self
+    setters! {
+        /// Removes all attachments.
+        clear_attachments = Patch::Clear => attachments;
     }
 
     fn new_attachments(&self) -> &[Attachment] {
@@ -221,24 +219,19 @@ mod tests {
     use serde_json::{json, to_value};
 
     use super::*;
-    use crate::problem::{Problems, Validate};
-
-    fn codes(input: &impl Validate) -> Vec<(String, &'static str)> {
-        let found = input.check().err().map(Problems::into_vec).unwrap_or_default();
-        found.into_iter().map(|problem| (problem.path, problem.code)).collect()
-    }
+    use crate::problem::codes;
 
     #[test]
     fn a_draft_needs_content() {
-        assert_eq!(codes(&NewInboxDraft::new().reply_to("t", "e")), [(String::new(), "required")]);
-        assert_eq!(codes(&NewInboxDraft::new().subject("x".repeat(2_000))), []);
+        assert_eq!(codes(NewInboxDraft::new().reply_to("t", "e").check()), [(String::new(), "required")]);
+        assert_eq!(codes(NewInboxDraft::new().subject("x".repeat(2_000)).check()), []);
         assert_eq!(
-            codes(&NewInboxDraft::new().subject("x".repeat(2_001))),
+            codes(NewInboxDraft::new().subject("x".repeat(2_001)).check()),
             [("/subject".to_owned(), "length")]
         );
-        assert_eq!(codes(&InboxDraftPatch::new()), [(String::new(), "required")]);
+        assert_eq!(codes(InboxDraftPatch::new().check()), [(String::new(), "required")]);
         for patch in [InboxDraftPatch::new().clear_attachments(), InboxDraftPatch::new().clear_reply_to()] {
-            assert_eq!(codes(&patch), []);
+            assert_eq!(codes(patch.check()), []);
         }
     }
 

@@ -53,13 +53,8 @@ impl InboxReply {
         bcc += Recipients => bcc;
         /// Attaches a file; at most 10 files with 25 MB in total.
         attach += Attachment => attachments;
-    }
-
-    /// Sets a custom header, except `In-Reply-To`, `References` and `Reply-To`, which the service sets itself.
-    #[must_use]
-    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.headers.insert(name.into(), value.into());
-        self
+        /// Sets a custom header, except `In-Reply-To`, `References` and `Reply-To`, which the service sets itself.
+        header(name: String, value: String) => headers;
     }
 
     pub(super) fn body(&self) -> Body {
@@ -117,13 +112,8 @@ impl InboxForward {
         bcc += Recipients => bcc;
         /// Attaches another file; at most 10 files with 25 MB in total.
         attach += Attachment => attachments;
-    }
-
-    /// Sets a custom header, except `In-Reply-To`, `References` and `Reply-To`, which the service sets itself.
-    #[must_use]
-    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.headers.insert(name.into(), value.into());
-        self
+        /// Sets a custom header, except `In-Reply-To`, `References` and `Reply-To`, which the service sets itself.
+        header(name: String, value: String) => headers;
     }
 
     pub(super) fn body(&self) -> Body {
@@ -197,12 +187,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::problem::{Problems, Validate};
-
-    fn codes(input: &impl Validate) -> Vec<(String, &'static str)> {
-        let found = input.check().err().map(Problems::into_vec).unwrap_or_default();
-        found.into_iter().map(|problem| (problem.path, problem.code)).collect()
-    }
+    use crate::problem::codes;
 
     #[tokio::test]
     async fn attachments_are_part_of_the_body() {
@@ -216,22 +201,22 @@ mod tests {
     #[test]
     fn rules_of_replies_and_forwards_are_checked() {
         let of = |path: &str, code| [(path.to_owned(), code)];
-        assert_eq!(codes(&InboxReply::new()), of("", "required"));
-        assert_eq!(codes(&InboxReply::new().html("").text("")), of("", "required"));
-        assert_eq!(codes(&InboxForward::new(Vec::<String>::new())), of("/to", "required"));
+        assert_eq!(codes(InboxReply::new().check()), of("", "required"));
+        assert_eq!(codes(InboxReply::new().html("").text("").check()), of("", "required"));
+        assert_eq!(codes(InboxForward::new(Vec::<String>::new()).check()), of("/to", "required"));
         let many = |count: usize| vec!["a@b.test"; count];
-        assert_eq!(codes(&InboxForward::new(many(25)).cc(many(25))), []);
-        assert_eq!(codes(&InboxForward::new(many(25)).bcc(many(26))), of("", "count"));
+        assert_eq!(codes(InboxForward::new(many(25)).cc(many(25)).check()), []);
+        assert_eq!(codes(InboxForward::new(many(25)).bcc(many(26)).check()), of("", "count"));
         for name in ["References", "in-reply-to", "REPLY-TO"] {
             assert_eq!(
-                codes(&InboxReply::new().text("x").header(name, "y")),
+                codes(InboxReply::new().text("x").header(name, "y").check()),
                 of(&format!("/headers/{name}"), "reserved")
             );
         }
         let file = || Attachment::from_bytes("a.txt", "x");
         let files = (0..11).fold(InboxReply::new().text("x"), |reply, _| reply.attach(file()));
-        assert_eq!(codes(&files), of("/attachments", "count"));
+        assert_eq!(codes(files.check()), of("/attachments", "count"));
         let large = InboxReply::new().text("x").attach(Attachment::from_bytes("a", vec![0; (25 << 20) + 1]));
-        assert_eq!(codes(&large), of("/attachments", "size"));
+        assert_eq!(codes(large.check()), of("/attachments", "size"));
     }
 }

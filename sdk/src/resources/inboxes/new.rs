@@ -89,12 +89,7 @@ pub(super) fn check_color(v: &mut Validator, color: Option<&str>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::Problems;
-
-    fn codes(checked: Result<(), Problems>) -> Vec<(String, &'static str)> {
-        let found = checked.err().map(Problems::into_vec).unwrap_or_default();
-        found.into_iter().map(|problem| (problem.path, problem.code)).collect()
-    }
+    use crate::problem::codes;
 
     #[test]
     fn names_and_colors_are_checked() {

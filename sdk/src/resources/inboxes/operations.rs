@@ -140,6 +140,38 @@ operations! {
     /// Deletes a draft: `DELETE /inboxes/{inbox}/drafts/{draft_id}`.
     fn delete_draft(inbox: InboxId, draft: InboxDraftId) -> Call<Deleted<InboxDraftId>>
         = DELETE["/inboxes/" inbox "/drafts/" draft];
+
+    /// Replies to an email of a thread: `POST /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/reply`.
+    ///
+    /// Like [`Emails::send`](crate::resources::emails::Emails::send), the request always has an `Idempotency-Key`, so the client retries if the
+    /// outcome is unknown.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`InboxReply::check`] finds, before anything is sent.
+    fn reply(inbox: InboxId, thread: InboxThreadId, email: InboxEmailId) with body (reply: &InboxReply) -> Call<SentInboxEmail>
+        = POST["/inboxes/" inbox "/threads/" thread "/emails/" email "/reply"].keyed();
+
+    /// Forwards an email in a thread with its attachments: `POST /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/forward`. Like
+    /// [`reply`](Self::reply), it has an `Idempotency-Key`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`InboxForward::check`] finds, before anything is sent.
+    fn forward(inbox: InboxId, thread: InboxThreadId, email: InboxEmailId) with body (forward: &InboxForward) -> Call<SentInboxEmail>
+        = POST["/inboxes/" inbox "/threads/" thread "/emails/" email "/forward"].keyed();
+
+    /// Creates a draft: `POST /inboxes/{inbox}/drafts`. Like [`reply`](Self::reply), it has an `Idempotency-Key`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewInboxDraft::check`] finds, before anything is sent.
+    fn create_draft(inbox: InboxId) with body (draft: &NewInboxDraft) -> Call<Reference<InboxDraftId>>
+        = POST["/inboxes/" inbox "/drafts"].keyed();
+
+    /// Updates an unsent draft: `PATCH /inboxes/{inbox}/drafts/{draft_id}`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`InboxDraftPatch::check`] finds, before anything is sent.
+    fn update_draft(inbox: InboxId, draft: InboxDraftId) with body (patch: &InboxDraftPatch) -> Call<Reference<InboxDraftId>>
+        = PATCH["/inboxes/" inbox "/drafts/" draft];
 }
 
 impl Inboxes<'_> {
@@ -174,76 +206,6 @@ impl Inboxes<'_> {
         Call::new(&self.client.core, operation.validate(&labels).with_json(&labels))
     }
 
-    /// Replies to an email of a thread: `POST /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/reply`.
-    ///
-    /// Like [`Emails::send`](crate::resources::emails::Emails::send), the request always has an `Idempotency-Key`, so the client retries if the
-    /// outcome is unknown.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`InboxReply::check`] finds, before anything is sent.
-    pub fn reply(
-        &self,
-        inbox: impl Into<InboxId>,
-        thread: impl Into<InboxThreadId>,
-        email: impl Into<InboxEmailId>,
-        reply: &InboxReply,
-    ) -> Call<SentInboxEmail> {
-        let operation =
-            email_operation("inboxes.reply", "/reply", &inbox.into(), &thread.into(), &email.into());
-        Call::new(&self.client.core, operation.validate(reply).with_body(reply.body()))
-    }
-
-    /// Forwards an email in a thread with its attachments: `POST /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/forward`. Like
-    /// [`reply`](Self::reply), it has an `Idempotency-Key`.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`InboxForward::check`] finds, before anything is sent.
-    pub fn forward(
-        &self,
-        inbox: impl Into<InboxId>,
-        thread: impl Into<InboxThreadId>,
-        email: impl Into<InboxEmailId>,
-        forward: &InboxForward,
-    ) -> Call<SentInboxEmail> {
-        let operation =
-            email_operation("inboxes.forward", "/forward", &inbox.into(), &thread.into(), &email.into());
-        Call::new(&self.client.core, operation.validate(forward).with_body(forward.body()))
-    }
-
-    /// Creates a draft: `POST /inboxes/{inbox}/drafts`. Like [`reply`](Self::reply), it has an `Idempotency-Key`.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewInboxDraft::check`] finds, before anything is sent.
-    pub fn create_draft(
-        &self,
-        inbox: impl Into<InboxId>,
-        draft: &NewInboxDraft,
-    ) -> Call<Reference<InboxDraftId>> {
-        let operation = Operation::for_record(
-            "inboxes.create_draft",
-            Method::POST,
-            "/inboxes/",
-            inbox.into().as_str(),
-            "/drafts",
-        );
-        Call::new(&self.client.core, operation.keyed().validate(draft).with_body(draft.body()))
-    }
-
-    /// Updates an unsent draft: `PATCH /inboxes/{inbox}/drafts/{draft_id}`.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`InboxDraftPatch::check`] finds, before anything is sent.
-    pub fn update_draft(
-        &self,
-        inbox: impl Into<InboxId>,
-        draft: impl Into<InboxDraftId>,
-        patch: &InboxDraftPatch,
-    ) -> Call<Reference<InboxDraftId>> {
-        let operation =
-            draft_operation("inboxes.update_draft", Method::PATCH, "", &inbox.into(), &draft.into());
-        Call::new(&self.client.core, operation.validate(patch).with_body(patch.body()))
-    }
-
     /// Sends a draft: `POST /inboxes/{inbox}/drafts/{draft_id}/send`. A draft can be sent only once; another attempt is a conflict (409). Like
     /// [`reply`](Self::reply), it has an `Idempotency-Key`.
     pub fn send_draft(
@@ -266,8 +228,9 @@ impl Inboxes<'_> {
     ) -> Call<SentInboxEmail> {
         let headers = headers.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
         let input = SendDraft { headers };
-        let operation =
-            draft_operation("inboxes.send_draft", Method::POST, "/send", &inbox.into(), &draft.into());
+        let operation = Operation::new("inboxes.send_draft", Method::POST, "/inboxes/")
+            .with_id(inbox.into().as_str(), "/drafts/")
+            .with_id(draft.into().as_str(), "/send");
         Call::new(&self.client.core, operation.keyed().validate(&input).with_json(&input))
     }
 }
@@ -278,30 +241,9 @@ fn labels_operation(
     inbox: &InboxId,
     thread: &InboxThreadId,
 ) -> Operation {
-    let (before, between) = (("/inboxes/", inbox.as_str()), ("/threads/", thread.as_str()));
-    Operation::for_nested(name, method, before, between, "/labels")
-}
-
-fn email_operation(
-    name: &'static str,
-    action: &'static str,
-    inbox: &InboxId,
-    thread: &InboxThreadId,
-    email: &InboxEmailId,
-) -> Operation {
-    let parts = ["/inboxes/", "/threads/", "/emails/", action];
-    Operation::for_path(name, Method::POST, parts, &[inbox.as_str(), thread.as_str(), email.as_str()]).keyed()
-}
-
-fn draft_operation(
-    name: &'static str,
-    method: Method,
-    action: &'static str,
-    inbox: &InboxId,
-    draft: &InboxDraftId,
-) -> Operation {
-    let (before, between) = (("/inboxes/", inbox.as_str()), ("/drafts/", draft.as_str()));
-    Operation::for_nested(name, method, before, between, action)
+    Operation::new(name, method, "/inboxes/")
+        .with_id(inbox.as_str(), "/threads/")
+        .with_id(thread.as_str(), "/labels")
 }
 
 /// The labels of a thread, at least `min`.

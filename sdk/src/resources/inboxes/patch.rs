@@ -119,31 +119,26 @@ mod tests {
     use serde_json::{json, to_value};
 
     use super::*;
-    use crate::problem::{Problems, Validate};
-
-    fn codes(patch: &impl Validate) -> Vec<(String, &'static str)> {
-        let found = patch.check().err().map(Problems::into_vec).unwrap_or_default();
-        found.into_iter().map(|problem| (problem.path, problem.code)).collect()
-    }
+    use crate::problem::codes;
 
     #[test]
     fn an_update_that_changes_nothing_is_reported() {
         let nothing = [(String::new(), "required")];
-        assert_eq!(codes(&InboxPatch::new()), nothing);
-        assert_eq!(codes(&InboxAgentPatch::new()), nothing);
-        assert_eq!(codes(&InboxLabelPatch::new()), nothing);
-        assert_eq!(codes(&InboxThreadPatch::new()), nothing);
-        assert_eq!(codes(&InboxPatch::new().clear_from_name()), []);
+        assert_eq!(codes(InboxPatch::new().check()), nothing);
+        assert_eq!(codes(InboxAgentPatch::new().check()), nothing);
+        assert_eq!(codes(InboxLabelPatch::new().check()), nothing);
+        assert_eq!(codes(InboxThreadPatch::new().check()), nothing);
+        assert_eq!(codes(InboxPatch::new().clear_from_name().check()), []);
     }
 
     #[test]
     fn values_that_the_service_rejects_are_reported() {
         let place = |path: &str| [(path.to_owned(), "type")];
-        assert_eq!(codes(&InboxThreadPatch::new().folder(InboxFolder::Sent)), place("/folder"));
-        assert_eq!(codes(&InboxThreadPatch::new().folder("attic")), place("/folder"));
-        assert_eq!(codes(&InboxAgentPatch::new().tone("loud")), place("/tone"));
+        assert_eq!(codes(InboxThreadPatch::new().folder(InboxFolder::Sent).check()), place("/folder"));
+        assert_eq!(codes(InboxThreadPatch::new().folder("attic").check()), place("/folder"));
+        assert_eq!(codes(InboxAgentPatch::new().tone("loud").check()), place("/tone"));
         let actions = InboxAgentPatch::new().actions([InboxAction::Archive, "fly".into()]);
-        assert_eq!(codes(&actions), place("/actions/1"));
+        assert_eq!(codes(actions.check()), place("/actions/1"));
         let expected = json!({ "instructions": null, "tone": "concise_casual", "actions": [] });
         let patch = InboxAgentPatch::new().clear_instructions().tone(InboxTone::ConciseCasual).actions([]);
         assert_eq!(to_value(patch).unwrap(), expected);

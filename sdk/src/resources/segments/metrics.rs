@@ -39,25 +39,13 @@ impl SegmentMetricsQuery {
         Self::default()
     }
 
-    /// Sets the metrics. Default: all of them.
-    #[must_use]
-    pub fn metrics(mut self, metrics: impl IntoIterator<Item = SegmentMetric>) -> Self {
-        self.metrics = metrics.into_iter().collect();
-        self
-    }
-
-    /// Adds a [row](SegmentMetrics::data) per segment.
-    #[must_use]
-    pub fn by_segment(mut self) -> Self {
-        self.by_segment = true;
-        self
-    }
-
-    /// Counts only the contacts of these segments, at most 100.
-    #[must_use]
-    pub fn segments<T: Into<SegmentId>>(mut self, ids: impl IntoIterator<Item = T>) -> Self {
-        self.segments = ids.into_iter().map(Into::into).collect();
-        self
+    setters! {
+        /// Sets the metrics. Default: all of them.
+        metrics = [SegmentMetric];
+        /// Adds a [row](SegmentMetrics::data) per segment.
+        by_segment = true => by_segment;
+        /// Counts only the contacts of these segments, at most 100.
+        segments = [SegmentId];
     }
 
     /// Returns the query parameters that are set.
@@ -136,18 +124,15 @@ record! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::problem::codes;
 
     #[test]
     fn a_filter_has_at_most_a_hundred_ids_without_commas() {
-        let codes = |query: &SegmentMetricsQuery| {
-            let found = query.check().err().map(crate::problem::Problems::into_vec).unwrap_or_default();
-            found.into_iter().map(|problem| (problem.path, problem.code)).collect::<Vec<_>>()
-        };
         let ids = |count: usize| SegmentMetricsQuery::new().segments((0..count).map(|n| n.to_string()));
-        assert_eq!(codes(&ids(100)), []);
-        assert_eq!(codes(&ids(101)), [("/segment_id".to_owned(), "count")]);
+        assert_eq!(codes(ids(100).check()), []);
+        assert_eq!(codes(ids(101).check()), [("/segment_id".to_owned(), "count")]);
         assert_eq!(
-            codes(&SegmentMetricsQuery::new().segments(["a", "b,c"])),
+            codes(SegmentMetricsQuery::new().segments(["a", "b,c"]).check()),
             [("/segment_id/1".to_owned(), "type")]
         );
         let query = SegmentMetricsQuery::new()

@@ -1,13 +1,11 @@
 //! The operations on segments.
 
-use http::Method;
-
 use super::{
     metrics::{SegmentMetrics, SegmentMetricsQuery},
     new::Named,
 };
 use crate::{
-    call::{Call, Operation},
+    call::Call,
     client::List,
     resources::shared::{ContactSummary, Deleted, Reference, Segment},
     types::SegmentId,
@@ -41,20 +39,14 @@ operations! {
 
     /// Lists the contacts of a segment, newest first: `GET /segments/{segment_id}/contacts`. Awaited without a page size, it returns all of them.
     fn contacts(id: SegmentId) -> List<ContactSummary> = GET["/segments/" id "/contacts"];
-}
 
-impl Segments<'_> {
     /// Creates an empty segment: `POST /segments`. Names needn't be unique. The response contains the ID and name, but not the creation time.
     ///
     /// The client doesn't retry it if its outcome is unknown: check with [`list`](Self::list) whether the segment exists.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if the name is empty, before anything is sent.
-    pub fn create(&self, name: impl Into<String>) -> Call<Segment> {
-        let named = Named { name: name.into() };
-        let operation = Operation::new("segments.create", Method::POST, "/segments");
-        Call::new(&self.client.core, operation.validate(&named).with_json(&named))
-    }
+    fn create(name: String) with input (Named { name }) -> Call<Segment> = POST["/segments"];
 
     /// Counts contacts, in total and by segment: `GET /segments/metrics`.
     ///
@@ -70,23 +62,12 @@ impl Segments<'_> {
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if the query contains too many segments, before anything is sent.
-    pub fn metrics(&self, query: &SegmentMetricsQuery) -> Call<SegmentMetrics> {
-        let operation = Operation::get("segments.metrics", "/segments/metrics").validate(query);
-        let operation = query
-            .parameters()
-            .into_iter()
-            .fold(operation, |operation, (name, value)| operation.with_query(name, value));
-        Call::new(&self.client.core, operation)
-    }
+    fn metrics() with query (query: &SegmentMetricsQuery) -> Call<SegmentMetrics> = GET["/segments/metrics"];
 
     /// Renames a segment: `PATCH /segments/{segment_id}`.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if the name is empty, before anything is sent.
-    pub fn rename(&self, id: impl Into<SegmentId>, name: impl Into<String>) -> Call<Reference<SegmentId>> {
-        let (id, named) = (id.into(), Named { name: name.into() });
-        let operation =
-            Operation::for_record("segments.rename", Method::PATCH, "/segments/", id.as_str(), "");
-        Call::new(&self.client.core, operation.validate(&named).with_json(&named))
-    }
+    fn rename(id: SegmentId, name: String) with input (Named { name }) -> Call<Reference<SegmentId>>
+        = PATCH["/segments/" id];
 }

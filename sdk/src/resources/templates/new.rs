@@ -97,6 +97,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::problem::codes;
 
     #[test]
     fn every_field_that_was_set_is_sent_and_nothing_else() {
@@ -130,14 +131,7 @@ mod tests {
         for key in ["contact", "a b", "OK", "OK", &"x".repeat(51)] {
             template = template.variable(TemplateVariable::string(key));
         }
-        let found: Vec<_> = template
-            .check()
-            .err()
-            .map(crate::problem::Problems::into_vec)
-            .unwrap_or_default()
-            .into_iter()
-            .map(|problem| (problem.path, problem.code))
-            .collect();
+        let found = codes(template.check());
         let expected = [
             ("/name", "required"),
             ("/html", "required"),

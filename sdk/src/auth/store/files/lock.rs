@@ -118,7 +118,7 @@ mod tests {
         let held = FileLock::try_take(&path).unwrap().unwrap();
         held.verify_held().unwrap();
         std::fs::remove_file(&path).unwrap();
-        assert!(held.verify_held().unwrap_err().to_string().contains("nothing was sent"));
+        assert!(held.verify_held().unwrap_err().to_string().contains("was removed or replaced"));
         let second = FileLock::try_take(&path).unwrap().unwrap();
         second.verify_held().unwrap();
         assert!(held.verify_held().is_err() && FileLock::try_take(&path).unwrap().is_none());

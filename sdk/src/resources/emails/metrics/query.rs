@@ -33,68 +33,26 @@ impl EmailMetricsQuery {
         Self::default()
     }
 
-    /// Sets the beginning: a date (in UTC) or a date and time, in ISO 8601 format. Default: six days before the end.
-    #[must_use]
-    pub fn start_date(mut self, date: impl Into<Timestamp>) -> Self {
-        self.start_date = Some(date.into());
-        self
-    }
-
-    /// Sets the end, inclusive: a date includes its whole day. Default: now.
-    #[must_use]
-    pub fn end_date(mut self, date: impl Into<Timestamp>) -> Self {
-        self.end_date = Some(date.into());
-        self
-    }
-
-    /// Sets the time zone of the periods by its IANA name, such as `Europe/Berlin`. Default: UTC.
-    #[must_use]
-    pub fn timezone(mut self, name: impl Into<String>) -> Self {
-        self.timezone = Some(name.into());
-        self
-    }
-
-    /// Sets the length of the periods; at most 10,000 periods are returned. Default: daily. Has no effect without [`MetricsDimension::Period`].
-    #[must_use]
-    pub fn granularity(mut self, granularity: MetricsGranularity) -> Self {
-        self.granularity = Some(granularity);
-        self
-    }
-
-    /// Sets the metrics. Default: all of them.
-    #[must_use]
-    pub fn metrics(mut self, metrics: impl IntoIterator<Item = EmailMetric>) -> Self {
-        self.metrics = metrics.into_iter().collect();
-        self
-    }
-
-    /// Sets the dimensions by which the metrics are grouped into [rows](super::EmailMetrics::data). The dimensions email and broadcast are mutually
-    /// exclusive.
-    #[must_use]
-    pub fn dimensions(mut self, dimensions: impl IntoIterator<Item = MetricsDimension>) -> Self {
-        self.dimensions = dimensions.into_iter().collect();
-        self
-    }
-
-    /// Counts only emails from these domains, at most 100.
-    #[must_use]
-    pub fn domains<T: Into<DomainId>>(mut self, ids: impl IntoIterator<Item = T>) -> Self {
-        self.domains = ids.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Counts only these emails, at most 100. Mutually exclusive with [`broadcasts`](Self::broadcasts) and the broadcast dimension.
-    #[must_use]
-    pub fn emails<T: Into<EmailId>>(mut self, ids: impl IntoIterator<Item = T>) -> Self {
-        self.emails = ids.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Counts only the emails of these broadcasts, at most 100. Mutually exclusive with [`emails`](Self::emails) and the email dimension.
-    #[must_use]
-    pub fn broadcasts<T: Into<BroadcastId>>(mut self, ids: impl IntoIterator<Item = T>) -> Self {
-        self.broadcasts = ids.into_iter().map(Into::into).collect();
-        self
+    setters! {
+        /// Sets the beginning: a date (in UTC) or a date and time, in ISO 8601 format. Default: six days before the end.
+        start_date: Timestamp;
+        /// Sets the end, inclusive: a date includes its whole day. Default: now.
+        end_date: Timestamp;
+        /// Sets the time zone of the periods by its IANA name, such as `Europe/Berlin`. Default: UTC.
+        timezone: String;
+        /// Sets the length of the periods; at most 10,000 periods are returned. Default: daily. Has no effect without [`MetricsDimension::Period`].
+        granularity: MetricsGranularity;
+        /// Sets the metrics. Default: all of them.
+        metrics = [EmailMetric];
+        /// Sets the dimensions by which the metrics are grouped into [rows](super::EmailMetrics::data). The dimensions email and broadcast are mutually
+        /// exclusive.
+        dimensions = [MetricsDimension];
+        /// Counts only emails from these domains, at most 100.
+        domains = [DomainId];
+        /// Counts only these emails, at most 100. Mutually exclusive with [`broadcasts`](Self::broadcasts) and the broadcast dimension.
+        emails = [EmailId];
+        /// Counts only the emails of these broadcasts, at most 100. Mutually exclusive with [`emails`](Self::emails) and the email dimension.
+        broadcasts = [BroadcastId];
     }
 
     /// Returns the query parameters that are set.
@@ -187,11 +145,7 @@ fn is_date(date: &Timestamp) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn codes(query: &EmailMetricsQuery) -> Vec<(String, &'static str)> {
-        let found = query.check().err().map(crate::problem::Problems::into_vec).unwrap_or_default();
-        found.into_iter().map(|problem| (problem.path, problem.code)).collect()
-    }
+    use crate::problem::codes;
 
     fn wrong(path: &str, code: &'static str) -> Vec<(String, &'static str)> {
         vec![(path.to_owned(), code)]
@@ -217,12 +171,13 @@ mod tests {
                 text("email_id", "a,b"),
             ]
         );
-        assert_eq!(codes(&query), []);
+        assert_eq!(codes(query.check()), []);
     }
 
     #[test]
     fn dates_must_be_valid_and_in_order() {
-        let dates = |start: &str, end: &str| codes(&EmailMetricsQuery::new().start_date(start).end_date(end));
+        let dates =
+            |start: &str, end: &str| codes(EmailMetricsQuery::new().start_date(start).end_date(end).check());
         for (start, end) in [
             ("2026-07-01", "2026-07-01"),
             ("2026-07-01T12:00:00Z", "2026-07-01"),
@@ -243,22 +198,28 @@ mod tests {
     fn emails_and_broadcasts_exclude_each_other() {
         use MetricsDimension::{Broadcast, Domain, Email};
         let query = EmailMetricsQuery::new;
-        assert_eq!(codes(&query().dimensions([Email, Broadcast])), wrong("/dimensions", "exclusive"));
-        assert_eq!(codes(&query().emails(["e"]).dimensions([Broadcast])), wrong("/email_id", "exclusive"));
+        assert_eq!(codes(query().dimensions([Email, Broadcast]).check()), wrong("/dimensions", "exclusive"));
         assert_eq!(
-            codes(&query().broadcasts(["b"]).dimensions([Email])),
+            codes(query().emails(["e"]).dimensions([Broadcast]).check()),
+            wrong("/email_id", "exclusive")
+        );
+        assert_eq!(
+            codes(query().broadcasts(["b"]).dimensions([Email]).check()),
             wrong("/broadcast_id", "exclusive")
         );
-        assert_eq!(codes(&query().emails(["e"]).broadcasts(["b"])), wrong("/broadcast_id", "exclusive"));
-        assert_eq!(codes(&query().emails(["e"]).domains(["d"]).dimensions([Email, Domain])), []);
+        assert_eq!(
+            codes(query().emails(["e"]).broadcasts(["b"]).check()),
+            wrong("/broadcast_id", "exclusive")
+        );
+        assert_eq!(codes(query().emails(["e"]).domains(["d"]).dimensions([Email, Domain]).check()), []);
     }
 
     #[test]
     fn a_filter_has_at_most_a_hundred_ids() {
         let ids = |count: usize| (0..count).map(|n| n.to_string());
-        assert_eq!(codes(&EmailMetricsQuery::new().domains(ids(100))), []);
-        assert_eq!(codes(&EmailMetricsQuery::new().domains(ids(101))), wrong("/domain_id", "count"));
-        assert_eq!(codes(&EmailMetricsQuery::new().emails(["a,b"])), wrong("/email_id/0", "type"));
-        assert_eq!(codes(&EmailMetricsQuery::new().timezone(" ")).len(), 1);
+        assert_eq!(codes(EmailMetricsQuery::new().domains(ids(100)).check()), []);
+        assert_eq!(codes(EmailMetricsQuery::new().domains(ids(101)).check()), wrong("/domain_id", "count"));
+        assert_eq!(codes(EmailMetricsQuery::new().emails(["a,b"]).check()), wrong("/email_id/0", "type"));
+        assert_eq!(codes(EmailMetricsQuery::new().timezone(" ").check()).len(), 1);
     }
 }
