@@ -15,8 +15,11 @@ use futures_core::Stream;
 use futures_util::stream;
 use serde_json::Value;
 
-pub(crate) use self::{file_source::FileSource, stream_source::StreamSource};
-use self::{file_source::OpenFile, stream_source::OpenStream};
+pub(crate) use self::file_source::FileSource;
+use self::{
+    file_source::OpenFile,
+    stream_source::{OpenStream, StreamSource},
+};
 
 /// The maximum size of a piece before Base64, in bytes: a multiple of three, so that Base64 needs no padding in between.
 const CHUNK: usize = 96 * 1024;
@@ -28,24 +31,53 @@ pub struct Body {
     len: u64,
 }
 
+/// Content of a known length.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Source {
+    Bytes(Bytes),
+    #[cfg_attr(target_family = "wasm", expect(dead_code, reason = "there are no files"))]
+    File(Arc<FileSource>),
+    Stream(Arc<StreamSource>),
+}
+
+impl Source {
+    pub(crate) fn stream<S>(len: u64, open: impl Fn() -> S + Send + Sync + 'static) -> Self
+    where
+        S: Stream<Item = io::Result<Bytes>> + Send + 'static,
+    {
+        Self::Stream(Arc::new(StreamSource::new(len, open)))
+    }
+
+    /// Returns the length in bytes.
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::File(file) => file.len(),
+            Self::Stream(stream) => stream.len(),
+        }
+    }
+
+    async fn open(self) -> io::Result<OpenSource> {
+        Ok(match self {
+            Self::Bytes(bytes) => OpenSource::Bytes(bytes),
+            Self::File(file) => OpenSource::File(file.open().await?),
+            Self::Stream(stream) => OpenSource::Stream(stream.open()),
+        })
+    }
+}
+
 #[derive(Clone, Debug)]
-enum Chunk {
-    Plain(Bytes),
-    Encoded(Bytes),
-    File { source: Arc<FileSource>, encoded: bool },
-    Stream { source: Arc<StreamSource>, encoded: bool },
+struct Chunk {
+    source: Source,
+    /// Whether it is sent as Base64.
+    encoded: bool,
 }
 
 impl Chunk {
     /// Returns the length on the wire, in bytes.
     fn len(&self) -> u64 {
-        let (len, encoded) = match self {
-            Self::Plain(bytes) => (bytes.len() as u64, false),
-            Self::Encoded(bytes) => (bytes.len() as u64, true),
-            Self::File { source, encoded } => (source.len(), *encoded),
-            Self::Stream { source, encoded } => (source.len(), *encoded),
-        };
-        if encoded { encoded_len(len) } else { len }
+        let len = self.source.len();
+        if self.encoded { encoded_len(len) } else { len }
     }
 }
 
@@ -71,33 +103,17 @@ pub enum BodyPart {
 
 impl Body {
     pub(crate) fn with_bytes(self, bytes: impl Into<Bytes>) -> Self {
-        self.with_chunk(Chunk::Plain(bytes.into()))
+        self.with_source(Source::Bytes(bytes.into()))
     }
 
-    pub(crate) fn with_base64(self, bytes: Bytes) -> Self {
-        self.with_chunk(Chunk::Encoded(bytes))
+    /// Adds content, sent as is.
+    pub(crate) fn with_source(self, source: Source) -> Self {
+        self.with_chunk(Chunk { source, encoded: false })
     }
 
-    pub(crate) fn file(self, source: Arc<FileSource>) -> Self {
-        self.with_chunk(Chunk::File { source, encoded: true })
-    }
-
-    /// Adds a file without encoding it.
-    pub(crate) fn with_file(self, source: Arc<FileSource>) -> Self {
-        self.with_chunk(Chunk::File { source, encoded: false })
-    }
-
-    pub(crate) fn stream_source(self, source: Arc<StreamSource>) -> Self {
-        self.with_chunk(Chunk::Stream { source, encoded: true })
-    }
-
-    /// Adds a stream without encoding it.
-    pub(crate) fn with_stream(self, source: Arc<StreamSource>) -> Self {
-        self.with_chunk(Chunk::Stream { source, encoded: false })
-    }
-
-    pub(crate) fn with_body(self, other: Self) -> Self {
-        other.chunks.into_iter().fold(self, Self::with_chunk)
+    /// Adds content, sent as Base64.
+    pub(crate) fn with_base64(self, source: Source) -> Self {
+        self.with_chunk(Chunk { source, encoded: true })
     }
 
     fn with_chunk(mut self, chunk: Chunk) -> Self {
@@ -120,7 +136,7 @@ impl Body {
     pub fn as_bytes(&self) -> Option<Bytes> {
         match self.chunks.as_slice() {
             [] => Some(Bytes::new()),
-            [Chunk::Plain(bytes)] => Some(bytes.clone()),
+            [Chunk { source: Source::Bytes(bytes), encoded: false }] => Some(bytes.clone()),
             _ => None,
         }
     }
@@ -133,24 +149,15 @@ impl Body {
     pub fn stream(&self) -> impl Stream<Item = io::Result<Bytes>> + Send + use<> {
         let chunks = self.chunks.clone().into_iter();
         stream::try_unfold((chunks, None), |(mut chunks, open)| async move {
-            let mut open: Option<OpenChunk> = open;
+            let mut open: Option<(OpenSource, bool)> = open;
             loop {
-                if let Some(current) = &mut open
-                    && let Some(bytes) = current.next().await?
+                if let Some((current, encoded)) = &mut open
+                    && let Some(bytes) = current.next(*encoded).await?
                 {
                     return Ok(Some((bytes, (chunks, open))));
                 }
-                match chunks.next() {
-                    None => return Ok(None),
-                    Some(Chunk::Plain(bytes)) => open = Some(OpenChunk::Memory { bytes, encoded: false }),
-                    Some(Chunk::Encoded(bytes)) => open = Some(OpenChunk::Memory { bytes, encoded: true }),
-                    Some(Chunk::File { source, encoded }) => {
-                        open = Some(OpenChunk::File { file: source.open().await?, encoded });
-                    }
-                    Some(Chunk::Stream { source, encoded }) => {
-                        open = Some(OpenChunk::Stream { stream: source.open(), encoded });
-                    }
-                }
+                let Some(Chunk { source, encoded }) = chunks.next() else { return Ok(None) };
+                open = Some((source.open().await?, encoded));
             }
         })
     }
@@ -161,7 +168,7 @@ impl Body {
         let mark = format!("{:032x}", rand::random::<u128>());
         let (mut text, mut contents) = (Vec::new(), Vec::new());
         for chunk in &self.chunks {
-            if let Chunk::Plain(bytes) = chunk {
+            if let Chunk { source: Source::Bytes(bytes), encoded: false } = chunk {
                 text.extend_from_slice(bytes);
             } else {
                 text.extend_from_slice(mark.as_bytes());
@@ -188,13 +195,10 @@ impl Body {
             attachment += 1;
             BodyPart::Encoded { attachment: attachment - 1, bytes }
         };
-        let part = |chunk: &Chunk| match chunk {
-            Chunk::Plain(bytes) => BodyPart::Text(bytes.clone()),
-            Chunk::Encoded(bytes) => next(bytes.len() as u64),
-            Chunk::File { source, encoded: true } => next(source.len()),
-            Chunk::File { source, encoded: false } => BodyPart::File { bytes: source.len() },
-            Chunk::Stream { source, encoded: true } => next(source.len()),
-            Chunk::Stream { source, encoded: false } => BodyPart::File { bytes: source.len() },
+        let part = |chunk: &Chunk| match &chunk.source {
+            source if chunk.encoded => next(source.len()),
+            Source::Bytes(bytes) => BodyPart::Text(bytes.clone()),
+            source => BodyPart::File { bytes: source.len() },
         };
         self.chunks.iter().map(part).collect()
     }
@@ -211,21 +215,20 @@ pub(crate) fn encoded_len(bytes: u64) -> u64 {
     bytes.div_ceil(3) * 4
 }
 
-enum OpenChunk {
-    Memory { bytes: Bytes, encoded: bool },
-    File { file: OpenFile, encoded: bool },
-    Stream { stream: OpenStream, encoded: bool },
+/// Content that is being read.
+enum OpenSource {
+    Bytes(Bytes),
+    File(OpenFile),
+    Stream(OpenStream),
 }
 
-impl OpenChunk {
-    async fn next(&mut self) -> io::Result<Option<Bytes>> {
-        let (piece, encoded) = match self {
-            Self::Memory { bytes, encoded } => (next_piece(bytes), *encoded),
-            Self::File { file, encoded } => (file.next().await?, *encoded),
+impl OpenSource {
+    async fn next(&mut self, encoded: bool) -> io::Result<Option<Bytes>> {
+        let piece = match self {
+            Self::Bytes(bytes) => next_piece(bytes),
+            Self::File(file) => file.next().await?,
             // Only the last piece can need Base64 padding.
-            Self::Stream { stream, encoded } => {
-                (stream.next(if *encoded { 3 } else { 1 }, CHUNK).await?, *encoded)
-            }
+            Self::Stream(stream) => stream.next(if encoded { 3 } else { 1 }, CHUNK).await?,
         };
         Ok(piece.map(|piece| if encoded { encode(&piece) } else { piece }))
     }
@@ -245,7 +248,10 @@ fn encode(piece: &[u8]) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use std::{path::PathBuf, time::SystemTime};
+    use std::{
+        path::{Path, PathBuf},
+        time::SystemTime,
+    };
 
     use futures_util::{StreamExt as _, TryStreamExt as _};
 
@@ -254,6 +260,10 @@ mod tests {
     async fn sent(body: &Body) -> io::Result<Vec<u8>> {
         let pieces: Vec<Bytes> = body.stream().try_collect().await?;
         Ok(pieces.concat())
+    }
+
+    async fn file(path: &Path) -> Source {
+        Source::File(Arc::new(FileSource::inspect(path.to_owned()).await.unwrap()))
     }
 
     fn scratch(name: &str, content: &[u8]) -> PathBuf {
@@ -268,13 +278,16 @@ mod tests {
         for length in [0, 1, 2, 3, 4, CHUNK - 1, CHUNK, CHUNK + 1, CHUNK * 2 + 77] {
             let content: Vec<u8> = (0..=255).cycle().take(length).collect();
             let path = scratch("twice", &content);
-            let source = Arc::new(FileSource::inspect(path.clone()).await.unwrap());
-            let body = Body::default().with_bytes("[\"").file(source).with_bytes("\"]");
+            let source = file(&path).await;
+            let body = Body::default().with_bytes("[\"").with_base64(source).with_bytes("\"]");
             let expected = format!("[\"{}\"]", STANDARD.encode(&content)).into_bytes();
             assert_eq!(body.len(), expected.len() as u64);
             assert_eq!(sent(&body).await.unwrap(), expected, "{length}");
             assert_eq!(sent(&body).await.unwrap(), expected, "{length}");
-            let memory = Body::default().with_bytes("[\"").with_base64(content.into()).with_bytes("\"]");
+            let memory = Body::default()
+                .with_bytes("[\"")
+                .with_base64(Source::Bytes(content.into()))
+                .with_bytes("\"]");
             assert_eq!(sent(&memory).await.unwrap(), expected, "{length}");
             assert_eq!(memory.len(), body.len());
             std::fs::remove_file(path).unwrap();
@@ -285,14 +298,14 @@ mod tests {
     async fn a_plain_file_and_a_stream_are_sent_unchanged_at_every_attempt() {
         let content: Vec<u8> = (0..=255).cycle().take(CHUNK * 2 + 77).collect();
         let path = scratch("plain", &content);
-        let source = Arc::new(FileSource::inspect(path.clone()).await.unwrap());
+        let source = file(&path).await;
         let pieces: Vec<_> = content.chunks(1_000).map(Bytes::copy_from_slice).collect();
         let open = move || stream::iter(pieces.clone()).map(Ok);
-        let streamed = Arc::new(StreamSource::new(content.len() as u64, open));
+        let streamed = Source::stream(content.len() as u64, open);
         let expected = [b"<".as_slice(), &content, b">"].concat();
         for body in [
-            Body::default().with_bytes("<").with_file(source).with_bytes(">"),
-            Body::default().with_bytes("<").with_stream(streamed).with_bytes(">"),
+            Body::default().with_bytes("<").with_source(source).with_bytes(">"),
+            Body::default().with_bytes("<").with_source(streamed).with_bytes(">"),
         ] {
             assert_eq!(body.len(), expected.len() as u64);
             assert_eq!(sent(&body).await.unwrap(), expected);
@@ -316,8 +329,8 @@ mod tests {
                     Some((Ok(left.next()?), left))
                 })
             };
-            let source = Arc::new(StreamSource::new(length as u64, open));
-            let body = Body::default().with_bytes("<").stream_source(source).with_bytes(">");
+            let source = Source::stream(length as u64, open);
+            let body = Body::default().with_bytes("<").with_base64(source).with_bytes(">");
             let expected = format!("<{}>", STANDARD.encode(&content)).into_bytes();
             assert_eq!(body.len(), expected.len() as u64);
             assert_eq!(sent(&body).await.unwrap(), expected, "{length} {piece}");
@@ -331,12 +344,12 @@ mod tests {
         let content = Bytes::from(vec![b'a'; CHUNK * 3 + 1]);
         let streamed = content.clone();
         let open = move || stream::iter([Ok(Bytes::new()), Ok(streamed.clone())]);
-        let source = Arc::new(StreamSource::new(content.len() as u64, open));
+        let source = Source::stream(content.len() as u64, open);
         for body in [
             Body::default().with_bytes(content.clone()).with_bytes("\r\n"),
-            Body::default().with_stream(Arc::clone(&source)),
-            Body::default().stream_source(source),
-            Body::default().with_base64(content.clone()),
+            Body::default().with_source(source.clone()),
+            Body::default().with_base64(source),
+            Body::default().with_base64(Source::Bytes(content.clone())),
         ] {
             let pieces: Vec<Bytes> = body.stream().try_collect().await.unwrap();
             assert!(
@@ -353,11 +366,8 @@ mod tests {
     #[tokio::test]
     async fn a_stream_must_have_the_promised_length() {
         for (len, reason) in [(2, "longer"), (4, "shorter")] {
-            let source = StreamSource::new(len, || stream::iter([Ok(Bytes::from("abc"))]));
-            let source = Arc::new(source);
-            for body in
-                [Body::default().with_stream(Arc::clone(&source)), Body::default().stream_source(source)]
-            {
+            let source = Source::stream(len, || stream::iter([Ok(Bytes::from("abc"))]));
+            for body in [Body::default().with_source(source.clone()), Body::default().with_base64(source)] {
                 let error = sent(&body).await.unwrap_err();
                 assert!(error.to_string().contains(reason), "{error}");
             }
@@ -369,9 +379,9 @@ mod tests {
         // A-23
         for now in [b"12345678901".as_slice(), b"1"] {
             let path = scratch(&format!("changed{}", now.len()), b"1234567890");
-            let source = Arc::new(FileSource::inspect(path.clone()).await.unwrap());
+            let source = file(&path).await;
             std::fs::write(&path, now).unwrap();
-            for body in [Body::default().file(Arc::clone(&source)), Body::default().with_file(source)] {
+            for body in [Body::default().with_base64(source.clone()), Body::default().with_source(source)] {
                 let error = sent(&body).await.unwrap_err().to_string();
                 assert!(error.contains("changed"), "{error}");
                 assert!(error.contains(path.to_str().unwrap()), "{error}");
@@ -384,7 +394,7 @@ mod tests {
     async fn an_edit_of_the_same_length_during_the_upload_is_detected() {
         // A-23
         let path = scratch("edited", &vec![b'a'; CHUNK * 2]);
-        let body = Body::default().file(Arc::new(FileSource::inspect(path.clone()).await.unwrap()));
+        let body = Body::default().with_base64(file(&path).await);
         let mut pieces = std::pin::pin!(body.stream());
         assert!(pieces.try_next().await.unwrap().is_some());
         let later = SystemTime::now() + std::time::Duration::from_secs(5);
@@ -400,7 +410,7 @@ mod tests {
     async fn a_replaced_file_of_the_same_length_and_time_is_detected() {
         // A-23
         let (path, other) = (scratch("replaced", b"1234567890"), scratch("replacement", b"0987654321"));
-        let body = Body::default().file(Arc::new(FileSource::inspect(path.clone()).await.unwrap()));
+        let body = Body::default().with_base64(file(&path).await);
         let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
         std::fs::OpenOptions::new().write(true).open(&other).unwrap().set_modified(modified).unwrap();
         std::fs::rename(&other, &path).unwrap();

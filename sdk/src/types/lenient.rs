@@ -38,7 +38,9 @@ pub(crate) trait Lenient: Sized {
     fn read(value: &Value) -> Reading<Self>;
 
     /// Returns the value of a field that is missing, null or unreadable; `None` if records require the field.
-    fn fallback() -> Option<Self>;
+    fn fallback() -> Option<Self> {
+        None
+    }
 
     /// Decodes one entry of an object sent in place of a list, which gets one element per entry.
     fn from_entry(_name: &str, _value: &Value) -> Option<Self> {
@@ -102,10 +104,6 @@ macro_rules! strict {
             fn read(value: &serde_json::Value) -> $crate::types::lenient::Reading<Self> {
                 use $crate::types::lenient::Reading;
                 <Self as serde::Deserialize>::deserialize(value).map_or(Reading::Unreadable, Reading::Exact)
-            }
-
-            fn fallback() -> Option<Self> {
-                None
             }
         })+
     };
@@ -214,10 +212,6 @@ macro_rules! integers {
                 };
                 text.and_then(|text| text.parse().ok()).map_or(Reading::Unreadable, Reading::Converted)
             }
-
-            fn fallback() -> Option<Self> {
-                None
-            }
         })+
     };
 }
@@ -236,10 +230,6 @@ impl Lenient for f64 {
             }
             _ => Reading::Unreadable,
         }
-    }
-
-    fn fallback() -> Option<Self> {
-        None
     }
 }
 
@@ -525,6 +515,14 @@ impl<'de, T: Lenient> DeserializeSeed<'de> for FieldSeed<'_, T> {
     }
 }
 
+macro_rules! scalars {
+    ($($visit:ident: $scalar:ty),+) => {
+        $(fn $visit<E: de::Error>(self, value: $scalar) -> Result<T, E> {
+            self.value(value.into())
+        })+
+    };
+}
+
 impl<'de, T: Lenient> Visitor<'de> for FieldSeed<'_, T> {
     type Value = T;
 
@@ -546,21 +544,7 @@ impl<'de, T: Lenient> Visitor<'de> for FieldSeed<'_, T> {
         }
     }
 
-    fn visit_bool<E: de::Error>(self, value: bool) -> Result<T, E> {
-        self.value(value.into())
-    }
-
-    fn visit_u64<E: de::Error>(self, value: u64) -> Result<T, E> {
-        self.value(value.into())
-    }
-
-    fn visit_i64<E: de::Error>(self, value: i64) -> Result<T, E> {
-        self.value(value.into())
-    }
-
-    fn visit_f64<E: de::Error>(self, value: f64) -> Result<T, E> {
-        self.value(value.into())
-    }
+    scalars! { visit_bool: bool, visit_u64: u64, visit_i64: i64, visit_f64: f64 }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<T, A::Error> {
         let mut texts = Vec::new();

@@ -1,8 +1,8 @@
 //! The input for a contact import: a file and the meaning of its columns.
 
+use std::{collections::BTreeMap, io};
 #[cfg(not(target_family = "wasm"))]
-use std::path::PathBuf;
-use std::{collections::BTreeMap, io, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -14,7 +14,7 @@ use crate::{
     error::{Error, FileError},
 };
 use crate::{
-    body::{Body, StreamSource},
+    body::{Body, Source},
     problem::{Validator, limits},
     resources::shared::{Choice, Memberships, Subscription},
     types::{SegmentId, TopicId},
@@ -59,7 +59,7 @@ open_enum! {
 /// ```
 #[derive(Clone, Debug)]
 pub struct NewContactImport {
-    file: Body,
+    file: Source,
     columns: ColumnMap,
     on_conflict: Option<ImportConflict>,
     segments: Memberships,
@@ -88,7 +88,7 @@ struct PropertyColumn {
 }
 
 impl NewContactImport {
-    fn new(file: Body) -> Self {
+    fn new(file: Source) -> Self {
         let (segments, topics) = (Memberships::default(), Vec::new());
         Self { file, columns: ColumnMap::default(), on_conflict: None, segments, topics }
     }
@@ -102,14 +102,14 @@ impl NewContactImport {
     pub async fn from_file(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let path = path.into();
         match FileSource::inspect(path.clone()).await {
-            Ok(source) => Ok(Self::new(Body::default().with_file(Arc::new(source)))),
+            Ok(source) => Ok(Self::new(Source::File(Arc::new(source)))),
             Err(source) => Err(Error::File(FileError { path, source })),
         }
     }
 
     /// Imports CSV content from memory.
     pub fn from_bytes(content: impl Into<Bytes>) -> Self {
-        Self::new(Body::default().with_bytes(content))
+        Self::new(Source::Bytes(content.into()))
     }
 
     /// Imports a stream of `length` bytes. `open` is called for each attempt and must return the same content, from its start.
@@ -130,7 +130,7 @@ impl NewContactImport {
     where
         S: Stream<Item = io::Result<Bytes>> + Send + 'static,
     {
-        Self::new(Body::default().with_stream(Arc::new(StreamSource::new(length, open))))
+        Self::new(Source::stream(length, open))
     }
 
     setters! {
@@ -205,7 +205,7 @@ impl NewContactImport {
         }
         let file = "\r\ncontent-disposition: form-data; name=\"file\"; filename=\"contacts.csv\"\r\ncontent-type: text/csv\r\n\r\n";
         text.extend(["--", &boundary, file]);
-        let body = Body::default().with_bytes(text).with_body(self.file.clone());
+        let body = Body::default().with_bytes(text).with_source(self.file.clone());
         let end = format!("\r\n--{boundary}--\r\n");
         (boundary, body.with_bytes(end))
     }

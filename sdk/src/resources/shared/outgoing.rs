@@ -1,8 +1,8 @@
 //! Attachments for outgoing emails.
 
+use std::io;
 #[cfg(not(target_family = "wasm"))]
-use std::path::PathBuf;
-use std::{io, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use base64::{DecodeError, Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -12,9 +12,12 @@ use serde_json::Value;
 use url::Url;
 
 #[cfg(not(target_family = "wasm"))]
-use crate::error::{Error, FileError};
 use crate::{
-    body::{Body, FileSource, StreamSource, encoded_len},
+    body::FileSource,
+    error::{Error, FileError},
+};
+use crate::{
+    body::{Body, Source, encoded_len},
     problem::{Validator, present},
     types::fields::{FieldValue, Kind},
 };
@@ -27,15 +30,12 @@ pub struct Attachment {
     filename: Option<String>,
     content_type: Option<String>,
     content_id: Option<String>,
-    source: Source,
+    content: Content,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Source {
-    Bytes(Bytes),
-    #[cfg_attr(target_family = "wasm", expect(dead_code, reason = "there are no files"))]
-    File(Arc<FileSource>),
-    Stream(Arc<StreamSource>),
+enum Content {
+    Local(Source),
     Url(String),
 }
 
@@ -56,7 +56,7 @@ struct Head<'a> {
 
 impl Attachment {
     fn new(source: Source) -> Self {
-        Self { filename: None, content_type: None, content_id: None, source }
+        Self { filename: None, content_type: None, content_id: None, content: Content::Local(source) }
     }
 
     /// Creates an attachment from in-memory bytes, with a file name.
@@ -113,12 +113,13 @@ impl Attachment {
     where
         S: Stream<Item = io::Result<Bytes>> + Send + 'static,
     {
-        Self::new(Source::Stream(Arc::new(StreamSource::new(length, open)))).filename(filename)
+        Self::new(Source::stream(length, open)).filename(filename)
     }
 
     /// Creates an attachment that the service fetches from an `http` or `https` URL after it has accepted the email.
     pub fn from_url(url: impl Into<String>) -> Self {
-        Self::new(Source::Url(url.into()))
+        let content = Content::Url(url.into());
+        Self { filename: None, content_type: None, content_id: None, content }
     }
 
     /// Sets the file name that the recipient sees. Only the last component of a path is sent.
@@ -144,11 +145,9 @@ impl Attachment {
 
     /// Returns the size before Base64, in bytes; `None` for URLs, whose size only the service will know.
     pub fn size(&self) -> Option<u64> {
-        match &self.source {
-            Source::Bytes(bytes) => Some(bytes.len() as u64),
-            Source::File(file) => Some(file.len()),
-            Source::Stream(stream) => Some(stream.len()),
-            Source::Url(_) => None,
+        match &self.content {
+            Content::Local(source) => Some(source.len()),
+            Content::Url(_) => None,
         }
     }
 
@@ -162,28 +161,19 @@ impl Attachment {
             filename: self.filename.as_deref(),
             content_type: self.content_type.as_deref(),
             content_id: self.content_id.as_deref(),
-            path: if let Source::Url(url) = &self.source { Some(url) } else { None },
+            path: if let Content::Url(url) = &self.content { Some(url) } else { None },
             content: None,
         }
     }
 
     pub(crate) fn write(&self, body: Body) -> Body {
         let mut text = serde_json::to_vec(&self.head()).unwrap_or_default();
-        if matches!(self.source, Source::Url(_)) {
-            return body.with_bytes(text);
-        }
+        let Content::Local(source) = &self.content else { return body.with_bytes(text) };
         text.pop();
         let comma = if text.len() > 1 { "," } else { "" };
         text.extend_from_slice(comma.as_bytes());
         text.extend_from_slice(br#""content":""#);
-        let body = body.with_bytes(text);
-        match &self.source {
-            Source::Bytes(bytes) => body.with_base64(bytes.clone()),
-            Source::File(file) => body.file(Arc::clone(file)),
-            Source::Stream(stream) => body.stream_source(Arc::clone(stream)),
-            Source::Url(_) => body,
-        }
-        .with_bytes(r#""}"#)
+        body.with_bytes(text).with_base64(source.clone()).with_bytes(r#""}"#)
     }
 
     pub(crate) fn validate(&self, v: &mut Validator) {
@@ -201,7 +191,7 @@ impl Attachment {
             let rule = "`content_id` must be visible ASCII without `<` and `>`";
             v.field("content_id", |v| v.report_found("charset", rule, id));
         }
-        if let Source::Url(url) = &self.source
+        if let Content::Url(url) = &self.content
             && let Some(rule) = url_fault(url)
         {
             v.field("path", |v| v.report_found("url", rule, without_userinfo(url)));
@@ -269,10 +259,10 @@ impl FieldValue for Attachment {
 /// is sent.
 impl Serialize for Attachment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let content = match &self.source {
-            Source::Bytes(bytes) => Some(STANDARD.encode(bytes)),
-            Source::Url(_) => None,
-            Source::File(_) | Source::Stream(_) => {
+        let content = match &self.content {
+            Content::Local(Source::Bytes(bytes)) => Some(STANDARD.encode(bytes)),
+            Content::Url(_) => None,
+            Content::Local(_) => {
                 let name = self.filename.as_ref().map_or_else(
                     || "the unnamed attachment".to_owned(),
                     |name| format!("the attachment `{name}`"),

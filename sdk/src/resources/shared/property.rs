@@ -54,10 +54,6 @@ impl Lenient for ContactPropertyValue {
     fn read(value: &Value) -> Reading<Self> {
         Reading::Exact(Self::from(value.clone()))
     }
-
-    fn fallback() -> Option<Self> {
-        None
-    }
 }
 
 impl<'de> Deserialize<'de> for ContactPropertyValue {

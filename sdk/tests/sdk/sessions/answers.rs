@@ -117,8 +117,8 @@ async fn throttling_is_waited_out_and_leaves_no_mark() {
 async fn an_unsent_request_leaves_no_mark() {
     let fixture = Fixture::expired().await;
     let mut record = fixture.grant();
-    // No server listens on port 1.
-    record.token_endpoint = "http://127.0.0.1:1/oauth/token".to_owned();
+    // No server can listen on port 0.
+    record.token_endpoint = "http://127.0.0.1:0/oauth/token".to_owned();
     record.expires_in = Duration::ZERO;
     let session = fixture.builder().start(fixture.store.clone(), &record).await.unwrap();
     let error = session.access_token().await.unwrap_err();

@@ -280,7 +280,7 @@ async fn a_logout_that_cannot_revoke_keeps_the_record_as_ended_until_it_can() {
     assert!(matches!(fixture.session().logout().await.unwrap(), Revocation::NoGrant));
 
     let mut record = fixture.grant();
-    let revocation_endpoint = record.revocation_endpoint.replace("http://127.0.0.1:1/revoke".to_owned());
+    let revocation_endpoint = record.revocation_endpoint.replace("http://127.0.0.1:0/revoke".to_owned());
     let session = fixture.builder().start(fixture.store.clone(), &record).await.unwrap();
     for _ in 0..2 {
         assert!(matches!(session.logout().await.unwrap(), Revocation::NotRevoked(AuthError::Unreachable(_))));

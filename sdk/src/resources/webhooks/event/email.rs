@@ -80,10 +80,6 @@ impl Lenient for EmailHeader {
         String::read(value).map(|value| Self { name: name.clone(), value })
     }
 
-    fn fallback() -> Option<Self> {
-        None
-    }
-
     /// Decodes one entry of a headers object.
     fn from_entry(name: &str, value: &Value) -> Option<Self> {
         match String::read(value) {
