@@ -70,8 +70,7 @@ fn changes_for_all_accounts_change_own_clocks_too() {
     );
     change(&sandbox, &json!({"set": "2026-05-01", "all_accounts": true}));
     assert_eq!(KEYS.map(|key| now(&sandbox, key)), ["2026-05-01T00:00:00.000Z"; 2]);
-    let yes = get(&sandbox, KEYS[0], "/_/clock?all_accounts=yes");
-    assert_eq!(yes.status, 422, "{}", yes.text());
+    get(&sandbox, KEYS[0], "/_/clock?all_accounts=yes").expect_status(422);
 }
 
 #[test]
@@ -126,8 +125,7 @@ fn tokens_expire_by_the_clock_of_their_account() {
         ask.header("content-type", "application/x-www-form-urlencoded")
             .send(format!("grant_type=refresh_token&client_id=app&refresh_token={token}"))
     };
-    let refreshed = refresh(&grants[0].refresh_token);
-    assert_eq!(refreshed.status, 200, "{}", refreshed.text());
+    let refreshed = refresh(&grants[0].refresh_token).expect_status(200);
     let token = refreshed.json()["access_token"].as_str().unwrap().to_owned();
     assert_eq!(get(&sandbox, &token, "/emails").status, 200, "it is valid from the account's time on");
     change(&sandbox, &json!({"advance": "3 months"}));
@@ -161,8 +159,7 @@ fn runs_of_automations_wait_by_the_clock_of_their_account() {
             ],
             "connections": [{"from": "start", "to": "pause"}],
         });
-        let created = post(&sandbox, key, "/automations", &body);
-        assert_eq!(created.status, 201, "{}", created.text());
+        let created = post(&sandbox, key, "/automations", &body).expect_status(201);
         let event = json!({"event": "user.created", "email": "ada@example.com"});
         assert_eq!(post(&sandbox, key, "/events/send", &event).status, 202);
         format!("/automations/{}/runs", created.json()["id"].as_str().unwrap())

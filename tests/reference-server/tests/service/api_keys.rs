@@ -6,9 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{KEY, Sandbox, email, email_with};
 
 fn create(sandbox: &Sandbox, body: &Value) -> (String, String) {
-    let answer = sandbox.post("/api-keys", body);
-    assert_eq!(answer.status, 201, "{}", answer.text());
-    let key = answer.json();
+    let key = sandbox.post("/api-keys", body).expect_status(201).json();
     (key["id"].as_str().unwrap().to_owned(), key["token"].as_str().unwrap().to_owned())
 }
 

@@ -4,9 +4,7 @@ use idempost_reference_server::{ClockStart, Service, Settings};
 use serde_json::{Value, json};
 
 use crate::restarts::{close, open};
-use crate::support::{Sandbox, email_with};
-
-const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
+use crate::support::{Sandbox, UNKNOWN_ID, email_with};
 
 /// Sends a broadcast with two links to contacts with these addresses, and lets the simulated outcomes pass. Returns its path.
 fn broadcast(sandbox: &Sandbox, addresses: &[&str]) -> String {
@@ -44,12 +42,6 @@ fn email_to(sandbox: &Sandbox, address: &str) -> String {
 fn trigger(sandbox: &Sandbox, email: &str, kind: &str, detail: &Value) {
     let event = json!({ "type": kind, "detail": detail });
     assert_eq!(sandbox.post(&format!("/_/messages/{email}/events"), &event).status, 201);
-}
-
-fn refused(sandbox: &Sandbox, path: &str, name: &str, part: &str) {
-    let answer = sandbox.get(path);
-    assert_eq!((answer.status.as_u16(), answer.name()), (422, name.to_owned()), "{path}: {}", answer.text());
-    assert!(answer.message().contains(part), "{path}: {}", answer.message());
 }
 
 #[test]
@@ -204,47 +196,28 @@ fn invalid_requests_are_rejected() {
     let sandbox = Sandbox::new();
     let path = broadcast(&sandbox, &["bounced@x.test", "clicked@x.test"]);
     let other = broadcast(&sandbox, &["ada@x.test"]);
-    refused(&sandbox, &format!("{path}/recipients"), "missing_required_parameter", "`type` is required");
+    sandbox.get(format!("{path}/recipients")).rejected(
+        422,
+        "missing_required_parameter",
+        "`type` is required",
+    );
     for wrong in ["", "Sent", "failed", "received", "unique_opened"] {
-        refused(
-            &sandbox,
-            &format!("{path}/recipients?type={wrong}"),
-            "validation_error",
-            "`type` must be one of `sent`",
-        );
+        sandbox.get(format!("{path}/recipients?type={wrong}")).invalid("`type` must be one of `sent`");
     }
-    refused(
-        &sandbox,
-        &format!("{path}/recipients?type=sent&bounce_type=permanent"),
-        "validation_error",
-        "`bounce_type`",
-    );
-    refused(
-        &sandbox,
-        &format!("{path}/recipients?type=bounced&bounce_type=hard"),
-        "validation_error",
-        "`bounce_type`",
-    );
+    sandbox.get(format!("{path}/recipients?type=sent&bounce_type=permanent")).invalid("`bounce_type`");
+    sandbox.get(format!("{path}/recipients?type=bounced&bounce_type=hard")).invalid("`bounce_type`");
     let foreign = field(&sandbox, &format!("{other}/recipients?type=sent"), "id").remove(0);
     for list in ["recipients?type=sent&", "recipients?type=sent&email=x&", "clicked-links?"] {
         for cursor in [UNKNOWN_ID, "", "!", "b2Zmc2V0OjA", "AAAAAAAAAAAAAAAAAAAAAA", &foreign] {
             for direction in ["after", "before"] {
-                refused(
-                    &sandbox,
-                    &format!("{path}/{list}{direction}={cursor}"),
-                    "validation_error",
-                    &format!("`{direction}`"),
-                );
+                sandbox.get(format!("{path}/{list}{direction}={cursor}")).invalid(&format!("`{direction}`"));
             }
         }
-        refused(&sandbox, &format!("{path}/{list}limit=0"), "validation_error", "`limit`");
+        sandbox.get(format!("{path}/{list}limit=0")).invalid("`limit`");
     }
     for list in ["recipients?type=sent", "recipients", "clicked-links"] {
         let answer = sandbox.get(format!("/broadcasts/{UNKNOWN_ID}/{list}"));
-        assert_eq!(
-            (answer.status.as_u16(), answer.name(), answer.message()),
-            (404, "not_found".to_owned(), "Broadcast not found.".to_owned())
-        );
+        answer.rejected(404, "not_found", "Broadcast not found.");
         assert_eq!(sandbox.get(format!("/broadcasts/x/{list}")).status, 422);
     }
 }

@@ -10,7 +10,7 @@ use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
 use crate::restarts::{close, open};
-use crate::support::{Answer, KEY, Sandbox, http_client};
+use crate::support::{Answer, KEY, Sandbox, expect_fields_of, http_client};
 
 const FORM: &str = "multipart/form-data; boundary=b0undary";
 
@@ -35,16 +35,13 @@ fn post(sandbox: &Sandbox, body: Bytes) -> Answer {
 
 /// Starts an import that must be accepted; returns its ID.
 fn start(sandbox: &Sandbox, file: impl AsRef<[u8]>, parts: &[(&str, &str)]) -> String {
-    let answer = post(sandbox, form(file.as_ref(), parts));
-    assert_eq!(answer.status, 201, "{}", answer.text());
+    let answer = post(sandbox, form(file.as_ref(), parts)).expect_status(201);
     assert_eq!(answer.json()["object"], "contact_import");
     answer.id()
 }
 
 fn import(sandbox: &Sandbox, id: &str) -> Value {
-    let answer = sandbox.get(format!("/contacts/imports/{id}"));
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    answer.json()
+    sandbox.get(format!("/contacts/imports/{id}")).expect_status(200).json()
 }
 
 /// Runs an import until its end; returns its status and counts: total, created, updated, skipped, failed.
@@ -98,9 +95,9 @@ fn a_file_becomes_contacts_in_the_background() {
         })
     );
     let ada = contact(&sandbox, "ada@example.com");
-    assert_eq!(
-        (&ada["first_name"], &ada["last_name"], &ada["unsubscribed"]),
-        (&json!("Ada"), &json!("Love\"lace, Countess"), &json!(false))
+    expect_fields_of(
+        &json!({"first_name": "Ada", "last_name": "Love\"lace, Countess", "unsubscribed": false}),
+        &ada,
     );
     assert_eq!(contact(&sandbox, "grace@example.com")["unsubscribed"], true);
 }
@@ -241,9 +238,7 @@ fn an_invalid_request_names_the_part_and_starts_nothing() {
         ("email\n", Some(("segments", r#"[{"id": "x"}]"#)), "`segments[0].id` must be a UUID"),
         ("email\n", Some(("topics", "{}")), "`topics` must be an array"),
     ] {
-        let answer = post(&sandbox, form(file.as_bytes(), part.as_slice()));
-        assert_eq!(answer.status, 422, "{message}: {}", answer.text());
-        assert!(answer.message().contains(message), "{message}: {}", answer.message());
+        post(&sandbox, form(file.as_bytes(), part.as_slice())).invalid(message);
     }
     let missing =
         "--b0undary\r\nContent-Disposition: form-data; name=\"on_conflict\"\r\n\r\nreplace\r\n--b0undary--";
@@ -256,8 +251,7 @@ fn an_invalid_request_names_the_part_and_starts_nothing() {
     );
     let answer = sandbox.post("/contacts/imports", &json!({}));
     answer.rejected(400, "validation_error", "multipart/form-data");
-    let answer = post(&sandbox, form(b"email\n", &[]).slice(..100));
-    assert_eq!(answer.status, 400, "{}", answer.text());
+    post(&sandbox, form(b"email\n", &[]).slice(..100)).expect_status(400);
     assert_eq!(sandbox.get("/contacts/imports").json()["data"], json!([]));
     assert_eq!(sandbox.patch("/contacts/imports", &json!({})).status, 405);
 }

@@ -3,9 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Sandbox, expect_fields_of};
-
-const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
+use crate::support::{Sandbox, UNKNOWN_ID, expect_fields_of};
 
 fn contact(sandbox: &Sandbox, email: &str) -> String {
     sandbox.created("/contacts", &json!({ "email": email }))
@@ -65,10 +63,8 @@ fn an_address_identifies_one_contact() {
     assert_eq!(data(&sandbox, "/contacts").as_array().unwrap().len(), 1);
 
     contact(&sandbox, "bob@example.com");
-    let taken = sandbox.patch("/contacts/bob@example.com", &json!({ "email": "ADA@example.com" }));
-    assert_eq!(taken.status, 409, "{}", taken.text());
-    let moved = sandbox.patch("/contacts/bob@example.com", &json!({ "email": "cyd@example.com" }));
-    assert_eq!(moved.status, 200, "{}", moved.text());
+    sandbox.patch("/contacts/bob@example.com", &json!({ "email": "ADA@example.com" })).expect_status(409);
+    sandbox.patch("/contacts/bob@example.com", &json!({ "email": "cyd@example.com" })).expect_status(200);
     assert_eq!(sandbox.get("/contacts/bob@example.com").status, 404);
     assert_eq!(sandbox.get("/contacts/cyd@example.com").json()["email"], "cyd@example.com");
 }
@@ -90,18 +86,16 @@ fn properties_are_merged_and_null_removes_one() {
     assert_eq!(change(json!({ "city": null })), json!({ "orders": orders }));
     for properties in [json!({ "town": "x" }), json!({ "city": 1 }), json!({ "orders": "many" })] {
         let answer = sandbox.post("/contacts", &json!({ "email": "b@x.test", "properties": properties }));
-        answer.rejected(422, "validation_error", "");
+        answer.invalid("");
     }
 }
 
 #[test]
 fn an_invalid_contact_is_rejected() {
     let sandbox = Sandbox::new();
-    sandbox.post("/contacts", &json!({ "first_name": "Ada" })).rejected(
-        422,
-        "missing_required_field",
-        "email",
-    );
+    sandbox.post("/contacts", &json!({ "first_name": "Ada" })).invalid("Missing `email`");
+    let nameless = json!({ "email": "ada@example.com", "segments": [{ "name": "x" }] });
+    sandbox.post("/contacts", &nameless).invalid("Missing `segments[0].id`");
     for (field, value) in [
         ("email", json!(1)),
         ("email", json!("nobody")),
@@ -113,7 +107,6 @@ fn an_invalid_contact_is_rejected() {
         ("properties", json!({ "city": [true] })),
         ("segments", json!("x")),
         ("segments", json!(["x"])),
-        ("segments", json!([{ "name": "x" }])),
         ("segments", json!([{ "id": UNKNOWN_ID }])),
         ("topics", json!([{ "id": UNKNOWN_ID, "subscription": "maybe" }])),
         ("topics", json!([{ "id": UNKNOWN_ID, "subscription": "opt_in" }])),
@@ -121,9 +114,7 @@ fn an_invalid_contact_is_rejected() {
     ] {
         let mut body = json!({ "email": "ada@example.com" });
         body[field] = value;
-        let answer = sandbox.post("/contacts", &body);
-        assert_eq!(answer.status, 422, "{body}: {}", answer.text());
-        assert!(answer.message().contains(field), "{body}: {}", answer.text());
+        sandbox.post("/contacts", &body).invalid(field);
     }
     assert_eq!(data(&sandbox, "/contacts"), json!([]), "no contact was created");
 }
@@ -163,7 +154,7 @@ fn membership_is_the_same_from_both_sides() {
     let join = |id: &str| sandbox.ask(Method::POST, format!("/contacts/{ada}/segments/{id}")).send("");
     join(UNKNOWN_ID).rejected(404, "not_found", "");
     join("x").rejected(422, "invalid_parameter", "");
-    sandbox.get(format!("/contacts?segment_id={UNKNOWN_ID}")).rejected(422, "validation_error", "segment_id");
+    sandbox.get(format!("/contacts?segment_id={UNKNOWN_ID}")).invalid("segment_id");
 }
 
 #[test]
@@ -182,9 +173,9 @@ fn segments_are_created_renamed_and_deleted_and_their_contacts_stay() {
     sandbox.get(&path).rejected(404, "not_found", "");
     assert_eq!(data(&sandbox, "/contacts")[0]["id"], json!(ada));
     assert_eq!(data(&sandbox, &format!("/contacts/{ada}/segments")), json!([]));
-    sandbox.post("/segments", &json!({})).rejected(422, "missing_required_field", "name");
+    sandbox.post("/segments", &json!({})).invalid("Missing `name`");
     for name in ["", " "] {
-        sandbox.post("/segments", &json!({ "name": name })).rejected(422, "validation_error", "name");
+        sandbox.post("/segments", &json!({ "name": name })).invalid("name");
     }
     sandbox.get("/segments/x").rejected(422, "invalid_parameter", "");
 }

@@ -17,9 +17,7 @@ fn post(sandbox: &Sandbox, key: &str, path: &str, body: &Value) -> Answer {
 
 /// Registers and verifies a domain of the owner.
 fn owned(sandbox: &Sandbox, name: &str) -> Value {
-    let answer = post(sandbox, OWNER, "/domains", &json!({ "name": name }));
-    assert_eq!(answer.status, 201, "{}", answer.text());
-    let domain = answer.json();
+    let domain = post(sandbox, OWNER, "/domains", &json!({ "name": name })).expect_status(201).json();
     let path = format!("/domains/{}/verify", domain["id"].as_str().unwrap());
     assert_eq!(post(sandbox, OWNER, &path, &json!({})).status, 200);
     sandbox.advance(60);
@@ -47,9 +45,7 @@ fn verify(sandbox: &Sandbox, claim: &Value) -> Answer {
 }
 
 fn read(sandbox: &Sandbox, claim: &Value) -> Value {
-    let answer = sandbox.get(format!("{}/claim", path(claim)));
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    answer.json()
+    sandbox.get(format!("{}/claim", path(claim))).expect_status(200).json()
 }
 
 fn status(sandbox: &Sandbox, claim: &Value) -> String {
@@ -254,7 +250,7 @@ fn deleting_the_placeholder_cancels_the_claim_even_during_the_transfer() {
 fn only_a_domain_that_another_account_has_verified_can_be_claimed() {
     let sandbox = Sandbox::new();
     let free = post(&sandbox, KEY, "/domains/claim", &json!({"name": "free.test"}));
-    free.rejected(422, "validation_error", "");
+    free.invalid("");
     post(&sandbox, OWNER, "/domains", &json!({"name": "new.test"}));
     assert_eq!(claim_as(&sandbox, KEY, &json!({"name": "new.test"})).0, 422, "it isn't verified");
     owned(&sandbox, "acme.test");

@@ -190,8 +190,7 @@ fn the_unsubscribe_link_counts_for_its_email_and_broadcast() {
     let link = html.split("href='").nth(2).unwrap().split('\'').next().unwrap();
     let path = &link[link.find("/_/").unwrap()..];
     for _ in 0..2 {
-        let unsubscribed = sandbox.ask(http::Method::POST, path).no_key().send("List-Unsubscribe=One-Click");
-        assert_eq!(unsubscribed.status, 200, "{}", unsubscribed.text());
+        sandbox.ask(http::Method::POST, path).no_key().send("List-Unsubscribe=One-Click").expect_status(200);
     }
     let shown = rows(&sandbox, "metrics=unsubscribed,unsubscribe_rate&dimensions=broadcast");
     assert_eq!(
@@ -377,7 +376,6 @@ fn invalid_parameters_are_rejected_by_name() {
         refused(&sandbox, &query, part);
     }
     refused(&sandbox, "dimensions=period&granularity=hourly&start_date=2024-01-01", "at most 10000 periods");
-    assert_eq!(sandbox.ask(http::Method::GET, "/emails/metrics").key("sb_test_sending").send("").status, 401);
 }
 
 #[test]

@@ -157,8 +157,7 @@ fn gen_14_every_response_is_json_with_request_id_and_rate_limit_headers() {
 fn the_rate_limit_counts_requests_per_tenant_and_second() {
     let sandbox = Sandbox::with(&Settings { rate_limit: Some(3), ..Settings::default() });
     for remaining in ["2", "1", "0"] {
-        let answer = sandbox.get("/emails");
-        assert_eq!(answer.status, 200);
+        let answer = sandbox.get("/emails").expect_status(200);
         assert_eq!(answer.header("ratelimit-limit"), Some("3"));
         assert_eq!(answer.header("ratelimit-policy"), Some("3;w=1"));
         assert_eq!(answer.header("ratelimit-remaining"), Some(remaining));

@@ -5,7 +5,7 @@ use idempost_reference_server::Settings;
 use idempost_reference_server::faults::{Action, Rule};
 use serde_json::{Value, json};
 
-use crate::support::{Sandbox, email, http_client, wait_until};
+use crate::support::{Sandbox, email, expect_fields_of, http_client, wait_until};
 
 fn sends(sandbox: &Sandbox, times: usize) -> Vec<u16> {
     (0..times).map(|_| sandbox.post("/emails", &email()).status.as_u16()).collect()
@@ -15,8 +15,7 @@ fn sends(sandbox: &Sandbox, times: usize) -> Vec<u16> {
 fn a_rule_applies_to_its_route_a_limited_number_of_times() {
     let sandbox = Sandbox::new();
     let rule = json!({"method": "POST", "path": "/emails", "action": "answer", "status": 503, "times": 2, "after": 1});
-    let added = sandbox.post("/_/faults", &rule);
-    assert_eq!(added.status, 201, "{}", added.text());
+    let added = sandbox.post("/_/faults", &rule).expect_status(201);
     assert_eq!(
         added.json(),
         json!({
@@ -59,8 +58,7 @@ fn rules_are_removed_one_by_one_or_all() {
 fn response_status_headers_and_body_are_scripted() {
     let sandbox = Sandbox::new();
     let met = |rule: Value| {
-        let added = sandbox.post("/_/faults", &rule);
-        assert_eq!(added.status, 201, "{}", added.text());
+        sandbox.post("/_/faults", &rule).expect_status(201);
         sandbox.post("/emails", &email())
     };
     let plain = met(json!({"action": "answer"}));
@@ -199,8 +197,8 @@ fn the_number_of_rules_is_limited() {
         sandbox.service.faults().add_once(Action::DropBefore);
     }
     assert_eq!(sandbox.post("/_/faults", &json!({"action": "drop"})).status, 201, "of the account");
-    let answer = sandbox.post("/_/faults", &json!({"action": "drop", "all_accounts": true}));
-    assert_eq!(answer.status, 422);
+    let answer =
+        sandbox.post("/_/faults", &json!({"action": "drop", "all_accounts": true})).expect_status(422);
     assert!(answer.text().contains("At most 1000 rules"), "{}", answer.text());
 }
 
@@ -208,8 +206,7 @@ fn the_number_of_rules_is_limited() {
 fn rules_belong_to_their_account_unless_they_are_for_all() {
     let sandbox = Sandbox::new();
     let add = |key: &str, rule: Value| {
-        let added = sandbox.ask(Method::POST, "/_/faults").key(key).json(&rule);
-        assert_eq!(added.status, 201, "{}", added.text());
+        let added = sandbox.ask(Method::POST, "/_/faults").key(key).json(&rule).expect_status(201);
         added.json()["all_accounts"].clone()
     };
     let status = |key: &str| sandbox.ask(Method::GET, "/emails").key(key).send("").status.as_u16();
@@ -258,8 +255,7 @@ fn with_a_password_only_rules_for_all_accounts_require_it() {
     assert_eq!(delete(other, "/_/faults?all_accounts=true"), 401);
     let page = "Basic OmNvcnJlY3QtaG9yc2U=";
     let by_page = sandbox.ask(Method::POST, "/_/faults?key=sb_correct-horse_worker").no_key();
-    let by_page = by_page.header("authorization", page).json(&own);
-    assert_eq!(by_page.status, 201, "{}", by_page.text());
+    let by_page = by_page.header("authorization", page).json(&own).expect_status(201);
     let listed = sandbox.ask(Method::GET, "/_/faults").key(other).send("").json();
     assert_eq!(listed["data"][0]["id"], by_page.json()["id"], "{listed}");
 }
@@ -317,8 +313,7 @@ async fn a_stalled_request_gets_no_response_until_shutdown() {
 fn each_fault_describes_what_the_client_gets() {
     let sandbox = Sandbox::new();
     let gets = |rule: Value| {
-        let added = sandbox.post("/_/faults", &rule);
-        assert_eq!(added.status, 201, "{}", added.text());
+        let added = sandbox.post("/_/faults", &rule).expect_status(201);
         let added = added.json();
         let listed = sandbox.get(format!("/_/faults/{}", added["id"].as_str().unwrap())).json();
         assert_eq!(added["client_gets"], listed["client_gets"]);
@@ -396,10 +391,6 @@ fn the_described_status_and_name_match_the_response() {
     ] {
         let stated = sandbox.post("/_/faults", &rule).json()["client_gets"].clone();
         let met = sandbox.post("/emails", &email());
-        assert_eq!(
-            (&stated["status"], &stated["name"]),
-            (&json!(met.status.as_u16()), &json!(met.name())),
-            "{rule}"
-        );
+        expect_fields_of(&json!({"status": met.status.as_u16(), "name": met.name()}), &stated);
     }
 }

@@ -1,20 +1,15 @@
 //! Inboxes of the public API, in beta: threads, replies, drafts, labels, search.
 
-#[path = "inboxes/drafts.rs"]
 mod drafts;
-#[path = "inboxes/sending.rs"]
 mod sending;
-#[path = "inboxes/threads.rs"]
 mod threads;
 
 use idempost_reference_server::{Posted, Settings};
 use serde_json::{Value, json};
 
-use crate::support::{KEY, Sandbox};
+use crate::support::{KEY, Sandbox, UNKNOWN_ID};
 
 pub(crate) const ADDRESS: &str = "support@acme.test";
-const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
-
 /// A sandbox with beta operations and an inbox; returns the path of the inbox.
 pub(crate) fn with_inbox() -> (Sandbox, String) {
     let sandbox = Sandbox::with(&Settings { beta: true, seed: Some(7), ..Settings::default() });
@@ -148,14 +143,10 @@ fn invalid_inboxes_are_refused_with_the_field_and_the_rule() {
         ),
         (json!({ "email_address": "a@acme.test", "forwarding": 1 }), "`forwarding` must be a boolean"),
     ] {
-        sandbox.post("/inboxes", &body).rejected(422, "validation_error", part);
+        sandbox.post("/inboxes", &body).invalid(part);
     }
-    sandbox.post("/inboxes", &json!({})).rejected(422, "missing_required_field", "`email_address`");
-    sandbox.patch(&inbox, &json!({})).rejected(
-        422,
-        "validation_error",
-        "at least one of `name`, `from_name`",
-    );
+    sandbox.post("/inboxes", &json!({})).invalid("Missing `email_address`");
+    sandbox.patch(&inbox, &json!({})).invalid("at least one of `name`, `from_name`");
 }
 
 #[test]
@@ -163,7 +154,7 @@ fn a_strict_sandbox_wants_a_receiving_domain_or_forwarding() {
     let settings = Settings { beta: true, strict_domains: true, ..Settings::default() };
     let sandbox = Sandbox::with(&settings);
     let mut inbox = json!({ "email_address": ADDRESS });
-    sandbox.post("/inboxes", &inbox).rejected(422, "validation_error", "verified for receiving");
+    sandbox.post("/inboxes", &inbox).invalid("verified for receiving");
     inbox["forwarding"] = true.into();
     sandbox.created("/inboxes", &inbox);
 }
@@ -202,7 +193,7 @@ fn agent_settings_are_stored_and_replaced() {
         (json!({ "actions": ["fly"] }), "`actions[0]`"),
         (json!({ "instructions": "x".repeat(4_001) }), "at most 4000 characters; found 4001"),
     ] {
-        sandbox.patch(&agent, &body).rejected(422, "validation_error", part);
+        sandbox.patch(&agent, &body).invalid(part);
     }
 }
 

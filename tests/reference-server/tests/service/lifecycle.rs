@@ -105,9 +105,7 @@ fn invalid_and_past_schedules_are_rejected() {
         ("2026-04-01T12:00:01Z", "`scheduled_at` must be at most 30 days ahead"),
         ("in 2 months", "`scheduled_at` must be at most 30 days ahead"),
     ] {
-        let answer = sandbox.refused(&email_with("scheduled_at", text));
-        assert_eq!(answer.name(), "validation_error");
-        assert!(answer.message().contains(words), "{}", answer.message());
+        sandbox.refused(&email_with("scheduled_at", text)).invalid(words);
     }
     for (text, status) in
         [("2026-03-31T12:00:00Z", 200), ("2026-04-01T12:00:00Z", 200), ("2026-04-02T12:00:00Z", 422)]
@@ -119,7 +117,7 @@ fn invalid_and_past_schedules_are_rejected() {
     let later = sandbox
         .ask(http::Method::PATCH, format!("/emails/{id}"))
         .json(&json!({"scheduled_at": "in 31 days"}));
-    later.rejected(422, "validation_error", "");
+    later.invalid("");
     assert!(sandbox.refused(&email_with("scheduled_at", 5)).message().contains("must be a string"));
 }
 

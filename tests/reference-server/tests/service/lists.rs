@@ -6,9 +6,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::cpu_time::cpu_time;
-use crate::support::{Answer, KEY, Sandbox, email, email_with};
-
-const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
+use crate::support::{Answer, KEY, Sandbox, UNKNOWN_ID, email, email_with};
 
 /// Fills both lists with `count` items; returns their ids in creation order.
 fn filled(count: usize) -> (Sandbox, Vec<(&'static str, Vec<String>)>) {
@@ -40,7 +38,7 @@ fn has_more(page: &Value) -> bool {
 }
 
 fn refused(answer: &Answer, words: &str) {
-    answer.rejected(422, "validation_error", words);
+    answer.invalid(words);
 }
 
 /// The lists that are empty in a new account.
@@ -272,11 +270,7 @@ fn a_page_takes_constant_time_regardless_of_list_length() {
 #[test]
 fn a_cursor_outside_the_list_is_rejected() {
     let sandbox = Sandbox::new();
-    let made = |path: &str, body: &Value| {
-        let answer = sandbox.post(path, body);
-        assert_eq!(answer.status, 201, "{}", answer.text());
-        answer.id()
-    };
+    let made = |path: &str, body: &Value| sandbox.post(path, body).expect_status(201).id();
     let segments: Vec<_> = (0..2).map(|n| made("/segments", &json!({"name": n.to_string()}))).collect();
     let contact = |n: usize| {
         let body = json!({"email": format!("{n}@example.com"), "segments": [{"id": segments[n % 2]}]});

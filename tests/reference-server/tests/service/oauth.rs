@@ -1,18 +1,11 @@
 //! OAuth login: `docs/specification.md`, GET /oauth/authorize, POST /oauth/token, Authentication.
 
-#[path = "oauth/authorize.rs"]
 mod authorize;
-#[path = "oauth/consent.rs"]
 mod consent;
-#[path = "oauth/faults.rs"]
 mod faults;
-#[path = "oauth/grants.rs"]
 mod grants;
-#[path = "oauth/scopes.rs"]
 mod scopes;
-#[path = "oauth/standards.rs"]
 mod standards;
-#[path = "oauth/token.rs"]
 mod token;
 
 use std::collections::HashMap;
@@ -99,8 +92,7 @@ pub(crate) fn redirected(answer: &Answer) -> (String, HashMap<String, String>) {
 /// The consent page of an authorization response: its path and form token.
 pub(crate) fn consent_page(sandbox: &Sandbox, answer: &Answer) -> (String, String) {
     let path = Url::parse(answer.headers["location"].to_str().unwrap()).unwrap().path().to_owned();
-    let page = sandbox.ask(Method::GET, &path).no_key().send("");
-    assert_eq!(page.status, 200, "{}", page.text());
+    let page = sandbox.ask(Method::GET, &path).no_key().send("").expect_status(200);
     let text = page.text();
     let token = text.split("name=token value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
     (path, token)
@@ -151,9 +143,7 @@ pub(crate) fn token(sandbox: &Sandbox, parameters: &[(&str, &str)]) -> Answer {
 /// The tokens of a complete login.
 pub(crate) fn tokens(sandbox: &Sandbox, client: &str) -> Value {
     let code = code(sandbox, &authorization_request(client));
-    let answer = token(sandbox, &code_exchange(client, &code));
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    answer.json()
+    token(sandbox, &code_exchange(client, &code)).expect_status(200).json()
 }
 
 /// The status and error code of an OAuth error response.

@@ -93,7 +93,7 @@ fn html_contains_the_inline_images_by_default() {
         assert_eq!(record["attachments"][0]["content_id"], "logo@acme");
     }
     let wrong = sandbox.get(format!("/emails/receiving/{id}?html_format=inline"));
-    wrong.rejected(422, "validation_error", "");
+    wrong.invalid("");
     assert!(
         wrong.message().contains("`html_format`") && wrong.message().contains("inline"),
         "{}",
@@ -136,8 +136,7 @@ fn a_test_sets_the_results_of_the_checks_of_the_sender() {
     assert_eq!(shown(&set), json!({"spf": "pass", "dkim": "processing_failed", "dmarc": "fail"}));
     let partly = receive("&dmarc=gray");
     assert_eq!(shown(&partly), json!({"spf": "unknown", "dkim": "unknown", "dmarc": "gray"}));
-    let wrong = receive("&dkim=passed");
-    assert_eq!(wrong.status, 422);
+    let wrong = receive("&dkim=passed").expect_status(422);
     assert!(wrong.message().contains("`dkim` must be one of `pass`, `fail`"), "{}", wrong.text());
     assert_eq!(sandbox.get("/emails/receiving").json()["data"].as_array().unwrap().len(), 2);
 }
@@ -217,15 +216,17 @@ fn unknown_ids_are_not_found() {
     assert_eq!(sandbox.get("/emails/receiving/x").name(), "invalid_parameter");
     assert_eq!(sandbox.get(format!("/emails/receiving/{id}/attachments/x")).name(), "invalid_parameter");
     // Nor is another tenant's mail found.
-    let answer = sandbox.ask(Method::GET, format!("/emails/receiving/{id}")).key("sb_other").send("");
-    assert_eq!(answer.status, 404);
+    sandbox.ask(Method::GET, format!("/emails/receiving/{id}")).key("sb_other").send("").expect_status(404);
 }
 
 #[test]
 fn mail_is_received_as_raw_mime_or_as_fields() {
     let sandbox = Sandbox::new();
-    let raw = sandbox.ask(Method::POST, "/_/received").header("content-type", "message/rfc822").send(MAIL);
-    assert_eq!(raw.status, 201, "{}", raw.text());
+    sandbox
+        .ask(Method::POST, "/_/received")
+        .header("content-type", "message/rfc822")
+        .send(MAIL)
+        .expect_status(201);
     let list = sandbox.get("/emails/receiving").json();
     assert_eq!(list["data"][0]["received_for"], json!(["support@acme.test", "ops@acme.test"]));
     let mail = json!({
@@ -236,8 +237,8 @@ fn mail_is_received_as_raw_mime_or_as_fields() {
     let written = sandbox
         .ask(Method::POST, "/_/received?to=in@acme.test")
         .header("content-type", "application/json")
-        .json(&mail);
-    assert_eq!(written.status, 201, "{}", written.text());
+        .json(&mail)
+        .expect_status(201);
     let item = sandbox.get("/emails/receiving").json()["data"][0].clone();
     assert_eq!(item["id"], written.json()["id"]);
     assert_eq!((&item["received_for"], &item["cc"]), (&json!(["in@acme.test"]), &json!(["ops@acme.test"])));
@@ -290,7 +291,7 @@ fn malformed_mail_never_crashes_the_service() {
         }
     }
     let answer = sandbox.ask(Method::POST, "/_/received?to=in@acme.test").send("");
-    answer.rejected(422, "validation_error", "");
+    answer.invalid("");
 }
 
 #[test]

@@ -115,8 +115,7 @@ fn attachments_are_paged_and_belong_to_one_email_of_one_account() {
     }
     assert_eq!(sandbox.get("/emails/x/attachments").name(), "invalid_parameter");
     assert_eq!(sandbox.get(format!("/emails/{id}/attachments/x")).name(), "invalid_parameter");
-    let foreign = sandbox.ask(Method::GET, format!("/emails/{id}/attachments")).key("sb_other").send("");
-    assert_eq!(foreign.status, 404);
+    sandbox.ask(Method::GET, format!("/emails/{id}/attachments")).key("sb_other").send("").expect_status(404);
     // The token of a sent file is none of a received one.
     let url = found[0]["download_url"].as_str().unwrap().replace("/_/files/", "/_/received-files/");
     let crossed = fetch(&sandbox, &json!({ "download_url": url }));

@@ -15,6 +15,8 @@ use crate::independent_parser::IndependentParser;
 use crate::response_mutants;
 
 pub(crate) const KEY: &str = "sb_test";
+/// A well-formed ID that names nothing.
+pub(crate) const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
 
 /// Whether to search more than each run can afford: `.ci/run models`.
 pub(crate) fn exhaustive() -> bool {
@@ -131,9 +133,7 @@ impl Sandbox {
 
     /// Sends an email that must be accepted; returns its id.
     pub(crate) fn sent(&self, email: &Value) -> String {
-        let answer = self.post("/emails", email);
-        assert_eq!(answer.status, 200, "{}", answer.text());
-        answer.id()
+        self.post("/emails", email).expect_status(200).id()
     }
 
     /// Sends an email that must be rejected; nothing may be captured.
@@ -146,9 +146,7 @@ impl Sandbox {
     }
 
     pub(crate) fn record(&self, id: &str) -> Value {
-        let answer = self.get(format!("/emails/{id}"));
-        assert_eq!(answer.status, 200, "{}", answer.text());
-        answer.json()
+        self.get(format!("/emails/{id}")).expect_status(200).json()
     }
 
     pub(crate) fn last_event(&self, id: &str) -> String {
@@ -210,6 +208,7 @@ impl Ask<'_> {
 }
 
 /// Expects a record to have every field of an item, with the same value.
+#[track_caller]
 pub(crate) fn expect_fields_of(item: &Value, record: &Value) {
     let fields = item.as_object().unwrap();
     assert!(!fields.is_empty(), "{item}");
@@ -230,6 +229,12 @@ impl Answer {
         }
         let contract::Answer { status, headers, body } = response_mutants::apply(method, path, answer);
         Self { status, headers, body }
+    }
+
+    #[track_caller]
+    pub(crate) fn expect_status(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{}", self.text());
+        self
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -265,6 +270,13 @@ impl Answer {
         assert_eq!(self.status, status, "{}", self.text());
         assert_eq!(self.name(), name, "{}", self.text());
         assert!(self.message().contains(words), "{words:?} is not in {}", self.message());
+    }
+
+    /// Expects a 422 whose message contains these words: about a missing field if they begin with `Missing`, otherwise about an invalid one.
+    #[track_caller]
+    pub(crate) fn invalid(&self, words: &str) {
+        let name = if words.starts_with("Missing") { "missing_required_field" } else { "validation_error" };
+        self.rejected(422, name, words);
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {

@@ -4,14 +4,12 @@ use http::Method;
 use idempost_reference_server::Posted;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Sandbox, email, email_with};
+use crate::support::{Answer, Sandbox, UNKNOWN_ID, email, email_with};
 
-const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
 const NOON: &str = "2026-03-02 12:00:00.000000+00";
 
 fn add(sandbox: &Sandbox, address: &str) -> String {
-    let answer = sandbox.post("/suppressions", &json!({ "email": address }));
-    assert_eq!(answer.status, 201, "{}", answer.text());
+    let answer = sandbox.post("/suppressions", &json!({ "email": address })).expect_status(201);
     assert_eq!(answer.json()["object"], "suppression");
     answer.id()
 }
@@ -95,17 +93,13 @@ fn adding_a_listed_address_keeps_its_entry_and_origin() {
 #[test]
 fn an_invalid_address_is_rejected() {
     let sandbox = Sandbox::new();
-    sandbox.post("/suppressions", &json!({})).rejected(422, "missing_required_field", "`email`");
-    sandbox.post("/suppressions/batch/add", &json!({})).rejected(422, "missing_required_field", "`emails`");
+    sandbox.post("/suppressions", &json!({})).invalid("Missing `email`");
+    sandbox.post("/suppressions/batch/add", &json!({})).invalid("Missing `emails`");
     for wrong in [json!("nobody"), json!("Ada <ada@example.com>"), json!(1), json!(""), json!("a b@c.test")] {
-        sandbox.post("/suppressions", &json!({ "email": wrong })).rejected(
-            422,
-            "validation_error",
-            "`email`",
-        );
+        sandbox.post("/suppressions", &json!({ "email": wrong })).invalid("`email`");
         let batch = json!({ "emails": ["ada@example.com", wrong] });
         for path in ["/suppressions/batch/add", "/suppressions/batch/remove"] {
-            sandbox.post(path, &batch).rejected(422, "validation_error", "`emails[1]`");
+            sandbox.post(path, &batch).invalid("`emails[1]`");
         }
     }
     // One invalid address rejects the whole batch.
@@ -118,9 +112,8 @@ fn a_batch_adds_up_to_a_hundred_addresses_in_order() {
     let known = add(&sandbox, "known@example.com");
     let mut emails: Vec<_> = (0..99).map(|n| format!("user{n}@example.com")).collect();
     emails.push("KNOWN@example.com".to_owned());
-    let answer = sandbox.post("/suppressions/batch/add", &json!({ "emails": emails }));
-    assert_eq!(answer.status, 201, "{}", answer.text());
-    let body = answer.json();
+    let body =
+        sandbox.post("/suppressions/batch/add", &json!({ "emails": emails })).expect_status(201).json();
     assert_eq!(body.as_object().unwrap().keys().collect::<Vec<_>>(), ["data"]);
     let data = body["data"].as_array().unwrap();
     assert_eq!(data.len(), 100);
@@ -132,7 +125,7 @@ fn a_batch_adds_up_to_a_hundred_addresses_in_order() {
     for count in [0, 101] {
         let emails = vec!["ada@example.com"; count];
         for path in ["/suppressions/batch/add", "/suppressions/batch/remove"] {
-            sandbox.post(path, &json!({ "emails": emails })).rejected(422, "validation_error", "1 to 100");
+            sandbox.post(path, &json!({ "emails": emails })).invalid("1 to 100");
         }
     }
     // The same address twice is one entry.
@@ -155,9 +148,9 @@ fn a_batch_removes_by_address_or_by_id_and_skips_unknown_entries() {
     let answer = remove(&json!({ "ids": [UNKNOWN_ID, ids[3]] }));
     assert_eq!(answer.json(), json!({ "data": [gone(&ids[3])] }));
     assert_eq!(listed(&sandbox, ""), [entry("c@x.test", "manual")]);
-    remove(&json!({})).rejected(422, "validation_error", "`emails` or `ids`");
-    remove(&json!({ "ids": [ids[2]], "emails": ["c@x.test"] })).rejected(422, "validation_error", "both");
-    remove(&json!({ "ids": ["c@x.test"] })).rejected(422, "validation_error", "UUID");
+    remove(&json!({})).invalid("`emails` or `ids`");
+    remove(&json!({ "ids": [ids[2]], "emails": ["c@x.test"] })).invalid("both");
+    remove(&json!({ "ids": ["c@x.test"] })).invalid("UUID");
 }
 
 #[test]
@@ -179,8 +172,8 @@ fn the_list_is_paged_and_filtered_by_origin() {
         listed(&sandbox, &format!("?origin=manual&limit=1&after={newest}")),
         [entry("user24@example.com", "manual")]
     );
-    sandbox.get("/suppressions?origin=bounced").rejected(422, "validation_error", "`origin`");
-    sandbox.get(format!("/suppressions?after={UNKNOWN_ID}")).rejected(422, "validation_error", "after");
+    sandbox.get("/suppressions?origin=bounced").invalid("`origin`");
+    sandbox.get(format!("/suppressions?after={UNKNOWN_ID}")).invalid("after");
 }
 
 #[test]
@@ -373,20 +366,4 @@ fn the_event_of_a_suppressed_email_says_why() {
     let messages: std::collections::BTreeSet<_> =
         why.iter().map(|why| why["message"].as_str().unwrap()).collect();
     assert_eq!(messages.len(), 3);
-}
-
-#[test]
-fn a_key_that_may_only_send_has_no_access_to_the_list() {
-    let sandbox = Sandbox::new();
-    for (method, path) in [
-        (Method::POST, "/suppressions"),
-        (Method::GET, "/suppressions"),
-        (Method::GET, "/suppressions/ada@example.com"),
-        (Method::DELETE, "/suppressions/ada@example.com"),
-        (Method::POST, "/suppressions/batch/add"),
-        (Method::POST, "/suppressions/batch/remove"),
-    ] {
-        let answer = sandbox.ask(method, path).key("sb_test_sending").send("{}");
-        assert_eq!((answer.status.as_u16(), answer.name()), (401, "restricted_api_key".to_owned()), "{path}");
-    }
 }

@@ -27,14 +27,11 @@ fn welcome_with(fields: &Value) -> Value {
 }
 
 fn created(sandbox: &Sandbox, template: &Value) -> String {
-    let answer = sandbox.post("/templates", template);
-    assert_eq!(answer.status, 201, "{}", answer.text());
-    answer.id()
+    sandbox.post("/templates", template).expect_status(201).id()
 }
 
 fn publish(sandbox: &Sandbox, name: &str) {
-    let answer = sandbox.ask(Method::POST, format!("/templates/{name}/publish")).send("");
-    assert_eq!(answer.status, 200, "{}", answer.text());
+    sandbox.ask(Method::POST, format!("/templates/{name}/publish")).send("").expect_status(200);
 }
 
 fn published(sandbox: &Sandbox, template: &Value) -> String {
@@ -48,9 +45,7 @@ fn update(sandbox: &Sandbox, name: &str, patch: &Value) -> Answer {
 }
 
 fn record(sandbox: &Sandbox, name: &str) -> Value {
-    let answer = sandbox.get(format!("/templates/{name}"));
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    answer.json()
+    sandbox.get(format!("/templates/{name}")).expect_status(200).json()
 }
 
 /// An email that uses the template with these variables.
@@ -163,7 +158,7 @@ fn an_alias_is_unique_per_tenant() {
     assert_eq!(elsewhere.status, 201, "another tenant doesn't see it");
     let other = created(&sandbox, &welcome_with(&json!({"alias": "other"})));
     let taken = update(&sandbox, "other", &json!({"alias": "welcome"}));
-    taken.rejected(422, "validation_error", "");
+    taken.invalid("");
     assert_eq!(record(&sandbox, "welcome")["id"].as_str(), Some(id.as_str()));
     assert_eq!(
         update(&sandbox, "welcome", &json!({"alias": "welcome"})).status,
@@ -208,7 +203,7 @@ fn a_batch_renders_templates_and_identifies_the_failing_email() {
         (with("other", &json!({})), "`[1].template.id`"),
     ] {
         let answer = sandbox.post("/emails/batch", &json!([good, bad]));
-        answer.rejected(422, "validation_error", words);
+        answer.invalid(words);
         assert!(sandbox.mails().is_empty());
     }
     assert_eq!(sandbox.post("/emails/batch", &json!([good, good])).status, 200);
@@ -264,15 +259,11 @@ fn a_template_has_at_most_fifty_variables() {
     };
     for count in [51, 20_000] {
         let answer = sandbox.post("/templates", &welcome_with(&json!({"variables": variables(count)})));
-        answer.rejected(422, "validation_error", &format!("found {count}"));
+        answer.invalid(&format!("found {count}"));
     }
     created(&sandbox, &welcome_with(&json!({"variables": variables(50)})));
     assert_eq!(update(&sandbox, "welcome", &json!({"variables": variables(50)})).status, 200);
-    update(&sandbox, "welcome", &json!({"variables": variables(51)})).rejected(
-        422,
-        "validation_error",
-        "found 51",
-    );
+    update(&sandbox, "welcome", &json!({"variables": variables(51)})).invalid("found 51");
 }
 
 #[test]
@@ -360,8 +351,7 @@ fn an_email_with_a_template_has_an_unsubscribe_link_that_opens() {
             sandbox.sent(&json!({"to": to, "topic_id": topic, "template": {"id": "t"}}));
             let (link, rest) = link_and_rest(&sandbox);
             assert_eq!(rest, expected);
-            let page = follow(&sandbox, Method::GET, &link, "");
-            assert_eq!(page.status, 200, "{}", page.text());
+            let page = follow(&sandbox, Method::GET, &link, "").expect_status(200);
             assert!(page.text().contains(to) && !page.text().contains("type=radio"), "{}", page.text());
             assert_eq!(page.text().contains("News"), topic.is_some());
             let before = sandbox.get(format!("/contacts/{to}"));
@@ -370,8 +360,7 @@ fn an_email_with_a_template_has_an_unsubscribe_link_that_opens() {
                 "a GET changes nothing"
             );
             for _ in 0..2 {
-                let done = follow(&sandbox, Method::POST, &link, ONE_CLICK);
-                assert_eq!(done.status, 200, "{}", done.text());
+                follow(&sandbox, Method::POST, &link, ONE_CLICK).expect_status(200);
             }
             if topic.is_some() {
                 let topics = sandbox.get(format!("/contacts/{to}/topics")).json();
@@ -498,14 +487,14 @@ fn invalid_fields_are_named() {
     let sandbox = Sandbox::new();
     let variable = |variable: Value| json!({"name": "n", "html": "h", "variables": [variable]});
     let mut wrong = vec![
-        (json!({"html": "h"}), "name"),
-        (json!({"name": "n"}), "html"),
+        (json!({"html": "h"}), "Missing `name`"),
+        (json!({"name": "n"}), "Missing `html`"),
         (json!({"name": " ", "html": "h"}), "name"),
         (json!({"name": "n", "html": "h", "alias": ""}), "alias"),
         (json!({"name": "n", "html": "h", "from": "nobody"}), "from"),
         (json!({"name": "n", "html": "h", "react": "<b/>"}), "react"),
-        (variable(json!({"type": "string"})), "key"),
-        (variable(json!({"key": "A"})), "type"),
+        (variable(json!({"type": "string"})), "Missing `variables[0].key`"),
+        (variable(json!({"key": "A"})), "Missing `variables[0].type`"),
         (variable(json!({"key": "A", "type": "boolean"})), "type"),
         (variable(json!({"key": "A", "type": "string", "fallback_value": 1})), "fallback_value"),
         (variable(json!({"key": "A", "type": "number", "fallback_value": "1"})), "fallback_value"),
@@ -520,9 +509,7 @@ fn invalid_fields_are_named() {
     let twice = json!([{"key": "A", "type": "string"}, {"key": "A", "type": "number"}]);
     wrong.push((json!({"name": "n", "html": "h", "variables": twice}), "variables"));
     for (body, named) in wrong {
-        let answer = sandbox.post("/templates", &body);
-        assert_eq!(answer.status, 422, "{body}");
-        assert!(answer.message().contains(named), "{body}: {}", answer.message());
+        sandbox.post("/templates", &body).invalid(named);
     }
     assert_eq!(sandbox.get("/templates").json()["data"], json!([]));
     // Capitals are recommended, not demanded.
@@ -600,10 +587,10 @@ fn variables_have_their_values_or_fallbacks() {
     }
     for text in ["", " 3", "3 ", "0x3", "3,5", "NaN", "three", "9007199254740992", "1e99"] {
         let refused = sandbox.refused(&with("welcome", &json!({"NAME": "Ada", "APPLES": text})));
-        refused.rejected(422, "validation_error", "variables.APPLES");
+        refused.invalid("variables.APPLES");
     }
     for variables in [json!({"APPLES": 1}), json!({"NAME": 1})] {
-        sandbox.refused(&with("welcome", &variables)).rejected(422, "validation_error", "NAME");
+        sandbox.refused(&with("welcome", &variables)).invalid("NAME");
     }
 }
 

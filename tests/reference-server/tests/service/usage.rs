@@ -13,9 +13,7 @@ fn with_quotas(daily: Option<u64>, monthly: Option<u64>) -> Sandbox {
 }
 
 fn usage(sandbox: &Sandbox) -> Value {
-    let answer = sandbox.get("/usage");
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    answer.json()
+    sandbox.get("/usage").expect_status(200).json()
 }
 
 /// The used emails of the day and of the month.

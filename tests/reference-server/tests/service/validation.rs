@@ -6,12 +6,10 @@ use serde_json::{Value, json};
 use crate::support::{Sandbox, email, email_with};
 
 /// Asserts that each email is rejected with this error name and words in its message.
-fn assert_rejected(cases: impl IntoIterator<Item = (Value, &'static str, &'static str)>) {
+fn assert_rejected(cases: impl IntoIterator<Item = (Value, &'static str)>) {
     let sandbox = Sandbox::new();
-    for (email, name, words) in cases {
-        let answer = sandbox.refused(&email);
-        assert_eq!(answer.name(), name, "{email}: {}", answer.text());
-        assert!(answer.message().contains(words), "{words:?} is not in {}", answer.message());
+    for (email, words) in cases {
+        sandbox.refused(&email).invalid(words);
     }
 }
 
@@ -40,8 +38,8 @@ fn email_03_missing_required_fields_are_named() {
 #[test]
 fn an_email_without_a_body_is_rejected() {
     assert_rejected([
-        (email_with("text", Value::Null), "missing_required_field", "`html` or `text`"),
-        (email_with("text", ""), "validation_error", "`html` or `text`"),
+        (email_with("text", Value::Null), "Missing `html` or `text`"),
+        (email_with("text", ""), "`html` or `text`"),
     ]);
     Sandbox::new().sent(&email_with("text", " "));
 }
@@ -63,7 +61,7 @@ fn a_sender_s_name_is_everything_before_the_last_angle_bracket() {
     // In a list, a comma separates addresses.
     for field in ["to", "cc", "reply_to"] {
         let several = "Acme, Inc <hi@acme.test>";
-        assert_rejected([(email_with(field, several), "validation_error", "is more than one address")]);
+        assert_rejected([(email_with(field, several), "is more than one address")]);
     }
 }
 
@@ -85,18 +83,18 @@ fn email_05_malformed_addresses_are_rejected() {
         "a\u{0}@b.c",
     ];
     for text in from {
-        assert_rejected([(email_with("from", text), "validation_error", "`from`")]);
-        assert_rejected([(email_with("to", text), "validation_error", "`to`")]);
-        assert_rejected([(email_with("cc", json!(["x@y.z", text])), "validation_error", "`cc[1]`")]);
+        assert_rejected([(email_with("from", text), "`from`")]);
+        assert_rejected([(email_with("to", text), "`to`")]);
+        assert_rejected([(email_with("cc", json!(["x@y.z", text])), "`cc[1]`")]);
     }
     assert_rejected([
-        (email_with("from", 7), "validation_error", "`from` must be a string; found a number"),
-        (email_with("from", json!(["a@b.c"])), "validation_error", "`from`"),
-        (email_with("to", json!({})), "validation_error", "`to`"),
-        (email_with("to", json!([1])), "validation_error", "`to[0]`"),
-        (email_with("to", json!([])), "validation_error", "`to`"),
-        (email_with("reply_to", "x"), "validation_error", "`reply_to`"),
-        (email_with("bcc", "x"), "validation_error", "`bcc`"),
+        (email_with("from", 7), "`from` must be a string; found a number"),
+        (email_with("from", json!(["a@b.c"])), "`from`"),
+        (email_with("to", json!({})), "`to`"),
+        (email_with("to", json!([1])), "`to[0]`"),
+        (email_with("to", json!([])), "`to`"),
+        (email_with("reply_to", "x"), "`reply_to`"),
+        (email_with("bcc", "x"), "`bcc`"),
     ]);
 }
 
@@ -105,23 +103,18 @@ fn email_09_to_has_at_most_fifty_addresses() {
     // EMAIL-09, LIM-02
     let many = |count: usize| (0..count).map(|n| format!("r{n}@example.com")).collect::<Vec<_>>();
     assert_accepted([email_with("to", many(50)), email_with("cc", many(51))]);
-    assert_rejected([(
-        email_with("to", many(51)),
-        "validation_error",
-        "`to` must name at most 50 addresses; found 51",
-    )]);
+    assert_rejected([(email_with("to", many(51)), "`to` must name at most 50 addresses; found 51")]);
 }
 
 #[test]
 fn line_breaks_cannot_inject_headers() {
     for bad in ["x\r\nBcc: victim@example.com", "x\ny", "x\ry", "x\u{0}y", "x\u{7f}"] {
         assert_rejected([
-            (email_with("subject", bad), "validation_error", "`subject`"),
-            (email_with("headers", json!({"X-A": bad})), "validation_error", "`headers.X-A`"),
-            (email_with("headers", json!({ bad: "x" })), "validation_error", "`headers`"),
+            (email_with("subject", bad), "`subject`"),
+            (email_with("headers", json!({"X-A": bad})), "`headers.X-A`"),
+            (email_with("headers", json!({ bad: "x" })), "`headers`"),
             (
                 email_with("attachments", json!([{"content": "", "filename": bad}])),
-                "validation_error",
                 "`attachments[0].filename`",
             ),
         ]);
@@ -131,15 +124,11 @@ fn line_breaks_cannot_inject_headers() {
 #[test]
 fn header_names_and_values_are_validated() {
     for name in ["X A", "X:", "", "Ä"] {
-        assert_rejected([(email_with("headers", json!({ name: "x" })), "validation_error", "`headers`")]);
+        assert_rejected([(email_with("headers", json!({ name: "x" })), "`headers`")]);
     }
     assert_rejected([
-        (
-            email_with("headers", json!({"X-A": 1})),
-            "validation_error",
-            "`headers.X-A` must be a string; found a number",
-        ),
-        (email_with("headers", json!([])), "validation_error", "`headers` must be an object; found an array"),
+        (email_with("headers", json!({"X-A": 1})), "`headers.X-A` must be a string; found a number"),
+        (email_with("headers", json!([])), "`headers` must be an object; found an array"),
     ]);
     assert_accepted([email_with("headers", json!({"X-A": "v".repeat(2_000)}))]);
 }
@@ -148,19 +137,11 @@ fn header_names_and_values_are_validated() {
 fn email_38_a_tag_needs_a_name_and_a_value() {
     // EMAIL-38
     assert_rejected([
-        (email_with("tags", json!([{"name": "a"}])), "missing_required_field", "`tags[0].value`"),
-        (
-            email_with("tags", json!([{"name": "a", "value": "b"}, {"value": "b"}])),
-            "missing_required_field",
-            "`tags[1].name`",
-        ),
-        (email_with("tags", json!([{"name": 1, "value": "b"}])), "validation_error", "`tags[0].name`"),
-        (email_with("tags", json!(["a"])), "validation_error", "`tags[0]` must be an object"),
-        (
-            email_with("tags", json!({"a": "b"})),
-            "validation_error",
-            "`tags` must be an array; found an object",
-        ),
+        (email_with("tags", json!([{"name": "a"}])), "Missing `tags[0].value`"),
+        (email_with("tags", json!([{"name": "a", "value": "b"}, {"value": "b"}])), "Missing `tags[1].name`"),
+        (email_with("tags", json!([{"name": 1, "value": "b"}])), "`tags[0].name`"),
+        (email_with("tags", json!(["a"])), "`tags[0]` must be an object"),
+        (email_with("tags", json!({"a": "b"})), "`tags` must be an array; found an object"),
     ]);
 }
 
@@ -170,10 +151,7 @@ fn email_39_a_tag_has_only_ascii_letters_digits_underscores_and_dashes() {
     let tag = |name: &str, value: &str| email_with("tags", json!([{"name": name, "value": value}]));
     assert_accepted([tag("azAZ09_-", "azAZ09_-")]);
     for bad in ["a b", "é", ".", "a/b", "", "a\n"] {
-        assert_rejected([
-            (tag(bad, "ok"), "validation_error", "`tags[0].name`"),
-            (tag("ok", bad), "validation_error", "`tags[0].value`"),
-        ]);
+        assert_rejected([(tag(bad, "ok"), "`tags[0].name`"), (tag("ok", bad), "`tags[0].value`")]);
     }
 }
 
@@ -185,8 +163,8 @@ fn email_40_a_tag_has_at_most_256_characters() {
     };
     assert_accepted([tag(256, 256)]);
     assert_rejected([
-        (tag(257, 1), "validation_error", "`tags[0].name` must have at most 256 characters; found 257"),
-        (tag(1, 257), "validation_error", "`tags[0].value`"),
+        (tag(257, 1), "`tags[0].name` must have at most 256 characters; found 257"),
+        (tag(1, 257), "`tags[0].value`"),
     ]);
 }
 
@@ -199,11 +177,11 @@ fn with_template(template: impl Into<Value>) -> Value {
 fn email_41_a_template_id_must_exist() {
     // EMAIL-41; EMAIL-45 for a template that isn't published
     assert_rejected([
-        (with_template(json!({})), "missing_required_field", "`template.id`"),
-        (with_template(json!({"id": ""})), "validation_error", "`template.id`"),
-        (with_template(json!({"id": 1})), "validation_error", "`template.id`"),
-        (with_template(json!("welcome")), "validation_error", "`template` must be an object"),
-        (with_template(json!({"id": "welcome"})), "validation_error", "there is no template \"welcome\""),
+        (with_template(json!({})), "Missing `template.id`"),
+        (with_template(json!({"id": ""})), "`template.id`"),
+        (with_template(json!({"id": 1})), "`template.id`"),
+        (with_template(json!("welcome")), "`template` must be an object"),
+        (with_template(json!({"id": "welcome"})), "there is no template \"welcome\""),
     ]);
 }
 
@@ -214,23 +192,16 @@ fn email_47_a_template_excludes_other_bodies() {
         let mut email = with_template(json!({"id": "welcome"}));
         email[field] = value;
         let words = if field == "html" { "`html`" } else { "`text`" };
-        assert_rejected([
-            (email.clone(), "validation_error", "`template`"),
-            (email, "validation_error", words),
-        ]);
+        assert_rejected([(email.clone(), "`template`"), (email, words)]);
     }
     let mut email = with_template(json!({"id": "welcome"}));
     email["react"] = json!({});
-    assert_rejected([(email, "validation_error", "`react`")]);
+    assert_rejected([(email, "`react`")]);
 }
 
 #[test]
 fn react_is_rejected_with_a_reason() {
-    assert_rejected([(
-        email_with("react", json!({"type": "div"})),
-        "validation_error",
-        "send the result as `html`",
-    )]);
+    assert_rejected([(email_with("react", json!({"type": "div"})), "send the result as `html`")]);
 }
 
 fn with_variable(key: &str, value: Value) -> Value {
@@ -245,11 +216,7 @@ fn email_55_variable_keys_are_validated() {
     let fifty = "k".repeat(50);
     for good in ["A", "a_1", "first_name", &fifty] {
         // The only problem is the unknown template.
-        assert_rejected([(
-            with_variable(good, json!("x")),
-            "validation_error",
-            "there is no template \"welcome\".",
-        )]);
+        assert_rejected([(with_variable(good, json!("x")), "there is no template \"welcome\".")]);
     }
     let long = "k".repeat(51);
     for bad in [
@@ -266,7 +233,7 @@ fn email_55_variable_keys_are_validated() {
         "this",
         &long,
     ] {
-        assert_rejected([(with_variable(bad, json!("x")), "validation_error", "`template.variables`")]);
+        assert_rejected([(with_variable(bad, json!("x")), "`template.variables`")]);
     }
 }
 
@@ -282,11 +249,7 @@ fn email_58_variable_values_are_validated() {
         json!(-9_007_199_254_740_992_i64),
     ];
     for value in good {
-        assert_rejected([(
-            with_variable("A", value),
-            "validation_error",
-            "there is no template \"welcome\".",
-        )]);
+        assert_rejected([(with_variable("A", value), "there is no template \"welcome\".")]);
     }
     let bad = [
         json!("v".repeat(2_001)),
@@ -299,15 +262,15 @@ fn email_58_variable_values_are_validated() {
         Value::Null,
     ];
     for value in bad {
-        assert_rejected([(with_variable("A", value), "validation_error", "`template.variables.A`")]);
+        assert_rejected([(with_variable("A", value), "`template.variables.A`")]);
     }
 }
 
 #[test]
 fn an_unknown_topic_is_rejected() {
     assert_rejected([
-        (email_with("topic_id", "b6d24b8e-af0b-4c3c-be0c-359bbd97381e"), "validation_error", "`topic_id`"),
-        (email_with("topic_id", 1), "validation_error", "`topic_id` must be a string"),
+        (email_with("topic_id", "b6d24b8e-af0b-4c3c-be0c-359bbd97381e"), "`topic_id`"),
+        (email_with("topic_id", 1), "`topic_id` must be a string"),
     ]);
 }
 
@@ -315,7 +278,6 @@ fn an_unknown_topic_is_rejected() {
 fn one_response_counts_all_problems() {
     assert_rejected([(
         json!({"to": [], "text": 1, "tags": [{}]}),
-        "missing_required_field",
         "Missing `from` field. (And 6 more problems.)",
     )]);
 }
@@ -338,15 +300,14 @@ fn error_responses_are_bounded() {
     for n in 0..100 {
         email[format!("{n}{long}")] = 1.into();
     }
-    let answer = sandbox.post("/emails", &email);
-    assert_eq!(answer.status, 200);
+    let answer = sandbox.post("/emails", &email).expect_status(200);
     assert!(answer.header("x-sandbox-ignored-fields").unwrap().len() < 16_384);
 }
 
 #[test]
 fn a_body_that_is_not_an_object_is_rejected() {
     for body in [json!([]), json!("x"), json!(1), Value::Null, json!(true)] {
-        assert_rejected([(body, "validation_error", "The body must be a JSON object")]);
+        assert_rejected([(body, "The body must be a JSON object")]);
     }
 }
 

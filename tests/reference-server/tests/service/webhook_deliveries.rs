@@ -1,12 +1,8 @@
 //! Webhook deliveries: payloads, signatures, and retries on the service's clock.
 
-#[path = "webhook_deliveries/attempts.rs"]
 mod attempts;
-#[path = "webhook_deliveries/model.rs"]
 mod model;
-#[path = "webhook_deliveries/payloads.rs"]
 mod payloads;
-#[path = "webhook_deliveries/sequences.rs"]
 mod sequences;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -48,11 +44,29 @@ const EVERYTHING: &[&str] = &[
 
 /// Creates a webhook for these events; returns its path and secret.
 fn webhook(sandbox: &Sandbox, events: &[&str]) -> (String, String) {
-    let answer =
-        sandbox.post("/webhooks", &json!({ "endpoint": "http://127.0.0.1:9/hook", "events": events }));
-    assert_eq!(answer.status, 201, "{}", answer.text());
-    let made = answer.json();
+    let body = json!({ "endpoint": "http://127.0.0.1:9/hook", "events": events });
+    let made = sandbox.post("/webhooks", &body).expect_status(201).json();
     (format!("/webhooks/{}", text(&made["id"])), text(&made["signing_secret"]))
+}
+
+/// A sandbox that has to notify a webhook, which has this path, of a sent email.
+fn sent() -> (Sandbox, String) {
+    let sandbox = Sandbox::new();
+    let (path, _) = webhook(&sandbox, &["email.sent"]);
+    sandbox.sent(&email());
+    (sandbox, path)
+}
+
+/// Makes the pending attempts. Returns the first one, and the path of its event.
+fn attempted(sandbox: &Sandbox, webhook: &str, status: Option<u16>) -> (Attempt, String) {
+    let first = deliver(sandbox, status).remove(0);
+    let event = format!("{webhook}/events/{}", first.header("svix-id"));
+    (first, event)
+}
+
+#[track_caller]
+fn replay(sandbox: &Sandbox, event: &str) {
+    sandbox.post(&format!("{event}/replay"), &json!({})).expect_status(200);
 }
 
 fn text(value: &Value) -> String {
@@ -152,8 +166,7 @@ fn evt_02_only_enabled_webhooks_get_events_and_only_subscribed_types() {
     let sandbox = Sandbox::new();
     let (path, _) = webhook(&sandbox, &["email.delivered"]);
     let change = |change: Value| {
-        let answer = sandbox.patch(&*path, &change);
-        assert_eq!(answer.status, 200, "{}", answer.text());
+        sandbox.patch(&*path, &change).expect_status(200);
     };
     let send = || {
         sandbox.sent(&email());
@@ -172,8 +185,7 @@ fn evt_02_only_enabled_webhooks_get_events_and_only_subscribed_types() {
     sandbox.sent(&email());
     assert_eq!(deliver(&sandbox, Some(200))[0].url, "http://127.0.0.1:9/moved");
     // Another tenant's webhooks receive nothing.
-    let other = sandbox.ask(Method::POST, "/emails").key("sb_other").json(&email());
-    assert_eq!(other.status, 200);
+    sandbox.ask(Method::POST, "/emails").key("sb_other").json(&email()).expect_status(200);
     assert!(event_types(&sandbox).is_empty());
 }
 
@@ -183,8 +195,7 @@ fn evt_12_a_failed_attempt_is_retried_on_schedule_and_then_abandoned() {
     let sandbox = Sandbox::new();
     let (path, secret) = webhook(&sandbox, &["email.sent"]);
     sandbox.sent(&email());
-    let first = deliver(&sandbox, Some(500)).remove(0);
-    let event = format!("{path}/events/{}", first.header("svix-id"));
+    let (first, event) = attempted(&sandbox, &path, Some(500));
     for pause in [5, 300, 1_800, 7_200, 18_000, 36_000, 36_000] {
         let state = sandbox.get(&*event).json();
         assert_eq!(state["status"], "pending");
@@ -392,8 +403,9 @@ fn evt_09_every_event_type_can_be_subscribed_to_and_simulated() {
     webhook(&sandbox, EVERYTHING);
     assert_eq!(sandbox.get("/_/events").json()["data"], json!(EVERYTHING));
     for kind in EVERYTHING {
-        let answer = sandbox.post("/_/events", &json!({ "type": kind, "data": { "extra": { "x": 1 } } }));
-        assert_eq!(answer.status, 201, "{}", answer.text());
+        let answer = sandbox
+            .post("/_/events", &json!({ "type": kind, "data": { "extra": { "x": 1 } } }))
+            .expect_status(201);
         let attempt = deliver(&sandbox, Some(200)).remove(0);
         assert_eq!(answer.json()["deliveries"][0]["event_id"], attempt.header("svix-id"));
         let event = attempt.json();
@@ -426,8 +438,7 @@ fn events_can_be_simulated_for_a_captured_mail() {
     sandbox.advance(10);
     let path = format!("/_/messages/{}/events", sandbox.mail().id);
     let body = json!({ "type": "clicked", "detail": { "link": "https://acme.test/offer" } });
-    let answer = sandbox.post(&path, &body);
-    assert_eq!(answer.status, 201, "{}", answer.text());
+    sandbox.post(&path, &body).expect_status(201);
     assert_eq!(sandbox.last_event(&id), "clicked");
     let delivered = deliver(&sandbox, Some(200)).remove(0).json();
     assert_eq!(delivered["data"]["click"]["link"], "https://acme.test/offer");

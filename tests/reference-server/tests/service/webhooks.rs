@@ -5,12 +5,10 @@ use serde_json::{Value, json};
 use crate::support::Sandbox;
 
 fn create(sandbox: &Sandbox) -> Value {
-    let answer = sandbox.post(
+    sandbox.post(
         "/webhooks",
         &json!({"endpoint": "https://acme.test/hook", "events": ["email.sent", "email.sent", "email.bounced"]}),
-    );
-    assert_eq!(answer.status, 201, "{}", answer.text());
-    answer.json()
+    ).expect_status(201).json()
 }
 
 #[test]
@@ -53,8 +51,7 @@ fn an_update_changes_only_the_given_fields() {
         expected[field] = value.clone();
         let mut change = json!({});
         change[field] = value;
-        let answer = sandbox.patch(&path, &change);
-        assert_eq!(answer.status, 200, "{}", answer.text());
+        let answer = sandbox.patch(&path, &change).expect_status(200);
         assert_eq!(answer.json(), json!({"object": "webhook", "id": before["id"]}));
         assert_eq!(sandbox.get(&path).json(), expected);
     }
@@ -85,7 +82,7 @@ fn invalid_input_is_rejected() {
         let mut body = json!({"endpoint": "https://acme.test/hook", "events": ["email.sent"]});
         body[field] = value.clone();
         for answer in [sandbox.post("/webhooks", &body), sandbox.patch(&path, &json!({field: value}))] {
-            answer.rejected(422, "validation_error", field);
+            answer.invalid(field);
         }
     }
     for control in ["\r", "\n", "\t", "\0", "\u{1b}", "\u{7f}", "\u{85}", "\r\nMAIL FROM:<a@b.test>\r\n"] {
@@ -98,7 +95,7 @@ fn invalid_input_is_rejected() {
         ] {
             let body = json!({"endpoint": endpoint, "events": ["email.sent"]});
             for answer in [sandbox.post("/webhooks", &body), sandbox.patch(&path, &body)] {
-                answer.rejected(422, "validation_error", "`endpoint`");
+                answer.invalid("`endpoint`");
                 assert!(answer.message().contains("control characters"), "{}", answer.message());
             }
         }
@@ -124,7 +121,6 @@ fn a_deleted_webhook_is_not_found() {
     for answer in [sandbox.get(&path), sandbox.delete(&path), sandbox.patch(&path, &json!({}))] {
         answer.rejected(404, "not_found", "");
     }
-    assert_eq!(sandbox.get("/webhooks/x").name(), "invalid_parameter");
 }
 
 #[test]
@@ -147,12 +143,10 @@ fn inbox_events_can_be_subscribed_to() {
         "inbox.draft.deleted",
     ]);
     let body = json!({"endpoint": "https://acme.test/hook", "events": events});
-    let answer = sandbox.post("/webhooks", &body);
-    assert_eq!(answer.status, 201, "{}", answer.text());
+    let answer = sandbox.post("/webhooks", &body).expect_status(201);
     let path = format!("/webhooks/{}", answer.json()["id"].as_str().unwrap());
     assert_eq!(sandbox.get(&path).json()["events"], events);
-    let answer = sandbox.patch(&path, &json!({"events": ["email.sent", "inbox.email.sent"]}));
-    assert_eq!(answer.status, 200, "{}", answer.text());
+    sandbox.patch(&path, &json!({"events": ["email.sent", "inbox.email.sent"]})).expect_status(200);
     let misspelt = json!({"endpoint": "https://acme.test/hook", "events": ["inbox.email.snet"]});
     assert_eq!(sandbox.post("/webhooks", &misspelt).status, 422);
     assert_eq!(sandbox.post("/_/events", &json!({"type": "inbox.created"})).status, 422, "it is never fired");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{column, events, id_of, items, kinds, receive, subscribe, with_inbox};
-use crate::support::Sandbox;
+use crate::support::{Sandbox, expect_fields_of};
 
 /// Receives a mail; returns its thread's path, and its own.
 fn received(sandbox: &Sandbox, inbox: &str) -> (String, String) {
@@ -32,8 +32,8 @@ fn a_reply_is_sent_with_threading_headers_and_joins_the_thread() {
     let (thread, email) = received(&sandbox, &inbox);
     subscribe(&sandbox);
     let answer = sandbox
-        .post(&format!("{email}/reply"), &json!({ "text": "Like this.", "headers": { "X-Case": "7" } }));
-    assert_eq!(answer.status, 200, "{}", answer.text());
+        .post(&format!("{email}/reply"), &json!({ "text": "Like this.", "headers": { "X-Case": "7" } }))
+        .expect_status(200);
     let mail = sandbox.mail();
     assert_eq!(
         (mail.from.as_str(), &mail.to, &mail.cc),
@@ -47,10 +47,7 @@ fn a_reply_is_sent_with_threading_headers_and_joins_the_thread() {
     let emails = items(&sandbox, &format!("{thread}/emails"));
     assert_eq!(emails.len(), 2);
     let sent = &emails[1];
-    assert_eq!(
-        (&sent["direction"], &sent["text"], &sent["read"]),
-        (&json!("outbound"), &json!("Like this."), &json!(true))
-    );
+    expect_fields_of(&json!({"direction": "outbound", "text": "Like this.", "read": true}), &sent);
     assert_eq!(sent["id"], answer.json()["id"], "the ID of GET /emails/{{email_id}}");
     assert_eq!(sandbox.last_event(&id_of(sent)), "sent");
     let seen = events(&sandbox);
@@ -104,8 +101,7 @@ fn a_forward_has_the_original_with_its_attachments() {
     let (sandbox, inbox) = with_inbox();
     let (thread, email) = received(&sandbox, &inbox);
     let body = json!({ "to": "boss@acme.test", "text": "See <below>", "attachments": [{ "filename": "a.txt", "content": "YQ==" }] });
-    let answer = sandbox.post(&format!("{email}/forward"), &body);
-    assert_eq!(answer.status, 200, "{}", answer.text());
+    sandbox.post(&format!("{email}/forward"), &body).expect_status(200);
     let mail = sandbox.mail();
     assert_eq!((mail.subject.as_str(), &mail.to), ("Fwd: Question", &vec!["boss@acme.test".to_owned()]));
     let files: Vec<_> = mail.attachments.iter().map(|file| (file.filename.as_str(), file.size)).collect();
@@ -181,11 +177,11 @@ fn what_cannot_be_sent_is_refused_with_the_field_and_the_rule() {
         if body["text"].is_null() {
             body.as_object_mut().unwrap().remove("text");
         }
-        sandbox.post(&format!("{email}/reply"), &body).rejected(422, "validation_error", part);
+        sandbox.post(&format!("{email}/reply"), &body).invalid(part);
     }
-    sandbox.post(&format!("{email}/forward"), &json!({})).rejected(422, "missing_required_field", "`to`");
+    sandbox.post(&format!("{email}/forward"), &json!({})).invalid("Missing `to`");
     let to = json!({ "to": "a@b.test", "cc": many[..25], "bcc": many[25..] });
-    sandbox.post(&format!("{email}/forward"), &to).rejected(422, "validation_error", "found 52");
+    sandbox.post(&format!("{email}/forward"), &to).invalid("found 52");
     assert!(sandbox.mails().is_empty());
     assert_eq!(items(&sandbox, &format!("{thread}/emails")).len(), 1);
 }

@@ -101,8 +101,8 @@ fn an_invalid_account_is_prompted_for_again() {
         .ask(Method::POST, &path)
         .no_key()
         .header("cookie", format!("sandbox_consent={token}"))
-        .send(form);
-    assert_eq!(answer.status, 422);
+        .send(form)
+        .expect_status(422);
     assert!(answer.text().contains("starts with sb_ or re_") && answer.text().contains("&lt;b&gt;me"));
     assert_eq!(decide(&sandbox, &path, &token, "allow").status, 303);
 }

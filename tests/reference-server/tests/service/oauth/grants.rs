@@ -7,7 +7,7 @@ use super::{
     api_status, authorization_request, code, code_exchange, error, post_form, refresh_request, sandbox,
     token, tokens,
 };
-use crate::support::{Answer, Sandbox};
+use crate::support::{Answer, Sandbox, expect_fields_of};
 
 fn register(sandbox: &Sandbox, body: &Value) -> Answer {
     sandbox.ask(Method::POST, "/oauth/register").no_key().json(body)
@@ -21,13 +21,11 @@ fn client() -> Value {
 fn a_registered_client_can_log_in() {
     // AUTHZ-33
     let sandbox = sandbox();
-    let answer = register(&sandbox, &client());
-    assert_eq!(answer.status, 201);
-    let body = answer.json();
+    let body = register(&sandbox, &client()).expect_status(201).json();
     assert_eq!(body["grant_types"], json!(["authorization_code", "refresh_token"]));
-    assert_eq!(
-        (&body["scope"], &body["token_endpoint_auth_method"]),
-        (&json!("full_access emails:send"), &json!("none"))
+    expect_fields_of(
+        &json!({"scope": "full_access emails:send", "token_endpoint_auth_method": "none"}),
+        &body,
     );
     assert!(body["client_id_issued_at"].is_i64());
     let id = body["client_id"].as_str().unwrap();

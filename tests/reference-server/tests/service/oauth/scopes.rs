@@ -65,7 +65,6 @@ fn an_email_sent_with_an_access_token_belongs_to_its_tenant() {
     // AUTH-04, SCOPE-01
     let sandbox = sandbox();
     let token = sandbox.service.grant("full", KEY, "emails:send").access_token;
-    let answer = sandbox.ask(Method::POST, "/emails").key(&token).json(&crate::support::email());
-    assert_eq!(answer.status, 200);
+    sandbox.ask(Method::POST, "/emails").key(&token).json(&crate::support::email()).expect_status(200);
     assert_eq!(sandbox.mails().len(), 1);
 }

@@ -451,8 +451,7 @@ fn each_grant_remembers_its_last_6000_refresh_tokens() {
     let rotate = |shown: &str| token(&sandbox, &refresh_request("full", shown));
     let mut last = vec![first];
     for _ in 0..6_100 {
-        let answer = rotate(&last[last.len() - 1]);
-        assert_eq!(answer.status, 200, "{}", answer.text());
+        let answer = rotate(&last[last.len() - 1]).expect_status(200);
         last.push(answer.json()["refresh_token"].as_str().unwrap().to_owned());
     }
     assert_eq!(refused(&rotate(&last[0])), "invalid_grant");

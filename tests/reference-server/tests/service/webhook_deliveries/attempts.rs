@@ -4,7 +4,7 @@ use idempost_reference_server::{Posted, Settings};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{deliver, event_types, signature, text, webhook};
+use super::{attempted, deliver, event_types, replay, sent, signature, text, webhook};
 use crate::support::{Sandbox, email, email_with};
 
 #[test]
@@ -17,9 +17,7 @@ fn only_a_2xx_response_ends_the_retries() {
         (404, "pending"),
         (410, "pending"),
     ] {
-        let sandbox = Sandbox::new();
-        let (path, _) = webhook(&sandbox, &["email.sent"]);
-        sandbox.sent(&email());
+        let (sandbox, path) = sent();
         deliver(&sandbox, Some(status));
         let list = sandbox.get(format!("{path}/events")).json();
         assert_eq!(list["data"][0]["status"], expected, "{status}");
@@ -29,9 +27,7 @@ fn only_a_2xx_response_ends_the_retries() {
 
 #[test]
 fn in_flight_attempts_are_listed_and_a_late_failure_does_not_undo_a_success() {
-    let sandbox = Sandbox::new();
-    let (path, _) = webhook(&sandbox, &["email.sent"]);
-    sandbox.sent(&email());
+    let (sandbox, path) = sent();
     let status = || sandbox.get(format!("{path}/events")).json()["data"][0]["status"].clone();
     let slow = sandbox.service.next_post().unwrap();
     assert_eq!(status(), "attempting");
@@ -47,9 +43,7 @@ fn in_flight_attempts_are_listed_and_a_late_failure_does_not_undo_a_success() {
 
 #[test]
 fn disabling_or_deleting_a_webhook_stops_its_pending_attempts() {
-    let sandbox = Sandbox::new();
-    let (path, _) = webhook(&sandbox, &["email.sent"]);
-    sandbox.sent(&email());
+    let (sandbox, path) = sent();
     deliver(&sandbox, Some(500));
     sandbox.patch(&*path, &json!({ "status": "disabled" }));
     sandbox.advance(5);
@@ -71,9 +65,7 @@ fn disabling_or_deleting_a_webhook_stops_its_pending_attempts() {
 
 #[test]
 fn an_attempt_uses_the_current_endpoint() {
-    let sandbox = Sandbox::new();
-    let (path, _) = webhook(&sandbox, &["email.sent"]);
-    sandbox.sent(&email());
+    let (sandbox, path) = sent();
     deliver(&sandbox, Some(500));
     sandbox.patch(&*path, &json!({ "endpoint": "http://127.0.0.1:9/new" }));
     sandbox.advance(5);
@@ -82,11 +74,8 @@ fn an_attempt_uses_the_current_endpoint() {
 
 #[test]
 fn a_replay_is_one_immediate_attempt() {
-    let sandbox = Sandbox::new();
-    let (path, _) = webhook(&sandbox, &["email.sent"]);
-    sandbox.sent(&email());
-    let first = deliver(&sandbox, Some(200)).remove(0);
-    let event = format!("{path}/events/{}", first.header("svix-id"));
+    let (sandbox, path) = sent();
+    let (first, event) = attempted(&sandbox, &path, Some(200));
     let answer = sandbox.post(&format!("{event}/replay"), &json!({})).json();
     assert_eq!(answer, json!({ "object": "webhook_event", "id": first.header("svix-id") }));
     let again = deliver(&sandbox, Some(500));
@@ -106,14 +95,11 @@ fn a_replay_is_one_immediate_attempt() {
 
 #[test]
 fn the_first_100_attempts_are_listed() {
-    let sandbox = Sandbox::new();
-    let (path, _) = webhook(&sandbox, &["email.sent"]);
-    sandbox.sent(&email());
-    let first = deliver(&sandbox, Some(200)).remove(0);
-    let event = format!("{path}/events/{}", first.header("svix-id"));
+    let (sandbox, path) = sent();
+    let (_, event) = attempted(&sandbox, &path, Some(200));
     let listed = || sandbox.get(format!("{event}/attempts?limit=100")).json();
     let replay = || {
-        assert_eq!(sandbox.post(&format!("{event}/replay"), &json!({})).status, 200);
+        replay(&sandbox, &event);
         assert_eq!(deliver(&sandbox, Some(500)).len(), 1);
     };
     (1..100).for_each(|_| replay());
@@ -211,13 +197,10 @@ fn ten_thousand_events_for_a_dead_endpoint_are_bounded_and_block_no_other_webhoo
 #[test]
 fn evt_12_a_failed_replay_leaves_the_schedule_unchanged() {
     // EVT-12
-    let sandbox = Sandbox::new();
-    let (path, _) = webhook(&sandbox, &["email.sent"]);
-    sandbox.sent(&email());
-    let first = deliver(&sandbox, None).remove(0);
-    let event = format!("{path}/events/{}", first.header("svix-id"));
+    let (sandbox, path) = sent();
+    let (_, event) = attempted(&sandbox, &path, None);
     let due = sandbox.get(&*event).json()["next_attempt_at"].clone();
-    assert_eq!(sandbox.post(&format!("{event}/replay"), &json!({})).status, 200);
+    replay(&sandbox, &event);
     let replay = sandbox.service.next_post().unwrap();
     let state = sandbox.get(&*event).json();
     assert_eq!((&state["status"], &state["next_attempt_at"]), (&json!("attempting"), &due));
@@ -238,12 +221,9 @@ fn evt_12_a_failed_replay_leaves_the_schedule_unchanged() {
 fn evt_12_a_successful_replay_ends_the_schedule() {
     // EVT-12: even if the next attempt is already due and queued.
     for pause in [0, 5] {
-        let sandbox = Sandbox::new();
-        let (path, _) = webhook(&sandbox, &["email.sent"]);
-        sandbox.sent(&email());
-        let first = deliver(&sandbox, Some(500)).remove(0);
-        let event = format!("{path}/events/{}", first.header("svix-id"));
-        assert_eq!(sandbox.post(&format!("{event}/replay"), &json!({})).status, 200);
+        let (sandbox, path) = sent();
+        let (_, event) = attempted(&sandbox, &path, Some(500));
+        replay(&sandbox, &event);
         sandbox.advance(pause);
         assert_eq!(deliver(&sandbox, Some(200)).len(), 1, "a success ends the schedule");
         let state = sandbox.get(&*event).json();
@@ -261,13 +241,13 @@ fn a_retry_that_a_successful_replay_made_unnecessary_displaces_no_other_attempt(
     sandbox.sent(&email());
     let delivered = deliver(&sandbox, Some(500)).remove(0);
     let delivered = format!("{path}/events/{}", delivered.header("svix-id"));
-    assert_eq!(sandbox.post(&format!("{delivered}/replay"), &json!({})).status, 200);
+    replay(&sandbox, &delivered);
     assert_eq!(deliver(&sandbox, Some(200)).len(), 1);
 
     sandbox.sent(&email());
     let list = sandbox.get(format!("{path}/events")).json();
     let waiting = format!("{path}/events/{}", text(&list["data"][0]["id"]));
-    assert_eq!(sandbox.post(&format!("{waiting}/replay"), &json!({})).status, 200);
+    replay(&sandbox, &waiting);
     sandbox.advance(5);
     assert_eq!(sandbox.get(&*waiting).json()["status"], "pending");
     assert_eq!(deliver(&sandbox, Some(500)).len(), 3, "the attempt, the replay, and the retry after 5 s");
@@ -329,9 +309,7 @@ fn evt_12_a_move_of_the_clock_makes_the_due_attempts_in_order_at_their_due_times
 #[test]
 fn evt_12_a_move_of_the_clock_does_not_delay_an_attempt_in_flight() {
     // EVT-12: a failure counts from the attempt's own time, even if the clock was moved before the response.
-    let sandbox = Sandbox::new();
-    let (path, _) = webhook(&sandbox, &["email.sent"]);
-    sandbox.sent(&email());
+    let (sandbox, path) = sent();
     let first = sandbox.service.next_post().unwrap();
     sandbox.advance(60);
     sandbox.service.finish_post(first, Posted::default());

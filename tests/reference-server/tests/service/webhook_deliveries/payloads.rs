@@ -157,11 +157,11 @@ fn a_contact_created_by_an_event_triggers_contact_created() {
                   { "key": "wait", "type": "delay", "config": { "duration": "1 hour" } }],
         "connections": [{ "from": "start", "to": "wait" }],
     });
-    let made = sandbox.post("/automations", &automation);
-    assert_eq!(made.status, 201, "{}", made.text());
+    sandbox.post("/automations", &automation).expect_status(201);
     let send = |event: &str| {
-        let answer = sandbox.post("/events/send", &json!({ "event": event, "email": "ada@example.com" }));
-        assert_eq!(answer.status, 202, "{}", answer.text());
+        sandbox
+            .post("/events/send", &json!({ "event": event, "email": "ada@example.com" }))
+            .expect_status(202);
     };
     send("nobody.listens");
     assert!(event_types(&sandbox).is_empty(), "no automation was triggered, so no contact was created");
@@ -196,7 +196,6 @@ fn audience_id_is_the_first_segment_or_the_account_default() {
     another.json(&json!({ "endpoint": "http://127.0.0.1:9/hook", "events": ["contact.created"] }));
     sandbox.ask(Method::POST, "/contacts").key("sb_other").json(&json!({ "email": "ada@example.com" }));
     assert_ne!(contact_event(&sandbox)["data"]["audience_id"], own, "each tenant has its own");
-    let sample = sandbox.post("/_/events", &json!({ "type": "contact.created" }));
-    assert_eq!(sample.status, 201);
+    sandbox.post("/_/events", &json!({ "type": "contact.created" })).expect_status(201);
     assert!(contact_event(&sandbox)["data"]["audience_id"].is_string());
 }
