@@ -80,7 +80,7 @@ fn matching_page<T: StoredMail + Searchable>(
 ) -> Result<Page<Arc<T>>, Problem> {
     let (search, canceled) = (Search::read(call)?, call.cancellation());
     if search.is_empty() {
-        return window.page_where(&lock(mails), |_| true);
+        return window.show(&**lock(mails));
     }
     let walk = window.walk(&**lock(mails))?;
     let mut matcher = search.matcher(&call.tenant);

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use http::StatusCode;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -136,11 +135,7 @@ impl Broadcast {
     }
 
     fn state_problem(&self, done: &str, what: &str) -> Problem {
-        Problem::new(
-            StatusCode::FORBIDDEN,
-            "validation_error",
-            format!("Only {what} can be {done}; this one is {}.", self.status.as_str()),
-        )
+        Problem::forbidden(format!("Only {what} can be {done}; this one is {}.", self.status.as_str()))
     }
 }
 

@@ -1,6 +1,5 @@
 //! Contacts.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use http::StatusCode;
@@ -9,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::model::value::PropertyValue;
-use crate::store::table::{self, lower_case};
+use crate::store::table;
 use crate::wire::problem::Problem;
 use crate::wire::timestamp::to_database_format;
 use crate::wire::view::view;
@@ -45,7 +44,6 @@ pub struct Contact {
     pub properties: BTreeMap<String, PropertyValue>,
     pub segments: Vec<Uuid>,
     /// Former segments, so that paging can continue after a former member.
-    #[serde(default)]
     pub left_segments: BTreeSet<Uuid>,
     /// The topics that the contact has explicitly subscribed to or opted out of.
     pub topics: BTreeMap<Uuid, Subscription>,
@@ -73,15 +71,12 @@ pub enum Group {
 impl table::Record for Contact {
     const NOUN: &'static str = "a contact";
     const PLURAL: &'static str = "contacts";
+    const IGNORES_CASE: bool = true;
 
     type Group = Group;
 
     fn key(&self) -> Option<&str> {
         Some(&self.email)
-    }
-
-    fn normalize(address: &str) -> Cow<'_, str> {
-        lower_case(address)
     }
 
     fn conflict(&self, _: &Self) -> Problem {

@@ -3,15 +3,12 @@
 pub mod dns;
 pub mod verification;
 
-use std::borrow::Cow;
-
-use http::StatusCode;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::dns::{DnsRecord, RecordStatus};
-use crate::store::table::{self, NoGroup, lower_case};
+use crate::store::table::{self, NoGroup};
 use crate::wire::problem::Problem;
 use crate::wire::switch::enabled_or_disabled;
 use crate::wire::timestamp::to_database_format;
@@ -35,6 +32,7 @@ pub struct Domain {
 impl table::Record for Domain {
     const NOUN: &'static str = "a domain";
     const PLURAL: &'static str = "domains";
+    const IGNORES_CASE: bool = true;
 
     type Group = NoGroup;
 
@@ -42,16 +40,11 @@ impl table::Record for Domain {
         Some(&self.setup.name)
     }
 
-    fn normalize(name: &str) -> Cow<'_, str> {
-        lower_case(name)
-    }
-
     fn conflict(&self, holder: &Self) -> Problem {
-        Problem::new(
-            StatusCode::FORBIDDEN,
-            "validation_error",
-            format!("The domain {} is registered already; its id is {}.", self.setup.name, holder.id),
-        )
+        Problem::forbidden(format!(
+            "The domain {} is registered already; its id is {}.",
+            self.setup.name, holder.id
+        ))
     }
 }
 

@@ -1,14 +1,12 @@
 //! Claims of domains that another tenant has verified.
 
-use std::borrow::Cow;
-
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::clock::saturating_add;
 use crate::model::domain::Setup;
-use crate::store::table::{self, lower_case};
+use crate::store::table;
 use crate::wire::timestamp::to_database_format;
 use crate::wire::view::view;
 use crate::wire::words::words;
@@ -55,16 +53,13 @@ words! {
 impl table::Record for DomainClaim {
     const NOUN: &'static str = "a domain claim";
     const PLURAL: &'static str = "domain claims";
+    const IGNORES_CASE: bool = true;
 
     /// Its domain.
     type Group = Uuid;
 
     fn key(&self) -> Option<&str> {
         Some(&self.setup.name)
-    }
-
-    fn normalize(name: &str) -> Cow<'_, str> {
-        lower_case(name)
     }
 
     fn groups(&self) -> Vec<Uuid> {

@@ -6,14 +6,13 @@ pub mod label;
 pub mod search;
 pub mod thread;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::store::table::{self, lower_case};
+use crate::store::table;
 use crate::wire::timestamp::to_iso;
 use crate::wire::view::view;
 use crate::wire::words::words;
@@ -38,16 +37,13 @@ pub struct Inbox {
 impl table::Record for Inbox {
     const NOUN: &'static str = "an inbox";
     const PLURAL: &'static str = "inboxes";
+    const IGNORES_CASE: bool = true;
 
     /// The address that mail is forwarded to.
     type Group = String;
 
     fn key(&self) -> Option<&str> {
         Some(&self.address)
-    }
-
-    fn normalize(key: &str) -> Cow<'_, str> {
-        lower_case(key)
     }
 
     fn conflict(&self, holder: &Self) -> crate::wire::problem::Problem {

@@ -1,12 +1,10 @@
 //! The suppression list: addresses that receive no emails.
 
-use std::borrow::Cow;
-
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::store::table::{self, lower_case};
+use crate::store::table;
 use crate::wire::timestamp::to_database_format;
 use crate::wire::view::view;
 use crate::wire::words::words;
@@ -25,15 +23,12 @@ pub struct Suppression {
 impl table::Record for Suppression {
     const NOUN: &'static str = "a suppression";
     const PLURAL: &'static str = "suppressions";
+    const IGNORES_CASE: bool = true;
 
     type Group = Origin;
 
     fn key(&self) -> Option<&str> {
         Some(&self.email)
-    }
-
-    fn normalize(key: &str) -> Cow<'_, str> {
-        lower_case(key)
     }
 
     fn groups(&self) -> Vec<Origin> {

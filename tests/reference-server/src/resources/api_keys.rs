@@ -3,7 +3,7 @@
 //! The specification doesn't define them (`docs/specification.md`, Authentication, 6); they have Resend's shapes.
 
 use http::StatusCode;
-use serde::Serialize;
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::context::Context;
@@ -46,7 +46,7 @@ pub fn create(context: &Context<'_>) -> HandlerResult {
     let (_, credential) = key.credential(&context.tenant.name);
     context.tenant.api_keys.add(id, key)?;
     context.state.tenants.api_key_index.add(&token, credential);
-    Ok(json(StatusCode::CREATED, &Created { id: id.to_string(), token }))
+    Ok(json(StatusCode::CREATED, &json!({ "id": id, "token": token })))
 }
 
 /// `GET /api-keys`; mode B. Without the tokens.
@@ -91,10 +91,4 @@ fn check_domain(context: &Context<'_>, from: &Mailbox) -> Result<(), Problem> {
         "invalid_permission",
         format!("This API key may only send from {allowed}; found {}.", quote(from.domain())),
     ))
-}
-
-#[derive(Serialize)]
-struct Created {
-    id: String,
-    token: String,
 }

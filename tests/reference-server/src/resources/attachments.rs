@@ -11,7 +11,6 @@ use uuid::Uuid;
 use crate::context::Context;
 use crate::state::State;
 use crate::state::tenant::Tenant;
-use crate::store::ledger::Ledger;
 use crate::wire::answers::HandlerResult;
 use crate::wire::paging::{Mode, list};
 use crate::wire::problem::{Problem, json};
@@ -63,15 +62,9 @@ struct Record<T> {
 pub(super) fn page<T: Clone + Serialize>(
     context: &Context<'_>,
     links: &Links<'_>,
-    items: Vec<(Uuid, T)>,
+    items: &[(Uuid, T)],
 ) -> HandlerResult {
-    let window = context.window(Mode::B)?;
-    // A ledger lists the newest first; a message lists the first part first.
-    let mut ledger = Ledger::new();
-    for (id, item) in items.into_iter().rev() {
-        ledger.insert(id, (id, item));
-    }
-    let page = window.page_where(&ledger, |_| true)?;
+    let page = context.window(Mode::B)?.slice(items, |(id, _)| *id)?;
     Ok(list(&page.map(|(id, item)| links.detail(id, item))))
 }
 

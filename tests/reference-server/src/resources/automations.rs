@@ -10,13 +10,13 @@ pub mod step;
 use std::sync::Arc;
 
 use http::StatusCode;
-use serde::Serialize;
+use serde_json::json;
 
 use crate::context::Context;
 use crate::model::automation::definition::Definition;
 use crate::model::automation::{self, Automation, Group};
 use crate::store::table::Record as _;
-use crate::wire::answers::{self, HandlerResult, Reference};
+use crate::wire::answers::{self, HandlerResult};
 use crate::wire::change::replace;
 use crate::wire::fields::Fields;
 use crate::wire::input::input;
@@ -104,12 +104,6 @@ pub fn delete(context: &Context<'_>) -> HandlerResult {
 
 /// `POST /automations/{id}/stop`: disables it and cancels its runs. Repeating it has no effect.
 pub fn stop(context: &Context<'_>) -> HandlerResult {
-    #[derive(Serialize)]
-    struct Stopped {
-        #[serde(flatten)]
-        reference: Reference,
-        status: &'static str,
-    }
     let (id, now) = (context.id("an automation")?, context.now());
     let stopped = context.tenant.automations.change(id, |automation| {
         if automation.enabled {
@@ -121,7 +115,7 @@ pub fn stop(context: &Context<'_>) -> HandlerResult {
     for run in context.tenant.runs.members(&run::Group::WithStatus(id, run::Status::Running)) {
         context.tenant.runs.change(run.id, |run| run.cancel(now));
     }
-    Ok(json(StatusCode::OK, &Stopped { reference: Reference::new("automation", id), status: "disabled" }))
+    Ok(json(StatusCode::OK, &json!({ "object": "automation", "id": id, "status": "disabled" })))
 }
 
 fn read_patch(fields: &mut Fields<'_>) -> Checked<AutomationPatch> {

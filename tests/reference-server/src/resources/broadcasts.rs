@@ -9,7 +9,7 @@ pub mod message;
 pub mod recipients;
 
 use http::StatusCode;
-use serde::Serialize;
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::context::Context;
@@ -103,7 +103,7 @@ pub fn send(context: &Context<'_>) -> HandlerResult {
     let found = context.tenant.broadcasts.get(id).ok_or_else(Broadcast::not_found)?;
     check_sender(context, &found.message.from)?;
     broadcast::send(context.state, &context.tenant, id, due, now)?;
-    Ok(json(StatusCode::OK, &Sent { id }))
+    Ok(json(StatusCode::OK, &json!({ "id": id })))
 }
 
 /// `POST /broadcasts/{id}/cancel`: a scheduled broadcast becomes a draft, a queued one stops.
@@ -135,8 +135,3 @@ fn update_draft(
 }
 
 const OBJECT: &str = "broadcast";
-
-#[derive(Serialize)]
-struct Sent {
-    id: Uuid,
-}

@@ -12,9 +12,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use http::StatusCode;
-use serde::Serialize;
-use serde_json::Value;
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use self::view::{items, members};
@@ -161,13 +161,10 @@ fn apply_update(context: &Context<'_>, contact: &Contact) -> HandlerResult {
 pub fn delete(context: &Context<'_>) -> HandlerResult {
     let contact = find(context, 0)?;
     context.contacts().remove(contact.id);
-    Ok(json(StatusCode::OK, &Deletion { object: "contact", contact: contact.id.to_string(), deleted: true }))
+    Ok(deleted_response(&contact.id.to_string()))
 }
 
 /// Only here, the ID is named `contact`.
-#[derive(Serialize)]
-struct Deletion {
-    object: &'static str,
-    contact: String,
-    deleted: bool,
+fn deleted_response(contact: &str) -> Response<Bytes> {
+    json(StatusCode::OK, &json!({ "object": "contact", "contact": contact, "deleted": true }))
 }

@@ -36,14 +36,10 @@ pub fn create(context: &Context<'_>) -> HandlerResult {
     if context.state.settings.strict_domains
         && claims::owner(context.state, &context.tenant, &setup.name).is_some()
     {
-        return Err(Problem::new(
-            StatusCode::FORBIDDEN,
-            "validation_error",
-            format!(
-                "The domain {} has been registered already by another account. Claim it: POST /domains/claim.",
-                setup.name
-            ),
-        ));
+        return Err(Problem::forbidden(format!(
+            "The domain {} has been registered already by another account. Claim it: POST /domains/claim.",
+            setup.name
+        )));
     }
     let domain = Domain::new(context.state.next_id(), context.now(), setup);
     let answer = json(StatusCode::CREATED, &domain::Created(&domain));

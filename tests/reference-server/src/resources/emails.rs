@@ -47,7 +47,7 @@ pub fn send(context: &Context<'_>) -> HandlerResult {
 /// `GET /emails`, mode A.
 pub fn index(context: &Context<'_>) -> HandlerResult {
     let window = context.window(Mode::A)?;
-    let page = window.page_where(&lock(&context.tenant.emails), |_| true)?;
+    let page = window.show(&*lock(&context.tenant.emails))?;
     Ok(list(&page.show(email::Item)))
 }
 

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use http::StatusCode;
-use serde::Serialize;
-use serde_json::{Map, Value};
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::context::Context;
@@ -80,11 +80,6 @@ pub fn delete(context: &Context<'_>) -> HandlerResult {
 /// `POST /events/send`, 202: every enabled automation with a trigger of this name starts a run for the contact, and runs that wait for the event
 /// resume. If a run starts for an unknown address, a contact is created.
 pub fn send(context: &Context<'_>) -> HandlerResult {
-    #[derive(Serialize)]
-    struct Sent<'a> {
-        object: &'static str,
-        event: &'a str,
-    }
     let (name, recipient, payload) = context.body(|fields| {
         let name = fields.required("event", read_name);
         let recipient = Recipient::read(fields);
@@ -114,12 +109,16 @@ pub fn send(context: &Context<'_>) -> HandlerResult {
             Some(contact) => contact.id,
             None if triggers(context, &name) => context.contacts().upsert(&email, |_| {})?,
             // No run starts, and none waits for an unknown contact.
-            None => return Ok(json(StatusCode::ACCEPTED, &Sent { object: "event", event: &name })),
+            None => return Ok(accepted(&name)),
         },
     };
     let event = Occurrence { name: EventName::Custom(&name), triggers: true, contact, payload };
     engine::handle_event(context.state, &context.tenant, &event, context.now())?;
-    Ok(json(StatusCode::ACCEPTED, &Sent { object: "event", event: &name }))
+    Ok(accepted(&name))
+}
+
+fn accepted(event: &str) -> Response<Bytes> {
+    json(StatusCode::ACCEPTED, &json!({ "object": "event", "event": event }))
 }
 
 /// Whether an event of this name triggers an automation.

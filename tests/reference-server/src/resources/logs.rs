@@ -15,7 +15,7 @@ use crate::wire::problem::{Problem, json};
 /// `GET /logs`, mode A. The request itself is logged after its response.
 pub fn index(context: &Context<'_>) -> HandlerResult {
     let window = context.window(Mode::A)?;
-    let page = window.page_where(&lock(&context.tenant.logs), |_| true)?;
+    let page = window.show(&*lock(&context.tenant.logs))?;
     Ok(list(&page.show(log::Item)))
 }
 

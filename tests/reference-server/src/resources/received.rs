@@ -95,7 +95,7 @@ pub fn can_receive(state: &State, tenant: &Tenant, recipient: &str) -> bool {
 /// `GET /emails/receiving`, mode B.
 pub fn index(context: &Context<'_>) -> HandlerResult {
     let window = context.window(Mode::B)?;
-    let page = window.page_where(&lock(&context.tenant.received), |_| true)?;
+    let page = window.show(&**lock(&context.tenant.received))?;
     Ok(list(&page.show(record::Item)))
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde::Serialize;
+use serde_json::json;
 
 use crate::context::Context;
 use crate::model::contact::Group;
@@ -24,7 +25,7 @@ pub fn create(context: &Context<'_>) -> HandlerResult {
     let name = context.body(|fields| fields.required("name", non_blank))?;
     let id = context.state.next_id();
     context.tenant.segments.add(id, Segment { id, name: name.clone(), created_at: context.now() })?;
-    Ok(json(StatusCode::CREATED, &Created { object: object(context), id: id.to_string(), name }))
+    Ok(json(StatusCode::CREATED, &json!({ "object": object(context), "id": id, "name": name })))
 }
 
 /// `GET /segments`, and `GET /audiences`; mode B.
@@ -76,13 +77,6 @@ pub fn members(context: &Context<'_>) -> HandlerResult {
 
 fn object(context: &Context<'_>) -> &'static str {
     if context.request.uri().path().starts_with("/audiences") { "audience" } else { "segment" }
-}
-
-#[derive(Serialize)]
-struct Created {
-    object: &'static str,
-    id: String,
-    name: String,
 }
 
 #[derive(Serialize)]

@@ -8,7 +8,6 @@ pub mod batch;
 use std::sync::Arc;
 
 use http::StatusCode;
-use serde::Serialize;
 
 use crate::context::Context;
 use crate::delivery::suppressions::SuppressionService;
@@ -52,10 +51,4 @@ fn suppression_service<'a>(context: &'a Context<'_>) -> SuppressionService<'a> {
 
 fn find(context: &Context<'_>) -> Result<Arc<Suppression>, Problem> {
     context.find_by_id_or_key(0, &context.tenant.suppressions)
-}
-
-/// The created or deleted entries of a batch.
-#[derive(Serialize)]
-struct Entries<T> {
-    data: Vec<T>,
 }

@@ -7,7 +7,7 @@ pub mod events;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::StatusCode;
-use serde::Serialize;
+use serde_json::json;
 use url::Url;
 
 use crate::context::Context;
@@ -52,7 +52,7 @@ pub fn create(context: &Context<'_>) -> HandlerResult {
         replaced: Vec::new(),
     };
     context.tenant.webhooks.add(id, webhook)?;
-    Ok(json(StatusCode::CREATED, &Created { object: "webhook", id: id.to_string(), signing_secret: secret }))
+    Ok(json(StatusCode::CREATED, &json!({ "object": "webhook", "id": id, "signing_secret": secret })))
 }
 
 /// `whsec_` and Base64, as in Standard Webhooks.
@@ -100,7 +100,7 @@ pub fn rotate(context: &Context<'_>) -> HandlerResult {
     let id = context.find(&context.tenant.webhooks)?.id;
     let secret = secret(context);
     context.tenant.webhooks.change(id, |webhook| webhook.rotate(secret.clone(), context.now()));
-    Ok(json(StatusCode::OK, &Created { object: "webhook", id: id.to_string(), signing_secret: secret }))
+    Ok(json(StatusCode::OK, &json!({ "object": "webhook", "id": id, "signing_secret": secret })))
 }
 
 /// An absolute http or https URL without credentials, which every response would repeat.
@@ -143,12 +143,4 @@ fn read_events(field: &Field<'_>) -> Checked<Vec<String>> {
         }
     }
     Ok(events)
-}
-
-/// `docs/specification.md`, POST /webhooks; also the response of a rotation.
-#[derive(Serialize)]
-struct Created {
-    object: &'static str,
-    id: String,
-    signing_secret: String,
 }

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use http::StatusCode;
-
 use crate::wire::problem::Problem;
 
 /// A limit on bytes shared by many tables. Concurrent threads may each exceed it by one record.
@@ -26,16 +24,12 @@ impl Budget {
         if after <= before || used.saturating_sub(before).saturating_add(after) <= self.max {
             return Ok(());
         }
-        Err(Problem::new(
-            StatusCode::FORBIDDEN,
-            "validation_error",
-            format!(
-                "The records of this sandbox may use {} bytes of memory (a quarter of --max-memory). They use \
+        Err(Problem::forbidden(format!(
+            "The records of this sandbox may use {} bytes of memory (a quarter of --max-memory). They use \
                  {used}, so {} bytes more for its {plural} don't fit. Delete records, reset the sandbox, or start it with a larger --max-memory.",
-                self.max,
-                after - before
-            ),
-        ))
+            self.max,
+            after - before
+        )))
     }
 
     /// Counts `bytes` of the given plural until the result is dropped, unless they exceed the budget.

@@ -114,28 +114,6 @@ impl<T> Ledger<T> {
         self.len() == 0
     }
 
-    /// Returns the positions that changed since the last call; `None` on the first call, which starts the tracking.
-    pub fn take_changed(&mut self) -> Option<Vec<u64>> {
-        self.changed.replace(Vec::new())
-    }
-
-    /// All positions with an item.
-    pub fn positions(&self) -> Vec<u64> {
-        self.items.keys().copied().collect()
-    }
-
-    pub fn get_at(&self, position: u64) -> Option<&(Uuid, T)> {
-        self.items.get(&position)
-    }
-
-    /// Restores an item at its position, which doesn't count as a change.
-    pub fn restore(&mut self, position: u64, id: Uuid, item: T) {
-        self.changed.get_or_insert_default();
-        self.positions.insert(id, position);
-        self.items.insert(position, (id, item));
-        self.next = self.next.max(position + 1);
-    }
-
     fn track(&mut self, position: u64) {
         if let Some(changed) = &mut self.changed {
             changes::count(0);
@@ -192,18 +170,21 @@ impl<T: Clone> Ordered for Ledger<T> {
 
 impl<T> Persist<T> for Ledger<Arc<T>> {
     fn take_changed(&mut self) -> Option<Vec<u64>> {
-        self.take_changed()
+        self.changed.replace(Vec::new())
     }
 
     fn positions(&self) -> Vec<u64> {
-        self.positions()
+        self.items.keys().copied().collect()
     }
 
     fn get_at(&self, position: u64) -> Option<&(Uuid, Arc<T>)> {
-        self.get_at(position)
+        self.items.get(&position)
     }
 
     fn restore(&mut self, position: u64, id: Uuid, record: Arc<T>) {
-        self.restore(position, id, record);
+        self.changed.get_or_insert_default();
+        self.positions.insert(id, position);
+        self.items.insert(position, (id, record));
+        self.next = self.next.max(position + 1);
     }
 }

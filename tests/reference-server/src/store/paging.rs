@@ -2,40 +2,20 @@
 
 use uuid::Uuid;
 
-use crate::store::ledger::{Ledger, Ordered};
+use crate::store::ledger::Ordered;
 use crate::wire::paging::{Cursor, Page, Window, unknown_cursor};
 use crate::wire::problem::Problem;
 
 impl Window {
-    /// One page of a ledger, of the items that match `wanted`.
-    pub fn page_where<T: Clone>(
-        &self,
-        ledger: &Ledger<T>,
-        wanted: impl Fn(&T) -> bool,
-    ) -> Result<Page<T>, Problem> {
-        self.filter(ledger, wanted)
-    }
-
     /// One page of a list.
     pub fn show<L: Ordered>(&self, list: &L) -> Result<Page<L::Item>, Problem> {
-        self.filter(list, |_| true)
-    }
-
-    fn filter<L: Ordered>(
-        &self,
-        list: &L,
-        wanted: impl Fn(&L::Item) -> bool,
-    ) -> Result<Page<L::Item>, Problem> {
-        let wanted = |item: &&L::Item| wanted(item);
         let position = |name, id| list.position(id).ok_or_else(|| unknown_cursor(name, id));
         Ok(match self.cursor {
-            None => self.take(list.newest_first_of(0..u64::MAX).filter(wanted)),
-            Some(Cursor::After(id)) => {
-                self.take(list.newest_first_of(0..position("after", id)?).filter(wanted))
-            }
+            None => self.take(list.newest_first_of(0..u64::MAX)),
+            Some(Cursor::After(id)) => self.take(list.newest_first_of(0..position("after", id)?)),
             Some(Cursor::Before(id)) => {
                 let newer = list.oldest_first_of(position("before", id)? + 1..u64::MAX);
-                let mut page = self.take(newer.filter(wanted));
+                let mut page = self.take(newer);
                 // Collected toward newer items, but shown newest first like every page.
                 page.items.reverse();
                 page

@@ -7,7 +7,6 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use http::StatusCode;
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -30,6 +29,9 @@ pub trait Record: Serialize {
     /// The plural name for error messages: `templates`.
     const PLURAL: &'static str;
 
+    /// Whether keys that differ only in case are the same key.
+    const IGNORES_CASE: bool = false;
+
     /// A set of records that is looked up or shown page by page; [`NoGroup`] if there is none.
     type Group: Clone + Debug + Ord + Serialize;
 
@@ -40,7 +42,7 @@ pub trait Record: Serialize {
 
     /// Normalizes a key for comparison.
     fn normalize(key: &str) -> Cow<'_, str> {
-        Cow::Borrowed(key)
+        if Self::IGNORES_CASE { lower_case(key) } else { Cow::Borrowed(key) }
     }
 
     /// The error when another record has the same key.
@@ -178,11 +180,11 @@ impl<T: Record> Table<T> {
     }
 
     fn too_many(&self) -> Problem {
-        Problem::new(
-            StatusCode::FORBIDDEN,
-            "validation_error",
-            format!("This sandbox stores at most {} {}; delete some first.", self.max, T::PLURAL),
-        )
+        Problem::forbidden(format!(
+            "This sandbox stores at most {} {}; delete some first.",
+            self.max,
+            T::PLURAL
+        ))
     }
 
     /// Rejects a growth by this number of bytes if the budget doesn't allow it.
@@ -608,28 +610,28 @@ impl<T: Record> Ordered for Members<'_, T> {
     }
 
     fn newest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &Self::Item> {
-        let walk = |group| self.rows.positions(group, range.clone()).rev().peekable();
-        let mut walks: Vec<_> = self.groups.iter().map(walk).collect();
-        let positions = std::iter::from_fn(move || {
-            let newest = walks.iter_mut().filter_map(|walk| walk.peek().copied()).max()?;
-            // A record can be in several of the groups.
-            for walk in &mut walks {
-                walk.next_if_eq(&newest);
-            }
-            Some(newest)
-        });
-        self.rows.records.get_many(positions)
+        self.merge(move |group| self.rows.positions(group, range.clone()).rev(), u64::max)
     }
 
     fn oldest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &Self::Item> {
-        let walk = |group| self.rows.positions(group, range.clone()).peekable();
-        let mut walks: Vec<_> = self.groups.iter().map(walk).collect();
+        self.merge(move |group| self.rows.positions(group, range.clone()), u64::min)
+    }
+}
+
+impl<T: Record> Members<'_, T> {
+    /// The records of the groups' walks; of two positions, `first` comes first. A record can be in several of the groups.
+    fn merge<'g, I: Iterator<Item = u64>>(
+        &'g self,
+        walk: impl Fn(&'g T::Group) -> I,
+        first: fn(u64, u64) -> u64,
+    ) -> impl Iterator<Item = &'g Arc<T>> {
+        let mut walks: Vec<_> = self.groups.iter().map(|group| walk(group).peekable()).collect();
         let positions = std::iter::from_fn(move || {
-            let oldest = walks.iter_mut().filter_map(|walk| walk.peek().copied()).min()?;
+            let next = walks.iter_mut().filter_map(|walk| walk.peek().copied()).reduce(first)?;
             for walk in &mut walks {
-                walk.next_if_eq(&oldest);
+                walk.next_if_eq(&next);
             }
-            Some(oldest)
+            Some(next)
         });
         self.rows.records.get_many(positions)
     }

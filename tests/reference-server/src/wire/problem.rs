@@ -30,6 +30,11 @@ impl Problem {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "validation_error", message)
     }
 
+    /// 403: the request is valid, but the state of the resource or the limits of the sandbox forbid it.
+    pub fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "validation_error", message)
+    }
+
     /// 400: the request can't be parsed.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "validation_error", message)

@@ -5,7 +5,7 @@
 
 use http::StatusCode;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::model::automation::run;
@@ -35,15 +35,17 @@ pub fn show(context: &Context<'_>) -> HandlerResult {
     let run = context.tenant.runs.get(context.id_at(1, "a run")?);
     let run = run.filter(|run| run.automation == automation);
     let run = run.ok_or_else(run::Run::not_found)?;
-    let steps = run.definition.steps.iter().zip(&run.steps).map(|(step, progress)| StepView {
-        key: &step.key,
-        kind: step.kind,
-        status: progress.status,
-        started_at: progress.started_at.map(to_database_format),
-        completed_at: progress.completed_at.map(to_database_format),
-        output: progress.output.as_ref(),
-        error: progress.error.as_ref(),
-        created_at: to_database_format(run.created_at),
+    let steps = run.definition.steps.iter().zip(&run.steps).map(|(step, progress)| {
+        json!({
+            "key": step.key,
+            "type": step.kind,
+            "status": progress.status,
+            "started_at": progress.started_at.map(to_database_format),
+            "completed_at": progress.completed_at.map(to_database_format),
+            "output": progress.output,
+            "error": progress.error,
+            "created_at": to_database_format(run.created_at),
+        })
     });
     let detail = Detail { object: "automation_run", item: run::Item(&run), steps: steps.collect() };
     Ok(problem::json(StatusCode::OK, &detail))
@@ -54,18 +56,5 @@ struct Detail<'a> {
     object: &'static str,
     #[serde(flatten)]
     item: run::Item<'a>,
-    steps: Vec<StepView<'a>>,
-}
-
-#[derive(Serialize)]
-struct StepView<'a> {
-    key: &'a str,
-    #[serde(rename = "type")]
-    kind: &'a str,
-    status: &'a str,
-    started_at: Option<String>,
-    completed_at: Option<String>,
-    output: Option<&'a Value>,
-    error: Option<&'a Value>,
-    created_at: String,
+    steps: Vec<Value>,
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::context::Context;
@@ -102,7 +102,7 @@ impl Filter {
         let clicks = (self.happened == Metric::Clicked).then(|| {
             let mut links: Vec<_> = email.engagement().clicks;
             links.sort_by(|(url, clicks), (other, fewer)| fewer.cmp(clicks).then_with(|| url.cmp(other)));
-            links.into_iter().map(|(url, clicks)| ClickedLink { url, clicks }).collect()
+            links.into_iter().map(|(url, clicks)| json!({ "url": url, "clicks": clicks })).collect()
         });
         Recipient {
             id: opaque_cursor(email.id),
@@ -165,11 +165,5 @@ struct Recipient {
     bounce_type: Option<Value>,
     /// Only for clicks.
     #[serde(skip_serializing_if = "Option::is_none")]
-    clicked_links: Option<Vec<ClickedLink>>,
-}
-
-#[derive(Serialize)]
-struct ClickedLink {
-    url: String,
-    clicks: u64,
+    clicked_links: Option<Vec<Value>>,
 }

@@ -7,7 +7,7 @@ use http::StatusCode;
 
 use crate::context::Context;
 use crate::model::contact::Detail;
-use crate::resources::contacts::{Contact, ContactInput, Deletion, apply_update, find};
+use crate::resources::contacts::{Contact, ContactInput, apply_update, deleted_response, find};
 use crate::store::table::Record as _;
 use crate::wire::answers::{self, HandlerResult};
 use crate::wire::problem::{Problem, json};
@@ -39,8 +39,7 @@ pub fn delete(context: &Context<'_>) -> HandlerResult {
     if let Ok(contact) = member(context) {
         context.contacts().remove(contact.id);
     }
-    let contact = context.parameter(1).into_owned();
-    Ok(json(StatusCode::OK, &Deletion { object: "contact", contact, deleted: true }))
+    Ok(deleted_response(&context.parameter(1)))
 }
 
 /// Finds the contact of the path, if it is in the audience.

@@ -1,7 +1,7 @@
 //! The segments of a contact: `/contacts/{id_or_email}/segments`.
 
 use http::StatusCode;
-use serde::Serialize;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::context::Context;
@@ -35,7 +35,7 @@ pub fn index(context: &Context<'_>) -> HandlerResult {
 pub fn add(context: &Context<'_>) -> HandlerResult {
     let (contact, segment) = contact_and_segment(context)?;
     context.contacts().change(contact, |contact| contact.join(segment))?;
-    Ok(json(StatusCode::OK, &Membership::new(contact, segment, None)))
+    Ok(json(StatusCode::OK, &membership(contact, segment)))
 }
 
 /// `DELETE /contacts/{id_or_email}/segments/{segment_id}`. Responds with 404 if the contact isn't a member.
@@ -44,7 +44,9 @@ pub fn remove(context: &Context<'_>) -> HandlerResult {
     if !context.contacts().change(contact, |contact| contact.leave_segment(segment))? {
         return Err(Problem::not_found("The contact is not in the segment."));
     }
-    Ok(json(StatusCode::OK, &Membership::new(contact, segment, Some(true))))
+    let mut left = membership(contact, segment);
+    left["deleted"] = true.into();
+    Ok(json(StatusCode::OK, &left))
 }
 
 fn contact_and_segment(context: &Context<'_>) -> Result<(Uuid, Uuid), Problem> {
@@ -54,25 +56,6 @@ fn contact_and_segment(context: &Context<'_>) -> Result<(Uuid, Uuid), Problem> {
 }
 
 /// Clients disagree about the names of these IDs, so the response contains all of them.
-#[derive(Serialize)]
-struct Membership {
-    object: &'static str,
-    id: String,
-    contact_id: String,
-    segment_id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    deleted: Option<bool>,
-}
-
-impl Membership {
-    fn new(contact: Uuid, segment: Uuid, deleted: Option<bool>) -> Self {
-        let segment = segment.to_string();
-        Self {
-            object: "contact_segment",
-            id: segment.clone(),
-            contact_id: contact.to_string(),
-            segment_id: segment,
-            deleted,
-        }
-    }
+fn membership(contact: Uuid, segment: Uuid) -> Value {
+    json!({ "object": "contact_segment", "id": segment, "contact_id": contact, "segment_id": segment })
 }

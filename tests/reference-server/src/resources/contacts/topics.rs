@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::context::Context;
@@ -31,12 +31,15 @@ pub fn index(context: &Context<'_>) -> HandlerResult {
     let contact = find(context, 0)?;
     let window = context.window(Mode::B)?;
     let page = context.tenant.topics.page(&window)?;
-    Ok(list(&page.map(|topic| Item {
-        id: topic.id.to_string(),
-        name: topic.name.clone(),
-        description: topic.description.clone(),
-        subscription: contact.topics.get(&topic.id).copied().unwrap_or(topic.default_subscription),
-        created_at: to_database_format(topic.created_at),
+    // `docs/specification.md`, Contact topic subscription (list item), with the topic's creation time, which a public client reads.
+    Ok(list(&page.map(|topic| {
+        json!({
+            "id": topic.id,
+            "name": topic.name,
+            "description": topic.description,
+            "subscription": contact.topics.get(&topic.id).unwrap_or(&topic.default_subscription),
+            "created_at": to_database_format(topic.created_at),
+        })
     })))
 }
 
@@ -51,14 +54,4 @@ pub fn update(context: &Context<'_>) -> HandlerResult {
     })?;
     context.contacts().change(contact.id, |contact| contact.topics.extend(topics))?;
     Ok(answers::reference("contact_topics", contact.id))
-}
-
-/// `docs/specification.md`, Contact topic subscription (list item), with the topic's creation time, which a public client reads.
-#[derive(Serialize)]
-struct Item {
-    id: String,
-    name: String,
-    description: Option<String>,
-    subscription: Subscription,
-    created_at: String,
 }

@@ -24,7 +24,7 @@ pub fn index(context: &Context<'_>) -> HandlerResult {
     attachments::page(
         context,
         &Links::new(context.now(), context.state, Folder::Sent, email.id),
-        items(&email, &files),
+        &items(&email, &files),
     )
 }
 

@@ -5,7 +5,7 @@
 //! response.
 
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::Response;
 
 use crate::context::Context;
 use crate::delivery;
@@ -45,7 +45,7 @@ pub fn cancel(context: &Context<'_>) -> HandlerResult {
 fn state_problem(what: &str, event: Event) -> Problem {
     let message =
         format!("Only a scheduled email can be {what}; the last event of this one is `{}`.", event.as_str());
-    Problem::new(StatusCode::FORBIDDEN, "validation_error", message)
+    Problem::forbidden(message)
 }
 
 fn reference(email: &Email) -> Response<Bytes> {

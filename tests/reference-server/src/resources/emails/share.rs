@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
-use serde::Serialize;
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::context::Context;
@@ -32,7 +32,7 @@ pub fn create(context: &Context<'_>) -> HandlerResult {
     bytes.extend(expires_at.as_millisecond().to_be_bytes());
     let links = &context.state.links;
     let url = format!("{}/_/shared/{}", links.address(), links.seal(PURPOSE, &bytes));
-    Ok(json(StatusCode::OK, &Shared { object: "email", id, url }))
+    Ok(json(StatusCode::OK, &json!({ "object": "email", "id": id, "url": url })))
 }
 
 fn lifetime(text: &str) -> Result<SignedDuration, &'static str> {
@@ -59,11 +59,4 @@ pub fn open(state: &State, token: &str) -> Result<Uuid, Problem> {
 fn decode_token(bytes: &[u8]) -> Option<(Uuid, i64)> {
     let (email, until) = bytes.split_at_checked(16)?;
     Some((Uuid::from_slice(email).ok()?, i64::from_be_bytes(until.try_into().ok()?)))
-}
-
-#[derive(Serialize)]
-struct Shared {
-    object: &'static str,
-    id: Uuid,
-    url: String,
 }

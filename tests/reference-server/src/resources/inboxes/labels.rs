@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 use serde::Serialize;
+use serde_json::json;
 
 use crate::context::Context;
 use crate::model::inboxes::label::{Item, Label};
@@ -52,12 +53,7 @@ pub fn index(context: &Context<'_>) -> HandlerResult {
 
 /// A list without pages.
 pub(super) fn list<T: Serialize>(data: Vec<T>) -> http::Response<bytes::Bytes> {
-    #[derive(Serialize)]
-    struct Envelope<T> {
-        object: &'static str,
-        data: Vec<T>,
-    }
-    json(StatusCode::OK, &Envelope { object: "list", data })
+    json(StatusCode::OK, &json!({ "object": "list", "data": data }))
 }
 
 /// `POST /inboxes/{inbox}/labels`: the name is unique in the inbox, ignoring case.

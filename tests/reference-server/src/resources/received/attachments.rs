@@ -14,7 +14,7 @@ use crate::wire::problem::Problem;
 /// `GET /emails/receiving/{email_id}/attachments`, mode B: in the order of the message.
 pub fn index(context: &Context<'_>) -> HandlerResult {
     let email = find(context)?;
-    attachments::page(context, &links(context, &email), items(&email))
+    attachments::page(context, &links(context, &email), &items(&email))
 }
 
 /// `GET /emails/receiving/{email_id}/attachments/{attachment_id}`.

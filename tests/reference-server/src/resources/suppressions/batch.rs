@@ -1,11 +1,12 @@
 //! `POST /suppressions/batch/add` and `POST /suppressions/batch/remove`: up to 100 entries in one request.
 
 use http::StatusCode;
+use serde_json::json;
 
 use crate::context::Context;
 use crate::model::suppression::Origin;
 use crate::resources::contacts::read_email;
-use crate::resources::suppressions::{Entries, suppression_service};
+use crate::resources::suppressions::suppression_service;
 use crate::wire::answers::{Deletion, HandlerResult, Reference};
 use crate::wire::fields::{Field, Fields};
 use crate::wire::problem::json;
@@ -19,8 +20,8 @@ const MAX_ENTRIES: usize = 100;
 pub fn add(context: &Context<'_>) -> HandlerResult {
     let emails = context.body(|fields| fields.required("emails", |field| entries(field, read_email)))?;
     let ids = suppression_service(context).add(emails, Origin::Manual, None)?;
-    let data = ids.into_iter().map(|id| Reference::new("suppression", id)).collect();
-    Ok(json(StatusCode::CREATED, &Entries { data }))
+    let data: Vec<_> = ids.into_iter().map(|id| Reference::new("suppression", id)).collect();
+    Ok(json(StatusCode::CREATED, &json!({ "data": data })))
 }
 
 /// `POST /suppressions/batch/remove`: by `emails` or `ids`. The response omits unknown entries.
@@ -28,8 +29,8 @@ pub fn remove(context: &Context<'_>) -> HandlerResult {
     let names = context.body(selection)?;
     let service = suppression_service(context);
     let removed = names.iter().filter_map(|name| service.remove(context.tenant.suppressions.find(name)?.id));
-    let data = removed.map(|entry| Deletion::new("suppression", entry.id)).collect();
-    Ok(json(StatusCode::OK, &Entries { data }))
+    let data: Vec<_> = removed.map(|entry| Deletion::new("suppression", entry.id)).collect();
+    Ok(json(StatusCode::OK, &json!({ "data": data })))
 }
 
 fn selection(fields: &mut Fields<'_>) -> Checked<Vec<String>> {

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use serde::Serialize;
+use serde_json::json;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::context::Context;
 use crate::delivery::webhooks::replay as replay_delivery;
-use crate::model::webhook_delivery::{self, Attempt, WebhookDelivery};
-use crate::store::ledger::Ledger;
+use crate::model::webhook_delivery::{self, WebhookDelivery};
 use crate::wire::answers::HandlerResult;
-use crate::wire::paging::{Mode, Page, Window, list, quote};
+use crate::wire::paging::{Mode, Window, list, quote};
 use crate::wire::problem::{Problem, json};
 use crate::wire::timestamp::to_iso;
 
@@ -43,11 +43,9 @@ pub fn show(context: &Context<'_>) -> HandlerResult {
 /// `GET /webhooks/{webhook_id}/events/{event_id}/attempts`, mode A.
 pub fn attempts(context: &Context<'_>) -> HandlerResult {
     let delivery = event(context)?;
-    let mut ledger = Ledger::new();
-    for attempt in delivery.progress().attempts {
-        ledger.insert(attempt.id, attempt);
-    }
-    let page: Page<Attempt> = window(context, "atmpt_")?.page_where(&ledger, |_| true)?;
+    let mut attempts = delivery.progress().attempts;
+    attempts.reverse();
+    let page = window(context, "atmpt_")?.slice(&attempts, |attempt| attempt.id)?;
     Ok(list(&page.show(webhook_delivery::AttemptItem)))
 }
 
@@ -57,14 +55,10 @@ pub fn replay(context: &Context<'_>) -> HandlerResult {
     let webhook = context.find(&context.tenant.webhooks)?;
     let delivery = event(context)?;
     if !webhook.enabled {
-        return Err(Problem::new(
-            StatusCode::FORBIDDEN,
-            "validation_error",
-            "The webhook is disabled; enable it before replaying an event.",
-        ));
+        return Err(Problem::forbidden("The webhook is disabled; enable it before replaying an event."));
     }
     replay_delivery(context.state, &context.tenant, &delivery);
-    Ok(json(StatusCode::OK, &Replay { object: "webhook_event", id: delivery.message_id() }))
+    Ok(json(StatusCode::OK, &json!({ "object": "webhook_event", "id": delivery.message_id() })))
 }
 
 /// Finds the event of the path.
@@ -102,10 +96,4 @@ struct Record<'a> {
     item: webhook_delivery::Item<'a>,
     next_attempt_at: Option<String>,
     payload: &'a RawValue,
-}
-
-#[derive(Serialize)]
-struct Replay {
-    object: &'static str,
-    id: String,
 }
