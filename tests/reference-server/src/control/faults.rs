@@ -58,7 +58,7 @@ pub fn add(call: &Call<'_>) -> HandlerResult {
     } else {
         rule.for_account(name.as_str())
     };
-    if faults.list().iter().filter(|one| one.rule.account() == rule.account()).count() >= MAX_RULES {
+    if faults.list().iter().filter(|one| one.rule.account == rule.account).count() >= MAX_RULES {
         return Err(Problem::validation(format!(
             "At most {MAX_RULES} rules can be scripted; remove some with DELETE /_/faults."
         )));
@@ -119,13 +119,13 @@ fn rule_json(one: &Scripted) -> Value {
     let mut put = |name: &str, value: Value| drop(shown.insert(name.to_owned(), value));
     put("object", "fault".into());
     put("id", one.id.to_string().into());
-    put("method", rule.method().map(Method::as_str).into());
-    put("path", rule.path().into());
-    if let Some(stage) = rule.smtp() {
+    put("method", rule.method.as_ref().map(Method::as_str).into());
+    put("path", rule.path.as_deref().into());
+    if let Some(stage) = rule.smtp {
         put("smtp", stage.as_str().into());
     }
-    put("all_accounts", rule.account().is_none().into());
-    match rule.action() {
+    put("all_accounts", rule.account.is_none().into());
+    match &rule.action {
         Action::Answer { status, headers, body } => {
             put("action", "answer".into());
             put("status", status.as_u16().into());
@@ -156,8 +156,8 @@ fn rule_json(one: &Scripted) -> Value {
             put("message", text.as_ref().into());
         }
     }
-    put("after", rule.remaining_skips().into());
-    match rule.share() {
+    put("after", rule.after.into());
+    match rule.share {
         Share::Times(left) => put("left", left.into()),
         Share::Percent(percent) => put("percent", percent.into()),
         Share::Always => put("always", true.into()),
@@ -218,8 +218,11 @@ fn read_method(field: &Field<'_>, routes: &'static Routes) -> Checked<Method> {
 
 fn read_stage(field: &Field<'_>) -> Checked<SmtpStage> {
     field.parse_with(|text| {
-        let stages = || SmtpStage::ALL.map(SmtpStage::as_str).join(", ");
-        SmtpStage::from_name(text).ok_or_else(|| format!("must be one of {}", stages()))
+        let known = SmtpStage::WORDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+        known.map(|(_, stage)| *stage).ok_or_else(|| {
+            let names: Vec<_> = SmtpStage::WORDS.iter().map(|(name, _)| *name).collect();
+            format!("must be one of {}", names.join(", "))
+        })
     })
 }
 

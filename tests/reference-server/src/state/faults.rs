@@ -116,14 +116,22 @@ impl Action {
 
 /// A fault and the requests it applies to.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Rule {
-    action: Action,
-    method: Option<Method>,
-    path: Option<String>,
-    smtp: Option<SmtpStage>,
-    account: Option<String>,
-    after: usize,
-    share: Share,
+    /// The effect of the fault.
+    pub action: Action,
+    /// The method that the rule is restricted to.
+    pub method: Option<Method>,
+    /// The path that the rule is restricted to.
+    pub path: Option<String>,
+    /// The stage of SMTP sessions that the rule applies to; `None` if it applies to requests.
+    pub smtp: Option<SmtpStage>,
+    /// The account that the rule is restricted to.
+    pub account: Option<String>,
+    /// The remaining number of matching requests to skip.
+    pub after: usize,
+    /// The remaining number of requests to fail.
+    pub share: Share,
 }
 
 /// The number of matching requests that a fault applies to.
@@ -204,41 +212,6 @@ impl Rule {
     pub fn always(mut self) -> Self {
         self.share = Share::Always;
         self
-    }
-
-    /// The effect of the fault.
-    pub fn action(&self) -> &Action {
-        &self.action
-    }
-
-    /// The method that the rule is restricted to.
-    pub fn method(&self) -> Option<&Method> {
-        self.method.as_ref()
-    }
-
-    /// The path that the rule is restricted to.
-    pub fn path(&self) -> Option<&str> {
-        self.path.as_deref()
-    }
-
-    /// The stage of SMTP sessions that the rule applies to; `None` if it applies to requests.
-    pub fn smtp(&self) -> Option<SmtpStage> {
-        self.smtp
-    }
-
-    /// The account that the rule is restricted to.
-    pub fn account(&self) -> Option<&str> {
-        self.account.as_deref()
-    }
-
-    /// The remaining number of matching requests to skip.
-    pub fn remaining_skips(&self) -> usize {
-        self.after
-    }
-
-    /// The remaining number of requests to fail.
-    pub fn share(&self) -> Share {
-        self.share
     }
 
     /// Whether the rule is for requests of this account; `None` is a request without one.

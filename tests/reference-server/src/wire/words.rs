@@ -15,6 +15,7 @@ macro_rules! words {
             /// Every value with its word.
             $visible const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$value)),+];
 
+            /// The word of this value.
             $visible fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$value => $word,)+

@@ -45,9 +45,9 @@ enum End {
 impl ClientResponse {
     pub(super) fn from_rule(rule: &Rule) -> Self {
         let (asked, answer) =
-            if rule.smtp().is_some() { ("command", "reply") } else { ("request", "response") };
+            if rule.smtp.is_some() { ("command", "reply") } else { ("request", "response") };
         let none = |why: String, handled, end| none(&format!("no {answer}: {why}"), handled, end);
-        match rule.action() {
+        match &rule.action {
             Action::Answer { status, headers, body } => {
                 scripted_response(status.as_u16(), headers.get(header::RETRY_AFTER), body)
             }

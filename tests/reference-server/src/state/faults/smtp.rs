@@ -1,47 +1,29 @@
 //! Faults of the SMTP listener: the stage of a session that fails, and the reply.
 
-/// A stage of an SMTP session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SmtpStage {
-    /// The connection, before the greeting.
-    Connect,
-    /// `EHLO` or `HELO`.
-    Ehlo,
-    /// `AUTH`.
-    Auth,
-    /// `MAIL FROM`.
-    Mail,
-    /// `RCPT TO`.
-    Rcpt,
-    /// The command `DATA`.
-    Data,
-    /// The end of the message after `DATA`.
-    EndOfData,
+use crate::wire::words::words;
+
+words! {
+    /// A stage of an SMTP session, with its name in a rule.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum SmtpStage {
+        /// The connection, before the greeting.
+        Connect = "CONNECT",
+        /// `EHLO` or `HELO`.
+        Ehlo = "EHLO",
+        /// `AUTH`.
+        Auth = "AUTH",
+        /// `MAIL FROM`.
+        Mail = "MAIL",
+        /// `RCPT TO`.
+        Rcpt = "RCPT",
+        /// The command `DATA`.
+        Data = "DATA",
+        /// The end of the message after `DATA`.
+        EndOfData = "END-OF-DATA",
+    }
 }
 
 impl SmtpStage {
-    /// All stages, in the order of a session.
-    pub const ALL: [Self; 7] =
-        [Self::Connect, Self::Ehlo, Self::Auth, Self::Mail, Self::Rcpt, Self::Data, Self::EndOfData];
-
-    /// The name of the stage in a rule.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Connect => "CONNECT",
-            Self::Ehlo => "EHLO",
-            Self::Auth => "AUTH",
-            Self::Mail => "MAIL",
-            Self::Rcpt => "RCPT",
-            Self::Data => "DATA",
-            Self::EndOfData => "END-OF-DATA",
-        }
-    }
-
-    /// The stage of this name, ignoring case.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|stage| stage.as_str().eq_ignore_ascii_case(name))
-    }
-
     /// Whether the stage precedes `AUTH`, so that the session has no account yet.
     #[doc(hidden)]
     pub fn is_before_login(self) -> bool {
@@ -98,8 +80,7 @@ mod tests {
 
     #[test]
     fn the_class_of_the_enhanced_status_code_is_that_of_the_reply() {
-        for stage in SmtpStage::ALL {
-            assert_eq!(SmtpStage::from_name(&stage.as_str().to_lowercase()), Some(stage));
+        for (_, stage) in SmtpStage::WORDS {
             assert_eq!(stage.default_code() / 100, 4);
             for code in 400..600_u16 {
                 let (enhanced, text) = stage.default_reply(code);
