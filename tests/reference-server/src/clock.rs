@@ -60,7 +60,6 @@ pub struct StoredClock {
     changed_at: Timestamp,
     scale: f64,
     frozen: bool,
-    #[serde(default)]
     own: BTreeMap<String, Reading>,
 }
 

@@ -33,8 +33,8 @@ pub struct UnsubscribeRequest {
     contact: Option<Uuid>,
     /// `None`: all broadcasts.
     topic: Option<Uuid>,
-    /// The email with the link; links created by earlier versions don't contain it.
-    email: Option<Uuid>,
+    /// The email with the link.
+    email: Uuid,
 }
 
 /// Creates the link for an email to one contact: for the topic, or for all broadcasts if there is none.
@@ -62,7 +62,7 @@ pub fn open(state: &State, token: &str) -> Option<UnsubscribeRequest> {
     let tenant = state.tenants.find_by_tag(TagPurpose::UnsubscribeLink, tenant.try_into().ok()?)?;
     let contact = Uuid::from_slice(contact).ok().filter(|contact| !contact.is_nil());
     let topic = Uuid::from_slice(topic).ok().filter(|topic| !topic.is_nil());
-    Some(UnsubscribeRequest { tenant, contact, topic, email: Uuid::from_slice(email).ok() })
+    Some(UnsubscribeRequest { tenant, contact, topic, email: Uuid::from_slice(email).ok()? })
 }
 
 impl UnsubscribeRequest {
@@ -119,7 +119,7 @@ impl UnsubscribeRequest {
     }
 
     fn email(&self) -> Option<Arc<Email>> {
-        lock(&self.tenant.emails).get(self.email?).cloned()
+        lock(&self.tenant.emails).get(self.email).cloned()
     }
 }
 

@@ -95,8 +95,6 @@ pub struct Mail {
     /// Boxed, since few emails have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     tracking: Option<Box<Tracking>>,
-    /// False for an email that an earlier version stored.
-    #[serde(default)]
     unread: AtomicBool,
     /// The size of the rendered message in bytes, once it has been rendered.
     #[serde(skip)]

@@ -45,8 +45,6 @@ pub struct Received {
     /// `None` for an email that an earlier version stored.
     #[serde(default)]
     pub authentication: Option<Authentication>,
-    /// False for an email that an earlier version stored.
-    #[serde(default)]
     pub unread: AtomicBool,
     /// The raw message.
     pub raw: Bytes,

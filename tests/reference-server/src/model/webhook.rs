@@ -69,7 +69,6 @@ pub struct Webhook {
     pub created_at: Timestamp,
     pub secret: String,
     /// The replaced secrets, newest first, each with its expiry.
-    #[serde(default)]
     pub replaced: Vec<(String, Timestamp)>,
 }
 

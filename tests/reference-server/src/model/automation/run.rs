@@ -30,7 +30,6 @@ pub struct Run {
     pub completed_at: Option<Timestamp>,
     pub steps: Vec<Progress>,
     /// The waits that an event has ended, oldest first.
-    #[serde(default)]
     received: Vec<usize>,
     /// The waiting step. The number identifies the wait: a job of an earlier wait has no effect.
     waiting: Option<Waiting>,

@@ -6,7 +6,6 @@
 use std::ops::Not;
 use std::sync::{Arc, OnceLock};
 
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::model::email::html_and_text::{HtmlAndText, Text};
@@ -80,13 +79,8 @@ struct Stored {
     html: Option<Arc<str>>,
     text: Option<Arc<str>>,
     /// Whether the text is derived from the HTML.
-    #[serde(default, rename = "derivation", deserialize_with = "is_some", skip_serializing_if = "Not::not")]
+    #[serde(default, rename = "derivation", skip_serializing_if = "Not::not")]
     is_derived: bool,
-}
-
-/// Earlier versions stored how the text is derived.
-fn is_some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    Ok(Option::<IgnoredAny>::deserialize(deserializer)?.is_some())
 }
 
 impl Serialize for Bodies {

@@ -18,7 +18,6 @@ pub struct Origin {
     pub broadcast: Option<Uuid>,
     pub template: Option<Uuid>,
     /// Whether an automation sent it. Its events then trigger no runs.
-    #[serde(default)]
     pub automation: bool,
 }
 

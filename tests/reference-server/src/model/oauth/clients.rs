@@ -31,10 +31,8 @@ pub struct OAuthClient {
     /// A disabled client is rejected as unknown.
     pub disabled: bool,
     /// How the client authenticates, if it has a secret.
-    #[serde(default)]
     pub secret: Option<ClientSecret>,
     /// Whether the client registered itself (RFC 7591).
-    #[serde(default)]
     pub is_dynamic: bool,
 }
 

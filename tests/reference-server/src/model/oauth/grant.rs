@@ -44,7 +44,7 @@ pub struct Grant {
     pub logo_uri: Option<String>,
     pub scopes: Vec<String>,
     pub created_at: Timestamp,
-    #[serde(default, deserialize_with = "deserialize_dated")]
+    #[serde(deserialize_with = "deserialize_dated")]
     pub revoked: Option<(Timestamp, Interned)>,
     /// The current generation of refresh tokens, from 1.
     pub generation: u64,
