@@ -17,7 +17,6 @@ pub mod webhooks;
 
 use std::sync::Arc;
 
-use http::StatusCode;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -44,11 +43,10 @@ pub fn check_sender(state: &State, tenant: &Tenant, from: &Mailbox) -> Result<()
     if !state.settings.strict_domains || tenant.can_send_from(from.domain()) {
         return Ok(());
     }
-    Err(Problem::new(
-        StatusCode::FORBIDDEN,
-        "validation_error",
-        format!("The domain {} is not verified. Add and verify it before sending from it.", from.domain()),
-    ))
+    Err(Problem::forbidden(format!(
+        "The domain {} is not verified. Add and verify it before sending from it.",
+        from.domain()
+    )))
 }
 
 /// Rejects hosted attachments if fetching is off.
@@ -157,7 +155,10 @@ pub fn resume(state: &State, job: FetchJob, outcome: Result<Vec<Fetched>, FetchE
         Ok(()) if attachments::check(&draft.attachments).is_err() => {
             fail_email(state, &tenant, &email, now, "attachment_too_complex");
         }
-        Ok(()) => deliver(state, &tenant, &email, draft, now),
+        Ok(()) => {
+            state.tenants.resize_mail(email.id, email.size() + draft.size());
+            deliver(state, &tenant, &email, draft, now);
+        }
     }
 }
 
@@ -205,7 +206,8 @@ fn deliver(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<D
         lock(&tenant.emails).mark_changed(email.id);
         lock(&tenant.captured).insert(id, Arc::clone(&mail));
         mails::schedule_expiry(state, tenant, at);
-        state.tenants.resize_mail(email.id, email.size() + mail.owned_bytes());
+        // The draft, which is now the mail's, counted while it waited.
+        state.tenants.grow_mail(email.id, size_of::<Mail>());
         state.event_bus.publish(&tenant.name, BusEventKind::Mail { id, email: email.id });
         state.arrivals.publish(&tenant.name);
     }

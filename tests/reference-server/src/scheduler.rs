@@ -1,9 +1,11 @@
 //! Jobs scheduled on the clock.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 use std::ops::Bound;
 use std::sync::Mutex;
 
+use foldhash::HashMap;
 use jiff::Timestamp;
 
 use crate::clock::Now;
@@ -35,8 +37,8 @@ const CHECKS: usize = 2;
 
 struct Waiting<W> {
     jobs: BTreeMap<Position, W>,
-    /// The positions by account.
-    by_account: BTreeSet<(usize, Position)>,
+    /// The positions by account and sequence number.
+    by_account: HashMap<usize, HashMap<u64, Position>>,
     scheduled: u64,
     /// The last job that was checked for whether it is still needed.
     checked: Position,
@@ -52,7 +54,7 @@ impl<W> Scheduler<W> {
     ) -> Self {
         let waiting = Waiting {
             jobs: BTreeMap::new(),
-            by_account: BTreeSet::new(),
+            by_account: HashMap::default(),
             scheduled: 0,
             checked: FIRST,
             changed: None,
@@ -92,8 +94,7 @@ impl<W> Scheduler<W> {
         let mut waiting = lock(&self.waiting);
         let positions: Vec<_> = match account {
             Some(account) => {
-                let own = waiting.by_account.range((account, FIRST)..).take_while(|(of, _)| *of == account);
-                own.map(|(_, position)| *position).collect()
+                waiting.by_account.get(&account).into_iter().flat_map(HashMap::values).copied().collect()
             }
             None => waiting.jobs.range(FIRST_OWN..).map(|(position, _)| *position).collect(),
         };
@@ -107,13 +108,18 @@ impl<W> Scheduler<W> {
     fn insert(&self, waiting: &mut Waiting<W>, key: JobKey, job: W) {
         let position = ((self.due_on_own_clock)(key.0, &job), key);
         waiting.mark_changed(position);
-        waiting.by_account.insert(((self.account)(&job), position));
+        waiting.by_account.entry((self.account)(&job)).or_default().insert(key.1, position);
         waiting.jobs.insert(position, job);
     }
 
     fn remove(&self, waiting: &mut Waiting<W>, position: Position) -> Option<W> {
         let job = waiting.jobs.remove(&position)?;
-        waiting.by_account.remove(&((self.account)(&job), position));
+        if let Entry::Occupied(mut own) = waiting.by_account.entry((self.account)(&job)) {
+            own.get_mut().remove(&position.1.1);
+            if own.get().is_empty() {
+                own.remove();
+            }
+        }
         waiting.mark_changed(position);
         Some(job)
     }
@@ -233,6 +239,7 @@ mod tests {
         }
         let due = std::iter::from_fn(|| scheduler.take_due(Now { service: at(-1), system: at(10) }));
         assert!(due.map(|(_, account)| account).eq([7; 11]));
-        assert_eq!(lock(&scheduler.waiting).by_account.len(), 10_000 - 11);
+        let waiting = lock(&scheduler.waiting);
+        assert_eq!(waiting.by_account.values().map(HashMap::len).sum::<usize>(), 10_000 - 11);
     }
 }

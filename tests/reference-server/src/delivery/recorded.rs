@@ -30,14 +30,11 @@ pub(super) fn event(
         })),
         _ => None,
     };
-    let size =
-        size_of::<(Timestamp, Event)>() + email.fact_size() + detail.as_ref().map_or(0, EventDetail::size);
-    if email.add_event(at, event, detail) {
-        tenant.index_email(email, at, event.metric());
-    } else {
-        tenant.index_email(email, at, None);
+    let grown = email.add_event(at, event, detail);
+    tenant.index_email(email, at, grown.and_then(|_| event.metric()));
+    if let Some(bytes @ 1..) = grown {
+        state.tenants.grow_mail(email.id, bytes);
     }
-    state.tenants.grow_mail(email.id, size);
 }
 
 /// Records that the recipient used the unsubscribe link. Repeating it has no further effect.

@@ -203,21 +203,25 @@ impl Email {
         self.progress.lock().history.iter().map(|EventAt(at, event)| (*at, *event)).collect()
     }
 
-    /// Adds an event. It becomes the last one unless a later one is recorded already. Returns whether the history had room for it.
-    pub fn add_event(&self, at: Timestamp, event: Event, detail: Option<EventDetail>) -> bool {
+    /// Adds an event. It becomes the last one unless a later one is recorded already. Returns the bytes by which the email's size grew, or
+    /// `None` if the history is full.
+    pub fn add_event(&self, at: Timestamp, event: Event, detail: Option<EventDetail>) -> Option<usize> {
         let mut progress = self.progress.lock();
         if at >= progress.last_event.0 {
             progress.last_event = EventAt(at, event);
         }
         if progress.history.len() >= MAX_EVENTS {
-            return false;
+            return None;
         }
+        let before = self.events_size(progress.history.len());
         let place = progress.history.partition_point(|EventAt(known, _)| *known <= at);
         progress.history.insert(place, EventAt(at, event));
+        let mut grown = self.events_size(progress.history.len()) - before;
         if let Some(detail) = detail {
+            grown += detail.size();
             progress.engagement.get_or_insert_default().add(at, detail);
         }
-        true
+        Some(grown)
     }
 
     /// Records that its recipient used its unsubscribe link. Returns false if it is already recorded.
@@ -273,8 +277,14 @@ impl Email {
         domain.trim_end_matches('>').to_ascii_lowercase()
     }
 
+    /// The bytes that this many events take in the history and in the index, at least those of a typical email: so an email doesn't grow soon.
+    fn events_size(&self, count: usize) -> usize {
+        // Vectors count as half full, as everywhere.
+        count.max(TYPICAL_EVENTS) * (2 * size_of::<EventAt>() + self.fact_size())
+    }
+
     /// The bytes that a fact takes in the index.
-    pub fn fact_size(&self) -> usize {
+    fn fact_size(&self) -> usize {
         TIME_ENTRY + if self.origin.broadcast.is_some() { RECIPIENT_ENTRY } else { 0 }
     }
 
@@ -284,10 +294,10 @@ impl Email {
         let Progress { history, waiting, failure, engagement, .. } = &*progress;
         let addresses = (&self.from, &self.to, &self.cc, &self.bcc, &self.reply_to);
         let content = (&self.message_id, &self.subject, &self.headers, &self.tags, &self.relayed);
-        let facts = (history.len() + 2) * self.fact_size();
+        let events = self.events_size(history.len()) + 2 * self.fact_size();
         let waiting = waiting.as_ref().map_or(0, |draft| draft.size());
-        let heap = size::heap(&(addresses, content, history, failure, engagement));
-        size::row::<Self>(size_of::<EmailContent>() + heap + self.bodies.size() + waiting + facts)
+        let heap = size::heap(&(addresses, content, failure, engagement));
+        size::row::<Self>(size_of::<EmailContent>() + heap + self.bodies.size() + waiting + events)
     }
 
     pub fn scheduled_at(&self) -> Option<Timestamp> {

@@ -91,10 +91,9 @@ impl<K: Copy + Eq + Hash, V> Retention<K, V> {
         self.trim(key)
     }
 
-    /// Adds to the size of an entry, and returns those to evict.
-    pub fn grow(&mut self, key: K, by: usize) -> Vec<(K, V)> {
-        let bytes = self.entries.get(&key).map_or(0, |entry| entry.bytes);
-        self.resize(key, bytes + by)
+    /// The size of an entry in bytes.
+    pub fn bytes(&self, key: K) -> usize {
+        self.entries.get(&key).map_or(0, |entry| entry.bytes)
     }
 
     /// Removes an entry that no longer exists.
@@ -203,7 +202,7 @@ mod tests {
         retention.insert(1, 90, 0, ());
         retention.remove(1);
         assert!(retention.insert(2, 90, 0, ()).is_empty());
-        assert_eq!(retention.grow(2, 50), [], "the last one stays");
+        assert_eq!(retention.resize(2, retention.bytes(2) + 50), [], "the last one stays");
         assert_eq!(retention.insert(3, 1, 0, ()), [(2, ())]);
     }
 

@@ -283,9 +283,13 @@ impl Tenants {
         remove_mails(evicted);
     }
 
-    /// Adds to the size of an email.
+    /// Adds to the size of an email, which is written again as a whole.
     pub fn grow_mail(&self, id: Uuid, by: usize) {
-        let evicted = lock(&self.mails).grow(id, by);
+        let mut mails = lock(&self.mails);
+        let bytes = mails.bytes(id) + by;
+        changes::count(bytes);
+        let evicted = mails.resize(id, bytes);
+        drop(mails);
         remove_mails(evicted);
     }
 
