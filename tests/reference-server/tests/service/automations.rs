@@ -44,8 +44,7 @@ trait Automations {
 
 impl Automations for Sandbox {
     fn send(&self, body: &Value) -> Answer {
-        let answer = self.post("/events/send", body).expect_status(202);
-        answer
+        self.post("/events/send", body).expect_status(202)
     }
 
     /// The newest run with its steps.

@@ -48,11 +48,11 @@ fn color(field: &Field<'_>) -> Checked<String> {
 pub fn index(context: &Context<'_>) -> HandlerResult {
     let mut labels = context.tenant.inboxes.labels.members(&inbox(context)?.id);
     labels.reverse();
-    Ok(list(labels.iter().map(|label| Item(label)).collect()))
+    Ok(list(&labels.iter().map(|label| Item(label)).collect::<Vec<_>>()))
 }
 
 /// A list without pages.
-pub(super) fn list<T: Serialize>(data: Vec<T>) -> http::Response<bytes::Bytes> {
+pub(super) fn list<T: Serialize>(data: &[T]) -> http::Response<bytes::Bytes> {
     json(StatusCode::OK, &json!({ "object": "list", "data": data }))
 }
 

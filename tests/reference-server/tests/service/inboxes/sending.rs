@@ -47,7 +47,7 @@ fn a_reply_is_sent_with_threading_headers_and_joins_the_thread() {
     let emails = items(&sandbox, &format!("{thread}/emails"));
     assert_eq!(emails.len(), 2);
     let sent = &emails[1];
-    expect_fields_of(&json!({"direction": "outbound", "text": "Like this.", "read": true}), &sent);
+    expect_fields_of(&json!({"direction": "outbound", "text": "Like this.", "read": true}), sent);
     assert_eq!(sent["id"], answer.json()["id"], "the ID of GET /emails/{{email_id}}");
     assert_eq!(sandbox.last_event(&id_of(sent)), "sent");
     let seen = events(&sandbox);

@@ -75,5 +75,5 @@ fn change(context: &Context<'_>, change: impl FnOnce(&mut BTreeSet<Uuid>)) -> Ha
     let changed = inbox_service(context).change_thread(thread.id, |thread| thread.labels = labels);
     let (_, thread) = changed.ok_or_else(Thread::not_found)?;
     let labels = tables.labels_of(&thread.labels);
-    Ok(list(labels.iter().map(|label| OfThread(label)).collect()))
+    Ok(list(&labels.iter().map(|label| OfThread(label)).collect::<Vec<_>>()))
 }
