@@ -3,7 +3,7 @@
 //! An event is serialized once for each webhook that is enabled and subscribed to its type, and every attempt sends those bytes. The first
 //! attempt is made immediately; a failed one is retried after the delays of `RETRY_DELAYS`, each counted from the previous failure, on the
 //! account's clock. If the clock is moved past attempts, these are made in the order of their due times, and each counts as made at that time; a
-//! failed one is retried after the delay from there. Every attempt uses the webhook's current endpoint; a webhook that is disabled or deleted gets no
+//! failed one is retried after the delay from there. After an endpoint didn't respond in time, its next attempts are made concurrently. Every attempt uses the webhook's current endpoint; a webhook that is disabled or deleted gets no
 //! further attempts.
 //!
 //! A replay is an attempt outside this schedule. A success ends the schedule, whichever attempt it was; a failed replay doesn't change it.
@@ -118,9 +118,8 @@ pub fn prepare(state: &State, job: PendingAttempt) -> Option<WebhookPost> {
     Some(WebhookPost::new(webhook.endpoint.clone(), headers, job, sent_at))
 }
 
-/// Records the outcome of an attempt, and schedules the next one if it failed.
-pub fn finish(state: &State, post: WebhookPost, posted: Posted) {
-    let timed_out = post.elapsed() >= state.settings.webhook_patience;
+/// Records the outcome of an attempt, and schedules the next one if it failed. `timed_out`: the endpoint didn't respond in time.
+pub fn finish(state: &State, post: WebhookPost, posted: Posted, timed_out: bool) {
     let (job, sent_at) = post.into_job();
     let attempt = Attempt {
         id: state.next_id(),

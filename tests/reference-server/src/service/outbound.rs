@@ -33,7 +33,7 @@ impl Service {
             if let Some(post) = webhooks::prepare(&self.state, job) {
                 return Some(post);
             }
-            self.state.outbox.finish_attempt(slot);
+            self.state.outbox.finish_attempt(slot, None);
         }
     }
 
@@ -41,10 +41,11 @@ impl Service {
     pub fn finish_post(&self, post: WebhookPost, posted: Posted) {
         let _guard = self.state.snapshot_lock.enter();
         let slot = post.slot();
-        webhooks::finish(&self.state, post, posted);
+        let timed_out = post.elapsed() >= self.state.settings.webhook_patience;
+        webhooks::finish(&self.state, post, posted, timed_out);
         self.run_some_due();
         // Last, so that a move of the clock also waits for a retry that is already due.
-        self.state.outbox.finish_attempt(slot);
+        self.state.outbox.finish_attempt(slot, Some(timed_out));
     }
 }
 

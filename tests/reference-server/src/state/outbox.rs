@@ -1,7 +1,8 @@
 //! Pending webhook delivery attempts.
 //!
 //! Every webhook has its own queue and concurrency limit. A webhook without an attempt in flight may always start one, so unresponsive endpoints
-//! never delay the others. Only if the clock was moved past attempts of an account, an attempt waits for all those that were due earlier.
+//! never delay the others. Only if the clock was moved past attempts of an account, an attempt waits for all those that were due earlier, except
+//! those to an endpoint that didn't respond to its last attempt: they run concurrently, started in order.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -90,7 +91,7 @@ type Place = (Uuid, Timestamp, u64);
 /// The place before all others.
 const FIRST: Place = (Uuid::nil(), Timestamp::MIN, 0);
 
-/// The attempts of an account with the same due time, waiting or in flight.
+/// The attempts of an account to one webhook with the same due time, waiting or in flight.
 struct Open {
     tenant: Weak<Tenant>,
     attempts: usize,
@@ -104,8 +105,8 @@ struct Queues {
     /// The last attempt that was checked for an evicted event.
     checked: Place,
     by_webhook: HashMap<Uuid, Queue>,
-    /// By account and due time.
-    open: BTreeMap<(usize, Timestamp), Open>,
+    /// By account, due time and webhook.
+    open: BTreeMap<(usize, Timestamp, Uuid), Open>,
     /// The listed webhooks, the next one first: those with waiting attempts, and some whose attempts were dropped.
     ready: VecDeque<Uuid>,
     running: usize,
@@ -118,6 +119,8 @@ struct Queue {
     waiting: usize,
     running: usize,
     listed: bool,
+    /// Whether its endpoint didn't respond in time to the attempt that ended last.
+    unresponsive: bool,
 }
 
 impl Outbox {
@@ -193,14 +196,16 @@ impl Outbox {
         None
     }
 
-    /// Ends an attempt that was taken.
-    pub fn finish_attempt(&self, slot: Slot) {
+    /// Ends an attempt that was taken. `timed_out` is whether the endpoint didn't respond in time; `None` if it
+    /// wasn't asked.
+    pub fn finish_attempt(&self, slot: Slot, timed_out: Option<bool>) {
         let mut queues = lock(&self.queues);
         queues.running = queues.running.saturating_sub(1);
         if let Some(queue) = queues.by_webhook.get_mut(&slot.webhook) {
             queue.running = queue.running.saturating_sub(1);
+            queue.unresponsive = timed_out.unwrap_or(queue.unresponsive);
         }
-        queues.remove_open(slot.account, slot.due);
+        queues.remove_open(slot);
         queues.remove_idle(slot.webhook);
     }
 
@@ -254,25 +259,30 @@ impl Queues {
         let Some(place) = self.first(webhook) else { return false };
         let tenant = &self.waiting[&place].tenant;
         let account = tenant.as_ptr().addr();
-        let earlier = self.open.range((account, Timestamp::MIN)..(account, place.1)).next();
-        earlier.is_some() && tenant.upgrade().is_some_and(|tenant| tenant.clock.skipped(place.1))
+        let earlier = (account, Timestamp::MIN, Uuid::nil())..(account, place.1, Uuid::nil());
+        tenant.upgrade().is_some_and(|tenant| tenant.clock.skipped(place.1))
+            && self
+                .open
+                .range(earlier)
+                .any(|((.., other), _)| !self.by_webhook.get(other).is_some_and(|queue| queue.unresponsive))
     }
 
     /// Whether the clock was moved past an attempt that hasn't ended.
     fn has_skipped(&self, account: Option<usize>) -> bool {
         let (first, last) = account.map_or((0, usize::MAX), |account| (account, account));
-        let mut open = self.open.range((first, Timestamp::MIN)..=(last, Timestamp::MAX));
-        open.any(|((_, due), open)| open.tenant.upgrade().is_some_and(|tenant| tenant.clock.skipped(*due)))
+        let mut open =
+            self.open.range((first, Timestamp::MIN, Uuid::nil())..=(last, Timestamp::MAX, Uuid::max()));
+        open.any(|((_, due, _), open)| open.tenant.upgrade().is_some_and(|tenant| tenant.clock.skipped(*due)))
     }
 
     fn add_open(&mut self, job: &PendingAttempt) {
         let slot = job.slot();
-        let open = self.open.entry((slot.account, slot.due));
+        let open = self.open.entry((slot.account, slot.due, slot.webhook));
         open.or_insert_with(|| Open { tenant: Weak::clone(&job.tenant), attempts: 0 }).attempts += 1;
     }
 
-    fn remove_open(&mut self, account: usize, due: Timestamp) {
-        if let Entry::Occupied(mut open) = self.open.entry((account, due)) {
+    fn remove_open(&mut self, slot: Slot) {
+        if let Entry::Occupied(mut open) = self.open.entry((slot.account, slot.due, slot.webhook)) {
             open.get_mut().attempts -= 1;
             if open.get().attempts == 0 {
                 open.remove();
@@ -283,7 +293,8 @@ impl Queues {
 
     fn remove(&mut self, place: Place) -> Option<Waiting> {
         let waiting = self.waiting.remove(&place)?;
-        self.remove_open(waiting.tenant.as_ptr().addr(), place.1);
+        let account = waiting.tenant.as_ptr().addr();
+        self.remove_open(Slot { account, webhook: place.0, due: place.1 });
         if let Some(queue) = self.by_webhook.get_mut(&place.0) {
             queue.waiting -= 1;
         }
@@ -372,8 +383,8 @@ mod tests {
         assert_eq!(taken.iter().filter(|webhook| **webhook == 1).count(), MAX_PER_WEBHOOK);
         assert!(taken.contains(&2));
         // One of each is done; only the first has more.
-        outbox.finish_attempt(job(1).slot());
-        outbox.finish_attempt(job(2).slot());
+        outbox.finish_attempt(job(1).slot(), None);
+        outbox.finish_attempt(job(2).slot(), None);
         assert_eq!(std::iter::from_fn(|| outbox.next()).count(), 1);
     }
 
@@ -392,10 +403,10 @@ mod tests {
             let job = outbox.next().expect("an attempt of the responsive webhook");
             assert_eq!(job.delivery.webhook.as_u128(), 200);
             assert!(outbox.next().is_none());
-            outbox.finish_attempt(job.slot());
+            outbox.finish_attempt(job.slot(), None);
         }
         for job in &taken {
-            outbox.finish_attempt(job.slot());
+            outbox.finish_attempt(job.slot(), None);
         }
         assert_eq!(std::iter::from_fn(|| outbox.next()).count(), 100);
     }
@@ -417,7 +428,7 @@ mod tests {
         let under_way = outbox.next().unwrap().slot();
         outbox.clear();
         assert!(outbox.next().is_none());
-        outbox.finish_attempt(under_way);
+        outbox.finish_attempt(under_way, None);
         assert!(lock(&outbox.queues).by_webhook.is_empty());
     }
 
@@ -428,7 +439,7 @@ mod tests {
         let mut left = 0;
         while let Some(job) = outbox.next() {
             left += 1;
-            outbox.finish_attempt(job.slot());
+            outbox.finish_attempt(job.slot(), None);
         }
         assert_eq!(left, 500);
         assert!(lock(&outbox.queues).by_webhook.is_empty(), "finished attempts leave no entry");

@@ -35,7 +35,7 @@ impl WebhookPost {
         Self { url, headers, body: job.delivery.payload.clone(), job, sent_at, started: Instant::now() }
     }
 
-    pub(super) fn elapsed(&self) -> Duration {
+    pub(crate) fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
 

@@ -1,5 +1,7 @@
 //! Attempts: outcomes, listing, and replays.
 
+use std::time::Duration;
+
 use idempost_reference_server::{Posted, Settings};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -318,4 +320,29 @@ fn evt_12_a_move_of_the_clock_does_not_delay_an_attempt_in_flight() {
     let attempts = sandbox.get(format!("{path}/events/{}/attempts", retry[0].header("svix-id"))).json();
     let sent = [0, 1].map(|place| attempts["data"][place]["sent_at"].clone());
     assert_eq!(sent, ["2026-03-02T12:00:05.000Z", "2026-03-02T12:00:00.000Z"]);
+}
+
+#[test]
+fn evt_12_after_a_timeout_a_move_of_the_clock_makes_the_attempts_to_the_endpoint_concurrently() {
+    // EVT-12: an attempt ends immediately, which is in time with the first timeout, and too late with the second.
+    for (webhook_patience, concurrent) in [(Duration::from_secs(15), 1), (Duration::ZERO, 8)] {
+        let sandbox = Sandbox::with(&Settings { webhook_patience, ..Settings::default() });
+        webhook(&sandbox, &["email.sent"]);
+        for _ in 0..20 {
+            sandbox.sent(&email());
+            sandbox.advance(1);
+        }
+        let first = sandbox.service.next_post().unwrap();
+        assert!(sandbox.service.next_post().is_none(), "later attempts wait for the first");
+        sandbox.service.finish_post(first, Posted { status: Some(200), ..Posted::default() });
+        let started: Vec<_> = std::iter::from_fn(|| sandbox.service.next_post()).collect();
+        assert_eq!(started.len(), concurrent, "{webhook_patience:?}");
+        let created: Vec<Value> =
+            started.iter().map(|post| serde_json::from_slice(&post.body).unwrap()).collect();
+        assert!(created.is_sorted_by_key(|event| text(&event["created_at"])), "{created:?}");
+        for post in started {
+            sandbox.service.finish_post(post, Posted { status: Some(200), ..Posted::default() });
+        }
+        assert_eq!(deliver(&sandbox, Some(200)).len(), 20 - 1 - concurrent);
+    }
 }
