@@ -56,7 +56,8 @@ use idempost_reference_server::lock::lock;
 use idempost_reference_server::route::{AccountCall, Call};
 use idempost_reference_server::state::mails::Folder;
 use idempost_reference_server::store::mails::{Mails, StoredMail};
-use idempost_reference_server::wire::paging::{Mode, Page, Window};
+use idempost_reference_server::wire::declared::{Input, Kind};
+use idempost_reference_server::wire::paging::{self, Mode, Page, Window};
 use idempost_reference_server::wire::problem::Problem;
 
 /// Returns the folder in a mail's path.
@@ -64,10 +65,14 @@ fn folder(call: &Call<'_>) -> Folder {
     if call.parameter(0) == "messages" { Folder::Sent } else { Folder::Received }
 }
 
+/// The parameter of a list that newer mails are requested with, renamed for clients that use it.
+const AFTER_ID: &[Input] = &[Input::new("after_id", Kind::Id, "The same as `before`")];
+
 /// Reads the page that a request selects, mode A. `after_id` corresponds to `before`, renamed for clients that request newer mails.
 fn window(call: &Call<'_>) -> Result<Window, Problem> {
-    let pairs = form_urlencoded::parse(call.query().unwrap_or_default().as_bytes())
-        .map(|(name, value)| if name == "after_id" { ("before".into(), value) } else { (name, value) });
+    let parameters = call.parameters();
+    let own = parameters.of(paging::PARAMETERS).map(|(input, value)| (input.name, value));
+    let pairs = own.chain(parameters.of(AFTER_ID).map(|(_, value)| ("before", value)));
     let parameters = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
     Window::read(Some(&parameters), Mode::A)
 }

@@ -44,6 +44,8 @@ mod latency;
 mod mailpit;
 #[path = "sandbox/nesting.rs"]
 mod nesting;
+#[path = "sandbox/openapi.rs"]
+mod openapi;
 #[path = "sandbox/password.rs"]
 mod password;
 #[path = "sandbox/persistence.rs"]

@@ -23,6 +23,7 @@ use idempost_reference_server::reply::{Aborted, Parts, Reply};
 use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::State;
 use idempost_reference_server::state::tenant::Tenant;
+use idempost_reference_server::wire::declared::{Input, Kind, words_of};
 use idempost_reference_server::wire::paging::quote;
 use idempost_reference_server::wire::problem::Problem;
 
@@ -39,6 +40,17 @@ enum Format {
     Json,
 }
 
+/// The parameters, besides those of a search.
+pub(super) const QUERY: &[Input] = &[
+    Input::new("format", Kind::Words(|| words_of(&FORMATS)), "The format of the file").required(),
+    Input::new(
+        "id",
+        Kind::List(&Kind::Id, MAX_IDS),
+        "The ID of an email; by default, all matching ones are exported",
+    ),
+];
+const FORMATS: [(&str, Format); 2] = [("mbox", Format::Mbox), ("json", Format::Json)];
+
 /// An export in progress.
 struct Export {
     tenant: Arc<Tenant>,
@@ -50,7 +62,7 @@ struct Export {
 }
 
 pub(super) fn export(call: &AccountCall<'_>) -> Result<Reply, Problem> {
-    let format = call.parameters().one_of("format", &[("mbox", Format::Mbox), ("json", Format::Json)])?;
+    let format = call.parameters().one_of("format", &FORMATS)?;
     let format =
         format.ok_or_else(|| Problem::validation("`format` must be `mbox` or `json`; found nothing."))?;
     let mails = mails(call)?.into_iter();

@@ -24,16 +24,30 @@ use idempost_reference_server::model::mail::Mail;
 use idempost_reference_server::model::received::{
     Attachment, Authentication, Received, attachment_content, attachments, inline_images,
 };
-use idempost_reference_server::route::AccountCall;
-use idempost_reference_server::state::State;
+use idempost_reference_server::route::{AccountCall, Call};
 use idempost_reference_server::state::mails::{self, Folder};
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::mails::StoredMail as _;
 use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::cancel::Cancellation;
+use idempost_reference_server::wire::declared::{Input, Kind, words_of};
 use idempost_reference_server::wire::problem::{self, Problem};
-use idempost_reference_server::wire::query::Parameters;
 use idempost_reference_server::wire::timestamp::to_database_format;
+
+/// The parameter of the HTML on the page, besides the colors.
+pub(super) const HTML_QUERY: &[Input] = &[Input::new(
+    "images",
+    Kind::Words(|| words_of(&LOADED)),
+    "Whether to embed the remote images that have been loaded; by default, none is shown",
+)];
+const LOADED: [(&str, ()); 1] = [("loaded", ())];
+/// The parameter of a file.
+pub(super) const FILE_QUERY: &[Input] = &[Input::new(
+    "as",
+    Kind::Words(|| words_of(&PDF)),
+    "The type to show the file with; by default, it is downloaded",
+)];
+const PDF: [(&str, ()); 1] = [("pdf", ())];
 
 /// An email shown on the page.
 pub(super) enum MailView {
@@ -149,20 +163,17 @@ impl MailView {
         self.document(&self.html_body()?, Colors::Own, canceled)
     }
 
-    /// As above, for the page. `?images=loaded` embeds the remote images that have been loaded, and `?colors=inverted` inverts the colors.
-    pub(super) fn html_page(
-        &self,
-        state: &State,
-        query: Option<&str>,
-        canceled: &Cancellation,
-    ) -> HandlerResult {
+    /// As above, for the page: with the remote images that have been loaded, or other colors, if the query asks for it.
+    pub(super) fn html_page(&self, call: &Call<'_>) -> HandlerResult {
+        let (state, parameters) = (call.state, call.parameters());
+        let (images, colors) = (parameters.one_of("images", &LOADED)?, Colors::read(&parameters)?);
         let html = self.html_body()?;
         let loaded = state.images.get(self.view_id(), state.clock.now());
-        let html = match loaded.filter(|_| Parameters::new(query).text("images") == Some("loaded")) {
+        let html = match loaded.filter(|_| images.is_some()) {
             Some(loaded) => Cow::Owned(remote_images::embed(&html, &loaded).into_owned()),
             None => html,
         };
-        self.document(&html, Colors::from_query(query), canceled)
+        self.document(&html, colors, &call.cancellation())
     }
 
     fn html_body(&self) -> Result<Cow<'_, str>, Problem> {
@@ -193,15 +204,21 @@ impl MailView {
         Ok(download_response(self.source()?, "message/rfc822", &format!("{}.eml", self.id())))
     }
 
-    /// Returns one of the files as a download, or with `?as=pdf` for display as a PDF document.
-    pub(super) fn file(&self, place: &str, query: Option<&str>) -> HandlerResult {
+    /// Returns one of the files, as the query asks for it.
+    pub(super) fn file_for(&self, call: &Call<'_>) -> HandlerResult {
+        let as_pdf = call.parameters().one_of("as", &PDF)?.is_some();
+        self.file(call.parameter(2), as_pdf)
+    }
+
+    /// Returns one of the files as a download, or for display as a PDF document.
+    pub(super) fn file(&self, place: &str, as_pdf: bool) -> HandlerResult {
         let source = self.source()?;
         let files = attachments(&source).map_err(|reason| Problem::validation(reason.placeholder_text()))?;
         let file = place.parse::<usize>().ok().and_then(|place| files.get(place));
         let file = file.ok_or_else(|| Problem::not_found("Attachment not found."))?;
         let bytes = attachment_content(&source, file)
             .map_err(|reason| Problem::validation(reason.placeholder_text()))?;
-        if Parameters::new(query).text("as") != Some("pdf") {
+        if !as_pdf {
             return Ok(download_response(bytes, &file.content_type, &file.filename));
         }
         // Since the type can't be sniffed, a browser passes the file to its PDF viewer only.

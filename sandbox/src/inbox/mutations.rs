@@ -4,8 +4,7 @@
 use std::sync::Mutex;
 
 use bytes::Bytes;
-use http::{Request, StatusCode};
-use jiff::Timestamp;
+use http::StatusCode;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -13,13 +12,13 @@ use crate::inbox::mail::MailView;
 use crate::inbox::search::{Search, Searchable};
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::route::AccountCall;
-use idempost_reference_server::state::State;
 use idempost_reference_server::state::mails::{self, Folder};
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::mails::{Mails, StoredMail};
 use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::cancel::Cancellation;
-use idempost_reference_server::wire::fields::{self, Fields};
+use idempost_reference_server::wire::declared::{Input, Kind};
+use idempost_reference_server::wire::fields::Fields;
 use idempost_reference_server::wire::json::text;
 use idempost_reference_server::wire::problem::{self, Problem};
 use idempost_reference_server::wire::problems::Checked;
@@ -28,51 +27,45 @@ use idempost_reference_server::wire::readers::boolean;
 /// The maximum number of `ids`.
 const MAX_IDS: usize = 10_000;
 
+/// The fields of a deletion, of a mark of several mails, and of a mark of one.
+pub(super) const DELETE_FIELDS: &[Input] = &[IDS];
+pub(super) const MARK_FIELDS: &[Input] = &[IDS, UNREAD];
+pub(super) const MARK_ONE_FIELDS: &[Input] = &[UNREAD];
+const IDS: Input = Input::new(
+    "ids",
+    Kind::List(&Kind::Id, MAX_IDS),
+    "The IDs of the mails; by default all that match the query",
+);
+const UNREAD: Input = Input::new("unread", Kind::Boolean, "Whether they are unread").required();
+
 /// `DELETE /_/messages` and `DELETE /_/received`.
-pub(super) fn delete(
-    state: &State,
-    tenant: &Tenant,
-    folder: Folder,
-    request: &Request<Bytes>,
-) -> HandlerResult {
-    let body = request.body();
-    let ids = if body.is_empty() { None } else { fields::read_strict(body, &["ids"], read_ids)? };
-    let selected = select_ids(tenant, folder, ids, tenant.clock.now(), request)?;
-    Ok(deleted_response(mails::delete(state, tenant, folder, &selected)))
+pub(super) fn delete(call: &AccountCall<'_>, folder: Folder) -> HandlerResult {
+    let ids = if call.request.body().is_empty() { None } else { call.body(read_ids)? };
+    let selected = select_ids(call, folder, ids)?;
+    Ok(deleted_response(mails::delete(call.state, &call.tenant, folder, &selected)))
 }
 
 /// `PATCH /_/messages` and `PATCH /_/received`.
-pub(super) fn mark(
-    state: &State,
-    tenant: &Tenant,
-    folder: Folder,
-    request: &Request<Bytes>,
-) -> HandlerResult {
-    let (ids, unread) = fields::read_strict(request.body(), &["ids", "unread"], |fields| {
+pub(super) fn mark(call: &AccountCall<'_>, folder: Folder) -> HandlerResult {
+    let (ids, unread) = call.body(|fields| {
         let (ids, unread) = (read_ids(fields), read_unread(fields));
         Ok((ids?, unread?))
     })?;
-    let selected = select_ids(tenant, folder, ids, tenant.clock.now(), request)?;
-    Ok(changed_response(mails::mark(state, tenant, folder, &selected, unread)))
+    let selected = select_ids(call, folder, ids)?;
+    Ok(changed_response(mails::mark(call.state, &call.tenant, folder, &selected, unread)))
 }
 
 /// `DELETE /_/messages/{id}` and `DELETE /_/received/{id}`.
-pub(super) fn delete_one(state: &State, tenant: &Tenant, folder: Folder, id: &str) -> HandlerResult {
-    let id = find_id(tenant, folder, id)?;
-    Ok(deleted_response(mails::delete(state, tenant, folder, &[id])))
+pub(super) fn delete_one(call: &AccountCall<'_>, folder: Folder) -> HandlerResult {
+    let id = find_id(&call.tenant, folder, call.parameter(0))?;
+    Ok(deleted_response(mails::delete(call.state, &call.tenant, folder, &[id])))
 }
 
 /// `PATCH /_/messages/{id}` and `PATCH /_/received/{id}`.
-pub(super) fn mark_one(
-    state: &State,
-    tenant: &Tenant,
-    folder: Folder,
-    id: &str,
-    body: &[u8],
-) -> HandlerResult {
-    let id = find_id(tenant, folder, id)?;
-    let unread = fields::read_strict(body, &["unread"], read_unread)?;
-    Ok(changed_response(mails::mark(state, tenant, folder, &[id], unread)))
+pub(super) fn mark_one(call: &AccountCall<'_>, folder: Folder) -> HandlerResult {
+    let id = find_id(&call.tenant, folder, call.parameter(0))?;
+    let unread = call.body(read_unread)?;
+    Ok(changed_response(mails::mark(call.state, &call.tenant, folder, &[id], unread)))
 }
 
 fn deleted_response(number: usize) -> http::Response<Bytes> {
@@ -93,11 +86,11 @@ fn find_id(tenant: &Tenant, folder: Folder, id: &str) -> Result<Uuid, Problem> {
 }
 
 fn read_unread(fields: &mut Fields<'_>) -> Checked<bool> {
-    fields.required("unread", boolean)
+    fields.required(UNREAD.name, boolean)
 }
 
 fn read_ids(fields: &mut Fields<'_>) -> Checked<Option<Vec<Uuid>>> {
-    fields.optional("ids", |field| {
+    fields.optional(IDS.name, |field| {
         let ids = field.items_unlimited("an array")?;
         if ids.len() > MAX_IDS {
             return Err(field.reject(format_args!("must have at most {MAX_IDS} IDs; found {}", ids.len())));
@@ -135,16 +128,10 @@ fn list_unread_states<T: StoredMail + Searchable>(
 }
 
 /// Returns the IDs of the mails selected by `ids` or the query; without either, of all mails. A search runs without the lock of the mails.
-fn select_ids(
-    tenant: &Tenant,
-    folder: Folder,
-    ids: Option<Vec<Uuid>>,
-    now: Timestamp,
-    request: &Request<Bytes>,
-) -> Result<Vec<Uuid>, Problem> {
-    let search = Search::from_mutation_query(request.uri().query().unwrap_or_default(), now)?;
+fn select_ids(call: &AccountCall<'_>, folder: Folder, ids: Option<Vec<Uuid>>) -> Result<Vec<Uuid>, Problem> {
+    let (tenant, search) = (&*call.tenant, Search::from_mutation_query(&call.parameters(), call.now())?);
     let Some(ids) = ids else {
-        let canceled = Cancellation::from_request(request);
+        let canceled = call.cancellation();
         return match folder {
             Folder::Sent => matching_ids(tenant, &tenant.captured, &search, &canceled),
             Folder::Received => matching_ids(tenant, &tenant.received, &search, &canceled),

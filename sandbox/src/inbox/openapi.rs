@@ -6,11 +6,12 @@
 //! `GET /_/openapi.json` describes the sandbox's own routes, as declared in their tables.
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, header};
+use http::{HeaderValue, Method, Response, header};
 use serde_json::{Map, Value, json};
 
 use idempost_reference_server::route::{Access, Area, Call, Effect, Route};
 use idempost_reference_server::state::State;
+use idempost_reference_server::wire::declared::Input;
 
 /// The document, with one member per line.
 const DOCUMENT: &str = include_str!("openapi/openapi.json");
@@ -88,7 +89,10 @@ const TAGS: [(&str, &str); 5] = [
     ("control", "The clock, faults, simulated events, and the reset."),
     ("inbox", "Captured and received emails, the requests that sent them, and the page that shows them."),
     ("links", "The targets of links in emails and responses, and of logins."),
-    ("mailpit", "Mailpit's API, for programs that use it."),
+    (
+        "mailpit",
+        "Mailpit's API, for programs that use it. Parameters and bodies are those of Mailpit's documentation.",
+    ),
     ("sandbox", "The state of the sandbox, and its contracts."),
 ];
 
@@ -106,15 +110,18 @@ fn tag(route: &Route) -> &'static str {
 
 fn operation(route: &Route) -> Value {
     let names = route.path.split(['{', '}']).skip(1).step_by(2);
-    let parameters: Vec<_> = names
-        .map(|name| {
-            let schema = match name {
-                "folder" => json!({"type": "string", "enum": ["messages", "received"]}),
-                _ => json!({"type": "string"}),
-            };
-            json!({"name": name, "in": "path", "required": true, "schema": schema})
-        })
-        .collect();
+    let in_path = names.map(|name| {
+        let schema = match name {
+            "folder" => json!({"type": "string", "enum": ["messages", "received"]}),
+            _ => json!({"type": "string"}),
+        };
+        json!({"name": name, "in": "path", "required": true, "schema": schema})
+    });
+    let in_query = route.query.iter().copied().flatten().map(|Input { name, kind, about, is_required }| {
+        let (description, schema) = (format!("{about}."), kind.schema());
+        json!({"name": name, "in": "query", "required": is_required, "description": description, "schema": schema})
+    });
+    let parameters: Vec<_> = in_path.chain(in_query).collect();
     let path = route.path.replacen("/_", "/sandbox", 1);
     let words = path.split(|char: char| !char.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let id = words.fold(route.method.as_str().to_ascii_lowercase(), |id, word| format!("{id}_{word}"));
@@ -140,8 +147,22 @@ fn operation(route: &Route) -> Value {
     if !parameters.is_empty() {
         operation["parameters"] = parameters.into();
     }
+    if let Some(body) = body(route) {
+        operation["requestBody"] = body;
+    }
     if route.effect == Effect::Reads {
         operation["x-read-only"] = true.into();
     }
     operation
+}
+
+/// Describes the body of a request; `None` if the route reads none.
+fn body(route: &Route) -> Option<Value> {
+    if !route.fields.is_empty() {
+        let content = json!({"application/json": {"schema": Input::object_schema(route.fields)}});
+        return Some(json!({"required": route.method != Method::DELETE, "content": content}));
+    }
+    let types = route.media_types.iter().map(|media_type| ((*media_type).to_owned(), json!({"schema": {}})));
+    let content: Map<_, _> = types.collect();
+    (!content.is_empty()).then(|| json!({"content": content}))
 }

@@ -1,9 +1,7 @@
 //! Receiving emails: `POST /_/received`.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
-use http::{HeaderValue, Request, StatusCode, header};
+use http::{HeaderValue, StatusCode, header};
 use mail_parser::Address;
 use serde_json::json;
 
@@ -15,15 +13,33 @@ use idempost_reference_server::model::email::recipients::Mailbox;
 use idempost_reference_server::model::mail::Mail;
 use idempost_reference_server::model::received::{Authentication, CheckResult};
 use idempost_reference_server::resources::received::{self, NotReceived};
+use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::State;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::wire::answers::HandlerResult;
+use idempost_reference_server::wire::declared::{Input, Kind, words_of};
 use idempost_reference_server::wire::problem::{self, Problem};
 use idempost_reference_server::wire::query::Parameters;
 
-/// Receives an email as `message/rfc822`, or as JSON with the fields of `POST /emails`. `?to=`, repeatable, sets the envelope recipients; by default
-/// they are taken from the message's headers. `?spf=`, `?dkim=` and `?dmarc=` set the results of authenticating the sender.
-pub(super) fn receive(state: &State, tenant: &Arc<Tenant>, request: &Request<Bytes>) -> HandlerResult {
+/// The parameters: the envelope recipients, and the results of authenticating the sender.
+pub(super) const QUERY: &[Input] = &[
+    Input::new(
+        "to",
+        Kind::List(&Kind::Text, usize::MAX),
+        "An envelope recipient; by default those of the headers",
+    ),
+    Input::new("spf", CHECK_RESULT, "The result of SPF; by default `unknown`"),
+    Input::new("dkim", CHECK_RESULT, "The result of DKIM; by default `unknown`"),
+    Input::new("dmarc", CHECK_RESULT, "The result of DMARC; by default `unknown`"),
+];
+const CHECK_RESULT: Kind = Kind::Words(|| words_of(CheckResult::WORDS));
+
+/// The media types of an email: the message, or JSON with the fields of `POST /emails`.
+pub(super) const MEDIA_TYPES: &[&str] = &["message/rfc822", "application/json"];
+
+/// Receives an email.
+pub(super) fn receive(call: &AccountCall<'_>) -> HandlerResult {
+    let (state, tenant, request) = (call.state, &call.tenant, call.request);
     let content_type =
         request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
     let (raw, named) = if content_type.to_ascii_lowercase().starts_with(b"application/json") {
@@ -31,7 +47,7 @@ pub(super) fn receive(state: &State, tenant: &Arc<Tenant>, request: &Request<Byt
     } else {
         (request.body().clone(), header_recipients(request.body()).map_err(not_received_problem)?)
     };
-    let parameters = Parameters::new(request.uri().query());
+    let parameters = call.parameters();
     let envelope: Vec<_> = parameters.get_all("to").map(str::to_owned).collect();
     let recipients = if envelope.is_empty() { named } else { envelope };
     let id = received::receive(state, tenant, recipients, read_authentication(&parameters)?, raw)

@@ -5,20 +5,19 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::{Response, StatusCode};
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::inbox::mail::MailView;
 use idempost_reference_server::delivery::relay::{record_not_admitted, record_result};
-use idempost_reference_server::model::email::recipients::read_to;
+use idempost_reference_server::model::email::recipients::{MAX_TO, read_to};
 use idempost_reference_server::model::relayed::RelayOutcome;
 use idempost_reference_server::reply::Reply;
+use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::State;
-use idempost_reference_server::state::mails::Folder;
 use idempost_reference_server::state::relay::{Outgoing, Relay};
-use idempost_reference_server::state::tenant::Tenant;
-use idempost_reference_server::wire::fields;
+use idempost_reference_server::wire::declared::{Input, Kind};
 use idempost_reference_server::wire::paging::quote;
 use idempost_reference_server::wire::problem::{self, Problem};
 
@@ -34,22 +33,24 @@ pub(super) fn server(state: &State) -> Response<Bytes> {
     problem::json(StatusCode::OK, &body)
 }
 
+/// The fields of a release.
+pub(super) const FIELDS: &[Input] = &[Input::new(
+    "to",
+    Kind::Either(&[Kind::Text, Kind::List(&Kind::Text, MAX_TO)]),
+    "The addresses to send the email to",
+)
+.required()];
+
 /// Checks the request and sends the mail. The result is recorded even if the client disconnects.
-pub(super) fn handle(
-    state: &State,
-    tenant: &Tenant,
-    folder: Folder,
-    id: &str,
-    request: &Request<Bytes>,
-) -> Result<Reply, Problem> {
-    let mail = MailView::find(tenant, folder, id)?;
+pub(super) fn handle(call: &AccountCall<'_>) -> Result<Reply, Problem> {
+    let (state, mail) = (call.state, MailView::from_call(call)?);
     let message = mail.source()?;
+    let to = call.body(|fields| fields.required("to", read_to))?;
     let relay = state.relay.get().ok_or_else(|| {
         Problem::validation(
             "This sandbox has no server to release to: start it with --smtp-release URL, or --smtp URL.",
         )
     })?;
-    let to = fields::read_strict(request.body(), &["to"], |fields| fields.required("to", read_to))?;
     let addresses = to.iter().map(|one| one.address.as_str());
     let (outgoing, not_admitted) = relay.admit(mail.sender(), addresses, &message);
     let Some(outgoing) = outgoing.filter(|_| not_admitted.is_empty()) else {

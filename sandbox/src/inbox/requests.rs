@@ -12,15 +12,17 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Serialize;
 use serde_json::Value;
-use url::form_urlencoded;
 use uuid::Uuid;
 
 use idempost_reference_server::model::log;
+use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::State;
 use idempost_reference_server::state::requests::KeptRequest;
 use idempost_reference_server::store::packed_headers::PackedHeaders;
 use idempost_reference_server::wire::answers::HandlerResult;
+use idempost_reference_server::wire::declared::{Input, Kind};
 use idempost_reference_server::wire::problem::{self, Problem};
+use idempost_reference_server::wire::query::Parameters;
 use idempost_reference_server::wire::timestamp::to_database_format;
 
 /// The maximum number of bytes shown of a body.
@@ -31,11 +33,19 @@ const HIDDEN: &str = "[hidden]";
 /// Headers with credentials.
 const CREDENTIALS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "set-cookie"];
 
-/// `GET /_/requests?method=&path=&status=&before=NUMBER`, newest first. `status` is a status code or its first digits.
-pub(super) fn index(state: &State, tenant: &str, query: Option<&str>) -> HandlerResult {
-    let filter = Filter::read(query.unwrap_or_default())?;
-    let mut whose = OwnerFilter::new(state, tenant);
-    let all = state.tenants.requests.shared();
+/// The parameters of the list.
+pub(super) const QUERY: &[Input] = &[
+    Input::new("method", Kind::Text, "Requests with this method, ignoring case"),
+    Input::new("path", Kind::Text, "Requests with this text in the path, ignoring case"),
+    Input::new("status", Kind::Text, "Responses with this status, or with these first digits, such as `4xx`"),
+    Input::new("before", Kind::Integer(0, u64::MAX), "Only requests with a lower number"),
+];
+
+/// `GET /_/requests`: the matching requests, newest first.
+pub(super) fn index(call: &AccountCall<'_>) -> HandlerResult {
+    let filter = Filter::read(&call.parameters())?;
+    let mut whose = OwnerFilter::new(call.state, &call.tenant.name);
+    let all = call.state.tenants.requests.shared();
     let mut found = all.iter().rev().filter(|request| filter.matches(request) && whose.matches(request));
     let page: Vec<_> = found.by_ref().take(MAX_PAGE).map(Item::new).collect();
     let has_more = found.next().is_some();
@@ -71,7 +81,6 @@ pub(super) fn for_email(state: &State, tenant: &str, email: Uuid) -> HandlerResu
     Ok(problem::json(StatusCode::OK, &Detail::new(state, found)))
 }
 
-#[derive(Default)]
 struct Filter {
     method: Option<String>,
     path: Option<String>,
@@ -80,23 +89,16 @@ struct Filter {
 }
 
 impl Filter {
-    fn read(query: &str) -> Result<Self, Problem> {
-        let mut filter = Self::default();
-        for (name, value) in form_urlencoded::parse(query.as_bytes()).filter(|(_, value)| !value.is_empty()) {
-            match &*name {
-                "method" => filter.method = Some(value.to_ascii_uppercase()),
-                "path" => filter.path = Some(value.to_lowercase()),
-                "status" => filter.status = Some(value.trim_end_matches(['x', 'X']).to_owned()),
-                "before" => {
-                    let number = value.parse();
-                    filter.before = Some(number.map_err(|_| {
-                        Problem::validation("`before` must be the number of a request in the list.")
-                    })?);
-                }
-                _ => {}
-            }
-        }
-        Ok(filter)
+    fn read(parameters: &Parameters<'_>) -> Result<Self, Problem> {
+        let text = |name| parameters.text(name).filter(|value| !value.is_empty());
+        let before = text("before").map(str::parse).transpose();
+        let wrong = |_| Problem::validation("`before` must be the number of a request in the list.");
+        Ok(Self {
+            method: text("method").map(str::to_ascii_uppercase),
+            path: text("path").map(str::to_lowercase),
+            status: text("status").map(|status| status.trim_end_matches(['x', 'X']).to_owned()),
+            before: before.map_err(wrong)?,
+        })
     }
 
     fn matches(&self, request: &KeptRequest) -> bool {

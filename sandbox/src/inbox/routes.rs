@@ -1,9 +1,9 @@
 //! The route table of the inbox page, with every column that [`route`](idempost_reference_server::route) declares: one line per route.
 
-use crate::inbox::mail::MailView;
+use crate::inbox::mail::{FILE_QUERY, HTML_QUERY, MailView, sanitized};
 use crate::inbox::{
-    check, export, folder, images, live, messages, mutations, openapi, page, received, release, requests,
-    shared, templates, timeline, view, wait,
+    AFTER_ID, check, export, folder, images, live, messages, mutations, openapi, page, received, release,
+    requests, search, shared, templates, timeline, unsent, view, wait,
 };
 use idempost_reference_server::resources::emails::metrics;
 use idempost_reference_server::route::Handler::{Account, AnyKey, Later, Open};
@@ -11,6 +11,7 @@ use idempost_reference_server::route::Handler::{Account, AnyKey, Later, Open};
 use idempost_reference_server::route::columns::*;
 use idempost_reference_server::route::{Area, Route, Table, own_route};
 use idempost_reference_server::state::mails::Folder;
+use idempost_reference_server::wire::paging::PARAMETERS;
 use idempost_reference_server::wire::problem::Problem;
 
 /// The routes of the inbox page.
@@ -30,50 +31,50 @@ const ROUTES: &[Route] = &[
     own_route(GET, "/_/stream", FULL, READS, SLOW, JSON, "Server-sent events about the account", Later(|call| Ok(live::stream(call.state, &call.tenant.name)))),
     own_route(GET, "/_/tenants", PASSWORD, READS, SLOW, JSON, "All accounts, most recently used first, without their keys", Open(|call| Ok(view::tenants(call.state, call.request)))),
     // Captured emails
-    own_route(GET, "/_/export", FULL, READS, SLOW, JSON, "All captured or received emails, as an mbox file or an archive", Later(export::export)),
-    own_route(GET, "/_/latest.html", FULL, READS, SLOW, JSON, "The newest matching captured email, as an isolated document", Account(|call| view::latest(call, "latest.html"))),
-    own_route(GET, "/_/latest.txt", FULL, READS, SLOW, JSON, "The newest matching captured email, as text", Account(|call| view::latest(call, "latest.txt"))),
-    own_route(GET, "/_/latest.json", FULL, READS, SLOW, JSON, "The newest matching captured email, as JSON", Account(|call| view::latest(call, "latest.json"))),
-    own_route(GET, "/_/latest.eml", FULL, READS, SLOW, JSON, "The newest matching captured email, as a message", Account(|call| view::latest(call, "latest.eml"))),
-    own_route(GET, "/_/messages", FULL, READS, SLOW, JSON, "Captured emails, newest first", Account(messages::index)),
-    own_route(PATCH, "/_/messages", FULL, CHANGES, SLOW, JSON, "Marks captured emails as read or unread", Account(|call| mutations::mark(call.state, &call.tenant, Folder::Sent, call.request))),
-    own_route(DELETE, "/_/messages", FULL, CHANGES, SLOW, JSON, "Deletes captured emails", Account(|call| mutations::delete(call.state, &call.tenant, Folder::Sent, call.request))),
-    own_route(GET, "/_/messages/wait", FULL, READS, SLOW, JSON, "Waits for a captured email", Later(wait::wait)),
-    own_route(GET, "/_/messages/ids", FULL, READS, SLOW, JSON, "The IDs of all matching captured emails, and which are unread", Account(|call| mutations::list(call, Folder::Sent))),
+    own_route(GET, "/_/export", FULL, READS, SLOW, JSON, "All captured or received emails, as an mbox file or an archive", Later(export::export)).query(&[export::QUERY, search::QUERY]),
+    own_route(GET, "/_/latest.html", FULL, READS, SLOW, JSON, "The newest matching captured email, as an isolated document", Account(|call| view::latest(call, "latest.html"))).query(&[search::QUERY]),
+    own_route(GET, "/_/latest.txt", FULL, READS, SLOW, JSON, "The newest matching captured email, as text", Account(|call| view::latest(call, "latest.txt"))).query(&[search::QUERY]),
+    own_route(GET, "/_/latest.json", FULL, READS, SLOW, JSON, "The newest matching captured email, as JSON", Account(|call| view::latest(call, "latest.json"))).query(&[search::QUERY]),
+    own_route(GET, "/_/latest.eml", FULL, READS, SLOW, JSON, "The newest matching captured email, as a message", Account(|call| view::latest(call, "latest.eml"))).query(&[search::QUERY]),
+    own_route(GET, "/_/messages", FULL, READS, SLOW, JSON, "Captured emails, newest first", Account(messages::index)).query(&[PARAMETERS, AFTER_ID, unsent::QUERY, search::QUERY]),
+    own_route(PATCH, "/_/messages", FULL, CHANGES, SLOW, JSON, "Marks captured emails as read or unread", Account(|call| mutations::mark(call, Folder::Sent))).query(&[search::QUERY]).fields(mutations::MARK_FIELDS),
+    own_route(DELETE, "/_/messages", FULL, CHANGES, SLOW, JSON, "Deletes captured emails", Account(|call| mutations::delete(call, Folder::Sent))).query(&[search::QUERY]).fields(mutations::DELETE_FIELDS),
+    own_route(GET, "/_/messages/wait", FULL, READS, SLOW, JSON, "Waits for a captured email", Later(wait::wait)).query(&[wait::QUERY, search::QUERY]),
+    own_route(GET, "/_/messages/ids", FULL, READS, SLOW, JSON, "The IDs of all matching captured emails, and which are unread", Account(|call| mutations::list(call, Folder::Sent))).query(&[search::QUERY]),
     own_route(GET, "/_/messages/{id}", FULL, READS, SLOW, JSON, "A captured email, with its codes and links", Account(|call| messages::show(&call.tenant, call.parameter(0)))),
-    own_route(PATCH, "/_/messages/{id}", FULL, CHANGES, SLOW, JSON, "Marks a captured email as read or unread", Account(|call| mutations::mark_one(call.state, &call.tenant, Folder::Sent, call.parameter(0), call.request.body()))),
-    own_route(DELETE, "/_/messages/{id}", FULL, CHANGES, SLOW, JSON, "Deletes a captured email", Account(|call| mutations::delete_one(call.state, &call.tenant, Folder::Sent, call.parameter(0)))),
+    own_route(PATCH, "/_/messages/{id}", FULL, CHANGES, SLOW, JSON, "Marks a captured email as read or unread", Account(|call| mutations::mark_one(call, Folder::Sent))).fields(mutations::MARK_ONE_FIELDS),
+    own_route(DELETE, "/_/messages/{id}", FULL, CHANGES, SLOW, JSON, "Deletes a captured email", Account(|call| mutations::delete_one(call, Folder::Sent))),
     own_route(GET, "/_/messages/{id}/raw", FULL, READS, SLOW, JSON, "The message of a captured email", Account(|call| messages::raw(&call.tenant, call.parameter(0)))),
     own_route(GET, "/_/messages/{id}/request", FULL, READS, SLOW, JSON, "The request that sent an email", Account(|call| requests::for_email(call.state, &call.tenant.name, MailView::find_email(&call.tenant, Folder::Sent, call.parameter(0))?))),
     // Received emails
-    own_route(GET, "/_/received", FULL, READS, SLOW, JSON, "Received emails, newest first", Account(view::list_received)),
-    own_route(POST, "/_/received", FULL, CHANGES, SLOW, ANY, "Receives an email", Account(|call| received::receive(call.state, &call.tenant, call.request))),
-    own_route(PATCH, "/_/received", FULL, CHANGES, SLOW, JSON, "Marks received emails as read or unread", Account(|call| mutations::mark(call.state, &call.tenant, Folder::Received, call.request))),
-    own_route(DELETE, "/_/received", FULL, CHANGES, SLOW, JSON, "Deletes received emails", Account(|call| mutations::delete(call.state, &call.tenant, Folder::Received, call.request))),
-    own_route(GET, "/_/received/ids", FULL, READS, SLOW, JSON, "The IDs of all matching received emails, and which are unread", Account(|call| mutations::list(call, Folder::Received))),
+    own_route(GET, "/_/received", FULL, READS, SLOW, JSON, "Received emails, newest first", Account(view::list_received)).query(&[PARAMETERS, AFTER_ID, search::QUERY]),
+    own_route(POST, "/_/received", FULL, CHANGES, SLOW, ANY, "Receives an email", Account(received::receive)).query(&[received::QUERY]).media_types(received::MEDIA_TYPES),
+    own_route(PATCH, "/_/received", FULL, CHANGES, SLOW, JSON, "Marks received emails as read or unread", Account(|call| mutations::mark(call, Folder::Received))).query(&[search::QUERY]).fields(mutations::MARK_FIELDS),
+    own_route(DELETE, "/_/received", FULL, CHANGES, SLOW, JSON, "Deletes received emails", Account(|call| mutations::delete(call, Folder::Received))).query(&[search::QUERY]).fields(mutations::DELETE_FIELDS),
+    own_route(GET, "/_/received/ids", FULL, READS, SLOW, JSON, "The IDs of all matching received emails, and which are unread", Account(|call| mutations::list(call, Folder::Received))).query(&[search::QUERY]),
     own_route(GET, "/_/received/{id}", FULL, READS, SLOW, JSON, "A received email", Account(|call| Ok(MailView::find(&call.tenant, Folder::Received, call.parameter(0))?.details(&call.tenant)))),
-    own_route(PATCH, "/_/received/{id}", FULL, CHANGES, SLOW, JSON, "Marks a received email as read or unread", Account(|call| mutations::mark_one(call.state, &call.tenant, Folder::Received, call.parameter(0), call.request.body()))),
-    own_route(DELETE, "/_/received/{id}", FULL, CHANGES, SLOW, JSON, "Deletes a received email", Account(|call| mutations::delete_one(call.state, &call.tenant, Folder::Received, call.parameter(0)))),
+    own_route(PATCH, "/_/received/{id}", FULL, CHANGES, SLOW, JSON, "Marks a received email as read or unread", Account(|call| mutations::mark_one(call, Folder::Received))).fields(mutations::MARK_ONE_FIELDS),
+    own_route(DELETE, "/_/received/{id}", FULL, CHANGES, SLOW, JSON, "Deletes a received email", Account(|call| mutations::delete_one(call, Folder::Received))),
     // Details of both
     own_route(GET, "/_/{folder}/{id}/about", FULL, READS, SLOW, JSON, "The details of an email", Account(|call| Ok(MailView::from_call(call)?.details(&call.tenant)))),
-    own_route(GET, "/_/{folder}/{id}/html", FULL, READS, SLOW, JSON, "The HTML of an email, as an isolated document", Account(|call| MailView::from_call(call)?.html_page(call.state, call.query(), &call.cancellation()))),
+    own_route(GET, "/_/{folder}/{id}/html", FULL, READS, SLOW, JSON, "The HTML of an email, as an isolated document", Account(|call| MailView::from_call(call)?.html_page(call))).query(&[HTML_QUERY, sanitized::QUERY]),
     own_route(GET, "/_/{folder}/{id}/images", FULL, READS, SLOW, JSON, "The remote images of an email", Account(|call| Ok(images::show(call.state, &MailView::from_call(call)?)))),
     own_route(POST, "/_/{folder}/{id}/images", FULL, READS, SLOW, JSON, "Loads the remote images of an email", Later(|call| images::load(call.state, &MailView::from_call(call)?))),
     own_route(GET, "/_/{folder}/{id}/check", FULL, READS, SLOW, JSON, "Checks an email", Account(|call| Ok(check::show(&MailView::from_call(call)?)))),
     own_route(POST, "/_/{folder}/{id}/check", FULL, READS, SLOW, JSON, "Checks an email, and requests its links", Later(|call| check::request_links(call.state, &MailView::from_call(call)?))),
     own_route(GET, "/_/{folder}/{id}/text", FULL, READS, SLOW, JSON, "The text of an email", Account(|call| MailView::from_call(call)?.text_page())),
     own_route(GET, "/_/{folder}/{id}/download", FULL, READS, SLOW, JSON, "Downloads the message of an email", Account(|call| MailView::from_call(call)?.download())),
-    own_route(GET, "/_/{folder}/{id}/files/{index}", FULL, READS, SLOW, JSON, "A file of an email, by its index", Account(|call| MailView::from_call(call)?.file(call.parameter(2), call.query()))),
+    own_route(GET, "/_/{folder}/{id}/files/{index}", FULL, READS, SLOW, JSON, "A file of an email, by its index", Account(|call| MailView::from_call(call)?.file_for(call))).query(&[FILE_QUERY]),
     own_route(GET, "/_/{folder}/{id}/timeline", FULL, READS, SLOW, JSON, "What happened to an email", Account(|call| timeline::show(&call.tenant, folder(call), call.parameter(1)))),
-    own_route(POST, "/_/{folder}/{id}/release", FULL, CHANGES, SLOW, JSON, "Releases an email to a real server", Later(|call| release::handle(call.state, &call.tenant, folder(call), call.parameter(1), call.request))),
+    own_route(POST, "/_/{folder}/{id}/release", FULL, CHANGES, SLOW, JSON, "Releases an email to a real server", Later(release::handle)).fields(release::FIELDS),
     own_route(GET, "/_/relay", FULL, READS, SLOW, JSON, "The server that emails may be released to", AnyKey(|call| Ok(release::server(call.state)))),
     // Metrics, recorded requests, and templates
-    own_route(GET, "/_/metrics", FULL, READS, SLOW, JSON, "Counts and rates of the emails", Account(|call| metrics::report(&call.tenant, call.query(), call.now()))),
-    own_route(GET, "/_/requests", FULL, READS, SLOW, JSON, "Recorded requests, newest first", Account(|call| requests::index(call.state, &call.tenant.name, call.query()))),
+    own_route(GET, "/_/metrics", FULL, READS, SLOW, JSON, "Counts and rates of the emails", Account(|call| metrics::report(&call.tenant, &call.parameters(), call.now()))).query(&[metrics::query::QUERY]),
+    own_route(GET, "/_/requests", FULL, READS, SLOW, JSON, "Recorded requests, newest first", Account(requests::index)).query(&[requests::QUERY]),
     own_route(GET, "/_/requests/{number}", FULL, READS, SLOW, JSON, "A recorded request, with its response", Account(|call| requests::show(call.state, &call.tenant.name, call.parameter(0)))),
-    own_route(GET, "/_/templates", FULL, READS, SLOW, JSON, "The templates", Account(|call| templates::index(&call.tenant, call.query()))),
-    own_route(GET, "/_/templates/{id}/preview", FULL, READS, SLOW, JSON, "A template with its placeholders filled", Account(|call| templates::preview(&call.tenant, call.parameter(0), call.query()))),
-    own_route(GET, "/_/templates/{id}/preview.html", FULL, READS, SLOW, JSON, "The HTML of a filled template, as an isolated document", Account(|call| templates::html(&call.tenant, call.parameter(0), call.query(), &call.cancellation()))),
+    own_route(GET, "/_/templates", FULL, READS, SLOW, JSON, "The templates", Account(templates::index)).query(&[PARAMETERS]),
+    own_route(GET, "/_/templates/{id}/preview", FULL, READS, SLOW, JSON, "A template with its placeholders filled", Account(templates::preview)).query(&[templates::QUERY]),
+    own_route(GET, "/_/templates/{id}/preview.html", FULL, READS, SLOW, JSON, "The HTML of a filled template, as an isolated document", Account(templates::html)).query(&[templates::QUERY, sanitized::QUERY]),
     own_route(GET, "/_/shared/{token}", LINK, READS, SLOW, JSON, "A shared email", Open(|call| shared::page(call.state, call.parameter(0)))),
     own_route(GET, "/_/shared/{token}/html", LINK, READS, SLOW, JSON, "The HTML of a shared email, as an isolated document", Open(|call| shared::html(call.state, call.parameter(0), &call.cancellation()))),
     own_route(GET, "/_/shared/{token}/files/{index}", LINK, READS, SLOW, JSON, "A file of a shared email, by its index", Open(|call| shared::file(call.state, call.parameter(0), call.parameter(1)))),

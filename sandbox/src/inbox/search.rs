@@ -9,14 +9,14 @@ mod phrase;
 mod term;
 
 use jiff::Timestamp;
-use url::form_urlencoded;
 
 use self::parse::Dialect;
 use self::term::{Condition, Operator, Term};
 use idempost_reference_server::route::AccountCall;
+use idempost_reference_server::wire::declared::{Input, Kind};
 use idempost_reference_server::wire::paging::quote;
 use idempost_reference_server::wire::problem::Problem;
-use idempost_reference_server::wire::query::{BOOLEANS, parse_word};
+use idempost_reference_server::wire::query::{BOOLEANS, Parameters, parse_word};
 
 pub(super) use self::mails::Searchable;
 
@@ -25,8 +25,17 @@ const MAX_TERMS: usize = 32;
 /// The maximum length of a query or another parameter, in characters.
 const MAX_LENGTH: usize = 1_024;
 
-/// The parameters that are shorthand for the term of the same name.
-const SHORTHAND: [Operator; 4] = [Operator::To, Operator::From, Operator::Subject, Operator::Tag];
+/// The parameters of a search. All but `query` are shorthand for terms.
+pub(super) const QUERY: &[Input] = &[
+    Input::new("to", SHORTHAND, "Emails with this text in a recipient's address or name"),
+    Input::new("from", SHORTHAND, "Emails with this text in the sender's address or name"),
+    Input::new("subject", SHORTHAND, "Emails with this text in the subject"),
+    Input::new("tag", SHORTHAND, "Emails with this tag: `NAME` or `NAME=VALUE`"),
+    Input::new("query", Kind::Short(MAX_LENGTH), "A search of at most 32 terms, as on the inbox page"),
+    Input::new("unread", Kind::Boolean, "Emails that are unread, or read"),
+];
+/// The type of a shorthand for the term of the same name.
+const SHORTHAND: Kind = Kind::List(&Kind::Short(MAX_LENGTH), MAX_TERMS);
 
 /// A parsed search. Without terms, it matches all emails.
 #[derive(Debug, Default)]
@@ -37,34 +46,31 @@ pub(super) struct Search {
 impl Search {
     /// Reads `query` and its shorthand from a request's parameters. Empty parameters are ignored.
     pub(super) fn read(call: &AccountCall<'_>) -> Result<Self, Problem> {
-        Self::parse(call.query().unwrap_or_default(), call.now())
+        Self::parse(&call.parameters(), call.now())
     }
 
     /// Parses the parameters. Durations are relative to `now`.
-    fn parse(parameters: &str, now: Timestamp) -> Result<Self, Problem> {
+    fn parse(parameters: &Parameters<'_>, now: Timestamp) -> Result<Self, Problem> {
         let mut terms = Vec::new();
-        let mut given = [0; SHORTHAND.len()];
-        for (name, value) in form_urlencoded::parse(parameters.as_bytes()) {
-            if value.trim().is_empty() {
-                continue;
-            }
-            if name == "query" {
-                terms.extend(parse::parse_query(&value, Dialect::Own, now)?);
-            } else if name == "unread" {
-                let unread = parse_word("unread", &value, &BOOLEANS)?;
-                terms.push(Term { negated: !unread, condition: Condition::Unread });
-            } else if let Some(index) = SHORTHAND.iter().position(|one| one.as_str() == name) {
-                check_length(&name, &value)?;
-                given[index] += 1;
-                let term = SHORTHAND[index].term(false, &value, now);
+        let is_given = |(_, value): &(_, &str)| !value.trim().is_empty();
+        for (Input { name, .. }, value) in parameters.of(QUERY).filter(is_given) {
+            if *name == "query" {
+                terms.extend(parse::parse_query(value, Dialect::Own, now)?);
+            } else if let Some(operator) = Operator::from_name(name) {
+                check_length(name, value)?;
+                let term = operator.term(false, value, now);
                 terms.push(term.map_err(|rule| Problem::validation(format!("`{name}` {rule}")))?);
+            } else {
+                let unread = parse_word(name, value, &BOOLEANS)?;
+                terms.push(Term { negated: !unread, condition: Condition::Unread });
             }
         }
-        if let Some((operator, found)) = SHORTHAND.iter().zip(given).find(|(_, found)| *found > MAX_TERMS) {
-            return Err(Problem::validation(format!(
-                "`{}` must be given at most {MAX_TERMS} times; found {found}.",
-                operator.as_str()
-            )));
+        for Input { name, .. } in QUERY.iter().filter(|input| matches!(input.kind, Kind::List(..))) {
+            let found = parameters.get_all(name).filter(|value| !value.trim().is_empty()).count();
+            if found > MAX_TERMS {
+                let rule = format!("must be given at most {MAX_TERMS} times; found {found}");
+                return Err(Problem::validation(format!("`{name}` {rule}.")));
+            }
         }
         Ok(Self { terms })
     }
@@ -75,13 +81,12 @@ impl Search {
     }
 
     /// Parses the search of a change, in which ignoring a parameter or an empty value would change more emails than intended.
-    pub(super) fn from_mutation_query(parameters: &str, now: Timestamp) -> Result<Self, Problem> {
-        let names = || SHORTHAND.iter().map(|one| one.as_str()).chain(["query", "unread"]);
-        for (name, value) in form_urlencoded::parse(parameters.as_bytes()) {
-            if !names().any(|known| known == name) {
-                let names: Vec<_> = names().map(|name| format!("`{name}`")).collect();
+    pub(super) fn from_mutation_query(parameters: &Parameters<'_>, now: Timestamp) -> Result<Self, Problem> {
+        for (name, value) in parameters.iter() {
+            if !QUERY.iter().any(|known| known.name == name) {
+                let names: Vec<_> = QUERY.iter().map(|known| format!("`{}`", known.name)).collect();
                 let rule = format!("is not a filter here; the filters are: {}", names.join(", "));
-                return Err(Problem::validation(format!("{} {rule}.", quote(&name))));
+                return Err(Problem::validation(format!("{} {rule}.", quote(name))));
             }
             if value.trim().is_empty() {
                 return Err(Problem::validation(format!("`{name}` must not be empty.")));

@@ -62,7 +62,7 @@ pub(super) fn html(state: &State, token: &str, canceled: &Cancellation) -> Handl
 
 /// Returns a file by its index in the message.
 pub(super) fn file(state: &State, token: &str, index: &str) -> HandlerResult {
-    open(state, token)?.file(index, None)
+    open(state, token)?.file(index, false)
 }
 
 fn open(state: &State, token: &str) -> Result<MailView, Problem> {

@@ -1,8 +1,5 @@
 //! Previews of templates with values: `GET /_/templates`, `GET /_/templates/{id_or_alias}/preview`, and the HTML alone under
 //! `/_/templates/{id_or_alias}/preview.html`.
-//!
-//! `?variables=` is a JSON object of strings and numbers, `?to=` is an address whose contact fills in the recipient placeholders, and
-//! `?version=published` selects the published version instead of the latest.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +8,6 @@ use http::StatusCode;
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
 use serde_json::Value;
-use url::form_urlencoded;
 
 use crate::inbox::mail::sanitized::{self, Colors};
 use idempost_reference_server::content::inline_images::InlineImages;
@@ -20,24 +16,35 @@ use idempost_reference_server::model::email::personalized::RecipientValues;
 use idempost_reference_server::model::template::Template;
 use idempost_reference_server::model::template::version::{Rendered, Version};
 use idempost_reference_server::model::value::{PropertyValue, ValueType};
+use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::table::Record as _;
 use idempost_reference_server::wire::answers::HandlerResult;
-use idempost_reference_server::wire::cancel::Cancellation;
+use idempost_reference_server::wire::declared::{Input, Kind, words_of};
 use idempost_reference_server::wire::paging::{Mode, Window, list, quote};
 use idempost_reference_server::wire::problem::{self, Problem};
+use idempost_reference_server::wire::query::Parameters;
+
+/// The parameters of a preview.
+pub(super) const QUERY: &[Input] = &[
+    Input::new("variables", Kind::Text, "The values of the variables: a JSON object of strings and numbers"),
+    Input::new("to", Kind::Text, "An address whose contact fills in the recipient placeholders"),
+    Input::new("version", Kind::Words(|| words_of(&VERSIONS)), "The version; by default `newest`"),
+];
+/// The versions, and whether it is the published one.
+const VERSIONS: [(&str, bool); 2] = [("newest", false), ("published", true)];
 
 /// `GET /_/templates`, mode A.
-pub(super) fn index(tenant: &Tenant, query: Option<&str>) -> HandlerResult {
-    let window = Window::read(query, Mode::A)?;
-    Ok(list(&tenant.templates.page(&window)?.show(Item::new)))
+pub(super) fn index(call: &AccountCall<'_>) -> HandlerResult {
+    let window = Window::read(call.query(), Mode::A)?;
+    Ok(list(&call.tenant.templates.page(&window)?.show(Item::new)))
 }
 
 /// `GET /_/templates/{id_or_alias}/preview`: everything except the HTML.
-pub(super) fn preview(tenant: &Tenant, id: &str, query: Option<&str>) -> HandlerResult {
-    let (version, input) = preview_input(tenant, id, query)?;
+pub(super) fn preview(call: &AccountCall<'_>) -> HandlerResult {
+    let (version, input) = preview_input(call)?;
     let missing = version.missing_values(&input.variables);
-    let rendered = input.render(tenant, &version)?;
+    let rendered = input.render(&call.tenant, &version)?;
     let preview = Preview {
         object: "preview",
         from: version.from.as_ref().map(|from| &*from.text),
@@ -50,26 +57,22 @@ pub(super) fn preview(tenant: &Tenant, id: &str, query: Option<&str>) -> Handler
 }
 
 /// `GET /_/templates/{id_or_alias}/preview.html`: the HTML, as an isolated document.
-pub(super) fn html(tenant: &Tenant, id: &str, query: Option<&str>, canceled: &Cancellation) -> HandlerResult {
-    let (version, input) = preview_input(tenant, id, query)?;
-    let rendered = input.render(tenant, &version)?;
+pub(super) fn html(call: &AccountCall<'_>) -> HandlerResult {
+    let (version, input) = preview_input(call)?;
+    let rendered = input.render(&call.tenant, &version)?;
     let page = sanitized::render_document(
         &rendered.bodies.html().unwrap_or_default(),
-        Colors::from_query(query),
+        Colors::read(&call.parameters())?,
         InlineImages::new,
-        canceled,
+        &call.cancellation(),
     );
     page.map(sanitized::response).ok_or_else(|| Problem::application("The client disconnected."))
 }
 
-fn preview_input(
-    tenant: &Tenant,
-    id: &str,
-    query: Option<&str>,
-) -> Result<(Arc<Version>, PreviewInput), Problem> {
-    let input = PreviewInput::read(query.unwrap_or_default())?;
-    let id = percent_decode_str(id).decode_utf8_lossy();
-    let template = tenant.templates.find(&id).ok_or_else(Template::not_found)?;
+fn preview_input(call: &AccountCall<'_>) -> Result<(Arc<Version>, PreviewInput), Problem> {
+    let input = PreviewInput::read(&call.parameters())?;
+    let id = percent_decode_str(call.parameter(0)).decode_utf8_lossy();
+    let template = call.tenant.templates.find(&id).ok_or_else(Template::not_found)?;
     let version = match (&template.published, input.published) {
         (Some(published), true) => published,
         (None, true) => return Err(Problem::not_found("The template was never published.")),
@@ -78,7 +81,6 @@ fn preview_input(
     Ok((Arc::clone(version), input))
 }
 
-#[derive(Default)]
 struct PreviewInput {
     variables: BTreeMap<String, PropertyValue>,
     to: Option<String>,
@@ -86,17 +88,12 @@ struct PreviewInput {
 }
 
 impl PreviewInput {
-    fn read(query: &str) -> Result<Self, Problem> {
-        let mut input = Self::default();
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            match &*name {
-                "variables" => input.variables = parse_variables(&value)?,
-                "to" => input.to = Some(value.into_owned()).filter(|to| !to.is_empty()),
-                "version" => input.published = value == "published",
-                _ => {}
-            }
-        }
-        Ok(input)
+    fn read(parameters: &Parameters<'_>) -> Result<Self, Problem> {
+        Ok(Self {
+            variables: parameters.text("variables").map(parse_variables).transpose()?.unwrap_or_default(),
+            to: parameters.text("to").filter(|to| !to.is_empty()).map(str::to_owned),
+            published: parameters.one_of("version", &VERSIONS)?.unwrap_or(false),
+        })
     }
 
     fn render(&self, tenant: &Tenant, version: &Version) -> Result<Rendered, Problem> {

@@ -17,6 +17,7 @@ use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::ledger::Ledger;
 use idempost_reference_server::wire::answers::HandlerResult;
+use idempost_reference_server::wire::declared::{Input, Kind, words_of};
 use idempost_reference_server::wire::paging::list;
 use idempost_reference_server::wire::problem::Problem;
 use idempost_reference_server::wire::timestamp::to_database_format;
@@ -56,6 +57,10 @@ pub(super) enum Selection {
     All,
     In(State),
 }
+
+/// The parameter of the list.
+pub(super) const QUERY: &[Input] =
+    &[Input::new("state", Kind::Words(|| words_of(&STATES)), "The emails to list; by default `sent`")];
 
 /// The values of `state`; `sent` selects captured emails.
 const STATES: [(&str, Option<Selection>); 7] = [

@@ -23,12 +23,23 @@ use idempost_reference_server::state::State;
 use idempost_reference_server::state::arrivals::Seen;
 use idempost_reference_server::state::mails;
 use idempost_reference_server::wire::cancel::Cancellation;
+use idempost_reference_server::wire::declared::{Input, Kind};
 use idempost_reference_server::wire::paging::quote;
 use idempost_reference_server::wire::problem::Problem;
 use idempost_reference_server::wire::query::Parameters;
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_TIMEOUT: Duration = Duration::from_mins(10);
+
+/// The parameters, besides those of a search.
+pub(super) const QUERY: &[Input] = &[
+    Input::new(
+        "timeout",
+        Kind::Number(0.0, MAX_TIMEOUT.as_secs_f64()),
+        "The timeout in seconds; by default 30",
+    ),
+    Input::new("after", Kind::Text, "The ID of an email or an RFC 3339 time: older emails don't match"),
+];
 
 /// A request waiting for an email.
 struct Waiting {

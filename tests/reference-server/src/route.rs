@@ -19,8 +19,11 @@ use crate::state::State;
 use crate::state::tenant::Tenant;
 use crate::wire::answers::HandlerResult;
 use crate::wire::cancel::Cancellation;
+use crate::wire::declared::Input;
+use crate::wire::fields::{self, Fields};
 use crate::wire::pattern::segments;
 use crate::wire::problem::Problem;
+use crate::wire::problems::Checked;
 use crate::wire::query::Parameters;
 
 pub use crate::route::lookup::{RouteMatch, Routes};
@@ -60,6 +63,12 @@ pub struct Route {
     pub stage: Stage,
     /// The description, for the documentation of the sandbox's own routes. `openapi.yaml` describes the others.
     pub about: &'static str,
+    /// The inputs, of the sandbox's own routes only: the parameters of the query, in groups.
+    pub query: &'static [&'static [Input]],
+    /// The fields of the JSON body.
+    pub fields: &'static [Input],
+    /// The media types of a body that has its own reader.
+    pub media_types: &'static [&'static str],
     pub handler: Handler,
 }
 
@@ -146,7 +155,9 @@ const MAX_OPEN_BODY: usize = 1 << 20;
 pub const fn route(
     method: Method, path: &'static str, access: Access, effect: Effect, cost: Cost, body: Body, stage: Stage, handler: Handler,
 ) -> Route {
-    Route { method, path, access, effect, cost, body, stage, about: "", handler }
+    let mut route = own_route(method, path, access, effect, cost, body, "", handler);
+    route.stage = stage;
+    route
 }
 
 /// Creates a route of the sandbox's own from the columns of a table, in order.
@@ -155,10 +166,33 @@ pub const fn route(
 pub const fn own_route(
     method: Method, path: &'static str, access: Access, effect: Effect, cost: Cost, body: Body, about: &'static str, handler: Handler,
 ) -> Route {
-    Route { method, path, access, effect, cost, body, stage: Stage::Stable, about, handler }
+    Route {
+        method, path, access, effect, cost, body, stage: Stage::Stable, about, query: &[], fields: &[], media_types: &[], handler,
+    }
 }
 
 impl Route {
+    /// Adds groups of query parameters.
+    #[must_use]
+    pub const fn query(mut self, query: &'static [&'static [Input]]) -> Self {
+        self.query = query;
+        self
+    }
+
+    /// Adds the fields of a JSON body.
+    #[must_use]
+    pub const fn fields(mut self, fields: &'static [Input]) -> Self {
+        self.fields = fields;
+        self
+    }
+
+    /// Adds the media types of a body that has its own reader.
+    #[must_use]
+    pub const fn media_types(mut self, media_types: &'static [&'static str]) -> Self {
+        self.media_types = media_types;
+        self
+    }
+
     /// The path within which an `Idempotency-Key` is unique: a key that was used for one record can be used for another.
     pub fn idempotency_scope<'a>(&'a self, request: &'a Request<Bytes>) -> &'a str {
         if self.path.contains('{') { request.uri().path() } else { self.path }
@@ -193,7 +227,7 @@ pub struct Call<'a> {
     pub state: &'a State,
     pub request: &'a Request<Bytes>,
     pub routes: &'static Routes,
-    pattern: &'static str,
+    route: &'static Route,
 }
 
 /// A request and its account.
@@ -210,7 +244,7 @@ impl<'a> Call<'a> {
         routes: &'static Routes,
         route: &'static Route,
     ) -> Self {
-        Self { state, request, routes, pattern: route.path }
+        Self { state, request, routes, route }
     }
 
     pub fn for_account(self, tenant: Arc<Tenant>) -> AccountCall<'a> {
@@ -219,7 +253,7 @@ impl<'a> Call<'a> {
 
     /// A path parameter by its index, as in the URL; empty if there are fewer.
     pub fn parameter(&self, index: usize) -> &'a str {
-        let parameters = segments(self.pattern)
+        let parameters = segments(self.route.path)
             .zip(segments(self.request.uri().path().trim_start_matches('/')))
             .filter(|(pattern, _)| pattern.starts_with('{'));
         parameters.map(|(_, text)| text).nth(index).unwrap_or_default()
@@ -230,7 +264,12 @@ impl<'a> Call<'a> {
     }
 
     pub fn parameters(&self) -> Parameters<'a> {
-        Parameters::new(self.query())
+        Parameters::declared(self.query(), self.route.query)
+    }
+
+    /// Reads the JSON body, which may contain only the route's fields.
+    pub fn body<T>(&self, read: impl FnOnce(&mut Fields<'_>) -> Checked<T>) -> Result<T, Problem> {
+        fields::read_strict(self.request.body(), self.route.fields, read)
     }
 
     pub fn cancellation(&self) -> Cancellation {

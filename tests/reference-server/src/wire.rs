@@ -3,6 +3,7 @@
 pub mod answers;
 pub mod cancel;
 pub mod change;
+pub mod declared;
 pub mod escape;
 pub mod fields;
 pub mod ignored;

@@ -15,6 +15,8 @@ use http::{HeaderName, HeaderValue, Response, header};
 use idempost_reference_server::content::html::{Event, walk};
 use idempost_reference_server::content::inline_images::{Embedded, InlineImages, References};
 use idempost_reference_server::wire::cancel::Cancellation;
+use idempost_reference_server::wire::declared::{Input, Kind, words_of};
+use idempost_reference_server::wire::problem::Problem;
 use idempost_reference_server::wire::query::Parameters;
 
 /// The maximum total size of embedded images, in bytes; further ones are omitted.
@@ -61,11 +63,17 @@ pub(in crate::inbox) enum Colors {
     Inverted,
 }
 
+/// The parameter of a document.
+pub(in crate::inbox) const QUERY: &[Input] = &[Input::new(
+    "colors",
+    Kind::Words(|| words_of(&COLORS)),
+    "The colors of the document; by default `own`",
+)];
+const COLORS: [(&str, Colors); 2] = [("own", Colors::Own), ("inverted", Colors::Inverted)];
+
 impl Colors {
-    /// Reads `?colors=inverted`.
-    pub(in crate::inbox) fn from_query(query: Option<&str>) -> Self {
-        let is_inverted = Parameters::new(query).text("colors") == Some("inverted");
-        if is_inverted { Self::Inverted } else { Self::Own }
+    pub(in crate::inbox) fn read(parameters: &Parameters<'_>) -> Result<Self, Problem> {
+        Ok(parameters.one_of("colors", &COLORS)?.unwrap_or(Self::Own))
     }
 }
 

@@ -81,7 +81,7 @@ pub(super) fn source(call: &AccountCall<'_>, id: &str) -> HandlerResult {
 pub(super) fn part(call: &AccountCall<'_>, id: &str, part: &str) -> HandlerResult {
     let index = part.parse::<usize>().ok().and_then(|part| part.checked_sub(1));
     let index = index.ok_or_else(|| Problem::not_found("404 page not found"))?;
-    find(call, id)?.file(&index.to_string(), None)
+    find(call, id)?.file(&index.to_string(), false)
 }
 
 /// `GET /view/{file}`: a message's HTML or text; without an extension, redirects to the message on the inbox page.

@@ -15,6 +15,9 @@ pub(crate) const TABLE: Table = Table {
     routes: ROUTES,
 };
 
+/// The media types of bodies, which Mailpit's documentation describes.
+const JSON_BODY: &[&str] = &["application/json"];
+
 #[rustfmt::skip] // One line per route.
 const ROUTES: &[Route] = &[
     own_route(GET, "/livez", OPEN, READS, QUICK, JSON, "Whether the sandbox serves, for clients of Mailpit", Open(|_| Ok(ok()))),
@@ -24,8 +27,8 @@ const ROUTES: &[Route] = &[
     own_route(GET, "/api/v1/webui", FULL, READS, SLOW, JSON, "The settings of a page of Mailpit", Account(|_| Ok(messages::page_settings()))),
     own_route(GET, "/api/v1/tags", FULL, READS, SLOW, JSON, "The tags of all messages", Account(|call| Ok(messages::tags(call)))),
     own_route(GET, "/api/v1/messages", FULL, READS, SLOW, JSON, "Messages, newest first", Account(messages::index)),
-    own_route(PUT, "/api/v1/messages", FULL, CHANGES, SLOW, ANY, "Marks messages as read or unread", Account(messages::mark)),
-    own_route(DELETE, "/api/v1/messages", FULL, CHANGES, SLOW, ANY, "Deletes messages", Account(messages::delete)),
+    own_route(PUT, "/api/v1/messages", FULL, CHANGES, SLOW, ANY, "Marks messages as read or unread", Account(messages::mark)).media_types(JSON_BODY),
+    own_route(DELETE, "/api/v1/messages", FULL, CHANGES, SLOW, ANY, "Deletes messages", Account(messages::delete)).media_types(JSON_BODY),
     own_route(GET, "/api/v1/search", FULL, READS, SLOW, JSON, "Messages that match, newest first", Account(messages::search)),
     own_route(DELETE, "/api/v1/search", FULL, CHANGES, SLOW, ANY, "Deletes messages that match", Account(messages::delete_found)),
     own_route(GET, "/api/v1/message/{id}", FULL, READS, SLOW, JSON, "A message", Account(|call| message::show(call, call.parameter(0)))),
@@ -33,5 +36,5 @@ const ROUTES: &[Route] = &[
     own_route(GET, "/api/v1/message/{id}/raw", FULL, READS, SLOW, JSON, "The source of a message", Account(|call| message::source(call, call.parameter(0)))),
     own_route(GET, "/api/v1/message/{id}/part/{part}", FULL, READS, SLOW, JSON, "A file of a message", Account(|call| message::part(call, call.parameter(0), call.parameter(1)))),
     own_route(GET, "/view/{file}", FULL, READS, SLOW, JSON, "A message as an isolated document (ID.html) or as text (ID.txt)", Account(|call| message::view(call, call.parameter(0)))),
-    own_route(POST, "/api/v1/send", FULL, CHANGES, SLOW, JSON, "Sends an email", Account(|call| Ok(send::accept(call)))),
+    own_route(POST, "/api/v1/send", FULL, CHANGES, SLOW, JSON, "Sends an email", Account(|call| Ok(send::accept(call)))).media_types(JSON_BODY),
 ];

@@ -19,14 +19,40 @@ use crate::clock::Clock;
 use crate::reply::Reply;
 use crate::route::Call;
 use crate::wire::answers::HandlerResult;
-use crate::wire::fields::{self, Field, Fields};
+use crate::wire::declared::{Input, Kind};
+use crate::wire::fields::{Field, Fields};
 use crate::wire::problem::{self, Problem};
 use crate::wire::problems::Checked;
 use crate::wire::timestamp::to_iso;
 
-const FIELDS: [&str; 6] = ["set", "advance", "scale", "freeze", "run", "all_accounts"];
+/// The fields of a change.
+pub const FIELDS: &[Input] = &[
+    Input::new(
+        "set",
+        Kind::Text,
+        "The new time: RFC 3339, a day in UTC, or `now`, which is the system's time",
+    ),
+    Input::new(
+        "advance",
+        Kind::Text,
+        "The duration to move the clock by, such as `90s`, `1h 30m` or `2 days`",
+    ),
+    SCALE,
+    Input::new("freeze", Kind::Boolean, "Whether to stop the clock"),
+    Input::new("run", Kind::Boolean, "Whether to let the clock run again"),
+    ALL_ACCOUNTS,
+];
+const SCALE: Input = Input::new(
+    "scale",
+    Kind::Number(MIN_SCALE, MAX_SCALE),
+    "Seconds on this clock per second of system time",
+);
 /// The fields of which a body must contain at least one.
-const CHANGES: &[&str] = FIELDS.split_at(5).0;
+const CHANGES: &[Input] = FIELDS.split_at(5).0;
+/// The parameters of a request for the clock.
+pub const QUERY: &[Input] = &[ALL_ACCOUNTS];
+const ALL_ACCOUNTS: Input =
+    Input::new("all_accounts", Kind::Boolean, "Whether it concerns the clocks of all accounts");
 /// The maximum speed: a day in less than a second.
 const MAX_SCALE: f64 = 100_000.0;
 const MIN_SCALE: f64 = 0.001;
@@ -35,7 +61,7 @@ const RANGE: &str = "must result in a time from 1970 to 2999";
 
 /// The account's clock, or with `?all_accounts=true` the clock of accounts without their own.
 pub fn show(call: &Call<'_>) -> HandlerResult {
-    let all_accounts = call.parameters().flag("all_accounts")?;
+    let all_accounts = call.parameters().flag(ALL_ACCOUNTS.name)?;
     clock(call, all_accounts).map(|clock| response(&clock))
 }
 
@@ -60,8 +86,7 @@ fn response(clock: &Clock) -> Response<Bytes> {
 
 /// Applies all requested changes in a sensible order: first the time, then the speed and whether the clock runs.
 pub fn change(call: &Call<'_>) -> Result<Reply, Problem> {
-    let Change { clock, to, scale, freeze, run } =
-        fields::read_strict(call.request.body(), &FIELDS, |fields| Change::read(fields, call))??;
+    let Change { clock, to, scale, freeze, run } = call.body(|fields| Change::read(fields, call))??;
     if let Some(account) = clock.account() {
         // The clock lives as long as the account.
         let _guard = call.state.snapshot_lock.enter();
@@ -107,13 +132,13 @@ enum Target {
 impl Change {
     /// Reads the changes, or the reason why the account has no clock.
     fn read(fields: &mut Fields<'_>, call: &Call<'_>) -> Checked<Result<Self, Problem>> {
-        let clock = match clock(call, fields.flag("all_accounts")?) {
+        let clock = match clock(call, fields.flag(ALL_ACCOUNTS.name)?) {
             Ok(clock) => clock,
             Err(problem) => return Ok(Err(problem)),
         };
         let report = fields.report();
-        if !CHANGES.iter().any(|field| fields.has(field)) {
-            let names: Vec<_> = CHANGES.iter().map(|field| format!("`{field}`")).collect();
+        if !CHANGES.iter().any(|field| fields.has(field.name)) {
+            let names: Vec<_> = CHANGES.iter().map(|field| format!("`{}`", field.name)).collect();
             report.report(format_args!("The body must have at least one of {}.", names.join(", ")));
         }
         if fields.has("set") && fields.has("advance") {
@@ -121,7 +146,7 @@ impl Change {
         }
         let set = fields.optional("set", read_instant);
         let advance = fields.optional("advance", |field| read_advance(clock.now(), field));
-        let scale = fields.optional("scale", read_scale);
+        let scale = fields.optional(SCALE.name, read_scale);
         let (freeze, run) = (fields.flag("freeze"), fields.flag("run"));
         if (freeze, run) == (Ok(true), Ok(true)) {
             report.report("Only one of `freeze` and `run` may be given.");

@@ -17,7 +17,8 @@ use crate::access::{self, password};
 use crate::route::{Area, Call, Routes};
 use crate::state::faults::{Action, Rule, Scripted, Share, SmtpStage};
 use crate::wire::answers::HandlerResult;
-use crate::wire::fields::{self, Field, Fields};
+use crate::wire::declared::{Input, Kind};
+use crate::wire::fields::{Field, Fields};
 use crate::wire::json::text;
 use crate::wire::paging::quote;
 use crate::wire::problem::{self, Problem};
@@ -31,10 +32,74 @@ const MAX_DELAY_MS: u64 = 60 * 60 * 1_000;
 const ACTIONS: [&str; 7] = ["answer", "drop", "lose", "truncate", "stall", "slow", "rate_limit"];
 /// The actions at a stage of an SMTP session.
 const SMTP_ACTIONS: [&str; 5] = ["answer", "drop", "lose", "stall", "slow"];
-const RULE_FIELDS: [&str; 9] =
-    ["method", "path", "smtp", "all_accounts", "action", "times", "percent", "always", "after"];
-const ACTION_FIELDS: [&str; 8] =
-    ["status", "code", "name", "message", "body", "retry_after", "bytes", "delay_ms"];
+/// The parameters of a deletion.
+pub const QUERY: &[Input] =
+    &[Input::new("all_accounts", Kind::Boolean, "Whether to delete the faults of all accounts")];
+/// The fields of a rule.
+pub const FIELDS: &[Input] = &[
+    Input::new(
+        "method",
+        Kind::Words(|| vec!["GET", "POST", "PATCH", "DELETE"]),
+        "The method; by default any",
+    ),
+    Input::new(
+        "path",
+        Kind::Text,
+        "A path of the service, such as `/emails` or `/emails/{id}`; by default any",
+    ),
+    Input::new(
+        "smtp",
+        Kind::Words(|| SmtpStage::ALL.map(SmtpStage::as_str).to_vec()),
+        "A stage of SMTP sessions, instead of `method` and `path`",
+    ),
+    Input::new("all_accounts", Kind::Boolean, "Whether it applies to all accounts"),
+    Input::new("action", Kind::Words(|| ACTIONS.to_vec()), "What happens to an affected request").required(),
+    TIMES,
+    PERCENT,
+    Input::new("always", Kind::Boolean, "Whether it affects all requests, until it is deleted"),
+    AFTER,
+    STATUS,
+    CODE,
+    Input::new("name", Kind::Text, "The name of the error, for the action `answer`"),
+    Input::new(
+        "message",
+        Kind::Text,
+        "The message of the error, or the text of the SMTP reply, for the action `answer`",
+    ),
+    Input::new(
+        "body",
+        Kind::Any,
+        "The body of the response, for the action `answer`: a string as it is, any other value as JSON",
+    ),
+    Input::new(
+        "retry_after",
+        Kind::Either(&[Kind::Integer(0, u64::MAX), Kind::Text]),
+        "The header `retry-after`, for the actions `answer` and `rate_limit`",
+    ),
+    BYTES,
+    DELAY_MS,
+];
+const TIMES: Input =
+    Input::new("times", Kind::Integer(1, 1_000_000), "The number of affected requests; by default 1");
+const PERCENT: Input = Input::new("percent", Kind::Integer(1, 100), "The percentage of affected requests");
+const AFTER: Input =
+    Input::new("after", Kind::Integer(0, 1_000_000), "The number of matching requests to skip first");
+const STATUS: Input =
+    Input::new("status", Kind::Integer(200, 599), "The status, for the action `answer`; by default 500");
+const CODE: Input =
+    Input::new("code", Kind::Integer(400, 599), "The code of the SMTP reply, for the action `answer`");
+const BYTES: Input = Input::new(
+    "bytes",
+    Kind::Integer(0, 1 << 30),
+    "The length of the truncated body, for the action `truncate`; by default 0",
+);
+const DELAY_MS: Input = Input::new(
+    "delay_ms",
+    Kind::Integer(0, MAX_DELAY_MS),
+    "The delay of the response in milliseconds, for the action `slow`",
+);
+/// The fields that belong to some actions.
+const ACTION_FIELDS: &[Input] = FIELDS.split_at(9).1;
 /// The maximum length of the text of an SMTP reply; the line has at most 512 (RFC 5321, 4.5.3.1.5).
 const MAX_REPLY: usize = 400;
 
@@ -47,9 +112,7 @@ pub fn index(call: &Call<'_>) -> HandlerResult {
 
 pub fn add(call: &Call<'_>) -> HandlerResult {
     let (name, faults) = (access::name_or_default(call.state, call.request)?, &call.state.faults);
-    let known = [&RULE_FIELDS[..], &ACTION_FIELDS].concat();
-    let (rule, all_accounts) =
-        fields::read_strict(call.request.body(), &known, |fields| read(fields, call.routes))?;
+    let (rule, all_accounts) = call.body(|fields| read(fields, call.routes))?;
     let rule = if all_accounts {
         if let Some(refusal) = password::reject_without_password(call.state, call.request) {
             return Ok(refusal);
@@ -180,7 +243,7 @@ fn read(fields: &mut Fields<'_>, routes: &'static Routes) -> Checked<(Rule, bool
     let all_accounts = fields.flag("all_accounts");
     let action = read_action(stage.ok().flatten(), fields);
     let share = read_share(fields);
-    let after = fields.optional("after", |field| field.integer(0..=1_000_000));
+    let after = fields.integer(&AFTER);
     if let (Ok(Some(method)), Ok(Some(path))) = (&method, &path)
         && !routes.operations().any(|route| route.method == *method && patterns_overlap(path, route.path))
     {
@@ -275,16 +338,17 @@ fn read_action(stage: Option<SmtpStage>, fields: &mut Fields<'_>) -> Checked<Act
         ("lose", _) => Ok(Action::DropAfter),
         ("stall", _) => Ok(Action::Stall),
         ("truncate", _) => {
-            let bytes = fields.optional("bytes", |field| field.integer(0..=1 << 30));
+            let bytes = fields.integer(&BYTES);
             bytes.map(|bytes| Action::Truncate(bytes.unwrap_or(0)))
         }
         ("slow", _) => {
-            let delay = fields.required("delay_ms", |field| field.integer(0..=MAX_DELAY_MS));
+            fields.require(&[DELAY_MS.name]);
+            let delay = fields.integer(&DELAY_MS).map(Option::unwrap_or_default);
             delay.map(|delay| Action::Delay(Duration::from_millis(delay)))
         }
         _ => retry_after(fields).map(|retry_after| Action::TooMany { retry_after }),
     };
-    for field in ACTION_FIELDS.into_iter().filter(|field| !own.contains(field)) {
+    for field in ACTION_FIELDS.iter().map(|field| field.name).filter(|field| !own.contains(field)) {
         fields.forbid(field, format_args!("can't be used with the action `{word}`{at}"));
     }
     action
@@ -292,7 +356,7 @@ fn read_action(stage: Option<SmtpStage>, fields: &mut Fields<'_>) -> Checked<Act
 
 /// A scripted SMTP reply. Missing fields default to the values that servers usually send.
 fn read_smtp_action(stage: SmtpStage, fields: &mut Fields<'_>) -> Checked<Action> {
-    let code = fields.optional("code", |field| field.integer(400..=599));
+    let code = fields.integer(&CODE);
     let text = fields.optional("message", |field| {
         field.parse_with(|text| {
             let is_line = text.len() <= MAX_REPLY && !text.chars().any(char::is_control);
@@ -321,7 +385,7 @@ fn read_http_action(fields: &mut Fields<'_>) -> Checked<Action> {
     if fields.has("name") && fields.has("body") {
         fields.report().report("Only one of `name` and `body` may be given.");
     }
-    let status = fields.optional("status", |field| field.integer(200..=599));
+    let status = fields.integer(&STATUS);
     let name = fields.optional("name", string);
     let message = fields.optional("message", string);
     // Any text, not necessarily JSON.
@@ -360,8 +424,8 @@ fn read_share(fields: &mut Fields<'_>) -> Checked<Share> {
     if ["times", "percent", "always"].into_iter().filter(|field| fields.has(field)).count() > 1 {
         fields.report().report("Only one of `times`, `percent` and `always` may be given.");
     }
-    let times = fields.optional("times", |field| field.integer(1..=1_000_000));
-    let percent = fields.optional("percent", |field| field.integer(1..=100));
+    let times = fields.integer(&TIMES);
+    let percent = fields.integer(&PERCENT);
     let always = fields.flag("always");
     Ok(match (times?, percent?) {
         _ if always? => Share::Always,

@@ -1,9 +1,7 @@
 //! Events on demand: `POST /_/events` sends a sample event, `POST /_/messages/{id}/events` records an event of a captured email.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::delivery::record_event;
@@ -12,11 +10,11 @@ use crate::lock::lock;
 use crate::model::email::Event;
 use crate::model::webhook::{EVENTS, INBOX_EVENTS};
 use crate::model::webhook_delivery::message_id;
+use crate::route::AccountCall;
 use crate::state::State;
 use crate::state::mails;
-use crate::state::tenant::Tenant;
 use crate::wire::answers::HandlerResult;
-use crate::wire::fields;
+use crate::wire::declared::{Input, Kind, words_of};
 use crate::wire::problem::{self, Problem};
 
 /// The events that can be triggered for a sent email.
@@ -31,6 +29,27 @@ const TRIGGERS: [(&str, Event); 8] = [
     ("suppressed", Event::Suppressed),
 ];
 
+/// The fields of a simulated event.
+pub const SAMPLE_FIELDS: &[Input] = &[
+    Input::new(
+        "type",
+        Kind::Words(|| EVENTS.iter().chain(INBOX_EVENTS).copied().collect()),
+        "The type of the event; those of inboxes only with `--beta`",
+    )
+    .required(),
+    Input::new("data", Kind::Object, "Merged over the sample's data (RFC 7396)"),
+];
+/// The fields of an event of an email.
+pub const EVENT_FIELDS: &[Input] = &[
+    Input::new("type", Kind::Words(|| words_of(&TRIGGERS)), "The event, without the prefix `email.`")
+        .required(),
+    Input::new(
+        "detail",
+        Kind::Object,
+        "Merged over the event's default content, such as `{\"link\": …}` for a click",
+    ),
+];
+
 /// `GET /_/events`: the available types.
 pub fn types(state: &State) -> Response<Bytes> {
     problem::json(StatusCode::OK, &json!({ "object": "list", "data": kinds(state) }))
@@ -43,9 +62,10 @@ fn kinds(state: &State) -> Vec<&'static str> {
 }
 
 /// Sends a sample event to the tenant's webhooks. `data` is merged over the sample (RFC 7396).
-pub fn send_sample(state: &State, tenant: &Arc<Tenant>, request: &Request<Bytes>) -> HandlerResult {
+pub fn send_sample(call: &AccountCall<'_>) -> HandlerResult {
+    let (state, tenant) = (call.state, &call.tenant);
     let kinds: Vec<_> = kinds(state).into_iter().map(|kind| (kind, kind)).collect();
-    let (kind, patch) = read(request, &kinds, "data")?;
+    let (kind, patch) = read(call, &kinds, "data")?;
     let now = tenant.clock.now();
     let delivery = notify(state, tenant, now, kind, None, || {
         let mut data = sample::data(state, kind, now);
@@ -64,11 +84,12 @@ pub fn send_sample(state: &State, tenant: &Arc<Tenant>, request: &Request<Bytes>
 
 /// Records an event of an email, found by its ID or its sent email's ID. `detail` is merged over the event's default content, such as
 /// `{"link": …}` for a click.
-pub fn record(state: &State, tenant: &Arc<Tenant>, id: &str, request: &Request<Bytes>) -> HandlerResult {
-    let email = mails::find(tenant, id)?.email_id;
+pub fn record(call: &AccountCall<'_>) -> HandlerResult {
+    let (state, tenant) = (call.state, &call.tenant);
+    let email = mails::find(tenant, call.parameter(0))?.email_id;
     let email = lock(&tenant.emails).get(email).cloned();
     let email = email.ok_or_else(|| Problem::not_found("Email not found."))?;
-    let (event, detail) = read(request, &TRIGGERS, "detail")?;
+    let (event, detail) = read(call, &TRIGGERS, "detail")?;
     record_event(state, tenant, &email, tenant.clock.now(), event, detail.as_ref());
     let answer =
         json!({ "object": "email", "id": email.id.to_string(), "last_event": email.last_event().as_str() });
@@ -77,11 +98,11 @@ pub fn record(state: &State, tenant: &Arc<Tenant>, id: &str, request: &Request<B
 
 /// Reads a body with a type and an optional object.
 fn read<T: Copy>(
-    request: &Request<Bytes>,
+    call: &AccountCall<'_>,
     words: &[(&str, T)],
     beside: &str,
 ) -> Result<(T, Option<Value>), Problem> {
-    fields::read_strict(request.body(), &["type", beside], |fields| {
+    call.body(|fields| {
         let kind = fields.required("type", |field| field.one_of(words));
         let object = fields.optional(beside, |field| {
             field.value().filter(Value::is_object).ok_or_else(|| field.reject_type("an object"))

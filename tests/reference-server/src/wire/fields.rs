@@ -18,6 +18,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::wire::change::Change;
+use crate::wire::declared::{Input, Kind};
 use crate::wire::ignored::Ignored;
 use crate::wire::json::{self, Body, Entry, Object, has_control, kind};
 use crate::wire::location::Location;
@@ -58,7 +59,7 @@ pub fn read<T>(
 /// Reads a body of the sandbox's own routes, which may contain only known fields.
 pub fn read_strict<T>(
     body: &[u8],
-    known: &[&str],
+    known: &[Input],
     read: impl FnOnce(&mut Fields<'_>) -> Checked<T>,
 ) -> Result<T, Problem> {
     let ignored = RefCell::default();
@@ -125,6 +126,7 @@ impl<'a> Fields<'a> {
     }
 
     fn index(&self, field: &str) -> Option<usize> {
+        self.report.check_declared(field);
         match &self.indexes {
             Some(indexes) => indexes.get(field).copied(),
             None => position(&self.entries, field),
@@ -207,6 +209,15 @@ impl<'a> Fields<'a> {
         let boolean =
             |field: &Field<'_>| serde_json::from_str(field.json).map_err(|_| field.reject_type("a boolean"));
         Ok(self.optional(field, boolean)?.unwrap_or(false))
+    }
+
+    /// Reads an optional whole number within its declared bounds.
+    pub fn integer<T: TryFrom<u64>>(&mut self, field: &Input) -> Checked<Option<T>> {
+        let Kind::Integer(min, max) = field.kind else { return Ok(None) };
+        self.optional(field.name, |field| {
+            let number = field.integer(min..=max)?;
+            T::try_from(number).map_err(|_| field.reject_type("a smaller number"))
+        })
     }
 
     /// Reads an optional field. `null` counts as absent.
@@ -536,9 +547,11 @@ mod tests {
     #[test]
     fn strict_bodies_report_all_problems_with_the_values() {
         let strict = |body: &str| {
-            let read = read_strict(body.as_bytes(), &["open", "size", "ids"], |fields| {
+            let known = [("open", Kind::Boolean), ("size", Kind::Integer(1, 9)), ("ids", Kind::Any)];
+            let known = known.map(|(name, kind)| Input::new(name, kind, ""));
+            let read = read_strict(body.as_bytes(), &known, |fields| {
                 let open = fields.flag("open");
-                let size = fields.optional("size", |field| field.integer(1..=9_u8));
+                let size = fields.integer::<u8>(&known[1]);
                 let ids = fields.optional("ids", |ids| ids.items()?.read(|_, id| string(id)));
                 Ok((open?, size?, ids?))
             });

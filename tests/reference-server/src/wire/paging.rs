@@ -14,6 +14,7 @@ use serde::Serialize;
 use url::form_urlencoded;
 use uuid::Uuid;
 
+use crate::wire::declared::{Input, Kind};
 use crate::wire::problem::{Problem, json};
 
 /// The paging mode of a list (`docs/specification.md`, Common list parameters).
@@ -31,6 +32,16 @@ pub enum Mode {
 const MIN_LIMIT: usize = 1;
 /// The maximum page size.
 const MAX_LIMIT: usize = 100;
+/// The parameters of a list.
+pub const PARAMETERS: &[Input] = &[
+    Input::new(
+        "limit",
+        Kind::Integer(MIN_LIMIT as u64, MAX_LIMIT as u64),
+        "The maximum number of items; by default 20",
+    ),
+    Input::new("after", Kind::Id, "The ID of an item: only older ones are returned"),
+    Input::new("before", Kind::Id, "The ID of an item: only newer ones are returned"),
+];
 /// The default page size of mode A.
 const DEFAULT_LIMIT: usize = 20;
 

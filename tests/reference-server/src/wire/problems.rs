@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::fmt::Display;
 
+use crate::wire::declared::Input;
 use crate::wire::ignored::Ignored;
 use crate::wire::location::Location;
 use crate::wire::paging::quote;
@@ -43,7 +44,7 @@ pub struct Report<'a> {
     problems: RefCell<Option<Problems>>,
     ignored: &'a RefCell<Ignored>,
     /// The known fields of a body of the sandbox's own routes.
-    known: Option<&'a [&'a str]>,
+    known: Option<&'a [Input]>,
 }
 
 impl<'a> Report<'a> {
@@ -53,7 +54,7 @@ impl<'a> Report<'a> {
 
     /// For a body of the sandbox's own routes: no client is newer than this sandbox, so unknown fields are problems. Messages
     /// contain all problems and the invalid values.
-    pub fn strict(ignored: &'a RefCell<Ignored>, known: &'a [&'a str]) -> Self {
+    pub fn strict(ignored: &'a RefCell<Ignored>, known: &'a [Input]) -> Self {
         Self { known: Some(known), ..Self::new(ignored) }
     }
 
@@ -92,14 +93,20 @@ impl<'a> Report<'a> {
     /// Reports or ignores a field that wasn't read.
     pub fn report_unread(&self, location: &Location<'_>, name: &str) {
         match self.known {
-            Some(known) if known.contains(&name) => {}
+            Some(known) if known.iter().any(|field| field.name == name) => {}
             Some(known) => {
-                let known: Vec<_> = known.iter().map(|name| format!("`{name}`")).collect();
+                let known: Vec<_> = known.iter().map(|field| format!("`{}`", field.name)).collect();
                 let (name, known) = (quote(name), known.join(", "));
                 self.report(format_args!("{name} is not a field here; these are: {known}."));
             }
             None => self.ignore(&Location::Field(location, name).pointer()),
         }
+    }
+
+    /// Panics in debug builds if a reader asks for a field that a body of the sandbox's own routes can't have.
+    pub fn check_declared(&self, name: &str) {
+        let is_known = |known: &[Input]| known.iter().any(|field| field.name == name);
+        debug_assert!(self.known.is_none_or(is_known), "the route doesn't list its field {name}");
     }
 
     /// Whether some empty values count as absent, and `[]` as an object without fields.

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use url::form_urlencoded;
 use uuid::Uuid;
 
+use crate::wire::declared::Input;
 use crate::wire::paging::quote;
 use crate::wire::problem::Problem;
 
@@ -13,16 +14,27 @@ use crate::wire::problem::Problem;
 pub const BOOLEANS: [(&str, bool); 2] = [("true", true), ("false", false)];
 
 /// The parameters of a query.
-pub struct Parameters<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+pub struct Parameters<'a> {
+    given: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    /// The parameters of one of the sandbox's own routes.
+    declared: Option<&'static [&'static [Input]]>,
+}
 
 impl<'a> Parameters<'a> {
     pub fn new(query: Option<&'a str>) -> Self {
-        Self(form_urlencoded::parse(query.unwrap_or_default().as_bytes()).collect())
+        let given = form_urlencoded::parse(query.unwrap_or_default().as_bytes()).collect();
+        Self { given, declared: None }
+    }
+
+    /// For one of the sandbox's own routes, whose reader may ask only for these parameters.
+    pub fn declared(query: Option<&'a str>, declared: &'static [&'static [Input]]) -> Self {
+        Self { declared: Some(declared), ..Self::new(query) }
     }
 
     /// A parameter; the last one if it is repeated.
     pub fn text(&self, name: &str) -> Option<&str> {
-        self.0.iter().rev().find(|(found, _)| found == name).map(|(_, value)| &**value)
+        self.check_declared(name);
+        self.given.iter().rev().find(|(found, _)| found == name).map(|(_, value)| &**value)
     }
 
     /// A switch, off by default.
@@ -32,7 +44,27 @@ impl<'a> Parameters<'a> {
 
     /// The values of a repeated parameter.
     pub fn get_all(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.0.iter().filter(move |(found, _)| found == name).map(|(_, value)| &**value)
+        self.check_declared(name);
+        self.given.iter().filter(move |(found, _)| found == name).map(|(_, value)| &**value)
+    }
+
+    /// The parameters with their values, in the order of the request.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.given.iter().map(|(name, value)| (&**name, &**value))
+    }
+
+    /// The values of these parameters, in the order of the request.
+    pub fn of<'s>(&'s self, inputs: &'static [Input]) -> impl Iterator<Item = (&'static Input, &'s str)> {
+        for input in inputs {
+            self.check_declared(input.name);
+        }
+        self.iter().filter_map(|(name, value)| Some((inputs.iter().find(|input| input.name == name)?, value)))
+    }
+
+    /// Panics in debug builds if a reader asks for a parameter that the route doesn't list.
+    fn check_declared(&self, name: &str) {
+        let is_known = |known: &[&[Input]]| known.iter().copied().flatten().any(|input| input.name == name);
+        debug_assert!(self.declared.is_none_or(is_known), "the route doesn't list its parameter {name}");
     }
 
     /// One of these words.

@@ -33,6 +33,7 @@ use crate::model::metric::{Counts, Metric};
 use crate::state::tenant::Tenant;
 use crate::wire::answers::HandlerResult;
 use crate::wire::problem::{Problem, json};
+use crate::wire::query::Parameters;
 use crate::wire::timestamp::to_iso;
 
 /// The maximum number of rows.
@@ -40,12 +41,12 @@ const MAX_ROWS: usize = 10_000;
 
 /// `GET /emails/metrics`.
 pub fn show(context: &Context<'_>) -> HandlerResult {
-    report(&context.tenant, context.request.uri().query(), context.now())
+    report(&context.tenant, &context.parameters(), context.now())
 }
 
 /// The metrics of a tenant.
-pub fn report(tenant: &Tenant, query: Option<&str>, now: Timestamp) -> HandlerResult {
-    let query = Query::read(query, now)?;
+pub fn report(tenant: &Tenant, parameters: &Parameters<'_>, now: Timestamp) -> HandlerResult {
+    let query = Query::read(parameters, now)?;
     let by_period = query.dimensions.contains(&Dimension::Period);
     let periods = by_period.then(|| Periods::from_query(&query)).transpose()?;
     let mut table = Table::new(&query, periods.as_ref(), tenant);

@@ -86,10 +86,12 @@ impl Granularity {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::query::Parameters;
 
     fn names(granularity: &str, zone: &str, start: &str, end: &str) -> Vec<String> {
         let query = format!("granularity={granularity}&timezone={zone}&start_date={start}&end_date={end}");
-        let query = Query::read(Some(&query), "2030-01-01T00:00:00Z".parse().unwrap()).unwrap();
+        let query =
+            Query::read(&Parameters::new(Some(&query)), "2030-01-01T00:00:00Z".parse().unwrap()).unwrap();
         let periods = Periods::from_query(&query).unwrap();
         (0..periods.len()).map(|index| periods.name(index)).collect()
     }
@@ -140,7 +142,8 @@ mod tests {
     fn more_than_ten_thousand_periods_are_rejected() {
         let count = |end: &str| {
             let query = format!("granularity=hourly&start_date=2025-01-01&end_date={end}");
-            let query = Query::read(Some(&query), "2030-01-01T00:00:00Z".parse().unwrap()).unwrap();
+            let query =
+                Query::read(&Parameters::new(Some(&query)), "2030-01-01T00:00:00Z".parse().unwrap()).unwrap();
             Periods::from_query(&query).map(|periods| periods.len())
         };
         assert_eq!(count("2026-02-21T15:00:00Z"), Ok(10_000));

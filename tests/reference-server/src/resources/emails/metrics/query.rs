@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp, ToSpan as _};
 use uuid::Uuid;
 
 use crate::model::metric::Metric;
+use crate::wire::declared::{Input, Kind, words_of};
 use crate::wire::paging::quote;
 use crate::wire::problem::Problem;
 use crate::wire::query::Parameters;
@@ -17,6 +18,35 @@ use crate::wire::words::words;
 const MAX_IDS: usize = 100;
 /// The length of the default range in days, not counting its last day.
 const DAYS: i64 = 6;
+
+/// The parameters of the sandbox's own route.
+pub const QUERY: &[Input] = &[
+    Input::new(
+        "start_date",
+        Kind::Text,
+        "The start of the range, an ISO 8601 date or time; by default six days before its end",
+    ),
+    Input::new("end_date", Kind::Text, "The end of the range, inclusive; by default now"),
+    Input::new("timezone", Kind::Text, "The IANA name of a time zone; by default UTC"),
+    Input::new(
+        "granularity",
+        Kind::Words(|| words_of(Granularity::WORDS)),
+        "The length of a period; by default `daily`",
+    ),
+    Input::new(
+        "metrics",
+        Kind::List(&Kind::Words(|| words_of(Metric::WORDS)), Metric::WORDS.len()),
+        "The metrics; by default all",
+    ),
+    Input::new(
+        "dimensions",
+        Kind::List(&Kind::Words(|| words_of(Dimension::WORDS)), Dimension::WORDS.len()),
+        "What to group by",
+    ),
+    Input::new("domain_id", Kind::List(&Kind::Id, MAX_IDS), "Only emails of these domains"),
+    Input::new("email_id", Kind::List(&Kind::Id, MAX_IDS), "Only these emails"),
+    Input::new("broadcast_id", Kind::List(&Kind::Id, MAX_IDS), "Only emails of these broadcasts"),
+];
 
 /// A valid query.
 #[derive(Debug)]
@@ -61,8 +91,7 @@ words! {
 }
 
 impl Query {
-    pub(super) fn read(query: Option<&str>, now: Timestamp) -> Result<Self, Problem> {
-        let parameters = Parameters::new(query);
+    pub(super) fn read(parameters: &Parameters<'_>, now: Timestamp) -> Result<Self, Problem> {
         let text = |name: &str| parameters.text(name);
         let ids = |name: &str| parameters.ids(name, MAX_IDS);
         let date = |name: &str| text(name).map(|text| read_date(name, text)).transpose();
