@@ -18,7 +18,6 @@ mod job;
 mod overlay;
 mod restore;
 mod segment;
-mod snapshot;
 mod store;
 mod tables;
 

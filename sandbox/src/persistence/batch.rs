@@ -11,8 +11,7 @@ use serde::de::DeserializeOwned;
 use crate::persistence::PersistenceError;
 use crate::persistence::job::StoredJob;
 use crate::persistence::segment::Place;
-use crate::persistence::snapshot::Snapshot;
-use crate::persistence::tables::{self, GRANTS, JOBS, KEYS, Visit};
+use crate::persistence::tables::{self, GRANTS, JOBS, KEYS, Snapshot, Stored, Visit};
 use idempost_reference_server::service::Service;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::ledger::Persist;
@@ -161,11 +160,12 @@ struct Collector<'a> {
 }
 
 impl Visit for Collector<'_> {
-    fn table<T, R>(&mut self, number: u8, lock: impl FnOnce() -> R) -> Result<(), PersistenceError>
-    where
-        T: Snapshot + DeserializeOwned,
-        R: DerefMut<Target: Persist<T>>,
-    {
+    fn table<T: Stored, R: DerefMut<Target: Persist<T>>>(
+        &mut self,
+        number: u8,
+        lock: impl FnOnce() -> R,
+        snapshot: Snapshot<T>,
+    ) -> Result<(), PersistenceError> {
         let mut records = lock();
         let changed = records.take_changed().unwrap_or_else(|| {
             self.batch.emptied.insert((self.tenant, number));
@@ -175,7 +175,7 @@ impl Visit for Collector<'_> {
             let place = Place { tenant: self.tenant, table: number, position };
             self.batch.records.entry(place).or_insert_with(|| {
                 let record = records.get_at(position);
-                record.map(|(id, record)| Box::new((*id, T::snapshot(record))) as Box<dyn Encode>)
+                record.map(|(id, record)| Box::new((*id, snapshot(record))) as Box<dyn Encode>)
             });
         }
         Ok(())

@@ -34,42 +34,30 @@ impl StoredJob {
     /// Converts a job. `None` for jobs whose tenant or email was evicted, for webhook deliveries (the event itself has its due time), for contact
     /// imports, whose files aren't persisted, and for mails reaching the maximum age, which may differ after a restart.
     pub(super) fn from_job(job: &Job) -> Option<Self> {
-        let (tenant, what) = match job {
-            Job::SendEmail { tenant, email } => {
-                (tenant.upgrade(), StoredJobKind::SendEmail { email: email.upgrade()?.id })
-            }
-            Job::RecordEvent { tenant, email, event } => {
-                (tenant.upgrade(), StoredJobKind::RecordEvent { email: email.upgrade()?.id, event: *event })
+        let what = match job {
+            Job::SendEmail { email, .. } => StoredJobKind::SendEmail { email: email.upgrade()?.id },
+            Job::RecordEvent { email, event, .. } => {
+                StoredJobKind::RecordEvent { email: email.upgrade()?.id, event: *event }
             }
             Job::RetryDelivery { .. } | Job::ContinueImport(_) | Job::DeleteExpired { .. } => return None,
-            Job::ResumeRun { tenant, run, number } => {
-                (tenant.upgrade(), StoredJobKind::ResumeRun { run: *run, number: *number })
+            Job::ResumeRun { run, number, .. } => StoredJobKind::ResumeRun { run: *run, number: *number },
+            Job::NotifyAutomations { email, event, .. } => {
+                StoredJobKind::NotifyAutomations { email: email.upgrade()?.id, event: *event }
             }
-            Job::NotifyAutomations { tenant, email, event } => (
-                tenant.upgrade(),
-                StoredJobKind::NotifyAutomations { email: email.upgrade()?.id, event: *event },
-            ),
-            Job::CheckDomain { tenant, domain, number } => {
-                (tenant.upgrade(), StoredJobKind::CheckDomain { domain: *domain, number: *number })
+            Job::CheckDomain { domain, number, .. } => {
+                StoredJobKind::CheckDomain { domain: *domain, number: *number }
             }
-            Job::AdvanceClaim { tenant, claim, step } => {
-                (tenant.upgrade(), StoredJobKind::AdvanceClaim { claim: *claim, step: *step })
+            Job::AdvanceClaim { claim, step, .. } => {
+                StoredJobKind::AdvanceClaim { claim: *claim, step: *step }
             }
-            Job::DeleteThread { tenant, thread } => {
-                (tenant.upgrade(), StoredJobKind::DeleteThread { thread: *thread })
-            }
-            Job::SendBroadcast { tenant, broadcast } => {
-                (tenant.upgrade(), StoredJobKind::SendBroadcast { broadcast: *broadcast })
-            }
-            Job::ContinueBroadcast(broadcast) => (
-                broadcast.tenant(),
-                StoredJobKind::ContinueBroadcast {
-                    broadcast: broadcast.broadcast(),
-                    contacts: broadcast.contacts().to_vec(),
-                },
-            ),
+            Job::DeleteThread { thread, .. } => StoredJobKind::DeleteThread { thread: *thread },
+            Job::SendBroadcast { broadcast, .. } => StoredJobKind::SendBroadcast { broadcast: *broadcast },
+            Job::ContinueBroadcast(job) => StoredJobKind::ContinueBroadcast {
+                broadcast: job.broadcast(),
+                contacts: job.contacts().to_vec(),
+            },
         };
-        Some(Self { tenant: tenant?.name.clone(), what })
+        Some(Self { tenant: job.tenant().upgrade()?.name.clone(), what })
     }
 
     /// Restores the job; `None` if its tenant or email no longer exists.

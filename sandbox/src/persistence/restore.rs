@@ -5,15 +5,13 @@ use std::ops::DerefMut;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
-use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use crate::persistence::PersistenceError;
 use crate::persistence::batch::decode;
 use crate::persistence::job::StoredJob;
-use crate::persistence::snapshot::Snapshot;
 use crate::persistence::store::{Records, Store};
-use crate::persistence::tables::{self, GRANTS, JOBS, KEYS, Visit};
+use crate::persistence::tables::{self, GRANTS, JOBS, KEYS, Snapshot, Stored, Visit};
 use idempost_reference_server::delivery::{self, imports, webhooks};
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::model::email::Event;
@@ -110,11 +108,12 @@ struct Fill<'a> {
 }
 
 impl Visit for Fill<'_> {
-    fn table<T, R>(&mut self, number: u8, lock: impl FnOnce() -> R) -> Result<(), PersistenceError>
-    where
-        T: Snapshot + DeserializeOwned,
-        R: DerefMut<Target: Persist<T>>,
-    {
+    fn table<T: Stored, R: DerefMut<Target: Persist<T>>>(
+        &mut self,
+        number: u8,
+        lock: impl FnOnce() -> R,
+        _: Snapshot<T>,
+    ) -> Result<(), PersistenceError> {
         let Some(records) = self.records.remove(&number) else { return Ok(()) };
         // Decoded without the lock, so that threads can decode in parallel.
         let decoded = records.into_iter().map(|(position, bytes)| {

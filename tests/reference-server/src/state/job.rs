@@ -55,7 +55,8 @@ impl Job {
         job.tenant().as_ptr().addr()
     }
 
-    fn tenant(&self) -> &Weak<Tenant> {
+    /// The job's account.
+    pub fn tenant(&self) -> &Weak<Tenant> {
         match self {
             Self::SendEmail { tenant, .. }
             | Self::RecordEvent { tenant, .. }
@@ -130,10 +131,6 @@ pub struct BroadcastJob {
 impl BroadcastJob {
     pub fn new(tenant: &Arc<Tenant>, broadcast: Uuid, contacts: Vec<Uuid>) -> Self {
         Self { tenant: Arc::downgrade(tenant), broadcast, contacts, sent: 0, shared: None }
-    }
-
-    pub fn tenant(&self) -> Option<Arc<Tenant>> {
-        self.tenant.upgrade()
     }
 
     pub fn broadcast(&self) -> Uuid {
