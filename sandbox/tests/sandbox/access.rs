@@ -9,7 +9,7 @@ use idempost_sandbox::{OAuthClient, Service, Settings, smtp};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 
-use crate::inbox_routes::ROUTES;
+use crate::inbox_routes::{HEAD, Listed, listed};
 use crate::smtp_receiving::{SmtpServer, line};
 use crate::support::{Answer, Sandbox, email};
 
@@ -18,71 +18,15 @@ const PASSWORD: &str = "correct-horse";
 const OWN: &str = "sb_correct-horse_w1";
 const OTHER: &str = "sb_correct-horse_w2";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Needs {
-    Nothing,
-    FullAccess,
-    Password,
-}
-
-/// The routes of Mailpit's API.
-const MAILPIT: &[(&str, &str)] = &[
-    ("/livez", "GET"),
-    ("/readyz", "GET"),
-    ("/api/events", "GET"),
-    ("/api/v1/info", "GET"),
-    ("/api/v1/webui", "GET"),
-    ("/api/v1/tags", "GET"),
-    ("/api/v1/messages", "GET, PUT, DELETE"),
-    ("/api/v1/search", "GET, DELETE"),
-    ("/api/v1/message/x", "GET"),
-    ("/api/v1/message/x/headers", "GET"),
-    ("/api/v1/message/x/raw", "GET"),
-    ("/api/v1/message/x/part/0", "GET"),
-    ("/view/x.html", "GET"),
-    ("/view/x.txt", "GET"),
-    ("/api/v1/send", "POST"),
-];
-
-fn needs(method: &Method, path: &str) -> Needs {
-    let is_link = ["/_/received-files/x", "/_/files/x"].contains(&path)
-        || path.starts_with("/_/unsubscribe/")
-        || path.starts_with("/_/shared/")
-        || (path == "/_/consent/x" && method == Method::GET);
-    let is_public = [
-        "/",
-        "/_/assets/app.js",
-        "/_/ready",
-        "/_/openapi.json",
-        "/healthz",
-        "/livez",
-        "/readyz",
-        "/openapi.json",
-        "/openapi.yaml",
-    ]
-    .contains(&path);
-    let concerns_all = ["/_", "/_/tenants", "/_/consent/x", "/oauth/authorize"];
-    if is_link || is_public {
-        Needs::Nothing
-    } else if concerns_all.contains(&path) {
-        Needs::Password
-    } else {
-        Needs::FullAccess
-    }
-}
-
-/// Every route with its methods.
-fn routes() -> impl Iterator<Item = (Method, &'static str)> {
-    let others = [
-        ("/healthz", "GET"),
-        ("/openapi.json", "GET"),
-        ("/openapi.yaml", "GET"),
-        ("/oauth/authorize", "GET"),
-    ];
-    let all = ROUTES.iter().copied().chain(MAILPIT.iter().copied()).chain(others);
-    all.flat_map(|(path, methods)| {
-        methods.split(", ").map(move |method| (Method::from_bytes(method.as_bytes()).unwrap(), path))
-    })
+/// Every own route, and the start of a login.
+fn routes() -> impl Iterator<Item = Listed> {
+    let mut all = listed();
+    let head = all.iter().filter(|route| HEAD.contains(&&*route.path));
+    let head: Vec<_> = head.map(|route| Listed { method: Method::HEAD, ..route.clone() }).collect();
+    all.extend(head);
+    let (path, access) = ("/oauth/authorize".to_owned(), "password".to_owned());
+    all.push(Listed { method: Method::GET, path, access });
+    all.into_iter()
 }
 
 fn settings() -> Settings {
@@ -143,49 +87,9 @@ fn ask(sandbox: &Sandbox, method: &Method, path: &str, authorization: Option<&st
     }
 }
 
-/// The operations under `paths` of the contract of the sandbox's own routes, as method and pattern.
-fn described() -> BTreeSet<(String, String)> {
-    let document = Sandbox::new().get("/_/openapi.json").json();
-    let paths = document["paths"].as_object().unwrap();
-    let operations = paths.iter().flat_map(|(path, operations)| {
-        operations.as_object().unwrap().keys().map(|method| (method.to_uppercase(), path.clone()))
-    });
-    operations.collect()
-}
-
 #[test]
-fn these_tests_cover_every_own_route() {
-    let patterns = described();
-    assert!(patterns.len() > 80, "{}", patterns.len());
-    for (method, pattern) in &patterns {
-        let matches = |path: &str| {
-            let (wanted, given) = (pattern.split('/'), path.split('/'));
-            wanted.clone().count() == given.clone().count()
-                && wanted.zip(given).all(|(wanted, given)| wanted.starts_with('{') || wanted == given)
-        };
-        let covered = routes().any(|(other, path)| *method == other.as_str() && matches(path));
-        assert!(covered, "{method} {pattern}");
-    }
-}
-
-#[test]
-fn the_contract_of_own_routes_states_the_access_that_they_require() {
+fn operations_of_own_routes_have_a_summary_and_distinct_ids() {
     let document = Sandbox::new().get("/_/openapi.json").json();
-    let operation = |method: &str, path: &str| document["paths"][path][method].clone();
-    let none = json!([]);
-    let password = json!([{"password": []}, {"key": []}, {}]);
-    for (method, path, security) in [
-        ("get", "/healthz", &none),
-        ("get", "/_/unsubscribe/{token}", &none),
-        ("get", "/_/clock", &json!([{"key": []}])),
-        ("post", "/_/clock", &json!([{"key": []}])),
-        ("get", "/_/tenants", &password),
-        ("delete", "/_/faults/{id}", &json!([{"key": []}])),
-        ("post", "/_/reset", &json!([{"key": []}])),
-        ("get", "/api/v1/messages", &json!([{"key": []}])),
-    ] {
-        assert_eq!(operation(method, path)["security"], *security, "{method} {path}");
-    }
     let mut ids = BTreeSet::new();
     for (path, operations) in document["paths"].as_object().unwrap() {
         for operation in operations.as_object().unwrap().values() {
@@ -200,15 +104,15 @@ fn the_contract_of_own_routes_states_the_access_that_they_require() {
 fn a_send_only_credential_uses_no_route_of_a_sandbox_with_a_password() {
     let sandbox = Sandbox::with(&settings());
     for credential in send_only(&sandbox) {
-        for (method, path) in routes() {
-            let header = ask(&sandbox, &method, path, Some(&bearer(&credential)));
+        for Listed { method, path, access } in routes() {
+            let header = ask(&sandbox, &method, &path, Some(&bearer(&credential)));
             let query = ask(&sandbox, &method, &format!("{path}?key={credential}"), None);
             let is_token = credential.starts_with("ey");
-            let (expected, in_query) = match needs(&method, path) {
-                Needs::Nothing => (None, None),
-                Needs::Password => (Some("password_required"), Some("password_required")),
-                Needs::FullAccess if is_token => (Some("invalid_permission"), Some("password_required")),
-                Needs::FullAccess => (Some("restricted_api_key"), Some("restricted_api_key")),
+            let (expected, in_query) = match &*access {
+                "none" => (None, None),
+                "password" => (Some("password_required"), Some("password_required")),
+                _ if is_token => (Some("invalid_permission"), Some("password_required")),
+                _ => (Some("restricted_api_key"), Some("restricted_api_key")),
             };
             assert_eq!(
                 rejection(&header).as_deref(),
@@ -228,9 +132,9 @@ fn a_full_key_uses_its_account_and_nothing_of_all_accounts() {
     let token = sandbox.service.grant("app", OWN, "full_access").access_token;
     for credential in [OWN, OTHER, created["token"].as_str().unwrap(), &token] {
         // A reset would delete the other credentials.
-        for (method, path) in routes().filter(|(_, path)| *path != "/_/reset") {
-            let answer = ask(&sandbox, &method, path, Some(&bearer(credential)));
-            let expected = (needs(&method, path) == Needs::Password).then_some("password_required");
+        for Listed { method, path, access } in routes().filter(|route| route.path != "/_/reset") {
+            let answer = ask(&sandbox, &method, &path, Some(&bearer(credential)));
+            let expected = (access == "password").then_some("password_required");
             assert_eq!(
                 rejection(&answer).as_deref(),
                 expected,
@@ -246,9 +150,8 @@ fn a_full_key_of_another_account_finds_nothing() {
     let sandbox = Sandbox::with(&settings());
     assert_eq!(sandbox.ask(Method::POST, "/emails").key(OWN).json(&email()).status, 200);
     let id = sandbox.service.mails(OWN)[0].id.clone();
-    for (method, path) in
-        routes().filter(|(_, path)| path.contains("/messages/x") || path.contains("/message/x"))
-    {
+    let of_email = |route: &Listed| route.path.contains("/messages/x") || route.path.contains("/message/x");
+    for Listed { method, path, .. } in routes().filter(of_email) {
         let path = path.replace("/x", &format!("/{id}"));
         let answer = ask(&sandbox, &method, &path, Some(&bearer(OTHER)));
         assert!(answer.status.is_client_error(), "{method} {path}: {}", answer.text());
@@ -267,8 +170,8 @@ fn the_password_uses_what_concerns_all_accounts() {
     let sandbox = Sandbox::with(&settings());
     let given = [basic("anyone", PASSWORD), bearer("sb_correct-horse"), bearer("re_correct-horse")];
     for authorization in given {
-        for (method, path) in routes().filter(|(method, path)| needs(method, path) == Needs::Password) {
-            let answer = ask(&sandbox, &method, path, Some(&authorization));
+        for Listed { method, path, .. } in routes().filter(|route| route.access == "password") {
+            let answer = ask(&sandbox, &method, &path, Some(&authorization));
             assert_eq!(rejection(&answer), None, "{authorization} {method} {path}: {}", answer.text());
         }
     }
@@ -277,9 +180,9 @@ fn the_password_uses_what_concerns_all_accounts() {
 #[test]
 fn without_a_credential_only_links_and_public_routes_are_served() {
     let sandbox = Sandbox::with(&settings());
-    for (method, path) in routes() {
-        let answer = ask(&sandbox, &method, path, None);
-        let expected = (needs(&method, path) != Needs::Nothing).then_some("password_required");
+    for Listed { method, path, access } in routes() {
+        let answer = ask(&sandbox, &method, &path, None);
+        let expected = (access != "none").then_some("password_required");
         assert_eq!(rejection(&answer).as_deref(), expected, "{method} {path}: {}", answer.text());
     }
 }
@@ -290,10 +193,9 @@ fn mailpits_api_rejects_a_send_only_key_in_basic_authentication() {
     let key = format!("{OWN}_sending");
     let header = |user: &str, password: &str| basic(user, password);
     for authorization in [header(&key, ""), header("anyone", &key), header(&key, PASSWORD)] {
-        for (method, path) in
-            routes().filter(|(_, path)| path.starts_with("/api/") || path.starts_with("/view/"))
-        {
-            let answer = ask(&sandbox, &method, path, Some(&authorization));
+        let mailpit = |route: &Listed| route.path.starts_with("/api/") || route.path.starts_with("/view/");
+        for Listed { method, path, .. } in routes().filter(mailpit) {
+            let answer = ask(&sandbox, &method, &path, Some(&authorization));
             assert_eq!(answer.status, 401, "{authorization} {method} {path}: {}", answer.text());
             assert!(answer.text().contains("may only send"), "{method} {path}: {}", answer.text());
         }

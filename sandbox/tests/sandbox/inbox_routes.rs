@@ -1,5 +1,6 @@
 //! Paths and methods under `/_/`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 
@@ -7,84 +8,70 @@ use http::Method;
 
 use crate::support::Sandbox;
 
-/// Every path under `/_/`, and the methods that it takes.
-pub(crate) const ROUTES: &[(&str, &str)] = &[
-    ("/", "GET, HEAD"),
-    ("/_", "GET, HEAD"),
-    ("/_/assets/app.js", "GET, HEAD"),
-    ("/_/ready", "GET, HEAD"),
-    ("/_/stream", "GET"),
-    ("/_/tenants", "GET"),
-    ("/_/export", "GET"),
-    ("/_/latest.html", "GET"),
-    ("/_/latest.txt", "GET"),
-    ("/_/latest.json", "GET"),
-    ("/_/latest.eml", "GET"),
-    ("/_/messages", "GET, PATCH, DELETE"),
-    ("/_/messages/ids", "GET"),
-    ("/_/received/ids", "GET"),
-    ("/_/messages/wait", "GET"),
-    ("/_/messages/x", "GET, PATCH, DELETE"),
-    ("/_/messages/x/raw", "GET"),
-    ("/_/messages/x/about", "GET"),
-    ("/_/messages/x/check", "GET, POST"),
-    ("/_/messages/x/html", "GET"),
-    ("/_/messages/x/images", "GET, POST"),
-    ("/_/messages/x/text", "GET"),
-    ("/_/messages/x/download", "GET"),
-    ("/_/messages/x/files/0", "GET"),
-    ("/_/messages/x/timeline", "GET"),
-    ("/_/messages/x/request", "GET"),
-    ("/_/messages/x/events", "POST"),
-    ("/_/messages/x/release", "POST"),
-    ("/_/relay", "GET"),
-    ("/_/received", "GET, POST, PATCH, DELETE"),
-    ("/_/received/x", "GET, PATCH, DELETE"),
-    ("/_/received/x/about", "GET"),
-    ("/_/received/x/check", "GET, POST"),
-    ("/_/received/x/html", "GET"),
-    ("/_/received/x/images", "GET, POST"),
-    ("/_/received/x/text", "GET"),
-    ("/_/received/x/download", "GET"),
-    ("/_/received/x/files/0", "GET"),
-    ("/_/received/x/timeline", "GET"),
-    ("/_/received/x/release", "POST"),
-    ("/_/received-files/x", "GET"),
-    ("/_/files/x", "GET"),
-    ("/_/metrics", "GET"),
-    ("/_/requests", "GET"),
-    ("/_/requests/1", "GET"),
-    ("/_/templates", "GET"),
-    ("/_/templates/x/preview", "GET"),
-    ("/_/templates/x/preview.html", "GET"),
-    ("/_/events", "GET, POST"),
-    ("/_/clock", "GET, POST"),
-    ("/_/faults", "GET, POST, DELETE"),
-    ("/_/faults/1", "GET, DELETE"),
-    ("/_/unsubscribe/x", "GET, POST"),
-    ("/_/shared/x", "GET"),
-    ("/_/shared/x/html", "GET"),
-    ("/_/shared/x/files/0", "GET"),
-    ("/_/consent/x", "GET, POST"),
-    ("/_/reset", "POST"),
-    ("/_/openapi.json", "GET, HEAD"),
-];
+/// The page of the guide with the sandbox's own routes.
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/sandbox-routes.md");
+
+/// The paths that also take HEAD.
+pub(crate) const HEAD: [&str; 5] = ["/", "/_", "/_/assets/x", "/_/ready", "/_/openapi.json"];
+
+/// A route as the guide lists it.
+#[derive(Clone)]
+pub(crate) struct Listed {
+    pub(crate) method: Method,
+    /// With `x` for each parameter.
+    pub(crate) path: String,
+    /// `none`, `key` or `password`.
+    pub(crate) access: String,
+}
+
+/// All routes that the guide lists.
+pub(crate) fn listed() -> Vec<Listed> {
+    let page = fs::read_to_string(PAGE).unwrap();
+    let mut all = Vec::new();
+    for row in page.lines().filter_map(|line| line.strip_prefix("| `")) {
+        let (method, rest) = row.split_once(' ').unwrap();
+        let (pattern, rest) = rest.split_once("` | ").unwrap();
+        let folders = if pattern.contains("{folder}") { &["messages", "received"][..] } else { &["x"] };
+        for folder in folders {
+            let path = pattern.replace("{folder}", folder);
+            let segment = |segment| if str::starts_with(segment, '{') { "x" } else { segment };
+            all.push(Listed {
+                method: method.parse().unwrap(),
+                path: path.split('/').map(segment).collect::<Vec<_>>().join("/"),
+                access: rest.split_once(" | ").unwrap().0.to_owned(),
+            });
+        }
+    }
+    assert!(all.len() > 90, "{}", all.len());
+    all
+}
+
+/// The routes under `/_/`, and that of `/`.
+fn of_the_page() -> impl Iterator<Item = Listed> {
+    listed().into_iter().filter(|route| route.path == "/" || route.path.starts_with("/_"))
+}
 
 #[test]
 fn a_wrong_method_returns_405_with_the_allowed_methods() {
     let sandbox = Sandbox::new();
-    for (path, allowed) in ROUTES {
-        for path in [(*path).to_owned(), format!("{path}/"), format!("{path}/?key=sb_test")] {
+    let mut allowed = BTreeMap::<String, Vec<Method>>::new();
+    for route in of_the_page() {
+        let methods = allowed.entry(route.path.clone()).or_default();
+        methods.push(route.method);
+        methods.extend(HEAD.contains(&&*route.path).then_some(Method::HEAD));
+    }
+    for (path, methods) in allowed {
+        let allowed = methods.iter().map(Method::as_str).collect::<Vec<_>>().join(", ");
+        for path in [path.clone(), format!("{path}/"), format!("{path}/?key=sb_test")] {
             let answer = sandbox.ask(Method::PUT, path.as_str()).send("");
             assert_eq!(
                 (answer.status.as_u16(), answer.header("allow"), answer.name().as_str()),
-                (405, Some(*allowed), "method_not_allowed"),
+                (405, Some(&*allowed), "method_not_allowed"),
                 "{path}"
             );
         }
-        for method in allowed.split(", ").filter(|method| *method != "DELETE" && *path != "/_/reset") {
-            let method = Method::from_bytes(method.as_bytes()).unwrap();
-            assert_ne!(sandbox.ask(method, *path).send("").status, 405, "{path}");
+        for method in methods.into_iter().filter(|method| *method != Method::DELETE && path != "/_/reset") {
+            assert_ne!(sandbox.ask(method, path.as_str()).send("").status, 405, "{path}");
         }
     }
 }
@@ -118,33 +105,13 @@ fn an_unknown_path_returns_404_for_every_method() {
 #[test]
 fn account_and_control_routes_require_a_key() {
     let sandbox = Sandbox::new();
-    let open = [
-        "/",
-        "/_",
-        "/_/assets/app.js",
-        "/_/ready",
-        "/_/openapi.json",
-        "/_/tenants",
-        "/_/received-files/x",
-        "/_/files/x",
-        "/_/unsubscribe/x",
-        "/_/shared/x",
-        "/_/shared/x/html",
-        "/_/shared/x/files/0",
-        "/_/consent/x",
-    ];
-    for (path, allowed) in ROUTES {
-        for method in allowed.split(", ") {
-            let is_open = open.contains(path) || (*path, method) == ("/_/events", "GET");
-            let method = Method::from_bytes(method.as_bytes()).unwrap();
-            let answer = sandbox.ask(method.clone(), *path).no_key().send("");
-            assert_eq!(answer.status == 401, !is_open, "{method} {path}: {}", answer.text());
-        }
+    for Listed { method, path, access } in of_the_page() {
+        // Without a password, a route that requires it is open.
+        let is_open = access != "key" || (method == Method::GET && path == "/_/events");
+        let answer = sandbox.ask(method.clone(), path.as_str()).no_key().send("");
+        assert_eq!(answer.status == 401, !is_open, "{method} {path}: {}", answer.text());
     }
 }
-
-/// The page of the guide with the sandbox's own routes.
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/sandbox-routes.md");
 
 #[test]
 fn the_guide_lists_the_own_routes_with_their_access() {
