@@ -33,6 +33,7 @@ use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::declared::{Input, Kind, words_of};
 use idempost_reference_server::wire::problem::{self, Problem};
 use idempost_reference_server::wire::timestamp::to_database_format;
+use idempost_reference_server::wire::view::view;
 
 /// The parameter of the HTML on the page, besides the colors.
 pub(super) const HTML_QUERY: &[Input] = &[Input::new(
@@ -251,7 +252,7 @@ impl MailView {
                 html_size: self.html().map(|html| html.len()),
                 text_size: self.text().map(|text| text.len()),
                 headers,
-                files: files.iter().map(File::new).collect(),
+                files: files.iter().map(File).collect(),
                 extracted: self.extract(),
                 not_shown,
             },
@@ -319,24 +320,13 @@ struct Header<'a> {
     value: String,
 }
 
-#[derive(Serialize)]
-struct File<'a> {
-    filename: &'a str,
-    content_type: &'a str,
-    size: usize,
-    content_id: Option<&'a str>,
-    inline: bool,
-}
-
-impl<'a> File<'a> {
-    fn new(file: &'a Attachment) -> Self {
-        Self {
-            filename: &file.filename,
-            content_type: &file.content_type,
-            size: file.size,
-            content_id: file.content_id.as_deref(),
-            inline: file.inline,
-        }
+view! {
+    File of file: Attachment {
+        filename: file.filename,
+        content_type: file.content_type,
+        size: file.size,
+        content_id: file.content_id,
+        inline: file.inline,
     }
 }
 
@@ -379,7 +369,7 @@ impl<'a> ReceivedItem<'a> {
             unread: mail.is_unread(),
             message_id: &mail.message_id,
             authentication: mail.authentication,
-            attachments: mail.attachments.iter().map(File::new).collect(),
+            attachments: mail.attachments.iter().map(File).collect(),
             preview: Preview::new(&mail.subject, mail.html.as_deref(), mail.text.as_deref()),
         }
     }

@@ -24,6 +24,7 @@ use idempost_reference_server::wire::declared::{Input, Kind};
 use idempost_reference_server::wire::problem::{self, Problem};
 use idempost_reference_server::wire::query::Parameters;
 use idempost_reference_server::wire::timestamp::to_database_format;
+use idempost_reference_server::wire::view::view;
 
 /// The maximum number of bytes shown of a body.
 const MAX_BODY: usize = 256 << 10;
@@ -47,7 +48,7 @@ pub(super) fn index(call: &AccountCall<'_>) -> HandlerResult {
     let mut whose = OwnerFilter::new(call.state, &call.tenant.name);
     let all = call.state.tenants.requests.shared();
     let mut found = all.iter().rev().filter(|request| filter.matches(request) && whose.matches(request));
-    let page: Vec<_> = found.by_ref().take(MAX_PAGE).map(Item::new).collect();
+    let page: Vec<_> = found.by_ref().take(MAX_PAGE).map(|request| RequestItem(request)).collect();
     let has_more = found.next().is_some();
     Ok(problem::json(StatusCode::OK, &List { object: "list", data: page, has_more }))
 }
@@ -142,42 +143,27 @@ struct List<T> {
     has_more: bool,
 }
 
-#[derive(Serialize)]
-struct Item<'a> {
-    number: u64,
-    created_at: String,
-    method: &'a str,
-    path: &'a str,
-    query: Option<&'a str>,
-    status: u16,
-    /// The service's processing time in microseconds of real time, excluding scripted delays.
-    duration_us: u64,
-    /// The additional scripted delay, in milliseconds.
-    delay_ms: u64,
-    /// The size of the request body, in bytes.
-    size: usize,
-}
-
-impl<'a> Item<'a> {
-    fn new(request: &'a Arc<KeptRequest>) -> Self {
-        Self {
-            number: request.number,
-            created_at: to_database_format(request.received_at),
-            method: request.method.as_str(),
-            path: &request.path,
-            query: request.query.as_deref(),
-            status: request.status.as_u16(),
-            duration_us: u64::try_from(request.duration.as_micros()).unwrap_or(u64::MAX),
-            delay_ms: u64::try_from(request.delay.as_millis()).unwrap_or(u64::MAX),
-            size: request.body.len(),
-        }
+view! {
+    RequestItem of request: KeptRequest {
+        number: request.number,
+        created_at: to_database_format(request.received_at),
+        method: request.method.as_str(),
+        path: request.path,
+        query: request.query,
+        status: request.status.as_u16(),
+        // The service's processing time in microseconds of real time, excluding scripted delays.
+        duration_us: u64::try_from(request.duration.as_micros()).unwrap_or(u64::MAX),
+        // The additional scripted delay, in milliseconds.
+        delay_ms: u64::try_from(request.delay.as_millis()).unwrap_or(u64::MAX),
+        // The size of the request body, in bytes.
+        size: request.body.len(),
     }
 }
 
 #[derive(Serialize)]
 struct Detail<'a> {
     #[serde(flatten)]
-    item: Item<'a>,
+    item: RequestItem<'a>,
     headers: Vec<Header<'a>>,
     body: Body,
     answer_headers: Vec<Header<'a>>,
@@ -198,7 +184,7 @@ impl<'a> Detail<'a> {
         let curl = known.then(|| curl::curl_command(&state.links.address(), request, bytes));
         Self {
             curl,
-            item: Item::new(request),
+            item: RequestItem(request),
             headers: headers(&request.headers),
             body,
             answer_headers: headers(&request.answer_headers),

@@ -14,8 +14,8 @@ use idempost_reference_server::content::inline_images::InlineImages;
 use idempost_reference_server::delivery::broadcast::audience;
 use idempost_reference_server::model::email::personalized::RecipientValues;
 use idempost_reference_server::model::template::Template;
-use idempost_reference_server::model::template::version::{Rendered, Version};
-use idempost_reference_server::model::value::{PropertyValue, ValueType};
+use idempost_reference_server::model::template::version::{Rendered, Variable, Version};
+use idempost_reference_server::model::value::PropertyValue;
 use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::table::Record as _;
@@ -24,6 +24,7 @@ use idempost_reference_server::wire::declared::{Input, Kind, words_of};
 use idempost_reference_server::wire::paging::{Mode, Window, list, quote};
 use idempost_reference_server::wire::problem::{self, Problem};
 use idempost_reference_server::wire::query::Parameters;
+use idempost_reference_server::wire::view::view;
 
 /// The parameters of a preview.
 pub(super) const QUERY: &[Input] = &[
@@ -37,7 +38,7 @@ const VERSIONS: [(&str, bool); 2] = [("newest", false), ("published", true)];
 /// `GET /_/templates`, mode A.
 pub(super) fn index(call: &AccountCall<'_>) -> HandlerResult {
     let window = Window::read(call.query(), Mode::A)?;
-    Ok(list(&call.tenant.templates.page(&window)?.show(Item::new)))
+    Ok(list(&call.tenant.templates.page(&window)?.show(TemplateItem)))
 }
 
 /// `GET /_/templates/{id_or_alias}/preview`: everything except the HTML.
@@ -139,39 +140,23 @@ struct Preview<'a> {
     missing: Vec<String>,
 }
 
-#[derive(Serialize)]
-struct Item<'a> {
-    id: String,
-    name: &'a str,
-    alias: Option<&'a str>,
-    /// Whether the template has a published version.
-    published: bool,
-    /// Whether the template has a newer version.
-    edited: bool,
-    variables: Vec<Variable<'a>>,
+view! {
+    TemplateItem of template: Template {
+        id: template.id.to_string(),
+        name: template.name,
+        alias: template.alias,
+        // Whether the template has a published version.
+        published: template.published.is_some(),
+        // Whether the template has a newer version.
+        edited: template.published.as_ref().is_some_and(|published| published.id != template.newest.id),
+        variables: template.newest.variables.iter().map(VariableItem).collect::<Vec<_>>(),
+    }
 }
 
-#[derive(Serialize)]
-struct Variable<'a> {
-    key: &'a str,
-    r#type: ValueType,
-    fallback_value: Option<&'a PropertyValue>,
-}
-
-impl<'a> Item<'a> {
-    fn new(template: &'a Template) -> Self {
-        let variables = template.newest.variables.iter().map(|variable| Variable {
-            key: &variable.key,
-            r#type: variable.r#type,
-            fallback_value: variable.fallback_value.as_ref(),
-        });
-        Self {
-            id: template.id.to_string(),
-            name: &template.name,
-            alias: template.alias.as_deref(),
-            published: template.published.is_some(),
-            edited: template.published.as_ref().is_some_and(|published| published.id != template.newest.id),
-            variables: variables.collect(),
-        }
+view! {
+    VariableItem of variable: Variable {
+        key: variable.key,
+        type: variable.r#type,
+        fallback_value: variable.fallback_value,
     }
 }

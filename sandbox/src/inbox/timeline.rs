@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::inbox::mail::MailView;
@@ -16,7 +17,7 @@ use idempost_reference_server::model::webhook_delivery::{Attempt, WebhookDeliver
 use idempost_reference_server::state::mails::Folder;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::wire::answers::HandlerResult;
-use idempost_reference_server::wire::problem::json;
+use idempost_reference_server::wire::problem;
 use idempost_reference_server::wire::timestamp::to_database_format;
 
 #[derive(Serialize)]
@@ -55,14 +56,7 @@ struct Delivery {
     status: &'static str,
     created_at: String,
     next_attempt_at: Option<String>,
-    attempts: Vec<AttemptView>,
-}
-
-#[derive(Serialize)]
-struct AttemptView {
-    sent_at: String,
-    http_status_code: u16,
-    response: String,
+    attempts: Vec<Value>,
 }
 
 /// Returns an email's timeline; for a sent email, even after its mail was deleted.
@@ -78,7 +72,7 @@ pub(super) fn show(tenant: &Tenant, folder: Folder, id: &str) -> HandlerResult {
         }
     };
     let webhooks = tenant.deliveries.for_email(email).iter().map(|one| delivery(tenant, one)).collect();
-    Ok(json(StatusCode::OK, &Timeline { object: "timeline", events, webhooks }))
+    Ok(problem::json(StatusCode::OK, &Timeline { object: "timeline", events, webhooks }))
 }
 
 fn email_entries(tenant: &Tenant, id: Uuid) -> Vec<Entry> {
@@ -117,12 +111,9 @@ fn delivery(tenant: &Tenant, delivery: &WebhookDelivery) -> Delivery {
     }
 }
 
-fn attempt(attempt: &Attempt) -> AttemptView {
-    AttemptView {
-        sent_at: to_database_format(attempt.sent_at),
-        http_status_code: attempt.http_status_code,
-        response: attempt.response.clone(),
-    }
+fn attempt(Attempt { http_status_code, response, sent_at, .. }: &Attempt) -> Value {
+    let sent_at = to_database_format(*sent_at);
+    json!({"sent_at": sent_at, "http_status_code": http_status_code, "response": response})
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use mail_parser::{Address, Message};
 use serde_json::{Value, json};
 
 use crate::inbox::mail::MailView;
+use idempost_reference_server::content::preview::one_line;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::mime;
 use idempost_reference_server::state::mails::Folder;
@@ -35,7 +36,7 @@ pub(super) fn summary(mail: &MailView) -> Value {
         ("Created", to_iso(stored_at(mail)).into()),
         ("Size", source.len().into()),
         ("Attachments", attachments.into()),
-        ("Snippet", snippet(&mail.text().unwrap_or_default()).into()),
+        ("Snippet", one_line(&mail.text().unwrap_or_default(), SNIPPET, "...").into()),
     ] {
         summary[name] = value;
     }
@@ -118,19 +119,4 @@ pub(super) fn counts(tenant: &Tenant) -> (usize, usize) {
     };
     let received = lock(&tenant.received);
     (sent + received.len(), unread_sent + received.unread())
-}
-
-/// Returns the beginning of the text, on one line.
-fn snippet(text: &str) -> String {
-    let mut snippet = String::new();
-    for word in text.split_whitespace() {
-        if !snippet.is_empty() {
-            snippet.push(' ');
-        }
-        snippet.push_str(word);
-        if snippet.chars().nth(SNIPPET).is_some() {
-            return snippet.chars().take(SNIPPET).chain("...".chars()).collect();
-        }
-    }
-    snippet
 }

@@ -29,7 +29,7 @@ impl Preview {
             (None, Some(html)) => Visible::from_html(html),
             (None, None) => Visible::default(),
         };
-        Self { preview: one_line(&words.text), code }
+        Self { preview: one_line(&words.text, MAX_LENGTH, "…"), code }
     }
 }
 
@@ -37,17 +37,17 @@ fn truncate_body(body: &str) -> &str {
     &body[..body.floor_char_boundary(MAX_READ)]
 }
 
-/// The beginning of a text, with its white space collapsed.
-fn one_line(text: &str) -> String {
+/// The first characters of a text, with its white space collapsed, and with this ending if it is longer.
+pub fn one_line(text: &str, max: usize, ending: &str) -> String {
     let mut line = String::new();
     for word in text.split_whitespace() {
         if !line.is_empty() {
             line.push(' ');
         }
         line.push_str(word);
-        if let Some((end, _)) = line.char_indices().nth(MAX_LENGTH) {
+        if let Some((end, _)) = line.char_indices().nth(max) {
             line.truncate(end);
-            line.push('…');
+            line.push_str(ending);
             break;
         }
     }

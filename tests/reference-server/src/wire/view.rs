@@ -29,6 +29,8 @@ pub trait Shown {
 
 /// Declares a view of a record: each field with the expression for its value. `..Other` includes the fields of another view; `field?` is omitted
 /// if it is `None`. A view named `Item` is for lists, one named `Detail` for the record itself.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! view {
     ($(#[$doc:meta])* $visible:vis $view:ident of $record:ident: $type:ty { $($fields:tt)* }) => {
         $(#[$doc])*
@@ -87,4 +89,4 @@ macro_rules! view {
         $crate::wire::view::view!(@ $map $record $($rest)*);
     };
 }
-pub(crate) use view;
+pub use view;
