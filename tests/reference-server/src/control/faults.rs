@@ -49,7 +49,7 @@ pub const FIELDS: &[Input] = &[
     ),
     Input::new(
         "smtp",
-        Kind::Words(|| SmtpStage::ALL.map(SmtpStage::as_str).to_vec()),
+        Kind::Words(|| SmtpStage::WORDS.iter().map(|(word, _)| *word).collect()),
         "A stage of SMTP sessions, instead of `method` and `path`",
     ),
     Input::new("all_accounts", Kind::Boolean, "Whether it applies to all accounts"),
