@@ -162,12 +162,22 @@ impl Job {
 
     /// Cancels the job and all of its parts permanently: a running process finishes its requests in flight and stops, and the job can't be resumed.
     /// The workers of a [distributed job](Self::is_distributed) learn about it from the process that collects their results; if none is running,
-    /// call `distribute`.
+    /// call `distribute`. If no process is running the job, writes the lists of its rejected and unknown rows: those that were in flight now count as
+    /// unknown.
     ///
     /// # Errors
-    /// The folder can't be written.
+    /// The folder can't be written, or the rows can't be read. The job may be canceled nevertheless.
     pub async fn cancel(&self) -> Result<()> {
-        self.request(folder::Request::Cancel).await
+        self.request(folder::Request::Cancel).await?;
+        let plan = Arc::clone(&self.plan);
+        blocking(move || {
+            let totals = parts::totals(&plan)?;
+            if !totals.running && folder::is_abandoned(plan.dir()) {
+                report::write_lists(&plan, &totals.counts)?;
+            }
+            Ok(())
+        })
+        .await
     }
 
     /// Returns the report of the last run, if there was one.

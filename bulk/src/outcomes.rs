@@ -65,20 +65,23 @@ pub struct RowOutcome {
 /// Calls `visit` with the outcome of every row of a job and its earlier parts that has one, part by part, in the order in which the outcomes became
 /// known.
 pub(crate) fn visit(plan: &Plan, mut visit: impl FnMut(RowOutcome) -> Result<()>) -> Result<()> {
-    parts::with_rows(plan)?.iter().try_for_each(|part| visit_part(part, true, &mut visit))
+    // A process that still runs a canceled part finishes its requests in flight.
+    let abandoned = |part: &PartRows| part.canceled && !part.held;
+    parts::with_rows(plan)?.iter().try_for_each(|part| visit_part(part, true, abandoned(part), &mut visit))
 }
 
-/// Like [`visit`], without the batches that were sent completely.
+/// Like [`visit`], without the batches that were sent completely; for the report of a run that has ended, although it still holds the job's lock.
 pub(crate) fn visit_unsent(plan: &Plan, mut visit: impl FnMut(RowOutcome) -> Result<()>) -> Result<()> {
-    parts::with_rows(plan)?.iter().try_for_each(|part| visit_part(part, false, &mut visit))
+    parts::with_rows(plan)?.iter().try_for_each(|part| visit_part(part, false, part.canceled, &mut visit))
 }
 
 fn visit_part(
     part: &PartRows,
     with_sent: bool,
+    abandoned: bool,
     visit: &mut impl FnMut(RowOutcome) -> Result<()>,
 ) -> Result<()> {
-    let PartRows { plan, retried, canceled } = part;
+    let PartRows { plan, retried, .. } = part;
     let mut preparer = plan.preparer()?;
     let mut visit_batch = |batch: u32, state: Option<BatchState>, record: &Record| {
         let Some(BatchState::Maybe { first_attempt, hash }) = state else { return Ok(()) };
@@ -109,7 +112,7 @@ fn visit_part(
         Ok(())
     })?;
     failure.map_or(Ok(()), Err)?;
-    if *canceled {
+    if abandoned {
         for batch in states.maybe() {
             let reason = "the job was canceled while the request was in flight".into();
             visit_batch(batch, states.state(batch), &Record::Unknown { batch, reason })?;

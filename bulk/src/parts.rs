@@ -361,6 +361,8 @@ pub(crate) struct PartRows {
     pub(crate) retried: Selection,
     /// Whether its requests in flight are never repeated.
     pub(crate) canceled: bool,
+    /// Whether a process is running it.
+    pub(crate) held: bool,
 }
 
 /// Returns the parts that a plan's counts include, oldest first.
@@ -369,7 +371,9 @@ pub(crate) fn with_rows(plan: &Plan) -> Result<Vec<PartRows>> {
     let retried =
         (1..=parts.len()).map(|n| parts[n - 1].retried_rows(&parts[n..])).collect::<Result<Vec<_>>>()?;
     let rows = parts.into_iter().zip(retried);
-    Ok(rows.map(|(Part { plan, canceled, .. }, retried)| PartRows { plan, retried, canceled }).collect())
+    let rows =
+        rows.map(|(Part { plan, canceled, held, .. }, retried)| PartRows { plan, retried, canceled, held });
+    Ok(rows.collect())
 }
 
 /// Returns whether a part after this plan of the same input is unfinished: running the plan alone would send none of that part's rows. With a limit,

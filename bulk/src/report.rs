@@ -6,7 +6,7 @@ use std::{path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use files::{format_time, read, write_report};
+pub(crate) use files::{format_time, read, write_lists, write_report};
 
 use crate::{
     counts::Counts,

@@ -7,6 +7,7 @@ use std::{
 
 use super::Report;
 use crate::{
+    counts::Counts,
     error::{BulkError, Result},
     files::{read_if_exists, remove, replace_json},
     folder::REPORT,
@@ -32,7 +33,7 @@ pub(crate) async fn write_report(
     let write = move |plan: &Plan| {
         drop(writer);
         report.counts = report.counts.combine(&parts::counts_before(plan)?);
-        report.files = write_lists(plan, &report)?;
+        report.files = write(plan, &report)?;
         drop(lock);
         Ok(report)
     };
@@ -40,14 +41,23 @@ pub(crate) async fn write_report(
 }
 
 /// Writes the lists of unsent rows, and the report. Returns the lists that aren't empty.
-fn write_lists(plan: &Plan, report: &Report) -> Result<Vec<PathBuf>> {
-    let dir = plan.dir();
+fn write(plan: &Plan, report: &Report) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     files.extend(plan.invalid_rows());
+    files.extend(write_lists(plan, &report.counts)?);
+    let report = Report { files: files.clone(), ..report.clone() };
+    replace_json(&plan.dir().join(REPORT), &report)?;
+    Ok(files)
+}
+
+/// Writes the lists of rejected and unknown rows. Returns those that aren't empty.
+pub(crate) fn write_lists(plan: &Plan, counts: &Counts) -> Result<Vec<PathBuf>> {
+    let dir = plan.dir();
+    let mut files = Vec::new();
     let (rejected, unknown) = (dir.join(REJECTED), dir.join(UNKNOWN));
     remove(&rejected)?;
     remove(&unknown)?;
-    if report.counts.rejected + report.counts.unknown > 0 {
+    if counts.rejected + counts.unknown > 0 {
         let mut rejections =
             List::create(&rejected, &["row", "recipient", "batch", "status", "reason", "part"])?;
         let header = ["row", "recipient", "batch", "key", "first_attempt", "reason", "part"];
@@ -75,8 +85,6 @@ fn write_lists(plan: &Plan, report: &Report) -> Result<Vec<PathBuf>> {
             files.extend(list.finish()?);
         }
     }
-    let report = Report { files: files.clone(), ..report.clone() };
-    replace_json(&dir.join(REPORT), &report)?;
     Ok(files)
 }
 

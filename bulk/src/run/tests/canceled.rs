@@ -1,7 +1,7 @@
 //! What becomes of the rows of a canceled job.
 
 use super::*;
-use crate::ChangedRows;
+use crate::{ChangedRows, lock::JobLock};
 
 /// A job of 600 rows: 400 are sent, batch 3 may have been, and batch 5 isn't.
 async fn stopped(folder: &Path, service: &Arc<Service>) -> BulkJob {
@@ -32,10 +32,17 @@ async fn requests_in_flight_of_a_canceled_job_have_an_unknown_outcome() {
     let (folder, service) = (tempfile::tempdir().unwrap(), Service::reliable());
     let job = stopped(folder.path(), &service).await;
     assert!(unknown_rows(&job).await.is_empty());
+    let list = job.plan().dir().join("unknown.csv");
+    let running = JobLock::acquire(job.plan().dir()).unwrap();
+    job.cancel().await.unwrap();
+    // Its process finishes them.
+    assert!(unknown_rows(&job).await.is_empty() && !list.exists());
+    drop(running);
     job.cancel().await.unwrap();
     let status = job.status().await.unwrap();
     assert_eq!((status.state, status.counts, status.in_flight), (JobState::Canceled, CANCELED, 0));
     assert_eq!(unknown_rows(&job).await, (301..=400).collect::<Vec<_>>());
+    assert_eq!(std::fs::read_to_string(list).unwrap().lines().count(), 101);
     // A later part counts them in the same way, and sends the others.
     service.set_script(|_, _| None);
     let client = Client::new("http://127.0.0.1:1", "re_x").unwrap();
