@@ -8,6 +8,7 @@
 //! | `question` | the question before a change |
 //! | `fence` | marks untrusted data in results |
 //! | `server` | the protocol: lists tools, confirms changes with the user, runs calls |
+//! | `stdio` | the protocol over standard input and output |
 //! | `http` | the protocol over HTTP |
 
 mod call;
@@ -18,6 +19,7 @@ pub(crate) mod fuzzing;
 mod http;
 mod question;
 mod server;
+mod stdio;
 mod tools;
 
 use std::ffi::OsString;

@@ -41,15 +41,19 @@ impl Application {
         capabilities: &Value,
     ) -> Self {
         let mut application = Self::start(idempost, line);
+        application.initialize(capabilities);
+        application
+    }
+
+    fn initialize(&mut self, capabilities: &Value) {
         let hello = json!({
             "protocolVersion": "2025-06-18",
             "capabilities": capabilities,
             "clientInfo": {"name": "test", "version": "1"},
         });
-        let answer = application.request("initialize", &hello);
+        let answer = self.request("initialize", &hello);
         assert_eq!(answer["result"]["serverInfo"]["name"], "idempost", "{answer}");
-        application.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        application
+        self.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     }
 
     fn write(&mut self, message: &Value) {
@@ -60,6 +64,12 @@ impl Application {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("not a message: {line:?}"))
+    }
+
+    /// Sends a line that may be anything, and returns the next message.
+    fn request_line(&mut self, line: &[u8]) -> Value {
+        self.input.as_mut().unwrap().write_all(line).unwrap();
+        self.read()
     }
 
     /// Sends a request, and returns the next message.
@@ -145,6 +155,48 @@ async fn with_service() -> (ReferenceServer, Idempost) {
 
 fn hello() -> Value {
     json!({"from": "hi@acme.test", "to": ["ada@example.com", "bob@example.com"], "subject": "Grüße --yes", "text": "It works"})
+}
+
+/// JSON-RPC 2.0, sections 4 and 5.1.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_malformed_message_is_answered_and_the_session_continues() {
+    let (_server, idempost) = with_service().await;
+    let mut application = Application::start(&idempost, &[]);
+    let before = application.request_line(b"hello\n");
+    assert_eq!((&before["error"]["code"], &before["id"]), (&json!(-32700), &Value::Null), "{before}");
+    application.initialize(&json!({}));
+    let huge = [&[b'['; 17 << 20][..], b"\n"].concat();
+    for (line, code, id) in [
+        (&b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"\n"[..], -32700, json!(null)),
+        (b"\xff\xfe\n", -32700, json!(null)),
+        (&huge, -32700, json!(null)),
+        (b"42\n", -32600, json!(null)),
+        (b"[{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}]\n", -32600, json!(null)),
+        (b"{\"id\":7,\"method\":\"ping\"}\n", -32600, json!(7)),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":7.5,\"method\":\"ping\"}\n", -32600, json!(null)),
+        // The ID of a response is the server's own.
+        (b"{\"jsonrpc\":\"2.0\",\"id\":7}\n", -32600, json!(null)),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"tools/call\",\"params\":{}}\n", -32602, json!("a")),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"doctor\",\"arguments\":[]}}\n", -32602, json!(7)),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/nope\"}\n", -32601, json!(7)),
+    ] {
+        let answer = application.request_line(line);
+        let shown = String::from_utf8_lossy(&line[..line.len().min(100)]);
+        assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{shown}: {answer}");
+    }
+    // Notifications and empty lines aren't answered.
+    let quiet = b"\n\r\n{\"method\":\"notifications/unknown\"}\n\xef\xbb\xbf{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"ping\"}\r\n";
+    let answer = application.request_line(quiet);
+    assert_eq!(answer, json!({"jsonrpc": "2.0", "id": 8, "result": {}}));
+    // Neither does the last line need its line feed.
+    application
+        .input
+        .take()
+        .unwrap()
+        .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\"}")
+        .unwrap();
+    assert_eq!(application.read()["id"], 9);
+    application.finish();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -61,11 +61,14 @@ impl Endpoint {
         let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"},
         }});
-        let body = hello.to_string();
+        self.post_body(path, headers, "application/json", &hello.to_string())
+    }
+
+    fn post_body(&self, path: &str, headers: &[(&str, &str)], kind: &str, body: &str) -> (u16, String) {
         let headers: String =
             headers.iter().map(|(name, value)| [name, ": ", value, "\r\n"].concat()).collect();
         let request = format!(
-            "POST {path} HTTP/1.1\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n\
+            "POST {path} HTTP/1.1\r\ncontent-type: {kind}\r\naccept: application/json, text/event-stream\r\n\
              content-length: {}\r\nconnection: close\r\n{headers}\r\n{body}",
             body.len()
         );
@@ -210,6 +213,20 @@ async fn http_requests_without_the_token_or_from_web_pages_are_rejected() {
         assert_eq!(response.contains("\r\nwww-authenticate: Bearer\r\n"), status == 401, "{response}");
         assert!(!response.contains(endpoint.token()), "{response}");
     }
+}
+
+/// JSON-RPC 2.0, section 5.1.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_malformed_message_over_http_is_a_parse_error() {
+    let (_server, idempost) = with_service().await;
+    let endpoint = Endpoint::start(&idempost, &[]);
+    let bearer = format!("Bearer {}", endpoint.token());
+    let headers = [("host", endpoint.host()), ("authorization", bearer.as_str())];
+    for kind in ["application/json", "Application/JSON; charset=utf-8"] {
+        let (status, response) = endpoint.post_body("/mcp", &headers, kind, "{\"jsonrpc\":");
+        assert!(status == 400 && response.contains("\"code\":-32700"), "{response}");
+    }
+    assert_eq!(endpoint.post_body("/mcp", &headers, "text/plain", "{}").0, 415);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -142,7 +142,12 @@ impl Endpoint {
         if request.uri().path() != PATH {
             return text_response(StatusCode::NOT_FOUND, "the only path is /mcp\n");
         }
-        self.handler.handle(request).await
+        let is_json = has_json(request.headers());
+        let response = self.handler.handle(request).await;
+        if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+            return malformed_response();
+        }
+        response
     }
 
     fn is_authorized(&self, headers: &HeaderMap) -> bool {
@@ -161,6 +166,22 @@ fn text_response(status: StatusCode, text: &'static str) -> Response<BoxBody<Byt
     *response.status_mut() = status;
     let kind = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}
+
+fn has_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    kind.and_then(|kind| kind.split(';').next())
+        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// The response to a body that isn't a message, which rmcp reports as an unsupported media type.
+fn malformed_response() -> Response<BoxBody<Bytes, Infallible>> {
+    let error = json!({"code": -32700, "message": "the body must be one JSON-RPC message"});
+    let body = json!({"jsonrpc": "2.0", "error": error}).to_string();
+    let mut response = Response::new(Full::from(body).boxed());
+    *response.status_mut() = StatusCode::BAD_REQUEST;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 

@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest,
-    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, Implementation, InputRequest,
-    InputRequiredResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities,
-    ServerConfig, Tool as ToolRecord,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
+    ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, ErrorCode,
+    Implementation, InputRequest, InputRequiredResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ServerCapabilities, ServerConfig, Tool as ToolRecord,
 };
 use rmcp::service::{RequestContext, RoleServer, ServiceExt as _};
 use serde_json::{Map, Value};
@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use super::call::{CallOutcome, Runner};
 use super::catalog::{COMMANDS, Catalog};
+use super::stdio::Stdio;
 use super::tools::Tool;
 use super::{Access, Confirm, fence, question};
 use crate::diagnostics::Fail;
@@ -55,7 +56,7 @@ pub(super) async fn serve(server: Server) -> Result<(), Fail> {
         Fail::error(format!("the Model Context Protocol session failed: {error}"))
             .hint("this command is started by an AI application; see idempost mcp --help")
     };
-    let running = server.serve(rmcp::transport::stdio()).await.map_err(|error| failed(&error))?;
+    let running = server.serve(Stdio::new()).await.map_err(|error| failed(&error))?;
     running.waiting().await.map(drop).map_err(|error| failed(&error))
 }
 
@@ -113,6 +114,23 @@ impl ServerHandler for Server {
             }
         }
         Ok(self.run(tool, command_line).await)
+    }
+
+    /// Rejects a method that isn't MCP's, or one with invalid parameters, which rmcp doesn't distinguish.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(match request.method.as_str() {
+            "tools/call" => ErrorData::invalid_params(
+                "tools/call requires the tool's `name`, and its `arguments` as an object",
+                None,
+            ),
+            method => {
+                ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method `{method}`"), None)
+            }
+        })
     }
 }
 
