@@ -103,6 +103,25 @@ fn with_permissive_the_valid_emails_are_sent_and_the_exit_code_is_10() {
 }
 
 #[test]
+fn a_key_that_was_first_used_with_permissive_lists_what_was_rejected_only_with_it() {
+    let service = Service::start().unjudged();
+    let idempost = service.idempost();
+    let mut batch = emails(2);
+    batch[1]["from"] = json!("Acme");
+    let text = json!(batch).to_string();
+    let command = ["emails", "batch", "-", "--no-validate", "--idempotency-key", "news-17"];
+    let permissive = [&command[..], &["--permissive"]].concat();
+    let first = idempost.run_with(&permissive, &text);
+    assert_eq!((first.code, first.stdout.lines().count()), (Some(10), 1), "{first:?}");
+    let strict = idempost.run_with(&command, &text);
+    assert_eq!(strict.code, Some(10), "{strict:?}");
+    assert!(strict.stderr.contains("1 of 2 emails were accepted and 1 rejected"), "{strict:?}");
+    assert!(strict.stderr.contains("run the same command with --permissive"), "{strict:?}");
+    assert!(!strict.stderr.contains("next:"), "the same command would fail again: {strict:?}");
+    assert_eq!(idempost.run_with(&permissive, &text).stdout, first.stdout);
+}
+
+#[test]
 fn a_dry_run_shows_the_batch() {
     let shown = Idempost::new().run_with("emails batch - -n --idempotency-key k", &lines(&emails(2))).json();
     let shown = &shown["dry_run"];

@@ -119,7 +119,8 @@ pub(crate) fn author(body: &[u8]) -> Author {
     }
 }
 
-/// Checks that the response contains as many IDs as emails were sent; otherwise they can't be matched.
+/// Checks that the response contains as many IDs as emails were sent; otherwise they can't be matched. The path of the error is `errors` if the
+/// service rejected some: the key's first request was permissive.
 pub(crate) fn count_ids(
     response: http::Response<Bytes>,
     ids: usize,
@@ -127,12 +128,23 @@ pub(crate) fn count_ids(
     #[derive(Deserialize)]
     struct Named {
         data: Vec<IgnoredAny>,
+        #[serde(default)]
+        errors: Option<Vec<IgnoredAny>>,
     }
     match serde_json::from_slice::<Named>(response.body()) {
-        Ok(named) if named.data.len() != ids => {
-            let text = format!("{ids} emails were sent, but the response contains {} IDs", named.data.len());
+        Ok(Named { data, errors }) if data.len() != ids => {
+            let (accepted, rejected) = (data.len(), errors.map_or(0, |errors| errors.len()));
+            let (path, text) = if accepted + rejected == ids {
+                let text = "the first request with this idempotency key was permissive";
+                (
+                    "errors",
+                    format!("{accepted} of {ids} emails were accepted and {rejected} rejected: {text}"),
+                )
+            } else {
+                ("", format!("{ids} emails were sent, but the response contains {accepted} IDs"))
+            };
             let error = <serde_json::Error as serde::de::Error>::custom(text);
-            Err(decode_error(response, "", error))
+            Err(decode_error(response, path, error))
         }
         _ => Ok(response),
     }

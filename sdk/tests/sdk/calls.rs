@@ -344,10 +344,18 @@ async fn a_batch_response_must_have_an_id_for_every_email() {
         assert_eq!((error.outcome(), error.attempts()), (outcome, 2), "{error:?}");
     }
     let left_out = json!({"data": [{"id": "x"}], "errors": [{"index": 1, "message": "no"}, {"index": 2, "message": "no"}]});
-    let script = Script::of([Reply::json(200, left_out)]);
+    let script = Script::of([Reply::json(200, left_out.clone())]);
     let accepted = script.client().emails().send_batch(&batch).permissive().await.unwrap();
     assert_eq!(accepted.errors[1].index, 2);
     assert_eq!(script.seen()[0].header("x-batch-validation"), "permissive");
+
+    // The service repeats the response to a permissive call with the same key and body.
+    let script = Script::of([Reply::json(200, left_out.clone()), Reply::json(200, left_out)]);
+    let error = script.client().emails().send_batch(&batch).await.unwrap_err();
+    let idempost::Error::Decode(unread) = &error else { panic!("{error:?}") };
+    assert_eq!((unread.path.as_str(), error.outcome()), ("errors", Outcome::Accepted));
+    let reason = "1 of 3 emails were accepted and 2 rejected: the first request with this idempotency key was permissive";
+    assert_eq!(unread.source.to_string(), reason);
 }
 
 #[tokio::test(start_paused = true)]

@@ -177,7 +177,8 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
         key_given: plan.key_given,
         contents: &[],
     };
-    let Some((_, response)) = mutation.execute(context, make).await? else { return Ok(()) };
+    let done = mutation.execute(context, make).await.map_err(permissive_before);
+    let Some((_, response)) = done? else { return Ok(()) };
     let AcceptedBatch { data, errors, .. } = &response.value;
     let ids: Vec<String> = data.iter().map(|accepted| accepted.id.to_string()).collect();
     let accepted = format_count(ids.len(), "email");
@@ -195,6 +196,17 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
     }
     Err(Fail::items(false, message)
         .hint("correct the rejected emails and send only those: the others were accepted"))
+}
+
+/// The failure of a batch whose idempotency key was first used with --permissive, some of whose emails were rejected.
+fn permissive_before(fail: Fail) -> Fail {
+    match fail.sdk() {
+        Some(idempost::Error::Decode(unread)) if unread.path == "errors" => {
+            Fail::items(false, format!("an earlier request had the same idempotency key: {}", unread.source))
+                .hint("to list the accepted and the rejected emails, run the same command with --permissive")
+        }
+        _ => fail,
+    }
 }
 
 fn is_no_schedule(problem: &Problem) -> bool {
