@@ -174,6 +174,10 @@ async fn no_flag_widens_a_guard_of_the_file_or_the_environment() {
     let idempost = idempost.env("IDEMPOST_REDIRECT_TO", "ada@acme.test");
     let error = send(&idempost, &["--to", "bob@acme.test", "--redirect-to", "bob@acme.test"]).fails(2);
     assert!(error.contains("redirect_to must be an address that the guard already redirects to"), "{error}");
+    for address in ["qa", "*@acme.test"] {
+        let error = send(&idempost, &["--to", "bob@acme.test", "--redirect-to", address]).fails(2);
+        assert!(error.contains("redirect_to must be an address such as qa@example.com; nothing"), "{error}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

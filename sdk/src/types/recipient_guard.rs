@@ -92,10 +92,12 @@ impl RecipientGuard {
     ) -> Result<Self, SettingsError> {
         let mut common = Vec::new();
         for address in addresses {
-            let address: Pattern = address.as_ref().parse()?;
-            if address.local.is_none() {
-                return Err(invalid_setting("redirect_to", "must be a complete address", &address));
-            }
+            let parsed = address.as_ref().parse().ok().filter(|address: &Pattern| address.local.is_some());
+            let Some(address) = parsed else {
+                let rule = "must be an address such as qa@example.com";
+                let found = format!("{:?}", address.as_ref());
+                return Err(SettingsError::new("redirect_to", rule).with_value(found));
+            };
             if self.redirect_to.as_ref().is_none_or(|earlier| earlier.contains(&address)) {
                 common.push(address);
             }
@@ -259,7 +261,10 @@ impl RecipientGuard {
             mailbox.is_some_and(|mailbox| self.allows(&mailbox))
         };
         match targets.clone().find(|address| !allowed(address)) {
-            Some(address) => Err(invalid_setting("redirect_to", "must be an allowed address", address)),
+            Some(address) => {
+                let found = format!("{:?}", address.to_string());
+                Err(SettingsError::new("redirect_to", "must be an allowed address").with_value(found))
+            }
             None => Ok(self),
         }
     }
@@ -308,10 +313,6 @@ fn parse_mailbox(path: &str, value: &Value) -> Result<Mailbox, Problem> {
         );
         Problem::new(path, "recipient", rule).with_value(text.escape_debug())
     })
-}
-
-fn invalid_setting(setting: &str, rule: &str, found: &Pattern) -> SettingsError {
-    SettingsError::new(setting, rule).with_value(format!("{:?}", found.to_string()))
 }
 
 fn join_patterns(patterns: &[Pattern]) -> String {
