@@ -259,8 +259,11 @@ pub(crate) fn part_of_tree(part: Part<'_>) -> clap::Command {
 /// The part of the tree that a command line needs.
 fn needed_tree(arguments: &[OsString]) -> clap::Command {
     // Without a noun, the first word can only be an error, or an alias, which was replaced before.
-    let word = find_noun(arguments).and_then(|_| first_word(arguments));
-    word.and_then(|(noun, _)| tree_of(&noun)).unwrap_or_else(overview)
+    if find_noun(arguments).is_none() {
+        return overview();
+    }
+    // An error in the global flags hides the first word.
+    first_word(arguments).map_or_else(command_tree, |(noun, _)| tree_of(&noun).unwrap_or_else(overview))
 }
 
 /// The tree with only this noun, which takes a fraction of the time.

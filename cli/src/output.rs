@@ -15,6 +15,7 @@ pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod secret;
 pub(crate) mod snippet;
+pub(crate) mod suggestion;
 pub(crate) mod table;
 pub(crate) mod terminal;
 pub(crate) mod time;

@@ -11,14 +11,17 @@ use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
-use crate::actions::repeat::Repeat;
+use crate::actions::repeat::{Repeat, quote_argument};
 use crate::cli::{self, Cli};
 use crate::commands;
 use crate::context::Context;
 use crate::credentials::helper;
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, InFlight, Origin, Problem, Signal};
+use crate::global::Global;
 use crate::literal;
-use crate::output::{Terminal, hidden, jq, report, write_stderr, write_stderr_json, write_stdout};
+use crate::output::{
+    Terminal, hidden, jq, report, suggestion, write_stderr, write_stderr_json, write_stdout,
+};
 use crate::rows::{Command, Property};
 use crate::settings::{ColorChoice, env::Env};
 use crate::signals::Signals;
@@ -74,6 +77,7 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     };
     cli.global.alias = alias;
     cli.global.makes_profile = cli.command.has(Property::MakesProfile);
+    suggestion::set_account(account_flags(&cli.global));
     let (color, verbose) = (cli.global.color_choice(), cli.global.verbose > 0);
     let is_local = cli.command.has(Property::Local);
     let key_from_stdin = cli.global.api_key_file.as_deref() == Some("-");
@@ -104,6 +108,19 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
         }
     }
     fail.exit_code()
+}
+
+/// The flags that select the account, for the commands that messages suggest.
+fn account_flags(global: &Global) -> suggestion::Account {
+    let flag = |name: &str, value: &Option<String>| match value.as_deref() {
+        // Standard input can't be read again.
+        None | Some("-") => String::new(),
+        Some(value) => format!("{name} {} ", quote_argument(value)),
+    };
+    suggestion::Account {
+        service: flag("--profile", &global.profile) + &flag("--base-url", &global.base_url),
+        key: flag("--api-key-file", &global.api_key_file),
+    }
 }
 
 /// Runs the command; without a runtime if it needs no network.
@@ -305,6 +322,13 @@ fn value_rule(error: &clap::Error) -> String {
     }
 }
 
+/// Names the first argument that isn't UTF-8.
+fn invalid_utf8(arguments: &[OsString]) -> String {
+    let invalid = arguments.iter().find(|argument| argument.to_str().is_none());
+    let invalid = invalid.map_or_else(String::new, |argument| argument.to_string_lossy().into_owned());
+    format!("the argument `{invalid}` isn't valid UTF-8")
+}
+
 /// Converts the parser's error to the common format.
 fn usage(error: &clap::Error, arguments: &[OsString]) -> Fail {
     let text = |kind| match error.get(kind) {
@@ -317,6 +341,7 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> Fail {
     };
     let rendered = error.render().to_string();
     let sentence = match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::InvalidUtf8, _) => invalid_utf8(arguments),
         (ErrorKind::UnknownArgument, Some(ContextValue::String(argument))) => {
             format!("unknown argument `{argument}`")
         }

@@ -179,8 +179,12 @@ async fn open_file(
             Ok(attachment) => Ok((attachment, Content::File(path))),
             Err(idempost::Error::File(error)) => {
                 let rule = format!("couldn't attach the file: {}", error.source);
-                let hint =
-                    spec.target.contains(';').then(|| "the parameters are ;name= ;type= ;cid=".to_owned());
+                let hint = match spec.target {
+                    url if url.contains("://") => Some("to attach the file at a URL: --attach-url URL"),
+                    text if text.contains(';') => Some("the parameters are ;name= ;type= ;cid="),
+                    _ => None,
+                };
+                let hint = hint.map(str::to_owned);
                 Err(OpenError::Rule("file", rule, hint))
             }
             Err(error) => Err(OpenError::Rule("file", error.to_string(), None)),

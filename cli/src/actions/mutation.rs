@@ -3,7 +3,7 @@
 //! While a change is in flight it is recorded in the context's [`InFlight`](crate::diagnostics::InFlight). Even after an interrupt, a full disk
 //! or a failing filter, and with --quiet, the command reports the ID, the outcome and the idempotency key.
 
-use idempost::{Call, Client, IdempotencyKey, call::WithResponse};
+use idempost::{Call, Client, Error, IdempotencyKey, Outcome, call::WithResponse};
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -89,6 +89,9 @@ impl Mutation<'_> {
             }
             Err(error) => {
                 context.in_flight.finish();
+                if matches!(error, Error::Api(_)) && error.outcome() == Outcome::Rejected {
+                    return Err(Fail::RejectedChange(error));
+                }
                 Err(Fail::from_call(error, self.unknown_outcome, self.key_given))
             }
         }

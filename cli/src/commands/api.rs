@@ -27,7 +27,7 @@ use crate::output::terminal::escape_line;
     idempost api POST /emails --input mail.json -H 'Idempotency-Key: order-17'\n  \
     idempost api GET /broadcasts --all -o ndjson")]
 pub(crate) struct Args {
-    /// GET, POST, PATCH, PUT or DELETE
+    /// GET, POST, PUT, PATCH, DELETE or HEAD
     #[arg(value_name = "METHOD", value_parser = Choices(&["GET", "POST", "PATCH", "PUT", "DELETE"]), hide_possible_values = true)]
     method: String,
     /// Path of the operation, such as /emails or /emails/{id}

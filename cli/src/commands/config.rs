@@ -67,7 +67,6 @@ fn find(name: &str) -> Result<Option<&'static ConfigKey>, Fail> {
 
 /// The profile to change: from the flag, the environment or the file's default; `None` for `[defaults]`.
 fn profile(context: &Context, file: Option<&ConfigFile>) -> Option<String> {
-    let named =
-        context.global.profile.clone().or_else(|| context.env.get("IDEMPOST_PROFILE").map(str::to_owned));
+    let named = context.global.profile.clone().or_else(|| context.env.lossy("IDEMPOST_PROFILE"));
     named.or_else(|| Some(file?.default_profile()?.text))
 }

@@ -132,7 +132,7 @@ pub(crate) fn find<'a>(
             let known = known.chain(TOPICS.iter().map(|topic| topic.name).filter(|_| path.len() == 1));
             let hint = keys::suggestion_hint(part, known);
             let problem = Problem::new("", "unknown", format!("unknown command or topic `{part}`"));
-            let origin = Origin::flag("help", part);
+            let origin = Origin::flag("COMMAND", part);
             let summary = Some(problem.message.clone());
             return Err(Fail::Usage(Diagnostics {
                 summary,

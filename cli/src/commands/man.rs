@@ -74,6 +74,7 @@ fn render_page(command: &clap::Command, name: &str) -> std::io::Result<Vec<u8>> 
     let root = name == ROOT;
     let page_of = command.clone().name(name.replace(' ', "-")).bin_name(name.to_owned());
     let page_of = page_of.version(env!("CARGO_PKG_VERSION"));
+    let page_of = if root { page_of.about(env!("CARGO_PKG_DESCRIPTION")) } else { page_of };
     // Includes the options that the short help omits.
     let page_of = page_of.mut_args(|arg| {
         let shared = arg.is_global_set() && !root;
@@ -84,7 +85,8 @@ fn render_page(command: &clap::Command, name: &str) -> std::io::Result<Vec<u8>> 
     clap_mangen::Man::new(page_of).render(&mut page)?;
     writeln!(page, ".SH \"EXIT CODES\"")?;
     for row in EXIT_CODES {
-        writeln!(page, ".TP\n\\fB{}\\fR {}\n{}", row.code, row.name, row.meaning)?;
+        let meaning = row.meaning.replace('-', "\\-");
+        writeln!(page, ".TP\n\\fB{}\\fR {}\n{meaning}", row.code, row.name)?;
     }
     if !root {
         writeln!(page, ".SH \"SEE ALSO\"\n\\fBidempost\\fR(1), for the global options")?;

@@ -140,6 +140,8 @@ pub(crate) enum Fail {
     Usage(Diagnostics),
     /// A call failed.
     Sdk(idempost::Error),
+    /// The service rejected a change: nothing was done.
+    RejectedChange(idempost::Error),
     /// A failed call with an idempotency key on the command line: the same command can't execute it twice.
     Repeatable(idempost::Error),
     /// A failed call that may have been executed, and that the same command could execute twice.
@@ -171,7 +173,7 @@ impl Fail {
     pub(crate) fn kind(&self) -> Kind {
         match self {
             Self::Usage(_) => Kind::Usage,
-            Self::Sdk(error) => classify(error, false),
+            Self::Sdk(error) | Self::RejectedChange(error) => classify(error, false),
             Self::Repeatable(error) => classify(error, true),
             Self::UnknownOutcome { .. } => Kind::Unknown,
             Self::Own { kind, .. } => *kind,
@@ -230,7 +232,10 @@ impl Fail {
     /// The library's error, if any.
     pub(crate) fn sdk(&self) -> Option<&idempost::Error> {
         match self {
-            Self::Sdk(error) | Self::Repeatable(error) | Self::UnknownOutcome { error, .. } => Some(error),
+            Self::Sdk(error)
+            | Self::RejectedChange(error)
+            | Self::Repeatable(error)
+            | Self::UnknownOutcome { error, .. } => Some(error),
             _ => None,
         }
     }

@@ -19,6 +19,8 @@ pub(crate) struct Operation {
     pub(crate) ids: Vec<String>,
     /// The idempotency key for a safe retry.
     pub(crate) idempotency_key: Option<String>,
+    /// Whether the outcome and the sentence are those of the whole operation, whatever becomes of its next request.
+    pub(crate) is_whole: bool,
 }
 
 /// A command that continues the operation.
@@ -38,12 +40,26 @@ impl InFlight {
             sentence: unknown_outcome.into(),
             ids: Vec::new(),
             idempotency_key: idempotency_key.map(str::to_owned),
+            is_whole: false,
+        }));
+    }
+
+    /// The progress of an operation of several requests, and how to continue.
+    pub(crate) fn record_progress(&self, outcome: Outcome, sentence: impl Into<String>) {
+        self.set(Some(Operation {
+            outcome,
+            sentence: sentence.into(),
+            ids: Vec::new(),
+            idempotency_key: None,
+            is_whole: true,
         }));
     }
 
     /// The outcome of all requests so far.
     pub(crate) fn record_outcome(&self, outcome: Outcome) {
-        if let Some(operation) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(operation) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+            && !operation.is_whole
+        {
             operation.outcome = outcome;
         }
     }
@@ -59,7 +75,8 @@ impl InFlight {
         if let Some(key) = &idempotency_key {
             sentence = format!("{sentence} (idempotency key {key})");
         }
-        *place = Some(Operation { outcome: Outcome::Accepted, sentence, ids, idempotency_key });
+        *place =
+            Some(Operation { outcome: Outcome::Accepted, sentence, ids, idempotency_key, is_whole: true });
     }
 
     /// Starts a wait for an accepted operation. Returns the unreported operations, to [resume](Self::resume) them.
@@ -70,6 +87,7 @@ impl InFlight {
             sentence: sentence.to_owned(),
             ids: earlier.as_ref().map(|operation| operation.ids.clone()).unwrap_or_default(),
             idempotency_key: None,
+            is_whole: true,
         };
         self.set(Some(operation));
         earlier

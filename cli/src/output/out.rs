@@ -11,7 +11,7 @@ use super::jq::Jq;
 use super::pager::Pager;
 use super::table::{Column, Columns};
 use super::terminal::{Terminal, escape_line, safe_lines};
-use super::{color, json, secret};
+use super::{color, json, secret, suggestion};
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Origin};
 use crate::literal;
 use crate::settings::{Form, keys};
@@ -291,6 +291,7 @@ impl Out {
             if quiet {
                 return;
             }
+            let text = suggestion::complete(text);
             if json {
                 return write_stderr_json(&json!({ kind: { "message": text } }));
             }

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use super::color;
 use super::out::{write_stderr, write_stderr_json};
 use super::snippet;
+use super::suggestion;
 use super::terminal::{Terminal, escape_line, safe_lines, shorten};
 use crate::diagnostics::{
     Diagnostic, Diagnostics, Fail, Kind, NextStep, Operation, Origin, line_and_column, repeatable_with,
@@ -55,8 +56,10 @@ pub(crate) fn render_text(
             cause = error.source();
         }
     }
-    let hints = in_flight.map(|operation| operation.sentence.clone()).into_iter().chain(hints(fail));
-    lines.extend(hints.map(|hint| format_label("help:", color::HINT, &escape_line(&hint), terminal)));
+    lines.extend(
+        all_hints(fail, in_flight)
+            .map(|hint| format_label("help:", color::HINT, &escape_line(&hint), terminal)),
+    );
     let next = next.filter(|next| next.command.len() <= MAX_COMMAND);
     lines.extend(next.map(|next| format_label("next:", color::HINT, &safe_lines(&next.command), terminal)));
     lines.join("\n") + "\n"
@@ -91,8 +94,6 @@ pub(crate) fn json(fail: &Fail, in_flight: Option<&Operation>, next: Option<&Nex
     let problems: Vec<Value> = found.chain(missing).collect();
     let key = sdk.and_then(idempost::Error::idempotency_key).map(|key| key.as_str().to_owned());
     let key = key.or_else(|| in_flight?.idempotency_key.clone());
-    let hints: Vec<String> =
-        in_flight.map(|operation| operation.sentence.clone()).into_iter().chain(hints(fail)).collect();
     let mut error = json!({
         "kind": fail.kind().name(),
         "exit_code": fail.exit_code(),
@@ -106,7 +107,7 @@ pub(crate) fn json(fail: &Fail, in_flight: Option<&Operation>, next: Option<&Nex
         "http": sdk.and_then(http),
         "api": sdk.and_then(api),
         "idempotency_key": key,
-        "hint": report.as_ref().and_then(hint).or_else(|| hints.into_iter().next()),
+        "hint": report.as_ref().and_then(hint).or_else(|| all_hints(fail, in_flight).next()),
         "problems": problems,
     });
     if let Some(report) = report {
@@ -128,7 +129,7 @@ pub(crate) fn json(fail: &Fail, in_flight: Option<&Operation>, next: Option<&Nex
 
 /// Reports an operation whose result couldn't be written.
 pub(crate) fn report_in_flight(operation: &Operation, json: bool) {
-    let Operation { outcome, sentence, ids, idempotency_key } = operation;
+    let Operation { outcome, sentence, ids, idempotency_key, .. } = operation;
     if json {
         let note = json!({ "message": sentence, "outcome": outcome_name(*outcome), "ids": ids, "idempotency_key": idempotency_key });
         return write_stderr_json(&json!({ "note": note }));
@@ -158,7 +159,8 @@ fn usage(report: &Diagnostics, terminal: &Terminal) -> String {
     let mut hints_seen: Vec<&String> = Vec::new();
     for hint in shown.iter().filter_map(|found| found.hint.as_ref()).chain(&report.help) {
         if !hints_seen.contains(&hint) {
-            lines.push(format_label("help:", color::HINT, &escape_line(hint), terminal));
+            let text = escape_line(&suggestion::complete(hint)).into_owned();
+            lines.push(format_label("help:", color::HINT, &text, terminal));
             hints_seen.push(hint);
         }
     }
@@ -185,13 +187,17 @@ pub(crate) fn headline(report: &Diagnostics) -> String {
 }
 
 fn hint(report: &Diagnostics) -> Option<String> {
-    report.found.iter().find_map(|found| found.hint.clone()).or_else(|| report.help.clone())
+    let hint = report.found.iter().find_map(|found| found.hint.as_ref()).or(report.help.as_ref())?;
+    Some(suggestion::complete(hint).into_owned())
 }
 
 /// The failure as one sentence.
 pub(crate) fn message(fail: &Fail) -> String {
     match fail {
         Fail::Sdk(error) | Fail::Repeatable(error) | Fail::UnknownOutcome { error, .. } => sdk_message(error),
+        Fail::RejectedChange(error) => {
+            format!("{}; nothing was done", sdk_message(error).trim_end_matches('.'))
+        }
         Fail::Own { message, source: Some(source), .. } => format!("{message}: {source}"),
         Fail::Usage(report) => title(report),
         Fail::Interrupted(_) => "interrupted".to_owned(),
@@ -285,6 +291,17 @@ fn is_send_only(error: &idempost::Error) -> bool {
     matches!(error, idempost::Error::Api(api) if api.name == "invalid_permission")
 }
 
+/// The effect of the operation that was in flight, and the hints.
+fn all_hints(fail: &Fail, in_flight: Option<&Operation>) -> impl Iterator<Item = String> {
+    let sentence = in_flight.map(|operation| operation.sentence.clone());
+    sentence.into_iter().chain(hints(fail)).map(|hint| suggestion::complete(&hint).into_owned())
+}
+
+/// Whether the service had accepted a different request with the same idempotency key.
+fn is_key_used(error: &idempost::Error) -> bool {
+    matches!(error, idempost::Error::Api(api) if api.name == "invalid_idempotent_request")
+}
+
 /// The hints, one per line.
 fn hints(fail: &Fail) -> Vec<String> {
     let given = match fail {
@@ -306,6 +323,10 @@ fn hints(fail: &Fail) -> Vec<String> {
         (_, Some(_)) if matches!(fail, Fail::Repeatable(_)) => {
             hints.push(format!("{accepted}; its idempotency key makes the same command safe to repeat"));
         }
+        (Kind::Rejected, Some(_)) if is_key_used(error) => hints.push(
+            "a different request with this idempotency key was accepted within the last 24 hours; choose another key for this one"
+                .to_owned(),
+        ),
         (Kind::Unavailable, Some(key)) if error.is_retryable() => {
             hints.push(format!("to retry without sending twice: --idempotency-key {}", key.as_str()));
         }
@@ -415,9 +436,11 @@ fn recovery_name(recovery: Recovery) -> &'static str {
 fn outcome_json(fail: &Fail) -> Value {
     let outcome = match fail {
         Fail::Usage(_) | Fail::Own { kind: Kind::Auth, .. } => Outcome::NotSent,
-        Fail::Sdk(error) | Fail::Repeatable(error) | Fail::UnknownOutcome { error, .. } => error.outcome(),
         Fail::Own { kind: Kind::Unknown, .. } => Outcome::Unknown,
-        _ => return Value::Null,
+        fail => match fail.sdk() {
+            Some(error) => error.outcome(),
+            None => return Value::Null,
+        },
     };
     outcome_name(outcome)
 }
@@ -458,7 +481,7 @@ pub(crate) fn problem_json(found: &Diagnostic) -> Value {
         object["found"] = json!(shorten(what));
     }
     if let Some(hint) = &found.hint {
-        object["hint"] = json!(hint);
+        object["hint"] = json!(suggestion::complete(hint));
     }
     object
 }

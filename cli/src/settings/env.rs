@@ -31,6 +31,12 @@ impl Env {
         self.raw(name).and_then(OsStr::to_str)
     }
 
+    /// The variable's text with replacement characters for what isn't Unicode, so that it is rejected instead of ignored; `None` if it is unset or
+    /// empty.
+    pub(crate) fn lossy(&self, name: &str) -> Option<String> {
+        self.raw(name).map(|value| value.to_string_lossy().into_owned())
+    }
+
     /// The variable as a path; `None` if it is unset or empty.
     pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
         self.raw(name).map(PathBuf::from)

@@ -193,9 +193,9 @@ impl<'a> Layers<'a> {
         let named = if let Some(name) = &flags.profile {
             let source = Source::Flag("--profile".to_owned());
             Some((Setting { value: name.clone(), source }, Origin::flag("--profile", name)))
-        } else if let Some(name) = env.get("IDEMPOST_PROFILE") {
+        } else if let Some(name) = env.lossy("IDEMPOST_PROFILE") {
             let source = Source::Env("IDEMPOST_PROFILE".to_owned());
-            Some((Setting { value: name.to_owned(), source }, Origin::env("IDEMPOST_PROFILE")))
+            Some((Setting { value: name, source }, Origin::env("IDEMPOST_PROFILE")))
         } else {
             file.as_ref().and_then(|file| Some(file_setting(file, file.default_profile()?)))
         };
@@ -331,6 +331,10 @@ impl<'a> Layers<'a> {
         let profiles = profiles::names(self.file.as_ref(), self.env);
         if profiles.contains(name) {
             return None;
+        }
+        if name.is_empty() {
+            let rule = "the profile's name must not be empty";
+            return Some(Diagnostic::new("required", rule, self.profile_origin.clone()));
         }
         let rule = match keys::most_similar(name, profiles.iter().map(String::as_str)) {
             Some(meant) => format!("there is no profile `{name}`; did you mean `{meant}`?"),

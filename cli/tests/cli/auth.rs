@@ -326,6 +326,8 @@ fn the_store_is_tested_before_the_browser_opens() {
     std::fs::create_dir_all(idempost.home().join(".config/idempost")).unwrap();
     std::fs::write(idempost.home().join(".config/idempost/credentials"), "in the way").unwrap();
     idempost.run(&["auth", "login", "--store", "file"]).fails(1);
+    let message = idempost.run(&["auth", "login"]).fails(1);
+    assert!(!message.contains("--store file"), "it would fail, too: {message}");
     assert_eq!(service.asked(), 0);
 }
 

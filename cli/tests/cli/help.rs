@@ -37,6 +37,19 @@ fn a_verb_without_its_noun_suggests_commands_after_flags_too() {
 }
 
 #[test]
+fn an_error_in_a_flag_before_the_command_is_that_of_the_flag() {
+    let idempost = Idempost::new();
+    for (flags, expected) in [
+        (&["--profile", "a", "--profile", "b"][..], "`--profile <NAME>` can't be used multiple times"),
+        (&["--json", "--json"], "`--json[=<FIELDS>]` can't be used multiple times"),
+    ] {
+        let error = idempost.run(&[flags, &["emails", "list"]].concat());
+        let stderr = &error.stderr;
+        assert!(error.code == Some(2) && stderr.contains(expected), "{stderr}");
+    }
+}
+
+#[test]
 fn a_noun_that_is_also_a_topic_shows_the_topic_and_its_commands_are_reachable() {
     let idempost = Idempost::new();
     assert!(idempost.run(&["help", "config"]).ok().contains("default_profile = \"work\""));
@@ -218,7 +231,12 @@ fn every_command_has_a_manual_page() {
         page.contains("idempost\\fR(1)") && !page.contains("profile"),
         "global options are on the first page: {page}"
     );
-    assert!(idempost.run(&["man"]).ok().contains("Profile from the configuration file"));
+    let first = idempost.run(&["man"]).ok();
+    assert!(
+        first.contains("Profile from the configuration file") && first.contains("idempost \\- CLI"),
+        "{first}"
+    );
+    assert!(idempost.run(&["man", "nope"]).fails(2).contains("--> COMMAND:1:1"));
     idempost.run(&["man", "--install", "pages"]).ok();
     for name in ["idempost.1", "idempost-config-set.1", "idempost-sandbox-inbox-wait.1"] {
         assert!(idempost.home().join("pages").join(name).exists(), "{name}");

@@ -176,6 +176,43 @@ fn quiet_does_not_hide_the_idempotency_key_of_an_interrupted_send() {
 }
 
 #[test]
+fn an_interrupted_import_reports_its_progress() {
+    let addresses: String = (0..250).map(|n| format!("person{n}@example.com\n")).collect();
+    for (arguments, path, first, progress) in [
+        (&["contacts", "import", "people.csv", "--concurrency", "1"][..], "/contacts", 3, "3 of 250 rows"),
+        (&["suppressions", "import", "people.csv"], "/suppressions/batch/add", 2, "200 of 250 addresses"),
+    ] {
+        let service = Service::start();
+        let delay = Rule::new(Action::Delay(Duration::from_mins(1)));
+        service.core().faults().add(delay.on_request(Method::POST, path).skip_first(first));
+        let idempost = service.idempost();
+        std::fs::write(idempost.home().join("people.csv"), format!("email\n{addresses}")).unwrap();
+        let before = service.asked();
+        let mut command = idempost.command();
+        let child = command.args(arguments).stderr(Stdio::piped()).spawn().unwrap();
+        wait_until("a request is in flight", || service.asked() > before + first);
+        signal(&child, Signal::INT);
+        let stderr = String::from_utf8(child.finish().stderr).unwrap();
+        assert!(stderr.contains(progress) && stderr.contains("run the same command again"), "{stderr}");
+    }
+}
+
+#[test]
+fn a_finished_import_that_cannot_be_printed_reports_its_result() {
+    let service = Service::start();
+    let idempost = service.idempost();
+    std::fs::write(idempost.home().join("people.csv"), "email\nada@example.com\n").unwrap();
+    for (noun, result) in [("contacts", "1 written"), ("suppressions", "1 addresses are on")] {
+        let mut command = idempost.command();
+        command
+            .args([noun, "import", "people.csv"])
+            .stdout(File::options().write(true).open("/dev/full").unwrap());
+        let ran = Ran::of(command.output().unwrap());
+        assert!(ran.code == Some(1) && ran.stderr.contains(result), "{ran:?}");
+    }
+}
+
+#[test]
 fn a_signal_during_a_retry_delay_reports_the_outcome_so_far() {
     for (status, stated, repeated) in
         [(429, "the service rejected the request", false), (503, "may have been accepted", true)]

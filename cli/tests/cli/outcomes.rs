@@ -55,6 +55,29 @@ fn a_rejection_is_3_by_its_error_name_first() {
 }
 
 #[test]
+fn a_rejected_change_says_that_nothing_was_done() {
+    let service = Service::start();
+    let stderr = |arguments: &[&str], code| service.idempost().run(arguments).fails(code);
+    service.idempost().run(&SEND).ok();
+    let other = send(&["--cc", "bob@example.com"]);
+    let reused = stderr(&other, 3);
+    assert!(reused.contains("with another request body; nothing was done\n"), "{reused}");
+    assert!(reused.contains("a different request with this idempotency key was accepted"), "{reused}");
+    let id = "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794";
+    let missing = "the service returned 404 not_found: Email not found";
+    assert!(
+        stderr(&["emails", "cancel", id], 5).starts_with(&format!("error: {missing}; nothing was done\n"))
+    );
+    assert!(stderr(&["emails", "get", id], 5).starts_with(&format!("error: {missing}.\n")), "a read");
+    service.core().faults().add_once(Action::TooMany { retry_after: None });
+    let limited = stderr(&send(&["--retries", "0"]), 6);
+    assert!(limited.contains("; nothing was done\n"), "{limited}");
+    service.core().faults().add_once(Action::error(503, "service_unavailable", ""));
+    let unknown = stderr(&send(&["--retries", "0"]), 7);
+    assert!(!unknown.contains("nothing was done"), "{unknown}");
+}
+
+#[test]
 fn an_insufficient_credential_is_4() {
     let service = Service::start();
     let base_url = service.base_url();

@@ -23,6 +23,48 @@ fn config(idempost: &Idempost) -> String {
 }
 
 #[test]
+fn suggested_commands_select_the_profile_of_the_command_line() {
+    let service = Service::start();
+    let idempost =
+        Idempost::new().config(&format!("[profiles.work]\nbase_url = \"{}\"\n", service.base_url()));
+    let work = |arguments: &[&str]| idempost.run(&[&["--profile", "work"], arguments].concat());
+    let expected = "log in: idempost --profile work auth login; or set";
+    assert!(work(&["emails", "list"]).fails(4).contains(expected));
+    let error = work(&["emails", "list", "--json"]).error(4);
+    assert!(error["hint"].as_str().unwrap().contains(expected), "{error}");
+    idempost
+        .run_with(&["--profile", "work", "auth", "login", "--with-token", "--store", "file"], "sb_test\n")
+        .ok();
+    let note = work(&["domains", "create", "acme.test"]).stderr;
+    assert!(note.contains("idempost --profile work domains verify"), "{note}");
+    let url = service.base_url();
+    let flags = ["--base-url", url.as_str(), "emails", "list"];
+    let expected = format!("log in: idempost --base-url {url} auth login");
+    assert!(idempost.run(&flags).fails(4).contains(&expected));
+}
+
+#[test]
+fn a_profile_name_that_is_empty_or_not_text_is_rejected() {
+    let idempost = Idempost::new().env("IDEMPOST_BASE_URL", BASE_URL);
+    let error = idempost.run(&["--profile", "", "emails", "list"]).fails(2);
+    assert!(error.starts_with("error: the profile's name must not be empty\n"), "{error}");
+    #[cfg(unix)]
+    {
+        use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
+        let invalid = OsStr::from_bytes(b"tw\xff");
+        let mut command = idempost.command();
+        let error =
+            Ran::of(command.env("IDEMPOST_PROFILE", invalid).args(["emails", "list"]).output().unwrap());
+        assert!(error.fails(2).contains("IDEMPOST_PROFILE: there is no profile"));
+        for arguments in [&["--profile", "?", "emails", "list"][..], &["emails", "get", "?"]] {
+            let arguments = arguments.iter().map(|one| if *one == "?" { invalid } else { OsStr::new(one) });
+            let error = Ran::of(idempost.command().args(arguments).output().unwrap()).fails(2);
+            assert!(error.starts_with("error: the argument `tw\u{fffd}` isn't valid UTF-8\n"), "{error}");
+        }
+    }
+}
+
+#[test]
 fn concurrent_changes_are_all_written() {
     let idempost = Idempost::new().config("# mine\n");
     let names: Vec<String> = (0..20).map(|n| format!("p{n}")).collect();

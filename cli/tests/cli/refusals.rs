@@ -77,6 +77,7 @@ automations create W --steps '[{"key":"start","type":"sleep","config":{}}]' --co
 automations create W --steps [] => --connections
 automations create W => --definition
 automations create --definition /nonexistent.json => /nonexistent.json
+api POST /emails -H 'Idempotency-Key: a' -H 'idempotency-key: b' => this header is repeated
 api-keys create --permission root --domain-id '' => full_access or sending_access | domain_id | missing: NAME
 api-keys create --name x --domain-id d => requires the permission `sending_access`
 webhooks create --endpoint acme.test => /endpoint | missing: --event

@@ -216,6 +216,7 @@ fn every_kind_of_invalid_input_is_refused_and_nothing_is_sent() {
         (&long_key, "an idempotency key must have at most 256 characters"),
         ("--idempotency-key ' k'", "an idempotency key must contain only visible ASCII"),
         ("--attach nowhere.pdf", "couldn't attach the file: No such file"),
+        ("--attach https://example.com/r.pdf", "help: to attach the file at a URL: --attach-url URL"),
         ("--attach .", "couldn't attach the file: not a regular file"),
         ("--attach /dev/null", "couldn't attach the file: not a regular file"),
         ("--attach -", "an attachment from standard input needs a file name"),

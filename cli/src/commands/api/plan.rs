@@ -110,7 +110,7 @@ fn fill_path(path: &str, segments: &[String], flags: &mut Flags) -> String {
 }
 
 fn headers(values: &[String], flags: &mut Flags) -> Vec<(String, String)> {
-    let mut headers = Vec::new();
+    let mut headers: Vec<(String, String)> = Vec::new();
     for (i, pair) in split_pairs(flags, "--header", "`NAME: VALUE`", values, ':') {
         let (name, value) = (pair.name, pair.value.trim());
         let origin = |span| flag_span("--header", i + 1, &values[i], span);
@@ -127,6 +127,9 @@ fn headers(values: &[String], flags: &mut Flags) -> Vec<(String, String)> {
             }
             (Ok(name), _) if matches!(name.as_str(), "authorization" | "host" | "content-length") => {
                 flags.reject_at("reserved", "this header is set by idempost", origin(pair.name_range()));
+            }
+            (Ok(name), Ok(_)) if headers.iter().any(|(given, _)| given == name.as_str()) => {
+                flags.reject_at("repeated", "this header is repeated", origin(pair.name_range()));
             }
             (Ok(name), Ok(_)) if name == "idempotency-key" => match idempost::IdempotencyKey::new(value) {
                 Ok(_) => headers.push((name.as_str().to_owned(), value.to_owned())),

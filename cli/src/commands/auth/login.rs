@@ -293,14 +293,13 @@ async fn choose_store(
     let store = wanted.or(last).unwrap_or_default();
     let Err(error) = credentials.probe(store).await else { return Ok(store) };
     let why = report::error_chain(&error);
-    if store == StoreKind::File || wanted.is_some() {
+    if wanted.is_some() || credentials.probe(StoreKind::File).await.is_err() {
         let message = format!("the login can't be stored: {why}");
         return Err(Fail::error(message));
     }
     if is_interactive(context)? {
         context.out.warn(&why);
         confirm_locally("Store the login in a file that only you can read?", context).await?;
-        credentials.probe(StoreKind::File).await?;
         return Ok(StoreKind::File);
     }
     Err(Fail::usage("required", format!("the login can't be stored: {why}"), None)

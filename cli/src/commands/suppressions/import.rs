@@ -1,5 +1,6 @@
 //! `suppressions import`: adds the addresses of a file, in steps of 100.
 
+use idempost::Outcome;
 use idempost::suppressions::SuppressionOrigin;
 use serde_json::json;
 
@@ -44,7 +45,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let progress = Rows::new(context.settings()?.progress.value, &context.out, Some(total as u64));
     let mut done = 0;
     for batch in addresses.emails.chunks(BATCH) {
-        context.in_flight.begin(interrupted_message(done, total), None);
+        context.in_flight.record_progress(Outcome::Unknown, interrupted_message(done, total));
         if let Err(error) = trace::execute(context, || client.suppressions().add_batch(batch)).await {
             drop(progress);
             context.in_flight.finish();
@@ -54,10 +55,13 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         done += batch.len();
         progress.set(done as u64);
     }
-    context.in_flight.finish();
     drop(progress);
     let document = json!({"object": "import", "rows": total, "origin": SuppressionOrigin::Manual.as_str()});
-    context.out.result(&[format!("{total} addresses are on the suppression list")], &document)
+    let summary = format!("{total} addresses are on the suppression list");
+    context.in_flight.record_progress(Outcome::Accepted, &summary);
+    context.out.result(&[summary], &document)?;
+    context.in_flight.finish();
+    Ok(())
 }
 
 fn interrupted_message(done: usize, total: usize) -> String {

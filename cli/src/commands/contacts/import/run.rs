@@ -4,7 +4,7 @@ use std::fs::File;
 
 use csv::{ByteRecord, Writer};
 use futures_util::StreamExt as _;
-use idempost::{Client, Error};
+use idempost::{Client, Error, Outcome};
 use serde_json::json;
 
 use super::columns::Columns;
@@ -50,7 +50,7 @@ pub(super) async fn run(
     let progress = Rows::new(context.settings()?.progress.value, &context.out, Some(rows));
     let records = csv.rows().map_err(|error| csv.read_failure(error.into()))?.into_byte_records().skip(1);
     let mut count = Count::default();
-    context.in_flight.begin(interrupted_message(count, rows), None);
+    context.in_flight.record_progress(Outcome::Unknown, interrupted_message(count, rows));
     let mut outcomes = futures_util::stream::iter(records)
         .map(|record| {
             let options = &options;
@@ -90,9 +90,8 @@ pub(super) async fn run(
             }
         }
         progress.set(count.processed());
-        context.in_flight.begin(interrupted_message(count, rows), None);
+        context.in_flight.record_progress(Outcome::Unknown, interrupted_message(count, rows));
     }
-    context.in_flight.finish();
     drop(progress);
     finish(count, rows, &options, context)
 }
@@ -110,7 +109,10 @@ fn finish(count: Count, rows: u64, options: &ImportOptions, context: &Context) -
     let document = json!({
         "object": "import", "rows": rows, "written": written, "skipped": skipped, "rejected": rejected,
     });
-    context.out.result(&[format!("{written} written, {skipped} skipped, {rejected} rejected")], &document)?;
+    let summary = format!("{written} written, {skipped} skipped, {rejected} rejected");
+    context.in_flight.record_progress(Outcome::Accepted, &summary);
+    context.out.result(&[summary], &document)?;
+    context.in_flight.finish();
     if rejected == 0 {
         return Ok(());
     }
