@@ -76,7 +76,8 @@ impl Transport<RoleServer> for Stdio {
             match parse(&std::mem::take(&mut self.line)) {
                 Ok(Some(message)) => return Some(message),
                 Ok(None) => {}
-                Err(Malformed(error, id)) => {
+                Err(malformed) => {
+                    let Malformed(error, id) = *malformed;
                     self.reply = Some(Box::pin(self.output.send(ServerJsonRpcMessage::error(error, id))));
                 }
             }
@@ -89,26 +90,23 @@ impl Transport<RoleServer> for Stdio {
 }
 
 /// The message in a line; none in an empty line and in a notification that MCP doesn't define.
-fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Malformed> {
+fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Box<Malformed>> {
     let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line).trim_ascii();
     if line.is_empty() {
         return Ok(None);
     }
+    let malformed = |error, id| Box::new(Malformed(error, id));
     let message: Value = serde_json::from_slice(line).map_err(|error| {
-        Malformed(
-            ErrorData::parse_error(format!("each line must be a JSON-RPC message: {error}"), None),
-            None,
-        )
+        let rule = format!("each line must be a JSON-RPC message: {error}");
+        malformed(ErrorData::parse_error(rule, None), None)
     })?;
     ClientJsonRpcMessage::deserialize(&message).map(Some).or_else(|_| {
         match (message.get("method"), message.get("id")) {
             (Some(_), None) => Ok(None),
             (method, id) => {
                 let error = ErrorData::invalid_request("not a JSON-RPC 2.0 message as in MCP", None);
-                Err(Malformed(
-                    error,
-                    id.filter(|_| method.is_some()).and_then(|id| RequestId::deserialize(id).ok()),
-                ))
+                let id = id.filter(|_| method.is_some()).and_then(|id| RequestId::deserialize(id).ok());
+                Err(malformed(error, id))
             }
         }
     })
