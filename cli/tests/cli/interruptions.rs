@@ -177,7 +177,8 @@ fn quiet_does_not_hide_the_idempotency_key_of_an_interrupted_send() {
 
 #[test]
 fn an_interrupted_import_reports_its_progress() {
-    let addresses: String = (0..250).map(|n| format!("person{n}@example.com\n")).collect();
+    let addresses: Vec<_> = (0..250).map(|n| format!("person{n}@example.com")).collect();
+    let addresses = addresses.join("\n");
     for (arguments, path, first, progress) in [
         (&["contacts", "import", "people.csv", "--concurrency", "1"][..], "/contacts", 3, "3 of 250 rows"),
         (&["suppressions", "import", "people.csv"], "/suppressions/batch/add", 2, "200 of 250 addresses"),
