@@ -161,7 +161,7 @@ fn hello() -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_malformed_message_is_answered_and_the_session_continues() {
     let (_server, idempost) = with_service().await;
-    let mut application = Application::start(&idempost, &[]);
+    let mut application = Application::start(&idempost, "");
     let before = application.request_line(b"hello\n");
     assert_eq!((&before["error"]["code"], &before["id"]), (&json!(-32700), &Value::Null), "{before}");
     application.initialize(&json!({}));
