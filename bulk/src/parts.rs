@@ -440,7 +440,10 @@ pub(crate) fn delete(plan: &Plan) -> Result<()> {
             return Err(BulkError::NotRunnable(message));
         }
     }
-    parts.iter().try_for_each(remove)
+    parts.iter().try_for_each(|part| {
+        part.retire_id()?;
+        remove(part)
+    })
 }
 
 /// Marks a plan and the earlier parts that still have rows to send as started, so that no later plan replaces them. Returns these parts.

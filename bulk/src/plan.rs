@@ -54,6 +54,9 @@ use crate::{
 
 /// The prefix of the folder of an incomplete plan.
 const TEMPORARY: &str = ".planning-";
+/// The prefix of an empty folder that takes the place of a deleted job for a day: as long as the service may remember the job's idempotency keys, no
+/// other job gets its ID.
+const DELETED: &str = ".deleted-";
 /// The numbers of the rows that a plan sends.
 const ROWS: &str = "plan.rows";
 /// The rows that are skipped on purpose.
@@ -110,6 +113,7 @@ impl Draft {
         }
         files::create_dir(dir)?;
         files::remove_abandoned(TEMPORARY, dir);
+        files::remove_abandoned(DELETED, dir);
         // The plan gets its final name only when it is complete.
         let temporary = files::temporary_dir(TEMPORARY, dir)?;
         let name = options.job.name.clone().or_else(|| input.job_name());
@@ -265,7 +269,8 @@ impl Written {
         let Draft { temporary, dir, mut job, base, again, .. } = self.draft;
         let again = again || !after.is_empty();
         job.after = after;
-        for run in job::last_run(&dir, &base)?.unwrap_or_default() + 1.. {
+        let deleted = job::last_run(&dir, &format!("{DELETED}{base}"))?;
+        for run in job::last_run(&dir, &base)?.max(deleted).unwrap_or_default() + 1.. {
             job.id = format!("{base}-{run}");
             let target = dir.join(&job.id);
             job.write(temporary.path())?;
@@ -419,6 +424,11 @@ impl Plan {
     /// Returns the job's folder.
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// Keeps the ID of a plan whose folder is removed from being used again as long as the service may remember its idempotency keys.
+    pub(crate) fn retire_id(&self) -> Result<()> {
+        files::create_dir(&files::parent(&self.dir).join(format!("{DELETED}{}", self.job.id)))
     }
 
     /// Returns the job's ID: 12 hexadecimal digits that identify the input, message and options, followed by the run number.

@@ -24,8 +24,9 @@ use crate::persistence::overlay::Overlay;
 use crate::persistence::segment::{self, Place, Write};
 use idempost_reference_server::lock::lock;
 
-/// The file format that this version reads and writes. Since format 5, records are in segments.
-const FORMAT: u64 = 5;
+/// The file format that this version reads and writes. Since format 5, records are in segments; since 6, the fields that were
+/// added during 5 are required.
+const FORMAT: u64 = 6;
 /// How long to retry opening a folder that is in use.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 const LOCK_PAUSE: Duration = Duration::from_millis(20);

@@ -599,9 +599,10 @@ async fn a_damaged_job_does_not_keep_another_one_from_being_paused_and_canceled(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_job_leaves_nothing_behind() {
+async fn a_deleted_job_leaves_only_its_id_behind_so_that_the_same_rows_are_sent_again() {
     let (inputs, service) = (Inputs::new(), Service::reliable());
-    finish(&inputs.plan(inputs.bulk(&rows(0..10))).await.unwrap(), &service).await;
+    let first = inputs.plan(inputs.bulk(&rows(0..10))).await.unwrap();
+    finish(&first, &service).await;
     let job = inputs.plan(inputs.bulk(&rows(0..11)).add_rows(ChangedRows::Reject)).await.unwrap();
     job.delete().await.unwrap();
     let folder = inputs.folder.path().join("jobs");
@@ -610,7 +611,16 @@ async fn a_deleted_job_leaves_nothing_behind() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     left.retain(|name| name != "host-id");
-    assert_eq!(left, [".planning.lock"]);
+    left.sort();
+    assert_eq!(
+        left.iter().map(|name| &name[..9]).collect::<Vec<_>>(),
+        [".deleted-", ".deleted-", ".planning"]
+    );
+    // The service still knows the keys of the deleted job.
+    let job = inputs.plan(inputs.bulk(&rows(0..10))).await.unwrap();
+    assert_ne!(job.plan().id(), first.plan().id());
+    finish(&job, &service).await;
+    assert_eq!(service.delivered(), (10, 2));
 }
 
 #[tokio::test(start_paused = true)]

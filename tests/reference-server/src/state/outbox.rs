@@ -6,7 +6,7 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::ops::Bound;
+use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::{Arc, Mutex, Weak};
 
 use jiff::Timestamp;
@@ -105,8 +105,8 @@ struct Queues {
     /// The last attempt that was checked for an evicted event.
     checked: Place,
     by_webhook: HashMap<Uuid, Queue>,
-    /// By account, due time and webhook.
-    open: BTreeMap<(usize, Timestamp, Uuid), Open>,
+    /// By account, webhook and due time.
+    open: BTreeMap<(usize, Uuid, Timestamp), Open>,
     /// The listed webhooks, the next one first: those with waiting attempts, and some whose attempts were dropped.
     ready: VecDeque<Uuid>,
     running: usize,
@@ -259,30 +259,38 @@ impl Queues {
         let Some(place) = self.first(webhook) else { return false };
         let tenant = &self.waiting[&place].tenant;
         let account = tenant.as_ptr().addr();
-        let earlier = (account, Timestamp::MIN, Uuid::nil())..(account, place.1, Uuid::nil());
+        let is_unresponsive = |webhook| self.by_webhook.get(&webhook).is_some_and(|queue| queue.unresponsive);
         tenant.upgrade().is_some_and(|tenant| tenant.clock.skipped(place.1))
-            && self
-                .open
-                .range(earlier)
-                .any(|((.., other), _)| !self.by_webhook.get(other).is_some_and(|queue| queue.unresponsive))
+            && self.first_open(account).any(|(webhook, due)| due < place.1 && !is_unresponsive(webhook))
+    }
+
+    /// The due time of the oldest open attempt of each webhook of an account.
+    fn first_open(&self, account: usize) -> impl Iterator<Item = (Uuid, Timestamp)> {
+        let key_from = |bound| self.open.range((bound, Unbounded)).next().map(|(key, _)| *key);
+        let first = key_from(Included((account, Uuid::nil(), Timestamp::MIN)));
+        std::iter::successors(first, move |(account, webhook, _)| {
+            key_from(Excluded((*account, *webhook, Timestamp::MAX)))
+        })
+        .take_while(move |key| key.0 == account)
+        .map(|(_, webhook, due)| (webhook, due))
     }
 
     /// Whether the clock was moved past an attempt that hasn't ended.
     fn has_skipped(&self, account: Option<usize>) -> bool {
         let (first, last) = account.map_or((0, usize::MAX), |account| (account, account));
         let mut open =
-            self.open.range((first, Timestamp::MIN, Uuid::nil())..=(last, Timestamp::MAX, Uuid::max()));
-        open.any(|((_, due, _), open)| open.tenant.upgrade().is_some_and(|tenant| tenant.clock.skipped(*due)))
+            self.open.range((first, Uuid::nil(), Timestamp::MIN)..=(last, Uuid::max(), Timestamp::MAX));
+        open.any(|((.., due), open)| open.tenant.upgrade().is_some_and(|tenant| tenant.clock.skipped(*due)))
     }
 
     fn add_open(&mut self, job: &PendingAttempt) {
         let slot = job.slot();
-        let open = self.open.entry((slot.account, slot.due, slot.webhook));
+        let open = self.open.entry((slot.account, slot.webhook, slot.due));
         open.or_insert_with(|| Open { tenant: Weak::clone(&job.tenant), attempts: 0 }).attempts += 1;
     }
 
     fn remove_open(&mut self, slot: Slot) {
-        if let Entry::Occupied(mut open) = self.open.entry((slot.account, slot.due, slot.webhook)) {
+        if let Entry::Occupied(mut open) = self.open.entry((slot.account, slot.webhook, slot.due)) {
             open.get_mut().attempts -= 1;
             if open.get().attempts == 0 {
                 open.remove();
@@ -312,7 +320,7 @@ impl Queues {
     /// Drops attempts of evicted events, a few per call and in turn: all are checked before as many again are added.
     fn purge(&mut self) {
         for _ in 0..CHECKS {
-            let after = (Bound::Excluded(self.checked), Bound::Unbounded);
+            let after = (Excluded(self.checked), Unbounded);
             let Some((place, waiting)) = self.waiting.range(after).next() else {
                 self.checked = FIRST;
                 return;

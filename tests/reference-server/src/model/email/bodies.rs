@@ -79,7 +79,7 @@ struct Stored {
     html: Option<Arc<str>>,
     text: Option<Arc<str>>,
     /// Whether the text is derived from the HTML.
-    #[serde(default, rename = "derivation", skip_serializing_if = "Not::not")]
+    #[serde(default, skip_serializing_if = "Not::not")]
     is_derived: bool,
 }
 
