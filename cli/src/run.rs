@@ -132,7 +132,8 @@ fn execute(cli: Cli, env: &Env, in_flight: &InFlight) -> RunResult {
         return match context() {
             Ok(context) => {
                 let ended = command.run(&context).now_or_never();
-                (ended.unwrap_or(Ok(())), Some(context.out.has_json_messages()))
+                let waited = || Err(Fail::error("the command waits, which its row doesn't allow"));
+                (ended.unwrap_or_else(waited), Some(context.out.has_json_messages()))
             }
             Err(fail) => (Err(fail), None),
         };
