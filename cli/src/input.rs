@@ -9,6 +9,7 @@ pub(crate) mod documents;
 pub(crate) mod flags;
 pub(crate) mod json;
 pub(crate) mod json_spans;
+pub(crate) mod open_quote;
 mod origins;
 pub(crate) mod pair;
 pub(crate) mod size;

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::diagnostics::{Diagnostic, Problem};
 use crate::input::documents::Documents;
+use crate::input::open_quote::{self, has_open_quote};
 use crate::input::source::Source;
 
 /// The name of the column and of the field.
@@ -151,7 +152,7 @@ fn from_json(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
 fn from_csv(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
     let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
     let (mut emails, mut spans, mut rejected) = (Vec::new(), Vec::new(), Rejected::default());
-    let (mut column, mut record) = (None, ByteRecord::new());
+    let (mut column, mut record, mut last) = (None, ByteRecord::new(), 0..0);
     loop {
         let start = usize::try_from(reader.position().byte()).unwrap_or(usize::MAX);
         match reader.read_byte_record(&mut record) {
@@ -161,6 +162,7 @@ fn from_csv(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
         }
         let end = usize::try_from(reader.position().byte()).unwrap_or(usize::MAX);
         let span = trim_line(text, start, end);
+        last = span.clone();
         let cell =
             |index: usize| record.get(index).map(|cell| String::from_utf8_lossy(cell).trim().to_owned());
         let Some(index) = column else {
@@ -191,6 +193,10 @@ fn from_csv(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
             let rule = format!("the row has {} cells and none in the column `email`", record.len());
             rejected.found.push(Diagnostic::new("row", rule, Some(source.origin(text, span))));
         }
+    }
+    if has_open_quote(text.as_bytes()) {
+        let origin = source.origin(text, last.start..last.start);
+        return Err(Rejected::new(vec![Diagnostic::new("quote", open_quote::RULE, Some(origin))]));
     }
     if !rejected.found.is_empty() {
         return Err(rejected);
@@ -239,6 +245,7 @@ mod tests {
         let found = read("x,email\n1\n2,a@x.test\n3\n").unwrap_err();
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(read("name,address\nAda,a@x.test\n").unwrap_err()[0].contains("column `email`"));
+        assert_eq!(read("email,note\na@x.test,\"spam\nb@x.test,\n").unwrap_err(), [open_quote::RULE]);
         let found = read("{\"email\":1}\n{}\n").unwrap_err();
         assert_eq!(found, ["an address must be a string", "`email` is required"]);
         for text in ["x,email\n".to_owned() + &"1\n".repeat(1_000), "{}\n".repeat(1_000)] {

@@ -143,6 +143,10 @@ fn an_import_reports_every_problem_with_its_line_and_sends_nothing() {
         .idempost()
         .run_with("suppressions import -", "{\"email\":\"a@x.test\"}\n{\"email\":1}\n")
         .fails_with(2, &["standard input:2:", "must be a string"]);
+    service
+        .idempost()
+        .run_with("suppressions import -", "email,note\na@x.test,\"spam\nb@x.test,\n")
+        .fails_with(2, &["standard input:2:1", "a quote in this row is never closed"]);
     service.idempost().run(&["suppressions", "import", "missing.csv"]).fails_with(2, &["missing.csv"]);
     let ran = Idempost::new().run_with(&["suppressions", "import", "-", "--dry-run"], "a@x.test\n");
     assert!(ran.code == Some(0) && ran.stderr.contains("nothing sent"), "{ran:?}");

@@ -14,6 +14,7 @@ use idempost::contact_imports::NewContactImport;
 
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
+use crate::input::open_quote::{self, ends_in_quotes};
 use crate::literal::check_local;
 
 /// Maximum length of a field in bytes.
@@ -88,9 +89,10 @@ impl Csv {
     pub(super) fn read_failure(&self, error: csv::Error) -> Fail {
         let message = format!("couldn't read {}", self.name);
         match error.kind() {
-            csv::ErrorKind::Io(io) if matches!(io.get_ref(), Some(inner) if inner.is::<TooLarge>()) => {
-                Fail::usage("size", format!("{message}: {io}"), None)
-            }
+            csv::ErrorKind::Io(io) => match io.get_ref().and_then(|inner| inner.downcast_ref::<Flaw>()) {
+                Some(flaw) => Fail::usage(flaw.code(), format!("{message}: {flaw}"), None),
+                None => Fail::local(message, error),
+            },
             _ => Fail::local(message, error),
         }
     }
@@ -118,7 +120,7 @@ fn open(path: &str, max_size: u64) -> io::Result<File> {
         return spool(file, max_size);
     }
     if metadata.len() > max_size {
-        return Err(TooLarge::File { max: max_size, found: metadata.len() }.into());
+        return Err(Flaw::File { max: max_size, found: metadata.len() }.into());
     }
     Ok(file)
 }
@@ -129,15 +131,22 @@ fn spool(from: impl Read, max_size: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// A limit that the file exceeds.
+/// Why the file is rejected: a limit that it exceeds, or a quote.
 #[derive(Debug)]
-enum TooLarge {
+enum Flaw {
     File { max: u64, found: u64 },
     Row { row: u64, line: u64 },
     Field { row: u64, line: u64, column: u64 },
+    OpenQuote { row: u64, line: u64 },
 }
 
-impl fmt::Display for TooLarge {
+impl Flaw {
+    fn code(&self) -> &'static str {
+        if matches!(self, Self::OpenQuote { .. }) { "quote" } else { "size" }
+    }
+}
+
+impl fmt::Display for Flaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { max, found } => {
@@ -153,19 +162,20 @@ impl fmt::Display for TooLarge {
                 f,
                 "row {row} (line {line}), column {column}: a field must have at most {MAX_FIELD} bytes (found more); is a quote missing?"
             ),
+            Self::OpenQuote { row, line } => write!(f, "row {row} (line {line}): {}", open_quote::RULE),
         }
     }
 }
 
-impl std::error::Error for TooLarge {}
+impl std::error::Error for Flaw {}
 
-impl From<TooLarge> for io::Error {
-    fn from(error: TooLarge) -> Self {
+impl From<Flaw> for io::Error {
+    fn from(error: Flaw) -> Self {
         Self::new(io::ErrorKind::InvalidData, error)
     }
 }
 
-/// Passes CSV through and fails at the first byte beyond a limit: the parser would buffer an entire row before it could report its length.
+/// Passes CSV through and fails at an open quote, and at the first byte beyond a limit: the parser would buffer an entire row before it could report its length.
 struct Limited<R> {
     from: R,
     max_size: u64,
@@ -198,10 +208,10 @@ impl<R: Read> Limited<R> {
         }
     }
 
-    fn check(&mut self, mut bytes: &[u8]) -> Result<(), TooLarge> {
+    fn check(&mut self, mut bytes: &[u8]) -> Result<(), Flaw> {
         self.size += bytes.len() as u64;
         if self.size > self.max_size {
-            return Err(TooLarge::File { max: self.max_size, found: self.size });
+            return Err(Flaw::File { max: self.max_size, found: self.size });
         }
         while !bytes.is_empty() {
             let (result, read, written) = self.parser.read_field(bytes, &mut self.scratch);
@@ -210,10 +220,10 @@ impl<R: Read> Limited<R> {
             self.row_len += read as u64;
             let (row, line) = (self.row, self.line);
             if self.field_len > MAX_FIELD {
-                return Err(TooLarge::Field { row, line, column: self.column });
+                return Err(Flaw::Field { row, line, column: self.column });
             }
             if self.row_len > MAX_ROW {
-                return Err(TooLarge::Row { row, line });
+                return Err(Flaw::Row { row, line });
             }
             if let ReadFieldResult::Field { record_end } = result {
                 (self.column, self.field_len) = (self.column + 1, 0);
@@ -230,6 +240,9 @@ impl<R: Read> Read for Limited<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.from.read(buffer)?;
         self.check(&buffer[..read])?;
+        if read == 0 && !buffer.is_empty() && ends_in_quotes(&mut self.parser) {
+            return Err(Flaw::OpenQuote { row: self.row, line: self.line }.into());
+        }
         Ok(read)
     }
 }
@@ -260,6 +273,9 @@ mod tests {
             check(&row(512 * 1024 + 1), u64::MAX).unwrap_err().contains("row 2 (line 2): a row must have")
         );
         assert_eq!(check("a\nb\n", 4), Ok(4));
+        assert_eq!(check("a\n\"b\nc\"", u64::MAX), Ok(7));
+        let open = check("a,b\n\"x\ny\",z\n1,\"2\n3,4\n", u64::MAX).unwrap_err();
+        assert_eq!(open, "row 3 (line 4): a quote in this row is never closed");
         assert!(check("a\nb\nc", 4).unwrap_err().contains("at most 4 bytes (found 5 or more)"));
     }
 }
