@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::error::{BulkError, Result};
 
 const NOT_REGULAR: &str = "it isn't a regular file";
-/// The age at which a temporary folder counts as abandoned.
+/// The age at which a hidden folder isn't needed any more: the service has forgotten the idempotency keys of that time.
 const STALE_AFTER: Duration = Duration::from_hours(24);
 
 /// Creates a file that only its owner can read.
@@ -104,8 +104,8 @@ pub(crate) fn free_space(dir: &Path) -> Option<u64> {
     return None;
 }
 
-/// Removes folders with this prefix that killed processes left behind, recognizable by having been unchanged for a day.
-pub(crate) fn remove_abandoned(prefix: &str, dir: &Path) {
+/// Removes the folders with this prefix that have been unchanged for a day, such as those that killed processes left behind.
+pub(crate) fn remove_stale(prefix: &str, dir: &Path) {
     let is_old = |path: &Path| {
         let changed = path.metadata().and_then(|metadata| metadata.modified()).ok();
         changed.and_then(|changed| changed.elapsed().ok()).is_some_and(|age| age > STALE_AFTER)
@@ -295,7 +295,7 @@ mod tests {
                 File::open(&path).unwrap().set_modified(long_ago).unwrap();
             }
         }
-        remove_abandoned(".planning-", dir.path());
+        remove_stale(".planning-", dir.path());
         let mut left: Vec<_> =
             fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         left.sort();

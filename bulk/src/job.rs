@@ -169,15 +169,14 @@ impl Job {
     /// The folder can't be written, or the rows can't be read. The job may be canceled nevertheless.
     pub async fn cancel(&self) -> Result<()> {
         self.request(folder::Request::Cancel).await?;
-        let plan = Arc::clone(&self.plan);
-        blocking(move || {
-            let totals = parts::totals(&plan)?;
+        let list = |plan: &Plan| {
+            let totals = parts::totals(plan)?;
             if !totals.running && folder::is_abandoned(plan.dir()) {
-                report::write_lists(&plan, &totals.counts)?;
+                report::write_lists(plan, &totals.counts)?;
             }
             Ok(())
-        })
-        .await
+        };
+        self.plan.blocking(list).await
     }
 
     /// Returns the report of the last run, if there was one.
@@ -248,8 +247,8 @@ impl Job {
         self.plan.blocking(parts::discard).await
     }
 
-    /// Deletes the folders of the job and its earlier parts, including its rows, outcomes and journal. Afterwards, the job can't be continued or retried, and its recipients are
-    /// no longer known.
+    /// Deletes the folders of the job and its earlier parts, including rows, outcomes and journals. Afterwards, the job can't be continued or retried,
+    /// and its recipients are no longer known: a new job with the same rows sends to all of them again, under other idempotency keys.
     ///
     /// # Errors
     /// A process is running the job, workers send it, or the folder can't be removed.

@@ -112,8 +112,8 @@ impl Draft {
             return Err(BulkError::Input(problems));
         }
         files::create_dir(dir)?;
-        files::remove_abandoned(TEMPORARY, dir);
-        files::remove_abandoned(DELETED, dir);
+        files::remove_stale(TEMPORARY, dir);
+        files::remove_stale(DELETED, dir);
         // The plan gets its final name only when it is complete.
         let temporary = files::temporary_dir(TEMPORARY, dir)?;
         let name = options.job.name.clone().or_else(|| input.job_name());

@@ -496,11 +496,15 @@ impl<'a> Named<'a> {
         Some(Self { verb: verbs.iter().find(|verb| verb.name == name)?, matches })
     }
 
-    fn run(self, context: &'a Context) -> Done<'a> {
-        if let Some(warning) = self.verb.warning {
+    /// Runs the one of these commands that the command line names. The parser requires one.
+    fn run(verbs: &'static [Verb], matches: &'a ArgMatches, context: &'a Context) -> Done<'a> {
+        let Some(Self { verb, matches }) = Self::find(verbs, matches) else {
+            return Box::pin(async { Err(Fail::error("the command line names no command")) });
+        };
+        if let Some(warning) = verb.warning {
             context.out.warn(warning);
         }
-        self.verb.operation.run(Given::new(self.verb, self.matches), context)
+        verb.operation.run(Given::new(verb, matches), context)
     }
 }
 
@@ -531,9 +535,6 @@ impl Command {
 
     /// Runs the command.
     pub(crate) async fn run(&self, context: &Context) -> Result<(), Fail> {
-        match Named::find(self.verbs, &self.matches) {
-            Some(named) => named.run(context).await,
-            None => Ok(()),
-        }
+        Named::run(self.verbs, &self.matches, context).await
     }
 }

@@ -23,7 +23,8 @@ const REJECTED: &str = "rejected.csv";
 /// Rows for which it can't be determined whether the service accepted them.
 const UNKNOWN: &str = "unknown.csv";
 
-/// Closes the journal that `writer` holds, adds the counts of the plan's earlier parts, writes the report files from the data on disk, then releases the lock.
+/// Closes the journal that `writer` holds, adds the counts of the plan's earlier parts, writes the report files from the data on disk, then releases
+/// the lock.
 pub(crate) async fn write_report(
     plan: &Arc<Plan>,
     mut report: Report,

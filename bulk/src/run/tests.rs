@@ -68,6 +68,8 @@ struct Service {
     state: Mutex<State>,
     script: Mutex<Script>,
     forgets_keys: AtomicBool,
+    /// The number of requests after which its quota is exhausted.
+    quota: AtomicU64,
     /// The time that its responses report.
     time: Mutex<Option<Duration>>,
     wall: Mutex<WallClock>,
@@ -88,6 +90,7 @@ impl Service {
             state: Mutex::default(),
             script: Mutex::new(Box::new(script)),
             forgets_keys: AtomicBool::new(false),
+            quota: AtomicU64::new(u64::MAX),
             time: Mutex::default(),
             wall: Mutex::default(),
         })
@@ -161,7 +164,10 @@ impl Sender for Arc<Service> {
             state.requests += 1;
             state.requests
         };
-        let fault = (self.script.lock().unwrap())(n, &request);
+        let fault = match self.quota.load(Ordering::SeqCst) {
+            quota if n > quota => Some(Fault::Quota),
+            _ => (self.script.lock().unwrap())(n, &request),
+        };
         let accepted = |ids| (AttemptResult::Accepted { ids }, Observation::Accepted);
         let (result, observation) = match fault {
             None => accepted(self.execute(&request)),

@@ -28,7 +28,7 @@ use crate::output::terminal::escape_line;
     idempost api GET /broadcasts --all -o ndjson")]
 pub(crate) struct Args {
     /// GET, POST, PUT, PATCH, DELETE or HEAD
-    #[arg(value_name = "METHOD", value_parser = Choices(&["GET", "POST", "PATCH", "PUT", "DELETE"]), hide_possible_values = true)]
+    #[arg(value_name = "METHOD", value_parser = Choices(&["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]), hide_possible_values = true)]
     method: String,
     /// Path of the operation, such as /emails or /emails/{id}
     #[arg(value_name = "PATH")]

@@ -15,7 +15,7 @@ pub(crate) fn has_open_quote(text: &[u8]) -> bool {
     ends_in_quotes(&mut parser)
 }
 
-/// Returns whether all that a parser has read ends within quotes: only there, a line break ends no row.
+/// Returns whether the text that a parser has read ends within quotes: anywhere else, a line break would end the row.
 pub(crate) fn ends_in_quotes(parser: &mut Reader) -> bool {
     let (result, ..) = parser.read_field(b"x\n", &mut [0; 2]);
     !matches!(result, ReadFieldResult::Field { record_end: true })

@@ -442,11 +442,7 @@ impl<T: Noun> Operation for Nested<T> {
     }
 
     fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
-        match Named::find(T::VERBS, given.matches) {
-            Some(named) => named.run(context),
-            // The parser requires a command.
-            None => Box::pin(async { Ok(()) }),
-        }
+        Named::run(T::VERBS, given.matches, context)
     }
 }
 

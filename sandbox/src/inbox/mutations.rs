@@ -34,7 +34,7 @@ pub(super) const MARK_ONE_FIELDS: &[Input] = &[UNREAD];
 const IDS: Input = Input::new(
     "ids",
     Kind::List(&Kind::Id, MAX_IDS),
-    "The IDs of the mails; by default all that match the query",
+    "The IDs of the emails; by default all that match the query",
 );
 const UNREAD: Input = Input::new("unread", Kind::Boolean, "Whether they are unread").required();
 

@@ -8,8 +8,8 @@
 //! 3. Otherwise nothing was done, and the last result decides between [`Outcome::NotSent`] and [`Outcome::Rejected`].
 //!
 //! A retry is safe if nothing can have been done yet (rule 3), or if the operation is idempotent: reads, `PUT`, `PATCH`, `DELETE`, and sends, which
-//! have an idempotency key that the service still remembers. It is worthwhile if the last result was transient. [`CallState::is_retryable`] combines both; the retry loop,
-//! [`Error::is_retryable`](crate::Error::is_retryable) and the error's text are derived from it.
+//! have an idempotency key that the service still remembers. It is worthwhile if the last result was transient. [`CallState::is_retryable`] combines
+//! both; the retry loop, [`Error::is_retryable`](crate::Error::is_retryable) and the error's text are derived from it.
 
 use std::sync::Arc;
 

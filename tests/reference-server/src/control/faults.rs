@@ -17,7 +17,7 @@ use crate::access::{self, password};
 use crate::route::{Area, Call, Routes};
 use crate::state::faults::{Action, Rule, Scripted, Share, SmtpStage};
 use crate::wire::answers::HandlerResult;
-use crate::wire::declared::{Input, Kind};
+use crate::wire::declared::{Input, Kind, words_of};
 use crate::wire::fields::{Field, Fields};
 use crate::wire::json::text;
 use crate::wire::paging::quote;
@@ -49,7 +49,7 @@ pub const FIELDS: &[Input] = &[
     ),
     Input::new(
         "smtp",
-        Kind::Words(|| SmtpStage::WORDS.iter().map(|(word, _)| *word).collect()),
+        Kind::Words(|| words_of(SmtpStage::WORDS)),
         "A stage of SMTP sessions, instead of `method` and `path`",
     ),
     Input::new("all_accounts", Kind::Boolean, "Whether it applies to all accounts"),
@@ -282,10 +282,9 @@ fn read_method(field: &Field<'_>, routes: &'static Routes) -> Checked<Method> {
 fn read_stage(field: &Field<'_>) -> Checked<SmtpStage> {
     field.parse_with(|text| {
         let known = SmtpStage::WORDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
-        known.map(|(_, stage)| *stage).ok_or_else(|| {
-            let names: Vec<_> = SmtpStage::WORDS.iter().map(|(name, _)| *name).collect();
-            format!("must be one of {}", names.join(", "))
-        })
+        known
+            .map(|(_, stage)| *stage)
+            .ok_or_else(|| format!("must be one of {}", words_of(SmtpStage::WORDS).join(", ")))
     })
 }
 

@@ -3,8 +3,8 @@
 //! An event is serialized once for each webhook that is enabled and subscribed to its type, and every attempt sends those bytes. The first
 //! attempt is made immediately; a failed one is retried after the delays of `RETRY_DELAYS`, each counted from the previous failure, on the
 //! account's clock. If the clock is moved past attempts, these are made in the order of their due times, and each counts as made at that time; a
-//! failed one is retried after the delay from there. After an endpoint didn't respond in time, its next attempts are made concurrently. Every attempt uses the webhook's current endpoint; a webhook that is disabled or deleted gets no
-//! further attempts.
+//! failed one is retried after the delay from there. After an endpoint didn't respond in time, its next attempts are made concurrently. Every
+//! attempt uses the webhook's current endpoint; a webhook that is disabled or deleted gets no further attempts.
 //!
 //! A replay is an attempt outside this schedule. A success ends the schedule, whichever attempt it was; a failed replay doesn't change it.
 //! (The specification doesn't define this.)

@@ -42,8 +42,7 @@ pub struct Received {
     /// By lower-case name; repeated values are joined with `, `.
     pub headers: BTreeMap<String, String>,
     pub attachments: Vec<Attachment>,
-    /// `None` for an email that an earlier version stored.
-    #[serde(default)]
+    /// `None` if nothing is known about the sender.
     pub authentication: Option<Authentication>,
     pub unread: AtomicBool,
     /// The raw message.

@@ -175,7 +175,8 @@ impl From<Flaw> for io::Error {
     }
 }
 
-/// Passes CSV through and fails at an open quote, and at the first byte beyond a limit: the parser would buffer an entire row before it could report its length.
+/// Passes CSV through, and fails at the first byte beyond a limit or at an open quote: the parser would buffer an entire row before it could report its
+/// length.
 struct Limited<R> {
     from: R,
     max_size: u64,

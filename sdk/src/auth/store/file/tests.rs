@@ -172,6 +172,7 @@ fn a_disk_that_is_full_from_any_step_on_keeps_the_record_and_prevents_the_refres
 
 #[test]
 fn refreshed_tokens_that_cannot_be_renamed_stay_on_the_disk_however_often_the_save_is_repeated() {
+    // E-06
     let (_folder, store) = fixture();
     let mut locked = lock(&store);
     locked.write(&pending(1)).unwrap();
