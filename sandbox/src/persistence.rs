@@ -20,6 +20,7 @@ mod restore;
 mod segment;
 mod store;
 mod tables;
+mod tree;
 
 use std::io;
 use std::path::{Path, PathBuf};

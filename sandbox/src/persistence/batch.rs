@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::persistence::PersistenceError;
 use crate::persistence::job::StoredJob;
@@ -175,7 +174,7 @@ impl Visit for Collector<'_> {
             let place = Place { tenant: self.tenant, table: number, position };
             self.batch.records.entry(place).or_insert_with(|| {
                 let record = records.get_at(position);
-                record.map(|(id, record)| Box::new((*id, snapshot(record))) as Box<dyn Encode>)
+                record.map(|(id, record)| Box::new((id, snapshot(record))) as Box<dyn Encode>)
             });
         }
         Ok(())
@@ -185,8 +184,4 @@ impl Visit for Collector<'_> {
 /// Appends a value with its field names, so that a later version may add fields.
 pub(super) fn encode(value: &impl Serialize, to: &mut Vec<u8>) -> Result<(), PersistenceError> {
     rmp_serde::encode::write_named(to, value).map_err(|error| PersistenceError::Unwritten(error.to_string()))
-}
-
-pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, PersistenceError> {
-    rmp_serde::from_slice(bytes).map_err(|error| PersistenceError::Damaged(error.to_string()))
 }

@@ -8,10 +8,10 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::persistence::PersistenceError;
-use crate::persistence::batch::decode;
 use crate::persistence::job::StoredJob;
 use crate::persistence::store::{Records, Store};
 use crate::persistence::tables::{self, GRANTS, JOBS, KEYS, Snapshot, Stored, Visit};
+use crate::persistence::tree::decode;
 use idempost_reference_server::delivery::{self, imports, webhooks};
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::model::email::Event;

@@ -30,7 +30,7 @@ pub struct Automation {
 }
 
 /// The groups of automations.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum Group {
     /// The enabled or the disabled automations.
     Enabled(bool),

@@ -52,7 +52,7 @@ pub struct Contact {
 }
 
 /// The groups of contacts.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum Group {
     /// The members of a segment.
     Member(Uuid),
@@ -96,10 +96,6 @@ impl table::Record for Contact {
             .chain(self.segments.iter().copied().map(Group::UnsubscribedMember))
             .filter(|_| self.unsubscribed);
         members.chain(former_members).chain(topics).chain(properties).chain(unsubscribed).collect()
-    }
-
-    fn is_counted(group: &Group) -> bool {
-        matches!(group, Group::Member(_) | Group::Unsubscribed | Group::UnsubscribedMember(_))
     }
 }
 

@@ -49,7 +49,7 @@ impl Counts {
 }
 
 words! {
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
     pub enum Status {
         Queued = "queued",
         InProgress = "in_progress",

@@ -38,7 +38,7 @@ impl table::Record for Suppression {
 
 words! {
     /// Why an address is on the list.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Origin {
         Bounce = "bounce",

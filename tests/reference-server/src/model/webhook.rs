@@ -73,7 +73,7 @@ pub struct Webhook {
 }
 
 /// The enabled webhooks that are subscribed to an event type.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Subscribed(pub Cow<'static, str>);
 
 impl table::Record for Webhook {

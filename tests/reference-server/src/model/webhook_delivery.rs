@@ -205,7 +205,7 @@ impl WebhookDelivery {
 }
 
 /// The groups of webhook events.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum Group {
     /// The events of a webhook.
     Webhook(Uuid),

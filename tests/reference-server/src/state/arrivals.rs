@@ -102,11 +102,7 @@ impl Seen {
         loop {
             let chunk: Vec<_> = {
                 let captured = lock(&tenant.captured);
-                captured
-                    .entries(from..end)
-                    .take(CHUNK)
-                    .map(|(position, mail)| (position, Arc::clone(mail)))
-                    .collect()
+                captured.entries(from..end).take(CHUNK).cloned().collect()
             };
             end = chunk.last()?.0;
             if let Some((_, mail)) = chunk.into_iter().find(|(_, mail)| matches(mail)) {

@@ -203,7 +203,7 @@ impl Tenant {
         let emails = lock(&self.emails);
         let positions = emails.entries(0..u64::MAX);
         *lock(&self.email_index) =
-            EmailIndex::from_emails(positions.map(|(position, email)| (position, &**email)));
+            EmailIndex::from_emails(positions.map(|(position, email)| (*position, &**email)));
     }
 
     /// The ID of the audience of contacts without a segment: constant for this tenant, and not one of its segments.

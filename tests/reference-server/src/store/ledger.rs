@@ -31,7 +31,7 @@ pub trait Persist<T> {
     /// All positions with a record.
     fn positions(&self) -> Vec<u64>;
 
-    fn get_at(&self, position: u64) -> Option<&(Uuid, Arc<T>)>;
+    fn get_at(&self, position: u64) -> Option<(Uuid, &Arc<T>)>;
 
     /// Restores a record at its position, which doesn't count as a change.
     fn restore(&mut self, position: u64, id: Uuid, record: Arc<T>);
@@ -39,11 +39,12 @@ pub trait Persist<T> {
 
 /// A store that finds an item by its ID, and its neighbors from there.
 ///
-/// The cost of a page depends on the page's size, not the store's: the ID yields a position, where the walk starts.
+/// The cost of a page depends on the page's size, not the store's: the ID yields a position, where the walk starts. The order has no items in
+/// it, so that all ledgers share the code of its tree.
 #[derive(Clone, Debug)]
 pub struct Ledger<T> {
-    items: BTreeMap<u64, (Uuid, T)>,
-    positions: HashMap<Uuid, u64>,
+    items: HashMap<Uuid, (u64, T)>,
+    order: BTreeMap<u64, Uuid>,
     next: u64,
     /// The changed positions, once persistence has subscribed.
     changed: Option<Vec<u64>>,
@@ -51,58 +52,63 @@ pub struct Ledger<T> {
 
 impl<T> Ledger<T> {
     pub(crate) fn new() -> Self {
-        Self { items: BTreeMap::new(), positions: HashMap::default(), next: 0, changed: None }
+        Self { items: HashMap::default(), order: BTreeMap::new(), next: 0, changed: None }
     }
 
     /// Adds an item. Returns its position.
     pub fn insert(&mut self, id: Uuid, item: T) -> u64 {
         let position = self.next;
         self.track(position);
-        self.positions.insert(id, position);
-        self.items.insert(position, (id, item));
-        self.next += 1;
+        self.put(position, id, item);
         position
     }
 
+    fn put(&mut self, position: u64, id: Uuid, item: T) {
+        self.items.insert(id, (position, item));
+        self.order.insert(position, id);
+        self.next = self.next.max(position + 1);
+    }
+
     pub fn position(&self, id: Uuid) -> Option<u64> {
-        self.positions.get(&id).copied()
+        self.items.get(&id).map(|(position, _)| *position)
     }
 
     /// The items at these positions, in the same order.
     pub fn get_many(&self, positions: impl Iterator<Item = u64>) -> impl Iterator<Item = &T> {
-        positions.filter_map(|position| self.items.get(&position)).map(|(_, item)| item)
+        self.found(positions.filter_map(|position| self.order.get(&position)))
+    }
+
+    fn found<'a>(&'a self, ids: impl Iterator<Item = &'a Uuid>) -> impl Iterator<Item = &'a T> {
+        ids.filter_map(|id| self.get(*id))
     }
 
     pub fn get(&self, id: Uuid) -> Option<&T> {
-        let (_, item) = self.items.get(self.positions.get(&id)?)?;
-        Some(item)
+        self.items.get(&id).map(|(_, item)| item)
     }
 
     pub fn get_mut(&mut self, id: Uuid) -> Option<&mut T> {
-        let position = *self.positions.get(&id)?;
-        self.track(position);
-        let (_, item) = self.items.get_mut(&position)?;
-        Some(item)
+        self.mark_changed(id);
+        self.items.get_mut(&id).map(|(_, item)| item)
     }
 
     pub fn remove(&mut self, id: Uuid) -> Option<T> {
-        let position = self.positions.remove(&id)?;
+        let (position, item) = self.items.remove(&id)?;
         self.track(position);
-        let (_, item) = self.items.remove(&position)?;
+        self.order.remove(&position);
         Some(item)
     }
 
     /// Marks an item as changed.
     pub fn mark_changed(&mut self, id: Uuid) {
         if self.changed.is_some()
-            && let Some(position) = self.positions.get(&id)
+            && let Some(position) = self.position(id)
         {
-            self.track(*position);
+            self.track(position);
         }
     }
 
     pub fn contains(&self, id: Uuid) -> bool {
-        self.positions.contains_key(&id)
+        self.items.contains_key(&id)
     }
 
     pub fn len(&self) -> usize {
@@ -127,28 +133,27 @@ impl<T> Ledger<T> {
     }
 
     /// The items in a range of positions, newest first, with their positions.
-    pub fn entries(&self, range: Range<u64>) -> impl Iterator<Item = (u64, &T)> {
-        self.items.range(range).rev().map(|(position, (_, item))| (*position, item))
+    pub fn entries(&self, range: Range<u64>) -> impl Iterator<Item = &(u64, T)> {
+        self.order.range(range).rev().filter_map(|(_, id)| self.items.get(id))
     }
 
     pub fn ids(&self) -> impl Iterator<Item = Uuid> + '_ {
-        self.items.values().map(|(id, _)| *id)
+        self.order.values().copied()
     }
 
     /// Removes the oldest item. Also returns its position.
     pub fn take_oldest(&mut self) -> Option<(u64, T)> {
-        let (position, (id, item)) = self.items.pop_first()?;
+        let (position, id) = self.order.pop_first()?;
         self.track(position);
-        self.positions.remove(&id);
-        Some((position, item))
+        self.items.remove(&id)
     }
 
     pub fn oldest_first(&self) -> impl Iterator<Item = &T> {
-        self.items.values().map(|(_, item)| item)
+        self.found(self.order.values())
     }
 
     pub fn newest_first(&self) -> impl Iterator<Item = &T> {
-        self.items.values().rev().map(|(_, item)| item)
+        self.found(self.order.values().rev())
     }
 }
 
@@ -160,11 +165,11 @@ impl<T: Clone> Ordered for Ledger<T> {
     }
 
     fn newest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &T> {
-        self.items.range(range).rev().map(|(_, (_, item))| item)
+        self.found(self.order.range(range).rev().map(|(_, id)| id))
     }
 
     fn oldest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &T> {
-        self.items.range(range).map(|(_, (_, item))| item)
+        self.found(self.order.range(range).map(|(_, id)| id))
     }
 }
 
@@ -174,17 +179,16 @@ impl<T> Persist<T> for Ledger<Arc<T>> {
     }
 
     fn positions(&self) -> Vec<u64> {
-        self.items.keys().copied().collect()
+        self.order.keys().copied().collect()
     }
 
-    fn get_at(&self, position: u64) -> Option<&(Uuid, Arc<T>)> {
-        self.items.get(&position)
+    fn get_at(&self, position: u64) -> Option<(Uuid, &Arc<T>)> {
+        let id = *self.order.get(&position)?;
+        self.get(id).map(|item| (id, item))
     }
 
     fn restore(&mut self, position: u64, id: Uuid, record: Arc<T>) {
         self.changed.get_or_insert_default();
-        self.positions.insert(id, position);
-        self.items.insert(position, (id, record));
-        self.next = self.next.max(position + 1);
+        self.put(position, id, record);
     }
 }

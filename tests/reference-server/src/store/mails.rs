@@ -104,7 +104,7 @@ impl<T: StoredMail> Persist<T> for Mails<T> {
         self.ledger.positions()
     }
 
-    fn get_at(&self, position: u64) -> Option<&(Uuid, Arc<T>)> {
+    fn get_at(&self, position: u64) -> Option<(Uuid, &Arc<T>)> {
         self.ledger.get_at(position)
     }
 

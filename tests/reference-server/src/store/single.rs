@@ -44,8 +44,8 @@ impl<T> Persist<T> for Single<T> {
         self.record.iter().map(|_| 0).collect()
     }
 
-    fn get_at(&self, position: u64) -> Option<&(Uuid, Arc<T>)> {
-        self.record.as_ref().filter(|_| position == 0)
+    fn get_at(&self, position: u64) -> Option<(Uuid, &Arc<T>)> {
+        self.record.as_ref().filter(|_| position == 0).map(|(id, record)| (*id, record))
     }
 
     fn restore(&mut self, _position: u64, id: Uuid, record: Arc<T>) {

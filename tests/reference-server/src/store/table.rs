@@ -1,9 +1,10 @@
 //! The records of one resource of one tenant, with their indexes.
 
 use std::borrow::Cow;
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Debug;
+use std::hash::Hash;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -33,7 +34,7 @@ pub trait Record: Serialize {
     const IGNORES_CASE: bool = false;
 
     /// A set of records that is looked up or shown page by page; [`NoGroup`] if there is none.
-    type Group: Clone + Debug + Ord + Serialize;
+    type Group: Debug + Eq + Hash + Serialize;
 
     /// The unique key of this record, apart from its ID.
     fn key(&self) -> Option<&str> {
@@ -53,11 +54,6 @@ pub trait Record: Serialize {
     /// The groups that it belongs to.
     fn groups(&self) -> Vec<Self::Group> {
         Vec::new()
-    }
-
-    /// Whether the number of a group's members is looked up.
-    fn is_counted(_group: &Self::Group) -> bool {
-        false
     }
 
     /// The size of this record, in bytes.
@@ -89,8 +85,14 @@ pub fn lower_case(key: &str) -> Cow<'_, str> {
 }
 
 /// The group type of records without groups.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum NoGroup {}
+
+/// The positions of a group without members.
+static NONE: BTreeSet<u64> = BTreeSet::new();
+
+/// The size of a node of a set of positions, with 11 of them, in bytes.
+const NODE: usize = 112;
 
 /// Records in the order of their creation, limited in number and bytes by the settings.
 ///
@@ -110,10 +112,8 @@ pub struct Rows<T: Record> {
     /// The positions of records by their normalized keys.
     keys: HashMap<String, u64>,
     /// The positions of the members of each group.
-    members: BTreeSet<(T::Group, u64)>,
-    /// The numbers of members of the counted groups.
-    counts: BTreeMap<T::Group, usize>,
-    /// The size of the record at each position, and of all of them.
+    members: HashMap<T::Group, BTreeSet<u64>>,
+    /// The size of the record at each position; and of all of them, with the groups.
     sizes: HashMap<u64, usize>,
     bytes: usize,
     budget: Arc<Budget>,
@@ -151,10 +151,9 @@ impl<T: Record> Table<T> {
         let mut rows = self.lock();
         let (mut new, mut bytes) = (HashSet::new(), 0);
         for (_, record) in &records {
-            let entries = Entries::from_record(record);
-            let Some(key) = &entries.key else { continue };
-            if !rows.keys.contains_key(key) && new.insert(key.clone()) {
-                bytes += full_size(record, &entries);
+            let Some(key) = record.key().map(T::normalize) else { continue };
+            if !rows.keys.contains_key(&*key) && new.insert(key) {
+                bytes += rows.size_with(record);
             }
         }
         if rows.len() + new.len() > self.max {
@@ -164,7 +163,7 @@ impl<T: Record> Table<T> {
         let found = records.into_iter().map(|(id, record)| {
             let holder = record.key().and_then(|key| rows.keys.get(&*T::normalize(key)));
             if let Some((holder, _)) = holder.and_then(|position| rows.records.get_at(*position)) {
-                return (*holder, false);
+                return (holder, false);
             }
             rows.insert(id, Arc::new(record));
             (id, true)
@@ -174,7 +173,7 @@ impl<T: Record> Table<T> {
 
     fn check_room(&self, rows: &Rows<T>, record: &T) -> Result<(), Problem> {
         if rows.len() < self.max {
-            return self.budget.check(0, full_size(record, &Entries::from_record(record)), T::PLURAL);
+            return self.budget.check(0, rows.size_with(record), T::PLURAL);
         }
         Err(self.too_many())
     }
@@ -325,9 +324,7 @@ impl<T: Record + Clone> Table<T> {
         let mut changed = T::clone(rows.get(id).ok_or_else(T::not_found)?);
         let made = change(&mut changed)?;
         rows.check_key(&changed, Some(id))?;
-        let before = rows.records.position(id).and_then(|position| rows.sizes.get(&position)).copied();
-        let after = full_size(&changed, &Entries::from_record(&changed));
-        self.budget.check(before.unwrap_or_default(), after, T::PLURAL)?;
+        self.budget.check(rows.size_of(id), rows.size_with(&changed), T::PLURAL)?;
         rows.replace(id, changed);
         Ok(made)
     }
@@ -353,14 +350,10 @@ impl<T: Record + Clone> Table<T> {
     ) -> Result<Uuid, Problem> {
         let mut rows = self.lock();
         let known = rows.keys.get(&*T::normalize(key)).and_then(|position| rows.records.get_at(*position));
-        if let Some((id, known)) = known.map(|(id, known)| (*id, known)) {
+        if let Some((id, known)) = known {
             let mut changed = T::clone(known);
             write(&mut changed);
-            let (before, after) = (
-                full_size(&**known, &Entries::from_record(&**known)),
-                full_size(&changed, &Entries::from_record(&changed)),
-            );
-            self.budget.check(before, after, T::PLURAL)?;
+            self.budget.check(rows.size_of(id), rows.size_with(&changed), T::PLURAL)?;
             rows.replace(id, changed);
             return Ok(id);
         }
@@ -380,8 +373,7 @@ impl<T: Record> Rows<T> {
         Self {
             records: Ledger::new(),
             keys: HashMap::new(),
-            members: BTreeSet::new(),
-            counts: BTreeMap::new(),
+            members: HashMap::new(),
             sizes: HashMap::new(),
             bytes: 0,
             budget,
@@ -400,6 +392,18 @@ impl<T: Record> Rows<T> {
 
     pub(crate) fn len(&self) -> usize {
         self.records.len()
+    }
+
+    /// The size of a record with its index entries, in bytes.
+    fn size_of(&self, id: Uuid) -> usize {
+        self.records.position(id).and_then(|position| self.sizes.get(&position)).copied().unwrap_or_default()
+    }
+
+    /// By how many bytes a record would make all of them larger.
+    fn size_with(&self, record: &T) -> usize {
+        let entries = Entries::from_record(record);
+        let new = entries.groups.iter().filter(|group| !self.members.contains_key(group));
+        full_size(record, &entries) + new.map(group_size).sum::<usize>()
     }
 
     /// The size of all records with their index entries, in bytes.
@@ -434,9 +438,9 @@ impl<T: Record> Rows<T> {
             .map(|(_, record)| record)
     }
 
-    /// The number of members of a counted group.
+    /// The number of members of a group.
     pub fn count_of(&self, group: &T::Group) -> usize {
-        self.counts.get(group).copied().unwrap_or_default()
+        self.members.get(group).map_or(0, BTreeSet::len)
     }
 
     pub fn oldest_first(&self) -> impl Iterator<Item = &Arc<T>> {
@@ -444,15 +448,14 @@ impl<T: Record> Rows<T> {
     }
 
     fn positions(&self, group: &T::Group, range: Range<u64>) -> impl DoubleEndedIterator<Item = u64> {
-        let range = (group.clone(), range.start)..(group.clone(), range.end);
-        self.members.range(range).map(|(_, position)| *position)
+        self.members.get(group).unwrap_or(&NONE).range(range).copied()
     }
 
     /// Rejects a record whose key belongs to another.
     fn check_key(&self, record: &T, id: Option<Uuid>) -> Result<(), Problem> {
         let holder = record.key().and_then(|key| self.keys.get(&*T::normalize(key)));
         match holder.and_then(|position| self.records.get_at(*position)) {
-            Some((holder, known)) if Some(*holder) != id => Err(record.conflict(known)),
+            Some((holder, known)) if Some(holder) != id => Err(record.conflict(known)),
             _ => Ok(()),
         }
     }
@@ -525,12 +528,10 @@ impl<T: Record> Rows<T> {
             self.keys.insert(key, position);
         }
         for group in entries.groups {
-            let counted = T::is_counted(&group).then(|| group.clone());
-            if self.members.insert((group, position))
-                && let Some(group) = counted
-            {
-                *self.counts.entry(group).or_default() += 1;
-            }
+            let added = if self.members.contains_key(&group) { 0 } else { group_size(&group) };
+            self.members.entry(group).or_default().insert(position);
+            self.bytes += added;
+            self.budget.count(0, added);
         }
     }
 
@@ -539,14 +540,13 @@ impl<T: Record> Rows<T> {
             self.keys.remove(&key);
         }
         for group in entries.groups {
-            let member = (group, position);
-            if self.members.remove(&member)
-                && let Entry::Occupied(mut count) = self.counts.entry(member.0)
+            if let Entry::Occupied(mut members) = self.members.entry(group)
+                && members.get_mut().remove(&position)
+                && members.get().is_empty()
             {
-                *count.get_mut() -= 1;
-                if *count.get() == 0 {
-                    count.remove();
-                }
+                let size = group_size(&members.remove_entry().0);
+                self.bytes -= size;
+                self.budget.count(size, 0);
             }
         }
     }
@@ -560,12 +560,13 @@ impl<G> Entries<G> {
 
 /// The size of a record with its index entries.
 fn full_size<T: Record>(record: &T, entries: &Entries<T::Group>) -> usize {
-    // Nodes of the set of members are at least half full.
-    let groups = entries.groups.iter().map(|group| {
-        let entries = if T::is_counted(group) { 2 } else { 1 };
-        entries * (2 * size_of::<(T::Group, u64)>() + size::heap(group))
-    });
-    record.size() + entries.key.as_ref().map_or(0, String::len) + groups.sum::<usize>()
+    // Nodes of a set of positions are at least half full.
+    record.size() + entries.key.as_ref().map_or(0, String::len) + entries.groups.len() * 2 * size_of::<u64>()
+}
+
+/// The size of a group apart from its members, in bytes. Tables of hashes are at least half full.
+fn group_size<G: Serialize>(group: &G) -> usize {
+    2 * size_of::<(G, BTreeSet<u64>)>() + size::heap(group) + NODE
 }
 
 /// Releases the budget of an evicted tenant's records.
@@ -584,7 +585,7 @@ impl<T: Record> Persist<T> for Rows<T> {
         self.records.positions()
     }
 
-    fn get_at(&self, position: u64) -> Option<&(Uuid, Arc<T>)> {
+    fn get_at(&self, position: u64) -> Option<(Uuid, &Arc<T>)> {
         self.records.get_at(position)
     }
 
@@ -599,7 +600,7 @@ impl<T: Record> Persist<T> for Rows<T> {
 /// The members of some groups.
 struct Members<'a, T: Record> {
     rows: &'a Rows<T>,
-    groups: BTreeSet<T::Group>,
+    groups: Vec<T::Group>,
 }
 
 impl<T: Record> Ordered for Members<'_, T> {

@@ -43,7 +43,7 @@ struct Waiting {
 }
 
 words! {
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
     pub enum Status {
         Running = "running",
         Completed = "completed",
@@ -53,7 +53,7 @@ words! {
 }
 
 /// The groups of runs.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum Group {
     /// The runs of an automation.
     Of(Uuid),

@@ -49,7 +49,7 @@ pub enum Progress {
 }
 
 /// How drafts are found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum Group {
     /// The drafts of an inbox that weren't sent.
     Open(Uuid),
@@ -72,10 +72,6 @@ impl table::Record for InboxDraft {
         let open = [Some(Group::Open(self.inbox)), thread.map(Group::OpenReply)];
         let open = open.into_iter().flatten().filter(|_| self.is_open());
         [Group::Inbox(self.inbox)].into_iter().chain(thread.map(Group::Thread)).chain(open).collect()
-    }
-
-    fn is_counted(group: &Group) -> bool {
-        matches!(group, Group::Open(_))
     }
 }
 

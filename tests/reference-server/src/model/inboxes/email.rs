@@ -71,7 +71,7 @@ words! {
 }
 
 /// How the emails of threads are found.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum Group {
     Thread(Uuid),
     MessageId { inbox: Uuid, id: String },

@@ -28,7 +28,7 @@ const TRASH_DURATION: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 words! {
     /// A folder.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Folder {
         Inbox = "inbox",
@@ -66,7 +66,7 @@ pub struct Thread {
 }
 
 /// How threads are found.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum Group {
     Listed { inbox: Uuid, folder: Folder, read: bool },
     Labeled { label: Uuid, folder: Folder, read: bool },
@@ -92,10 +92,6 @@ impl table::Record for Thread {
             groups.extend(self.participants.iter().map(subject));
         }
         groups
-    }
-
-    fn is_counted(group: &Group) -> bool {
-        matches!(group, Group::Listed { folder: Folder::Inbox, read: false, .. })
     }
 }
 
