@@ -9,6 +9,7 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 use tempfile::TempDir;
+use tokio::sync::oneshot;
 
 use crate::error::{BulkError, Result};
 
@@ -183,14 +184,17 @@ pub(crate) fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// Runs file operations off the async threads.
+/// Runs file operations off the async threads. The task's type is always the same, since each other one has all of tokio's code for tasks.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
+    let (done, mut result) = oneshot::channel();
+    let task: Box<dyn FnOnce() + Send> = Box::new(move || drop(done.send(work())));
+    let ended = tokio::task::spawn_blocking(task).await;
+    match ended.map(|()| result.try_recv()) {
+        Ok(Ok(result)) => result,
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        Err(_) => Err(BulkError::NotRunnable("the runtime shut down".to_owned())),
+        _ => Err(BulkError::NotRunnable("the runtime shut down".to_owned())),
     }
 }
 

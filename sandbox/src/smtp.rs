@@ -14,7 +14,7 @@ mod submission;
 
 use std::future::Future;
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,10 +68,18 @@ pub async fn serve(
     listener: TcpListener,
     service: Arc<Service>,
     options: Options,
-    stop: impl Future<Output = ()>,
+    stop: impl Future<Output = ()> + Send,
+) -> io::Result<()> {
+    serve_until(listener, service, options, pin!(stop)).await
+}
+
+async fn serve_until(
+    listener: TcpListener,
+    service: Arc<Service>,
+    options: Options,
+    mut stop: Pin<&mut (dyn Future<Output = ()> + Send)>,
 ) -> io::Result<()> {
     let options = Arc::new(options);
-    let mut stop = pin!(stop);
     let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let (stopping, stopped) = watch::channel(false);
     loop {

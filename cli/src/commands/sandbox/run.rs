@@ -54,10 +54,10 @@ pub(super) async fn run(args: Box<Args>, context: &Context) -> Result<(), Fail> 
     let jobs = tempfile::tempdir()
         .map_err(|error| Fail::local("couldn't create a temporary folder for bulk jobs", error))?;
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = tokio::spawn(server.serve(async {
+    let serving = tokio::spawn(server.serve(Box::pin(async {
         // Dropping the sender also stops the server.
         let _ = stopped.await;
-    }));
+    })));
     let [program, arguments @ ..] = args.command.as_slice() else { return Ok(()) };
     // Registered before the command starts, so that early signals reach it too.
     let signals = Signals::listen()?;

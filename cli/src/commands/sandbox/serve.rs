@@ -102,7 +102,7 @@ pub(super) async fn run(args: Box<Args>, context: &Context) -> Result<(), Fail> 
             () = end_of_input(), if args.until_eof => {}
         }
     };
-    server.serve(stop).await.map_err(|error| Fail::local("the sandbox failed to stop", error))
+    server.serve(Box::pin(stop)).await.map_err(|error| Fail::local("the sandbox failed to stop", error))
 }
 
 /// Waits for the end of standard input, on a thread: a blocking task of the runtime would delay the exit.

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use idempost_sandbox::persistence::{self, Persistence, PersistenceError};
@@ -167,7 +168,7 @@ impl SandboxServer {
     }
 
     /// Serves on all sockets until `stop` is ready.
-    pub(super) async fn serve(self, stop: impl Future<Output = ()>) -> io::Result<()> {
+    pub(super) async fn serve(self, stop: Pin<Box<dyn Future<Output = ()> + Send + '_>>) -> io::Result<()> {
         let (stopping, stopped) = watch::channel(false);
         let until = |mut stopped: watch::Receiver<bool>| async move {
             // Dropping the sender also stops the server.

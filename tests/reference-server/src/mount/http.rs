@@ -56,7 +56,15 @@ const PROCESSING: usize = 2;
 pub async fn serve(
     listener: TcpListener,
     service: Arc<Service>,
-    stop: impl Future<Output = ()>,
+    stop: impl Future<Output = ()> + Send,
+) -> io::Result<()> {
+    serve_until(listener, service, pin!(stop)).await
+}
+
+async fn serve_until(
+    listener: TcpListener,
+    service: Arc<Service>,
+    mut stop: Pin<&mut (dyn Future<Output = ()> + Send)>,
 ) -> io::Result<()> {
     if let Ok(address) = listener.local_addr() {
         service.set_base_url(&format!("http://{}", reachable_address(address)));
@@ -67,7 +75,6 @@ pub async fn serve(
             service.state().links.allow_any_ip();
         }
     }
-    let mut stop = pin!(stop);
     let (stopping, stopped) = watch::channel(false);
     let room = Arc::new(Semaphore::new(service.settings().max_connections));
     let due_work = tokio::spawn(do_due_work(Arc::clone(&service)));
