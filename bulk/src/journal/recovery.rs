@@ -125,6 +125,7 @@ fn reset(storage: &mut impl Storage) -> io::Result<()> {
 struct Window<'a, S> {
     storage: &'a mut S,
     buffer: Vec<u8>,
+    chunk: Box<[u8]>,
     /// The position in the buffer, and the number of bytes read from the storage.
     position: usize,
     read: u64,
@@ -133,7 +134,8 @@ struct Window<'a, S> {
 
 impl<'a, S: Storage> Window<'a, S> {
     fn new(storage: &'a mut S) -> Self {
-        Self { storage, buffer: Vec::new(), position: 0, read: 0, at_end: false }
+        let chunk = vec![0; CHUNK].into();
+        Self { storage, buffer: Vec::new(), chunk, position: 0, read: 0, at_end: false }
     }
 
     /// Returns the position in the storage.
@@ -147,10 +149,8 @@ impl<'a, S: Storage> Window<'a, S> {
             self.buffer.drain(..self.position);
             self.position = 0;
             while self.buffer.len() < len && !self.at_end {
-                let before = self.buffer.len();
-                self.buffer.resize(before + CHUNK, 0);
-                let read = self.storage.read_at(self.read, &mut self.buffer[before..])?;
-                self.buffer.truncate(before + read);
+                let read = self.storage.read_at(self.read, &mut self.chunk)?;
+                self.buffer.extend_from_slice(&self.chunk[..read]);
                 self.read += read as u64;
                 self.at_end = read == 0;
             }

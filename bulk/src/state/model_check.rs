@@ -139,7 +139,7 @@ struct World {
 
 /// The identity of a world, with times relative to the present.
 type Key = (
-    (u8, (Slot, i64), bool, u8),
+    ((Slot, i64), bool, u8),
     Option<(Slot, i64, Option<Emails>)>,
     [u8; EMAILS],
     [[Option<u64>; 1 + EMAILS]; 2],
@@ -167,7 +167,7 @@ impl World {
         }
     }
 
-    fn key(&self, left: u8) -> Key {
+    fn key(&self) -> Key {
         let now = self.now;
         let relative = |states: &BatchStates| {
             let mut slot = states.slots[0];
@@ -179,7 +179,7 @@ impl World {
             process.map(|process| (relative(&process.states).0, process.skew, process.emails.clone()));
         let ages = |times: [Option<u64>; 1 + EMAILS]| times.map(|at| at.map(|at| (now - at).min(KEY_LIFE)));
         let stray = self.stray.map(|(at, content, request)| (now - at, content, request));
-        let journal = (left, relative(&self.durable), self.note, self.content);
+        let journal = (relative(&self.durable), self.note, self.content);
         (journal, process, self.sent, self.remembered.map(ages), stray, self.accepted.clone())
     }
 
@@ -433,21 +433,23 @@ impl World {
     }
 }
 
-/// Searches all worlds. Returns the first harm and the number of attempts before it, or the number of worlds.
+/// Searches all worlds, those after fewer attempts first. Returns the first harm and the number of attempts before it, or the number of worlds.
 fn search(variant: Variant, splits: bool) -> Result<usize, (Harm, u8)> {
     let attempts = if splits { SPLIT_ATTEMPTS } else { ATTEMPTS };
-    let (mut seen, mut open) = (HashSet::new(), vec![(World::new(splits), attempts)]);
-    while let Some((world, left)) = open.pop() {
-        if let Some(harm) = world.harm() {
-            return Err((harm, attempts - left));
-        }
-        if left == 0 {
-            if !world.ends() {
+    let (mut seen, mut worlds) = (HashSet::new(), vec![World::new(splits)]);
+    for attempt in 0..=attempts {
+        let mut next = Vec::new();
+        for world in worlds {
+            if let Some(harm) = world.harm() {
+                return Err((harm, attempt));
+            }
+            if attempt < attempts {
+                next.extend(world.next(variant).into_iter().filter(|world| seen.insert(world.key())));
+            } else if !world.ends() {
                 return Err((Harm::NeverEnds, attempts));
             }
-        } else if seen.insert(world.key(left)) {
-            open.extend(world.next(variant).into_iter().map(|next| (next, left - 1)));
         }
+        worlds = next;
     }
     Ok(seen.len())
 }
