@@ -199,10 +199,15 @@ pub(crate) async fn blocking<T: Send + 'static>(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use futures_util::FutureExt as _;
 
     use super::*;
+
+    /// Creates a folder, in memory if possible: a paused clock advances while a thread syncs a file, so on a disk, a run has many more ticks.
+    pub(crate) fn folder() -> tempfile::TempDir {
+        tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+    }
 
     #[test]
     fn a_replaced_file_has_the_new_content_and_no_file_is_left_beside_it() {

@@ -22,7 +22,7 @@ struct Folder(tempfile::TempDir);
 
 impl Folder {
     fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        Self(crate::files::tests::folder())
     }
 
     fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {

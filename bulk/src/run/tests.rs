@@ -23,6 +23,7 @@ use super::*;
 use crate::{
     Bulk, Input, JobState, Message, Outcome, RowOutcome,
     clock::WallClock,
+    files::tests::folder,
     job::Job as BulkJob,
     journal::SentId,
     pace::Observation,
@@ -221,7 +222,7 @@ impl Sender for Arc<Service> {
 
 /// Plans a job with this many rows in a folder of its own.
 async fn planned_job(rows: usize) -> (tempfile::TempDir, BulkJob) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let job = plan_job(folder.path(), rows).await;
     (folder, job)
 }
@@ -317,7 +318,8 @@ async fn a_job_aborted_at_random_moments_loses_and_repeats_nothing() {
     // F-09
     let mut replayed = 0;
     for seed in 0..12 {
-        let (_folder, job) = planned_job(3_000).await;
+        let folder = folder();
+        let job = plan_job_in_batches(folder.path(), 300, 10).await;
         let service = Service::faulty(seed, 0.15);
         let mut random = StdRng::seed_from_u64(seed);
         let mut runs = 0;
@@ -339,8 +341,8 @@ async fn a_job_aborted_at_random_moments_loses_and_repeats_nothing() {
             assert_eq!(report.ending, Ending::Stopped);
             assert!(report.counts.remaining > 0 && runs < 200);
         };
-        assert_eq!(report.counts, Counts { sent: 3_000, ..Counts::default() });
-        assert_eq!(service.delivered(), (3_000, 1));
+        assert_eq!(report.counts, Counts { sent: 300, ..Counts::default() });
+        assert_eq!(service.delivered(), (300, 1));
     }
     assert!(replayed > 0, "no run was aborted with requests in flight");
 }
@@ -446,7 +448,8 @@ async fn rejected_emails_are_listed_with_the_reason_and_hold_up_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn another_process_can_pause_or_cancel_a_running_job() {
-    let (_folder, job) = planned_job(20_000).await;
+    let folder = folder();
+    let job = plan_job_in_batches(folder.path(), 2_000, 10).await;
     let service = Service::reliable();
     let mut run = job.start_with(Arc::clone(&service), patient_options().max_rps(5.0));
     while service.requests() < 3 && run.next().await.is_some() {}
@@ -481,16 +484,16 @@ async fn a_changed_input_does_not_change_a_job() {
 
 #[tokio::test(start_paused = true)]
 async fn a_batch_for_which_the_service_keeps_failing_becomes_unknown_and_the_others_are_sent() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     // Enough batches, sent slowly enough, that others succeed for more than an hour.
-    let job = plan_job(folder.path(), 80_000).await;
+    let job = plan_job_in_batches(folder.path(), 1_600, 2).await;
     let service =
         Service::new(|_, request| request.key.contains("/2/").then_some(Fault::Failed { executed: true }));
     let options = patient_options().max_rps(0.2);
     let report = finish_with(&job, &service, options).await;
     assert_eq!(report.ending, Ending::Finished);
-    assert_eq!(report.counts, Counts { sent: 79_900, unknown: 100, ..Counts::default() });
-    assert_eq!(service.delivered(), (80_000, 1));
+    assert_eq!(report.counts, Counts { sent: 1_598, unknown: 2, ..Counts::default() });
+    assert_eq!(service.delivered(), (1_600, 1));
 }
 
 /// Returns a service that rejects every batch containing one of these rows, and in which this share of requests has a transient fault.
@@ -526,15 +529,16 @@ async fn a_bad_row_rejects_none_of_its_neighbors() {
 async fn a_split_batch_is_sent_once_whatever_fails_and_whenever_it_is_resumed() {
     // F-09
     for seed in 0..30 {
-        let (_folder, job) = planned_job(230).await;
-        let service = strict_service(seed, 0.1, &[7, 130]);
+        let folder = folder();
+        let job = plan_job_in_batches(folder.path(), 69, 30).await;
+        let service = strict_service(seed, 0.1, &[7, 40]);
         let mut random = StdRng::seed_from_u64(seed);
         for _ in 0..random.gen_range(0..8) {
-            abort_after(&job, &service, patient_options(), random.gen_range(0..90)).await;
+            abort_after(&job, &service, patient_options(), random.gen_range(0..30)).await;
         }
         let report = finish_with(&job, &service, patient_options()).await;
         assert_eq!(report.ending, Ending::Finished, "{seed}");
-        assert_eq!(report.counts.sent + report.counts.rejected, 230, "{seed}: {report:?}");
+        assert_eq!(report.counts.sent + report.counts.rejected, 69, "{seed}: {report:?}");
         let (sent, times) = service.delivered();
         assert_eq!((sent as u64, times), (report.counts.sent, 1), "{seed}");
     }
@@ -542,7 +546,8 @@ async fn a_split_batch_is_sent_once_whatever_fails_and_whenever_it_is_resumed() 
 
 #[tokio::test(start_paused = true)]
 async fn what_rejects_every_request_pauses_the_job_and_costs_no_row() {
-    let (_folder, job) = planned_job(50_000).await;
+    // More batches than requests, each with more emails than rejections in a row.
+    let (_folder, job) = planned_job(8_000).await;
     let service = Service::new(|_, _| Some(Fault::Invalid));
     let report = finish_with(&job, &service, patient_options()).await;
     let Ending::Paused { until: None, reason } = &report.ending else { panic!("{report:?}") };
@@ -550,9 +555,9 @@ async fn what_rejects_every_request_pauses_the_job_and_costs_no_row() {
         reason.contains("requests in a row") && reason.ends_with("HTTP 422: validation_error"),
         "{reason}"
     );
-    assert_eq!(report.counts, Counts { remaining: 50_000, ..Counts::default() });
+    assert_eq!(report.counts, Counts { remaining: 8_000, ..Counts::default() });
     assert!(service.requests() < 60);
     service.set_script(|_, _| None);
     let report = finish_with(&job, &service, patient_options()).await;
-    assert_eq!((report.ending, service.delivered()), (Ending::Finished, (50_000, 1)));
+    assert_eq!((report.ending, service.delivered()), (Ending::Finished, (8_000, 1)));
 }

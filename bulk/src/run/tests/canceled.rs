@@ -29,7 +29,7 @@ async fn unknown_rows(job: &BulkJob) -> Vec<u64> {
 
 #[tokio::test(start_paused = true)]
 async fn requests_in_flight_of_a_canceled_job_have_an_unknown_outcome() {
-    let (folder, service) = (tempfile::tempdir().unwrap(), Service::reliable());
+    let (folder, service) = (folder(), Service::reliable());
     let job = stopped(folder.path(), &service).await;
     assert!(unknown_rows(&job).await.is_empty());
     let list = job.plan().dir().join("unknown.csv");
@@ -57,7 +57,7 @@ async fn requests_in_flight_of_a_canceled_job_have_an_unknown_outcome() {
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_canceled_reports_what_an_earlier_run_left_in_flight() {
-    let (folder, service) = (tempfile::tempdir().unwrap(), Service::reliable());
+    let (folder, service) = (folder(), Service::reliable());
     let job = stopped(folder.path(), &service).await;
     service.set_script(|_, _| Some(Fault::TimedOut { executed: false }));
     let mut run = job.start_with(Arc::clone(&service), patient_options().concurrency(1));

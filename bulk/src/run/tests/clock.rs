@@ -25,7 +25,7 @@ async fn run_interrupted(folder: &Path, wall: &WallClock) -> (BulkJob, Arc<Servi
 #[tokio::test(start_paused = true)]
 async fn a_clock_that_is_a_little_behind_makes_no_batch_unknown() {
     // F-11
-    let (folder, wall) = (tempfile::tempdir().unwrap(), WallClock::default());
+    let (folder, wall) = (folder(), WallClock::default());
     let (job, service) = run_interrupted(folder.path(), &wall).await;
     wall.advance_millis(-3_000);
     let report = finish_with(&job, &service, patient_options().wall_clock(&wall)).await;
@@ -36,7 +36,7 @@ async fn a_clock_that_is_a_little_behind_makes_no_batch_unknown() {
 #[tokio::test(start_paused = true)]
 async fn a_clock_set_back_does_not_hide_that_keys_have_expired() {
     // F-11
-    let (folder, wall) = (tempfile::tempdir().unwrap(), WallClock::default());
+    let (folder, wall) = (folder(), WallClock::default());
     let (job, service) = run_interrupted(folder.path(), &wall).await;
     // A day later, the wall clock has been set back to the same time.
     service.forgets_keys.store(true, Ordering::SeqCst);
@@ -48,7 +48,7 @@ async fn a_clock_set_back_does_not_hide_that_keys_have_expired() {
 
 /// Runs a job in which the wall clock advances by a day between two attempts of batch 3. `slept` is how far the service's clock advances.
 async fn day_passes(slept: Option<Duration>) -> (Report, (usize, u32)) {
-    let (folder, wall) = (tempfile::tempdir().unwrap(), WallClock::default());
+    let (folder, wall) = (folder(), WallClock::default());
     let job = plan_job(folder.path(), 500).await;
     let moved = wall.clone();
     let mut attempts = 0;

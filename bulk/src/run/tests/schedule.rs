@@ -59,7 +59,7 @@ async fn run_and_kill(job: &BulkJob, service: &Arc<Service>, options: RunOptions
 #[tokio::test(start_paused = true)]
 async fn no_day_has_more_than_its_cap_however_often_the_job_is_killed() {
     // F-09
-    let (folder, wall) = (tempfile::tempdir().unwrap(), half_past());
+    let (folder, wall) = (folder(), half_past());
     let (rows, least) = scale(4_000);
     let job = plan_job_in_batches(folder.path(), rows, 10).await;
     // Hours pass between runs, and while requests are in flight.
@@ -112,7 +112,7 @@ struct Midnight {
 /// Runs the job and kills it, and resumes it until it is finished. Returns the emails executed on each day, counted from the first one, and those of the
 /// first batch.
 async fn run_over_midnight(case: Midnight) -> [BTreeMap<u64, usize>; 2] {
-    let (folder, wall) = (tempfile::tempdir().unwrap(), before_midnight());
+    let (folder, wall) = (folder(), before_midnight());
     let first = day(&wall);
     let job = plan_job_in_batches(folder.path(), 40, 10).await;
     let (moved, ended) = (wall.clone(), Arc::new(AtomicBool::new(false)));
@@ -193,7 +193,7 @@ async fn a_batch_open_at_midnight_counts_once_on_each_day_wherever_the_job_is_ki
 async fn a_request_repeated_after_midnight_counts_on_the_new_day_too() {
     // F-09
     for concurrency in [1, 2] {
-        let (folder, wall) = (tempfile::tempdir().unwrap(), half_past());
+        let (folder, wall) = (folder(), half_past());
         let hour = i64::try_from(wall.now().as_secs() / 3_600 % 24).unwrap();
         wall.advance_millis((23 - hour) * HOUR);
         let job = plan_job_in_batches(folder.path(), 100, 10).await;
@@ -202,7 +202,7 @@ async fn a_request_repeated_after_midnight_counts_on_the_new_day_too() {
             request.key.contains("/0/").then_some(())?;
             attempts += 1;
             if attempts == 2 {
-                moved.advance_millis(HOUR);
+                moved.pass(Duration::from_hours(1));
             }
             (attempts < 10).then_some(Fault::TimedOut { executed: false })
         });
@@ -229,7 +229,7 @@ async fn a_request_repeated_after_midnight_counts_on_the_new_day_too() {
 
 #[tokio::test(start_paused = true)]
 async fn a_day_of_refused_connections_leaves_its_cap_unused() {
-    let (folder, wall) = (tempfile::tempdir().unwrap(), half_past());
+    let (folder, wall) = (folder(), half_past());
     let job = plan_job_in_batches(folder.path(), 50, 10).await;
     let service = Service::new(|_, _| Some(Fault::Refused));
     let schedule = Schedule::new().daily([20]).unwrap().time_zone("UTC").unwrap();
@@ -256,7 +256,7 @@ async fn a_day_of_refused_connections_leaves_its_cap_unused() {
 
 #[tokio::test(start_paused = true)]
 async fn a_plan_whose_requests_exceed_a_cap_or_a_rate_does_not_start() {
-    let (folder, wall) = (tempfile::tempdir().unwrap(), half_past());
+    let (folder, wall) = (folder(), half_past());
     let job = plan_job_in_batches(folder.path(), 50, 10).await;
     let service = Service::reliable();
     let caps = Schedule::new().daily([100, 9]).unwrap();
@@ -284,7 +284,7 @@ fn most_in(service: &Service, domain: &str, period: Duration) -> usize {
 #[tokio::test(start_paused = true)]
 async fn no_domain_exceeds_its_rate_however_often_the_job_is_killed() {
     // F-09
-    let (folder, wall) = (tempfile::tempdir().unwrap(), WallClock::without_waits());
+    let (folder, wall) = (folder(), WallClock::without_waits());
     let domains = ["a.test", "b.test", "a.test", "c.test", "a.test"];
     let (rows, least) = scale(2_800);
     let job = plan_job_at(folder.path(), &domains, rows, 4).await;
@@ -317,7 +317,7 @@ async fn no_domain_exceeds_its_rate_however_often_the_job_is_killed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_running_job_sends_to_a_domain_at_its_rate() {
-    let (folder, wall) = (tempfile::tempdir().unwrap(), WallClock::without_waits());
+    let (folder, wall) = (folder(), WallClock::without_waits());
     let job = plan_job_at(folder.path(), &["a.test", "b.test"], 400, 10).await;
     let service = Service::reliable();
     *service.wall.lock().unwrap() = wall.clone();

@@ -8,7 +8,7 @@ fn rule(text: &str) -> RunOptions {
 
 #[tokio::test(start_paused = true)]
 async fn a_job_pauses_when_too_many_emails_bounce_and_stays_paused() {
-    let (_folder, job) = planned_job(20_000).await;
+    let (_folder, job) = planned_job(6_000).await;
     // One in ten emails bounces.
     let service = Service::reliable();
     let report = finish_with(&job, &service, rule("bounced>5%")).await;
@@ -20,12 +20,12 @@ async fn a_job_pauses_when_too_many_emails_bounce_and_stays_paused() {
     assert!(matches!(again.ending, Ending::Paused { until: None, .. }), "{again:?}");
     assert_eq!(service.requests(), requests);
     let higher = finish_with(&job, &service, rule("bounced>11%")).await;
-    assert_eq!((higher.ending, service.delivered()), (Ending::Finished, (20_000, 1)));
+    assert_eq!((higher.ending, service.delivered()), (Ending::Finished, (6_000, 1)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_job_pauses_when_too_many_emails_are_rejected() {
-    let (_folder, job) = planned_job(20_000).await;
+    let (_folder, job) = planned_job(6_000).await;
     // One in a hundred emails is rejected.
     let service = Service::new(|_, _| Some(Fault::Partial));
     let report = finish_with(&job, &service, rule("rejected>0.5%")).await;
