@@ -12,6 +12,7 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
+use serde_json::Value;
 
 use delivery::Deliveries;
 use document::Document;
@@ -20,6 +21,16 @@ use operation::{Answers, Operation};
 
 /// The text of the contract.
 pub const OPENAPI: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../openapi.yaml"));
+
+/// Returns the contract as JSON, parsed once.
+///
+/// # Panics
+///
+/// If `openapi.yaml` can't be represented as JSON.
+pub fn openapi() -> &'static Value {
+    static JSON: OnceLock<Value> = OnceLock::new();
+    JSON.get_or_init(|| yaml_serde::from_str(OPENAPI).expect("openapi.yaml is representable as JSON"))
+}
 
 /// A request as received.
 #[derive(Clone, Debug)]
@@ -62,7 +73,7 @@ impl Contract {
     /// If `openapi.yaml` uses features that this validator doesn't support.
     pub fn get() -> &'static Self {
         static CONTRACT: OnceLock<Contract> = OnceLock::new();
-        CONTRACT.get_or_init(|| Self::read(OPENAPI))
+        CONTRACT.get_or_init(|| Self::compile(openapi().clone()))
     }
 
     /// Compiles a document.
@@ -70,8 +81,8 @@ impl Contract {
     /// # Panics
     ///
     /// If the document uses features that this validator doesn't support.
-    pub fn read(yaml: &str) -> Self {
-        let document = Document::parse(yaml);
+    pub fn compile(openapi: Value) -> Self {
+        let document = Document::new(openapi);
         Self {
             operations: Operation::all(&document),
             deliveries: Deliveries::read(&document),
@@ -124,9 +135,12 @@ impl Contract {
 
     // A literal path takes precedence over a parameter, regardless of the methods: `GET /emails/batch` gets no email.
     fn operation(&self, method: &Method, path: &str) -> Option<&Operation> {
-        let fitting = || self.operations.iter().filter(|operation| operation.takes(path));
-        let fewest = fitting().map(Operation::parameters_in_path).min()?;
-        fitting().find(|operation| operation.parameters_in_path() == fewest && operation.method == *method)
+        let path: Vec<_> = path.trim_start_matches('/').split('/').collect();
+        let fitting: Vec<_> = self.operations.iter().filter(|operation| operation.takes(&path)).collect();
+        let fewest = fitting.iter().map(|operation| operation.parameters_in_path()).min()?;
+        fitting
+            .into_iter()
+            .find(|operation| operation.parameters_in_path() == fewest && operation.method == *method)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The document: parsing it, resolving its references, compiling its schemas.
 
+use std::{cell::RefCell, collections::HashMap, sync::Arc};
+
 use jsonschema::{Registry, Validator};
 use serde_json::{Value, json};
 
@@ -10,17 +12,17 @@ const DOCUMENT: &str = "contract:/openapi";
 pub(super) struct Document {
     root: Value,
     registry: Registry<'static>,
+    /// The compiled schemas by location, since many operations share one.
+    validators: RefCell<HashMap<String, Arc<Validator>>>,
 }
 
 impl Document {
-    pub(super) fn parse(yaml: &str) -> Self {
-        let root: Value =
-            yaml_serde::from_str(yaml).expect("openapi.yaml is YAML that is representable as JSON");
+    pub(super) fn new(root: Value) -> Self {
         let registry = Registry::new()
             .add(DOCUMENT, root.clone())
             .and_then(jsonschema::RegistryBuilder::prepare)
             .expect("the references between the schemas of openapi.yaml resolve");
-        Self { root, registry }
+        Self { root, registry, validators: RefCell::default() }
     }
 
     /// Returns the node at a JSON pointer, with references resolved, and its own pointer.
@@ -35,7 +37,12 @@ impl Document {
         }
     }
 
-    fn validator(&self, pointer: &str) -> Validator {
+    fn validator(&self, pointer: &str) -> Arc<Validator> {
+        let mut validators = self.validators.borrow_mut();
+        Arc::clone(validators.entry(pointer.to_owned()).or_insert_with(|| self.compile(pointer).into()))
+    }
+
+    fn compile(&self, pointer: &str) -> Validator {
         // Paths contain braces, which a URI reference doesn't allow (RFC 3986).
         let fragment = pointer.replace('{', "%7B").replace('}', "%7D");
         jsonschema::draft202012::options()
@@ -87,7 +94,7 @@ impl<'a> Node<'a> {
     }
 
     /// Compiles the schema at this location.
-    pub(super) fn validator(&self) -> Validator {
+    pub(super) fn validator(&self) -> Arc<Validator> {
         self.document.validator(&self.pointer)
     }
 

@@ -1,5 +1,7 @@
 //! Rules for the parts of a message: named strings (parameters and headers) and bodies.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{HeaderMap, header::CONTENT_TYPE};
 use jsonschema::Validator;
@@ -16,7 +18,7 @@ pub(super) struct Text {
     pub(super) required: bool,
     integer: bool,
     boolean: bool,
-    schema: Validator,
+    schema: Arc<Validator>,
 }
 
 impl Text {
@@ -57,8 +59,8 @@ impl Text {
 
 /// The rule for a body: JSON, a form if the contract has one, or a form with files instead.
 pub(super) struct Body {
-    schema: Validator,
-    form: Option<Validator>,
+    schema: Arc<Validator>,
+    form: Option<Arc<Validator>>,
     multipart: bool,
 }
 

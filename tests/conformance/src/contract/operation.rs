@@ -103,14 +103,13 @@ impl Operation {
         }
     }
 
-    pub(super) fn takes(&self, path: &str) -> bool {
-        let mut given = path.trim_start_matches('/').split('/');
-        let fits = self.path.iter().all(|segment| match (segment, given.next()) {
-            (Segment::Fixed(name), Some(text)) => name == text,
-            (Segment::Parameter(_), Some(text)) => !text.is_empty(),
-            (_, None) => false,
-        });
-        fits && given.next().is_none()
+    pub(super) fn takes(&self, path: &[&str]) -> bool {
+        let mut pairs = self.path.iter().zip(path);
+        self.path.len() == path.len()
+            && pairs.all(|(segment, text)| match segment {
+                Segment::Fixed(name) => name == text,
+                Segment::Parameter(_) => !text.is_empty(),
+            })
     }
 
     pub(super) fn parameters_in_path(&self) -> usize {

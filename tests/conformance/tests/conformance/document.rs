@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use idempost_conformance::contract::OPENAPI;
+use idempost_conformance::contract::{OPENAPI, openapi};
 use serde_json::Value;
 
 /// The keywords whose value is a schema, and those whose value is a list or a map of schemas.
@@ -11,10 +11,6 @@ const SCHEMAS: [&str; 4] = ["properties", "allOf", "anyOf", "oneOf"];
 
 /// The keywords of conditions, whose properties restate those that the schema describes.
 const CONDITIONS: [&str; 5] = ["if", "then", "else", "not", "dependentSchemas"];
-
-fn document() -> Value {
-    yaml_serde::from_str(OPENAPI).unwrap()
-}
 
 /// Calls `visit` with the path and the value of every map, outside of examples.
 fn walk<'a>(value: &'a Value, path: &mut Vec<&'a str>, visit: &mut impl FnMut(&[&str], &'a Value)) {
@@ -89,9 +85,9 @@ fn no_node_is_an_anchor_an_alias_or_a_merge_key() {
 
 #[test]
 fn references_lead_to_components_and_every_component_is_used() {
-    let document = document();
+    let document = openapi();
     let mut used = BTreeSet::new();
-    let wrong = findings(&document, |_, map| {
+    let wrong = findings(document, |_, map| {
         let targets = map.values().filter_map(Value::as_str).filter(|text| text.starts_with("#/"));
         let dangling =
             |target: &&str| target.split('/').count() != 4 || document.pointer(&target[1..]).is_none();
@@ -114,8 +110,8 @@ fn references_lead_to_components_and_every_component_is_used() {
 
 #[test]
 fn schemas_use_only_what_generators_can_read() {
-    let document = document();
-    let wrong = findings(&document, |path, map| {
+    let document = openapi();
+    let wrong = findings(document, |path, map| {
         if path.last() == Some(&"properties") {
             return Vec::new();
         }
@@ -141,8 +137,8 @@ fn schemas_use_only_what_generators_can_read() {
 
 #[test]
 fn patterns_are_anchored_at_the_start_and_look_neither_ahead_nor_behind() {
-    let document = document();
-    let wrong = findings(&document, |path, map| {
+    let document = openapi();
+    let wrong = findings(document, |path, map| {
         let pattern =
             map.get("pattern").and_then(Value::as_str).filter(|_| path.last() != Some(&"properties"));
         pattern
@@ -159,7 +155,7 @@ fn patterns_are_anchored_at_the_start_and_look_neither_ahead_nor_behind() {
 
 #[test]
 fn names_of_components_collide_with_no_other_and_no_constructor() {
-    let document = document();
+    let document = openapi();
     let components = document["components"].as_object().unwrap();
     let mut wrong = Vec::new();
     for name in components["schemas"].as_object().unwrap().keys() {
@@ -175,8 +171,8 @@ fn names_of_components_collide_with_no_other_and_no_constructor() {
 
 #[test]
 fn enums_in_lists_and_objects_that_may_be_null_have_a_name() {
-    let document = document();
-    let wrong = findings(&document, |path, map| {
+    let document = openapi();
+    let wrong = findings(document, |path, map| {
         if path.iter().any(|key| CONDITIONS.contains(key) || *key == "parameters") {
             return Vec::new();
         }
@@ -190,7 +186,7 @@ fn enums_in_lists_and_objects_that_may_be_null_have_a_name() {
 
 #[test]
 fn request_fields_have_no_default() {
-    let document = document();
+    let document = openapi();
     let schemas = &document["components"]["schemas"];
     let wrong = findings(schemas, |_, map| {
         let scalar = map.get("default").is_some_and(|default| !default.is_object());
@@ -201,12 +197,12 @@ fn request_fields_have_no_default() {
 
 #[test]
 fn every_operation_parameter_schema_and_property_has_a_description() {
-    let document = document();
+    let document = openapi();
     let described = |value: &Value| {
-        let own = value["description"].as_str().or_else(|| resolve(&document, value)["description"].as_str());
+        let own = value["description"].as_str().or_else(|| resolve(document, value)["description"].as_str());
         own.is_some_and(|text| !text.trim().is_empty())
     };
-    let mut missing = findings(&document, |path, map| {
+    let mut missing = findings(document, |path, map| {
         if path.iter().any(|key| CONDITIONS.contains(key)) || path.last() == Some(&"properties") {
             return Vec::new();
         }
@@ -219,7 +215,7 @@ fn every_operation_parameter_schema_and_property_has_a_description() {
         missing.extend(undescribed.map(|(name, _)| format!("{kind} / {name}")));
     }
     for part in ["paths", "webhooks"] {
-        let undescribed = operations(&document, part).into_iter().filter(|operation| !described(operation));
+        let undescribed = operations(document, part).into_iter().filter(|operation| !described(operation));
         missing.extend(undescribed.map(|operation| operation["operationId"].to_string()));
     }
     assert_none(&missing, "without a description");
@@ -227,8 +223,8 @@ fn every_operation_parameter_schema_and_property_has_a_description() {
 
 #[test]
 fn descriptions_state_the_rule_and_leave_its_source_to_an_extension() {
-    let document = document();
-    let wrong = findings(&document, |_, map| {
+    let document = openapi();
+    let wrong = findings(document, |_, map| {
         let text = map.get("description").and_then(Value::as_str).unwrap_or_default().to_lowercase();
         let named = ["the specification", "public service"].into_iter().find(|words| text.contains(words));
         named.map(|words| format!("names {words:?}")).into_iter().collect()
@@ -238,10 +234,10 @@ fn descriptions_state_the_rule_and_leave_its_source_to_an_extension() {
 
 #[test]
 fn operations_and_webhooks_have_unique_names_and_share_no_tag() {
-    let document = document();
+    let document = openapi();
     let tags = |part| {
         let mut found = BTreeSet::new();
-        for operation in operations(&document, part) {
+        for operation in operations(document, part) {
             let tags = operation["tags"].as_array().unwrap();
             assert_eq!(tags.len(), 1, "{}: generators make a file for each tag", operation["operationId"]);
             found.insert(tags[0].as_str().unwrap());
@@ -258,7 +254,7 @@ fn operations_and_webhooks_have_unique_names_and_share_no_tag() {
     assert_eq!(unique, paths.union(&webhooks).copied().collect(), "declared tags, and those of operations");
 
     let mut ids = BTreeSet::new();
-    for operation in operations(&document, "paths").into_iter().chain(operations(&document, "webhooks")) {
+    for operation in operations(document, "paths").into_iter().chain(operations(document, "webhooks")) {
         let id = operation["operationId"].as_str().unwrap();
         assert!(ids.insert(id), "two operations have the name {id}");
     }
@@ -266,5 +262,5 @@ fn operations_and_webhooks_have_unique_names_and_share_no_tag() {
 
 #[test]
 fn the_document_has_the_version_of_the_project() {
-    assert_eq!(document()["info"]["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(openapi()["info"]["version"], env!("CARGO_PKG_VERSION"));
 }

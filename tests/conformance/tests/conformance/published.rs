@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, fs};
 
 use http::Method;
-use idempost_conformance::contract::OPENAPI;
+use idempost_conformance::contract::openapi;
 use idempost_sandbox::Settings;
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn published() -> Value {
             other => other,
         }
     }
-    without(yaml_serde::from_str(OPENAPI).unwrap())
+    without(openapi().clone())
 }
 
 /// JSON with a line for each member of the document, each path and each component, so that diffs are readable.
