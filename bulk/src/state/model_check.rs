@@ -437,17 +437,17 @@ impl World {
 fn search(variant: Variant, splits: bool) -> Result<usize, (Harm, u8)> {
     let attempts = if splits { SPLIT_ATTEMPTS } else { ATTEMPTS };
     let (mut seen, mut worlds) = (HashSet::new(), vec![World::new(splits)]);
-    for attempt in 0..=attempts {
+    for attempt in 1..=attempts {
         let mut next = Vec::new();
-        for world in worlds {
-            if let Some(harm) = world.harm() {
+        for world in worlds.iter().flat_map(|world| world.next(variant)) {
+            if !seen.insert(world.key()) {
+                continue;
+            }
+            let ends = || if world.ends() { None } else { Some(Harm::NeverEnds) };
+            if let Some(harm) = world.harm().or_else(ends) {
                 return Err((harm, attempt));
             }
-            if attempt < attempts {
-                next.extend(world.next(variant).into_iter().filter(|world| seen.insert(world.key())));
-            } else if !world.ends() {
-                return Err((Harm::NeverEnds, attempts));
-            }
+            next.push(world);
         }
         worlds = next;
     }
