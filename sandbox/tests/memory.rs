@@ -395,8 +395,8 @@ async fn bodies_of_clients_without_access_are_not_read() {
     ] {
         for length in [format!("content-length: {LARGE}"), "transfer-encoding: chunked".to_owned()] {
             let head = format!("POST {path} HTTP/1.1\r\n{key}{length}\r\n");
-            let statuses = many(10, async || served.upload(&head).await).await;
-            assert_eq!(statuses, [status; 10], "{head}");
+            let statuses = many(3, async || served.upload(&head).await).await;
+            assert_eq!(statuses, [status; 3], "{head}");
         }
     }
     let peak = served.peak();

@@ -266,13 +266,13 @@ fn a_change_with_an_unclear_selection_is_rejected_and_changes_nothing() {
 
 #[test]
 fn deleted_mails_no_longer_count_against_the_memory() {
-    let sandbox = Sandbox::with(&Settings { keep_mail_bytes: 3_000_000, ..Settings::default() });
-    let large = email_with("attachments", json!([{"content": "A".repeat(1_000_000)}]));
+    let sandbox = Sandbox::with(&Settings { keep_mail_bytes: 300_000, ..Settings::default() });
+    let large = email_with("attachments", json!([{"content": "A".repeat(100_000)}]));
     let mut emails = Vec::new();
     for _ in 0..20 {
         emails.push(sandbox.sent(&large));
         assert_eq!(sandbox.delete("/_/messages").json()["deleted"], 1);
-        let raw = format!("From: a@b.test\r\nSubject: x\r\n\r\n{}", "x".repeat(1_000_000));
+        let raw = format!("From: a@b.test\r\nSubject: x\r\n\r\n{}", "x".repeat(100_000));
         let received = sandbox.service.receive(KEY, &["c@d.test"], raw).unwrap();
         assert_eq!(sandbox.delete(format!("/_/received/{received}")).json()["deleted"], 1);
     }

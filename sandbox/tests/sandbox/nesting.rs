@@ -158,13 +158,13 @@ fn views(sandbox: &Sandbox) -> Vec<(String, Value)> {
 #[tokio::test]
 async fn costly_headers_are_rejected_on_every_entry_point() {
     let server = SmtpServer::open(&idempost_sandbox::Settings::default()).await;
-    let segments: Vec<_> = (0..200_000).map(|number| format!(" a*{number}=b;\r\n")).collect();
+    let segments: Vec<_> = (0..20_000).map(|number| format!(" a*{number}=b;\r\n")).collect();
     let segments = segments.concat();
-    let words = "=?utf-8?q?x\r\n ".repeat(200_000);
+    let words = "=?utf-8?q?x\r\n ".repeat(20_000);
     for (field, rule) in [
         (format!("Content-Type: text/plain;\r\n{segments}"), "more than 500 continued"),
         (format!("Subject: {words}"), "unterminated encoded words"),
-        (format!("X-Long: {}", "x\r\n ".repeat(2_000_000)), "more than 4 MiB of headers"),
+        (format!("X-Long: {}", "x\r\n ".repeat(1_100_000)), "more than 4 MiB of headers"),
     ] {
         let mail = format!("From: ada@example.com\r\nTo: hi@acme.test\r\n{}\r\n\r\nx\r\n", field.trim_end())
             .into_bytes();

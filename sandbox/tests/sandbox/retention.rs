@@ -42,10 +42,10 @@ fn accounts_without_data_are_evicted_before_the_least_recently_used() {
 
 #[test]
 fn an_account_loses_nothing_to_another_that_uses_more() {
-    let large = "x".repeat(200_000);
+    let large = "x".repeat(20_000);
     for (settings, text) in [
         (Settings { keep_mails: 50, ..Settings::default() }, "It works"),
-        (Settings { keep_mail_bytes: 4_000_000, ..Settings::default() }, &large),
+        (Settings { keep_mail_bytes: 400_000, ..Settings::default() }, &large),
     ] {
         let sandbox = Sandbox::with(&settings);
         let send = |key: &str, text: &str| {
@@ -118,9 +118,9 @@ fn the_request_log_is_bounded_by_count_and_bytes() {
     assert!(bytes <= 20_000);
 }
 
-/// Emails with 200 KB in one of their parts.
+/// Emails with 50 KB in one of their parts.
 fn large_emails() -> Vec<(&'static str, Value)> {
-    let text = "x".repeat(200_000);
+    let text = "x".repeat(50_000);
     vec![
         ("subject", email_with("subject", text.clone())),
         ("from", email_with("from", format!("{text} <hi@acme.test>"))),
@@ -130,7 +130,7 @@ fn large_emails() -> Vec<(&'static str, Value)> {
         ("headers", email_with("headers", json!({"X-Large": text}))),
         ("text", email_with("text", text.clone())),
         ("html", email_with("html", text.clone())),
-        ("attachments", email_with("attachments", json!([{"content": "A".repeat(200_000)}]))),
+        ("attachments", email_with("attachments", json!([{"content": "A".repeat(50_000)}]))),
     ]
 }
 
@@ -138,7 +138,7 @@ fn large_emails() -> Vec<(&'static str, Value)> {
 fn every_byte_of_an_email_counts_even_before_it_is_sent() {
     for schedule in [None, Some("in 1 hour")] {
         for (field, mut large) in large_emails() {
-            let sandbox = Sandbox::with(&Settings { keep_mail_bytes: 1_000_000, ..Settings::default() });
+            let sandbox = Sandbox::with(&Settings { keep_mail_bytes: 250_000, ..Settings::default() });
             if let Some(time) = schedule {
                 large["scheduled_at"] = time.into();
             }

@@ -378,12 +378,9 @@ async fn tests_in_the_process_wait_without_http() {
 async fn client_that_disconnects_frees_its_waiter() {
     let server = idempost_sandbox::start(Settings { max_connections: 3, ..Settings::default() }).await;
     // More than there is room for, if one of them stayed.
-    for _ in 0..10 {
-        let mut tasks = Vec::new();
-        for _ in 0..2 {
-            tasks.push(waiting(&server, "to=ada&timeout=600").await);
-        }
-        for task in tasks {
+    for _ in 0..3 {
+        let wait = || waiting(&server, "to=ada&timeout=600");
+        for task in <[_; 2]>::from(tokio::join!(wait(), wait())) {
             task.abort();
             let _ = task.await;
         }

@@ -254,7 +254,8 @@ fn read_bytes(field: &Field<'_>, total: &Cell<usize>) -> Checked<Bytes> {
 
 /// Reads Base64 in one line or, as some languages write it (RFC 2045), in several. An error says what was found.
 fn decode_base64(text: &str) -> Result<Bytes, String> {
-    let joined = text.contains(['\r', '\n']).then(|| text.replace(['\r', '\n'], ""));
+    let is_split = memchr::memchr2(b'\r', b'\n', text.as_bytes()).is_some();
+    let joined = is_split.then(|| text.replace(['\r', '\n'], ""));
     let text = joined.as_deref().unwrap_or(text);
     BASE64.decode(text).map(Bytes::from).map_err(|error| match error {
         // Only ASCII precedes it.
