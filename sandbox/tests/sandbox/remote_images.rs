@@ -323,7 +323,7 @@ async fn slow_large_and_mistyped_images_fail_with_a_reason_and_within_limits() {
 #[tokio::test]
 async fn slow_servers_cannot_prolong_a_request_beyond_the_timeout_of_all_images() {
     let server = ImageServer::start().await;
-    let sandbox = sandbox_with_timeout(&server, Duration::from_millis(500)).await;
+    let sandbox = sandbox_with_timeout(&server, Duration::from_millis(1_500)).await;
     let urls: Vec<_> = (0..50).map(|n| server.url(&format!("/slow/{n}"))).collect();
     let mail = sent(sandbox.service(), &images(&urls));
     let started = std::time::Instant::now();
