@@ -12,24 +12,15 @@ impl InboxPage {
     async fn resize(&self, width: u32) {
         let metrics = json!({"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 800});
         self.command("Emulation.setDeviceMetricsOverride", metrics).await;
-        self.holds(&format!("innerWidth === {width}")).await;
-        // The styles of this width apply from the next frame on.
-        let frames = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done(true)));";
-        self.driver().execute_async(frames, vec![]).await.unwrap();
     }
 
     /// Fails if a label of this view breaks in any width or font.
     async fn has_whole_labels(&self, state: &str) {
-        for font in ["Noto Sans", "DejaVu Sans"] {
-            self.eval(&format!("(document.body.style.fontFamily = {}, true)", json!(format!("'{font}'"))))
-                .await;
-            for width in WIDTHS {
-                self.resize(width).await;
-                let broken =
-                    self.driver().execute(include_str!("labels.js"), vec![]).await.unwrap().json().clone();
-                let view = self.eval("location.hash").await;
-                assert_eq!(broken, json!([]), "{state}, {view}, {font}, {width} px");
-            }
+        for width in WIDTHS {
+            self.resize(width).await;
+            let arguments = vec![json!(width), json!(["Noto Sans", "DejaVu Sans"])];
+            let broken = self.driver().execute_async(include_str!("labels.js"), arguments).await.unwrap();
+            assert_eq!(*broken.json(), json!([]), "{state}, {width} px");
         }
     }
 
@@ -55,11 +46,14 @@ async fn no_label_breaks_from_320_to_1920_pixels() {
     let mut later = email("Later");
     later["scheduled_at"] = "in 2 days".into();
     page.send(&later);
+    // The page doesn't have to show each of them as it arrives.
+    page.driver().goto("about:blank").await.unwrap();
     for number in 0..1_200 {
         page.send(&email(&format!("Mail {number}")));
         let mail = json!({"from": "a@example.com", "to": "b@acme.test", "subject": "In", "text": "x"});
         page.post("/_/received", &mail);
     }
+    page.look().await;
     page.says(".tray[data-tray=unsent] .count", "1").await;
     page.says(".tray[data-tray=received] .count", "1,200").await;
     page.has_whole_labels("sent, unsent and received").await;

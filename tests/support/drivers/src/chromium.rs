@@ -2,35 +2,75 @@
 //!
 //! Tests that use it have `#[needs("chromium", "chromedriver")]`.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use thirtyfour::prelude::*;
 use tokio::time::sleep;
 
 /// Longer than any step takes on a busy machine.
 pub const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Chromium and its driver; stopped when dropped.
-pub struct Browser {
+/// The browsers that tests have stopped using. A start takes longer than most tests, so the next one continues with one of these.
+static IDLE: Mutex<Vec<Session>> = Mutex::new(Vec::new());
+
+/// Ends the driver, and with it Chromium, when this process closes the pipe or exits, and removes their files.
+const UNTIL_CLOSED: &str = "trap : HUP INT TERM
+    TMPDIR=$(mktemp -d); export TMPDIR
+    chromedriver --port=$1 &
+    read -r _; kill $!; wait $!
+    until rm -r \"$TMPDIR\"; do sleep 0.1; done";
+
+/// Chromium with its driver.
+struct Session {
     driver: WebDriver,
     process: Child,
-    port: u16,
+}
+
+/// Chromium, with nothing stored, in a window that no other test has used.
+pub struct Browser {
+    session: Option<Session>,
 }
 
 impl Browser {
-    /// Starts both on a free port.
+    /// Takes an idle browser, or starts one with its driver on a free port.
     pub async fn start() -> Self {
+        let idle = IDLE.lock().unwrap().pop();
+        let session = match idle {
+            Some(session) => {
+                session.reset().await;
+                session
+            }
+            None => Session::start().await,
+        };
+        Self { session: Some(session) }
+    }
+
+    /// The commands of WebDriver.
+    pub fn driver(&self) -> &WebDriver {
+        &self.session.as_ref().unwrap().driver
+    }
+
+    /// Leaves the browser to the next test. Dropped instead, as when a test fails, it is ended.
+    pub async fn stop(mut self) {
+        self.driver().goto("about:blank").await.unwrap();
+        IDLE.lock().unwrap().extend(self.session.take());
+    }
+}
+
+impl Session {
+    async fn start() -> Self {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let process = Command::new("chromedriver")
-            .arg(format!("--port={port}"))
+        let process = Command::new("sh")
+            .args(["-c", UNTIL_CLOSED, "sh", &port.to_string()])
+            .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .expect("chromedriver is installed");
+            .unwrap();
         let mut capabilities = DesiredCapabilities::chrome();
         capabilities.set_binary(on_path("chromium").to_str().unwrap()).unwrap();
         for argument in [
@@ -43,6 +83,8 @@ impl Browser {
             "--disable-background-networking",
             "--disable-component-update",
             "--disable-sync",
+            // Without its driver, it ends.
+            "--remote-debugging-pipe",
             // Host names that resolve to this machine, as after DNS rebinding.
             "--host-resolver-rules=MAP *.test 127.0.0.1",
         ] {
@@ -55,34 +97,36 @@ impl Browser {
             match WebDriver::new(format!("http://127.0.0.1:{port}"), capabilities.clone()).await {
                 Ok(driver) => break driver,
                 Err(error) if Instant::now() > until => panic!("no browser: {error}"),
-                Err(_) => sleep(Duration::from_millis(100)).await,
+                Err(_) => sleep(Duration::from_millis(20)).await,
             }
         };
-        Self { driver, process, port }
+        Self { driver, process }
     }
 
-    /// The commands of WebDriver.
-    pub fn driver(&self) -> &WebDriver {
-        &self.driver
-    }
-
-    /// Ends the session.
-    pub async fn stop(self) {
-        self.driver.clone().quit().await.unwrap();
+    /// Replaces all windows, with their scripts and settings, by a new one, and deletes what pages have stored.
+    async fn reset(&self) {
+        let old = self.driver.windows().await.unwrap();
+        let new = self.driver.new_window().await.unwrap();
+        for window in old {
+            self.driver.switch_to_window(window).await.unwrap();
+            self.driver.close_window().await.unwrap();
+        }
+        self.driver.switch_to_window(new).await.unwrap();
+        let everything = json!({"origin": "*", "storageTypes": "all"});
+        for (command, parameters) in [
+            ("Storage.clearDataForOrigin", everything),
+            ("Network.clearBrowserCookies", json!({})),
+            ("Network.clearBrowserCache", json!({})),
+            ("Page.bringToFront", json!({})),
+        ] {
+            self.driver.cdp().send_raw(command, parameters).await.unwrap();
+        }
     }
 }
 
-impl Drop for Browser {
+impl Drop for Session {
     fn drop(&mut self) {
-        // Killing the driver would leave Chromium running, so the session is ended first, even if a test failed.
-        if let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) {
-            let session = self.driver.session_id();
-            let _ = stream.set_read_timeout(Some(Duration::from_secs(10)));
-            let _ =
-                write!(stream, "DELETE /session/{session} HTTP/1.1\r\nhost: 127.0.0.1:{}\r\n\r\n", self.port);
-            let _ = stream.read(&mut [0; 1024]);
-        }
-        let _ = self.process.kill();
+        drop(self.process.stdin.take());
         let _ = self.process.wait();
     }
 }
