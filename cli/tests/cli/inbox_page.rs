@@ -18,10 +18,10 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::Request;
 use idempost_drivers::thirtyfour::prelude::*;
+use idempost_drivers::thirtyfour::session::scriptret::ScriptRet;
 use idempost_drivers::{Browser, TIMEOUT};
 use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::{Value, json};
-use tokio::time::sleep;
 
 const KEY: &str = "sb_local";
 
@@ -80,18 +80,34 @@ impl InboxPage {
         serde_json::from_slice(self.server.service().handle(request.unwrap()).body()).unwrap()
     }
 
-    /// The element, once it exists and is visible.
-    pub(crate) async fn find(&self, css: &str) -> WebElement {
+    /// Waits until this expression is true, and returns its value. `found` has the visible elements of a selector.
+    async fn wait(&self, expression: &str) -> ScriptRet {
+        // The page tries it again by itself: a request of the driver takes longer.
+        let script = format!(
+            "const done = arguments[0], until = performance.now() + 500;
+             const shown = (one) => one.checkVisibility({{ opacityProperty: true, visibilityProperty: true }})
+               && [one, ...one.children].some((part) => [...part.getClientRects()].some((box) => box.width > 0 && box.height > 0));
+             const found = (css) => [...document.querySelectorAll(css)].filter((one) => shown(one.closest('select') ?? one));
+             const attempt = () => {{ try {{ return {expression} || null; }} catch {{ return null; }} }};
+             (function poll() {{
+               const value = attempt();
+               if (value !== null || performance.now() > until) done(value); else setTimeout(poll, 10);
+             }})();"
+        );
         let until = Instant::now() + TIMEOUT;
         loop {
-            for found in self.driver().find_all(By::Css(css)).await.unwrap() {
-                if found.is_displayed().await.unwrap_or(false) {
-                    return found;
-                }
+            // It fails if the page is left in the meantime.
+            let tried = self.driver().execute_async(script.as_str(), vec![]).await;
+            match tried {
+                Ok(value) if !value.json().is_null() => return value,
+                tried => assert!(Instant::now() < until, "timed out waiting for {expression}: {tried:?}"),
             }
-            assert!(Instant::now() < until, "no visible {css}");
-            sleep(std::time::Duration::from_millis(20)).await;
         }
+    }
+
+    /// The element, once it exists and is visible.
+    pub(crate) async fn find(&self, css: &str) -> WebElement {
+        self.wait(&format!("found({})[0]", json!(css))).await.element().unwrap()
     }
 
     /// Clicks the current element, even if it is being redrawn.
@@ -107,25 +123,12 @@ impl InboxPage {
 
     /// Waits until an element has exactly this text.
     async fn says(&self, css: &str, text: &str) {
-        let until = Instant::now() + TIMEOUT;
-        loop {
-            let found = self.find(css).await.text().await.unwrap_or_default();
-            if found == text {
-                return;
-            }
-            assert!(Instant::now() < until, "{css} is {found:?}, expected {text:?}");
-            sleep(std::time::Duration::from_millis(20)).await;
-        }
+        self.wait(&format!("found({})[0].innerText.trim() === {}", json!(css), json!(text))).await;
     }
 
     /// Waits until this condition holds on the page. While an element it uses is missing, it doesn't hold.
     async fn holds(&self, condition: &str) {
-        let until = Instant::now() + TIMEOUT;
-        let tried = format!("(() => {{ try {{ return {condition}; }} catch {{ return false; }} }})()");
-        while self.eval(&tried).await != json!(true) {
-            assert!(Instant::now() < until, "timed out waiting for {condition}");
-            sleep(std::time::Duration::from_millis(20)).await;
-        }
+        self.wait(&format!("({condition}) === true")).await;
     }
 
     pub(crate) async fn eval(&self, expression: &str) -> Value {
