@@ -163,8 +163,14 @@ pub(crate) fn suggestion_hint<'a>(name: &str, known: impl IntoIterator<Item = &'
     most_similar(name, known).map(|meant| format!("did you mean `{meant}`?"))
 }
 
+/// The longest name that can be similar to a known one: input may be a megabyte, whose comparison would take seconds.
+const MAX_SIMILAR: usize = 100;
+
 /// The most similar known name.
 pub(crate) fn most_similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if name.len() > MAX_SIMILAR {
+        return None;
+    }
     let scored = known.into_iter().map(|candidate| (strsim::jaro_winkler(name, candidate), candidate));
     scored
         .filter(|(score, _)| *score > 0.75)

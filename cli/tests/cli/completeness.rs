@@ -7,7 +7,7 @@ use idempost_reference_server::Service as Core;
 use serde_json::Value;
 
 use crate::service::Service;
-use crate::support::{CommandLine as _, Idempost};
+use crate::support::{CommandLine as _, Idempost, concurrently};
 
 const ID: &str = "78261eea-8f8b-4381-83c6-79fa7120f1cf";
 
@@ -169,26 +169,27 @@ fn with_ids(line: &str) -> Vec<String> {
 #[cfg(unix)]
 #[test]
 fn every_operation_has_a_command_or_an_example_that_sends_it() {
-    let service = Service::start();
-    let idempost = service.idempost().env("IDEMPOST", env!("CARGO_BIN_EXE_idempost"));
-    let operations = |from: usize| -> Vec<_> {
+    let operations = |service: &Service, from: usize| -> Vec<_> {
         let requests = service.core().requests();
         let sent = requests[from..].iter();
         sent.filter_map(|request| Contract::get().operation_id(&request.method, &request.path)).collect()
     };
-    let mut wrong = Vec::new();
-    for (id, line, input) in COMMANDS {
-        let before = service.asked();
-        let ran = idempost.run_with(&(with_ids(line), "--yes --no-input --retries 0"), input);
-        if !operations(before).contains(id) {
-            wrong.push(format!("{id}: {line} sends {:?}: {}", operations(before), ran.stderr));
+    let sent = concurrently(COMMANDS.chunks(20), |commands| {
+        let service = Service::start();
+        for (id, line, input) in commands {
+            let before = service.asked();
+            let ran = service.idempost().run_with(&(with_ids(line), "--yes --no-input --retries 0"), input);
+            let sent = operations(&service, before);
+            assert!(sent.contains(id), "{id}: {line} sends {sent:?}: {}", ran.stderr);
         }
-    }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+        operations(&service, 0)
+    });
+    let service = Service::start();
+    let idempost = service.idempost().env("IDEMPOST", env!("CARGO_BIN_EXE_idempost"));
     let tree = idempost.run(&["help", "--json"]).json();
     let mut commands = Vec::new();
     leaves(&tree, &mut commands);
-    for leaf in commands {
+    concurrently(commands, |leaf| {
         let path: Vec<_> = leaf["command"].as_str().unwrap().split(' ').skip(1).collect();
         let name = path.join(" ");
         let is_run = COMMANDS.iter().any(|(_, line, _)| format!("{line} ").starts_with(&format!("{name} ")))
@@ -202,9 +203,9 @@ fn every_operation_has_a_command_or_an_example_that_sends_it() {
             let is_valid = ran.code != Some(2) || ran.stderr.contains("No such file");
             assert!(is_valid, "{script}\n{}", ran.stderr);
         }
-    }
+    });
     let known = |id: &str| WITHOUT_COMMAND.iter().any(|(known, _)| *known == id);
-    let sent = operations(0);
+    let sent = [sent.concat(), operations(&service, 0)].concat();
     // Separate tests ensure that the server's routes and the contract's operations match.
     let missing: Vec<_> = Core::routes()
         .filter_map(|(method, path)| Contract::get().operation_id(&method, &path.replace(['{', '}'], "")))
@@ -222,12 +223,12 @@ fn a_dry_run_of_a_change_changes_nothing_and_needs_no_credential() {
     let reads = ["list_audiences", "get_inbox_agent", "search_inbox_threads"];
     let service = Service::start();
     let idempost = Idempost::new().env("IDEMPOST_BASE_URL", service.base_url());
-    for (id, line, input) in COMMANDS.iter().filter(|(id, ..)| !reads.contains(id)) {
+    concurrently(COMMANDS.iter().filter(|(id, ..)| !reads.contains(id)), |(id, line, input)| {
         let ran = idempost.run_with(&(with_ids(line), "--dry-run"), input);
         assert_eq!(ran.code, Some(0), "{id}: {ran:?}");
         let shown: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
         assert!(shown["dry_run"]["path"].is_string() || ran.stderr.contains("nothing sent"), "{id}: {ran:?}");
-    }
+    });
     assert_eq!(service.asked(), 0);
 }
 
@@ -238,17 +239,13 @@ fn every_command_shows_an_example() {
     let mut commands = Vec::new();
     leaves(&tree, &mut commands);
     assert!(commands.len() > 20, "{commands:?}");
-    let without: Vec<_> = commands
-        .into_iter()
-        .map(|leaf| leaf["command"].as_str().unwrap())
-        .filter(|command| {
-            let path: Vec<_> = command.split(' ').skip(1).chain(["--help"]).collect();
-            let help = idempost.run(&path).ok();
-            let examples = help.split_once("Example").map_or("", |(_, examples)| examples);
-            !examples.contains(command)
-        })
-        .collect();
-    assert!(without.is_empty(), "no example in the help (`after_help`) of {without:#?}");
+    concurrently(commands, |leaf| {
+        let command = leaf["command"].as_str().unwrap();
+        let path: Vec<_> = command.split(' ').skip(1).chain(["--help"]).collect();
+        let help = idempost.run(&path).ok();
+        let examples = help.split_once("Example").map_or("", |(_, examples)| examples);
+        assert!(examples.contains(command), "no example in the help (`after_help`) of {command}");
+    });
 }
 
 /// The commands without subcommands, as `help --json` describes them.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::Idempost;
+use crate::support::{Idempost, concurrently};
 
 #[test]
 fn every_topic_prints_and_a_misspelled_one_gets_a_suggestion() {
@@ -161,8 +161,8 @@ fn every_example_can_be_pasted_at_80_columns() {
     let idempost = Idempost::new().env("COLUMNS", "80");
     let mut pages = Vec::new();
     paths(&idempost.run(&["help", "--json"]).json(), &mut pages);
-    let (mut examples, mut wrapped) = (0, Vec::new());
-    for page in pages {
+    let found = concurrently(pages, |page| {
+        let (mut examples, mut wrapped) = (0, Vec::new());
         // The short help of other commands has the same examples.
         for flag in if page == "idempost emails send" { &["-h", "--help"][..] } else { &["--help"] } {
             let path: Vec<_> = page.split(' ').skip(1).chain([*flag]).collect();
@@ -180,7 +180,10 @@ fn every_example_can_be_pasted_at_80_columns() {
                 }
             }
         }
-    }
+        (examples, wrapped)
+    });
+    let (examples, wrapped): (Vec<u32>, Vec<_>) = found.into_iter().unzip();
+    let (examples, wrapped) = (examples.iter().sum::<u32>(), wrapped.concat());
     assert!(examples > 300, "{examples}");
     assert!(wrapped.is_empty(), "{wrapped:#?}");
 }
@@ -191,13 +194,13 @@ fn every_flag_reported_as_missing_is_in_the_usage_line() {
     let mut commands = Vec::new();
     let tree = idempost.run(&["help", "--json"]).json();
     crate::completeness::leaves(&tree, &mut commands);
-    let mut seen = 0;
-    for leaf in commands {
+    let seen = concurrently(commands, |leaf| {
+        let mut seen = 0;
         let command = leaf["command"].as_str().unwrap();
         let path: Vec<_> = command.split(' ').skip(1).collect();
         let mutates = leaf["arguments"].as_array().unwrap().iter().any(|one| one["name"] == "--dry-run");
         if !mutates && path != ["webhooks", "verify"] {
-            continue;
+            return seen;
         }
         let dry_run: &[&str] = if mutates { &["-n"] } else { &[] };
         let error = (0..3)
@@ -207,7 +210,7 @@ fn every_flag_reported_as_missing_is_in_the_usage_line() {
                 let error: serde_json::Value = serde_json::from_str(ran.stderr.lines().last()?).ok()?;
                 error["error"]["missing"].as_array().cloned()
             });
-        let Some(error) = error else { continue };
+        let Some(error) = error else { return seen };
         let help = idempost.run(&(&path, "-h")).ok();
         let usage = help.lines().find(|line| line.starts_with("Usage: ")).unwrap();
         for missing in error {
@@ -218,8 +221,9 @@ fn every_flag_reported_as_missing_is_in_the_usage_line() {
                 assert!(usage.contains(flag), "{command}: {missing} in `{usage}`");
             }
         }
-    }
-    assert!(seen >= 15, "{seen}");
+        seen
+    });
+    assert!(seen.iter().sum::<u32>() >= 15, "{seen:?}");
 }
 
 #[test]

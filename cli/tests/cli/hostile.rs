@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
-use crate::support::{Idempost, Ran};
+use crate::support::{Idempost, Ran, concurrently};
 
 /// Title, clipboard, cursor, C1, bidirectional, line separator, tag: one of each kind.
 const EVIL: &str = "a\u{1b}]0;owned\u{7}\u{1b}]52;c;YQ==\u{7}\u{1b}[2J\u{9b}31m\u{202e}b\u{2028}\u{e0041}\r";
@@ -122,11 +122,11 @@ fn exported_contacts_cannot_control_the_terminal() {
 #[test]
 fn a_key_of_a_megabyte_is_shortened_in_the_error() {
     let text = json!({ "x".repeat(1_000_000): 1 }).to_string();
-    for form in ["human", "json"] {
+    concurrently(["human", "json"], |form| {
         let ran = Idempost::new().run_with(&["emails", "send", "--input", "-", "-o", form], &text);
         assert_eq!(ran.code, Some(2));
         assert!(ran.stderr.len() < 20_000, "{} bytes", ran.stderr.len());
-    }
+    });
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn no_command_prints_the_key() {
         &["--base-url", "http://127.0.0.1:9", "--retries", "0", "emails", "list"],
         &["--base-url", "https://api.example.com", "sandbox", "reset"],
     ];
-    for command in commands {
+    concurrently(commands, |command| {
         for more in [&[][..], &["-vvv"], &["--json", "-vvv"]] {
             let idempost = Idempost::new().env("IDEMPOST_BASE_URL", &sandbox.base_url);
             let arguments = [command, more, &["--api-key-file", file]].concat();
@@ -226,5 +226,5 @@ fn no_command_prints_the_key() {
                 assert!(!stderr.contains("sentinel") || command.contains(&KEY), "{arguments:?} {ran:?}");
             }
         }
-    }
+    });
 }

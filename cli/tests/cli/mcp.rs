@@ -15,7 +15,7 @@ use idempost_reference_server::{ReferenceServer, Settings};
 use rustix::fs::inotify;
 use serde_json::{Map, Value, json};
 
-use crate::support::{CommandLine, Idempost, Limited, exhaustive, exit_code};
+use crate::support::{CommandLine, Idempost, Limited, concurrently, exhaustive, exit_code};
 
 /// An application that started `idempost mcp`.
 pub(crate) struct Application {
@@ -271,14 +271,14 @@ fn list_size(idempost: &Idempost, options: &[&str]) -> usize {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_list_of_tools_leaves_room_in_the_context_of_a_model() {
     let (_server, idempost) = with_service().await;
-    for allowed in [&[][..], &["--allow", "send"], &["--allow", "manage"]] {
+    concurrently([&[][..], &["--allow", "send"], &["--allow", "manage"]], |allowed| {
         let size = list_size(&idempost, allowed);
         assert!(size <= 24 * 1024, "{allowed:?}: {size} bytes");
         for groups in GROUPS {
             let size = list_size(&idempost, &[allowed, &["--only", groups]].concat());
             assert!(size <= 48 * 1024, "{allowed:?} {groups}: {size} bytes");
         }
-    }
+    });
     let all = GROUPS.join(",");
     let error = idempost.run(&["mcp", "--allow", "manage", "--only", &all]).fails(2);
     assert!(error.contains("must name fewer groups") && error.contains("49152"), "{error}");
@@ -671,8 +671,8 @@ impl Watch {
     }
 }
 
-/// Values in every syntax that refers to a file, standard input or a command anywhere. The first four are tried in each argument, the others
-/// only in repeatable arguments.
+/// Values in every syntax that refers to a file, standard input or a command anywhere. The first four are tried alone in each argument, the
+/// others together in repeatable arguments.
 fn local_values(file: &Path, marker: &Path) -> Vec<String> {
     let (file, marker) = (file.display(), marker.display());
     vec![
@@ -712,6 +712,7 @@ fn local_calls(tool: &Value, values: &[String]) -> Vec<Value> {
     if properties.contains_key("wait_timeout") {
         required["wait_timeout"] = "1ms".into();
     }
+    let alone = if exhaustive() { values } else { &values[..4] };
     let mut calls = Vec::new();
     for (at, (name, property)) in properties.iter().enumerate() {
         let mut call = |value: Value, dry_run: bool| {
@@ -735,11 +736,11 @@ fn local_calls(tool: &Value, values: &[String]) -> Vec<Value> {
                         .into(),
                     dry_run,
                 );
-                for value in values {
+                for value in alone {
                     call(json!({"NAME": value}), dry_run);
                 }
             }
-            None => values.iter().for_each(|value| call(json!([value, {"NAME": value}]), dry_run)),
+            None => alone.iter().for_each(|value| call(json!([value, {"NAME": value}]), dry_run)),
             Some("boolean") => {
                 call(true.into(), dry_run);
                 call(values[0].as_str().into(), dry_run);

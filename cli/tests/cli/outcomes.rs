@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::{CommandLine, Idempost, Ran, SEND};
+use crate::support::{CommandLine, Idempost, Ran, SEND, concurrently};
 #[cfg(unix)]
 use crate::support::{Finish as _, signal, wait_until};
 
@@ -314,7 +314,7 @@ fn the_exit_code_follows_the_outcome_and_what_a_repetition_does() {
         (Action::error(404, "not_found", "no"), "rejected", [5, 5, 5]),
         (Action::error(401, "invalid_api_key", "no"), "rejected", [4, 4, 4]),
     ];
-    for (action, outcome, [twice, once, read]) in failures {
+    concurrently(failures, |(action, outcome, [twice, once, read])| {
         let service = Service::start().unjudged();
         service.core().faults().add(Rule::new(action.clone()).always());
         for (command, repeated) in &commands {
@@ -340,7 +340,7 @@ fn the_exit_code_follows_the_outcome_and_what_a_repetition_does() {
                 assert!(hint.contains("may have been") && hint.contains(&flag), "{what}: {hint}");
             }
         }
-    }
+    });
 }
 
 #[cfg(unix)]

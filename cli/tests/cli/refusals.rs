@@ -1,6 +1,7 @@
 //! Command lines that are refused before anything is sent, with all of their problems.
 
 use crate::service::Service;
+use crate::support::concurrently;
 
 /// Command lines, each with parts of its message; an indented line continues the one before. `{N}` is a text of N characters.
 const REFUSED: &str = r#"
@@ -142,12 +143,12 @@ fn every_problem_of_a_command_line_is_reported_and_nothing_is_sent() {
     let idempost = service.idempost();
     let text = REFUSED.replace("{51}", &"é".repeat(51)).replace("{201}", &"é".repeat(201));
     let text = text.trim_matches('\n').replace("\n    ", " ");
-    for case in text.lines() {
+    concurrently(text.lines(), |case| {
         let (line, parts) = case.split_once(" => ").unwrap();
         let stderr = idempost.run(line).fails(2);
         for part in parts.split(" | ") {
             assert!(stderr.contains(part), "{line}: {part:?} is not in\n{stderr}");
         }
-    }
+    });
     assert_eq!(service.asked(), 0);
 }

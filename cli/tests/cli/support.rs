@@ -5,6 +5,7 @@ use std::io::{Read, Write as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
@@ -193,6 +194,20 @@ fn default_signals() {
 /// Whether to search more than an ordinary run can afford: `.ci/run models`.
 pub(crate) fn exhaustive() -> bool {
     std::env::var_os("IDEMPOST_EXHAUSTIVE").is_some()
+}
+
+/// Runs a function for each of these, several at a time: a program that starts leaves a processor idle. The results are in no order.
+pub(crate) fn concurrently<T: Send, R: Send>(
+    items: impl IntoIterator<Item = T, IntoIter: Send>,
+    run: impl Fn(T) -> R + Sync,
+) -> Vec<R> {
+    let items = Mutex::new(items.into_iter());
+    let next = || items.lock().unwrap().next();
+    let work = || std::iter::from_fn(next).map(&run).collect::<Vec<_>>();
+    std::thread::scope(|scope| {
+        let threads = [(); 4].map(|()| scope.spawn(work));
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    })
 }
 
 /// Waits until a condition holds.
