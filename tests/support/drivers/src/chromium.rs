@@ -94,7 +94,10 @@ impl Session {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let until = Instant::now() + TIMEOUT;
         let driver = loop {
-            match WebDriver::new(format!("http://127.0.0.1:{port}"), capabilities.clone()).await {
+            // A connection belongs to the runtime of a test, so none is kept for the next one.
+            let client = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).timeout(2 * TIMEOUT);
+            let builder = WebDriver::builder(format!("http://127.0.0.1:{port}"), capabilities.clone());
+            match builder.client(client.build().unwrap()).await {
                 Ok(driver) => break driver,
                 Err(error) if Instant::now() > until => panic!("no browser: {error}"),
                 Err(_) => sleep(Duration::from_millis(20)).await,
