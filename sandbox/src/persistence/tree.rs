@@ -49,7 +49,11 @@ impl<'de> Deserializer<'de> for Tree<'de> {
             ValueRef::F64(value) => visitor.visit_f64(value),
             ValueRef::String(value) => visitor.visit_borrowed_str(text(value)?),
             ValueRef::Binary(value) => visitor.visit_borrowed_bytes(value),
-            ValueRef::Array(values) => visitor.visit_seq(SeqDeserializer::new(values.into_iter().map(Tree))),
+            ValueRef::Array(values) => {
+                let mut values = SeqDeserializer::new(values.into_iter().map(Tree));
+                let read = visitor.visit_seq(&mut values)?;
+                values.end().map(|()| read)
+            }
             ValueRef::Map(values) => visitor.visit_map(entries(values)),
             ValueRef::Ext(..) => Err(Error::custom("an extension of MessagePack")),
         }
