@@ -30,7 +30,7 @@ fn entries<'de>(values: Vec<(ValueRef<'de>, ValueRef<'de>)>) -> MapDeserializer<
     MapDeserializer::new(values.into_iter().map(|(key, value)| (Tree(key), Tree(value))))
 }
 
-fn text<'de>(text: rmpv::Utf8StringRef<'de>) -> Result<&'de str, Error> {
+fn text(text: rmpv::Utf8StringRef<'_>) -> Result<&str, Error> {
     text.into_str().ok_or_else(|| Error::custom("text that isn't UTF-8"))
 }
 

@@ -659,3 +659,67 @@ impl<T: Record> Ordered for Selection<'_, T> {
         self.rows.records.get_many(self.positions.range(range).copied())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Debug, Serialize)]
+    struct Note(Vec<String>);
+
+    impl Record for Note {
+        const NOUN: &'static str = "a note";
+        const PLURAL: &'static str = "notes";
+
+        type Group = String;
+
+        fn groups(&self) -> Vec<String> {
+            self.0.clone()
+        }
+
+        fn size(&self) -> usize {
+            1_000
+        }
+    }
+
+    fn note(group: &str) -> Note {
+        Note(vec![group.to_owned()])
+    }
+
+    fn table(max_bytes: usize) -> Table<Note> {
+        Table::new(10, &Arc::new(Budget::new(max_bytes)))
+    }
+
+    #[test]
+    fn a_group_counts_from_its_first_to_its_last_member() {
+        let table = table(usize::MAX);
+        let [first, second, third] = [1, 2, 3].map(Uuid::from_u128);
+        let bytes = |id, group| {
+            table.add(id, note(group)).unwrap();
+            table.lock().bytes()
+        };
+        let [one, two, three] = [bytes(first, "a"), bytes(second, "a"), bytes(third, "b")];
+        assert_eq!((two - one, three - two), (1_016, one), "a position has 8 bytes, and nodes are half full");
+        assert!(one > 1_016 + NODE, "{one}");
+
+        table.update(second, |record| *record = note("b")).unwrap();
+        assert_eq!(table.lock().bytes(), three);
+        table.remove(first);
+        assert_eq!(table.lock().bytes(), three - one);
+        assert_eq!(["a", "b"].map(|group| table.members(&group.to_owned()).len()), [0, 2]);
+        table.remove(third);
+        table.lock().remove_oldest();
+        assert_eq!(table.lock().bytes(), 0);
+    }
+
+    #[test]
+    fn a_record_of_a_new_group_needs_room_for_the_group() {
+        let table = table(2_300);
+        table.add(Uuid::from_u128(1), note("a")).unwrap();
+        table.add(Uuid::from_u128(2), note("b")).unwrap_err();
+        assert_eq!(table.all().len(), 1);
+        table.add(Uuid::from_u128(2), note("a")).unwrap();
+        table.update(Uuid::from_u128(2), |record| *record = note("b")).unwrap_err();
+        assert_eq!(table.members(&"a".to_owned()).len(), 2);
+    }
+}
