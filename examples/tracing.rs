@@ -75,6 +75,8 @@ mod tests {
             .retry(RetryPolicy::default().base_delay(std::time::Duration::from_millis(1)))
             .build()
             .unwrap();
+        // While a process has a single subscriber, tracing disables a span that is first reached by a thread without it, for all threads.
+        let _other = tracing::Dispatch::new(tracing_subscriber::registry());
         let log = Log::default();
         let writer = log.clone();
         let subscriber = tracing_subscriber::fmt()

@@ -1,15 +1,20 @@
 //! Spans as OpenTelemetry exports them, and the headers that continue a trace at the service.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use idempost::Email;
 use opentelemetry::trace::{SpanKind, Status, TracerProvider as _};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
 use serde_json::json;
-use tracing::{Instrument as _, subscriber::DefaultGuard};
+use tracing::{Dispatch, Instrument as _, subscriber::DefaultGuard};
 use tracing_subscriber::layer::SubscriberExt as _;
 
 use super::script::{Reply, Script, untrusted};
+
+/// While a process has a single subscriber, tracing disables a span that is first reached by a thread without it, for all threads. With
+/// this one, it has two.
+static OTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(tracing_subscriber::registry()));
 
 /// Exports the spans of this thread.
 struct Exported {
@@ -20,6 +25,7 @@ struct Exported {
 
 impl Exported {
     fn new() -> Self {
+        LazyLock::force(&OTHER);
         let spans = InMemorySpanExporter::default();
         let provider = SdkTracerProvider::builder().with_simple_exporter(spans.clone()).build();
         let layer = tracing_opentelemetry::layer()
