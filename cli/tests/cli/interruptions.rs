@@ -188,10 +188,10 @@ fn an_interrupted_import_reports_its_progress() {
         service.core().faults().add(delay.on_request(Method::POST, path).skip_first(first));
         let idempost = service.idempost();
         std::fs::write(idempost.home().join("people.csv"), format!("email\n{addresses}")).unwrap();
-        let before = service.asked();
         let mut command = idempost.command();
         let child = command.args(arguments).stderr(Stdio::piped()).spawn().unwrap();
-        wait_until("a request is in flight", || service.asked() > before + first);
+        let sent = || service.core().requests().iter().filter(|request| request.path == path).count();
+        wait_until("a request is in flight", || sent() > first);
         signal(&child, Signal::INT);
         let stderr = String::from_utf8(child.finish().stderr).unwrap();
         assert!(stderr.contains(progress) && stderr.contains("run the same command again"), "{stderr}");
