@@ -263,6 +263,12 @@ fn flood_all(max_memory: usize, many: usize) {
 /// Held by each test: all of them share the heap.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
+/// Runs a test whose server has ended before the next test begins.
+fn alone(test: impl Future<Output = ()>) {
+    let _alone = ALONE.blocking_lock();
+    tokio::runtime::Runtime::new().unwrap().block_on(test);
+}
+
 #[test]
 fn readers_of_a_mail_with_many_links_share_its_text() {
     let _alone = ALONE.blocking_lock();
@@ -383,105 +389,111 @@ fn small() -> Settings {
     Settings { max_memory: 64 << 20, ..Settings::default() }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn bodies_of_clients_without_access_are_not_read() {
-    let _alone = ALONE.lock().await;
-    let password = Some("correct-horse".to_owned().into());
-    let served = Served::start(Settings { password, ..small() }).await;
-    for (key, path, status) in [
-        ("authorization: Bearer sb_wrong\r\n", "/emails", "HTTP/1.1 403"),
-        ("", "/emails", "HTTP/1.1 401"),
-        ("authorization: Bearer sb_correct-horse_sending\r\n", "/contacts", "HTTP/1.1 401"),
-        ("", "/_/received", "HTTP/1.1 401"),
-        ("authorization: Bearer sb_correct-horse\r\n", "/nowhere", "HTTP/1.1 404"),
-    ] {
-        for length in [format!("content-length: {LARGE}"), "transfer-encoding: chunked".to_owned()] {
-            let head = format!("POST {path} HTTP/1.1\r\n{key}{length}\r\n");
-            let statuses = many(10, async || served.upload(&head).await).await;
-            assert_eq!(statuses, [status; 10], "{head}");
+#[test]
+fn bodies_of_clients_without_access_are_not_read() {
+    alone(async {
+        let password = Some("correct-horse".to_owned().into());
+        let served = Served::start(Settings { password, ..small() }).await;
+        for (key, path, status) in [
+            ("authorization: Bearer sb_wrong\r\n", "/emails", "HTTP/1.1 403"),
+            ("", "/emails", "HTTP/1.1 401"),
+            ("authorization: Bearer sb_correct-horse_sending\r\n", "/contacts", "HTTP/1.1 401"),
+            ("", "/_/received", "HTTP/1.1 401"),
+            ("authorization: Bearer sb_correct-horse\r\n", "/nowhere", "HTTP/1.1 404"),
+        ] {
+            for length in [format!("content-length: {LARGE}"), "transfer-encoding: chunked".to_owned()] {
+                let head = format!("POST {path} HTTP/1.1\r\n{key}{length}\r\n");
+                let statuses = many(10, async || served.upload(&head).await).await;
+                assert_eq!(statuses, [status; 10], "{head}");
+            }
         }
-    }
-    let peak = served.peak();
-    assert!(peak < 8 << 20, "{peak} bytes");
+        let peak = served.peak();
+        assert!(peak < 8 << 20, "{peak} bytes");
+    });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn request_bodies_in_flight_share_a_budget() {
-    let _alone = ALONE.lock().await;
-    let served = Served::start(small()).await;
-    let head =
-        format!("POST /emails HTTP/1.1\r\nauthorization: Bearer sb_test\r\ncontent-length: {LARGE}\r\n");
-    let statuses = many(60, async || served.upload(&head).await).await;
-    assert_eq!(statuses, ["HTTP/1.1 400"; 60], "each waits its turn");
-    let peak = served.peak();
-    assert!(peak <= served.max_memory * 12 / 10, "{peak} of {} bytes", served.max_memory);
-    assert_eq!(served.service.state().in_flight.available(), 12 << 20);
+#[test]
+fn request_bodies_in_flight_share_a_budget() {
+    alone(async {
+        let served = Served::start(small()).await;
+        let head =
+            format!("POST /emails HTTP/1.1\r\nauthorization: Bearer sb_test\r\ncontent-length: {LARGE}\r\n");
+        let statuses = many(60, async || served.upload(&head).await).await;
+        assert_eq!(statuses, ["HTTP/1.1 400"; 60], "each waits its turn");
+        let peak = served.peak();
+        assert!(peak <= served.max_memory * 12 / 10, "{peak} of {} bytes", served.max_memory);
+        assert_eq!(served.service.state().in_flight.available(), 12 << 20);
+    });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn messages_of_smtp_sessions_share_the_budget() {
-    let _alone = ALONE.lock().await;
-    let served = Served::start(small()).await;
-    let replies = many(60, async || {
-        let mut stream = BufReader::new(TcpStream::connect(served.smtp).await.unwrap());
-        let start = "HELO me\r\nMAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n";
-        stream.write_all(start.as_bytes()).await.unwrap();
-        let mut line = String::new();
-        while !line.starts_with("354") {
+#[test]
+fn messages_of_smtp_sessions_share_the_budget() {
+    alone(async {
+        let served = Served::start(small()).await;
+        let replies = many(60, async || {
+            let mut stream = BufReader::new(TcpStream::connect(served.smtp).await.unwrap());
+            let start = "HELO me\r\nMAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n";
+            stream.write_all(start.as_bytes()).await.unwrap();
+            let mut line = String::new();
+            while !line.starts_with("354") {
+                line.clear();
+                stream.read_line(&mut line).await.unwrap();
+            }
+            send_zeros(&mut stream).await.unwrap();
+            stream.write_all(b"\r\n.\r\n").await.unwrap();
             line.clear();
             stream.read_line(&mut line).await.unwrap();
-        }
-        send_zeros(&mut stream).await.unwrap();
-        stream.write_all(b"\r\n.\r\n").await.unwrap();
-        line.clear();
-        stream.read_line(&mut line).await.unwrap();
-        line[..3].to_owned()
-    })
-    .await;
-    let rejected = replies.iter().filter(|code| *code == "452").count();
-    assert!((1..60).contains(&rejected), "{replies:?}");
-    // The others were read: zeros are no message.
-    assert_eq!(replies.iter().filter(|code| *code == "554").count(), 60 - rejected);
-    let peak = served.peak();
-    assert!(peak <= served.max_memory * 12 / 10, "{peak} of {} bytes", served.max_memory);
-    assert_eq!(served.service.state().in_flight.available(), 12 << 20);
+            line[..3].to_owned()
+        })
+        .await;
+        let rejected = replies.iter().filter(|code| *code == "452").count();
+        assert!((1..60).contains(&rejected), "{replies:?}");
+        // The others were read: zeros are no message.
+        assert_eq!(replies.iter().filter(|code| *code == "554").count(), 60 - rejected);
+        let peak = served.peak();
+        assert!(peak <= served.max_memory * 12 / 10, "{peak} of {} bytes", served.max_memory);
+        assert_eq!(served.service.state().in_flight.available(), 12 << 20);
+    });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn responses_that_are_not_read_share_the_budget_and_time_out() {
-    let _alone = ALONE.lock().await;
-    let served = Served::start(Settings { body_timeout: Duration::from_millis(500), ..small() }).await;
-    let mail = format!("From: a@b.test\r\nSubject: s\r\n\r\n{}", "y".repeat(LARGE));
-    served.service.receive("sb_test", &["c@d.test"], mail).unwrap();
-    let request = Request::get("/_/received").header("authorization", "Bearer sb_test");
-    let list = served.service.handle(request.body(Bytes::new()).unwrap());
-    let id =
-        serde_json::from_slice::<Value>(list.body()).unwrap()["data"][0]["id"].as_str().unwrap().to_owned();
-    let get = format!(
-        "GET /_/received/{id}/download HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer sb_test\r\nconnection: close\r\n\r\n"
-    );
-    let open = async || {
-        let mut stream = TcpStream::connect(served.address).await.unwrap();
-        stream.write_all(get.as_bytes()).await.unwrap();
-        stream
-    };
-    let unread = many(60, open).await;
-    let in_flight = &served.service.state().in_flight;
-    let end = Instant::now() + Duration::from_mins(1);
-    while in_flight.available() == 12 << 20 {
-        assert!(Instant::now() < end, "no response is in flight");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    while in_flight.available() < 12 << 20 {
-        assert!(Instant::now() < end, "the clients are still waited for");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    let peak = served.peak();
-    assert!(peak <= served.max_memory * 12 / 10, "{peak} of {} bytes", served.max_memory);
-    drop(unread);
-    let mut whole = Vec::new();
-    open().await.read_to_end(&mut whole).await.unwrap();
-    assert!(whole.starts_with(b"HTTP/1.1 200") && whole.len() > LARGE, "{} bytes", whole.len());
+#[test]
+fn responses_that_are_not_read_share_the_budget_and_time_out() {
+    alone(async {
+        let served = Served::start(Settings { body_timeout: Duration::from_millis(500), ..small() }).await;
+        let mail = format!("From: a@b.test\r\nSubject: s\r\n\r\n{}", "y".repeat(LARGE));
+        served.service.receive("sb_test", &["c@d.test"], mail).unwrap();
+        let request = Request::get("/_/received").header("authorization", "Bearer sb_test");
+        let list = served.service.handle(request.body(Bytes::new()).unwrap());
+        let id = serde_json::from_slice::<Value>(list.body()).unwrap()["data"][0]["id"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let get = format!(
+            "GET /_/received/{id}/download HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer sb_test\r\nconnection: close\r\n\r\n"
+        );
+        let open = async || {
+            let mut stream = TcpStream::connect(served.address).await.unwrap();
+            stream.write_all(get.as_bytes()).await.unwrap();
+            stream
+        };
+        let unread = many(60, open).await;
+        let in_flight = &served.service.state().in_flight;
+        let end = Instant::now() + Duration::from_mins(1);
+        while in_flight.available() == 12 << 20 {
+            assert!(Instant::now() < end, "no response is in flight");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        while in_flight.available() < 12 << 20 {
+            assert!(Instant::now() < end, "the clients are still waited for");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let peak = served.peak();
+        assert!(peak <= served.max_memory * 12 / 10, "{peak} of {} bytes", served.max_memory);
+        drop(unread);
+        let mut whole = Vec::new();
+        open().await.read_to_end(&mut whole).await.unwrap();
+        assert!(whole.starts_with(b"HTTP/1.1 200") && whole.len() > LARGE, "{} bytes", whole.len());
+    });
 }
 
 #[test]
