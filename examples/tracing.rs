@@ -75,7 +75,7 @@ mod tests {
             .retry(RetryPolicy::default().base_delay(std::time::Duration::from_millis(1)))
             .build()
             .unwrap();
-        // While a process has a single subscriber, tracing disables a span that is first reached by a thread without it, for all threads.
+        // With a single subscriber, tracing disables a span for all threads if a test on a thread without the subscriber reaches it first.
         let _other = tracing::Dispatch::new(tracing_subscriber::registry());
         let log = Log::default();
         let writer = log.clone();

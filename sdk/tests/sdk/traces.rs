@@ -12,8 +12,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 
 use super::script::{Reply, Script, untrusted};
 
-/// While a process has a single subscriber, tracing disables a span that is first reached by a thread without it, for all threads. With
-/// this one, it has two.
+/// A second subscriber: with a single one in the process, tracing disables a span for all threads if a thread without the subscriber reaches it first.
 static OTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(tracing_subscriber::registry()));
 
 /// Exports the spans of this thread.

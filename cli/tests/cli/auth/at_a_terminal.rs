@@ -120,25 +120,25 @@ fn a_redirect_is_received_while_waiting_for_a_paste() {
 #[test]
 fn a_terminal_shows_the_remaining_time() {
     let service = service();
-    let mut session = Session::with(&service, &["--login-timeout", "5s"]);
+    let mut session = Session::with(&service, &["--login-timeout", "10s"]);
     let left = |session: &mut Session| -> u32 {
         let (_, shown) = session.pty.exp_regex("0:[0-9][0-9] left").unwrap();
         shown[2..4].parse().unwrap()
     };
     let first = left(&mut session);
-    assert!(first <= 5, "{first}");
+    assert!(first <= 10, "{first}");
     session.pty.send_line("hello there").unwrap();
     session.pty.exp_string("paste the complete URL").unwrap();
     while left(&mut session) >= first {}
-    session.pty.exp_string("timed out after 5 s").unwrap();
+    session.pty.exp_string("timed out after 10 s").unwrap();
     assert_eq!(session.code(), 4);
 
     let idempost = without_credentials(&service).env("TERM", "xterm");
     let mut command = idempost.command();
-    command.args(["auth", "login", "--no-browser", "-q", "--login-timeout", "1s"]);
+    command.args(["auth", "login", "--no-browser", "-q", "--login-timeout", "2s"]);
     command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
     let mut pty = spawn_command(command, Some(60_000)).unwrap();
-    let before = pty.exp_string("timed out after 1 s").unwrap();
+    let before = pty.exp_string("timed out after 2 s").unwrap();
     assert!(!before.contains(" left"), "{before}");
 }
 
