@@ -292,9 +292,9 @@ fn report_parse_error(error: &clap::Error, arguments: &[OsString], env: &Env, js
     2
 }
 
-/// The flag in the parser's `--port <N>` or `--http [<PORT>]`.
+/// The flag in the parser's `--port <N>` or `--http [<PORT>]`, or the name in `<ID>`.
 fn flag_name(argument: &str) -> &str {
-    argument.split(' ').next().unwrap_or(argument)
+    argument.split(' ').next().unwrap_or(argument).trim_matches(['<', '>'])
 }
 
 /// The argument as the value of the flag before it, if that requires `=`: `--json=id,to`.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use clap::{Arg, ArgAction, Args as _};
+use clap::{Arg, ArgAction, Args as _, builder::NonEmptyStringValueParser};
 use idempost::types::fields::{self, Kind};
 
 use crate::actions::attachments::InboxArgs;
@@ -365,6 +365,7 @@ impl Field {
                     _ => arg,
                 }
             }
+            _ if self.form == Form::Place => arg.value_parser(NonEmptyStringValueParser::new()),
             _ => arg,
         }
     }

@@ -109,6 +109,12 @@ broadcasts recipients b --type open --bounce-type hard
     => --type must be | --bounce-type must be | --bounce-type requires --type bounced
 emails metrics --start-date yesterday --granularity yearly --metrics sent,opend --dimensions email,broadcast
     => --start-date | --granularity | opend | `email` and `broadcast`
+emails get '' => ID must not be empty
+emails attachments '' => ID must not be empty
+automations run a '' => RUN_ID must not be empty
+received reply '' => ID must not be empty
+received forward '' => ID must not be empty
+received attachments '' => ID must not be empty
 emails list --limit 0 => --limit must be a whole number above 0
 emails list --limit -1 => --limit must be a whole number above 0
 emails list --limit 5abc => --limit must be a whole number above 0

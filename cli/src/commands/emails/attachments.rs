@@ -1,5 +1,7 @@
 //! `emails attachments`: lists or saves the attachments of a sent email.
 
+use clap::builder::NonEmptyStringValueParser;
+
 use crate::commands::received::attachments::{Folder, Selection, show};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -17,7 +19,7 @@ use crate::diagnostics::Fail;
 )]
 pub(crate) struct Args {
     /// ID of the email, as printed by `emails send`
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     id: String,
     #[command(flatten)]
     selection: Selection,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use clap::builder::NonEmptyStringValueParser;
 use futures_util::TryStreamExt as _;
 use idempost::{Call, Client, Error, List, received::EmailAttachment};
 use serde_json::{Value, json};
@@ -27,7 +28,7 @@ use crate::output::table::{Column, Kind};
 )]
 pub(crate) struct Args {
     /// ID of the email
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     id: String,
     #[command(flatten)]
     selection: Selection,

@@ -1,5 +1,7 @@
 //! `received forward`: sends a received email to other recipients.
 
+use clap::builder::NonEmptyStringValueParser;
+
 use super::answer::{self, Plan};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -19,7 +21,7 @@ use crate::input::flags::{Flags, Required};
     --wrap --text 'This is what we received.'")]
 pub(crate) struct Args {
     /// ID of the received email
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     id: String,
     /// Recipients, at most 50; several values or repeated flags
     #[arg(long, value_name = "ADDRESS", add = Required, num_args = 1..)]

@@ -1,5 +1,7 @@
 //! `received reply`: replies to a received email.
 
+use clap::builder::NonEmptyStringValueParser;
+
 use super::answer::{self, Plan};
 use crate::actions::trace;
 use crate::context::Context;
@@ -17,7 +19,7 @@ use crate::input::flags::Flags;
     idempost received reply 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --from support@acme.test --html-file answer.html --reply-all")]
 pub(crate) struct Args {
     /// ID of the received email
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     id: String,
     /// Reply to the other recipients too, except the sender of the reply and the addresses that received the email
     #[arg(long)]
