@@ -75,7 +75,7 @@ impl NewBroadcast {
         }
         v.check_required("from", &self.from);
         if !self.from.trim().is_empty() {
-            v.address("from", &self.from);
+            v.address("from", Some(&self.from));
         }
         v.check_one_line("subject", Some(&self.subject));
         v.addresses("reply_to", self.reply_to.as_slice());

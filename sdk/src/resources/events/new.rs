@@ -97,7 +97,7 @@ impl EventOccurrence {
         match &self.subject {
             Subject::Contact(id) => v.not_empty("contact_id", Some(id.as_str())),
             Subject::Email(email) => {
-                v.address("email", email);
+                v.address("email", Some(email));
                 if email.contains('<') && address_fault(email).is_none() {
                     let rule = "`email` must be an address without a display name";
                     v.field("email", |v| v.report_found("address", rule, email));

@@ -59,9 +59,7 @@ impl NewTemplate {
         v.check_required("name", &self.name);
         v.check_required("html", &self.html);
         check_alias(v, self.alias.as_deref());
-        if let Some(from) = &self.from {
-            v.address("from", from);
-        }
+        v.address("from", self.from.as_deref());
         v.check_one_line("subject", self.subject.as_deref());
         v.addresses("reply_to", self.reply_to.as_slice());
         check_variables(v, &self.variables);
