@@ -232,10 +232,6 @@ impl Error {
             _ => self.response().map_or(0, |error| error.attempts),
         }
     }
-
-    pub(crate) fn from_problem(problem: Problem) -> Self {
-        Self::Invalid(problem.into())
-    }
 }
 
 impl From<AuthError> for Error {
@@ -246,7 +242,7 @@ impl From<AuthError> for Error {
 
 impl From<Problem> for Error {
     fn from(problem: Problem) -> Self {
-        Self::from_problem(problem)
+        Self::Invalid(problem.into())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Setters of inputs, and conversions of newtypes over `String`.
+//! Setters of inputs, conversions of newtypes over `String`, and `Debug` for types with parts that must not or can't be shown.
 
 /// Defines chainable setters.
 ///
@@ -110,4 +110,34 @@ macro_rules! from_text {
             }
         }
     };
+}
+
+/// Implements `Debug` for a type with parts that must not or can't be shown: prints only these fields, or this text.
+///
+/// ```text
+/// partial_debug!(Client { base_url });
+/// partial_debug!(List<T> { operation = [operation.name] });    // an expression after `self.`
+/// partial_debug!(Credentials = "Credentials([redacted])");
+/// ```
+macro_rules! partial_debug {
+    ($(#[$doc:meta])* $name:ident $(<$param:ident>)? { $($field:ident $(= [$($value:tt)+])?),+ }) => {
+        $(#[$doc])*
+        impl $(<$param>)? std::fmt::Debug for $name $(<$param>)? {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($name))
+                    $(.field(stringify!($field), &partial_debug!(@value self $field $($($value)+)?)))+
+                    .finish_non_exhaustive()
+            }
+        }
+    };
+    ($(#[$doc:meta])* $name:ident $(<$param:ident>)? = $text:expr) => {
+        $(#[$doc])*
+        impl $(<$param>)? std::fmt::Debug for $name $(<$param>)? {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str($text)
+            }
+        }
+    };
+    (@value $self:ident $field:ident) => { $self.$field };
+    (@value $self:ident $field:ident $($value:tt)+) => { $self.$($value)+ };
 }

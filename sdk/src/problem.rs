@@ -25,9 +25,11 @@ pub use setting::SettingsError;
 pub use validator::Validate;
 pub(crate) use validator::{Validator, present};
 
-/// Returns the location and the code of each problem, for tests.
+/// Returns the code and the location of each problem, such as `length /name, address /to/1`, for tests.
 #[cfg(test)]
-pub(crate) fn codes(checked: Result<(), Problems>) -> Vec<(String, &'static str)> {
+pub(crate) fn codes(checked: Result<(), Problems>) -> String {
     let problems = checked.err().map(Problems::into_vec).unwrap_or_default();
-    problems.into_iter().map(|problem| (problem.path, problem.code)).collect()
+    let codes =
+        problems.iter().map(|problem| format!("{} {}", problem.code, problem.path).trim_end().to_owned());
+    codes.collect::<Vec<_>>().join(", ")
 }

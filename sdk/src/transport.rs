@@ -102,15 +102,9 @@ impl TransportRequest {
     }
 }
 
-/// `Debug` prints only the method and the host: paths, headers and bodies can contain addresses and secrets.
-impl fmt::Debug for TransportRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let host = self.url.host_str().unwrap_or_default();
-        f.debug_struct("TransportRequest")
-            .field("method", &self.method)
-            .field("host", &host)
-            .finish_non_exhaustive()
-    }
+partial_debug! {
+    /// `Debug` prints only the method and the host: paths, headers and bodies can contain addresses and secrets.
+    TransportRequest { method, host = [url.host_str().unwrap_or_default()] }
 }
 
 /// Sends a request, and returns its response once the head has arrived, or a timeout at `end`.

@@ -103,7 +103,9 @@ fn copy(name: &str, encoding: Encoding, mut from: impl Read, to: &mut File, path
     let reading = |error| BulkError::io("read", name)(error);
     let writing = |error| BulkError::io("write", path)(error);
     match encoding {
-        Encoding::Unsupported(what) => Err(unsupported_input(name, what)),
+        Encoding::Unsupported(what) => {
+            Err(BulkError::Input(vec![Problem::new("", "encoding", format!("{name} is {what}"))]))
+        }
         Encoding::Utf16 { big_endian } => utf16::to_utf8(from, big_endian, to).map_err(|error| match error {
             Utf16Error::Read(error) => reading(error),
             Utf16Error::Write(error) => writing(error),
@@ -124,10 +126,6 @@ fn copy(name: &str, encoding: Encoding, mut from: impl Read, to: &mut File, path
             }
         }
     }
-}
-
-fn unsupported_input(name: &str, what: &str) -> BulkError {
-    BulkError::Input(vec![Problem::new("", "encoding", format!("{name} is {what}"))])
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ use std::{collections::HashSet, path::Path};
 
 use idempost::{
     Email,
-    emails::EmailFields,
     problem::{Problem, limits::EMAILS_PER_BATCH},
 };
 
@@ -198,7 +197,8 @@ impl Builder<'_> {
         written.map_err(BulkError::io("write", &self.context.source.name))?;
         self.rows.push(position.row);
         self.counts.valid += 1;
-        self.counts.recipients += count_recipients(&composer.fields(email));
+        let fields = composer.fields(email);
+        self.counts.recipients += (fields.to.len() + fields.cc.len() + fields.bcc.len()) as u64;
         match kind {
             BatchKind::Single => {
                 self.counts.singles += 1;
@@ -280,8 +280,4 @@ impl Builder<'_> {
         let Self { counts, rows, problems, changed, .. } = self;
         Ok(Some(Built { counts, rows, problems, changed, entries, index_hash }))
     }
-}
-
-fn count_recipients(fields: &EmailFields<'_>) -> u64 {
-    (fields.to.len() + fields.cc.len() + fields.bcc.len()) as u64
 }

@@ -63,8 +63,7 @@ impl Cluster {
 #[tokio::test]
 async fn the_replicas_of_a_queue_are_raised_where_the_servers_allow_it() {
     let cluster = Cluster::start().await;
-    let context =
-        async_nats::jetstream::new(async_nats::connect(cluster.0[0].address()).await.expect("connected"));
+    let context = cluster.0[0].jetstream().await;
     for stream in
         ["BULK_JOBS", "BULK_INTENTS", "BULK_RESULTS", "KV_bulk_control", "KV_bulk_rate", "OBJ_bulk_files"]
     {

@@ -10,7 +10,9 @@ use std::{
 use idempost::{Client, call::RateLimit};
 use idempost_bulk::{
     Account, AccountError, BulkError, DistributeOptions, Ending, JobState, Outcome, SalvageOptions,
-    queue::{ControlState, Intent, IntentResult, Ledger, Queue, set_state},
+    queue::{
+        CellKey, Control, ControlState, Intent, IntentResult, Ledger, NatsJob, Queue, Storage, set_state,
+    },
     worker::{Worker, WorkerEnding, WorkerOptions},
 };
 use idempost_needs::needs;
@@ -19,8 +21,7 @@ use tokio::time::{sleep, timeout};
 
 use super::{
     job::{
-        MAX_WAIT, backend, distribute, finished, outcomes, planned, planned_in_batches,
-        planned_in_batches_on, planned_on, until, until_async, until_waiting, worker, worker_with, workers,
+        Fixture, MAX_WAIT, finished, outcomes, planned, planned_in_batches, until, until_async, until_waiting,
     },
     server::Server,
     service::{Action, Service},
@@ -31,13 +32,10 @@ const FAST: Action = Action::Accept(Duration::from_millis(1));
 #[needs("nats-server")]
 #[tokio::test]
 async fn three_workers_send_every_email_once() {
-    let (server, service, folder, job) =
-        planned_in_batches_on(Server::start().leasing(30), Service::new(), 2_050).await;
-    let workers = workers(&server, &service, &job, folder.path(), 3).await;
-    let report = finished(distribute(&server, &job).await).await;
-    assert_eq!((report.counts.sent, report.counts.unknown), (2_050, 0));
-    service.assert_delivered_once(2_050);
-    assert_eq!((service.requests(), service.repeated()), (21, 0));
+    let fixture = Fixture::in_batches(Server::start().leasing(30), Service::new(), 2_050).await;
+    let workers = fixture.workers(3).await;
+    fixture.assert_all_sent(fixture.distribute().await, 2_050).await;
+    assert_eq!((fixture.service.requests(), fixture.service.repeated()), (21, 0));
     let mut batches = 0;
     for worker in workers {
         let report = worker.finish().await.expect("a report");
@@ -45,22 +43,22 @@ async fn three_workers_send_every_email_once() {
         batches += report.batches;
     }
     assert_eq!(batches, 21);
-    let sent = outcomes(&job).await;
+    let sent = outcomes(&fixture.job).await;
     assert_eq!(sent.len(), 2_050);
     for row in sent {
         assert_eq!(row.outcome, Outcome::Sent { id: format!("id-of-{}", row.recipient) });
-        assert!(row.key.starts_with(&format!("bulk/{}/", job.plan().id())), "{}", row.key);
+        assert!(row.key.starts_with(&format!("bulk/{}/", fixture.job.plan().id())), "{}", row.key);
     }
 }
 
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_job_with_a_schedule_is_not_distributed() {
-    let (server, service, _folder, job) = planned_on(Server::start(), Service::new(), 10).await;
-    std::fs::write(job.plan().dir().join("schedule.json"), r#"{"daily":[10]}"#).expect("a schedule");
-    let error = distribute(&server, &job).await.finish().await.expect_err("a schedule").to_string();
+    let fixture = Fixture::new(Server::start(), Service::new(), 10).await;
+    std::fs::write(fixture.job.plan().dir().join("schedule.json"), r#"{"daily":[10]}"#).expect("a schedule");
+    let error = fixture.distribute().await.finish().await.expect_err("a schedule").to_string();
     assert!(error.contains("which workers don't support"), "{error}");
-    assert_eq!(service.requests(), 0);
+    assert_eq!(fixture.service.requests(), 0);
 }
 
 #[needs("nats-server")]
@@ -77,12 +75,13 @@ async fn the_reference_service_accepts_every_email_of_a_distributed_job_once() {
     };
     let folder = tempfile::tempdir().expect("a folder");
     let job = planned_in_batches(folder.path(), &client(), 1_234).await;
+    let queue = || server.job(job.plan().id());
     let mut workers = Vec::new();
     for index in 0..3 {
         let cache = folder.path().join(format!("cache-{index}"));
-        workers.push(Worker::start(backend(&server, &job).await, &client(), cache, WorkerOptions::default()));
+        workers.push(Worker::start(queue().await, &client(), cache, WorkerOptions::default()));
     }
-    let run = job.distribute(&client(), backend(&server, &job).await, DistributeOptions::default());
+    let run = job.distribute(&client(), queue().await, DistributeOptions::default());
     let report = finished(run.expect("no invalid rows")).await;
     assert_eq!((report.counts.sent, report.counts.unknown), (1_234, 0));
     let mails = service.service().mails(&service.api_key());
@@ -94,25 +93,28 @@ async fn the_reference_service_accepts_every_email_of_a_distributed_job_once() {
 #[tokio::test]
 async fn only_the_account_of_a_job_takes_its_batches() {
     // F-13
-    let (server, service, folder, job) = planned_on(Server::start(), Service::new(), 20).await;
-    let run = distribute(&server, &job).await;
-    let cache = |name: &str| folder.path().join(name);
-    let start =
-        |queue, name: &str, options| Worker::start(queue, &service.other_client(), cache(name), options);
-    let other = start(backend(&server, &job).await, "other", WorkerOptions::default());
+    let fixture = Fixture::new(Server::start(), Service::new(), 20).await;
+    let run = fixture.distribute().await;
+    let start = |queue, cache: &str, options| {
+        Worker::start(queue, &fixture.service.other_client(), fixture.cache(cache), options)
+    };
+    let other = start(fixture.backend().await, "other", WorkerOptions::default());
     let rejected = other.finish().await;
     assert!(matches!(rejected, Err(BulkError::Account(AccountError::OtherAccount { .. }))), "{rejected:?}");
     // The same input on another machine is the same job in the queue.
     let elsewhere = tempfile::tempdir().expect("a folder");
-    let twin = planned(elsewhere.path(), &service.other_client(), 20).await;
-    assert_eq!(twin.plan().id(), job.plan().id());
-    let twin =
-        twin.distribute(&service.other_client(), backend(&server, &job).await, DistributeOptions::default());
+    let twin = planned(elsewhere.path(), &fixture.service.other_client(), 20).await;
+    assert_eq!(twin.plan().id(), fixture.job.plan().id());
+    let twin = twin.distribute(
+        &fixture.service.other_client(),
+        fixture.backend().await,
+        DistributeOptions::default(),
+    );
     let rejected = twin.expect("no invalid rows").finish().await;
     assert!(matches!(rejected, Err(BulkError::Account(AccountError::OtherAccount { .. }))), "{rejected:?}");
-    assert_eq!(service.requests(), 0);
+    assert_eq!(fixture.service.requests(), 0);
     let affirmed = WorkerOptions::default().account(Account::new().assume_same_account());
-    let worker = start(backend(&server, &job).await, "affirmed", affirmed);
+    let worker = start(fixture.backend().await, "affirmed", affirmed);
     assert_eq!(finished(run).await.counts.sent, 20);
     assert_eq!(worker.finish().await.expect("a report").ending, WorkerEnding::Finished);
 }
@@ -121,145 +123,118 @@ async fn only_the_account_of_a_job_takes_its_batches() {
 #[tokio::test]
 async fn a_batch_whose_worker_dies_between_intent_and_result_is_sent_again_under_the_same_key() {
     let service = Service::with(|_, to| if to == "r3@example.com" { Action::Hang } else { FAST });
-    let (server, service, folder, job) = planned_on(Server::start(), service, 10).await;
-    let run = distribute(&server, &job).await;
-    let dying = worker(&server, &service, &job, &folder.path().join("first")).await;
-    until(|| service.delivered() == 10).await;
+    let fixture = Fixture::new(Server::start(), service, 10).await;
+    let run = fixture.distribute().await;
+    let dying = fixture.worker("first").await;
+    until(|| fixture.service.delivered() == 10).await;
     dying.abort();
-    service.set_script(|_, _| FAST);
-    let _second = worker(&server, &service, &job, &folder.path().join("second")).await;
-    let report = finished(run).await;
-    assert_eq!(report.counts.sent, 10);
-    service.assert_delivered_once(10);
-    assert!(service.repeated() >= 1);
+    fixture.service.set_script(|_, _| FAST);
+    let _second = fixture.worker("second").await;
+    fixture.assert_all_sent(run, 10).await;
+    assert!(fixture.service.repeated() >= 1);
 }
 
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_stopped_worker_returns_what_it_cannot_finish() {
     let service = Service::with(|_, _| Action::FailAfter);
-    let (server, service, folder, job) = planned_on(Server::start(), service, 6).await;
-    let run = distribute(&server, &job).await;
-    let stopping = worker(&server, &service, &job, &folder.path().join("first")).await;
-    until(|| service.requests() >= 3).await;
+    let fixture = Fixture::new(Server::start(), service, 6).await;
+    let run = fixture.distribute().await;
+    let stopping = fixture.worker("first").await;
+    until(|| fixture.service.requests() >= 3).await;
     stopping.stop();
     assert_eq!(stopping.finish().await.expect("a report").ending, WorkerEnding::Stopped);
-    let queue = backend(&server, &job).await;
-    let control = until_leased(&queue, 0).await;
-    assert_eq!(control, 0);
-    service.set_script(|_, _| FAST);
-    let _second = worker(&server, &service, &job, &folder.path().join("second")).await;
-    assert_eq!(finished(run).await.counts.sent, 6);
-    service.assert_delivered_once(6);
+    let queue = fixture.backend().await;
+    follow(&queue).await;
+    until_async(async || queue.stats().await.is_ok_and(|stats| stats.leased == 0)).await;
+    fixture.service.set_script(|_, _| FAST);
+    let _second = fixture.worker("second").await;
+    fixture.assert_all_sent(run, 6).await;
 }
 
-/// Waits until this many batches are leased, by a handle that follows the job.
-async fn until_leased(queue: &idempost_bulk::queue::NatsJob, leased: u64) -> u64 {
-    follow(queue).await;
-    for _ in 0..3_000 {
-        if let Ok(stats) = queue.stats().await
-            && stats.leased == leased
-        {
-            return leased;
+/// Uses the generation in the job's control record, once the coordinator has added all batches.
+async fn follow(queue: &NatsJob) {
+    until_async(async || {
+        let Ok(Some(cell)) = queue.load(CellKey::Control).await else { return false };
+        let control: Control = serde_json::from_slice(&cell.value).expect("a control record");
+        let is_supplied = control.added == control.batches;
+        if is_supplied {
+            queue.use_generation(&control.generation);
         }
-        sleep(Duration::from_millis(20)).await;
-    }
-    queue.stats().await.expect("stats").leased
-}
-
-/// Uses the generation in the job's control record.
-async fn follow(queue: &idempost_bulk::queue::NatsJob) {
-    use idempost_bulk::queue::{CellKey, Control, Storage};
-
-    let supplied = async {
-        loop {
-            if let Ok(Some(cell)) = queue.load(CellKey::Control).await {
-                let control: Control = serde_json::from_slice(&cell.value).expect("a control record");
-                if control.added == control.batches {
-                    return queue.use_generation(&control.generation);
-                }
-            }
-            sleep(Duration::from_millis(20)).await;
-        }
-    };
-    timeout(MAX_WAIT, supplied).await.expect("the coordinator starts in time");
+        is_supplied
+    })
+    .await;
 }
 
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_server_that_is_killed_and_restarted_mid_run_costs_no_email() {
-    let (mut server, service, folder, job) = planned_on(Server::start(), Service::new(), 450).await;
-    let _workers = workers(&server, &service, &job, folder.path(), 3).await;
-    let run = distribute(&server, &job).await;
+    let mut fixture = Fixture::new(Server::start(), Service::new(), 450).await;
+    let _workers = fixture.workers(3).await;
+    let run = fixture.distribute().await;
     for share in [100, 250] {
-        until(|| service.delivered() >= share).await;
-        server.kill();
+        until(|| fixture.service.delivered() >= share).await;
+        fixture.server.kill();
         sleep(Duration::from_millis(300)).await;
-        server.restart();
+        fixture.server.restart();
     }
-    let report = finished(run).await;
-    assert_eq!((report.counts.sent, report.counts.unknown), (450, 0));
-    service.assert_delivered_once(450);
+    fixture.assert_all_sent(run, 450).await;
 }
 
 #[needs("nats-server")]
 #[tokio::test]
 async fn batches_that_the_queue_lost_are_found_and_added_again() {
-    let (server, service, folder, job) = planned_on(Server::start().leasing(30), Service::new(), 500).await;
-    let run = distribute(&server, &job).await;
-    let queue = backend(&server, &job).await;
+    let fixture = Fixture::new(Server::start().leasing(30), Service::new(), 500).await;
+    let run = fixture.distribute().await;
+    let queue = fixture.backend().await;
     follow(&queue).await;
     until_waiting(&queue, 500).await;
-    let context = async_nats::jetstream::new(async_nats::connect(server.address()).await.expect("connected"));
+    let context = fixture.server.jetstream().await;
     let jobs = context.get_stream("BULK_JOBS").await.expect("the stream");
     for sequence in (1..=500).step_by(10) {
         jobs.delete_message(sequence).await.expect("deleted");
     }
     until_waiting(&queue, 450).await;
-    let _workers = workers(&server, &service, &job, folder.path(), 2).await;
-    let report = finished(run).await;
-    assert_eq!(report.counts.sent, 500);
-    service.assert_delivered_once(500);
-    assert_eq!(service.repeated(), 0);
+    let _workers = fixture.workers(2).await;
+    fixture.assert_all_sent(run, 500).await;
+    assert_eq!(fixture.service.repeated(), 0);
 }
 
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_store_that_is_deleted_mid_run_is_rebuilt_and_no_email_is_sent_under_another_key() {
-    let (mut server, service, folder, job) = planned_on(Server::start(), Service::new(), 300).await;
-    let _workers = workers(&server, &service, &job, folder.path(), 3).await;
-    let run = distribute(&server, &job).await;
-    until(|| service.delivered() >= 100).await;
-    server.lose_store();
-    let report = finished(run).await;
-    assert_eq!((report.counts.sent, report.counts.unknown), (300, 0));
-    service.assert_delivered_once(300);
+    let mut fixture = Fixture::new(Server::start(), Service::new(), 300).await;
+    let _workers = fixture.workers(3).await;
+    let run = fixture.distribute().await;
+    until(|| fixture.service.delivered() >= 100).await;
+    fixture.server.lose_store();
+    fixture.assert_all_sent(run, 300).await;
 }
 
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_salvaged_journal_of_a_distributed_job_costs_no_email() {
     for store_is_lost in [false, true] {
-        let (mut server, service, folder, job) = planned_on(Server::start(), Service::new(), 300).await;
-        let _workers = workers(&server, &service, &job, folder.path(), 2).await;
-        let run = distribute(&server, &job).await;
-        until(|| service.delivered() >= 150).await;
+        let mut fixture = Fixture::new(Server::start(), Service::new(), 300).await;
+        let _workers = fixture.workers(2).await;
+        let run = fixture.distribute().await;
+        until(|| fixture.service.delivered() >= 150).await;
         run.stop();
         run.finish().await.expect("a report");
-        let path = job.plan().dir().join("journal");
+        let path = fixture.job.plan().dir().join("journal");
         let mut journal = std::fs::read(&path).expect("a journal");
         let middle = journal.len() / 2;
         journal[middle..middle + 2_000].fill(0);
         std::fs::write(&path, journal).expect("written");
         if store_is_lost {
-            server.lose_store();
+            fixture.server.lose_store();
         }
-        let salvaged = job.salvage(SalvageOptions::default()).await.expect("salvaged");
+        let salvaged = fixture.job.salvage(SalvageOptions::default()).await.expect("salvaged");
         assert_eq!(salvaged.len(), 1);
-        let counts = finished(distribute(&server, &job).await).await.counts;
+        let counts = finished(fixture.distribute().await).await.counts;
         assert_eq!(counts.sent + counts.unknown, 300, "{counts:?}");
         assert_eq!(counts.unknown > 0, store_is_lost, "{counts:?}");
-        service.assert_delivered_once(if store_is_lost { service.delivered() } else { 300 });
+        fixture.service.assert_delivered_once(if store_is_lost { fixture.service.delivered() } else { 300 });
     }
 }
 
@@ -275,14 +250,14 @@ async fn a_batch_that_kills_its_workers_is_given_up_and_the_rest_is_sent() {
         }
         FAST
     });
-    let (server, service, folder, job) = planned_on(Server::start(), service, 20).await;
-    let run = distribute(&server, &job).await;
+    let fixture = Fixture::new(Server::start(), service, 20).await;
+    let run = fixture.distribute().await;
     let options = WorkerOptions::default().max_deliveries(3);
-    let _worker = worker_with(&server, &service, &job, &folder.path().join("cache"), options).await;
+    let _worker = fixture.worker_with("cache", options).await;
     let report = finished(run).await;
     assert_eq!((report.counts.sent, report.counts.unknown), (19, 1));
     assert_eq!(failures.load(Ordering::SeqCst), 3);
-    let outcomes = outcomes(&job).await;
+    let outcomes = outcomes(&fixture.job).await;
     let reason = "3 workers failed while processing the batch".to_owned();
     assert_eq!(outcomes[6].outcome, Outcome::Unknown { reason });
 }
@@ -290,13 +265,11 @@ async fn a_batch_that_kills_its_workers_is_given_up_and_the_rest_is_sent() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn workers_together_stay_below_the_limit_of_the_job() {
-    let (server, service, folder, job) = planned_on(Server::start().leasing(30), Service::new(), 120).await;
-    let _workers = workers(&server, &service, &job, folder.path(), 3).await;
-    let options = DistributeOptions::default().max_rps(30.0);
-    let run =
-        job.distribute(&service.client(), backend(&server, &job).await, options).expect("no invalid rows");
+    let fixture = Fixture::new(Server::start().leasing(30), Service::new(), 120).await;
+    let _workers = fixture.workers(3).await;
+    let run = fixture.distribute_with(DistributeOptions::default().max_rps(30.0)).await;
     assert_eq!(finished(run).await.counts.sent, 120);
-    let arrivals = service.arrivals();
+    let arrivals = fixture.service.arrivals();
     let took = arrivals[119].duration_since(arrivals[0]);
     assert!(took >= Duration::from_secs_f64(119.0 / 30.0 * 0.95), "{took:?}");
     for (index, first) in arrivals.iter().enumerate() {
@@ -312,12 +285,10 @@ async fn workers_together_stay_below_the_limit_of_the_job() {
 #[tokio::test]
 async fn a_429_pauses_all_workers() {
     let service = Service::with(|n, _| if n == 10 { Action::Throttle } else { FAST });
-    let (server, service, folder, job) = planned_on(Server::start(), service, 24).await;
-    let workers = workers(&server, &service, &job, folder.path(), 2).await;
-    let report = finished(distribute(&server, &job).await).await;
-    assert_eq!(report.counts.sent, 24);
-    service.assert_delivered_once(24);
-    let arrivals = service.arrivals();
+    let fixture = Fixture::new(Server::start(), service, 24).await;
+    let workers = fixture.workers(2).await;
+    fixture.assert_all_sent(fixture.distribute().await, 24).await;
+    let arrivals = fixture.service.arrivals();
     let pause = arrivals.windows(2).map(|pair| pair[1].duration_since(pair[0])).max().expect("requests");
     // While a job still searches for the limit, a 429 without `Retry-After` pauses for 0.3 s.
     assert!(pause >= Duration::from_millis(290), "{pause:?}");
@@ -332,35 +303,37 @@ async fn a_429_pauses_all_workers() {
 #[tokio::test]
 async fn an_attempt_that_is_too_old_is_never_repeated() {
     let service = Service::with(|_, to| if to == "r2@example.com" { Action::Hang } else { FAST });
-    let (server, service, folder, job) = planned_on(Server::start().leasing(6), service, 3).await;
-    let run = distribute(&server, &job).await;
-    let dying = worker(&server, &service, &job, &folder.path().join("first")).await;
-    until(|| service.delivered() == 3).await;
+    let fixture = Fixture::new(Server::start().leasing(6), service, 3).await;
+    let run = fixture.distribute().await;
+    let dying = fixture.worker("first").await;
+    until(|| fixture.service.delivered() == 3).await;
     dying.abort();
-    let queue = backend(&server, &job).await;
+    let queue = fixture.backend().await;
     let stored = queue.intent(1).await.expect("read").expect("an intent");
     let old = stored.intent.first_attempt - 23 * 3_600_000;
     let aged = Intent { first_attempt: old, ..stored.intent };
     let written = queue.record_intent(1, &aged, Some(stored.revision)).await.expect("written");
     assert!(matches!(written, IntentResult::Recorded(_)));
-    let _second = worker(&server, &service, &job, &folder.path().join("second")).await;
+    let _second = fixture.worker("second").await;
     let report = finished(run).await;
     assert_eq!((report.counts.sent, report.counts.unknown), (2, 1));
-    assert_eq!(service.requests(), 3);
-    let Outcome::Unknown { reason } = &outcomes(&job).await[1].outcome else { panic!("it is unknown") };
+    assert_eq!(fixture.service.requests(), 3);
+    let Outcome::Unknown { reason } = &outcomes(&fixture.job).await[1].outcome else {
+        panic!("it is unknown")
+    };
     assert_eq!(reason, "the first attempt was more than 23 hours ago");
 }
 
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_coordinator_that_is_killed_repeatedly_loses_nothing() {
-    let (server, service, folder, job) = planned_on(Server::start(), Service::new(), 300).await;
-    let _workers = workers(&server, &service, &job, folder.path(), 2).await;
+    let fixture = Fixture::new(Server::start(), Service::new(), 300).await;
+    let _workers = fixture.workers(2).await;
     for delivered in [1, 60, 180] {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(1).build();
         let runtime = runtime.expect("a runtime");
-        let (address, job) = (server.options(), job.clone());
-        let client = service.client();
+        let (address, job) = (fixture.server.options(), fixture.job.clone());
+        let client = fixture.service.client();
         runtime.spawn(async move {
             let options = address.lease(Duration::from_secs(1));
             let queue = idempost_bulk::queue::NatsQueue::connect(options).await.expect("connected");
@@ -370,14 +343,13 @@ async fn a_coordinator_that_is_killed_repeatedly_loses_nothing() {
                 .finish()
                 .await
         });
-        until(|| service.delivered() >= delivered).await;
+        until(|| fixture.service.delivered() >= delivered).await;
         runtime.shutdown_background();
     }
-    until_async(async || job.status().await.is_ok_and(|status| status.state != JobState::Running)).await;
-    let report = finished(distribute(&server, &job).await).await;
-    assert_eq!((report.counts.sent, report.counts.unknown), (300, 0));
-    service.assert_delivered_once(300);
-    assert_eq!(outcomes(&job).await.len(), 300);
+    until_async(async || fixture.job.status().await.is_ok_and(|status| status.state != JobState::Running))
+        .await;
+    fixture.assert_all_sent(fixture.distribute().await, 300).await;
+    assert_eq!(outcomes(&fixture.job).await.len(), 300);
 }
 
 #[needs("nats-server")]
@@ -390,42 +362,39 @@ async fn a_canceled_job_ends_for_all_workers() {
 
 async fn canceled(through_the_queue: bool) {
     let service = Service::with(|_, _| Action::Accept(Duration::from_millis(50)));
-    let (server, service, folder, job) = planned_on(Server::start(), service, 5_000).await;
-    let workers = workers(&server, &service, &job, folder.path(), 2).await;
-    let run = distribute(&server, &job).await;
-    until(|| service.delivered() >= 10).await;
+    let fixture = Fixture::new(Server::start(), service, 5_000).await;
+    let workers = fixture.workers(2).await;
+    let run = fixture.distribute().await;
+    until(|| fixture.service.delivered() >= 10).await;
     if through_the_queue {
-        set_state(&backend(&server, &job).await, ControlState::Canceled).await.expect("canceled");
+        set_state(&fixture.backend().await, ControlState::Canceled).await.expect("canceled");
     } else {
-        job.cancel().await.expect("canceled");
+        fixture.job.cancel().await.expect("canceled");
     }
     let report = run.finish().await.expect("a report");
     assert_eq!(report.ending, Ending::Stopped);
     assert!(report.counts.sent >= 10 && report.counts.remaining > 0, "{report:?}");
-    assert_eq!(job.status().await.expect("a status").state, JobState::Canceled);
-    assert!(!job.is_distributed());
+    assert_eq!(fixture.job.status().await.expect("a status").state, JobState::Canceled);
+    assert!(!fixture.job.is_distributed());
     for worker in workers {
         assert_eq!(worker.finish().await.expect("a report").ending, WorkerEnding::Canceled);
     }
-    assert_eq!(service.delivered() as u64, report.counts.sent);
+    assert_eq!(fixture.service.delivered() as u64, report.counts.sent);
 }
 
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_canceled_job_reports_what_its_workers_had_in_flight() {
     let service = Service::with(|_, _| Action::Accept(Duration::from_secs(3)));
-    let (server, service, folder, job) = planned_on(Server::start(), service, 50).await;
-    let queue = server.connect().await;
-    let queue = || queue.job(job.plan().id()).expect("a valid name");
-    let options = WorkerOptions::default().concurrency(5);
-    let worker = Worker::start(queue(), &service.client(), folder.path().join("cache"), options);
-    let run =
-        job.distribute(&service.client(), queue(), DistributeOptions::default()).expect("no invalid rows");
-    until(|| service.requests() >= 5).await;
-    job.cancel().await.expect("canceled");
+    // The leases outlast the requests.
+    let fixture = Fixture::new(Server::start().leasing(60), service, 50).await;
+    let worker = fixture.worker_with("cache", WorkerOptions::default().concurrency(5)).await;
+    let run = fixture.distribute().await;
+    until(|| fixture.service.requests() >= 5).await;
+    fixture.job.cancel().await.expect("canceled");
     let report = timeout(MAX_WAIT, run.finish()).await.expect("the job ends in time").expect("a report");
     assert_eq!(worker.finish().await.expect("a report").ending, WorkerEnding::Canceled);
-    let delivered = service.delivered();
+    let delivered = fixture.service.delivered();
     assert_eq!((report.ending, report.counts.sent), (Ending::Stopped, delivered as u64));
     assert!((5..50).contains(&delivered), "{delivered}");
 }
@@ -434,28 +403,27 @@ async fn a_canceled_job_reports_what_its_workers_had_in_flight() {
 #[tokio::test]
 async fn a_job_that_is_canceled_while_only_workers_run_ends_and_leaves_nothing_in_the_queue() {
     let service = Service::with(|_, _| Action::Accept(Duration::from_millis(50)));
-    let (server, service, folder, job) = planned_on(Server::start(), service, 5_000).await;
-    let mut workers = workers(&server, &service, &job, folder.path(), 2).await;
-    let run = distribute(&server, &job).await;
-    until(|| service.delivered() >= 10).await;
+    let fixture = Fixture::new(Server::start(), service, 5_000).await;
+    let mut workers = fixture.workers(2).await;
+    let run = fixture.distribute().await;
+    until(|| fixture.service.delivered() >= 10).await;
     run.stop();
     assert_eq!(run.finish().await.expect("a report").ending, Ending::Stopped);
-    job.cancel().await.expect("canceled");
-    assert!(job.is_distributed());
-    let report = distribute(&server, &job).await.finish().await.expect("a report");
+    fixture.job.cancel().await.expect("canceled");
+    assert!(fixture.job.is_distributed());
+    let report = fixture.distribute().await.finish().await.expect("a report");
     assert_eq!(report.ending, Ending::Stopped);
     assert!(report.counts.remaining > 0, "{report:?}");
     for worker in workers.drain(..) {
         assert_eq!(worker.finish().await.expect("a report").ending, WorkerEnding::Canceled);
     }
-    assert_eq!(service.delivered() as u64, report.counts.sent);
-    assert!(!job.is_distributed());
-    assert_eq!(job.status().await.expect("a status").state, JobState::Canceled);
-    let again = job.distribute(&service.client(), backend(&server, &job).await, DistributeOptions::default());
-    let refused = again.expect("no invalid rows").finish().await.expect_err("it was canceled");
+    assert_eq!(fixture.service.delivered() as u64, report.counts.sent);
+    assert!(!fixture.job.is_distributed());
+    assert_eq!(fixture.job.status().await.expect("a status").state, JobState::Canceled);
+    let refused = fixture.distribute().await.finish().await.expect_err("it was canceled");
     assert!(refused.to_string().contains("was canceled"), "{refused}");
 
-    let context = async_nats::jetstream::new(async_nats::connect(server.address()).await.expect("connected"));
+    let context = fixture.server.jetstream().await;
     for name in ["BULK_JOBS", "BULK_INTENTS", "BULK_RESULTS"] {
         let stream = context.get_stream(name).await.expect("the stream");
         assert_eq!(stream.cached_info().state.messages, 0, "{name}");
@@ -465,75 +433,70 @@ async fn a_job_that_is_canceled_while_only_workers_run_ends_and_leaves_nothing_i
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_job_that_the_queue_has_lost_can_be_canceled() {
-    let (mut server, _service, _folder, job) = planned_on(Server::start(), Service::new(), 50).await;
-    let run = distribute(&server, &job).await;
-    follow(&backend(&server, &job).await).await;
+    let mut fixture = Fixture::new(Server::start(), Service::new(), 50).await;
+    let run = fixture.distribute().await;
+    follow(&fixture.backend().await).await;
     run.stop();
     run.finish().await.expect("a report");
-    server.lose_store();
-    job.cancel().await.expect("canceled");
-    let run = distribute(&server, &job).await;
+    fixture.server.lose_store();
+    fixture.job.cancel().await.expect("canceled");
+    let run = fixture.distribute().await;
     let report = timeout(MAX_WAIT, run.finish()).await.expect("the job ends in time").expect("a report");
     assert_eq!((report.ending, report.counts.remaining), (Ending::Stopped, 50));
-    assert!(!job.is_distributed());
+    assert!(!fixture.job.is_distributed());
 }
 
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_stopped_job_does_not_wait_for_workers_that_were_killed() {
-    let (server, service, folder, job) =
-        planned_on(Server::start(), Service::with(|_, _| Action::Hang), 50).await;
-    let run = distribute(&server, &job).await;
-    let killed = worker(&server, &service, &job, &folder.path().join("cache")).await;
-    until(|| service.requests() > 0).await;
+    let fixture = Fixture::new(Server::start(), Service::with(|_, _| Action::Hang), 50).await;
+    let run = fixture.distribute().await;
+    let killed = fixture.worker("cache").await;
+    until(|| fixture.service.requests() > 0).await;
     killed.abort();
-    job.pause().await.expect("paused");
+    fixture.job.pause().await.expect("paused");
     let report = timeout(MAX_WAIT, run.finish()).await.expect("the job ends in time").expect("a report");
     assert_eq!((report.ending, report.counts.sent), (Ending::Stopped, 0));
-    service.set_script(|_, _| FAST);
-    let _other = worker(&server, &service, &job, &folder.path().join("other")).await;
-    assert_eq!(finished(distribute(&server, &job).await).await.counts.sent, 50);
-    service.assert_delivered_once(50);
+    fixture.service.set_script(|_, _| FAST);
+    let _other = fixture.worker("other").await;
+    fixture.assert_all_sent(fixture.distribute().await, 50).await;
 }
 
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_paused_job_continues_where_it_was() {
-    let (server, service, folder, job) = planned_on(Server::start(), Service::new(), 300).await;
-    let _workers = workers(&server, &service, &job, folder.path(), 2).await;
-    let run = distribute(&server, &job).await;
-    until(|| service.delivered() >= 20).await;
-    let queue = backend(&server, &job).await;
+    let fixture = Fixture::new(Server::start(), Service::new(), 300).await;
+    let _workers = fixture.workers(2).await;
+    let run = fixture.distribute().await;
+    until(|| fixture.service.delivered() >= 20).await;
+    let queue = fixture.backend().await;
     set_state(&queue, ControlState::Paused).await.expect("paused");
     // The workers read the state within a second, and complete what they have begun.
     let quiet = async {
         let mut before = None;
-        while before != Some(service.requests()) {
-            before = Some(service.requests());
+        while before != Some(fixture.service.requests()) {
+            before = Some(fixture.service.requests());
             sleep(Duration::from_millis(500)).await;
         }
     };
     timeout(MAX_WAIT, quiet).await.expect("the workers pause");
-    assert!(service.delivered() < 300, "all emails were sent before the pause");
+    assert!(fixture.service.delivered() < 300, "all emails were sent before the pause");
     set_state(&queue, ControlState::Running).await.expect("continued");
-    assert_eq!(finished(run).await.counts.sent, 300);
-    service.assert_delivered_once(300);
+    fixture.assert_all_sent(run, 300).await;
 }
 
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_worker_with_a_rejected_credential_leaves_and_the_others_continue() {
-    let (server, service) = (Server::start(), Service::new());
-    let unauthorized = Service::with(|_, _| Action::Unauthorized);
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 50).await;
-    let run = distribute(&server, &job).await;
-    let refused = worker(&server, &unauthorized, &job, &folder.path().join("first")).await;
+    let fixture = Fixture::new(Server::start(), Service::new(), 50).await;
+    let unauthorized = Service::with(|_, _| Action::Unauthorized).client();
+    let run = fixture.distribute().await;
+    let (queue, cache) = (fixture.backend().await, fixture.cache("first"));
+    let refused = Worker::start(queue, &unauthorized, cache, WorkerOptions::default());
     let ending = refused.finish().await.expect("a report").ending;
     assert!(matches!(ending, WorkerEnding::Unauthorized { .. }), "{ending:?}");
-    let _other = worker(&server, &service, &job, &folder.path().join("second")).await;
-    assert_eq!(finished(run).await.counts.sent, 50);
-    service.assert_delivered_once(50);
+    let _other = fixture.worker("second").await;
+    fixture.assert_all_sent(run, 50).await;
 }
 
 #[needs("nats-server")]
@@ -544,8 +507,7 @@ async fn faults_of_the_service_lead_to_no_second_email() {
         n if n % 5 == 3 => Action::FailAfter,
         _ => FAST,
     });
-    let (server, service, folder, job) = planned_on(Server::start(), service, 25).await;
-    let _workers = workers(&server, &service, &job, folder.path(), 2).await;
-    assert_eq!(finished(distribute(&server, &job).await).await.counts.sent, 25);
-    service.assert_delivered_once(25);
+    let fixture = Fixture::new(Server::start(), service, 25).await;
+    let _workers = fixture.workers(2).await;
+    fixture.assert_all_sent(fixture.distribute().await, 25).await;
 }

@@ -12,10 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use super::{
     faulty::Faults,
-    job::{
-        MAX_WAIT, backend, distribute, finished, outcomes, planned_in_batches_on, planned_on, until,
-        until_async, until_journaled, worker, workers,
-    },
+    job::{Fixture, MAX_WAIT, finished, outcomes, until, until_async, until_journaled},
     server::Server,
     service::{Action, Service},
 };
@@ -26,27 +23,26 @@ const SLOW: Action = Action::Accept(Duration::from_millis(20));
 #[tokio::test]
 async fn a_queue_clock_set_back_stops_the_workers_until_it_is_right() {
     // F-11
-    let (server, service, folder, job) = planned_on(Server::start(), Service::with(|_, _| SLOW), 300).await;
+    let fixture = Fixture::new(Server::start(), Service::with(|_, _| SLOW), 300).await;
     let faults = Faults::default();
     let start = |queue, cache: &str| {
-        let cache = folder.path().join(cache);
-        Worker::start(faults.of(queue), &service.client(), cache, WorkerOptions::default())
+        let cache = fixture.cache(cache);
+        Worker::start(faults.of(queue), &fixture.service.client(), cache, WorkerOptions::default())
     };
-    let mut first = start(backend(&server, &job).await, "first");
-    let run = distribute(&server, &job).await;
-    until(|| service.delivered() >= 20).await;
+    let mut first = start(fixture.backend().await, "first");
+    let run = fixture.distribute().await;
+    until(|| fixture.service.delivered() >= 20).await;
     faults.set_clock(-3_600);
     until_reported(&mut first, "was set back by 60 min").await;
     // Batches that a worker has leased are completed.
     sleep(Duration::from_secs(1)).await;
-    let before = service.requests();
-    let mut second = start(backend(&server, &job).await, "second");
+    let before = fixture.service.requests();
+    let mut second = start(fixture.backend().await, "second");
     until_reported(&mut second, "was set back by").await;
     sleep(Duration::from_secs(2)).await;
-    assert_eq!(service.requests(), before);
+    assert_eq!(fixture.service.requests(), before);
     faults.set_clock(0);
-    assert_eq!(finished(run).await.counts.sent, 300);
-    service.assert_delivered_once(300);
+    fixture.assert_all_sent(run, 300).await;
 }
 
 /// Waits until a worker reports this reason why it doesn't send.
@@ -70,13 +66,14 @@ async fn until_reported(worker: &mut Worker, expected: &str) {
 #[tokio::test]
 async fn a_queue_clock_set_back_ends_the_coordination_with_an_error() {
     // F-11
-    let (server, service, folder, job) = planned_on(Server::start(), Service::new(), 20).await;
+    let fixture = Fixture::new(Server::start(), Service::new(), 20).await;
     let faults = Faults::default();
     let start = |queue| {
-        let run = job.distribute(&service.client(), faults.of(queue), DistributeOptions::default());
+        let run =
+            fixture.job.distribute(&fixture.service.client(), faults.of(queue), DistributeOptions::default());
         run.expect("no invalid rows")
     };
-    let mut run = start(backend(&server, &job).await);
+    let mut run = start(fixture.backend().await);
     while let Some(event) = run.next().await
         && event != Event::NoWorkers
     {}
@@ -84,58 +81,55 @@ async fn a_queue_clock_set_back_ends_the_coordination_with_an_error() {
     let clock = |error| matches!(error, Err(BulkError::Queue(QueueError::Clock { ahead: false, .. })));
     assert!(clock(run.finish().await.map(drop)));
     // Another process knows the time from before.
-    assert!(clock(start(backend(&server, &job).await).finish().await.map(drop)));
+    assert!(clock(start(fixture.backend().await).finish().await.map(drop)));
     faults.set_clock(-60);
-    let _worker = worker(&server, &service, &job, &folder.path().join("cache")).await;
-    assert_eq!(finished(start(backend(&server, &job).await)).await.counts.sent, 20);
+    let _worker = fixture.worker("cache").await;
+    assert_eq!(finished(start(fixture.backend().await)).await.counts.sent, 20);
 }
 
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_queue_that_stores_nothing_makes_no_unsent_row_rejected() {
-    let (server, service, folder, job) = planned_on(Server::start(), Service::new(), 30).await;
+    let fixture = Fixture::new(Server::start(), Service::new(), 30).await;
     let faults = Faults::default();
-    let run = distribute(&server, &job).await;
+    let run = fixture.distribute().await;
     faults.set_full(true);
     let options = WorkerOptions::default().max_deliveries(1);
-    let queue = faults.of(backend(&server, &job).await);
-    let _worker = Worker::start(queue, &service.client(), folder.path().join("cache"), options);
+    let queue = faults.of(fixture.backend().await);
+    let _worker = Worker::start(queue, &fixture.service.client(), fixture.cache("cache"), options);
     // The leases of this server last a second.
     sleep(Duration::from_secs(5)).await;
-    assert_eq!(service.requests(), 0);
+    assert_eq!(fixture.service.requests(), 0);
     faults.set_full(false);
-    let report = finished(run).await;
-    assert_eq!((report.counts.sent, report.counts.rejected), (30, 0));
-    service.assert_delivered_once(30);
+    fixture.assert_all_sent(run, 30).await;
 }
 
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_refused_batch_is_rejected_alone_and_the_workers_stay() {
     let service = Service::with(|_, to| if to == "r1@example.com" { Action::Forbidden } else { SLOW });
-    let (server, service, folder, job) = planned_on(Server::start(), service, 50).await;
-    let workers = workers(&server, &service, &job, folder.path(), 3).await;
-    let report = finished(distribute(&server, &job).await).await;
+    let fixture = Fixture::new(Server::start(), service, 50).await;
+    let workers = fixture.workers(3).await;
+    let report = finished(fixture.distribute().await).await;
     assert_eq!((report.counts.sent, report.counts.rejected), (49, 1));
-    service.assert_delivered_once(49);
+    fixture.service.assert_delivered_once(49);
     for worker in workers {
         assert_eq!(worker.finish().await.expect("a report").ending, WorkerEnding::Finished);
     }
-    let first = &outcomes(&job).await[0];
+    let first = &outcomes(&fixture.job).await[0];
     assert!(matches!(&first.outcome, Outcome::Rejected { status: 403, .. }), "{first:?}");
 }
 
 #[needs("nats-server")]
 #[tokio::test]
 async fn refusals_of_everything_reject_nothing() {
-    let (server, service, folder, job) =
-        planned_on(Server::start(), Service::with(|_, _| Action::Forbidden), 50).await;
-    let run = distribute(&server, &job).await;
-    let refused = worker(&server, &service, &job, &folder.path().join("first")).await;
+    let fixture = Fixture::new(Server::start(), Service::with(|_, _| Action::Forbidden), 50).await;
+    let run = fixture.distribute().await;
+    let refused = fixture.worker("first").await;
     let ending = refused.finish().await.expect("a report").ending;
     assert!(matches!(ending, WorkerEnding::Unauthorized { .. }), "{ending:?}");
-    service.set_script(|_, _| SLOW);
-    let _other = worker(&server, &service, &job, &folder.path().join("second")).await;
+    fixture.service.set_script(|_, _| SLOW);
+    let _other = fixture.worker("second").await;
     let report = finished(run).await;
     assert_eq!((report.counts.sent, report.counts.rejected), (50, 0));
 }
@@ -151,44 +145,43 @@ async fn paused_by_rejections(run: Run) -> Counts {
 #[needs("nats-server")]
 #[tokio::test]
 async fn rejections_of_everything_pause_the_job_with_their_cause() {
-    let (server, service, folder, job) =
-        planned_on(Server::start(), Service::with(|_, _| Action::Invalid), 200).await;
-    let _worker = worker(&server, &service, &job, &folder.path().join("cache")).await;
-    let counts = paused_by_rejections(distribute(&server, &job).await).await;
+    let fixture = Fixture::new(Server::start(), Service::with(|_, _| Action::Invalid), 200).await;
+    let _worker = fixture.worker("cache").await;
+    let counts = paused_by_rejections(fixture.distribute().await).await;
     assert_eq!(counts.rejected, 19, "{counts:?}");
-    service.set_script(|_, _| SLOW);
-    let report = finished(distribute(&server, &job).await).await;
+    fixture.service.set_script(|_, _| SLOW);
+    let report = finished(fixture.distribute().await).await;
     assert_eq!((report.counts.sent, report.counts.rejected), (181, 19));
-    service.assert_delivered_once(181);
+    fixture.service.assert_delivered_once(181);
 }
 
 #[needs("nats-server")]
 #[tokio::test]
 async fn rejections_of_everything_leave_a_split_batch_for_later() {
-    let (server, service, folder, job) =
-        planned_in_batches_on(Server::start(), Service::with(|_, _| Action::Invalid), 300).await;
-    let _worker = worker(&server, &service, &job, &folder.path().join("cache")).await;
-    let counts = paused_by_rejections(distribute(&server, &job).await).await;
+    let fixture = Fixture::in_batches(Server::start(), Service::with(|_, _| Action::Invalid), 300).await;
+    let _worker = fixture.worker("cache").await;
+    let counts = paused_by_rejections(fixture.distribute().await).await;
     assert_eq!((counts.rejected, counts.remaining), (0, 300));
-    service.set_script(|_, _| SLOW);
-    let report = finished(distribute(&server, &job).await).await;
-    assert_eq!((report.counts.sent, report.counts.rejected), (300, 0));
-    service.assert_delivered_once(300);
+    fixture.service.set_script(|_, _| SLOW);
+    fixture.assert_all_sent(fixture.distribute().await, 300).await;
 }
 
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_worker_splits_a_rejected_batch_until_the_bad_row_stands_alone() {
     let service = Service::with(|_, to| if to == "r101@example.com" { Action::Invalid } else { SLOW });
-    let (server, service, folder, job) =
-        planned_in_batches_on(Server::start().leasing(30), service, 250).await;
-    let _worker = worker(&server, &service, &job, &folder.path().join("cache")).await;
-    let report = finished(distribute(&server, &job).await).await;
+    let fixture = Fixture::in_batches(Server::start().leasing(30), service, 250).await;
+    let _worker = fixture.worker("cache").await;
+    let report = finished(fixture.distribute().await).await;
     assert_eq!((report.counts.sent, report.counts.rejected), (249, 1));
-    assert_eq!((report.requests, service.requests()), (103, 103), "3 batches, and 100 emails of one of them");
-    assert_eq!((report.replayed, service.repeated()), (0, 0));
-    service.assert_delivered_once(249);
-    let rejected = &outcomes(&job).await[100];
+    assert_eq!(
+        (report.requests, fixture.service.requests()),
+        (103, 103),
+        "3 batches, and 100 emails of one of them"
+    );
+    assert_eq!((report.replayed, fixture.service.repeated()), (0, 0));
+    fixture.service.assert_delivered_once(249);
+    let rejected = &outcomes(&fixture.job).await[100];
     assert!(matches!(&rejected.outcome, Outcome::Rejected { .. }), "{rejected:?}");
 }
 
@@ -201,44 +194,44 @@ async fn a_batch_that_a_killed_worker_has_split_stays_split() {
             "r9@example.com" => Action::Hang,
             _ => SLOW,
         });
-        let (mut server, service, folder, job) = planned_in_batches_on(Server::start(), service, 50).await;
-        let mut run = distribute(&server, &job).await;
-        let dying = worker(&server, &service, &job, &folder.path().join("first")).await;
-        until(|| service.delivered() == 8).await;
+        let mut fixture = Fixture::in_batches(Server::start(), service, 50).await;
+        let mut run = fixture.distribute().await;
+        let dying = fixture.worker("first").await;
+        until(|| fixture.service.delivered() == 8).await;
         dying.abort();
-        let queue = backend(&server, &job).await;
+        let queue = fixture.backend().await;
         let state = queue.intent(0).await.expect("read").expect("an intent").intent.state;
         assert_eq!(state, IntentState::Split);
         if store_is_lost {
-            until_journaled(&queue, &job).await;
+            until_journaled(&queue, &fixture.job).await;
             run.stop();
             run.finish().await.expect("a report");
-            server.lose_store();
-            run = distribute(&server, &job).await;
+            fixture.server.lose_store();
+            run = fixture.distribute().await;
         }
         // The batch as a whole would be accepted now.
-        service.set_script(|_, _| SLOW);
-        let _second = worker(&server, &service, &job, &folder.path().join("second")).await;
+        fixture.service.set_script(|_, _| SLOW);
+        let _second = fixture.worker("second").await;
         let report = finished(run).await;
         assert_eq!((report.counts.sent, report.counts.rejected), (50, 0), "{store_is_lost}");
-        service.assert_delivered_once(50);
+        fixture.service.assert_delivered_once(50);
     }
 }
 
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_worker_that_joins_while_the_server_is_down_waits_for_it() {
-    let (mut server, service, folder, job) = planned_on(Server::start(), Service::new(), 30).await;
-    let mut run = distribute(&server, &job).await;
-    let queue = backend(&server, &job).await;
+    let mut fixture = Fixture::new(Server::start(), Service::new(), 30).await;
+    let mut run = fixture.distribute().await;
+    let queue = fixture.backend().await;
     while let Some(event) = run.next().await
         && event != Event::NoWorkers
     {}
-    server.kill();
+    fixture.server.kill();
     let mut worker =
-        Worker::start(queue, &service.client(), folder.path().join("cache"), WorkerOptions::default());
+        Worker::start(queue, &fixture.service.client(), fixture.cache("cache"), WorkerOptions::default());
     until_reported(&mut worker, "read a shared value").await;
-    server.restart();
+    fixture.server.restart();
     assert_eq!(finished(run).await.counts.sent, 30);
     assert_eq!(worker.finish().await.expect("a report").ending, WorkerEnding::Finished);
 }
@@ -247,34 +240,29 @@ async fn a_worker_that_joins_while_the_server_is_down_waits_for_it() {
 #[tokio::test]
 async fn a_restored_queue_keeps_the_earlier_first_attempt() {
     let service = Service::with(|_, to| if to == "r2@example.com" { Action::Hang } else { SLOW });
-    let (mut server, service, folder, job) = planned_on(Server::start(), service, 3).await;
-    let run = distribute(&server, &job).await;
-    let dying = worker(&server, &service, &job, &folder.path().join("first")).await;
-    until(|| service.delivered() == 3).await;
+    let mut fixture = Fixture::new(Server::start(), service, 3).await;
+    let run = fixture.distribute().await;
+    let dying = fixture.worker("first").await;
+    until(|| fixture.service.delivered() == 3).await;
     dying.abort();
-    let queue = backend(&server, &job).await;
+    let queue = fixture.backend().await;
     let before = queue.intent(1).await.expect("read").expect("an intent").intent;
-    until_journaled(&queue, &job).await;
+    until_journaled(&queue, &fixture.job).await;
     run.stop();
     run.finish().await.expect("a report");
-    server.lose_store();
-    let queue = backend(&server, &job).await;
+    fixture.server.lose_store();
+    let queue = fixture.backend().await;
     queue.restore("ff").await.expect("restored");
     let first_attempt = before.first_attempt + 60_000;
     let newer = Intent { first_attempt, attempt: "of another worker".to_owned(), ..before.clone() };
     queue.record_intent(1, &newer, None).await.expect("recorded");
-    let run = distribute(&server, &job).await;
-    let restored = async {
-        let earlier = |stored: StoredIntent| stored.intent.first_attempt == before.first_attempt;
-        while !queue.intent(1).await.ok().flatten().is_some_and(earlier) {
-            sleep(Duration::from_millis(50)).await;
-        }
-    };
-    timeout(MAX_WAIT, restored).await.expect("the coordinator restores the earlier time");
-    service.set_script(|_, _| SLOW);
-    let _second = worker(&server, &service, &job, &folder.path().join("second")).await;
-    assert_eq!(finished(run).await.counts.sent, 3);
-    service.assert_delivered_once(3);
+    let run = fixture.distribute().await;
+    // The coordinator restores the earlier time.
+    let is_earlier = |stored: StoredIntent| stored.intent.first_attempt == before.first_attempt;
+    until_async(async || queue.intent(1).await.ok().flatten().is_some_and(is_earlier)).await;
+    fixture.service.set_script(|_, _| SLOW);
+    let _second = fixture.worker("second").await;
+    fixture.assert_all_sent(run, 3).await;
 }
 
 #[needs("nats-server")]
@@ -285,18 +273,18 @@ async fn a_report_counts_the_requests_and_the_repeated_batches() {
         _ if n == 2 => Action::Throttle,
         _ => SLOW,
     });
-    let (server, service, folder, job) = planned_on(Server::start().leasing(6), service, 10).await;
-    let run = distribute(&server, &job).await;
-    let dying = worker(&server, &service, &job, &folder.path().join("first")).await;
-    until(|| service.delivered() == 10).await;
+    let fixture = Fixture::new(Server::start().leasing(6), service, 10).await;
+    let run = fixture.distribute().await;
+    let dying = fixture.worker("first").await;
+    until(|| fixture.service.delivered() == 10).await;
     // Only the results that a worker has recorded are sure to be counted.
-    let queue = backend(&server, &job).await;
+    let queue = fixture.backend().await;
     until_async(async || queue.results(0, 10).await.is_ok_and(|results| results.len() == 9)).await;
     dying.abort();
-    service.set_script(|_, _| SLOW);
-    let _second = worker(&server, &service, &job, &folder.path().join("second")).await;
+    fixture.service.set_script(|_, _| SLOW);
+    let _second = fixture.worker("second").await;
     let report = finished(run).await;
-    assert_eq!((report.requests, report.throttled, report.replayed), (service.requests(), 1, 1));
+    assert_eq!((report.requests, report.throttled, report.replayed), (fixture.service.requests(), 1, 1));
     assert_eq!(report.requests, 12, "10 batches, one of them throttled and one repeated");
 }
 

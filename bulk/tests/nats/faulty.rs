@@ -46,6 +46,15 @@ impl Faults {
     }
 }
 
+/// Passes these calls on to the queue.
+macro_rules! forward {
+    ($(async fn $name:ident($($argument:ident: $of:ty),*) -> $returned:ty;)+) => {
+        $(async fn $name(&self, $($argument: $of),*) -> $returned {
+            self.inner.$name($($argument),*).await
+        })+
+    };
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Faulty {
     inner: NatsJob,
@@ -53,42 +62,35 @@ pub(crate) struct Faulty {
 }
 
 impl Queue for Faulty {
+    forward! {
+        async fn take(wait: Duration) -> Result<Option<Lease>>;
+        async fn extend(lease: &Lease) -> Result<()>;
+        async fn complete(lease: &Lease) -> Result<()>;
+        async fn announce_worker() -> Result<()>;
+        async fn is_attended() -> Result<bool>;
+        async fn stats() -> Result<QueueStats>;
+    }
+
     async fn put(&self, batches: &[u32], round: u32) -> Result<()> {
         self.faults.check_space()?;
         self.inner.put(batches, round).await
-    }
-
-    async fn take(&self, wait: Duration) -> Result<Option<Lease>> {
-        self.inner.take(wait).await
-    }
-
-    async fn extend(&self, lease: &Lease) -> Result<()> {
-        self.inner.extend(lease).await
-    }
-
-    async fn complete(&self, lease: &Lease) -> Result<()> {
-        self.inner.complete(lease).await
     }
 
     async fn reject(&self, lease: &Lease) -> Result<()> {
         self.faults.check_space()?;
         self.inner.reject(lease).await
     }
-
-    async fn announce_worker(&self) -> Result<()> {
-        self.inner.announce_worker().await
-    }
-
-    async fn is_attended(&self) -> Result<bool> {
-        self.inner.is_attended().await
-    }
-
-    async fn stats(&self) -> Result<QueueStats> {
-        self.inner.stats().await
-    }
 }
 
 impl Ledger for Faulty {
+    forward! {
+        async fn intent(batch: u32) -> Result<Option<StoredIntent>>;
+        async fn record_result(batch: u32, result: Bytes) -> Result<bool>;
+        async fn result(batch: u32) -> Result<Option<Bytes>>;
+        async fn intents(behind: u64, limit: usize) -> Result<Vec<Entry>>;
+        async fn results(behind: u64, limit: usize) -> Result<Vec<Entry>>;
+    }
+
     async fn now(&self) -> Result<Duration> {
         let seconds = self.faults.clock.load(Ordering::SeqCst);
         let by = Duration::from_secs(seconds.unsigned_abs());
@@ -105,29 +107,20 @@ impl Ledger for Faulty {
         self.faults.check_space()?;
         self.inner.record_intent(batch, intent, expected).await
     }
-
-    async fn intent(&self, batch: u32) -> Result<Option<StoredIntent>> {
-        self.inner.intent(batch).await
-    }
-
-    async fn record_result(&self, batch: u32, result: Bytes) -> Result<bool> {
-        self.inner.record_result(batch, result).await
-    }
-
-    async fn result(&self, batch: u32) -> Result<Option<Bytes>> {
-        self.inner.result(batch).await
-    }
-
-    async fn intents(&self, behind: u64, limit: usize) -> Result<Vec<Entry>> {
-        self.inner.intents(behind, limit).await
-    }
-
-    async fn results(&self, behind: u64, limit: usize) -> Result<Vec<Entry>> {
-        self.inner.results(behind, limit).await
-    }
 }
 
 impl Storage for Faulty {
+    forward! {
+        async fn load(key: CellKey<'_>) -> Result<Option<Cell>>;
+        async fn store(key: CellKey<'_>, value: Bytes, expected: Option<u64>) -> Result<Option<u64>>;
+        async fn upload(file: &JobFile, from: &Path) -> Result<()>;
+        async fn download(file: &JobFile, to: &Path) -> Result<()>;
+        async fn restore(generation: &str) -> Result<()>;
+        async fn identity() -> Result<Option<Identity>>;
+        async fn drop_entries() -> Result<()>;
+        async fn clear() -> Result<()>;
+    }
+
     fn job(&self) -> &str {
         self.inner.job()
     }
@@ -136,39 +129,7 @@ impl Storage for Faulty {
         self.inner.lease_time()
     }
 
-    async fn load(&self, key: CellKey<'_>) -> Result<Option<Cell>> {
-        self.inner.load(key).await
-    }
-
-    async fn store(&self, key: CellKey<'_>, value: Bytes, expected: Option<u64>) -> Result<Option<u64>> {
-        self.inner.store(key, value, expected).await
-    }
-
-    async fn upload(&self, file: &JobFile, from: &Path) -> Result<()> {
-        self.inner.upload(file, from).await
-    }
-
-    async fn download(&self, file: &JobFile, to: &Path) -> Result<()> {
-        self.inner.download(file, to).await
-    }
-
-    async fn restore(&self, generation: &str) -> Result<()> {
-        self.inner.restore(generation).await
-    }
-
     fn use_generation(&self, generation: &str) {
         self.inner.use_generation(generation);
-    }
-
-    async fn identity(&self) -> Result<Option<Identity>> {
-        self.inner.identity().await
-    }
-
-    async fn drop_entries(&self) -> Result<()> {
-        self.inner.drop_entries().await
-    }
-
-    async fn clear(&self) -> Result<()> {
-        self.inner.clear().await
     }
 }

@@ -1,10 +1,15 @@
 //! Jobs of single emails, so that each row is a batch.
 
-use std::{fmt::Write as _, fs, path::Path, time::Duration};
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use idempost::Client;
 use idempost_bulk::{
-    Bulk, DistributeOptions, Ending, Input, Job, Message, Report, RowOutcome, Run,
+    Bulk, Counts, DistributeOptions, Ending, Input, Job, Message, Report, RowOutcome, Run,
     queue::{Backend, Ledger as _, NatsJob},
     worker::{Worker, WorkerOptions},
 };
@@ -16,37 +21,82 @@ use super::{server::Server, service::Service};
 /// How long a job may take.
 pub(crate) const MAX_WAIT: Duration = Duration::from_mins(2);
 
-/// Plans a job whose rows are sent one by one, in a folder of its own.
-pub(crate) async fn planned_on(
-    server: Server,
-    service: Service,
-    rows: usize,
-) -> (Server, Service, TempDir, Job) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), rows).await;
-    (server, service, folder, job)
+/// A queue's server, the service that its workers send to, and a planned job.
+pub(crate) struct Fixture {
+    pub(crate) server: Server,
+    pub(crate) service: Service,
+    pub(crate) job: Job,
+    folder: TempDir,
 }
 
-/// Plans a job whose rows are sent in batches of 100, in a folder of its own.
-pub(crate) async fn planned_in_batches_on(
-    server: Server,
-    service: Service,
-    rows: usize,
-) -> (Server, Service, TempDir, Job) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned_in_batches(folder.path(), &service.client(), rows).await;
-    (server, service, folder, job)
+impl Fixture {
+    /// With a job whose rows are sent one by one.
+    pub(crate) async fn new(server: Server, service: Service, rows: usize) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let job = planned(folder.path(), &service.client(), rows).await;
+        Self { server, service, job, folder }
+    }
+
+    /// With a job whose rows are sent in batches of 100.
+    pub(crate) async fn in_batches(server: Server, service: Service, rows: usize) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let job = planned_in_batches(folder.path(), &service.client(), rows).await;
+        Self { server, service, job, folder }
+    }
+
+    /// Connects to the job in the queue.
+    pub(crate) async fn backend(&self) -> NatsJob {
+        self.server.job(self.job.plan().id()).await
+    }
+
+    pub(crate) async fn distribute(&self) -> Run {
+        self.distribute_with(DistributeOptions::default()).await
+    }
+
+    pub(crate) async fn distribute_with(&self, options: DistributeOptions) -> Run {
+        let backend = self.backend().await;
+        self.job.distribute(&self.service.client(), backend, options).expect("no invalid rows")
+    }
+
+    /// The folder of a worker's files.
+    pub(crate) fn cache(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Starts workers, each with its own connection, client and cache.
+    pub(crate) async fn workers(&self, count: usize) -> Vec<Worker> {
+        let mut workers = Vec::new();
+        for index in 0..count {
+            workers.push(self.worker(&format!("cache-{index}")).await);
+        }
+        workers
+    }
+
+    pub(crate) async fn worker(&self, cache: &str) -> Worker {
+        self.worker_with(cache, WorkerOptions::default()).await
+    }
+
+    pub(crate) async fn worker_with(&self, cache: &str, options: WorkerOptions) -> Worker {
+        Worker::start(self.backend().await, &self.service.client(), self.cache(cache), options)
+    }
+
+    /// Waits until a job of this many rows is finished, and asserts that each of them was sent once.
+    pub(crate) async fn assert_all_sent(&self, run: Run, rows: usize) -> Report {
+        let report = finished(run).await;
+        assert_eq!(report.counts, Counts { sent: rows as u64, ..Counts::default() });
+        self.service.assert_delivered_once(rows);
+        report
+    }
 }
 
 /// Plans a job whose rows are sent one by one.
 pub(crate) async fn planned(folder: &Path, client: &Client, rows: usize) -> Job {
-    let message = message().scheduled_at("in 1 hour");
-    plan(folder, client, rows, message).await
+    planned_at(folder, client, "r", rows).await
 }
 
 /// Plans a job whose rows are sent in batches of 100.
 pub(crate) async fn planned_in_batches(folder: &Path, client: &Client, rows: usize) -> Job {
-    plan(folder, client, rows, message()).await
+    plan(folder, client, "r", rows, message()).await
 }
 
 fn message() -> Message {
@@ -55,14 +105,10 @@ fn message() -> Message {
 
 /// Plans a job whose rows are sent one by one, to recipients whose addresses start with this name.
 pub(crate) async fn planned_at(folder: &Path, client: &Client, name: &str, rows: usize) -> Job {
-    plan_for(folder, client, name, rows, message().scheduled_at("in 1 hour")).await
+    plan(folder, client, name, rows, message().scheduled_at("in 1 hour")).await
 }
 
-async fn plan(folder: &Path, client: &Client, rows: usize, message: Message) -> Job {
-    plan_for(folder, client, "r", rows, message).await
-}
-
-async fn plan_for(folder: &Path, client: &Client, name: &str, rows: usize, message: Message) -> Job {
+async fn plan(folder: &Path, client: &Client, name: &str, rows: usize, message: Message) -> Job {
     let mut csv = String::from("to,var:NAME\n");
     for row in 1..=rows {
         writeln!(csv, "{name}{row}@example.com,Ada {row}").expect("written");
@@ -70,45 +116,6 @@ async fn plan_for(folder: &Path, client: &Client, name: &str, rows: usize, messa
     let path = folder.join("people.csv");
     fs::write(&path, csv).expect("written");
     Bulk::new(Input::csv(path), message).plan(client, folder.join("jobs")).await.expect("a plan")
-}
-
-/// Starts workers, each with its own connection, client and cache.
-pub(crate) async fn workers(
-    server: &Server,
-    service: &Service,
-    job: &Job,
-    folder: &Path,
-    count: usize,
-) -> Vec<Worker> {
-    let mut workers = Vec::new();
-    for index in 0..count {
-        workers.push(worker(server, service, job, &folder.join(format!("cache-{index}"))).await);
-    }
-    workers
-}
-
-pub(crate) async fn worker(server: &Server, service: &Service, job: &Job, cache: &Path) -> Worker {
-    worker_with(server, service, job, cache, WorkerOptions::default()).await
-}
-
-pub(crate) async fn worker_with(
-    server: &Server,
-    service: &Service,
-    job: &Job,
-    cache: &Path,
-    options: WorkerOptions,
-) -> Worker {
-    Worker::start(server.job(job.plan().id()).await, &service.client(), cache, options)
-}
-
-pub(crate) async fn distribute(server: &Server, job: &Job) -> Run {
-    let client = Service::new().client();
-    job.distribute(&client, backend(server, job).await, DistributeOptions::default())
-        .expect("no invalid rows")
-}
-
-pub(crate) async fn backend(server: &Server, job: &Job) -> NatsJob {
-    server.job(job.plan().id()).await
 }
 
 /// Waits for the report of a job that finishes.
@@ -120,20 +127,14 @@ pub(crate) async fn finished(run: Run) -> Report {
 
 /// Waits until a condition holds.
 pub(crate) async fn until(mut condition: impl FnMut() -> bool) {
-    timeout(MAX_WAIT, async {
-        while !condition() {
-            sleep(Duration::from_millis(10)).await;
-        }
-    })
-    .await
-    .expect("the condition holds in time");
+    until_async(async || condition()).await;
 }
 
 /// Waits until a condition holds whose check takes requests.
 pub(crate) async fn until_async(mut condition: impl AsyncFnMut() -> bool) {
     timeout(MAX_WAIT, async {
         while !condition().await {
-            sleep(Duration::from_millis(20)).await;
+            sleep(Duration::from_millis(10)).await;
         }
     })
     .await
@@ -154,15 +155,7 @@ pub(crate) async fn until_journaled(backend: &NatsJob, job: &Job) {
 
 /// Waits until the queue has this many waiting batches.
 pub(crate) async fn until_waiting(backend: &impl Backend, batches: u64) {
-    timeout(MAX_WAIT, async {
-        while let Ok(stats) = backend.stats().await
-            && stats.waiting != batches
-        {
-            sleep(Duration::from_millis(20)).await;
-        }
-    })
-    .await
-    .expect("the queue is filled in time");
+    until_async(async || backend.stats().await.is_ok_and(|stats| stats.waiting == batches)).await;
 }
 
 pub(crate) async fn outcomes(job: &Job) -> Vec<RowOutcome> {

@@ -296,8 +296,7 @@ async fn a_server_that_is_too_old_is_refused_with_its_version() {
 #[tokio::test]
 async fn a_stream_that_drops_records_is_refused() {
     let server = Server::start();
-    let client = async_nats::connect(server.address()).await.expect("connected");
-    let context = async_nats::jetstream::new(client);
+    let context = server.jetstream().await;
     let config = async_nats::jetstream::stream::Config {
         name: "BULK_RESULTS".to_owned(),
         subjects: vec!["bulk.results.*.*".to_owned()],

@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use async_nats::jetstream;
 use idempost_bulk::queue::{NatsJob, NatsQueue, QueueOptions};
 use rand::Rng as _;
 use tempfile::TempDir;
@@ -68,6 +69,10 @@ impl Server {
 
     pub(crate) async fn connect(&self) -> NatsQueue {
         NatsQueue::connect(self.options()).await.expect("a connection")
+    }
+
+    pub(crate) async fn jetstream(&self) -> jetstream::Context {
+        jetstream::new(async_nats::connect(self.address()).await.expect("connected"))
     }
 
     /// A job. Its leases last a second by default, so that lost workers are noticed soon.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
 use super::{
-    job::{distribute, finished, planned, workers},
+    job::Fixture,
     server::Server,
     service::{Action, Service},
 };
@@ -17,13 +17,11 @@ const BATCHES: usize = 10_000;
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a measurement"]
 async fn throughput_of_three_workers() {
-    let server = Server::start();
     let service = Service::with(|_, _| Action::Accept(Duration::ZERO));
-    let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), BATCHES).await;
-    let _workers = workers(&server, &service, &job, folder.path(), 3).await;
-    let run = distribute(&server, &job).await;
-    let watched = service.clone();
+    let fixture = Fixture::new(Server::start(), service, BATCHES).await;
+    let _workers = fixture.workers(3).await;
+    let run = fixture.distribute().await;
+    let watched = fixture.service.clone();
     let watch = tokio::spawn(async move {
         let (mut before, mut peak) = (0, 0);
         loop {
@@ -38,12 +36,11 @@ async fn throughput_of_three_workers() {
         }
     });
     let started = Instant::now();
-    finished(run).await;
+    fixture.assert_all_sent(run, BATCHES).await;
     let seconds = started.elapsed().as_secs_f64();
     let peak = watch.await.expect("counted");
-    service.assert_delivered_once(BATCHES);
     println!(
         "{BATCHES} batches in {seconds:.1} s, {peak} in the best second, {} repeated",
-        service.repeated()
+        fixture.service.repeated()
     );
 }

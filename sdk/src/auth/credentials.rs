@@ -1,6 +1,6 @@
 //! The credential of a client, and the `Authorization` header derived from it.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use http::HeaderValue;
 use url::Url;
@@ -149,8 +149,4 @@ impl Credentials {
     }
 }
 
-impl fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Credentials([redacted])")
-    }
-}
+partial_debug!(Credentials = "Credentials([redacted])");

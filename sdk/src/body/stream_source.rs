@@ -1,6 +1,6 @@
 //! Streams of known length as parts of a body.
 
-use std::{fmt, io, pin::Pin};
+use std::{io, pin::Pin};
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -31,11 +31,7 @@ impl StreamSource {
     }
 }
 
-impl fmt::Debug for StreamSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StreamSource").field("len", &self.len).finish_non_exhaustive()
-    }
-}
+partial_debug!(StreamSource { len });
 
 /// The content is only known once it has been read, so no other stream is equal.
 impl PartialEq for StreamSource {

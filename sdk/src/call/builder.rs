@@ -2,7 +2,6 @@
 
 use std::{
     borrow::Cow,
-    fmt,
     future::{Future, IntoFuture},
     pin::Pin,
     str::FromStr,
@@ -298,9 +297,7 @@ impl<T: Send + 'static> IntoFuture for Call<T> {
     }
 }
 
-/// `Debug` prints only the operation's name: the request can hold private data.
-impl<T> fmt::Debug for Call<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Call").field("operation", &self.operation.name).finish_non_exhaustive()
-    }
+partial_debug! {
+    /// `Debug` prints only the operation's name: the request can hold private data.
+    Call<T> { operation = [operation.name] }
 }

@@ -447,7 +447,8 @@ impl<'a> Execution<'a> {
         let delay = retry.as_ref().and_then(|cause| self.delay(cause, error.as_ref()));
         let (Some(cause), Some(delay)) = (retry, delay) else {
             // The caller has to learn that the service accepted the request, whatever the result of a later attempt.
-            let Some(mut error) = self.take_decode_error().or(error) else { return Ok(()) };
+            let unread = self.unread.take().map(|error| error.with_call(self.state.summary()));
+            let Some(mut error) = unread.or(error) else { return Ok(()) };
             if self.withdrawn.is_none() {
                 error.exhaust_budget();
             }
@@ -472,11 +473,6 @@ impl<'a> Execution<'a> {
         if let Some(listener) = self.operation.on_outcome.as_ref().filter(|_| !self.read_only) {
             listener(outcome);
         }
-    }
-
-    /// Returns the error of the accepted response that couldn't be read, counting the attempts since.
-    fn take_decode_error(&mut self) -> Option<Error> {
-        self.unread.take().map(|error| error.with_call(self.state.summary()))
     }
 
     fn delay(&mut self, cause: &Cause, error: Option<&Error>) -> Option<Duration> {

@@ -1,7 +1,5 @@
 //! A request as it would be sent.
 
-use std::fmt;
-
 use http::{HeaderMap, Method};
 use url::Url;
 
@@ -47,9 +45,7 @@ impl Preview {
     }
 }
 
-/// `Debug` prints only the operation's name: the request can contain private data.
-impl fmt::Debug for Preview {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Preview").field("operation", &self.operation.name).finish_non_exhaustive()
-    }
+partial_debug! {
+    /// `Debug` prints only the operation's name: the request can contain private data.
+    Preview { operation = [operation.name] }
 }

@@ -1,7 +1,6 @@
 //! The number of attempts and their delays. [`CallState`](super::state::CallState) decides whether a retry is safe.
 
 use std::{
-    fmt,
     sync::{
         Arc,
         atomic::{AtomicI64, Ordering},
@@ -39,11 +38,7 @@ type Decide = dyn Fn(&FailedAttempt<'_>) -> Option<Duration> + Send + Sync;
 #[derive(Clone)]
 struct Decider(Arc<Decide>);
 
-impl fmt::Debug for Decider {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Decider")
-    }
-}
+partial_debug!(Decider = "Decider");
 
 /// A failed attempt that can be retried; see [`RetryPolicy::decide_by`].
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 mod environment;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use super::handle::Client;
 use crate::{
@@ -246,11 +246,9 @@ impl ClientBuilder {
     }
 }
 
-/// `Debug` prints only the base URL.
-impl fmt::Debug for ClientBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientBuilder").field("base_url", &self.base_url).finish_non_exhaustive()
-    }
+partial_debug! {
+    /// `Debug` prints only the base URL.
+    ClientBuilder { base_url }
 }
 
 #[cfg(feature = "reqwest")]

@@ -1,6 +1,6 @@
 //! The client, and requests to operations without a typed method.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use http::Method;
 use url::Url;
@@ -64,9 +64,7 @@ impl Client {
     }
 }
 
-/// `Debug` prints only the base URL.
-impl fmt::Debug for Client {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("base_url", &self.core.base_url.as_str()).finish_non_exhaustive()
-    }
+partial_debug! {
+    /// `Debug` prints only the base URL.
+    Client { base_url = [core.base_url.as_str()] }
 }

@@ -300,11 +300,9 @@ impl<T: Item> IntoFuture for List<T> {
     }
 }
 
-/// `Debug` prints only the operation's name.
-impl<T> fmt::Debug for List<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("List").field("operation", &self.operation.name).finish_non_exhaustive()
-    }
+partial_debug! {
+    /// `Debug` prints only the operation's name.
+    List<T> { operation = [operation.name] }
 }
 
 /// A page request in flight.
@@ -412,11 +410,7 @@ impl<T: Item> Stream for Pages<T> {
     }
 }
 
-impl<T> fmt::Debug for Pages<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pages").field("list", &self.list).finish_non_exhaustive()
-    }
-}
+partial_debug!(Pages<T> { list });
 
 /// The items of a list, as a stream.
 #[must_use = "a stream does nothing until it is polled"]
@@ -455,8 +449,4 @@ impl<T: Item> Stream for Paginator<T> {
     }
 }
 
-impl<T> fmt::Debug for Paginator<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Paginator").field("waiting", &self.items.len()).finish_non_exhaustive()
-    }
-}
+partial_debug!(Paginator<T> { waiting = [items.len()] });

@@ -4,7 +4,6 @@
 //! last interval counts.
 
 use std::{
-    fmt,
     future::{Future, IntoFuture},
     pin::Pin,
     time::Duration,
@@ -144,12 +143,7 @@ impl<T: Send + 'static> IntoFuture for Wait<T> {
     }
 }
 
-/// `Debug` prints only the limits.
-impl<T> fmt::Debug for Wait<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wait")
-            .field("max_wait", &self.max_wait)
-            .field("max_interval", &self.max_interval)
-            .finish_non_exhaustive()
-    }
+partial_debug! {
+    /// `Debug` prints only the limits.
+    Wait<T> { max_wait, max_interval }
 }

@@ -1,6 +1,6 @@
 //! Error responses.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -181,17 +181,10 @@ impl ApiError {
     }
 }
 
-/// `Debug` omits the body, which may contain parts of the request.
-impl fmt::Debug for ApiError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ApiError")
-            .field("status", &self.status.as_u16())
-            .field("name", &self.name)
-            .field("message", &self.message)
-            .field("request_id", &self.request_id())
-            .field("attempts", &self.attempts)
-            .field("body_bytes", &self.body.len())
-            .finish_non_exhaustive()
+partial_debug! {
+    /// `Debug` omits the body, which may contain parts of the request.
+    ApiError {
+        status = [status.as_u16()], name, message, request_id = [request_id()], attempts, body_bytes = [body.len()]
     }
 }
 

@@ -204,15 +204,9 @@ impl<'de> Visitor<'de> for &mut Readable {
     }
 }
 
-/// `Debug` omits the sample and the headers, which can contain private text and secrets.
-impl fmt::Debug for DecodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DecodeError")
-            .field("status", &self.status.as_u16())
-            .field("path", &self.path)
-            .field("source", &self.source)
-            .field("request_id", &self.request_id())
-            .field("attempts", &self.attempts)
-            .finish_non_exhaustive()
+partial_debug! {
+    /// `Debug` omits the sample and the headers, which can contain private text and secrets.
+    DecodeError {
+        status = [status.as_u16()], path, source, request_id = [request_id()], attempts
     }
 }

@@ -157,9 +157,11 @@ impl Validator {
         self.check_not_blank("scheduled_at", when);
     }
 
-    /// Checks a field that is one `email` or `Name <email>`.
-    pub(crate) fn address(&mut self, name: &str, text: &str) {
-        if let Some((code, rule)) = address::find_fault(text) {
+    /// Checks a field that is one `email` or `Name <email>` if it is set.
+    pub(crate) fn address(&mut self, name: &str, text: Option<&str>) {
+        if let Some(text) = text
+            && let Some((code, rule)) = address::find_fault(text)
+        {
             self.field(name, |v| v.report_found(code, rule, text.escape_debug()));
         }
     }

@@ -150,13 +150,10 @@ mod tests {
             NewTopic::new("é".repeat(name), Subscription::OptOut).description("é".repeat(description)).check()
         };
         assert!(new(50, 200).is_ok());
-        assert_eq!(
-            codes(new(51, 201)),
-            [("/name".to_owned(), "length"), ("/description".to_owned(), "length")]
-        );
-        assert_eq!(codes(new(0, 0)), [("/name".to_owned(), "required")]);
+        assert_eq!(codes(new(51, 201)), "length /name, length /description");
+        assert_eq!(codes(new(0, 0)), "required /name");
         let unknown = NewTopic::new("x", "no").visibility("all");
-        let expected = [("/default_subscription".to_owned(), "type"), ("/visibility".to_owned(), "type")];
+        let expected = "type /default_subscription, type /visibility";
         assert_eq!(codes(unknown.check()), expected);
     }
 
@@ -174,9 +171,9 @@ mod tests {
             TopicPatch::new().name("x".repeat(name)).description("x".repeat(description))
         };
         assert!(patch(50, 200).check().is_ok());
-        let both = [("/name".to_owned(), "length"), ("/description".to_owned(), "length")];
+        let both = "length /name, length /description";
         assert_eq!(codes(patch(51, 201).check()), both);
-        assert_eq!(codes(patch(0, 0).check()), [("/name".to_owned(), "empty")]);
-        assert_eq!(codes(TopicPatch::new().visibility("all").check()), [("/visibility".to_owned(), "type")]);
+        assert_eq!(codes(patch(0, 0).check()), "empty /name");
+        assert_eq!(codes(TopicPatch::new().visibility("all").check()), "type /visibility");
     }
 }

@@ -1,9 +1,6 @@
 //! A transport that records the exchanges of another one.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -52,11 +49,7 @@ impl<T> Clone for Recorder<T> {
     }
 }
 
-impl<T> fmt::Debug for Recorder<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Recorder")
-    }
-}
+partial_debug!(Recorder<T> = "Recorder");
 
 impl<T: Transport> Transport for Recorder<T> {
     fn send(

@@ -2,7 +2,6 @@
 
 use std::{
     collections::VecDeque,
-    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -197,13 +196,7 @@ impl Transport for ScriptedTransport {
     }
 }
 
-impl fmt::Debug for ScriptedTransport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScriptedTransport")
-            .field("unused", &self.script().unused_replies())
-            .finish_non_exhaustive()
-    }
-}
+partial_debug!(ScriptedTransport { unused = [script().unused_replies()] });
 
 #[cfg(test)]
 mod tests {

@@ -209,11 +209,7 @@ impl From<reqwest::Client> for ReqwestTransport {
     }
 }
 
-impl std::fmt::Debug for ReqwestTransport {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ReqwestTransport")
-    }
-}
+partial_debug!(ReqwestTransport = "ReqwestTransport");
 
 impl Transport for ReqwestTransport {
     fn send(

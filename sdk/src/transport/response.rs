@@ -1,6 +1,6 @@
 //! A response as it arrives: status and headers first, then the body in chunks.
 
-use std::{fmt, pin::Pin};
+use std::pin::Pin;
 
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
@@ -105,11 +105,9 @@ impl From<&'static str> for ResponseBody {
     }
 }
 
-/// `Debug` omits the body, which can contain private text.
-impl fmt::Debug for ResponseBody {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ResponseBody")
-    }
+partial_debug! {
+    /// `Debug` omits the body, which can contain private text.
+    ResponseBody = "ResponseBody"
 }
 
 #[cfg(test)]

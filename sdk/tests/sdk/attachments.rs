@@ -14,18 +14,17 @@ use idempost::{Attachment, Client, Email, Error, Outcome, contact_imports::NewCo
 use idempost_reference_server::ReferenceServer;
 use serde_json::{Value, json};
 
-use super::script::{Reply, Script};
+use super::script::{self, Reply, Script};
 
 fn email(attachment: Attachment) -> Email {
-    Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works").attach(attachment)
+    script::email().attach(attachment)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_is_opened_again_for_each_attempt_and_sent_as_base64() {
     // EMAIL-31
-    let busy = json!({"statusCode": 503, "name": "service_unavailable", "message": "no"});
-    let script =
-        Script::of([Reply::json(503, busy), Reply::connection_lost(), Reply::json(200, json!({"id": "e1"}))]);
+    let busy = Reply::error(503, "service_unavailable");
+    let script = Script::of([busy, Reply::connection_lost(), script::accepted()]);
     let opened = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&opened);
     let report = Attachment::from_stream("/tmp/report.csv", 10, move || {
@@ -76,8 +75,7 @@ async fn a_stream_of_another_length_or_that_fails_sends_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn an_import_is_streamed_again_after_a_429_and_not_repeated_if_its_outcome_is_unknown() {
-    let limited =
-        || Reply::json(429, json!({"statusCode": 429, "name": "rate_limit_exceeded", "message": "no"}));
+    let limited = || Reply::error(429, "rate_limit_exceeded");
     let created = Reply::json(200, json!({"object": "contact_import", "id": "i1"}));
     let script = Script::of([limited(), limited(), created]);
     let rows = || stream::iter(["email\n", "ada@example.com\n"].map(|row| Ok(Bytes::from(row))));
@@ -87,8 +85,7 @@ async fn an_import_is_streamed_again_after_a_429_and_not_repeated_if_its_outcome
     assert!(seen.len() == 3 && seen.iter().all(|sent| sent.body == seen[0].body));
     assert!(String::from_utf8_lossy(&seen[0].body).contains("\r\n\r\nemail\nada@example.com\n\r\n--"));
 
-    let busy = json!({"statusCode": 503, "name": "service_unavailable", "message": "no"});
-    for lost in [Reply::connection_lost(), Reply::json(503, busy)] {
+    for lost in [Reply::connection_lost(), Reply::error(503, "service_unavailable")] {
         let script = Script::of([lost]);
         let error = script.client().contact_imports().create(&import).await.unwrap_err();
         assert_eq!((error.outcome(), error.is_retryable()), (Outcome::Unknown, false), "{error}");

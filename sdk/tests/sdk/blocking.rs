@@ -3,22 +3,17 @@
 use std::{sync::mpsc, time::Duration};
 
 use idempost::{
-    Attachment, Blocking as _, Client, Email, Error, call::RateLimit, contact_imports::NewContactImport,
+    Attachment, Blocking as _, Client, Error, call::RateLimit, contact_imports::NewContactImport,
 };
 use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
-use super::script::{Reply, Script};
-
-fn email() -> Email {
-    Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works")
-}
+use super::script::{Reply, Script, accepted, email};
 
 #[test]
 fn a_blocking_call_in_a_callback_of_another_fails() {
-    let busy = json!({"statusCode": 503, "name": "service_unavailable", "message": "no"});
-    let script = Script::of([Reply::json(503, busy), Reply::json(200, json!({"id": "e1"}))]);
+    let script = Script::of([Reply::error(503, "service_unavailable"), accepted()]);
     let client = script.client();
     let (results, nested) = mpsc::channel();
     let inner = client.clone();
@@ -111,8 +106,7 @@ fn borrowed_futures_block_a_thread_of_another_runtime_too() {
 #[test]
 #[should_panic = "the listener panicked"]
 fn a_panic_in_a_callback_reaches_the_caller_within_another_runtime() {
-    let busy = json!({"statusCode": 503, "name": "service_unavailable", "message": "no"});
-    let client = Script::of([Reply::json(503, busy)]).client();
+    let client = Script::of([Reply::error(503, "service_unavailable")]).client();
     let call = client.emails().send(&email()).on_retry(|_| panic!("the listener panicked"));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let _ = runtime.block_on(async { call.blocking() });

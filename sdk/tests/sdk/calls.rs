@@ -8,25 +8,13 @@ use std::{
 };
 
 use idempost::{
-    BatchEmail, Email, Error, Outcome,
+    BatchEmail, Error, Outcome,
     call::{RateLimit, RetryPolicy},
     error::ApiErrorKind,
 };
 use serde_json::json;
 
-use super::script::{Reply, Script, silent, unread, untrusted};
-
-fn email() -> Email {
-    Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works")
-}
-
-fn accepted() -> Reply {
-    Reply::json(200, json!({"id": "e1"}))
-}
-
-fn refusal(status: u16, name: &str) -> Reply {
-    Reply::error(status, name)
-}
+use super::script::{Reply, Script, accepted, email, silent, unread, untrusted};
 
 #[tokio::test(start_paused = true)]
 async fn a_send_is_one_authorized_json_request_with_a_key() {
@@ -50,8 +38,12 @@ async fn a_send_is_one_authorized_json_request_with_a_key() {
 #[tokio::test(start_paused = true)]
 async fn attempts_share_one_key_and_one_body_and_calls_do_not() {
     // IDEM-05, IDEM-06, A-19
-    let script =
-        Script::of([refusal(503, "service_unavailable"), Reply::connection_lost(), accepted(), accepted()]);
+    let script = Script::of([
+        Reply::error(503, "service_unavailable"),
+        Reply::connection_lost(),
+        accepted(),
+        accepted(),
+    ]);
     let client = script.client();
     client.emails().send(&email()).await.unwrap();
     client.emails().send(&email()).await.unwrap();
@@ -74,22 +66,14 @@ async fn a_lost_response_is_an_unknown_outcome_with_a_key_to_retry() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_connection_after_a_lost_response_is_still_unknown() {
-    let script =
-        Script::of([Reply::connection_lost(), Reply::connection_refused(), Reply::connection_refused()]);
-    let error = script.client().emails().send(&email()).await.unwrap_err();
-    assert_eq!(error.outcome(), Outcome::Unknown);
-    let script = Script::of([Reply::connection_lost(), refusal(422, "validation_error")]);
-    let error = script.client().emails().send(&email()).await.unwrap_err();
-    assert_eq!((error.outcome(), error.status().unwrap().as_u16()), (Outcome::Unknown, 422));
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_post_without_a_key_is_never_retried_after_it_was_sent() {
     // B-02
-    for step in
-        [Reply::connection_lost(), refusal(500, "application_error"), refusal(503, ""), refusal(408, "")]
-    {
+    for step in [
+        Reply::connection_lost(),
+        Reply::error(500, "application_error"),
+        Reply::error(503, ""),
+        Reply::error(408, ""),
+    ] {
         let script = Script::of([step]).odd();
         let call = script.client().request(http::Method::POST, "/broadcasts").json(&json!({}));
         let error = call.await.unwrap_err();
@@ -98,7 +82,7 @@ async fn a_post_without_a_key_is_never_retried_after_it_was_sent() {
     }
     let script = Script::of([
         Reply::connection_refused(),
-        refusal(429, "rate_limit_exceeded"),
+        Reply::error(429, "rate_limit_exceeded"),
         Reply::json(201, json!({"id": 1})),
     ])
     .odd();
@@ -124,7 +108,7 @@ async fn an_untrusted_peer_is_not_retried() {
 #[tokio::test(start_paused = true)]
 async fn retry_after_is_respected_up_to_a_minute() {
     // LIM-16, B-10, F-11
-    let limited = |after| refusal(429, "rate_limit_exceeded").header("retry-after", after);
+    let limited = |after| Reply::error(429, "rate_limit_exceeded").header("retry-after", after);
     let script = Script::of([limited("7"), accepted()]);
     script.builder().rate_limit(RateLimit::Off).build().unwrap().emails().send(&email()).await.unwrap();
     let seen = script.seen();
@@ -136,7 +120,7 @@ async fn retry_after_is_respected_up_to_a_minute() {
     assert_eq!(error.retry_after(), Some(Duration::from_secs(61)));
     assert_eq!((error.outcome(), error.attempts()), (Outcome::Rejected, 1));
 
-    let script = Script::of([refusal(429, "monthly_quota_exceeded")]);
+    let script = Script::of([Reply::error(429, "monthly_quota_exceeded")]);
     let error = script.client().emails().send(&email()).await.unwrap_err();
     assert!(matches!(&error, Error::Api(api) if api.kind() == ApiErrorKind::QuotaExceeded));
 }
@@ -144,11 +128,11 @@ async fn retry_after_is_respected_up_to_a_minute() {
 #[tokio::test(start_paused = true)]
 async fn a_concurrent_request_is_retried_and_a_reused_key_is_not() {
     // B-14
-    let script = Script::of([refusal(409, "concurrent_idempotent_requests"), accepted()]);
+    let script = Script::of([Reply::error(409, "concurrent_idempotent_requests"), accepted()]);
     script.client().emails().send(&email()).await.unwrap();
     let seen = script.seen();
     assert!(seen[1].at - seen[0].at >= Duration::from_secs(1));
-    let script = Script::of([refusal(409, "invalid_idempotent_request")]);
+    let script = Script::of([Reply::error(409, "invalid_idempotent_request")]);
     let error = script.client().emails().send(&email()).await.unwrap_err();
     assert_eq!((error.outcome(), error.attempts()), (Outcome::Rejected, 1));
 }
@@ -191,7 +175,7 @@ async fn a_call_whose_slot_is_after_its_deadline_fails_immediately() {
 
 #[tokio::test(start_paused = true)]
 async fn the_retry_budget_limits_traffic_during_an_outage() {
-    let down = (0..300).map(|_| refusal(503, "service_unavailable"));
+    let down = (0..300).map(|_| Reply::error(503, "service_unavailable"));
     let script = Script::of(down);
     let client = script.builder().retry(RetryPolicy::default().budget(10)).build().unwrap();
     let mut exhausted = 0;
@@ -214,7 +198,7 @@ async fn the_retry_budget_limits_traffic_during_an_outage() {
     assert!(cause.contains("the client's retry budget is exhausted"), "{cause}");
 
     // A proxy's page has a success status, but doesn't give the retries back.
-    let script = Script::of([refusal(503, "service_unavailable"), Reply::bytes(200, "<html>")]);
+    let script = Script::of([Reply::error(503, "service_unavailable"), Reply::bytes(200, "<html>")]);
     let client = script.builder().retry(RetryPolicy::default().budget(1)).build().unwrap();
     let error = client.emails().send(&email()).await.unwrap_err();
     assert_eq!((error.attempts(), error.retry_budget_exhausted()), (2, true), "{error:?}");
@@ -223,7 +207,7 @@ async fn the_retry_budget_limits_traffic_during_an_outage() {
 #[tokio::test(start_paused = true)]
 async fn a_short_outage_or_a_rate_limit_doesn_t_exhaust_the_retry_budget_of_many_calls() {
     // The number of failures equals two attempts per call.
-    let outage = (0..200).map(|_| refusal(503, "service_unavailable"));
+    let outage = (0..200).map(|_| Reply::error(503, "service_unavailable"));
     let script = Script::of(outage.chain((0..200).map(|_| accepted())));
     let client = script.client();
     let sent =
@@ -233,7 +217,7 @@ async fn a_short_outage_or_a_rate_limit_doesn_t_exhaust_the_retry_budget_of_many
     assert_eq!(sent.iter().filter(|result| exhausted(result)).count(), 0);
     assert!(sent.iter().any(Result::is_ok));
 
-    let limited = (0..300).map(|_| refusal(429, "rate_limit_exceeded"));
+    let limited = (0..300).map(|_| Reply::error(429, "rate_limit_exceeded"));
     let script = Script::of(limited);
     let client = script.builder().retry(RetryPolicy::default().budget(1)).build().unwrap();
     for _ in 0..100 {
@@ -437,7 +421,7 @@ async fn a_redirect_is_an_error_that_shows_only_the_host() {
 #[tokio::test(start_paused = true)]
 async fn invalid_input_is_reported_and_sent_only_if_unchecked() {
     // IDEM-03, LIM-18
-    let script = Script::of([refusal(422, "validation_error")]).odd();
+    let script = Script::of([Reply::error(422, "validation_error")]).odd();
     let wrong = email().to("bob@@example.com").tag("week 47", "x");
     let client = script.client();
     let error = client.emails().send(&wrong).idempotency_key("k".repeat(257)).await.unwrap_err();
@@ -466,7 +450,7 @@ async fn ids_become_one_path_segment_and_dot_segments_are_rejected() {
 
 #[tokio::test(start_paused = true)]
 async fn listeners_are_notified_of_retries_and_previews_send_nothing() {
-    let script = Script::of([refusal(503, "service_unavailable"), accepted()]);
+    let script = Script::of([Reply::error(503, "service_unavailable"), accepted()]);
     let heard = Arc::new(Mutex::new(Vec::new()));
     let listener = Arc::clone(&heard);
     let client = script.client();
@@ -491,11 +475,11 @@ async fn a_listener_knows_the_outcome_of_a_call_that_is_dropped() {
     use Outcome::{NotSent, Rejected, Unknown};
     for (replies, expected) in [
         (
-            [refusal(429, "rate_limit_exceeded"), Reply::connection_refused(), accepted()],
+            [Reply::error(429, "rate_limit_exceeded"), Reply::connection_refused(), accepted()],
             [Unknown, Rejected, Unknown, NotSent, Unknown],
         ),
         (
-            [Reply::connection_lost(), refusal(429, "rate_limit_exceeded"), accepted()],
+            [Reply::connection_lost(), Reply::error(429, "rate_limit_exceeded"), accepted()],
             [Unknown, Unknown, Unknown, Unknown, Unknown],
         ),
     ] {
@@ -513,20 +497,12 @@ async fn a_listener_knows_the_outcome_of_a_call_that_is_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_policy_of_one_attempt_sends_once() {
-    // A-51
-    let script = Script::of([Reply::connection_refused()]);
-    let error = script.client().emails().send(&email()).retry(RetryPolicy::never()).await.unwrap_err();
-    assert_eq!((error.attempts(), error.outcome()), (1, Outcome::NotSent));
-}
-
-#[tokio::test(start_paused = true)]
 async fn no_error_repeats_a_credential_or_a_body() {
     // AUTH-08, F-12
     for step in [
         Reply::connection_lost(),
         Reply::connection_refused(),
-        refusal(422, "validation_error"),
+        Reply::error(422, "validation_error"),
         Reply::bytes(200, "{"),
     ] {
         let script = Script::of([step, Reply::bytes(200, "{"), Reply::connection_refused()]);
@@ -601,24 +577,6 @@ async fn an_unreadable_response_shows_no_secret_in_debug() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_accepted_send_stays_accepted_whatever_a_later_attempt_returns() {
-    for second in [
-        Reply::bytes(422, r#"{"name":"validation_error"}"#),
-        Reply::connection_refused(),
-        Reply::connection_lost(),
-        untrusted(),
-    ] {
-        let unreadable = Reply::bytes(200, "{\"id\":\"e1\"} x");
-        let script =
-            Script::of([unreadable, second, Reply::connection_refused(), Reply::connection_refused()]);
-        let error = script.client().emails().send(&email()).idempotency_key("k").await.unwrap_err();
-        assert_eq!(error.outcome(), Outcome::Accepted, "{error:?}");
-        assert_eq!(error.idempotency_key().unwrap().as_str(), "k");
-        assert!(error.to_string().contains("accepted"), "{error}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_post_without_an_honored_key_is_sent_once_even_if_its_response_is_empty() {
     let event = idempost::events::EventOccurrence::for_email("user.created", "ada@example.com");
     let script = Script::of([Reply::bytes(204, ""), Reply::bytes(204, "")]).odd();
@@ -630,14 +588,18 @@ async fn a_post_without_an_honored_key_is_sent_once_even_if_its_response_is_empt
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_policy_of_one_attempt_sends_one_request_whatever_its_response() {
-    for step in
-        [Reply::bytes(200, "{"), Reply::connection_lost(), Reply::bytes(503, ""), Reply::bytes(401, "")]
-    {
+async fn a_policy_of_one_attempt_sends_once() {
+    // A-51
+    for (step, outcome) in [
+        (Reply::connection_refused(), Outcome::NotSent),
+        (Reply::bytes(200, "{"), Outcome::Unknown),
+        (Reply::connection_lost(), Outcome::Unknown),
+        (Reply::bytes(503, ""), Outcome::Unknown),
+        (Reply::bytes(401, ""), Outcome::Rejected),
+    ] {
         let script = Script::of([step]);
-        let client = script.builder().retry(RetryPolicy::never()).build().unwrap();
-        client.emails().send(&email()).await.unwrap_err();
-        assert_eq!(script.seen().len(), 1);
+        let error = script.client().emails().send(&email()).retry(RetryPolicy::never()).await.unwrap_err();
+        assert_eq!((error.attempts(), error.outcome(), script.seen().len()), (1, outcome, 1), "{error:?}");
     }
 }
 

@@ -189,14 +189,13 @@ async fn an_understated_size_does_not_exceed_the_limit() {
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_request_ends_the_preparation() {
-    let missing = json!({ "statusCode": 404, "name": "not_found", "message": "x" });
     for steps in [
-        vec![Reply::json(404, missing.clone())],
-        vec![Reply::json(200, email()), Reply::json(404, missing.clone())],
+        vec![Reply::error(404, "not_found")],
+        vec![Reply::json(200, email()), Reply::error(404, "not_found")],
         vec![
             Reply::json(200, email()),
             list(&json!([file("http://127.0.0.1:9/a", &json!({}))])),
-            Reply::json(403, missing.clone()),
+            Reply::error(403, "not_found"),
         ],
     ] {
         let (requests, script) = (steps.len(), Script::of(steps).odd());

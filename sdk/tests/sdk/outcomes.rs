@@ -3,14 +3,14 @@
 use std::{io::Write as _, time::Duration};
 
 use idempost::{
-    Client, Email, Error, Outcome,
+    Client, Error, Outcome,
     call::{RateLimit, RetryPolicy},
     events::EventOccurrence,
     testing::ScriptedTransport,
     transport::TransportErrorKind,
 };
 
-use super::script::{Reply, untrusted};
+use super::script::{Reply, email, untrusted};
 
 /// The result of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,10 +107,9 @@ enum Operation {
 }
 
 async fn run(operation: Operation, client: &Client) -> Result<(), Error> {
-    let email = Email::new("a@x.test", "b@x.test", "s").text("t");
     let event = EventOccurrence::for_email("user.created", "b@x.test");
     match operation {
-        Operation::Send => client.emails().send(&email).await.map(drop),
+        Operation::Send => client.emails().send(&email()).await.map(drop),
         Operation::Event => client.events().send(&event).idempotency_key("k").await.map(drop),
         Operation::Cancel => client.emails().cancel("i").await.map(drop),
         Operation::Read => client.request(http::Method::GET, "/x").await.map(drop),
@@ -149,6 +148,7 @@ async fn check(operation: Operation, sequence: &[Step], attempts: usize) {
         assert!(nothing_done.contains(&error.outcome()) || seen.contains(&Step::Garbled), "{what}");
     } else if seen.iter().any(|step| step.acted()) {
         assert_eq!(error.outcome(), Outcome::Accepted, "{what}");
+        assert!(error.to_string().contains("accepted"), "{what}");
     } else if seen.iter().any(|step| step.may_have_acted()) {
         assert_eq!(error.outcome(), Outcome::Unknown, "{what}");
     } else {
@@ -157,6 +157,9 @@ async fn check(operation: Operation, sequence: &[Step], attempts: usize) {
             _ => Outcome::Rejected,
         };
         assert_eq!(error.outcome(), expected, "{what}");
+    }
+    if last == Step::Invalid && error.outcome() != Outcome::Accepted {
+        assert_eq!(error.status().unwrap().as_u16(), 422, "{what}");
     }
     if error.is_retryable() && !idempotent {
         assert!(!seen.iter().any(|step| step.may_have_acted()), "not safe to retry: {what}");

@@ -3,15 +3,7 @@
 use idempost::{Attachment, BatchEmail, Email, Error};
 use serde_json::{Value, json};
 
-use super::script::{Reply, Script};
-
-fn email() -> Email {
-    Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works")
-}
-
-fn accepted() -> Reply {
-    Reply::json(200, json!({"id": "e1"}))
-}
+use super::script::{Reply, Script, accepted, email};
 
 #[tokio::test(start_paused = true)]
 async fn a_query_parameter_is_added_to_a_typed_call() {

@@ -10,30 +10,18 @@ use std::{
 
 use http::Method;
 use idempost::{
-    Email, Error, Outcome,
+    Error, Outcome,
     call::{FailedAttempt, RateLimit, RetryPolicy},
     error::Recovery,
 };
 use serde_json::json;
 
-use super::script::{Reply, Script, untrusted};
+use super::script::{Reply, Script, accepted, email, untrusted};
 
 const PAUSE: Duration = Duration::from_secs(10);
 
-fn email() -> Email {
-    Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works")
-}
-
-fn refusal(status: u16, name: &str) -> Reply {
-    Reply::json(status, json!({"statusCode": status, "name": name, "message": "no"}))
-}
-
 fn busy() -> Reply {
-    refusal(503, "service_unavailable")
-}
-
-fn accepted() -> Reply {
-    Reply::json(200, json!({"id": "e1"}))
+    Reply::error(503, "service_unavailable")
 }
 
 /// A policy that retries every attempt it is called for.
@@ -86,15 +74,15 @@ async fn a_function_is_never_asked_about_an_unsafe_or_useless_retry() {
     for step in [
         Reply::connection_lost(),
         busy(),
-        refusal(500, "application_error"),
-        refusal(422, "validation_error"),
+        Reply::error(500, "application_error"),
+        Reply::error(422, "validation_error"),
     ] {
         let script = Script::of([step]).odd();
         let call = script.client().request(Method::POST, "/broadcasts").json(&json!({}));
         call.retry(policy.clone()).await.unwrap_err();
         assert_eq!(script.seen().len(), 1);
     }
-    for step in [untrusted(), refusal(422, "validation_error"), refusal(401, "invalid_api_key")] {
+    for step in [untrusted(), Reply::error(422, "validation_error"), Reply::error(401, "invalid_api_key")] {
         let script = Script::of([step]);
         script.client().emails().send(&email()).retry(policy.clone()).await.unwrap_err();
         assert_eq!(script.seen().len(), 1);
@@ -117,7 +105,8 @@ async fn deadline_and_budget_limit_a_function_that_always_repeats() {
 
 #[tokio::test(start_paused = true)]
 async fn a_function_learns_that_the_service_has_accepted() {
-    let script = Script::of([Reply::bytes(200, r#"{"id":"e1"} <!-- -->"#), refusal(422, "validation_error")]);
+    let script =
+        Script::of([Reply::bytes(200, r#"{"id":"e1"} <!-- -->"#), Reply::error(422, "validation_error")]);
     let seen = Arc::new(Mutex::new(None));
     let outcome = Arc::clone(&seen);
     let policy = RetryPolicy::default().decide_by(move |failed| {

@@ -5,7 +5,7 @@ use futures_util::TryStreamExt as _;
 use http::Response;
 pub(crate) use idempost::testing::Reply;
 use idempost::{
-    Client, ClientBuilder,
+    Client, ClientBuilder, Email,
     testing::{RecordedRequest, ScriptedTransport},
     transport::{
         BoxFuture, RequestDelivery, ResponseBody, Transport, TransportError, TransportErrorKind,
@@ -13,6 +13,17 @@ use idempost::{
     },
 };
 use idempost_conformance::contract;
+use serde_json::json;
+
+/// An email that violates no rule.
+pub(crate) fn email() -> Email {
+    Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works")
+}
+
+/// The response to an accepted email.
+pub(crate) fn accepted() -> Reply {
+    Reply::json(200, json!({"id": "e1"}))
+}
 
 /// A peer whose certificate isn't trusted.
 pub(crate) fn untrusted() -> Reply {

@@ -5,6 +5,7 @@ mod answers;
 mod callbacks;
 mod cut;
 mod endpoint;
+mod hooked;
 mod logout;
 mod lost;
 mod many;
@@ -17,16 +18,22 @@ use std::{
 
 use http::Method;
 use idempost::{
-    Client, Email, Error,
+    Client, Error,
     auth::{AuthError, MemoryStore, Session, SessionBuilder, TokenRecord, TokenStore},
     call::RateLimit,
+    types::AccessToken,
 };
 use idempost_reference_server::{
     ReferenceServer, Service, Settings, TokenEventKind,
     faults::{Action, Rule},
 };
+use tokio::task::JoinHandle;
+
+use super::script::email;
 
 const CLIENT: &str = "idempost-cli";
+/// The address of a service to which the tests pass requests directly.
+const ADDRESS: &str = "http://127.0.0.1:9";
 
 /// A server with one grant, and a store with its login.
 struct Fixture {
@@ -80,6 +87,18 @@ impl Fixture {
         self.builder().open(self.store.clone())
     }
 
+    /// A session's settings with a wall clock that the test moves, starting at the server's time.
+    fn movable_clock(&self) -> (SessionBuilder, Arc<Mutex<SystemTime>>) {
+        let wall = Arc::new(Mutex::new(self.now()));
+        let reads = Arc::clone(&wall);
+        (self.builder().wall_clock(move || *reads.lock().unwrap()), wall)
+    }
+
+    /// A client with a token but no session.
+    fn client_with(&self, token: &AccessToken) -> Client {
+        Client::builder().base_url(self.server.base_url()).access_token(token.expose()).build().unwrap()
+    }
+
     fn client(&self, session: &Session) -> Client {
         let builder = Client::builder().base_url(self.server.base_url()).session(session.clone());
         builder.rate_limit(RateLimit::Off).build().unwrap()
@@ -128,8 +147,27 @@ fn grant_with(service: &Service, base_url: &str, scope: &str) -> TokenRecord {
     record
 }
 
-fn email() -> Email {
-    Email::new("hi@acme.test", "ada@example.com", "Hello").text("It works")
+/// A store with tokens that a service without an address has just issued.
+async fn login_without_address() -> (Arc<Service>, MemoryStore) {
+    let (service, store) = (Service::new(Settings::default()), MemoryStore::new());
+    Session::start(store.clone(), &grant(&service, ADDRESS)).await.unwrap();
+    (service, store)
+}
+
+/// A session's settings with a wall clock that is stopped this many seconds from now.
+fn stopped_in(seconds: u64) -> SessionBuilder {
+    let later = SystemTime::now() + Duration::from_secs(seconds);
+    Session::builder().wall_clock(move || later)
+}
+
+fn refresh_token(record: &TokenRecord) -> &str {
+    record.refresh_token.as_ref().unwrap().expose()
+}
+
+/// Requests the access token in a task.
+fn spawn_request(session: &Session) -> JoinHandle<Result<(), Error>> {
+    let session = session.clone();
+    tokio::spawn(async move { session.access_token().await.map(drop) })
 }
 
 fn auth(error: &Error) -> &AuthError {

@@ -10,7 +10,7 @@ use serde_json::json;
 use tracing::{Dispatch, Instrument as _, subscriber::DefaultGuard};
 use tracing_subscriber::layer::SubscriberExt as _;
 
-use super::script::{Reply, Script, untrusted};
+use super::script::{Reply, Script, email, untrusted};
 
 /// A second subscriber: with a single one in the process, tracing disables a span for all threads if a thread without the subscriber reaches it first.
 static OTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(tracing_subscriber::registry()));
@@ -53,10 +53,6 @@ fn attributes(span: &SpanData) -> BTreeMap<&str, String> {
 
 fn expected<const N: usize>(fields: [(&'static str, &str); N]) -> BTreeMap<&'static str, String> {
     fields.map(|(name, value)| (name, value.to_owned())).into()
-}
-
-fn email() -> Email {
-    Email::new("a@acme.test", "ada@example.com", "Hello").text("Works")
 }
 
 fn unavailable() -> Reply {

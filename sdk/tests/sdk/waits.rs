@@ -33,10 +33,6 @@ fn domain(status: &str) -> Reply {
     )
 }
 
-fn refusal(status: u16, name: &str) -> Reply {
-    Reply::error(status, name)
-}
-
 /// The times of the polls, in milliseconds after the first.
 fn polls(script: &Script) -> Vec<u128> {
     let seen = script.seen();
@@ -112,9 +108,9 @@ async fn one_more_poll_follows_the_timeout() {
 async fn a_transient_failure_does_not_end_a_wait() {
     let script = Script::of([
         email("queued"),
-        refusal(503, "service_unavailable"),
+        Reply::error(503, "service_unavailable"),
         Reply::connection_refused(),
-        refusal(429, "rate_limit_exceeded"),
+        Reply::error(429, "rate_limit_exceeded"),
         Reply::connection_lost(),
         email("delivered"),
     ]);
@@ -123,7 +119,7 @@ async fn a_transient_failure_does_not_end_a_wait() {
     assert_eq!(found.last_event, Some(LastEvent::Delivered));
     assert_eq!(script.seen().len(), 6);
 
-    let script = Script::of((0..3).map(|_| refusal(503, "service_unavailable")));
+    let script = Script::of((0..3).map(|_| Reply::error(503, "service_unavailable")));
     let client = script.builder().retry(RetryPolicy::never()).build().unwrap();
     let error = client.emails().wait("e1").max_wait(Duration::from_secs(1)).await.unwrap_err();
     assert_eq!(error.to_string(), "timed out after 1 s waiting for a terminal state");
@@ -146,7 +142,7 @@ async fn a_rejected_poll_ends_the_wait() {
         (401, "restricted_api_key", ApiErrorKind::Permission),
         (422, "invalid_parameter", ApiErrorKind::Validation),
     ] {
-        let script = Script::of([email("queued"), refusal(status, name)]);
+        let script = Script::of([email("queued"), Reply::error(status, name)]);
         let error = script.client().emails().wait("e1").await.unwrap_err();
         let Error::Api(api) = error else { panic!("{error:?}") };
         assert_eq!((api.kind(), script.seen().len()), (kind, 2));

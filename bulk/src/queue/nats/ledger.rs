@@ -113,17 +113,14 @@ impl NatsJob {
     fn entry(&self, message: Message) -> Result<Entry> {
         let headers = message.headers.unwrap_or_default();
         let position = headers.get(NATS_SEQUENCE).and_then(|value| value.as_str().parse().ok());
-        let batch = headers.get(NATS_SUBJECT).and_then(|value| parse_batch(value.as_str()));
+        // The last part of the subject.
+        let batch =
+            headers.get(NATS_SUBJECT).and_then(|value| value.as_str().rsplit('.').next()?.parse().ok());
         match (position, batch) {
             (Some(position), Some(batch)) => Ok(Entry { batch, position, payload: message.payload }),
             _ => Err(QueueError::job(&*self.job, "a record doesn't name its batch")),
         }
     }
-}
-
-/// Returns the batch: the last part of the subject.
-fn parse_batch(subject: &str) -> Option<u32> {
-    subject.rsplit('.').next()?.parse().ok()
 }
 
 impl Ledger for NatsJob {

@@ -1,6 +1,6 @@
 //! The authorization request and its redirect (`docs/specification.md`, GET /oauth/authorize).
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use oauth2::{AuthUrl, ClientId, CsrfToken, PkceCodeChallenge, RedirectUrl, basic::BasicClient};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -230,15 +230,9 @@ struct Written {
     verifier: String,
 }
 
-/// `Debug` omits the URL, state and verifier, which are secret.
-impl fmt::Debug for AuthorizationRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AuthorizationRequest")
-            .field("client_id", &self.client_id)
-            .field("redirect_uri", &self.redirect_uri)
-            .field("scope", &self.scope)
-            .finish_non_exhaustive()
-    }
+partial_debug! {
+    /// `Debug` omits the URL, state and verifier, which are secret.
+    AuthorizationRequest { client_id, redirect_uri, scope }
 }
 
 /// An authorization code: valid for one exchange within 10 minutes.
@@ -256,11 +250,7 @@ impl AuthorizationCode {
     }
 }
 
-impl fmt::Debug for AuthorizationCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AuthorizationCode([redacted])")
-    }
-}
+partial_debug!(AuthorizationCode = "AuthorizationCode([redacted])");
 
 /// The exchange of a code. It continues if its caller is dropped, and all later callers receive the same tokens.
 #[derive(Default)]

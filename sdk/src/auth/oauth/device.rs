@@ -1,6 +1,6 @@
 //! The device flow (RFC 8628): the user opens a page on any device, and enters a code there.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use oauth2::StandardDeviceAuthorizationResponse;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -233,15 +233,9 @@ impl DeviceAuthorization {
     }
 }
 
-/// `Debug` omits the device code, which is secret, and the user code.
-impl fmt::Debug for DeviceAuthorization {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DeviceAuthorization")
-            .field("client_id", &self.client_id)
-            .field("scope", &self.scope)
-            .field("verification_uri", &self.verification_uri.as_str())
-            .finish_non_exhaustive()
-    }
+partial_debug! {
+    /// `Debug` omits the device code, which is secret, and the user code.
+    DeviceAuthorization { client_id, scope, verification_uri = [verification_uri.as_str()] }
 }
 
 /// The polling of the token endpoint.

@@ -1,7 +1,6 @@
 //! One request to the authorization server: sent once, over a new connection.
 
 use std::{
-    fmt,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -139,11 +138,7 @@ impl Default for HttpClient {
     }
 }
 
-impl fmt::Debug for HttpClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("HttpClient")
-    }
-}
+partial_debug!(HttpClient = "HttpClient");
 
 /// A placeholder for the transport that the application must provide.
 #[cfg(not(feature = "reqwest"))]

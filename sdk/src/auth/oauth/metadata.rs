@@ -263,6 +263,7 @@ fn build_server(
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::{
@@ -270,35 +271,42 @@ mod tests {
         transport::Collected,
     };
 
+    /// The metadata of a server, with its endpoints at this origin.
+    fn page(issuer: &str, origin: &str) -> Value {
+        json!({
+            "issuer": issuer,
+            "authorization_endpoint": format!("{origin}/authorize"),
+            "token_endpoint": format!("{origin}/token?tenant=1"),
+            "scopes_supported": ["full_access", "emails:send", "later"],
+            "code_challenge_methods_supported": ["S256"],
+        })
+    }
+
     async fn discover(
         issuer: &str,
         place: &'static str,
-        change: impl FnOnce(&mut serde_json::Value),
+        change: impl FnOnce(&mut Value),
     ) -> Result<AuthorizationServer> {
-        let mut page = serde_json::json!({
-            "issuer": issuer,
-            "authorization_endpoint": "https://api.example.com/authorize",
-            "token_endpoint": "https://api.example.com/token?tenant=1",
-            "scopes_supported": ["full_access", "emails:send", "later"],
-            "code_challenge_methods_supported": ["S256"],
-        });
+        let mut page = page(issuer, API);
         change(&mut page);
         let pages = ScriptedTransport::new([Reply::bytes(404, "").repeat()]);
         let pages = pages.reply_to("GET", place, [Reply::json(200, page)]);
         AuthorizationServer::discovery().transport(pages).issuer(issuer).await
     }
 
+    const API: &str = "https://api.example.com";
+    const LOGIN: &str = "https://login.example.com";
     const RFC: &str = "/.well-known/oauth-authorization-server";
 
     #[tokio::test]
     async fn endpoints_are_discovered_at_both_well_known_urls() {
-        let server = discover("https://api.example.com", RFC, |_| {}).await.unwrap();
+        let server = discover(API, RFC, |_| {}).await.unwrap();
         assert_eq!(server.token.as_str(), "https://api.example.com/token?tenant=1");
-        assert_eq!((server.origin(), server.supports_registration()), ("https://api.example.com", false));
+        assert_eq!((server.origin(), server.supports_registration()), (API, false));
         let found =
             discover("https://api.example.com/mail", "/.well-known/oauth-authorization-server/mail", |_| {})
                 .await;
-        assert_eq!(found.unwrap().origin(), "https://api.example.com");
+        assert_eq!(found.unwrap().origin(), API);
         assert!(
             discover("https://api.example.com/mail", "/mail/.well-known/openid-configuration", |_| {})
                 .await
@@ -308,14 +316,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_discovered_server_names_its_issuer_its_scopes_and_whether_clients_can_register() {
-        let server = discover("https://api.example.com", RFC, |page| {
+        let server = discover(API, RFC, |page| {
             page["registration_endpoint"] = "https://api.example.com/register".into();
         });
         let server = server.await.unwrap();
-        assert_eq!(server.issuer(), Some("https://api.example.com"));
+        assert_eq!(server.issuer(), Some(API));
         assert_eq!(server.scopes(), ["full_access", "emails:send", "later"].map(Scope::from));
         assert!(server.supports_registration());
-        assert_eq!(AuthorizationServer::new("https://api.example.com").unwrap().issuer(), None);
+        assert_eq!(AuthorizationServer::new(API).unwrap().issuer(), None);
     }
 
     #[test]
@@ -344,21 +352,19 @@ mod tests {
 
     #[tokio::test]
     async fn untrusted_metadata_is_rejected() {
-        let wrong: [(&str, serde_json::Value); 8] = [
+        let wrong: [(&str, Value); 8] = [
             ("issuer", "https://evil.test".into()),
             ("token_endpoint", "http://api.example.com/token".into()),
-            ("token_endpoint", serde_json::Value::Null),
-            ("code_challenge_methods_supported", serde_json::json!(["plain"])),
-            ("code_challenge_methods_supported", serde_json::json!([])),
+            ("token_endpoint", Value::Null),
+            ("code_challenge_methods_supported", json!(["plain"])),
+            ("code_challenge_methods_supported", json!([])),
             // A mix-up attack: the code would come from one server and be sent to another.
             ("authorization_endpoint", "https://honest.example.com/authorize".into()),
             ("token_endpoint", "https://api.example.com:8443/token".into()),
             ("registration_endpoint", "https://evil.test/register".into()),
         ];
         for (field, value) in wrong {
-            let error = discover("https://api.example.com", RFC, |page| page[field] = value.clone())
-                .await
-                .unwrap_err();
+            let error = discover(API, RFC, |page| page[field] = value.clone()).await.unwrap_err();
             let crate::Error::Auth(error) = error else { panic!("{error:?}") };
             assert!(
                 matches!(*error, AuthError::Metadata(_) | AuthError::ForeignEndpoint { .. }),
@@ -369,48 +375,32 @@ mod tests {
 
     #[tokio::test]
     async fn endpoints_of_other_origins_are_accepted_only_if_trusted() {
-        let page = serde_json::json!({
-            "issuer": "https://api.example.com",
-            "authorization_endpoint": "https://login.example.com/authorize",
-            "token_endpoint": "https://token.example.com/token",
-            "code_challenge_methods_supported": ["S256"],
-        });
         let discovery = || {
-            AuthorizationServer::discovery()
-                .transport(ScriptedTransport::new([Reply::json(200, page.clone())]))
+            let pages = ScriptedTransport::new([Reply::json(200, page(API, LOGIN))]);
+            AuthorizationServer::discovery().transport(pages)
         };
-        assert!(discovery().issuer("https://api.example.com").await.is_err());
-        let trusted = discovery().trust_endpoints().issuer("https://api.example.com").await.unwrap();
+        assert!(discovery().issuer(API).await.is_err());
+        let trusted = discovery().trust_endpoints().issuer(API).await.unwrap();
         assert_eq!(trusted.authorization.as_str(), "https://login.example.com/authorize");
     }
 
     #[tokio::test]
     async fn tokens_of_a_server_that_an_api_names_are_bound_to_the_api() {
         // RFC 9728
-        let server = serde_json::json!({
-            "issuer": "https://login.example.com",
-            "authorization_endpoint": "https://login.example.com/authorize",
-            "token_endpoint": "https://login.example.com/token",
-            "code_challenge_methods_supported": ["S256"],
-        });
-        let find = async |resource: serde_json::Value| {
+        let find = async |resource: Value| {
             let pages = ScriptedTransport::new([Reply::bytes(404, "").repeat()])
                 .reply_to("GET", "/.well-known/oauth-protected-resource/v1", [Reply::json(200, resource)])
-                .reply_to("GET", RFC, [Reply::json(200, server.clone())]);
+                .reply_to("GET", RFC, [Reply::json(200, page(LOGIN, LOGIN))]);
             AuthorizationServer::discovery().transport(pages).api("https://api.example.com/v1").await
         };
-        let servers = serde_json::json!(["https://login.example.com"]);
+        let servers = json!([LOGIN]);
         let own = "https://api.example.com/v1";
-        let found =
-            find(serde_json::json!({"resource": own, "authorization_servers": servers})).await.unwrap();
-        assert_eq!(
-            (found.issuer(), found.origin()),
-            (Some("https://login.example.com"), "https://api.example.com")
-        );
+        let found = find(json!({"resource": own, "authorization_servers": servers})).await.unwrap();
+        assert_eq!((found.issuer(), found.origin()), (Some(LOGIN), API));
         for wrong in [
-            serde_json::json!({"resource": "https://evil.test", "authorization_servers": servers}),
-            serde_json::json!({"resource": own, "authorization_servers": []}),
-            serde_json::json!({"resource": own}),
+            json!({"resource": "https://evil.test", "authorization_servers": servers}),
+            json!({"resource": own, "authorization_servers": []}),
+            json!({"resource": own}),
         ] {
             assert!(find(wrong.clone()).await.is_err(), "{wrong}");
         }
@@ -420,14 +410,8 @@ mod tests {
     async fn an_api_names_its_metadata_in_a_401() {
         // RFC 9728, 5.1
         let find = async |challenge: &'static str| {
-            let resource = serde_json::json!({
-                "resource": "https://api.example.com", "authorization_servers": ["https://login.example.com"],
-            });
-            let server = serde_json::json!({
-                "issuer": "https://login.example.com",
-                "authorization_endpoint": "https://login.example.com/authorize",
-                "token_endpoint": "https://login.example.com/token",
-                "code_challenge_methods_supported": ["S256"],
+            let resource = json!({
+                "resource": API, "authorization_servers": [LOGIN],
             });
             let pages = ScriptedTransport::from_fn(move |request| match request.path() {
                 "/emails" => {
@@ -436,21 +420,18 @@ mod tests {
                 }
                 "/meta" => Reply::json(200, resource.clone()),
                 RFC if request.url.host_str() == Some("login.example.com") => {
-                    Reply::json(200, server.clone())
+                    Reply::json(200, page(LOGIN, LOGIN))
                 }
                 // A single-page application.
                 _ => Reply::bytes(200, "<!doctype html>"),
             });
-            AuthorizationServer::discovery().transport(pages).api("https://api.example.com").await
+            AuthorizationServer::discovery().transport(pages).api(API).await
         };
         let found = find(
             r#"Basic realm="a, resource_metadata=\"no\"", Bearer resource_metadata="https://api.example.com/meta""#,
         );
         let found = found.await.unwrap();
-        assert_eq!(
-            (found.issuer(), found.origin()),
-            (Some("https://login.example.com"), "https://api.example.com")
-        );
+        assert_eq!((found.issuer(), found.origin()), (Some(LOGIN), API));
         let error = find("Bearer").await.unwrap_err();
         let Error::Auth(error) = error else { panic!("{error:?}") };
         assert!(
@@ -492,7 +473,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_without_metadata_is_distinguished_from_a_failing_one() {
-        let error = discover("https://api.example.com", "/elsewhere", |_| {}).await.unwrap_err();
+        let error = discover(API, "/elsewhere", |_| {}).await.unwrap_err();
         assert!(matches!(error, crate::Error::Auth(error) if matches!(*error, AuthError::NoMetadata)));
     }
 }

@@ -1,7 +1,5 @@
 //! The authorization server's endpoints.
 
-use std::fmt;
-
 use url::Url;
 
 use super::http::HttpClient;
@@ -123,13 +121,6 @@ impl AuthorizationServer {
     }
 }
 
-impl fmt::Debug for AuthorizationServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AuthorizationServer")
-            .field("issuer", &self.issuer)
-            .field("authorization", &self.authorization.as_str())
-            .field("token", &self.token.as_str())
-            .field("origin", &self.origin)
-            .finish_non_exhaustive()
-    }
-}
+partial_debug!(AuthorizationServer {
+    issuer, authorization = [authorization.as_str()], token = [token.as_str()], origin
+});

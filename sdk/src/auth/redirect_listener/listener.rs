@@ -1,7 +1,6 @@
 //! Accepts connections until the redirect has arrived.
 
 use std::{
-    fmt,
     future::{Future, poll_fn, ready},
     io,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -144,11 +143,7 @@ impl RedirectListener {
     }
 }
 
-impl fmt::Debug for RedirectListener {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedirectListener").field("redirect_uri", &self.redirect_uri).finish_non_exhaustive()
-    }
-}
+partial_debug!(RedirectListener { redirect_uri });
 
 /// The state that all connections share.
 struct Shared<'a> {

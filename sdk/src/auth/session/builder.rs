@@ -1,7 +1,6 @@
 //! The settings of a session.
 
 use std::{
-    fmt,
     future::Future,
     hash::RandomState,
     sync::{Arc, OnceLock},
@@ -192,8 +191,4 @@ impl SessionBuilder {
     }
 }
 
-impl fmt::Debug for SessionBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionBuilder").field("policy", &self.policy).finish_non_exhaustive()
-    }
-}
+partial_debug!(SessionBuilder { policy });

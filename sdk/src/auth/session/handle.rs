@@ -1,6 +1,6 @@
 //! A login in use.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use super::{
     event::{RefreshRequest, Revocation},
@@ -266,9 +266,7 @@ fn check_origin(token: &Token, origin: Option<&str>) -> Result<(), AuthError> {
     }
 }
 
-/// `Debug` shows no tokens.
-impl fmt::Debug for Session {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").field("policy", &self.shared.policy).finish_non_exhaustive()
-    }
+partial_debug! {
+    /// `Debug` shows no tokens.
+    Session { policy = [shared.policy] }
 }

@@ -1,7 +1,6 @@
 //! The current access token, and its remaining lifetime according to two clocks.
 
 use std::{
-    fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::{Duration, SystemTime},
@@ -55,11 +54,7 @@ impl Clocks {
     }
 }
 
-impl fmt::Debug for Clocks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Clocks")
-    }
-}
+partial_debug!(Clocks = "Clocks");
 
 /// A record as this process first saw it.
 #[derive(Clone, Debug)]

@@ -75,7 +75,7 @@ impl NewBroadcast {
         }
         v.check_required("from", &self.from);
         if !self.from.trim().is_empty() {
-            v.address("from", &self.from);
+            v.address("from", Some(&self.from));
         }
         v.check_one_line("subject", Some(&self.subject));
         v.addresses("reply_to", self.reply_to.as_slice());
@@ -147,7 +147,7 @@ mod tests {
         for draft in [draft.clone(), draft.clone().text(""), draft.clone().html("")] {
             assert!(draft.check().is_ok(), "{draft:?}");
             for sent in [draft.clone().send_now(), draft.send_at("in 1 hour")] {
-                assert_eq!(codes(sent.check()), [(String::new(), "required")], "{sent:?}");
+                assert_eq!(codes(sent.check()), "required", "{sent:?}");
             }
         }
     }
@@ -157,17 +157,16 @@ mod tests {
         // BCAST-06, BCAST-07, A-42
         let broadcast = NewBroadcast::new("", " ", "").reply_to("nobody").text("").topic_id("").send_at(" ");
         let expected = [
-            ("/segment_id", "required"),
-            ("/from", "required"),
-            ("/reply_to/0", "address"),
-            ("", "required"),
-            ("/topic_id", "empty"),
-            ("/scheduled_at", "empty"),
+            "required /segment_id",
+            "required /from",
+            "address /reply_to/0",
+            "required",
+            "empty /topic_id",
+            "empty /scheduled_at",
         ];
-        assert_eq!(codes(broadcast.check()), expected.map(|(path, code)| (path.to_owned(), code)));
+        assert_eq!(codes(broadcast.check()), expected.join(", "));
         let broken = NewBroadcast::new("s1", "a@x.test\r\nBcc: v@x.test", "Hi\nthere").html("x");
-        let expected = [("/from", "header"), ("/subject", "header")];
-        assert_eq!(codes(broken.check()), expected.map(|(path, code)| (path.to_owned(), code)));
+        assert_eq!(codes(broken.check()), "header /from, header /subject");
         assert!(good().check().is_ok());
     }
 }

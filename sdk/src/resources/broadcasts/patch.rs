@@ -52,13 +52,9 @@ patch! {
 impl BroadcastPatch {
     fn validate(&self, v: &mut Validator) {
         v.not_empty("segment_id", self.segment_id.value().map(SegmentId::as_str));
-        if let Some(from) = self.from.value() {
-            v.address("from", from);
-        }
+        v.address("from", self.from.text());
         v.check_one_line("subject", self.subject.text());
-        if let Some(reply_to) = self.reply_to.value() {
-            v.addresses("reply_to", reply_to.as_slice());
-        }
+        v.addresses("reply_to", self.reply_to.value().map(Recipients::as_slice).unwrap_or_default());
         v.not_empty("topic_id", self.topic_id.value().map(TopicId::as_str));
         if self.is_untouched() {
             v.report("required", "an update must set at least one field");

@@ -150,7 +150,6 @@ mod tests {
         let choice =
             |id: &str, subscription: &str| Choice { id: id.into(), subscription: subscription.into() };
         let choices = [choice("t1", "opt_in"), choice("", "opt_out"), choice("t3", "maybe")];
-        let expected = [("/1/id", "empty"), ("/2/subscription", "type")];
-        assert_eq!(codes(choices.as_slice().check()), expected.map(|(path, code)| (path.to_owned(), code)));
+        assert_eq!(codes(choices.as_slice().check()), "empty /1/id, type /2/subscription");
     }
 }

@@ -96,10 +96,10 @@ mod tests {
 
     #[test]
     fn invalid_changes_are_rejected() {
-        assert_eq!(codes(DomainPatch::new().check()), [(String::new(), "required")]);
+        assert_eq!(codes(DomainPatch::new().check()), "required");
         let wrong = DomainPatch::new().tracking_subdomain("a b").tls("x").sending(false).receiving(false);
-        let expected = [("/tracking_subdomain", "charset"), ("/tls", "type"), ("/capabilities", "required")];
-        assert_eq!(codes(wrong.check()), expected.map(|(path, code)| (path.to_owned(), code)));
-        assert_eq!(codes(DomainPatch::new().sending(false).check()), [], "receiving may be on");
+        let expected = ["charset /tracking_subdomain", "type /tls", "required /capabilities"];
+        assert_eq!(codes(wrong.check()), expected.join(", "));
+        assert_eq!(codes(DomainPatch::new().sending(false).check()), "", "receiving may be on");
     }
 }

@@ -73,7 +73,7 @@ impl Message {
     /// Validates the fields that individual and batch emails have in common.
     pub(super) fn validate(&self, v: &mut Validator) {
         match &self.from {
-            Some(from) => v.address("from", from),
+            Some(from) => v.address("from", Some(from)),
             None => self.required_without_template(v, "from"),
         }
         let to = self.to.as_slice();

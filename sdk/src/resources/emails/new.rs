@@ -407,15 +407,12 @@ mod tests {
         let both = template.html("<p>x</p>").text("");
         let problems = both.check().unwrap_err();
         assert_eq!(problems[0].message, "`html` and `template` are mutually exclusive");
-        assert_eq!(
-            codes(both.check()),
-            [("/html".to_owned(), "exclusive"), ("/text".to_owned(), "exclusive")]
-        );
+        assert_eq!(codes(both.check()), "exclusive /html, exclusive /text");
         assert_eq!(wire(&both).await["template"], expected["template"]);
         assert_eq!(Email::from_json(&wire(&both).await).unwrap_err(), problems);
 
         let variable = good().variable("N", 1);
-        assert_eq!(codes(variable.check()), [("/text".to_owned(), "exclusive")]);
+        assert_eq!(codes(variable.check()), "exclusive /text");
         let message = &variable.check().unwrap_err()[0].message;
         assert_eq!(message, "`text` and `template.variables` are mutually exclusive");
     }
@@ -450,7 +447,7 @@ mod tests {
         let problems = Problems::merge(shape, check_batch(&batch)).unwrap_err();
         assert_eq!((problems.len(), problems.omitted()), (1_000, 4_000));
         let built = (0..10_000).fold(good(), |email, i| email.header(format!("X-{i}"), "v"));
-        assert_eq!((codes(built.check()), built.fields().headers.len()), (vec![], 10_000));
+        assert_eq!((built.check(), built.fields().headers.len()), (Ok(()), 10_000));
         // Takes seconds in a debug build; a quadratic algorithm would take many minutes.
         assert!(start.elapsed().as_secs() < 120, "{:?}", start.elapsed());
     }
@@ -503,7 +500,7 @@ mod tests {
         let variables = email.fields().template.unwrap().variables;
         assert_eq!(serde_json::to_string(&variables["C"]).unwrap(), "1.1");
         assert_eq!(variables["A"], 2.into());
-        assert_eq!(codes(email.check()), [("/template/variables/D".to_owned(), "range")]);
+        assert_eq!(codes(email.check()), "range /template/variables/D");
     }
 
     #[test]
@@ -518,7 +515,7 @@ mod tests {
     #[test]
     fn a_blank_schedule_is_rejected_everywhere() {
         //
-        let blank = vec![("/scheduled_at".to_owned(), "empty")];
+        let blank = "empty /scheduled_at";
         assert_eq!(codes(good().scheduled_at(" ").check()), blank);
         let client = crate::Client::new("http://127.0.0.1:1", "re_x").unwrap();
         let invalid = |error: crate::Error| match error {
@@ -534,13 +531,7 @@ mod tests {
         let email = Email::default().to("bob@@example.com").tag("week 47", "x");
         assert_eq!(
             codes(email.check()),
-            [
-                ("/from".to_owned(), "required"),
-                ("/subject".to_owned(), "required"),
-                ("/to/0".to_owned(), "address"),
-                (String::new(), "required"),
-                ("/tags/0/name".to_owned(), "charset"),
-            ]
+            "required /from, required /subject, address /to/0, required, charset /tags/0/name"
         );
     }
 
@@ -550,38 +541,38 @@ mod tests {
         // EMAIL-09, EMAIL-39, EMAIL-40, EMAIL-55 to EMAIL-59, LIM-17, LIM-18, A-01, A-12, A-13, A-14, A-15
         let many = |n: usize| -> Vec<String> { (0..n).map(|i| format!("u{i}@x.test")).collect() };
         let to = |n| Email::new("a@x.test", many(n), "s").text("t");
-        assert_eq!(codes(to(50).check()), []);
-        assert_eq!(codes(to(51).check()), [("/to/50".to_owned(), "count")]);
-        assert_eq!(codes(to(0).check()), [("/to".to_owned(), "required")]);
+        assert_eq!(codes(to(50).check()), "");
+        assert_eq!(codes(to(51).check()), "count /to/50");
+        assert_eq!(codes(to(0).check()), "required /to");
         for blank in ["", "  "] {
-            assert_eq!(codes(good().to([blank]).check()), [("/to/1".to_owned(), "empty")]);
+            assert_eq!(codes(good().to([blank]).check()), "empty /to/1");
         }
 
         let long = |n| "x".repeat(n);
-        assert_eq!(codes(good().tag(long(256), long(256)).check()), []);
-        assert_eq!(codes(good().tag(long(257), long(257)).check()).len(), 2);
+        assert_eq!(codes(good().tag(long(256), long(256)).check()), "");
+        assert_eq!(good().tag(long(257), long(257)).check().unwrap_err().len(), 2);
         for text in ["a b", "é", ".", "/", ""] {
-            assert_eq!(codes(good().tag(text, "v").check()).len(), 1, "{text}");
-            assert_eq!(codes(good().tag("n", text).check()).len(), 1, "{text}");
+            assert_eq!(good().tag(text, "v").check().unwrap_err().len(), 1, "{text}");
+            assert_eq!(good().tag("n", text).check().unwrap_err().len(), 1, "{text}");
         }
 
         let with = |key: &str, value: Scalar| Email::from_template("t", "b@x.test").variable(key, value);
         for key in ["A", "a_1", "first_name", &long(50)] {
-            assert_eq!(codes(with(key, "v".into()).check()), [], "{key}");
+            assert_eq!(codes(with(key, "v".into()).check()), "", "{key}");
         }
         let reserved =
             ["FIRST_NAME", "LAST_NAME", "EMAIL", "UNSUBSCRIBE_URL", "SERVICE_UNSUBSCRIBE_URL", "this"];
         for key in reserved.into_iter().chain(["a-b", "é", "", " ", &long(51)]) {
-            assert_eq!(codes(with(key, "v".into()).check()).len(), 1, "{key}");
+            assert_eq!(with(key, "v".into()).check().unwrap_err().len(), 1, "{key}");
         }
         for value in [Scalar::from(""), long(2_000).into(), "🦀".repeat(2_000).into(), 1.5.into()] {
-            assert_eq!(codes(with("A", value).check()), []);
+            assert_eq!(codes(with("A", value).check()), "");
         }
         let max = limits::VARIABLE_VALUE_MAX;
-        assert_eq!(codes(with("A", max.into()).check()), []);
-        assert_eq!(codes(with("A", (-9_007_199_254_740_992_i64).into()).check()), []);
+        assert_eq!(codes(with("A", max.into()).check()), "");
+        assert_eq!(codes(with("A", (-9_007_199_254_740_992_i64).into()).check()), "");
         for value in [long(2_001).into(), (max + 1).into(), f64::NAN.into(), f64::INFINITY.into()] {
-            assert_eq!(codes(with("A", value).check()).len(), 1);
+            assert_eq!(with("A", value).check().unwrap_err().len(), 1);
         }
     }
 
@@ -601,26 +592,26 @@ mod tests {
             good().attach(Attachment::from_bytes("a", "x").content_type(evil)),
             good().attach(Attachment::from_bytes("a", "x").content_id(evil)),
         ] {
-            assert_eq!(codes(email.check()).len(), 1, "{email:?}");
-            assert_eq!(codes(email.check())[0].1, "header", "{email:?}");
+            let problems = email.check().unwrap_err();
+            assert_eq!((problems.len(), problems[0].code), (1, "header"), "{email:?}");
         }
-        assert_eq!(codes(good().subject("a\u{85}b\u{2028}c").check()), [], "no line break of a mail header");
+        assert_eq!(codes(good().subject("a\u{85}b\u{2028}c").check()), "", "no line break of a mail header");
     }
 
     #[test]
     fn names_of_headers_and_content_ids_are_checked() {
         //
         for name in ["X A", "X:", "", "X-é"] {
-            assert_eq!(codes(good().header(name, "v").check()).len(), 1, "{name:?}");
+            assert_eq!(good().header(name, "v").check().unwrap_err().len(), 1, "{name:?}");
         }
-        assert_eq!(codes(good().header("X-A", "v".repeat(2_000)).check()), []);
+        assert_eq!(codes(good().header("X-A", "v".repeat(2_000)).check()), "");
         assert_eq!(good().header("Content-Type", "x").warnings().len(), 1);
     }
 
     #[test]
     fn one_click_unsubscribing_needs_an_https_url() {
         let check = |url: &str| codes(good().list_unsubscribe(url).check());
-        assert_eq!(check("https://acme.test/u?t=1"), []);
+        assert_eq!(check("https://acme.test/u?t=1"), "");
         for url in [
             "http://acme.test/u",
             "mailto:leave@acme.test",
@@ -630,12 +621,9 @@ mod tests {
             "https://acme.test/a b",
             "https://ada:secret@acme.test/u",
         ] {
-            assert_eq!(check(url), [("/headers/List-Unsubscribe".to_owned(), "url")], "{url}");
+            assert_eq!(check(url), "url /headers/List-Unsubscribe", "{url}");
         }
-        assert_eq!(
-            codes(good().list_unsubscribe("https://a.test/\r\nBcc: x").check()).first().map(|one| one.1),
-            Some("header")
-        );
+        assert!(check("https://a.test/\r\nBcc: x").starts_with("header "));
         // Without one-click unsubscribe, any URL is valid (RFC 2369).
         assert!(good().header("List-Unsubscribe", "<mailto:leave@acme.test>").check().is_ok());
         let both = good()
@@ -649,36 +637,32 @@ mod tests {
         //
         let warned = |email: Email| {
             assert!(email.check().is_ok());
-            let pair = |one: Problem| (one.path, one.code);
-            email.warnings().into_iter().map(pair).collect::<Vec<_>>()
+            codes(Problems::check(email.warnings()))
         };
         let tagged = |count| (0..count).fold(good(), |email, n| email.tag(format!("n{n}"), "x"));
-        assert_eq!(warned(tagged(75)), []);
-        assert_eq!(warned(tagged(76)), [("/tags".into(), "count")]);
+        assert_eq!(warned(tagged(75)), "");
+        assert_eq!(warned(tagged(76)), "count /tags");
         let days = |days: u64| SystemTime::now() + Duration::from_hours(days * 24);
-        assert_eq!(warned(good().scheduled_at(days(29))), []);
-        assert_eq!(warned(good().scheduled_at("in 2 years")), [], "the service interprets texts");
-        assert_eq!(warned(good().scheduled_at(days(31))), [("/scheduled_at".into(), "range")]);
+        assert_eq!(warned(good().scheduled_at(days(29))), "");
+        assert_eq!(warned(good().scheduled_at("in 2 years")), "", "the service interprets texts");
+        assert_eq!(warned(good().scheduled_at(days(31))), "range /scheduled_at");
         let attached = |name| {
             warned(
                 good().attach(Attachment::from_bytes("a.pdf", "")).attach(Attachment::from_bytes(name, "")),
             )
         };
         for name in ["exe", "a.exe.pdf", "a.js.map"] {
-            assert_eq!(attached(name), [], "{name}");
+            assert_eq!(attached(name), "", "{name}");
         }
         for name in ["a.exe", "a.pdf.JS", ".url"] {
-            assert_eq!(attached(name), [("/attachments/1/filename".into(), "file_type")], "{name}");
+            assert_eq!(attached(name), "file_type /attachments/1/filename", "{name}");
         }
         for id in ["a>", "a b", "<a", ""] {
-            assert_eq!(
-                codes(good().attach(Attachment::from_bytes("a", "x").content_id(id)).check()).len(),
-                1,
-                "{id:?}"
-            );
+            let image = Attachment::from_bytes("a", "x").content_id(id);
+            assert_eq!(good().attach(image).check().unwrap_err().len(), 1, "{id:?}");
         }
         for url in ["file:///etc/passwd", "ftp://x.test/a", "https://u:p@x.test/a", "report.pdf", ""] {
-            assert_eq!(codes(good().attach(Attachment::from_url(url)).check()).len(), 1, "{url:?}");
+            assert_eq!(good().attach(Attachment::from_url(url)).check().unwrap_err().len(), 1, "{url:?}");
         }
         let hidden = good().attach(Attachment::from_url("https://u:sentinel@x.test/a")).check();
         assert!(!format!("{hidden:?}").contains("sentinel"));
@@ -692,11 +676,11 @@ mod tests {
                 |email: Email, size: &usize| email.attach(Attachment::from_bytes("a", vec![0; *size]));
             sizes.iter().fold(good(), attach)
         };
-        assert_eq!((codes(of(&[30_000_000]).check()), of(&[30_000_000]).warnings().len()), (vec![], 0));
-        assert_eq!((codes(of(&[30_000_001]).check()), of(&[30_000_001]).warnings().len()), (vec![], 1));
-        assert_eq!(codes(of(&[31_457_280]).check()), []);
-        assert_eq!(codes(of(&[31_457_281]).check()), [("/attachments".to_owned(), "size")]);
-        assert_eq!(codes(of(&[20_000_000, 20_000_000]).check()), [("/attachments".to_owned(), "size")]);
+        assert_eq!((of(&[30_000_000]).check(), of(&[30_000_000]).warnings().len()), (Ok(()), 0));
+        assert_eq!((of(&[30_000_001]).check(), of(&[30_000_001]).warnings().len()), (Ok(()), 1));
+        assert_eq!(codes(of(&[31_457_280]).check()), "");
+        assert_eq!(codes(of(&[31_457_281]).check()), "size /attachments");
+        assert_eq!(codes(of(&[20_000_000, 20_000_000]).check()), "size /attachments");
     }
 
     #[test]
@@ -705,47 +689,46 @@ mod tests {
         for (given, kept) in [("../../x", "x"), ("C:\\x\\y.txt", "y.txt"), ("a.txt", "a.txt")] {
             assert_eq!(Attachment::from_bytes(given, "x").file_name(), Some(kept));
         }
-        assert_eq!(codes(good().attach(Attachment::from_bytes("", "x")).check()).len(), 1);
+        assert_eq!(good().attach(Attachment::from_bytes("", "x")).check().unwrap_err().len(), 1);
     }
 
     #[test]
     fn a_body_is_required() {
         //
         let bare = || Email::new("a@x.test", "b@x.test", "s");
-        assert_eq!(codes(bare().check()), [(String::new(), "required")]);
-        assert_eq!(codes(bare().text("").check()), [(String::new(), "required")]);
-        assert_eq!(codes(bare().subject("").text("x").check()), []);
-        assert_eq!(codes(bare().html("x").text("").check()), []);
-        assert_eq!(codes(bare().text("x").scheduled_at("").check()), [("/scheduled_at".to_owned(), "empty")]);
-        assert_eq!(codes(bare().template("").check()), [("/template/id".to_owned(), "required")]);
+        assert_eq!(codes(bare().check()), "required");
+        assert_eq!(codes(bare().text("").check()), "required");
+        assert_eq!(codes(bare().subject("").text("x").check()), "");
+        assert_eq!(codes(bare().html("x").text("").check()), "");
+        assert_eq!(codes(bare().text("x").scheduled_at("").check()), "empty /scheduled_at");
+        assert_eq!(codes(bare().template("").check()), "required /template/id");
     }
 
     #[test]
     fn json_of_the_wrong_shape_is_reported_with_its_location() {
         // EMAIL-21
         let of = |json: &Value| codes(Email::from_json(json).map(drop));
-        let at = |path: &str, code| (path.to_owned(), code);
-        assert_eq!(of(&json!([])), [at("", "type")]);
+        assert_eq!(of(&json!([])), "type");
         let wrong = json!({
             "from": 7, "to": ["a@x.test", 1], "subject": "s", "html": "h", "template": {"id": "t"}, "subjct": "x",
             "tags": [{"name": "n"}], "headers": {"X": 1}, "react": "x",
             "attachments": [{"filename": "a"}, {"content": "YQ==", "path": "https://x.test"}, {"content": "Y*=="}],
         });
-        let mut found = of(&wrong);
-        found.sort();
-        let mut expected = vec![
-            at("/from", "type"),
-            at("/to/1", "type"),
-            at("/html", "exclusive"),
-            at("/subjct", "unknown"),
-            at("/react", "unknown"),
-            at("/tags/0/value", "required"),
-            at("/headers/X", "type"),
-            at("/attachments/0", "required"),
-            at("/attachments/1/path", "exclusive"),
-            at("/attachments/2/content", "base64"),
+        let found = of(&wrong);
+        let mut found: Vec<_> = found.split(", ").collect();
+        found.sort_unstable();
+        let expected = [
+            "base64 /attachments/2/content",
+            "exclusive /attachments/1/path",
+            "exclusive /html",
+            "required /attachments/0",
+            "required /tags/0/value",
+            "type /from",
+            "type /headers/X",
+            "type /to/1",
+            "unknown /react",
+            "unknown /subjct",
         ];
-        expected.sort();
         assert_eq!(found, expected);
     }
 
@@ -803,22 +786,19 @@ mod tests {
         let subjects: Vec<_> =
             json.as_array().unwrap().iter().map(|email| email["subject"].clone()).collect();
         assert_eq!(subjects, ["0", "1", "2"]);
-        let unsupported = ["/attachments", "/scheduled_at"].map(|path| (path.to_owned(), "unsupported"));
         let (_, shape) = BatchEmail::read(&json!({"attachments": [], "scheduled_at": "in 1 min"}));
-        assert_eq!(codes(shape), unsupported);
+        assert_eq!(codes(shape), "unsupported /attachments, unsupported /scheduled_at");
 
         let email = good().scheduled_at("in 1 min").attach(Attachment::from_bytes("a.txt", "abc"));
         let batch: [BatchEmail; 2] = [good().into(), email.clone().into()];
-        let mut found = codes(batch[1].check());
-        found.sort();
-        assert_eq!(found, unsupported);
-        assert_eq!(codes(batch[1].clone().allow_schedule().check()), unsupported[..1]);
+        assert_eq!(codes(batch[1].check()), "unsupported /scheduled_at, unsupported /attachments");
+        assert_eq!(codes(batch[1].clone().allow_schedule().check()), "unsupported /attachments");
         let scheduled = |when| {
             let email: BatchEmail = good().scheduled_at(when).into();
             email.allow_schedule().check()
         };
         assert!(scheduled("in 1 min").is_ok());
-        assert_eq!(codes(scheduled("")), [("/scheduled_at".into(), "empty")]);
+        assert_eq!(codes(scheduled("")), "empty /scheduled_at");
         assert_eq!(batch[1].fields(), email.fields());
         let pieces: Vec<bytes::Bytes> = batch_body(&batch).stream().try_collect().await.unwrap();
         assert_eq!(serde_json::from_slice::<Value>(&pieces.concat()).unwrap(), json!([good(), email]));

@@ -61,13 +61,9 @@ impl TemplatePatch {
         v.check_not_blank("name", self.name.text());
         v.check_not_blank("html", self.html.text());
         check_alias(v, self.alias.text());
-        if let Some(from) = self.from.value() {
-            v.address("from", from);
-        }
+        v.address("from", self.from.text());
         v.check_one_line("subject", self.subject.text());
-        if let Some(reply_to) = self.reply_to.value() {
-            v.addresses("reply_to", reply_to.as_slice());
-        }
+        v.addresses("reply_to", self.reply_to.value().map(Recipients::as_slice).unwrap_or_default());
         if let Some(variables) = self.variables.value() {
             check_variables(v, variables);
         }

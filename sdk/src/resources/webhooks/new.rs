@@ -65,10 +65,9 @@ mod tests {
     #[test]
     fn a_webhook_requires_an_endpoint_and_an_event_type() {
         // HOOK-04, HOOK-05, A-43
-        let both = |endpoint| [("/endpoint".to_owned(), endpoint), ("/events".to_owned(), "required")];
-        assert_eq!(codes(NewWebhook::new("", []).check()), both("required"));
+        assert_eq!(codes(NewWebhook::new("", []).check()), "required /endpoint, required /events");
         for endpoint in ["x", "/hook", "ftp://a.test/", "mailto:a@b.test"] {
-            assert_eq!(codes(NewWebhook::new(endpoint, []).check()), both("url"));
+            assert_eq!(codes(NewWebhook::new(endpoint, []).check()), "url /endpoint, required /events");
         }
         assert!(NewWebhook::new("http://localhost:1/x", [EventType::EmailSent]).check().is_ok());
         assert!(NewWebhook::new("http://localhost:1/x", ["later.added".into()]).check().is_ok());

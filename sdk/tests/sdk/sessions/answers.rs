@@ -17,6 +17,11 @@ use serde_json::{Value, json};
 
 use super::*;
 
+/// A response of the token endpoint.
+fn tokens() -> Value {
+    json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt"})
+}
+
 #[tokio::test]
 async fn an_error_that_does_not_concern_the_token_leaves_it_unchanged() {
     // TOK-33, D-09
@@ -86,10 +91,7 @@ async fn a_meaningless_response_counts_as_lost_and_the_tokens_stay() {
         let error = fixture.impatient().access_token().await.unwrap_err();
         assert!(matches!(auth(&error), AuthError::OutcomeUnknown { .. }), "{status} {body}: {error:?}");
         let after = fixture.record().await;
-        assert_eq!(
-            after.refresh_token.as_ref().unwrap().expose(),
-            before.refresh_token.as_ref().unwrap().expose()
-        );
+        assert_eq!(refresh_token(&after), refresh_token(&before));
         assert!(after.pending.is_some() && after.ended.is_none());
     }
 }
@@ -141,10 +143,7 @@ async fn invalid_grant_is_recorded_and_not_retried() {
         assert!(matches!(auth(&client.emails().send(&email()).await.unwrap_err()), AuthError::Ended(_)));
     }
     assert_eq!(fixture.shown(), 1);
-    assert_eq!(
-        fixture.record().await.refresh_token.unwrap().expose(),
-        before.refresh_token.as_ref().unwrap().expose()
-    );
+    assert_eq!(fixture.record().await.refresh_token.unwrap().expose(), refresh_token(&before));
 
     // A new login resolves it, even for a process that has seen the end.
     let session = fixture.session();
@@ -156,7 +155,8 @@ async fn invalid_grant_is_recorded_and_not_retried() {
 #[tokio::test]
 async fn a_new_refresh_token_is_saved_whatever_else_is_invalid() {
     // TOK-28, D-10
-    let whole = json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt", "scope": "full_access"});
+    let mut whole = tokens();
+    whole["scope"] = json!("full_access");
     let odd: [(&str, Value, bool); 14] = [
         ("access_token", Value::Null, false),
         ("access_token", json!("not a header"), false),
@@ -180,11 +180,7 @@ async fn a_new_refresh_token_is_saved_whatever_else_is_invalid() {
         fixture.fault(Action::http_response(200, answer.to_string()));
         let token = fixture.session().access_token().await;
         let record = fixture.record().await;
-        assert_eq!(
-            (record.refresh_token.as_ref().unwrap().expose(), record.generation),
-            ("rt", 2),
-            "{field} {value}"
-        );
+        assert_eq!((refresh_token(&record), record.generation), ("rt", 2), "{field} {value}");
         assert!(record.pending.is_none());
         assert_eq!(token.is_ok(), usable, "{field} {value}: {token:?}");
         if field == "expires_in" && value != json!("900") {
@@ -210,7 +206,8 @@ async fn a_refresh_without_a_usable_access_token_fails_the_call_before_it_is_sen
 async fn a_changed_scope_is_saved_and_reported() {
     // C-17
     let fixture = Fixture::expired().await;
-    let narrow = json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt", "scope": "emails:send"});
+    let mut narrow = tokens();
+    narrow["scope"] = json!("emails:send");
     fixture.fault(Action::http_response(200, narrow.to_string()));
     let (builder, heard) = notices(fixture.builder());
     builder.open(fixture.store.clone()).access_token().await.unwrap();
@@ -227,7 +224,7 @@ async fn without_a_new_refresh_token_the_access_token_is_used_and_the_old_one_is
         fixture.pass(901);
         let before = fixture.record().await;
         let same = refresh == json!("same");
-        let refresh = if same { json!(before.refresh_token.as_ref().unwrap().expose()) } else { refresh };
+        let refresh = if same { json!(refresh_token(&before)) } else { refresh };
         let answer = json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": refresh});
         fixture.fault(Action::http_response(200, answer.to_string()));
         for _ in 0..3 {
@@ -256,7 +253,7 @@ async fn a_server_that_replaces_no_refresh_token_is_refreshed_without_a_pause() 
             let token = format!("at{n}");
             let mut answer = json!({"access_token": token, "token_type": "Bearer", "expires_in": 2});
             if repeated {
-                answer["refresh_token"] = json!(before.refresh_token.as_ref().unwrap().expose());
+                answer["refresh_token"] = json!(refresh_token(&before));
             }
             fixture.fault(Action::http_response(200, answer.to_string()));
             assert_eq!(session.access_token().await.unwrap().expose(), token);
@@ -293,9 +290,7 @@ async fn an_endless_response_is_truncated() {
     ));
 
     let fixture = Fixture::expired().await;
-    let tokens =
-        json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt"});
-    fixture.fault(Action::http_response(200, tokens.to_string()).header("x-long", &"x".repeat(1 << 20)));
+    fixture.fault(Action::http_response(200, tokens().to_string()).header("x-long", &"x".repeat(1 << 20)));
     let error = fixture.impatient().access_token().await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::OutcomeUnknown { .. }), "{error:?}");
     assert!(fixture.record().await.pending.is_some());
@@ -344,9 +339,8 @@ impl Transport for SlowUpload {
 async fn an_upload_that_outlives_its_access_token_is_not_interrupted() {
     // D-18
     let fixture = Fixture::fresh().await;
-    let (wall, pieces) = (Arc::new(Mutex::new(fixture.now())), Arc::new(AtomicUsize::new(0)));
-    let reads = Arc::clone(&wall);
-    let builder = fixture.builder().wall_clock(move || *reads.lock().unwrap());
+    let (builder, wall) = fixture.movable_clock();
+    let pieces = Arc::new(AtomicUsize::new(0));
     let session = builder.transport(ReqwestTransport::new()).open(fixture.store.clone());
     let transport = SlowUpload { wall, pieces: Arc::clone(&pieces) };
     let client =
@@ -393,9 +387,8 @@ async fn a_missing_permission_causes_no_refresh() {
 async fn clock_jumps_cause_at_most_one_refresh() {
     // D-16
     let fixture = Fixture::fresh().await;
-    let wall = Arc::new(Mutex::new(fixture.now()));
-    let reads = Arc::clone(&wall);
-    let session = Session::builder().wall_clock(move || *reads.lock().unwrap()).open(fixture.store.clone());
+    let (builder, wall) = fixture.movable_clock();
+    let session = builder.open(fixture.store.clone());
     let client = fixture.client(&session);
     let hour = Duration::from_hours(1);
     client.emails().send(&email()).await.unwrap();

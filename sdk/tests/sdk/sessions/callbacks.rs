@@ -1,13 +1,12 @@
 //! Application code that a session calls: event listeners, clocks and stores. None of them can lose a refresh token.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use futures_util::FutureExt as _;
-use idempost::{
-    auth::{LockedStore, SessionEvent, StoreError},
-    transport::BoxFuture,
-};
+use idempost::auth::{SessionEvent, StoreError};
 use serde_json::json;
 
-use super::*;
+use super::{hooked::Hooks, *};
 
 /// A response whose scope and lifetime each cause an event.
 fn eventful() -> Action {
@@ -25,7 +24,7 @@ async fn a_panicking_event_listener_loses_no_refresh_token() {
     let session = fixture.builder().on_event(|_| panic!("listener")).open(fixture.store.clone());
     assert_eq!(session.access_token().await.unwrap().expose(), "at");
     let record = fixture.record().await;
-    assert_eq!((record.refresh_token.as_ref().unwrap().expose(), record.generation), ("rt", 2));
+    assert_eq!((refresh_token(&record), record.generation), ("rt", 2));
     assert!(record.pending.is_none());
 }
 
@@ -71,36 +70,14 @@ async fn a_panicking_clock_loses_no_refresh_token() {
     assert_eq!((fixture.record().await.generation, fixture.rotations()), (3, 2));
 }
 
-/// A store whose writes panic from the second one on: the mark is written, the tokens are not.
-#[derive(Clone)]
-struct Panicking(MemoryStore, Arc<std::sync::atomic::AtomicU32>);
+/// Writes panic from the second one on: the mark is written, the tokens are not.
+#[derive(Clone, Default)]
+struct Panicking(Arc<AtomicU32>);
 
-impl TokenStore for Panicking {
-    fn read(&self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
-        self.0.read()
-    }
-
-    fn lock(&self, timeout: Duration) -> BoxFuture<'_, Result<Box<dyn LockedStore>, StoreError>> {
-        Box::pin(async move {
-            Ok(Box::new(PanickingLocked(self.0.lock(timeout).await?, Arc::clone(&self.1))) as _)
-        })
-    }
-}
-
-struct PanickingLocked(Box<dyn LockedStore>, Arc<std::sync::atomic::AtomicU32>);
-
-impl LockedStore for PanickingLocked {
-    fn read(&mut self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
-        self.0.read()
-    }
-
-    fn write<'a>(&'a mut self, record: &'a TokenRecord) -> BoxFuture<'a, Result<(), StoreError>> {
-        assert_eq!(self.1.fetch_add(1, std::sync::atomic::Ordering::SeqCst), 0, "store");
-        self.0.write(record)
-    }
-
-    fn remove(&mut self) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.0.remove()
+impl Hooks for Panicking {
+    fn on_write(&self, record: &TokenRecord) -> Result<TokenRecord, StoreError> {
+        assert_eq!(self.0.fetch_add(1, Ordering::SeqCst), 0, "store");
+        Ok(record.clone())
     }
 }
 
@@ -109,7 +86,7 @@ async fn tokens_are_kept_in_memory_if_their_write_panics() {
     // F-12
     let fixture = Fixture::expired().await;
     let (builder, heard) = notices(fixture.builder());
-    let session = builder.open(Panicking(fixture.store.clone(), Arc::default()));
+    let session = builder.open(Panicking::default().over(&fixture.store));
     fixture.client(&session).emails().send(&email()).await.unwrap();
     assert_eq!((fixture.rotations(), fixture.record().await.generation), (1, 1));
     assert_eq!(heard.lock().unwrap().len(), 1, "{heard:?}");

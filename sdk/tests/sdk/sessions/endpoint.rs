@@ -6,7 +6,10 @@ use idempost::transport::{
     BoxFuture, ReqwestTransport, ResponseBody, Transport, TransportError, TransportRequest,
 };
 
-use super::*;
+use super::{
+    super::script::{Reply, Script},
+    *,
+};
 
 /// Counts the token requests that it sends.
 #[derive(Default)]
@@ -89,21 +92,16 @@ async fn a_client_error_without_an_oauth_error_leaves_the_refresh_token_unchange
 #[tokio::test]
 async fn an_overloaded_token_endpoint_is_not_mistaken_for_a_wrong_address() {
     // D-06
-    for (status, retry_after) in [(429, None), (429, Some("3600"))] {
+    for retry_after in [None, Some("3600")] {
         let fixture = Fixture::expired().await;
-        let fault = || {
-            let action = Action::http_response(status, "<html>busy</html>");
-            retry_after.map_or_else(
-                || Action::http_response(status, "<html>busy</html>"),
-                |pause| action.header("retry-after", pause),
-            )
-        };
+        let busy = Action::http_response(429, "<html>busy</html>");
+        let busy = retry_after.into_iter().fold(busy, |busy, pause| busy.header("retry-after", pause));
         for _ in 0..3 {
-            fixture.fault(fault());
+            fixture.fault(busy.clone());
         }
         let error = fixture.impatient().access_token().await.unwrap_err();
-        assert!(matches!(auth(&error), AuthError::Throttled { .. }), "{status}: {error:?}");
-        assert!(error.is_retryable() && fixture.record().await.pending.is_none(), "{status}");
+        assert!(matches!(auth(&error), AuthError::Throttled { .. }), "{retry_after:?}: {error:?}");
+        assert!(error.is_retryable() && fixture.record().await.pending.is_none(), "{retry_after:?}");
     }
     // A 503 or 401 without an OAuth error can come from a proxy that lost the response.
     for action in [
@@ -121,15 +119,11 @@ async fn an_overloaded_token_endpoint_is_not_mistaken_for_a_wrong_address() {
 
 #[tokio::test(start_paused = true)]
 async fn the_timeout_of_a_call_limits_its_wait_for_a_lost_refresh() {
-    let service = Service::new(Settings::default());
-    let store = MemoryStore::new();
-    Session::start(store.clone(), &grant(&service, "http://127.0.0.1:9")).await.unwrap();
-    let later = SystemTime::now() + Duration::from_secs(901);
-    let lost = super::super::script::Script::of([super::super::script::Reply::connection_lost()]).odd();
-    let session = || Session::builder().wall_clock(move || later).transport(lost.clone()).open(store.clone());
+    let (_, store) = login_without_address().await;
+    let lost = Script::of([Reply::connection_lost()]).odd();
+    let session = || stopped_in(901).transport(lost.clone()).open(store.clone());
     assert!(session().access_token().await.is_err());
-    let client =
-        Client::builder().base_url("http://127.0.0.1:9").session(session()).timeout(Duration::from_secs(3));
+    let client = Client::builder().base_url(ADDRESS).session(session()).timeout(Duration::from_secs(3));
     let client = client.build().unwrap();
     let began = tokio::time::Instant::now();
     let error = client.emails().send(&email()).await.unwrap_err();

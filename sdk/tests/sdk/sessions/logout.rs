@@ -1,39 +1,48 @@
 //! Logouts while the same session reads, refreshes or is used: no token of an ended login is restored.
 
-use idempost::{
-    auth::{LockedStore, Revocation, StoreError},
-    transport::BoxFuture,
-};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use idempost::auth::Revocation;
 use tokio::sync::Semaphore;
 
-use super::*;
+use super::{hooked::Hooks, *};
 
-/// A store whose next read or removal blocks, after it has taken effect, until the test releases it.
-#[derive(Clone)]
+/// Blocks the next read or removal, after it has taken effect, until the test releases it.
+#[derive(Clone, Default)]
 struct Held {
-    inner: MemoryStore,
     at_read: Arc<Gate>,
     at_remove: Arc<Gate>,
 }
 
+impl Hooks for Held {
+    async fn after_read(&self) {
+        self.at_read.pass().await;
+    }
+
+    async fn after_remove(&self) {
+        self.at_remove.pass().await;
+    }
+}
+
 struct Gate {
-    armed: std::sync::atomic::AtomicBool,
+    armed: AtomicBool,
     arrived: Semaphore,
     open: Semaphore,
 }
 
-impl Gate {
-    fn new() -> Arc<Self> {
-        let armed = std::sync::atomic::AtomicBool::new(false);
-        Arc::new(Self { armed, arrived: Semaphore::new(0), open: Semaphore::new(0) })
+impl Default for Gate {
+    fn default() -> Self {
+        Self { armed: AtomicBool::new(false), arrived: Semaphore::new(0), open: Semaphore::new(0) }
     }
+}
 
+impl Gate {
     fn arm(&self) {
-        self.armed.store(true, std::sync::atomic::Ordering::SeqCst);
+        self.armed.store(true, Ordering::SeqCst);
     }
 
     async fn pass(&self) {
-        if self.armed.swap(false, std::sync::atomic::Ordering::SeqCst) {
+        if self.armed.swap(false, Ordering::SeqCst) {
             self.arrived.add_permits(1);
             self.open.acquire().await.unwrap().forget();
         }
@@ -48,52 +57,6 @@ impl Gate {
     }
 }
 
-impl Held {
-    fn over(store: &MemoryStore) -> Self {
-        Self { inner: store.clone(), at_read: Gate::new(), at_remove: Gate::new() }
-    }
-}
-
-impl TokenStore for Held {
-    fn read(&self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
-        Box::pin(async {
-            let record = self.inner.read().await;
-            self.at_read.pass().await;
-            record
-        })
-    }
-
-    fn lock(&self, timeout: Duration) -> BoxFuture<'_, Result<Box<dyn LockedStore>, StoreError>> {
-        Box::pin(async move {
-            let inner = self.inner.lock(timeout).await?;
-            Ok(Box::new(HeldLocked { inner, at_remove: Arc::clone(&self.at_remove) }) as _)
-        })
-    }
-}
-
-struct HeldLocked {
-    inner: Box<dyn LockedStore>,
-    at_remove: Arc<Gate>,
-}
-
-impl LockedStore for HeldLocked {
-    fn read(&mut self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
-        self.inner.read()
-    }
-
-    fn write<'a>(&'a mut self, record: &'a TokenRecord) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.inner.write(record)
-    }
-
-    fn remove(&mut self) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(async {
-            let removed = self.inner.remove().await;
-            self.at_remove.pass().await;
-            removed
-        })
-    }
-}
-
 async fn is_logged_out(session: &Session) {
     let token = session.access_token().await;
     assert!(matches!(auth(&token.unwrap_err()), AuthError::LoggedOut));
@@ -102,16 +65,13 @@ async fn is_logged_out(session: &Session) {
 #[tokio::test]
 async fn a_read_that_ends_after_a_logout_restores_no_token() {
     let fixture = Fixture::fresh().await;
-    let store = Held::over(&fixture.store);
+    let store = Held::default().over(&fixture.store);
     let session = fixture.builder().open(store.clone());
-    store.at_read.arm();
-    let reading = tokio::spawn({
-        let session = session.clone();
-        async move { session.access_token().await.map(drop) }
-    });
-    store.at_read.arrived().await;
+    store.hooks.at_read.arm();
+    let reading = spawn_request(&session);
+    store.hooks.at_read.arrived().await;
     assert!(matches!(session.logout().await.unwrap(), Revocation::Revoked));
-    store.at_read.open();
+    store.hooks.at_read.open();
     assert!(reading.await.unwrap().is_err(), "the login ended while it was read");
     is_logged_out(&session).await;
 }
@@ -119,18 +79,18 @@ async fn a_read_that_ends_after_a_logout_restores_no_token() {
 #[tokio::test]
 async fn a_logout_completes_if_its_caller_is_dropped() {
     let fixture = Fixture::fresh().await;
-    let store = Held::over(&fixture.store);
+    let store = Held::default().over(&fixture.store);
     let session = fixture.builder().open(store.clone());
     session.access_token().await.unwrap();
-    store.at_remove.arm();
+    store.hooks.at_remove.arm();
     let ending = tokio::spawn({
         let session = session.clone();
         async move { session.logout().await.map(drop) }
     });
-    store.at_remove.arrived().await;
+    store.hooks.at_remove.arrived().await;
     ending.abort();
     let _ = ending.await;
-    store.at_remove.open();
+    store.hooks.at_remove.open();
     // The lock is released after the logout.
     drop(fixture.store.lock(Duration::from_mins(1)).await.unwrap());
     is_logged_out(&session).await;
@@ -139,18 +99,9 @@ async fn a_logout_completes_if_its_caller_is_dropped() {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_waits_for_a_slow_refresh_gets_no_token_after_a_logout() {
     // The access token is valid for a short time, so a call waits only briefly for its refresh, which another process makes.
-    let service = Service::new(Settings::default());
-    let store = MemoryStore::new();
-    Session::start(store.clone(), &grant(&service, "http://127.0.0.1:9")).await.unwrap();
-    let later = SystemTime::now() + Duration::from_secs(800);
-    let session = Session::builder()
-        .wall_clock(move || later)
-        .refresh_with(|_| std::future::pending())
-        .open(store.clone());
-    let caller = tokio::spawn({
-        let session = session.clone();
-        async move { session.access_token().await.map(drop) }
-    });
+    let (_, store) = login_without_address().await;
+    let session = stopped_in(800).refresh_with(|_| std::future::pending()).open(store.clone());
+    let caller = spawn_request(&session);
     tokio::time::sleep(Duration::from_secs(1)).await;
     store.lock(Duration::ZERO).await.unwrap().remove().await.unwrap();
     session.logout().await.unwrap();
@@ -161,8 +112,8 @@ async fn a_call_that_waits_for_a_slow_refresh_gets_no_token_after_a_logout() {
 #[tokio::test]
 async fn a_refresh_by_another_process_that_ends_after_a_logout_restores_no_token() {
     let fixture = Fixture::expired().await;
-    let store = Held::over(&fixture.store);
-    let (helper, gate) = (fixture.session(), Arc::clone(&store.at_read));
+    let store = Held::default().over(&fixture.store);
+    let (helper, gate) = (fixture.session(), Arc::clone(&store.hooks.at_read));
     let renew = move |request| {
         let (helper, gate) = (helper.clone(), Arc::clone(&gate));
         async move {
@@ -173,14 +124,11 @@ async fn a_refresh_by_another_process_that_ends_after_a_logout_restores_no_token
         }
     };
     let session = fixture.builder().refresh_with(renew).open(store.clone());
-    let caller = tokio::spawn({
-        let session = session.clone();
-        async move { session.access_token().await.map(drop) }
-    });
-    store.at_read.arrived().await;
+    let caller = spawn_request(&session);
+    store.hooks.at_read.arrived().await;
     assert_eq!(fixture.record().await.generation, 2);
     session.logout().await.unwrap();
-    store.at_read.open();
+    store.hooks.at_read.open();
     assert!(caller.await.unwrap().is_err(), "the login ended while it was refreshed");
     session.close().await;
     is_logged_out(&session).await;

@@ -37,6 +37,12 @@ impl Network {
         Self { server: Arc::clone(service), queues: Arc::default(), queued: Arc::default(), gate: None }
     }
 
+    /// Holds each request until the test releases it.
+    fn gated(self) -> (Self, Arc<(Notify, Notify)>) {
+        let gate = Arc::new((Notify::new(), Notify::new()));
+        (Self { gate: Some(Arc::clone(&gate)), ..self }, gate)
+    }
+
     fn deliver(&self) {
         for request in self.queued.lock().unwrap().drain(..) {
             self.server.handle(request);
@@ -165,14 +171,9 @@ async fn a_late_request_meets_no_second_one() {
 #[tokio::test(start_paused = true)]
 async fn a_refresh_waits_for_the_settle_time_and_then_succeeds() {
     // D-05
-    let service = Service::new(Settings::default());
-    let store = MemoryStore::new();
-    let tokens = grant(&service, "http://127.0.0.1:9");
-    Session::start(store.clone(), &tokens).await.unwrap();
+    let (service, store) = login_without_address().await;
     let network = Network::to(&service);
-    let later = SystemTime::now() + Duration::from_secs(901);
-    let session =
-        || Session::builder().wall_clock(move || later).transport(network.clone()).open(store.clone());
+    let session = || stopped_in(901).transport(network.clone()).open(store.clone());
     network.queues.store(true, Ordering::SeqCst);
     assert!(session().access_token().await.is_err());
     network.queued.lock().unwrap().clear();
@@ -226,14 +227,11 @@ async fn the_settle_time_can_be_set() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refresh_retries_a_failed_connection_but_no_untrusted_certificate() {
-    let service = Service::new(Settings::default());
     for (kind, attempts) in [(TransportErrorKind::Connect, 3), (TransportErrorKind::Tls, 1)] {
-        let store = MemoryStore::new();
-        Session::start(store.clone(), &grant(&service, "http://127.0.0.1:9")).await.unwrap();
-        let later = SystemTime::now() + Duration::from_secs(901);
+        let (_, store) = login_without_address().await;
         let down = ScriptedTransport::new([Reply::failure(RequestDelivery::NotSent, kind).repeat()]);
-        let builder = Session::builder().wall_clock(move || later).transport(down.clone());
-        let error = builder.open(store).access_token().await.unwrap_err();
+        let session = stopped_in(901).transport(down.clone()).open(store);
+        let error = session.access_token().await.unwrap_err();
         assert!(matches!(auth(&error), AuthError::Unreachable(_)), "{error:?}");
         assert_eq!(down.finish().len(), attempts, "{kind:?}");
     }
@@ -257,9 +255,8 @@ async fn a_throttled_attempt_keeps_the_previous_mark() {
 #[tokio::test]
 async fn a_login_error_keeps_the_unknown_outcome_of_an_earlier_attempt() {
     let fixture = Fixture::fresh().await;
-    let wall = Arc::new(Mutex::new(fixture.now()));
-    let reads = Arc::clone(&wall);
-    let session = Session::builder().wall_clock(move || *reads.lock().unwrap()).open(fixture.store.clone());
+    let (builder, wall) = fixture.movable_clock();
+    let session = builder.open(fixture.store.clone());
     let lose = Rule::new(Action::DropAfter).on_request(Method::POST, "/emails");
     fixture.server.service().faults().add(lose);
     fixture.fault(Action::http_response(401, r#"{"error":"invalid_client"}"#));
@@ -284,13 +281,9 @@ async fn within_a_grace_period_a_lost_refresh_is_retried_immediately() {
 async fn a_dropped_caller_does_not_cancel_the_refresh() {
     // D-14
     let fixture = Fixture::expired().await;
-    let gate = Arc::new((Notify::new(), Notify::new()));
-    let network = Network { gate: Some(Arc::clone(&gate)), ..Network::of(&fixture) };
+    let (network, gate) = Network::of(&fixture).gated();
     let session = fixture.builder().transport(network).open(fixture.store.clone());
-    let caller = tokio::spawn({
-        let session = session.clone();
-        async move { session.access_token().await.map(drop) }
-    });
+    let caller = spawn_request(&session);
     gate.0.notified().await;
     caller.abort();
     assert!(caller.await.unwrap_err().is_cancelled());
@@ -330,13 +323,9 @@ async fn a_caller_dropped_at_any_await_point_loses_no_token() {
 
 #[tokio::test(start_paused = true)]
 async fn with_a_valid_access_token_a_slow_refresh_delays_no_call() {
-    let service = Service::new(Settings::default());
-    let store = MemoryStore::new();
-    Session::start(store.clone(), &grant(&service, "http://127.0.0.1:9")).await.unwrap();
-    let gate = Arc::new((Notify::new(), Notify::new()));
-    let network = Network { gate: Some(Arc::clone(&gate)), ..Network::to(&service) };
-    let later = SystemTime::now() + Duration::from_secs(800);
-    let session = Session::builder().wall_clock(move || later).transport(network).open(store.clone());
+    let (service, store) = login_without_address().await;
+    let (network, gate) = Network::to(&service).gated();
+    let session = stopped_in(800).transport(network).open(store.clone());
     let began = tokio::time::Instant::now();
     session.access_token().await.unwrap();
     assert_eq!(began.elapsed().as_secs(), 5, "the first call waits briefly");
@@ -351,12 +340,11 @@ async fn with_a_valid_access_token_a_slow_refresh_delays_no_call() {
 async fn a_token_that_expires_during_a_slow_refresh_is_not_used() {
     let service = Service::new(Settings::default());
     let store = MemoryStore::new();
-    let mut record = grant(&service, "http://127.0.0.1:9");
+    let mut record = grant(&service, ADDRESS);
     record.expires_in = Duration::from_secs(40);
     let later = record.obtained_at + Duration::from_millis(35_500);
     Session::start(store.clone(), &record).await.unwrap();
-    let gate = Arc::new((Notify::new(), Notify::new()));
-    let network = Network { gate: Some(Arc::clone(&gate)), ..Network::to(&service) };
+    let (network, gate) = Network::to(&service).gated();
     let session = Session::builder().wall_clock(move || later).transport(network).open(store.clone());
     tokio::spawn(async move {
         tokio::time::sleep(Duration::from_secs(8)).await;
@@ -372,7 +360,7 @@ async fn a_stopped_wall_clock_makes_no_expired_token_valid_again() {
     // D-16
     let service = Service::new(Settings::default());
     let store = MemoryStore::new();
-    let record = grant(&service, "http://127.0.0.1:9");
+    let record = grant(&service, ADDRESS);
     let stopped = record.obtained_at;
     Session::start(store.clone(), &record).await.unwrap();
     let network = Network::to(&service);
@@ -385,15 +373,11 @@ async fn a_stopped_wall_clock_makes_no_expired_token_valid_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_without_time_to_wait_uses_the_current_token() {
-    let service = Service::new(Settings::default());
-    let store = MemoryStore::new();
-    Session::start(store.clone(), &grant(&service, "http://127.0.0.1:9")).await.unwrap();
-    let gate = Arc::new((Notify::new(), Notify::new()));
-    let network = Network { gate: Some(gate), ..Network::to(&service) };
-    let later = SystemTime::now() + Duration::from_secs(800);
-    let session = Session::builder().wall_clock(move || later).transport(network).open(store);
+    let (service, store) = login_without_address().await;
+    let (network, _gate) = Network::to(&service).gated();
+    let session = stopped_in(800).transport(network).open(store);
     let client = Client::builder()
-        .base_url("http://127.0.0.1:9")
+        .base_url(ADDRESS)
         .session(session)
         .transport(Network::to(&service))
         .timeout(Duration::from_secs(1));
@@ -407,8 +391,7 @@ fn a_runtime_that_ends_during_a_refresh_leaves_a_mark() {
         || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let (outer, inner) = (runtime(), runtime());
     let fixture = outer.block_on(Fixture::expired());
-    let gate = Arc::new((Notify::new(), Notify::new()));
-    let network = Network { gate: Some(Arc::clone(&gate)), ..Network::of(&fixture) };
+    let (network, gate) = Network::of(&fixture).gated();
     let session = fixture.builder().transport(network).open(fixture.store.clone());
     inner.spawn(async move { session.access_token().await.map(drop) });
     inner.block_on(gate.0.notified());
@@ -432,7 +415,7 @@ async fn a_truncated_response_is_saved_if_its_refresh_token_is_complete() {
     let error = fixture.impatient().access_token().await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::NoAccessToken), "{error:?}");
     let record = fixture.record().await;
-    assert_eq!((record.refresh_token.as_ref().unwrap().expose(), record.generation), ("rt-salvaged", 2));
+    assert_eq!((refresh_token(&record), record.generation), ("rt-salvaged", 2));
     assert!(record.pending.is_none());
 
     let fixture = Fixture::expired().await;
@@ -455,7 +438,7 @@ async fn an_event_reports_the_lost_response_and_shows_no_token() {
     let shown = format!("{error:?} {session:?} {:?}", reported.lock().unwrap());
     assert!(shown.contains("500"), "{shown}");
     let record = fixture.record().await;
-    assert!(!shown.contains(record.refresh_token.as_ref().unwrap().expose()));
+    assert!(!shown.contains(refresh_token(&record)));
 }
 
 #[tokio::test]

@@ -3,18 +3,14 @@
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use futures_util::future::join_all;
-use idempost::{
-    auth::{EndReason, LockedStore, RefreshRequest, Revocation, StoreError},
-    transport::BoxFuture,
-};
+use idempost::auth::{EndReason, RefreshRequest, Revocation, StoreError};
 use tokio::sync::Semaphore;
 
-use super::*;
+use super::{hooked::Hooks, *};
 
-/// A store that counts writes, and fails some of them.
+/// Counts reads and locks, and lets some writes fail.
 #[derive(Clone, Default)]
 struct Brittle {
-    inner: MemoryStore,
     reads: Arc<AtomicUsize>,
     locks: Arc<AtomicUsize>,
     /// The number of writes that succeed first, and the number that then fail.
@@ -22,79 +18,55 @@ struct Brittle {
 }
 
 impl Brittle {
-    fn over(store: &MemoryStore) -> Self {
-        Self { inner: store.clone(), ..Self::default() }
-    }
-
     fn fail(&self, spared: u32, times: u32) {
         self.fails.0.store(spared, Ordering::SeqCst);
         self.fails.1.store(times, Ordering::SeqCst);
     }
 }
 
-impl TokenStore for Brittle {
-    fn read(&self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
-        self.reads.fetch_add(1, Ordering::SeqCst);
-        Box::pin(async {
-            // All other readers run in between.
-            tokio::task::yield_now().await;
-            self.inner.read().await
-        })
-    }
-
-    fn lock(&self, timeout: Duration) -> BoxFuture<'_, Result<Box<dyn LockedStore>, StoreError>> {
+impl Hooks for Brittle {
+    fn on_lock(&self) {
         self.locks.fetch_add(1, Ordering::SeqCst);
-        Box::pin(async move {
-            let inner = self.inner.lock(timeout).await?;
-            Ok(Box::new(Locked { store: self.clone(), inner }) as _)
-        })
-    }
-}
-
-struct Locked {
-    store: Brittle,
-    inner: Box<dyn LockedStore>,
-}
-
-impl LockedStore for Locked {
-    fn read(&mut self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
-        self.store.reads.fetch_add(1, Ordering::SeqCst);
-        self.inner.read()
     }
 
-    fn write<'a>(&'a mut self, record: &'a TokenRecord) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn on_read(&self) {
+        self.reads.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// All other readers run in between.
+    async fn after_read(&self) {
+        tokio::task::yield_now().await;
+    }
+
+    fn on_write(&self, record: &TokenRecord) -> Result<TokenRecord, StoreError> {
         let down = |left: u32| left.checked_sub(1);
-        let (spared, fails) = (&self.store.fails.0, &self.store.fails.1);
+        let (spared, fails) = (&self.fails.0, &self.fails.1);
         let spare = spared.fetch_update(Ordering::SeqCst, Ordering::SeqCst, down).is_ok();
         if !spare && fails.fetch_update(Ordering::SeqCst, Ordering::SeqCst, down).is_ok() {
-            return Box::pin(async { Err(StoreError::unavailable("no space left on the device")) });
+            return Err(StoreError::unavailable("no space left on the device"));
         }
-        self.inner.write(record)
-    }
-
-    fn remove(&mut self) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.remove()
+        Ok(record.clone())
     }
 }
 
 #[tokio::test]
 async fn a_valid_token_costs_one_read_per_process() {
     let fixture = Fixture::fresh().await;
-    let store = Brittle::over(&fixture.store);
+    let store = Brittle::default().over(&fixture.store);
     let client = fixture.client(&fixture.builder().open(store.clone()));
-    assert_eq!(store.reads.load(Ordering::SeqCst), 0, "nothing is read before the first call");
+    assert_eq!(store.hooks.reads.load(Ordering::SeqCst), 0, "nothing is read before the first call");
     let calls = (0..20).map(|_| async { client.emails().send(&email()).await.map(drop) });
     let calls = join_all(calls).await;
     assert!(calls.len() == 20 && calls.iter().all(Result::is_ok));
-    assert_eq!(store.reads.load(Ordering::SeqCst), 1);
+    assert_eq!(store.hooks.reads.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test]
 async fn an_unwritable_store_is_reported_before_anything_is_sent() {
     // E-06
     let fixture = Fixture::expired().await;
-    let store = Brittle::over(&fixture.store);
-    store.fail(0, 1);
+    let store = Brittle::default().over(&fixture.store);
+    store.hooks.fail(0, 1);
     let session = fixture.builder().open(store.clone());
     let error = session.access_token().await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::Store(_)), "{error:?}");
@@ -106,8 +78,8 @@ async fn an_unwritable_store_is_reported_before_anything_is_sent() {
 async fn saving_is_tried_again() {
     // E-06
     let fixture = Fixture::expired().await;
-    let store = Brittle::over(&fixture.store);
-    store.fail(1, 2);
+    let store = Brittle::default().over(&fixture.store);
+    store.hooks.fail(1, 2);
     let (builder, heard) = notices(fixture.builder());
     builder.open(store).access_token().await.unwrap();
     assert_eq!(fixture.record().await.generation, 2);
@@ -118,8 +90,8 @@ async fn saving_is_tried_again() {
 async fn tokens_that_cannot_be_saved_are_kept_reported_and_saved_later() {
     // E-06
     let fixture = Fixture::expired().await;
-    let store = Brittle::over(&fixture.store);
-    store.fail(1, u32::MAX);
+    let store = Brittle::default().over(&fixture.store);
+    store.hooks.fail(1, u32::MAX);
     let (builder, heard) = notices(fixture.builder());
     let session = builder.open(store.clone());
     let client = fixture.client(&session);
@@ -135,7 +107,7 @@ async fn tokens_that_cannot_be_saved_are_kept_reported_and_saved_later() {
     assert!(matches!(auth(&error), AuthError::NotSaved(_)), "{error:?}");
     assert_eq!(fixture.shown(), 1);
 
-    store.fail(0, 0);
+    store.hooks.fail(0, 0);
     client.emails().send(&email()).await.unwrap();
     assert_eq!((fixture.record().await.generation, fixture.rotations()), (3, 2));
 }
@@ -144,8 +116,8 @@ async fn tokens_that_cannot_be_saved_are_kept_reported_and_saved_later() {
 async fn unsaved_tokens_are_saved_at_the_next_call() {
     // E-06
     let fixture = Fixture::expired().await;
-    let store = Brittle::over(&fixture.store);
-    store.fail(1, 3);
+    let store = Brittle::default().over(&fixture.store);
+    store.hooks.fail(1, 3);
     let client = fixture.client(&fixture.builder().open(store));
     client.emails().send(&email()).await.unwrap();
     assert_eq!(fixture.record().await.generation, 1);
@@ -160,65 +132,31 @@ async fn a_faster_writer_without_a_lock_is_followed() {
     for spent_too in [false, true] {
         let fixture = Fixture::expired().await;
         let winner = fixture.grant();
-        let store = fixture.store.clone();
-        let after = Arc::new(AtomicUsize::new(0));
         fixture.fault(Action::http_response(400, r#"{"error":"invalid_grant"}"#));
-        let overwriting = Overwriting { inner: store.clone(), by: winner.clone(), after: Arc::clone(&after) };
-        let session = fixture.builder().open(overwriting);
+        let overwriting = Overwriting { by: winner.clone(), writes: Arc::default() };
+        let session = fixture.builder().open(overwriting.over(&fixture.store));
         if spent_too {
             fixture.fault(Action::http_response(400, r#"{"error":"invalid_grant"}"#));
             fixture.pass(901);
         }
         let token = session.access_token().await;
         let record = fixture.record().await;
-        assert_eq!(
-            record.refresh_token.as_ref().unwrap().expose(),
-            winner.refresh_token.as_ref().unwrap().expose()
-        );
+        assert_eq!(refresh_token(&record), refresh_token(&winner));
         assert_eq!((token.is_ok(), record.ended.is_some()), (!spent_too, spent_too), "{token:?}");
     }
 }
 
 /// Another writer replaces the record right after the first mark.
+#[derive(Clone)]
 struct Overwriting {
-    inner: MemoryStore,
     by: TokenRecord,
-    after: Arc<AtomicUsize>,
+    writes: Arc<AtomicUsize>,
 }
 
-struct OverwritingLocked {
-    inner: Box<dyn LockedStore>,
-    by: TokenRecord,
-    after: Arc<AtomicUsize>,
-}
-
-impl TokenStore for Overwriting {
-    fn read(&self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
-        self.inner.read()
-    }
-
-    fn lock(&self, timeout: Duration) -> BoxFuture<'_, Result<Box<dyn LockedStore>, StoreError>> {
-        Box::pin(async move {
-            let inner = self.inner.lock(timeout).await?;
-            let (by, after) = (self.by.clone(), Arc::clone(&self.after));
-            Ok(Box::new(OverwritingLocked { inner, by, after }) as _)
-        })
-    }
-}
-
-impl LockedStore for OverwritingLocked {
-    fn read(&mut self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
-        self.inner.read()
-    }
-
-    fn write<'a>(&'a mut self, record: &'a TokenRecord) -> BoxFuture<'a, Result<(), StoreError>> {
-        let first = self.after.fetch_add(1, Ordering::SeqCst) == 0;
-        let record = if first { &self.by } else { record };
-        self.inner.write(record)
-    }
-
-    fn remove(&mut self) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.remove()
+impl Hooks for Overwriting {
+    fn on_write(&self, record: &TokenRecord) -> Result<TokenRecord, StoreError> {
+        let is_first = self.writes.fetch_add(1, Ordering::SeqCst) == 0;
+        Ok(if is_first { &self.by } else { record }.clone())
     }
 }
 
@@ -253,10 +191,7 @@ async fn a_logout_waits_for_a_refresh_and_wins() {
         let session = session.clone();
         async move { session.logout().await }
     });
-    let waiting = tokio::spawn({
-        let session = session.clone();
-        async move { session.access_token().await }
-    });
+    let waiting = spawn_request(&session);
     tokio::task::yield_now().await;
     door.add_permits(1);
     assert!(refresh.await.unwrap());
@@ -274,8 +209,7 @@ async fn a_logout_that_cannot_revoke_keeps_the_record_as_ended_until_it_can() {
     let fixture = Fixture::fresh().await;
     let token = fixture.record().await.access_token.unwrap();
     assert!(matches!(fixture.session().logout().await.unwrap(), Revocation::Revoked));
-    let client =
-        Client::builder().base_url(fixture.server.base_url()).access_token(token.expose()).build().unwrap();
+    let client = fixture.client_with(&token);
     assert!(client.emails().send(&email()).await.is_err(), "the service no longer accepts the token");
     assert!(matches!(fixture.session().logout().await.unwrap(), Revocation::NoGrant));
 
@@ -304,8 +238,7 @@ async fn a_discarded_login_is_removed_and_not_revoked() {
     session.discard().await.unwrap();
     assert!(fixture.store.read().await.unwrap().is_none());
     assert!(matches!(auth(&session.access_token().await.unwrap_err()), AuthError::LoggedOut));
-    let client =
-        Client::builder().base_url(fixture.server.base_url()).access_token(token.expose()).build().unwrap();
+    let client = fixture.client_with(&token);
     client.emails().send(&email()).await.unwrap();
 }
 
@@ -345,17 +278,16 @@ async fn a_logout_of_an_ended_login_revokes_nothing_and_removes_its_record() {
 #[tokio::test]
 async fn a_logout_revokes_the_login_that_the_store_has_and_not_unsaved_tokens_of_an_earlier_one() {
     let fixture = Fixture::expired().await;
-    let store = Brittle::over(&fixture.store);
-    store.fail(1, u32::MAX);
+    let store = Brittle::default().over(&fixture.store);
+    store.hooks.fail(1, u32::MAX);
     let session = fixture.builder().open(store.clone());
     session.access_token().await.unwrap();
     assert_eq!(fixture.record().await.generation, 1, "the tokens are unsaved");
     let login = fixture.grant();
     fixture.builder().start(fixture.store.clone(), &login).await.unwrap();
     assert!(matches!(session.logout().await.unwrap(), Revocation::Revoked));
-    let token = login.access_token.unwrap();
-    let client = Client::builder().base_url(fixture.server.base_url()).access_token(token.expose());
-    assert!(client.build().unwrap().emails().send(&email()).await.is_err(), "the new login is revoked");
+    let client = fixture.client_with(&login.access_token.unwrap());
+    assert!(client.emails().send(&email()).await.is_err(), "the new login is revoked");
 }
 
 #[tokio::test]
@@ -395,13 +327,13 @@ async fn a_held_lock_is_not_broken() {
     let fixture = Fixture::fresh().await;
     fixture.pass(800);
     let _held = held_refresh(&fixture).await;
-    let store = Brittle::over(&fixture.store);
+    let store = Brittle::default().over(&fixture.store);
     let client = fixture.client(&fixture.builder().open(store.clone()));
     for _ in 0..5 {
         client.emails().send(&email()).await.unwrap();
     }
     assert_eq!(fixture.shown(), 0);
-    assert_eq!(store.locks.load(Ordering::SeqCst), 1, "the lock is not taken for each call");
+    assert_eq!(store.hooks.locks.load(Ordering::SeqCst), 1, "the lock is not taken for each call");
 }
 
 #[tokio::test]
@@ -444,12 +376,8 @@ async fn another_process_can_refresh() {
             })
         }
     };
-    let stands = Arc::new(Mutex::new(fixture.now()));
-    let reads = Arc::clone(&stands);
-    let session = Session::builder()
-        .wall_clock(move || *reads.lock().unwrap())
-        .refresh_with(renew)
-        .open(fixture.store.clone());
+    let (builder, stands) = fixture.movable_clock();
+    let session = builder.refresh_with(renew).open(fixture.store.clone());
     let client = fixture.client(&session);
     client.emails().send(&email()).await.unwrap();
     assert_eq!(*orders.lock().unwrap(), [RefreshRequest { generation: 1, ..RefreshRequest::default() }]);
@@ -460,10 +388,7 @@ async fn another_process_can_refresh() {
     assert_eq!(fixture.rotations(), 2);
 
     *stands.lock().unwrap() = fixture.now();
-    fixture.server.service().faults().add(
-        Rule::new(Action::http_response(400, r#"{"error":"invalid_grant"}"#))
-            .on_request(Method::POST, "/oauth/token"),
-    );
+    fixture.fault(Action::http_response(400, r#"{"error":"invalid_grant"}"#));
     fixture.pass(901);
     *stands.lock().unwrap() = fixture.now();
     let error = client.emails().send(&email()).await.unwrap_err();

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::problem::{Validator, present};
-
-const OPERATORS: [&str; 11] =
-    ["eq", "neq", "gt", "gte", "lt", "lte", "contains", "starts_with", "ends_with", "exists", "is_empty"];
+use crate::{
+    problem::{Validator, present},
+    resources::automations::rule::Operator,
+};
 
 pub(super) fn check_config(v: &mut Validator, kind: &str, config: &Value) {
     let Some(fields) = v.object(config, "`config`") else { return };
@@ -158,7 +158,7 @@ fn field_rule(v: &mut Validator, fields: &Map<String, Value>) {
             return;
         }
         other => {
-            v.field("operator", |v| v.check_one_of("`operator`", &OPERATORS, other));
+            v.field("operator", |v| v.check_one_of("`operator`", Operator::KNOWN, other));
             return;
         }
     };

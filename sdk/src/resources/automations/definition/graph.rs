@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use crate::problem::{Validator, present};
-
-const CONNECTION_TYPES: [&str; 5] =
-    ["default", "condition_met", "condition_not_met", "timeout", "event_received"];
+use crate::{
+    problem::{Validator, present},
+    resources::automations::connection::ConnectionType,
+};
 
 /// A step, reduced to its role in the graph.
 pub(super) struct Node<'a> {
@@ -66,7 +66,7 @@ fn connection_kind<'a>(v: &mut Validator, fields: &'a Map<String, Value>) -> Opt
 
 /// Validates the type of a connection against the type of its source step.
 fn check_outcome(v: &mut Validator, kind: &str, step: Option<&str>) {
-    if !v.check_one_of("`type`", &CONNECTION_TYPES, kind) || kind == "default" {
+    if !v.check_one_of("`type`", ConnectionType::KNOWN, kind) || kind == "default" {
         return;
     }
     let needed = if kind.starts_with("condition") { "condition" } else { "wait_for_event" };

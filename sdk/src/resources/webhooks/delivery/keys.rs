@@ -1,7 +1,5 @@
 //! The keys in signing secrets.
 
-use std::fmt;
-
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, Mac};
 use secrecy::{ExposeSecret, SecretSlice};
@@ -71,8 +69,4 @@ impl Key {
     }
 }
 
-impl fmt::Debug for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Key([redacted])")
-    }
-}
+partial_debug!(Key = "Key([redacted])");
