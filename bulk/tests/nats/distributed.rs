@@ -275,9 +275,9 @@ async fn workers_together_stay_below_the_limit_of_the_job() {
     for (index, first) in arrivals.iter().enumerate() {
         let within =
             arrivals[index..].iter().take_while(|at| at.duration_since(*first) < Duration::from_secs(1));
-        // Requests arrive with different delays, up to a quarter of a second on a busy machine.
+        // Requests arrive with different delays, up to half a second on a busy machine. Two workers with a limit each would send 60.
         let count = within.count();
-        assert!(count <= 38, "{count} requests within a second");
+        assert!(count <= 45, "{count} requests within a second");
     }
 }
 

@@ -245,7 +245,7 @@ pub(crate) struct Permit<'a> {
 }
 
 impl Permit<'_> {
-    /// Consumes the slot: from now on, the request may reach the service, even if the call is canceled. Returns the time, for [`Limiter::learn`].
+    /// Consumes the slot: from now on, the request may reach the service, even if the call is canceled. Returns the time, for [`Limiter::observe_response`].
     pub(crate) fn mark_sent(&mut self) -> Duration {
         self.sent = true;
         self.limiter.now()
