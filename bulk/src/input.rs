@@ -33,6 +33,7 @@ mod utf16;
 
 pub(crate) use columns::{Columns, OWN_COLUMNS};
 pub(crate) use layout::Layout;
+pub use layout::detect_delimiter;
 pub(crate) use position::Position;
 pub(crate) use read_error::ReadError;
 pub(crate) use row::{Reading, Row, Values};

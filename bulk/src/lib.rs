@@ -126,7 +126,7 @@ pub use coordinator::DistributeOptions;
 pub use counts::{CountMismatch, Counts};
 pub use differences::Differences;
 pub use error::{BulkError, Result};
-pub use input::{Format, Input, RowProblem};
+pub use input::{Format, Input, RowProblem, detect_delimiter};
 pub use job::{Bulk, Job, JobState, Status};
 pub use last_events::LastEvents;
 pub use message::Message;

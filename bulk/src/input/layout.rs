@@ -100,8 +100,8 @@ fn locate_problems(name: &str, line: u64, mut problems: Vec<Problem>) -> Vec<Pro
     problems
 }
 
-/// Detects the delimiter: the most frequent of `,`, `;` and tab outside quotes in the first line that isn't empty.
-fn detect_delimiter(start: &[u8]) -> u8 {
+/// Returns the delimiter of a CSV file that starts like this: the most frequent of `,`, `;` and tab outside quotes in the first line that isn't empty.
+pub fn detect_delimiter(start: &[u8]) -> u8 {
     let line = start.trim_ascii_start();
     let (mut counts, mut quoted) = ([(b',', 0), (b';', 0), (b'\t', 0)], false);
     for byte in line {

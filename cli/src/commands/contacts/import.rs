@@ -28,15 +28,15 @@ use crate::input::size::parse_size;
 
 /// Create or update contacts from a CSV file
 ///
-/// The first row names the columns: email, first_name, last_name, unsubscribed; any other column is a property with that key, which must
-/// exist (idempost properties create). An empty cell leaves the contact's value unchanged. All problems with the file are reported before
-/// anything is sent, each with its line and column.
+/// The first row names the columns, separated by commas, semicolons or tabs: email, first_name, last_name, unsubscribed; any other column is a
+/// property with that key, which must exist (idempost properties create). An empty cell leaves the contact's value unchanged. All problems with
+/// the file are reported before anything is sent, each with its line and column.
 ///
 /// A row that the service rejects doesn't stop the others; the exit code is then 10. After an interruption, run the same command again:
 /// rows written before are written again, with the same values.
 ///
 /// By default, each row is a request, and each rejected row is reported with its line and the reason. With --server, the whole file is one
-/// request, up to 200 MB, and the service imports it in the background: much faster for many rows, but it reports only how many rows failed.
+/// request, up to 200 MB with commas, and the service imports it in the background: much faster for many rows, but it reports only how many rows failed.
 /// To check the rows first: --dry-run.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -117,6 +117,13 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let wait =
         flags.take(wait::plan(args.wait.as_deref(), &args.timeout.wait_timeout, server::COMPLETED)).flatten();
     let mut columns = csv.as_ref().and_then(|csv| Columns::read(csv, &args.map, &mut flags));
+    if let Some(csv) = csv.as_ref().filter(|csv| args.server && csv.delimiter != b',') {
+        let found = csv.delimiter.escape_ascii();
+        let rule = format!(
+            "with --server, columns must be separated by commas; found `{found}`: import the file without --server"
+        );
+        flags.reject("delimiter", rule, "FILE", &args.file);
+    }
     flags.finish()?;
     let (Some(csv), Some(columns), Some(options)) = (csv, &mut columns, options) else { return Ok(()) };
     let client = if args.dry_run { None } else { Some(context.client()?) };

@@ -53,6 +53,7 @@ impl Columns {
             }
         }
         let mapped = read_map(map, &names, flags);
+        let found = names.join(", ");
         let mut all: Vec<(String, Field)> = Vec::new();
         for (i, column) in names.into_iter().enumerate() {
             let target = mapped.get(&column).map_or(column.as_str(), String::as_str);
@@ -81,7 +82,7 @@ impl Columns {
                 flags,
                 "required",
                 format!(
-                    "{name}:1: the column `email` is missing; to map another column to it: --map COLUMN=email"
+                    "{name}:1: the column `email` is missing; the columns are: {found}; to map another column to it: --map COLUMN=email"
                 ),
             );
         }

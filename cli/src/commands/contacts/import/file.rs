@@ -11,6 +11,7 @@ use csv::{ByteRecord, Reader, ReaderBuilder};
 use csv_core::ReadFieldResult;
 use futures_util::stream;
 use idempost::contact_imports::NewContactImport;
+use idempost_bulk::detect_delimiter;
 
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
@@ -21,7 +22,7 @@ use crate::literal::check_local;
 const MAX_FIELD: u64 = 1 << 20;
 /// Maximum length of a row in bytes.
 const MAX_ROW: u64 = 4 << 20;
-/// The size of a piece of an upload in bytes.
+/// The size of a piece of the file in bytes: for an upload, and to detect the delimiter.
 const CHUNK_SIZE: usize = 64 << 10;
 
 /// The file and its display name.
@@ -30,6 +31,8 @@ pub(super) struct Csv {
     pub(super) name: String,
     file: File,
     max_size: u64,
+    /// The character between columns.
+    pub(super) delimiter: u8,
 }
 
 impl Csv {
@@ -47,7 +50,7 @@ impl Csv {
         let opened = opened.await.unwrap_or_else(|error| Err(io::Error::other(error)));
         let name = if argument == "-" { "standard input" } else { argument };
         match opened {
-            Ok(file) => Some(Self { name: name.to_owned(), file, max_size }),
+            Ok((file, delimiter)) => Some(Self { name: name.to_owned(), file, max_size, delimiter }),
             Err(error) => {
                 flags.reject("file", format!("couldn't read {name}: {error}"), "FILE", argument);
                 None
@@ -59,8 +62,9 @@ impl Csv {
     pub(super) fn rows(&self) -> io::Result<Reader<impl Read + use<>>> {
         let mut file = self.file.try_clone()?;
         file.rewind()?;
-        let limited = Limited::new(file, self.max_size);
-        Ok(ReaderBuilder::new().has_headers(false).flexible(true).from_reader(limited))
+        let limited = Limited::new(file, self.max_size, self.delimiter);
+        let mut reader = ReaderBuilder::new();
+        Ok(reader.has_headers(false).flexible(true).delimiter(self.delimiter).from_reader(limited))
     }
 
     /// The content for an upload: the file, or the copy of a non-seekable source.
@@ -110,7 +114,8 @@ async fn read_chunk(file: Arc<Mutex<File>>, offset: u64) -> io::Result<Option<(B
     tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| Err(io::Error::other(error)))
 }
 
-fn open(path: &str, max_size: u64) -> io::Result<File> {
+/// Opens a file and detects its delimiter.
+fn open(path: &str, max_size: u64) -> io::Result<(File, u8)> {
     let file = File::open(path)?;
     let metadata = file.metadata()?;
     if metadata.is_dir() {
@@ -122,13 +127,22 @@ fn open(path: &str, max_size: u64) -> io::Result<File> {
     if metadata.len() > max_size {
         return Err(Flaw::File { max: max_size, found: metadata.len() }.into());
     }
-    Ok(file)
+    let start = read_start(&file)?;
+    Ok((file, detect_delimiter(&start)))
 }
 
-fn spool(from: impl Read, max_size: u64) -> io::Result<File> {
+fn spool(mut from: impl Read, max_size: u64) -> io::Result<(File, u8)> {
     let mut file = tempfile::tempfile()?;
-    io::copy(&mut Limited::new(from, max_size), &mut file)?;
-    Ok(file)
+    let start = read_start(&mut from)?;
+    let delimiter = detect_delimiter(&start);
+    io::copy(&mut Limited::new(start.as_slice().chain(from), max_size, delimiter), &mut file)?;
+    Ok((file, delimiter))
+}
+
+fn read_start(from: impl Read) -> io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    from.take(CHUNK_SIZE as u64).read_to_end(&mut start)?;
+    Ok(start)
 }
 
 /// Why the file is rejected: a limit that it exceeds, or a quote.
@@ -192,9 +206,9 @@ struct Limited<R> {
 }
 
 impl<R: Read> Limited<R> {
-    fn new(from: R, max_size: u64) -> Self {
+    fn new(from: R, max_size: u64, delimiter: u8) -> Self {
         let scratch = vec![0; 64 * 1024].into_boxed_slice();
-        let parser = csv_core::Reader::new();
+        let parser = csv_core::ReaderBuilder::new().delimiter(delimiter).build();
         Self {
             from,
             max_size,
@@ -253,7 +267,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, max_size: u64) -> Result<u64, String> {
-        let mut limited = Limited::new(text.as_bytes(), max_size);
+        let mut limited = Limited::new(text.as_bytes(), max_size, b',');
         io::copy(&mut limited, &mut io::sink()).map_err(|error| error.to_string())
     }
 
