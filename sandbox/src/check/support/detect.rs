@@ -1,50 +1,33 @@
 //! Recognizes the features of Can I email in a mail's source.
 
-/// The kind of name to look for in the source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
-    Element,
-    Attribute,
-    /// An element and its `type`.
-    Type,
-    /// The `name` of a `meta` element.
-    Meta,
-    Property,
-    /// A value of `display`.
-    Display,
-    Function,
-    Word,
-    Unit,
-    AtRule,
-    /// A word in the condition of `@media`.
-    Media,
-    Selector,
-    PseudoClass,
-    PseudoElement,
-    /// A file extension, or the subtype of a media type.
-    Image,
-    /// Recognized by code.
-    Other,
-}
+use idempost_reference_server::wire::words::words;
 
-impl Kind {
-    /// Returns the kind with a name in `sources.tsv`.
-    fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "attribute" => Self::Attribute,
-            "display" => Self::Display,
-            "element" => Self::Element,
-            "function" => Self::Function,
-            "image" => Self::Image,
-            "media" => Self::Media,
-            "meta" => Self::Meta,
-            "other" => Self::Other,
-            "property" => Self::Property,
-            "type" => Self::Type,
-            "unit" => Self::Unit,
-            "word" => Self::Word,
-            _ => return None,
-        })
+words! {
+    /// The kind of name to look for in the source, with its name in `sources.tsv`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub(super) enum Kind {
+        Element = "element",
+        Attribute = "attribute",
+        /// An element and its `type`.
+        Type = "type",
+        /// The `name` of a `meta` element.
+        Meta = "meta",
+        Property = "property",
+        /// A value of `display`.
+        Display = "display",
+        Function = "function",
+        Word = "word",
+        Unit = "unit",
+        AtRule = "at-rule",
+        /// A word in the condition of `@media`.
+        Media = "media",
+        Selector = "selector",
+        PseudoClass = "pseudo-class",
+        PseudoElement = "pseudo-element",
+        /// A file extension, or the subtype of a media type.
+        Image = "image",
+        /// Recognized by code.
+        Other = "other",
     }
 }
 
@@ -69,8 +52,8 @@ const BY_PREFIX: &[(&str, Kind)] = &[
 pub(super) fn sources_of(feature: &'static str) -> Vec<(Kind, &'static str)> {
     let by_name = BY_NAME.lines().find_map(|line| line.strip_prefix(feature)?.strip_prefix('\t'));
     if let Some((kind, names)) = by_name.and_then(|sources| sources.split_once('\t')) {
-        let kind = Kind::from_name(kind);
-        return names.split(", ").filter_map(|name| Some((kind?, name))).collect();
+        let kind = Kind::WORDS.iter().find(|(word, _)| *word == kind);
+        return names.split(", ").filter_map(|name| Some((kind?.1, name))).collect();
     }
     let found = BY_PREFIX.iter().find_map(|(prefix, kind)| Some((*kind, feature.strip_prefix(prefix)?)));
     found
