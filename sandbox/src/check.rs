@@ -245,7 +245,7 @@ impl Page {
             let mut left = |kind, _| findings.add(rule(kind), spot);
             match name {
                 "alt" | "title" | "aria-label" | "placeholder" => leftovers::find_in_text(value, &mut left),
-                "href" | "src" | "background" | "action" if !is_data(value) => {
+                "href" | "src" | "background" | "action" if strip_ignoring_case(value, "data:").is_none() => {
                     leftovers::find_in_url(value, &mut left);
                 }
                 _ => {}
@@ -288,33 +288,34 @@ impl Page {
     }
 
     fn finish(self, parts: &Parts, findings: &mut Findings) {
-        let mut say = |rule: &Rule| findings.add_with_message(rule, rule.sentence.to_owned());
         if !self.has_language {
-            say(&rules::LANGUAGE_MISSING);
+            findings.add_without_place(&rules::LANGUAGE_MISSING);
         }
         if self.images > 0 && self.letters < 20 {
-            say(&rules::IMAGES_ONLY);
+            findings.add_without_place(&rules::IMAGES_ONLY);
         }
         let Some(text) = &parts.text else {
-            say(&rules::TEXT_MISSING);
+            findings.add_without_place(&rules::TEXT_MISSING);
             return;
         };
         if text.trim().is_empty() {
             if self.letters > 0 {
-                say(&rules::TEXT_EMPTY);
+                findings.add_without_place(&rules::TEXT_EMPTY);
             }
             return;
         }
         let own: HashSet<_> = words(text).collect();
         // Among few words, a single different one would be a large share.
         if self.words.len() >= 20 && own.len() >= 3 && own.intersection(&self.words).count() * 4 < own.len() {
-            say(&rules::TEXT_DIFFERS);
+            findings.add_without_place(&rules::TEXT_DIFFERS);
         }
     }
 }
 
-fn is_data(url: &str) -> bool {
-    url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"))
+/// Returns the text after a prefix in any ASCII case.
+pub(crate) fn strip_ignoring_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let (start, rest) = text.split_at_checked(prefix.len())?;
+    start.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
 /// Returns the words with at least three letters, in lower case.

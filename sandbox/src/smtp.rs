@@ -93,7 +93,10 @@ async fn serve_until(
                     tokio::spawn(async move {
                         // A client that disconnects without `QUIT` isn't an error.
                         let _ = match permit {
-                            Some(_) => accept(stream, service, &options, stopped).await,
+                            Some(_) => {
+                                let _ = stream.set_nodelay(true);
+                                handle_session(Box::new(stream), service, &options, stopped).await
+                            }
                             // The client couldn't read a plain-text reply before the handshake.
                             None if options.implicit_tls => Ok(()),
                             None => reject(stream).await,
@@ -127,16 +130,6 @@ async fn encrypt(stream: Box<dyn Stream>, tls: &Tls) -> io::Result<Box<dyn Strea
     Ok(Box::new(tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.acceptor.accept(stream)).await??))
 }
 
-async fn accept(
-    stream: TcpStream,
-    service: Arc<Service>,
-    options: &Options,
-    stopped: watch::Receiver<bool>,
-) -> io::Result<()> {
-    let _ = stream.set_nodelay(true);
-    handle_session(Box::new(stream), service, options, stopped).await
-}
-
 /// Serves one connection, from the greeting to its end.
 ///
 /// # Errors
@@ -150,28 +143,19 @@ pub async fn serve_connection(
     handle_session(Box::new(stream), service, options, stopped).await
 }
 
+/// Handles one connection from the greeting to its end.
 async fn handle_session(
     stream: Box<dyn Stream>,
     service: Arc<Service>,
     options: &Options,
-    stopped: watch::Receiver<bool>,
+    mut stopped: watch::Receiver<bool>,
 ) -> io::Result<()> {
-    let (stream, security) = match &options.tls {
+    let (mut stream, security) = match &options.tls {
         Some(tls) if options.implicit_tls => (encrypt(stream, tls).await?, Security::Encrypted),
         Some(_) => (stream, Security::StartTls),
         None => (stream, Security::Plain),
     };
-    let session = Session::new(service, options.key.as_str().into(), security);
-    run_session(stream, session, options, stopped).await
-}
-
-/// Handles one connection from the greeting to its end.
-async fn run_session(
-    mut stream: Box<dyn Stream>,
-    mut session: Session,
-    options: &Options,
-    mut stopped: watch::Receiver<bool>,
-) -> io::Result<()> {
+    let mut session = Session::new(service, options.key.as_str().into(), security);
     let mut out = Vec::new();
     let mut input = BytesMut::with_capacity(CHUNK);
     let mut step = session.greet(&mut out);

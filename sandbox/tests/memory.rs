@@ -337,6 +337,11 @@ impl Served {
         HEAP.peak_usage().saturating_sub(self.before)
     }
 
+    fn check_peak(&self) {
+        let peak = self.peak();
+        assert!(peak <= self.max_memory * 12 / 10, "{peak} of {} bytes", self.max_memory);
+    }
+
     /// Sends a head and then a body of [`LARGE`] bytes; returns the first line of the response.
     async fn upload(&self, head: &str) -> String {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
@@ -420,8 +425,7 @@ fn request_bodies_in_flight_share_a_budget() {
             format!("POST /emails HTTP/1.1\r\nauthorization: Bearer sb_test\r\ncontent-length: {LARGE}\r\n");
         let statuses = many(60, async || served.upload(&head).await).await;
         assert_eq!(statuses, ["HTTP/1.1 400"; 60], "each waits its turn");
-        let peak = served.peak();
-        assert!(peak <= served.max_memory * 12 / 10, "{peak} of {} bytes", served.max_memory);
+        served.check_peak();
         assert_eq!(served.service.state().in_flight.available(), 12 << 20);
     });
 }
@@ -450,8 +454,7 @@ fn messages_of_smtp_sessions_share_the_budget() {
         assert!((1..60).contains(&rejected), "{replies:?}");
         // The others were read: zeros are no message.
         assert_eq!(replies.iter().filter(|code| *code == "554").count(), 60 - rejected);
-        let peak = served.peak();
-        assert!(peak <= served.max_memory * 12 / 10, "{peak} of {} bytes", served.max_memory);
+        served.check_peak();
         assert_eq!(served.service.state().in_flight.available(), 12 << 20);
     });
 }
@@ -487,8 +490,7 @@ fn responses_that_are_not_read_share_the_budget_and_time_out() {
             assert!(Instant::now() < end, "the clients are still waited for");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        let peak = served.peak();
-        assert!(peak <= served.max_memory * 12 / 10, "{peak} of {} bytes", served.max_memory);
+        served.check_peak();
         drop(unread);
         let mut whole = Vec::new();
         open().await.read_to_end(&mut whole).await.unwrap();

@@ -54,12 +54,16 @@ mod persistence;
 mod release;
 #[path = "sandbox/remote_images.rs"]
 mod remote_images;
+#[path = "sandbox/remote_server.rs"]
+mod remote_server;
 #[path = "sandbox/request_guards.rs"]
 mod request_guards;
 #[path = "sandbox/requested_links.rs"]
 mod requested_links;
 #[path = "sandbox/retention.rs"]
 mod retention;
+#[path = "sandbox/served.rs"]
+mod served;
 #[path = "sandbox/smtp_faults.rs"]
 mod smtp_faults;
 #[path = "sandbox/smtp_receiving.rs"]

@@ -124,6 +124,11 @@ impl Findings {
         }
     }
 
+    /// Adds a finding about the whole message.
+    pub(super) fn add_without_place(&mut self, rule: &Rule) {
+        self.add_with_message(rule, rule.sentence.to_owned());
+    }
+
     /// Adds a finding about the whole message, with a custom sentence.
     pub(super) fn add_with_message(&mut self, rule: &Rule, message: String) {
         let index = self.index(rule);

@@ -8,36 +8,12 @@ use url::{Host, Url};
 use super::document::{Event, Link};
 use super::findings::{Findings, Part, Spot};
 use super::targets::{OWN_PATH, Targets, mentions_unsubscribe};
-use super::{leftovers, rules};
+use super::{leftovers, rules, strip_ignoring_case};
 use idempost_reference_server::content::html::Tag;
 
 /// Elements that begin a block of text.
-const BLOCKS: [&str; 24] = [
-    "p",
-    "div",
-    "td",
-    "th",
-    "tr",
-    "table",
-    "li",
-    "ul",
-    "ol",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "hr",
-    "center",
-    "section",
-    "header",
-    "footer",
-    "blockquote",
-    "article",
-    "dt",
-    "dd",
-];
+const BLOCKS: &str = "p div td th tr table li ul ol h1 h2 h3 h4 h5 h6 hr center section header footer blockquote \
+    article dt dd";
 
 /// The purpose of a URL.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -87,7 +63,7 @@ impl Links {
     fn tag(&mut self, tag: &Tag<'_>, content_ids: &HashSet<String>, findings: &mut Findings) {
         self.has_base |= tag.name == "base" && tag.get("href").is_some();
         self.in_link |= tag.name == "a" && tag.get("href").is_some();
-        if BLOCKS.contains(&tag.name) {
+        if BLOCKS.split(' ').any(|block| block == tag.name) {
             self.targets.end_block();
         }
         for name in ["id", "name"] {
@@ -105,7 +81,7 @@ impl Links {
             _ => tag.get("background"),
         };
         let Some(src) = image.map(str::trim) else { return };
-        if let Some(id) = strip_scheme(src, "cid:") {
+        if let Some(id) = strip_ignoring_case(src, "cid:") {
             let id = percent_encoding::percent_decode_str(id).decode_utf8_lossy();
             if !content_ids.contains(&*id) {
                 findings.add(&rules::IMAGE_NOT_ATTACHED, || Spot::new(Part::Html, tag.offset, tag.source));
@@ -178,7 +154,8 @@ impl Links {
             return None;
         }
         let is_link = purpose != Purpose::Image;
-        if is_link && (url.is_empty() || url == "#" || strip_scheme(url, "javascript:void").is_some()) {
+        if is_link && (url.is_empty() || url == "#" || strip_ignoring_case(url, "javascript:void").is_some())
+        {
             findings.add(&rules::LINK_PLACEHOLDER, spot);
             return None;
         }
@@ -293,10 +270,6 @@ fn split_scheme(url: &str) -> Option<(String, &str)> {
     (fits && !scheme.eq_ignore_ascii_case("localhost")).then(|| (scheme.to_ascii_lowercase(), rest))
 }
 
-fn strip_scheme<'a>(url: &'a str, scheme: &str) -> Option<&'a str> {
-    url.get(..scheme.len()).filter(|start| start.eq_ignore_ascii_case(scheme)).map(|_| &url[scheme.len()..])
-}
-
 /// Returns whether each recipient in a `mailto:` URL has an address. Recipients are optional (RFC 6068).
 fn is_mailto(rest: &str) -> bool {
     let to = rest.split('?').next().unwrap_or_default();
@@ -328,7 +301,7 @@ fn displayed_domain(text: &str) -> Option<String> {
     if text.len() > 500 || text.contains(char::is_whitespace) || text.contains('@') {
         return None;
     }
-    let after = strip_scheme(text, "https://").or_else(|| strip_scheme(text, "http://"));
+    let after = strip_ignoring_case(text, "https://").or_else(|| strip_ignoring_case(text, "http://"));
     let host = after.unwrap_or(text).split(['/', '?', '#', ':']).next().unwrap_or_default().to_lowercase();
     let top = host.rsplit('.').next().unwrap_or_default();
     let is_url = after.is_some() || host.starts_with("www.") || TOP_LEVEL.contains(&top);

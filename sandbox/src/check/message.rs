@@ -8,6 +8,7 @@ use mail_parser::{Message, MessagePart, MimeHeaders as _, PartType};
 use url::Url;
 
 use super::findings::{Findings, Part, Spot};
+use super::targets::OWN_PATH;
 use super::{Sizes, rules};
 use idempost_reference_server::mime;
 use idempost_reference_server::model::received::parts;
@@ -132,7 +133,7 @@ impl Parts {
         }
         let is_blank = |body: &Option<String>| body.as_ref().is_none_or(|body| body.trim().is_empty());
         if is_blank(&self.html) && is_blank(&self.text) {
-            findings.add_with_message(&rules::BODY_MISSING, rules::BODY_MISSING.sentence.to_owned());
+            findings.add_without_place(&rules::BODY_MISSING);
         }
         let Sizes { message, html, images, .. } = self.sizes;
         if let Some(size) = html.filter(|size| *size > MAX_HTML) {
@@ -167,10 +168,7 @@ impl Parts {
     pub(super) fn check_unsubscribe(&self, has_link: bool, findings: &mut Findings) {
         let Some(header) = self.unsubscribe.as_ref().filter(|_| self.is_message) else {
             if self.is_message && (has_link || self.is_list) {
-                findings.add_with_message(
-                    &rules::UNSUBSCRIBE_MISSING,
-                    rules::UNSUBSCRIBE_MISSING.sentence.to_owned(),
-                );
+                findings.add_without_place(&rules::UNSUBSCRIBE_MISSING);
             }
             return;
         };
@@ -179,7 +177,7 @@ impl Parts {
         let urls: Vec<_> = self.unsubscribe_urls().filter(is_usable).take(20).collect();
         // The sandbox itself has no certificate, so its own links may use `http:`.
         let is_post = |url: &Url| {
-            url.scheme() == "https" || (url.scheme() == "http" && url.path().starts_with("/_/unsubscribe/"))
+            url.scheme() == "https" || (url.scheme() == "http" && url.path().starts_with(OWN_PATH))
         };
         match &self.one_click {
             _ if urls.is_empty() => findings.add(&rules::UNSUBSCRIBE_INVALID, spot),

@@ -13,7 +13,7 @@ use self::detect::{Kind, sources_of};
 use super::css::{self, Item, Simple, Token};
 use super::document::Event;
 use super::findings::{Findings, Part, Spot};
-use super::rules;
+use super::{rules, strip_ignoring_case};
 use idempost_reference_server::content::html::Tag;
 
 mod detect;
@@ -146,10 +146,7 @@ impl Support {
                 "href" if tag.name == "a" && value.starts_with('#') => {
                     self.record_use(Kind::Other, "anchor", &spot);
                 }
-                "href"
-                    if tag.name == "a"
-                        && value.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("mailto:")) =>
-                {
+                "href" if tag.name == "a" && strip_ignoring_case(value, "mailto:").is_some() => {
                     self.record_use(Kind::Other, "mailto", &spot);
                 }
                 "usemap" if tag.name == "img" => self.record_use(Kind::Element, "map", &spot),
@@ -176,14 +173,10 @@ impl Support {
     /// Counts an image by its media type or file extension.
     fn image(&mut self, url: &str, spot: &dyn Fn() -> Spot) {
         let url = url.trim();
-        if let Some(data) =
-            url.get(..5).filter(|start| start.eq_ignore_ascii_case("data:")).map(|_| &url[5..])
-        {
+        if let Some(data) = strip_ignoring_case(url, "data:") {
             let kind = data.split([';', ',']).next().unwrap_or_default();
             self.record_use(Kind::Other, "data", spot);
-            if let Some(subtype) =
-                kind.get(..6).filter(|kind| kind.eq_ignore_ascii_case("image/")).map(|_| &kind[6..])
-            {
+            if let Some(subtype) = strip_ignoring_case(kind, "image/") {
                 self.record_use(Kind::Image, subtype, spot);
             }
             return;

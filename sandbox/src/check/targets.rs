@@ -23,48 +23,16 @@ const MAX_COUNTED: usize = 10_000;
 pub(super) const OWN_PATH: &str = "/_/unsubscribe/";
 
 /// Parts of words in unsubscribe links, in the most common languages, in lower case. A false match only omits a request.
-const UNSUBSCRIBING: [&str; 36] = [
-    "unsub",
-    "opt-out",
-    "opt_out",
-    "optout",
-    "opt out",
-    "stop receiving",
-    "abmeld",
-    "abbestell",
-    "désabonn",
-    "desabonn",
-    "désinscri",
-    "desinscri",
-    "de baja",
-    "desuscri",
-    "cancelar suscrip",
-    "cancelar la suscrip",
-    "cancelar inscri",
-    "cancelar a inscri",
-    "cancelar subscri",
-    "descadastr",
-    "disiscri",
-    "annulla iscri",
-    "annulla l'iscri",
-    "afmeld",
-    "uitschrijv",
-    "avregistrera",
-    "avprenumerera",
-    "wypisz",
-    "odhlás",
-    "leiratkoz",
-    "отпис",
-    "配信停止",
-    "登録解除",
-    "退订",
-    "取消订阅",
-    "수신거부",
-];
+const UNSUBSCRIBING: &str = "unsub, opt-out, opt_out, optout, opt out, stop receiving, abmeld, abbestell, désabonn, \
+    desabonn, désinscri, desinscri, de baja, desuscri, cancelar suscrip, cancelar la suscrip, \
+    cancelar inscri, cancelar a inscri, cancelar subscri, descadastr, disiscri, annulla iscri, \
+    annulla l'iscri, afmeld, uitschrijv, avregistrera, avprenumerera, wypisz, odhlás, leiratkoz, \
+    отпис, 配信停止, 登録解除, 退订, 取消订阅, 수신거부";
 
 /// Returns whether a text or URL seems to be about unsubscribing.
 pub(super) fn mentions_unsubscribe(text: &str) -> bool {
-    static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(UNSUBSCRIBING).ok());
+    static WORDS: LazyLock<Option<AhoCorasick>> =
+        LazyLock::new(|| AhoCorasick::new(UNSUBSCRIBING.split(", ")).ok());
     // Without the word list, no link is requested.
     WORDS.as_ref().is_none_or(|words| words.is_match(&text.to_lowercase()))
 }
@@ -79,13 +47,8 @@ pub(crate) enum Outcome {
         /// Whether a redirect led to an `http:` URL.
         is_insecure: bool,
     },
-    /// An invalid redirect, or too many.
-    Broken(String),
-    Unreachable(String),
-    /// The link wasn't (fully) requested, since its URL or a redirect's isn't public.
-    NotPublic(String),
-    /// The link wasn't requested for another reason.
-    Skipped(String),
+    /// There is no final response: the link's state, and why.
+    Failed(LinkState, String),
 }
 
 /// A mail's links and the results of requesting them.
@@ -201,7 +164,7 @@ impl Targets {
             let outcome = if unsubscribes {
                 unsubscribing += 1;
                 let reason = "not requested, since it may unsubscribe the recipient".to_owned();
-                (unsubscribing <= MAX_REQUESTED).then_some(Outcome::Skipped(reason))
+                (unsubscribing <= MAX_REQUESTED).then_some(Outcome::Failed(LinkState::Skipped, reason))
             } else {
                 outcomes.remove(&url)
             };
@@ -227,10 +190,7 @@ impl Outcome {
                 400.. => LinkState::Broken,
                 _ => LinkState::Ok,
             },
-            Self::Broken(_) => LinkState::Broken,
-            Self::Unreachable(_) => LinkState::Unreachable,
-            Self::NotPublic(_) => LinkState::NotPublic,
-            Self::Skipped(_) => LinkState::Skipped,
+            Self::Failed(state, _) => *state,
         }
     }
 
@@ -243,10 +203,7 @@ impl Outcome {
             Self::Response { is_insecure, .. } => {
                 is_insecure.then(|| "a redirect leads to an http: URL".to_owned())
             }
-            Self::Broken(reason)
-            | Self::Unreachable(reason)
-            | Self::NotPublic(reason)
-            | Self::Skipped(reason) => Some(reason.clone()),
+            Self::Failed(_, reason) => Some(reason.clone()),
         }
     }
 
@@ -268,7 +225,7 @@ impl Outcome {
             Self::Response { status, location, .. } => {
                 (Some(status.as_u16()), (location != url).then(|| location.into()))
             }
-            _ => (None, None),
+            Self::Failed(..) => (None, None),
         };
         RequestedLink { url: url.into(), state, status, location, reason }
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::check::{self, Examined, Report};
 use crate::inbox::mail::MailView;
-use crate::inbox::remote::links;
+use crate::inbox::remote::{self, links};
 use idempost_reference_server::reply::Reply;
 use idempost_reference_server::state::State;
 use idempost_reference_server::wire::problem::{self, Problem};
@@ -19,10 +19,7 @@ pub(super) fn show(mail: &MailView) -> Response<Bytes> {
 
 /// As above, after requesting the email's links. Mounts that can't wait respond without requesting them.
 pub(super) fn request_links(state: &State, mail: &MailView) -> Result<Reply, Problem> {
-    if !state.settings.fetch_remote {
-        let message = "Links can't be requested, since fetching is disabled (`--no-fetch`).";
-        return Err(Problem::new(StatusCode::FORBIDDEN, "fetching_disabled", message.to_owned()));
-    }
+    remote::check_enabled(state, "Links can't be requested")?;
     let examined = check_mail(mail);
     let unrequested = report_response(mail.id(), examined.clone().finish());
     let id = mail.id();

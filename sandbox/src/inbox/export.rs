@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, header};
+use http::header;
 use jiff::tz::TimeZone;
 use tokio::sync::{mpsc, watch};
 use uuid::Uuid;
 
 use crate::inbox::messages::{Detail, mail_detail};
+use crate::inbox::response_with;
 use crate::inbox::search::Search;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::model::email::recipients::Mailbox;
@@ -72,9 +73,8 @@ pub(super) fn export(call: &AccountCall<'_>) -> Result<Reply, Problem> {
         Format::Mbox => ("application/mbox", "attachment; filename=\"sandbox.mbox\""),
         Format::Json => ("application/json; charset=utf-8", "attachment; filename=\"sandbox.json\""),
     };
-    let mut response = Response::new(Bytes::new());
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response.headers_mut().insert(header::CONTENT_DISPOSITION, HeaderValue::from_static(name));
+    let headers = [(header::CONTENT_TYPE, content_type), (header::CONTENT_DISPOSITION, name)];
+    let mut response = response_with(Bytes::new(), headers);
     if export.ended {
         *response.body_mut() = first.into();
         return Ok(Reply::Now(response));
@@ -170,9 +170,7 @@ fn mails(call: &AccountCall<'_>) -> Result<Vec<Arc<Mail>>, Problem> {
         ids.into_iter().filter_map(|id| captured.get(id).cloned()).collect()
     };
     drop(captured);
-    let mut matcher = search.matcher(&call.tenant);
-    mails.retain(|mail| !canceled.is_canceled() && matcher.matches(&**mail));
-    canceled.check()?;
+    search.retain_matching(&mut mails, &call.tenant, &canceled)?;
     Ok(mails)
 }
 

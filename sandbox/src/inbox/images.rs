@@ -7,8 +7,8 @@ use serde::Serialize;
 use url::Url;
 
 use crate::inbox::mail::MailView;
-use crate::inbox::mail::remote_images::{self, RemoteImages};
-use crate::inbox::remote::images::load_all;
+use crate::inbox::mail::remote_images;
+use crate::inbox::remote::{self, images::load_all};
 use idempost_reference_server::reply::Reply;
 use idempost_reference_server::state::State;
 use idempost_reference_server::state::images::{ImageJob, LoadedImages};
@@ -19,31 +19,26 @@ const MAX_IMAGES: usize = 100;
 
 /// `GET /_/messages/{id}/images`
 pub(super) fn show(state: &State, mail: &MailView) -> Response<Bytes> {
-    let RemoteImages { urls, total } = remote_images(mail);
-    let job = ImageJob { mail: mail.view_id(), urls, total };
-    response(state, &job)
+    response(state, &job(mail))
 }
 
 /// `POST /_/messages/{id}/images`. Mounts that can't wait respond without loading them.
 pub(super) fn load(state: &State, mail: &MailView) -> Result<Reply, Problem> {
-    if !state.settings.fetch_remote {
-        let message = "Remote images can't be loaded, since fetching is disabled (`--no-fetch`).";
-        return Err(Problem::new(StatusCode::FORBIDDEN, "fetching_disabled", message.to_owned()));
-    }
-    let RemoteImages { urls, total } = remote_images(mail);
-    let job = ImageJob { mail: mail.view_id(), urls, total };
+    remote::check_enabled(state, "Remote images can't be loaded")?;
+    let job = job(mail);
     Ok(Reply::wait(response(state, &job), |state| async move {
         load_all(&state, &job).await;
         response(&state, &job)
     }))
 }
 
-fn remote_images(mail: &MailView) -> RemoteImages {
-    remote_images::list(&mail.html().unwrap_or_default(), MAX_IMAGES)
+fn job(mail: &MailView) -> ImageJob {
+    let (urls, total) = remote_images::list(&mail.html().unwrap_or_default(), MAX_IMAGES);
+    ImageJob { mail: mail.view_id(), urls, total }
 }
 
 /// Returns an email's images with their states.
-pub(super) fn response(state: &State, job: &ImageJob) -> Response<Bytes> {
+fn response(state: &State, job: &ImageJob) -> Response<Bytes> {
     let loaded = state.images.get(job.mail, state.clock.now());
     let images = job.urls.iter().map(|url| Item::new(url, loaded.as_deref())).collect();
     problem::json(

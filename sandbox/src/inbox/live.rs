@@ -4,11 +4,11 @@
 //! and a page that reconnects or was too slow receives another `hello` and reloads.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Response, header};
+use http::{HeaderName, header};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::Receiver;
@@ -18,7 +18,8 @@ use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
 use crate::inbox::mail::ReceivedItem;
-use crate::inbox::{messages, unsent};
+use crate::inbox::unsent::{self, UnsentItem};
+use crate::inbox::{messages, response_with};
 use idempost_reference_server::access::account;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::model::email::Email;
@@ -43,12 +44,13 @@ struct Live {
 
 /// Returns the stream with its initial message. On mounts that can't stream, the response ends there, and the page reconnects.
 pub(super) fn stream(state: &State, tenant: &str) -> Reply {
-    let mut response = Response::new(initial_state(state, tenant).0);
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
-    // Reverse proxies must neither compress the stream, which makes some of them buffer it, nor buffer it anyway, as nginx does by default.
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store, no-transform"));
-    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),
+        // Reverse proxies must neither compress the stream, which makes some of them buffer it, nor buffer it anyway, as nginx does by default.
+        (header::CACHE_CONTROL, "no-store, no-transform"),
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    let response = response_with(initial_state(state, tenant).0, headers);
     let live = Live { tenant: tenant.into() };
     Reply::stream(response, move |state, stopped| live.follow(state, stopped))
 }
@@ -171,16 +173,8 @@ impl Collected {
         }
         let tenant = state.tenants.find(name);
         let tenant = tenant.as_deref();
-        let mails: Vec<_> = {
-            let found = tenant.map(|tenant| lock(&tenant.captured));
-            let found = found.as_deref();
-            self.mails.iter().filter_map(|id| found?.get(*id).cloned()).collect()
-        };
-        let received: Vec<_> = {
-            let found = tenant.map(|tenant| lock(&tenant.received));
-            let found = found.as_deref();
-            self.received.iter().filter_map(|id| found?.get(*id).cloned()).collect()
-        };
+        let mails = tenant.map(|tenant| existing(&tenant.captured, &self.mails)).unwrap_or_default();
+        let received = tenant.map(|tenant| existing(&tenant.received, &self.received)).unwrap_or_default();
         let marked = self.marked.iter().filter_map(|id| {
             let (sent, received) =
                 (lock(&tenant?.captured).get(*id).cloned(), lock(&tenant?.received).get(*id).cloned());
@@ -217,18 +211,24 @@ impl Collected {
         let message = Message {
             now: now(state, tenant),
             mails: mails.iter().filter_map(|mail| Some(messages::Item::new(tenant?, mail))).collect(),
-            received: received.iter().map(|mail| ReceivedItem::new(mail)).collect(),
+            received: received.iter().map(|mail| ReceivedItem(mail)).collect(),
             deleted: self.deleted.iter().map(Uuid::to_string).collect(),
             marked: marked.collect(),
             counts: Counts::for_tenant(tenant),
             emails: emails.collect(),
-            unsent: waiting.map(unsent::Item::new).collect(),
+            unsent: waiting.map(UnsentItem).collect(),
             unsent_count: unsent.len(),
             requests: self.requests,
             clock: self.clock,
         };
         Some(event("news", &message))
     }
+}
+
+/// Returns the mails that still exist.
+fn existing<T: StoredMail>(mails: &Mutex<Mails<T>>, ids: &[Uuid]) -> Vec<Arc<T>> {
+    let mails = lock(mails);
+    ids.iter().filter_map(|id| mails.get(*id).cloned()).collect()
 }
 
 #[derive(Serialize)]
@@ -245,7 +245,7 @@ struct Message<'a> {
     /// The emails with new events or delivery attempts.
     emails: Vec<Value>,
     /// The unsent emails, in the order of acceptance.
-    unsent: Vec<unsent::Item<'a>>,
+    unsent: Vec<UnsentItem<'a>>,
     /// The total number of unsent emails.
     unsent_count: usize,
     requests: bool,

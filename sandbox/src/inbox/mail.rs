@@ -4,16 +4,19 @@ pub(super) mod remote_images;
 pub(super) mod sanitized;
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
+use serde::ser::SerializeMap;
 use uuid::Uuid;
 
 use self::sanitized::Colors;
-use crate::inbox::{folder, messages, unsent};
+use crate::inbox::search::{Search, Searchable};
+use crate::inbox::unsent::{self, UnsentItem};
+use crate::inbox::{folder, messages, response_with};
 use idempost_reference_server::content::codes::{Extracted, extract};
 use idempost_reference_server::content::inline_images::InlineImages;
 use idempost_reference_server::content::preview::Preview;
@@ -22,18 +25,18 @@ use idempost_reference_server::mime;
 use idempost_reference_server::model::email::Email;
 use idempost_reference_server::model::mail::Mail;
 use idempost_reference_server::model::received::{
-    Attachment, Authentication, Received, attachment_content, attachments, inline_images,
+    Attachment, Received, attachment_content, attachments, inline_images,
 };
 use idempost_reference_server::route::{AccountCall, Call};
 use idempost_reference_server::state::mails::{self, Folder};
 use idempost_reference_server::state::tenant::Tenant;
-use idempost_reference_server::store::mails::StoredMail as _;
+use idempost_reference_server::store::mails::{Mails, StoredMail};
 use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::declared::{Input, Kind, words_of};
 use idempost_reference_server::wire::problem::{self, Problem};
 use idempost_reference_server::wire::timestamp::to_database_format;
-use idempost_reference_server::wire::view::view;
+use idempost_reference_server::wire::view::{View, view};
 
 /// The parameter of the HTML on the page, besides the colors.
 pub(super) const HTML_QUERY: &[Input] = &[Input::new(
@@ -78,6 +81,34 @@ impl MailView {
         }
     }
 
+    /// Returns the matching mails of a folder, newest first; without a search, all mails, oldest first. The search runs without the lock of the mails.
+    pub(super) fn search(
+        tenant: &Tenant,
+        folder: Folder,
+        search: &Search,
+        canceled: &Cancellation,
+    ) -> Result<Vec<Self>, Problem> {
+        Ok(match folder {
+            Folder::Sent => {
+                let found = matching(tenant, &tenant.captured, search, canceled)?;
+                found.into_iter().map(Self::Sent).collect()
+            }
+            Folder::Received => {
+                let found = matching(tenant, &tenant.received, search, canceled)?;
+                found.into_iter().map(Self::Received).collect()
+            }
+        })
+    }
+
+    /// Returns the mail as its lists search it.
+    pub(super) fn searchable(&self) -> &dyn Searchable {
+        match self {
+            Self::Sent(mail) => &**mail,
+            Self::Unsent(email) => &**email,
+            Self::Received(mail) => &**mail,
+        }
+    }
+
     pub(super) fn id(&self) -> String {
         self.view_id().to_string()
     }
@@ -94,8 +125,7 @@ impl MailView {
     pub(super) fn email_id(&self) -> Uuid {
         match self {
             Self::Sent(mail) => mail.email_id,
-            Self::Unsent(email) => email.id,
-            Self::Received(mail) => mail.id,
+            other => other.view_id(),
         }
     }
 
@@ -120,7 +150,7 @@ impl MailView {
     pub(super) fn source(&self) -> Result<Bytes, Problem> {
         match self {
             Self::Sent(mail) => Ok(mail.mime()),
-            Self::Unsent(_) => Err(Problem::not_found("The email was not sent, so there is no message.")),
+            Self::Unsent(_) => Err(no_message()),
             Self::Received(mail) => Ok(mail.raw.clone()),
         }
     }
@@ -161,7 +191,7 @@ impl MailView {
 
     /// Returns the HTML body as an isolated document: without scripts and external resources, but with the message's own inline images embedded.
     pub(super) fn html_document(&self, canceled: &Cancellation) -> HandlerResult {
-        self.document(&self.html_body()?, Colors::Own, canceled)
+        sanitized::respond(&self.html_body()?, Colors::Own, || self.inline_images(), canceled)
     }
 
     /// As above, for the page: with the remote images that have been loaded, or other colors, if the query asks for it.
@@ -174,16 +204,11 @@ impl MailView {
             Some(loaded) => Cow::Owned(remote_images::embed(&html, &loaded).into_owned()),
             None => html,
         };
-        self.document(&html, colors, &call.cancellation())
+        sanitized::respond(&html, colors, || self.inline_images(), &call.cancellation())
     }
 
     fn html_body(&self) -> Result<Cow<'_, str>, Problem> {
         self.html().ok_or_else(|| Problem::not_found("The email has no HTML body."))
-    }
-
-    fn document(&self, html: &str, colors: Colors, canceled: &Cancellation) -> HandlerResult {
-        let page = sanitized::render_document(html, colors, || self.inline_images(), canceled);
-        page.map(sanitized::response).ok_or_else(|| Problem::application("The client disconnected."))
     }
 
     /// Returns the inline images of the HTML. An unparsable message has none.
@@ -245,9 +270,9 @@ impl MailView {
             StatusCode::OK,
             &Details {
                 mail: match self {
-                    Self::Sent(mail) => Item::Sent(messages::Item::new(tenant, mail)),
-                    Self::Unsent(email) => Item::Unsent(unsent::Item::new(email)),
-                    Self::Received(mail) => Item::Received(ReceivedItem::new(mail)),
+                    Self::Sent(mail) => Item::Sent(Box::new(messages::Item::new(tenant, mail))),
+                    Self::Unsent(email) => Item::Unsent(UnsentItem(email)),
+                    Self::Received(mail) => Item::Received(ReceivedItem(mail)),
                 },
                 html_size: self.html().map(|html| html.len()),
                 text_size: self.text().map(|text| text.len()),
@@ -258,6 +283,25 @@ impl MailView {
             },
         )
     }
+}
+
+/// 404 for an unsent email.
+pub(super) fn no_message() -> Problem {
+    Problem::not_found("The email was not sent, so there is no message.")
+}
+
+fn matching<T: StoredMail + Searchable>(
+    tenant: &Tenant,
+    mails: &Mutex<Mails<T>>,
+    search: &Search,
+    canceled: &Cancellation,
+) -> Result<Vec<Arc<T>>, Problem> {
+    if search.is_empty() {
+        return Ok(lock(mails).oldest_first().cloned().collect());
+    }
+    let mut all = lock(mails).newest_first().cloned().collect();
+    search.retain_matching(&mut all, tenant, canceled)?;
+    Ok(all)
 }
 
 /// Responds with untrusted content, which a browser has to save instead of showing it.
@@ -281,12 +325,13 @@ fn is_misleading(char: char) -> bool {
 
 /// Creates a response that is inert in a browser, whatever its content.
 pub(super) fn inert_response(bytes: Bytes, content_type: HeaderValue) -> Response<Bytes> {
-    let mut response = Response::new(bytes);
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, content_type);
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    let headers = [
+        (header::CONTENT_SECURITY_POLICY, "sandbox; default-src 'none'"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ];
+    let mut response = response_with(bytes, headers);
+    response.headers_mut().insert(header::CONTENT_TYPE, content_type);
     response
 }
 
@@ -309,8 +354,8 @@ struct Details<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Item<'a> {
-    Sent(messages::Item<'a>),
-    Unsent(unsent::Item<'a>),
+    Sent(Box<messages::Item<'a>>),
+    Unsent(UnsentItem<'a>),
     Received(ReceivedItem<'a>),
 }
 
@@ -330,48 +375,37 @@ view! {
     }
 }
 
-/// A received email in a list, with the fields of a captured one that apply.
-#[derive(Serialize)]
-pub(super) struct ReceivedItem<'a> {
-    id: String,
-    from: &'a str,
-    to: &'a [String],
-    cc: &'a [String],
-    bcc: &'a [String],
-    reply_to: &'a [String],
-    /// The envelope recipients.
-    received_for: &'a [String],
-    subject: &'a str,
-    created_at: String,
-    size: usize,
-    unread: bool,
-    message_id: &'a str,
-    /// The results of authenticating the sender.
-    authentication: Option<Authentication>,
-    attachments: Vec<File<'a>>,
-    #[serde(flatten)]
-    preview: Preview,
+view! {
+    /// A received email in a list, with the fields of a captured one that apply.
+    pub(super) ReceivedItem of mail: Received {
+        id: mail.id.to_string(),
+        from: mail.from,
+        to: mail.to,
+        cc: mail.cc,
+        bcc: mail.bcc,
+        reply_to: mail.reply_to,
+        // The envelope recipients.
+        received_for: mail.recipients,
+        subject: mail.subject,
+        created_at: to_database_format(mail.created_at),
+        size: mail.raw.len(),
+        unread: StoredMail::is_unread(mail),
+        message_id: mail.message_id,
+        // The results of authenticating the sender.
+        authentication: mail.authentication,
+        attachments: mail.attachments.iter().map(File).collect::<Vec<_>>(),
+        ..Previewed,
+    }
 }
 
-impl<'a> ReceivedItem<'a> {
-    pub(super) fn new(mail: &'a Received) -> Self {
-        Self {
-            id: mail.id.to_string(),
-            from: &mail.from,
-            to: &mail.to,
-            cc: &mail.cc,
-            bcc: &mail.bcc,
-            reply_to: &mail.reply_to,
-            received_for: &mail.recipients,
-            subject: &mail.subject,
-            created_at: to_database_format(mail.created_at),
-            size: mail.raw.len(),
-            unread: mail.is_unread(),
-            message_id: &mail.message_id,
-            authentication: mail.authentication,
-            attachments: mail.attachments.iter().map(File).collect(),
-            preview: Preview::new(&mail.subject, mail.html.as_deref(), mail.text.as_deref()),
-        }
+/// The first words and the code.
+struct Previewed<'a>(&'a Received);
+
+impl View for Previewed<'_> {
+    fn fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        let mail = self.0;
+        let preview = Preview::new(&mail.subject, mail.html.as_deref(), mail.text.as_deref());
+        unsent::serialize_preview(&preview, map)
     }
 }
 

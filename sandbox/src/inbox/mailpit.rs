@@ -23,16 +23,16 @@ mod summary;
 mod websocket;
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{Response, StatusCode, header};
 use serde_json::Value;
 
+use crate::inbox::response_with;
 use idempost_reference_server::wire::problem::{self, Problem};
 
 fn text(status: StatusCode, message: &str) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::copy_from_slice(message.as_bytes()));
+    let content_type = (header::CONTENT_TYPE, "text/plain; charset=utf-8");
+    let mut response = response_with(message.to_owned(), [content_type]);
     *response.status_mut() = status;
-    let content_type = HeaderValue::from_static("text/plain; charset=utf-8");
-    response.headers_mut().insert(header::CONTENT_TYPE, content_type);
     response
 }
 

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{Response, StatusCode, header};
 use serde::Serialize;
 
 use crate::inbox::unsent::{self, Selection};
-use crate::inbox::{matching_page, window};
+use crate::inbox::{matching_page, response_with, window};
 use idempost_reference_server::content::codes::Extracted;
 use idempost_reference_server::content::preview::Preview;
 use idempost_reference_server::lock::lock;
@@ -59,9 +59,7 @@ pub(super) fn unfold_header(value: &str) -> String {
 
 pub(super) fn raw(tenant: &Tenant, id: &str) -> HandlerResult {
     let mail = mails::find(tenant, id)?;
-    let mut response = Response::new(mail.mime());
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("message/rfc822"));
-    Ok(response)
+    Ok(response_with(mail.mime(), [(header::CONTENT_TYPE, "message/rfc822")]))
 }
 
 /// A captured email in a list.

@@ -1,25 +1,22 @@
 //! Changes to captured and received mails: `PATCH` marks them as read or unread, `DELETE` deletes them. Both take one mail by its path, several by
 //! `{"ids": […]}`, those matching the filters in the query, or all.
 
-use std::sync::Mutex;
-
 use bytes::Bytes;
 use http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::json;
 use uuid::Uuid;
 
-use crate::inbox::mail::MailView;
-use crate::inbox::search::{Search, Searchable};
-use idempost_reference_server::lock::lock;
+use crate::inbox::mail::{MailView, no_message};
+use crate::inbox::search::Search;
 use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::mails::{self, Folder};
 use idempost_reference_server::state::tenant::Tenant;
-use idempost_reference_server::store::mails::{Mails, StoredMail};
 use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::declared::{Input, Kind};
 use idempost_reference_server::wire::fields::Fields;
 use idempost_reference_server::wire::json::text;
+use idempost_reference_server::wire::paging::{self, Page};
 use idempost_reference_server::wire::problem::{self, Problem};
 use idempost_reference_server::wire::problems::Checked;
 use idempost_reference_server::wire::readers::boolean;
@@ -79,9 +76,8 @@ fn changed_response(number: usize) -> http::Response<Bytes> {
 /// Returns the ID of the mail in the path.
 fn find_id(tenant: &Tenant, folder: Folder, id: &str) -> Result<Uuid, Problem> {
     match MailView::find(tenant, folder, id)? {
-        MailView::Sent(mail) => Ok(mail.id),
-        MailView::Received(mail) => Ok(mail.id),
-        MailView::Unsent(_) => Err(Problem::not_found("The email was not sent, so there is no message.")),
+        MailView::Unsent(_) => Err(no_message()),
+        mail => Ok(mail.view_id()),
     }
 }
 
@@ -104,38 +100,16 @@ fn read_ids(fields: &mut Fields<'_>) -> Checked<Option<Vec<Uuid>>> {
 
 /// `GET /_/messages/ids` and `GET /_/received/ids`: the IDs of all mails selected by the query, so that exactly these can be deleted later.
 pub(super) fn list(call: &AccountCall<'_>, folder: Folder) -> HandlerResult {
-    let (tenant, canceled) = (&*call.tenant, call.cancellation());
-    let search = Search::read(call)?;
-    let all = match folder {
-        Folder::Sent => list_unread_states(tenant, &tenant.captured, &search, &canceled),
-        Folder::Received => list_unread_states(tenant, &tenant.received, &search, &canceled),
-    };
-    Ok(problem::json(StatusCode::OK, &json!({"object": "list", "data": all?, "has_more": false})))
-}
-
-fn list_unread_states<T: StoredMail + Searchable>(
-    tenant: &Tenant,
-    mails: &Mutex<Mails<T>>,
-    search: &Search,
-    canceled: &Cancellation,
-) -> Result<Vec<Value>, Problem> {
-    let ids = matching_ids(tenant, mails, search, canceled)?;
-    let found: Vec<_> = {
-        let mails = lock(mails);
-        ids.into_iter().filter_map(|id| Some((id, StoredMail::is_unread(&**mails.get(id)?)))).collect()
-    };
-    Ok(found.into_iter().map(|(id, unread)| json!({"id": id.to_string(), "unread": unread})).collect())
+    let found = MailView::search(&call.tenant, folder, &Search::read(call)?, &call.cancellation())?;
+    let items = found.iter().map(|mail| json!({"id": mail.id(), "unread": mail.searchable().is_unread()}));
+    Ok(paging::list(&Page { items: items.collect(), has_more: false }))
 }
 
 /// Returns the IDs of the mails selected by `ids` or the query; without either, of all mails. A search runs without the lock of the mails.
 fn select_ids(call: &AccountCall<'_>, folder: Folder, ids: Option<Vec<Uuid>>) -> Result<Vec<Uuid>, Problem> {
     let (tenant, search) = (&*call.tenant, Search::from_mutation_query(&call.parameters(), call.now())?);
     let Some(ids) = ids else {
-        let canceled = call.cancellation();
-        return match folder {
-            Folder::Sent => matching_ids(tenant, &tenant.captured, &search, &canceled),
-            Folder::Received => matching_ids(tenant, &tenant.received, &search, &canceled),
-        };
+        return matching_ids(tenant, folder, &search, &call.cancellation());
     };
     if !search.is_empty() {
         return Err(Problem::validation("Send either `ids` or filters in the query, not both."));
@@ -149,18 +123,12 @@ fn select_ids(call: &AccountCall<'_>, folder: Folder, ids: Option<Vec<Uuid>>) ->
 }
 
 /// Returns the IDs of the matching mails.
-pub(super) fn matching_ids<T: StoredMail + Searchable>(
+pub(super) fn matching_ids(
     tenant: &Tenant,
-    mails: &Mutex<Mails<T>>,
+    folder: Folder,
     search: &Search,
     canceled: &Cancellation,
 ) -> Result<Vec<Uuid>, Problem> {
-    if search.is_empty() {
-        return Ok(lock(mails).ids().collect());
-    }
-    let all: Vec<_> = lock(mails).newest_first().cloned().collect();
-    let mut matcher = search.matcher(tenant);
-    let found = all.iter().filter(|mail| !canceled.is_canceled() && matcher.matches(&***mail));
-    let found = found.map(|mail| mail.id()).collect();
-    canceled.check().map(|()| found)
+    let found = MailView::search(tenant, folder, search, canceled)?;
+    Ok(found.iter().map(MailView::view_id).collect())
 }

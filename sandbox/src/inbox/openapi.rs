@@ -6,9 +6,10 @@
 //! `GET /_/openapi.json` describes the sandbox's own routes, as declared in their tables.
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Response, header};
+use http::{Method, Response, header};
 use serde_json::{Map, Value, json};
 
+use crate::inbox::response_with;
 use idempost_reference_server::route::{Access, Area, Call, Effect, Route};
 use idempost_reference_server::state::State;
 use idempost_reference_server::wire::declared::Input;
@@ -29,12 +30,8 @@ pub(super) fn yaml(state: &State) -> Response<Bytes> {
 }
 
 fn response(document: String, media_type: &'static str) -> Response<Bytes> {
-    let mut response = Response::new(document.into());
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     // A later version of the sandbox may be served at the same URL.
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    response
+    response_with(document, [(header::CONTENT_TYPE, media_type), (header::CACHE_CONTROL, "no-cache")])
 }
 
 /// Returns the document with one server, whose address replaces the default address in links and examples.

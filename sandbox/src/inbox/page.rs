@@ -6,6 +6,7 @@
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
 
+use crate::inbox::response_with;
 use idempost_reference_server::access::account;
 use idempost_reference_server::state::State;
 use idempost_reference_server::wire::answers::{HandlerResult, route_not_found};
@@ -19,47 +20,20 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 
 macro_rules! assets {
-    ($($name:literal $kind:expr),* $(,)?) => {
-        &[$(($name, $kind, include_str!(concat!("page/", $name)))),*]
+    ($($kind:tt: $($name:literal)*;)*) => {
+        &[$($(($name, $kind, include_str!(concat!("page/", $name)))),*),*]
     };
 }
 
 /// All files: name, type and content.
-const ASSETS: &[(&str, &str, &str)] = assets![
-    "actions.js" SCRIPT,
-    "api.js" SCRIPT,
-    "app.js" SCRIPT,
-    "badge.js" SCRIPT,
-    "base.css" STYLE,
-    "bodies.js" SCRIPT,
-    "changes.js" SCRIPT,
-    "check.css" STYLE,
-    "check.js" SCRIPT,
-    "clock.js" SCRIPT,
-    "deletion.js" SCRIPT,
-    "density.js" SCRIPT,
-    "dom.js" SCRIPT,
-    "faults.js" SCRIPT,
-    "format.js" SCRIPT,
-    "icon.svg" "image/svg+xml",
-    "keys.js" SCRIPT,
-    "layout.css" STYLE,
-    "list.js" SCRIPT,
-    "live.js" SCRIPT,
-    "mail.css" STYLE,
-    "mail.js" SCRIPT,
-    "metrics.css" STYLE,
-    "metrics.js" SCRIPT,
-    "notify.js" SCRIPT,
-    "preview.js" SCRIPT,
-    "release.js" SCRIPT,
-    "requests.js" SCRIPT,
-    "selection.js" SCRIPT,
-    "templates.js" SCRIPT,
-    "theme.js" SCRIPT,
-    "timeline.js" SCRIPT,
-    "welcome.js" SCRIPT,
-];
+const ASSETS: &[(&str, &str, &str)] = assets! {
+    SCRIPT: "actions.js" "api.js" "app.js" "badge.js" "bodies.js" "changes.js" "check.js" "clock.js"
+        "deletion.js" "density.js" "dom.js" "faults.js" "format.js" "keys.js" "list.js" "live.js" "mail.js"
+        "metrics.js" "notify.js" "preview.js" "release.js" "requests.js" "selection.js" "templates.js"
+        "theme.js" "timeline.js" "welcome.js";
+    STYLE: "base.css" "check.css" "layout.css" "mail.css" "metrics.css";
+    "image/svg+xml": "icon.svg";
+};
 
 /// `GET /`: redirects browsers to the page. Other clients find nothing here.
 pub(super) fn redirect_to_page(request: &Request<Bytes>) -> HandlerResult {
@@ -69,11 +43,9 @@ pub(super) fn redirect_to_page(request: &Request<Bytes>) -> HandlerResult {
     if !is_browser {
         return Err(route_not_found(request.method(), request.uri().path()));
     }
-    let mut response = Response::new(Bytes::new());
-    *response.status_mut() = StatusCode::SEE_OTHER;
     // Relative, since a proxy may serve the sandbox under a path.
-    response.headers_mut().insert(header::LOCATION, HeaderValue::from_static("_/"));
-    response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept"));
+    let mut response = response_with(Bytes::new(), [(header::LOCATION, "_/"), (header::VARY, "accept")]);
+    *response.status_mut() = StatusCode::SEE_OTHER;
     Ok(response)
 }
 
@@ -112,19 +84,15 @@ pub(super) fn asset(name: &str) -> HandlerResult {
 }
 
 fn file(kind: &'static str, text: &'static str) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::from_static(text.as_bytes()));
-    let headers = response.headers_mut();
-    for (name, value) in [
+    let headers = [
         (header::CONTENT_TYPE, kind),
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::REFERRER_POLICY, "no-referrer"),
         // A later version of the sandbox may be served at the same URL.
         (header::CACHE_CONTROL, "no-cache"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    response
+    ];
+    response_with(text, headers)
 }
 
 #[cfg(test)]

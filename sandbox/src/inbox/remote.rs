@@ -11,9 +11,11 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
+use crate::check::LinkState;
 use idempost_reference_server::state::State;
 use idempost_reference_server::state::http_clients::error_chain;
 use idempost_reference_server::state::http_clients::public::{self, Networks, NotPublic};
+use idempost_reference_server::wire::problem::Problem;
 
 /// The number of concurrent requests per email.
 const CONCURRENT: usize = 6;
@@ -36,34 +38,33 @@ struct Fetched {
 /// The reason why there is no response.
 #[derive(Debug)]
 struct Failure {
-    kind: FailureKind,
+    /// `Broken` also if the content is invalid; `Skipped` if requests for this or other emails have used up the time.
+    state: LinkState,
     reason: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FailureKind {
-    /// The URL or a redirect's isn't public.
-    NotPublic,
-    Unreachable,
-    /// The response is invalid: its redirect or its content.
-    Broken,
-    /// Requests for this or other emails have used up the time.
-    NoTime,
 }
 
 impl Failure {
     /// Creates a failure with its URL, possibly a redirect's.
-    fn new(url: &Url, kind: FailureKind, reason: &dyn std::fmt::Display) -> Self {
-        Self { kind, reason: format!("{:.200}: {reason}", url.as_str()) }
+    fn new(url: &Url, state: LinkState, reason: &dyn std::fmt::Display) -> Self {
+        Self { state, reason: format!("{:.200}: {reason}", url.as_str()) }
     }
 
     fn from_reqwest(url: &Url, error: &reqwest::Error) -> Self {
-        let kind = match NotPublic::from_error(error) {
-            Some(_) => FailureKind::NotPublic,
-            None => FailureKind::Unreachable,
+        let state = match NotPublic::from_error(error) {
+            Some(_) => LinkState::NotPublic,
+            None => LinkState::Unreachable,
         };
-        Self::new(url, kind, &error_chain(error))
+        Self::new(url, state, &error_chain(error))
     }
+}
+
+/// Rejects a request to fetch something remote if fetching is disabled.
+pub(super) fn check_enabled(state: &State, what_fails: &str) -> Result<(), Problem> {
+    if state.settings.fetch_remote {
+        return Ok(());
+    }
+    let message = format!("{what_fails}, since fetching is disabled (`--no-fetch`).");
+    Err(Problem::new(StatusCode::FORBIDDEN, "fetching_disabled", message))
 }
 
 /// Runs a task for each URL, several concurrently. Each task has a timeout, and so do all together. Dropping the result cancels them.
@@ -77,15 +78,15 @@ where
 {
     let timeout = state.settings.remote_timeout;
     let deadline = Instant::now() + 3 * timeout;
-    let all_failed = |kind, reason: &str| {
-        urls.iter().map(|url| (url.clone(), Err(Failure { kind, reason: reason.to_owned() }))).collect()
+    let all_failed = |state, reason: &str| {
+        urls.iter().map(|url| (url.clone(), Err(Failure { state, reason: reason.to_owned() }))).collect()
     };
     let Ok(_permit) = timeout_at(deadline, state.http_clients.remote.acquire()).await else {
-        return all_failed(FailureKind::NoTime, "the requests of other emails took too long");
+        return all_failed(LinkState::Skipped, "the requests of other emails took too long");
     };
     let client = match state.http_clients.client(Networks::Public) {
         Ok(client) => client,
-        Err(error) => return all_failed(FailureKind::Unreachable, &error_chain(&error)),
+        Err(error) => return all_failed(LinkState::Unreachable, &error_chain(&error)),
     };
     let remote = Remote { client, servers: state.settings.remote_servers.clone().into() };
     let (mut results, mut running) = (Vec::with_capacity(urls.len()), JoinSet::new());
@@ -96,13 +97,13 @@ where
         let (url, task, own_deadline) =
             (url.clone(), task(remote.clone(), url.clone()), Instant::now() + timeout);
         running.spawn(async move {
-            let (limit, kind, most) = if own_deadline < deadline {
-                (own_deadline, FailureKind::Unreachable, timeout)
+            let (limit, state, most) = if own_deadline < deadline {
+                (own_deadline, LinkState::Unreachable, timeout)
             } else {
-                (deadline, FailureKind::NoTime, 3 * timeout)
+                (deadline, LinkState::Skipped, 3 * timeout)
             };
             let timed_out =
-                || Err(Failure { kind, reason: format!("timed out after {} s", most.as_secs_f64()) });
+                || Err(Failure { state, reason: format!("timed out after {} s", most.as_secs_f64()) });
             // A task must not start without time remaining.
             let result = if Instant::now() < limit { timeout_at(limit, task).await.ok() } else { None };
             (url, result.unwrap_or_else(timed_out))
@@ -125,7 +126,7 @@ impl Remote {
         let mut is_insecure = false;
         for _ in 0..=MAX_REDIRECTS {
             public::check(&url, &self.servers)
-                .map_err(|reason| Failure::new(&url, FailureKind::NotPublic, &reason))?;
+                .map_err(|reason| Failure::new(&url, LinkState::NotPublic, &reason))?;
             let response = self
                 .request(&url, methods, &accept)
                 .await
@@ -137,13 +138,13 @@ impl Remote {
                 response.headers().get(header::LOCATION).and_then(|location| location.to_str().ok());
             let location = location.and_then(|location| url.join(location).ok());
             url = location.ok_or_else(|| Failure {
-                kind: FailureKind::Broken,
+                state: LinkState::Broken,
                 reason: "the redirect has no valid location".to_owned(),
             })?;
             is_insecure |= url.scheme() == "http";
         }
         let reason = format!("more than {MAX_REDIRECTS} redirects");
-        Err(Failure { kind: FailureKind::Broken, reason })
+        Err(Failure { state: LinkState::Broken, reason })
     }
 
     async fn request(

@@ -21,6 +21,7 @@ use idempost_reference_server::state::requests::KeptRequest;
 use idempost_reference_server::store::packed_headers::PackedHeaders;
 use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::declared::{Input, Kind};
+use idempost_reference_server::wire::paging::{Page, list};
 use idempost_reference_server::wire::problem::{self, Problem};
 use idempost_reference_server::wire::query::Parameters;
 use idempost_reference_server::wire::timestamp::to_database_format;
@@ -48,9 +49,8 @@ pub(super) fn index(call: &AccountCall<'_>) -> HandlerResult {
     let mut whose = OwnerFilter::new(call.state, &call.tenant.name);
     let all = call.state.tenants.requests.shared();
     let mut found = all.iter().rev().filter(|request| filter.matches(request) && whose.matches(request));
-    let page: Vec<_> = found.by_ref().take(MAX_PAGE).map(|request| RequestItem(request)).collect();
-    let has_more = found.next().is_some();
-    Ok(problem::json(StatusCode::OK, &List { object: "list", data: page, has_more }))
+    let items = found.by_ref().take(MAX_PAGE).map(|request| RequestItem(request)).collect();
+    Ok(list(&Page { items, has_more: found.next().is_some() }))
 }
 
 /// `GET /_/requests/{number}`.
@@ -134,13 +134,6 @@ impl<'a> OwnerFilter<'a> {
         self.known.insert(value.into(), is);
         is
     }
-}
-
-#[derive(Serialize)]
-struct List<T> {
-    object: &'static str,
-    data: Vec<T>,
-    has_more: bool,
 }
 
 view! {

@@ -8,11 +8,15 @@ mod parse;
 mod phrase;
 mod term;
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use self::parse::Dialect;
 use self::term::{Condition, Operator, Term};
 use idempost_reference_server::route::AccountCall;
+use idempost_reference_server::state::tenant::Tenant;
+use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::declared::{Input, Kind};
 use idempost_reference_server::wire::paging::quote;
 use idempost_reference_server::wire::problem::Problem;
@@ -93,6 +97,18 @@ impl Search {
             }
         }
         Self::parse(parameters, now)
+    }
+
+    /// Removes the mails that don't match. Stops when the client disconnects.
+    pub(super) fn retain_matching<T: Searchable>(
+        &self,
+        mails: &mut Vec<Arc<T>>,
+        tenant: &Tenant,
+        canceled: &Cancellation,
+    ) -> Result<(), Problem> {
+        let mut matcher = self.matcher(tenant);
+        mails.retain(|mail| !canceled.is_canceled() && matcher.matches(&**mail));
+        canceled.check()
     }
 
     pub(super) fn is_empty(&self) -> bool {

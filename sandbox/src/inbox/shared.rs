@@ -4,10 +4,10 @@
 
 use std::fmt::Write as _;
 
-use bytes::Bytes;
-use http::{HeaderValue, Response, header};
+use http::header;
 
 use crate::inbox::mail::MailView;
+use crate::inbox::response_with;
 use idempost_reference_server::resources::emails::share;
 use idempost_reference_server::state::State;
 use idempost_reference_server::state::mails::Folder;
@@ -52,7 +52,14 @@ pub(super) fn page(state: &State, token: &str) -> HandlerResult {
         write!(page, "<pre>{}</pre>", escape_html(&mail.text().unwrap_or_default()))
     };
     page.push_str("</body></html>");
-    Ok(response(page))
+    let headers = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        // The page's URL authorizes the request.
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    Ok(response_with(page, headers))
 }
 
 /// Returns the HTML body as an isolated document.
@@ -108,19 +115,4 @@ impl Fields {
             },
         }
     }
-}
-
-fn response(page: String) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::from(page));
-    let headers = response.headers_mut();
-    for (name, value) in [
-        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-        (header::CONTENT_SECURITY_POLICY, POLICY),
-        // The page's URL authorizes the request.
-        (header::REFERRER_POLICY, "no-referrer"),
-        (header::CACHE_CONTROL, "no-store"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    response
 }

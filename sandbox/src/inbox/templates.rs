@@ -61,13 +61,8 @@ pub(super) fn preview(call: &AccountCall<'_>) -> HandlerResult {
 pub(super) fn html(call: &AccountCall<'_>) -> HandlerResult {
     let (version, input) = preview_input(call)?;
     let rendered = input.render(&call.tenant, &version)?;
-    let page = sanitized::render_document(
-        &rendered.bodies.html().unwrap_or_default(),
-        Colors::read(&call.parameters())?,
-        InlineImages::new,
-        &call.cancellation(),
-    );
-    page.map(sanitized::response).ok_or_else(|| Problem::application("The client disconnected."))
+    let (html, colors) = (rendered.bodies.html().unwrap_or_default(), Colors::read(&call.parameters())?);
+    sanitized::respond(&html, colors, InlineImages::new, &call.cancellation())
 }
 
 fn preview_input(call: &AccountCall<'_>) -> Result<(Arc<Version>, PreviewInput), Problem> {

@@ -5,13 +5,13 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde::ser::SerializeMap;
 use uuid::Uuid;
 
 use crate::inbox::search::Search;
 use crate::inbox::window;
 use idempost_reference_server::content::preview::Preview;
 use idempost_reference_server::lock::lock;
-use idempost_reference_server::model::email::tags::Tag;
 use idempost_reference_server::model::email::{Email, Event};
 use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::tenant::Tenant;
@@ -21,6 +21,7 @@ use idempost_reference_server::wire::declared::{Input, Kind, words_of};
 use idempost_reference_server::wire::paging::list;
 use idempost_reference_server::wire::problem::Problem;
 use idempost_reference_server::wire::timestamp::to_database_format;
+use idempost_reference_server::wire::view::{View, view};
 
 /// Why an email is unsent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -95,7 +96,7 @@ pub(super) fn index(call: &AccountCall<'_>, wanted: Selection) -> HandlerResult 
     let page =
         walk.page_where(|email| canceled.is_canceled() || wanted.matches(email) && matcher.matches(&**email));
     canceled.check()?;
-    Ok(list(&page.show(Item::new)))
+    Ok(list(&page.show(UnsentItem)))
 }
 
 /// Returns the IDs of all unsent emails.
@@ -108,46 +109,40 @@ pub(super) fn find(emails: &Ledger<Arc<Email>>, id: Uuid) -> Option<Arc<Email>> 
     emails.get(id).filter(|email| State::from_email(email).is_some()).cloned()
 }
 
-/// An unsent email in a list, with the fields of a captured one that apply.
-#[derive(Serialize)]
-pub(super) struct Item<'a> {
-    id: String,
-    email_id: String,
-    from: &'a str,
-    to: &'a [Arc<str>],
-    cc: &'a [Arc<str>],
-    bcc: &'a [Arc<str>],
-    subject: &'a str,
-    created_at: String,
-    /// `None` if it has been sent.
-    state: Option<State>,
-    /// The reason for the failure, as in webhook events.
-    reason: Option<Arc<str>>,
-    scheduled_at: Option<String>,
-    last_event: &'static str,
-    tags: &'a [Tag],
-    #[serde(flatten)]
-    preview: Preview,
+view! {
+    /// An unsent email in a list, with the fields of a captured one that apply.
+    pub(super) UnsentItem of email: Email {
+        id: email.id.to_string(),
+        email_id: email.id.to_string(),
+        from: email.from,
+        to: email.to,
+        cc: email.cc.as_deref().unwrap_or_default(),
+        bcc: email.bcc.as_deref().unwrap_or_default(),
+        subject: email.subject,
+        created_at: to_database_format(email.created_at),
+        // `None` if it has been sent.
+        state: State::from_email(email),
+        // The reason for the failure, as in webhook events.
+        reason: email.failure(),
+        scheduled_at: email.scheduled_at().map(to_database_format),
+        last_event: email.last_event().as_str(),
+        tags: email.tags,
+        ..Previewed,
+    }
 }
 
-impl<'a> Item<'a> {
-    pub(super) fn new(email: &'a Email) -> Self {
-        let (html, text) = (email.bodies.html(), email.bodies.explicit_text());
-        Self {
-            id: email.id.to_string(),
-            email_id: email.id.to_string(),
-            from: &email.from,
-            to: &email.to,
-            cc: email.cc.as_deref().unwrap_or_default(),
-            bcc: email.bcc.as_deref().unwrap_or_default(),
-            subject: &email.subject,
-            created_at: to_database_format(email.created_at),
-            state: State::from_email(email),
-            reason: email.failure(),
-            scheduled_at: email.scheduled_at().map(to_database_format),
-            last_event: email.last_event().as_str(),
-            tags: &email.tags,
-            preview: Preview::new(&email.subject, html.as_deref(), text.as_deref()),
-        }
+/// The first words and the code.
+struct Previewed<'a>(&'a Email);
+
+impl View for Previewed<'_> {
+    fn fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        let (html, text) = (self.0.bodies.html(), self.0.bodies.explicit_text());
+        serialize_preview(&Preview::new(&self.0.subject, html.as_deref(), text.as_deref()), map)
     }
+}
+
+/// Serializes the first words and the code of an email.
+pub(super) fn serialize_preview<M: SerializeMap>(preview: &Preview, map: &mut M) -> Result<(), M::Error> {
+    map.serialize_entry("preview", &preview.preview)?;
+    map.serialize_entry("code", &preview.code)
 }

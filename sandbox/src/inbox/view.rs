@@ -1,7 +1,7 @@
 //! The list of accounts, received emails, and the newest captured email.
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::{Request, Response};
 use serde_json::json;
 
 use crate::inbox::mail::{MailView, ReceivedItem};
@@ -11,15 +11,15 @@ use idempost_reference_server::lock::lock;
 use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::State;
 use idempost_reference_server::wire::answers::HandlerResult;
-use idempost_reference_server::wire::paging::{Window, list};
-use idempost_reference_server::wire::problem::{self, Problem};
+use idempost_reference_server::wire::paging::{Page, Window, list};
+use idempost_reference_server::wire::problem::Problem;
 
 /// `GET /_/tenants`: all accounts, most recently used first. Without a password, the route needs no credential, so it shows no keys; with a
 /// credential, it marks that account as current.
 pub(super) fn tenants(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     let current = access::name_or_query(state, request).ok();
     let tenants = state.tenants.all();
-    let data: Vec<_> = tenants
+    let items: Vec<_> = tenants
         .iter()
         .map(|tenant| {
             let (sent, received) = (lock(&tenant.captured).len(), lock(&tenant.received).len());
@@ -32,12 +32,12 @@ pub(super) fn tenants(state: &State, request: &Request<Bytes>) -> Response<Bytes
             })
         })
         .collect();
-    problem::json(StatusCode::OK, &json!({"object": "list", "data": data, "has_more": false}))
+    list(&Page { items, has_more: false })
 }
 
 /// `GET /_/received`, mode A: received emails, with the search of `GET /_/messages`.
 pub(super) fn list_received(call: &AccountCall<'_>) -> HandlerResult {
-    Ok(list(&matching_page(call, &call.tenant.received, &window(call)?)?.show(ReceivedItem::new)))
+    Ok(list(&matching_page(call, &call.tenant.received, &window(call)?)?.show(ReceivedItem)))
 }
 
 /// `GET /_/latest.html?to=…`: the newest matching captured email, for tests that have only a browser.

@@ -426,29 +426,22 @@ impl From<StorageError> for PersistenceError {
     }
 }
 
-impl From<TableError> for PersistenceError {
-    fn from(error: TableError) -> Self {
-        match error {
-            TableError::Storage(error) => error.into(),
-            other => Self::Damaged(other.to_string()),
-        }
-    }
+/// Converts errors that either are storage errors or have another meaning.
+macro_rules! from_errors {
+    ($($error:ident => $otherwise:ident;)*) => {
+        $(impl From<$error> for PersistenceError {
+            fn from(error: $error) -> Self {
+                match error {
+                    $error::Storage(error) => error.into(),
+                    other => Self::$otherwise(other.to_string()),
+                }
+            }
+        })*
+    };
 }
 
-impl From<TransactionError> for PersistenceError {
-    fn from(error: TransactionError) -> Self {
-        match error {
-            TransactionError::Storage(error) => error.into(),
-            other => Self::Unwritten(other.to_string()),
-        }
-    }
-}
-
-impl From<CommitError> for PersistenceError {
-    fn from(error: CommitError) -> Self {
-        match error {
-            CommitError::Storage(error) => error.into(),
-            other => Self::Unwritten(other.to_string()),
-        }
-    }
+from_errors! {
+    TableError => Damaged;
+    TransactionError => Unwritten;
+    CommitError => Unwritten;
 }

@@ -26,24 +26,11 @@ use crate::smtp::reply::Reply;
 use idempost_reference_server::mime;
 use idempost_reference_server::model::received::{contents, format_mailbox, list_addresses, parts};
 
-/// In lower case, like the lists below.
+/// In lower case, like the list below.
 const IDEMPOTENCY_KEY: &str = "resend-idempotency-key";
-/// Headers that correspond to request fields or are added by servers.
-const STANDARD_HEADERS: [&str; 13] = [
-    "from",
-    "to",
-    "cc",
-    "bcc",
-    "reply-to",
-    "subject",
-    "date",
-    "message-id",
-    "mime-version",
-    "return-path",
-    "received",
-    "dkim-signature",
-    IDEMPOTENCY_KEY,
-];
+/// The other headers that correspond to request fields or are added by servers.
+const STANDARD_HEADERS: &str =
+    "from to cc bcc reply-to subject date message-id mime-version return-path received dkim-signature";
 
 /// The maximum length of an API message in a reply, in characters; a reply line has at most 512 (RFC 5321, 4.5.3.1.5).
 const MAX_MESSAGE: usize = 400;
@@ -135,7 +122,8 @@ fn headers(message: &Message<'_>) -> Option<Value> {
     let mut headers = Map::new();
     for (name, value) in custom(message) {
         let lower = name.to_ascii_lowercase();
-        if STANDARD_HEADERS.contains(&&*lower) || lower.starts_with("content-") {
+        let is_standard = STANDARD_HEADERS.split(' ').any(|standard| standard == lower);
+        if is_standard || lower == IDEMPOTENCY_KEY || lower.starts_with("content-") {
             continue;
         }
         match headers.get_mut(name) {

@@ -1,11 +1,12 @@
 //! Exports of captured mails: `/_/export`.
 
-use http::{Method, Request};
-use idempost_sandbox::{ReferenceServer, Settings};
+use http::Method;
+use idempost_sandbox::Settings;
 use mail_parser::mailbox::mbox::MessageIterator;
 use serde_json::{Value, json};
 
-use crate::support::{KEY, Sandbox, email, email_with, http_client};
+use crate::served::Served;
+use crate::support::{Sandbox, email_with};
 
 fn sandbox_with_tricky_mails() -> Sandbox {
     let sandbox = Sandbox::new();
@@ -101,37 +102,34 @@ fn invalid_exports_are_rejected() {
 /// The memory of [`large_export`]: 3/16 of it are for responses in flight.
 const MEMORY: usize = 64 << 20;
 
-/// A running sandbox with mails of more than its responses in flight may take, and the URL of their export.
-async fn large_export() -> (ReferenceServer, String) {
-    let server = idempost_sandbox::start(Settings { max_memory: MEMORY, ..Settings::default() }).await;
-    let mut email = email();
-    email["attachments"] = json!([{"filename": "a.bin", "content": "AAAA".repeat(1 << 20)}]);
-    let email = email.to_string();
+/// A running sandbox with mails of more than its responses in flight may take.
+async fn large_export() -> Served {
+    let server = Served::start(Settings { max_memory: MEMORY, ..Settings::default() }).await;
+    let file = json!([{"filename": "a.bin", "content": "AAAA".repeat(1 << 20)}]);
+    let email = email_with("attachments", file);
     for _ in 0..4 {
-        let request = Request::post("/emails").header("authorization", format!("Bearer {KEY}"));
-        let sent = server.service().handle(request.body(email.clone().into()).unwrap());
-        assert_eq!(sent.status(), 200);
+        server.sent(&email);
     }
-    let url = format!("{}/_/export?format=mbox&key={KEY}", server.base_url());
-    (server, url)
+    server
 }
+
+const EXPORT: &str = "/_/export?format=mbox";
 
 #[tokio::test]
 async fn an_export_of_any_size_is_streamed_completely() {
-    let (server, url) = large_export().await;
-    let body = http_client().get(&url).send().await.unwrap().bytes().await.unwrap();
+    let server = large_export().await;
+    let body = server.over_http(Method::GET, EXPORT, &Value::Null).await.body;
     assert!(body.len() > MEMORY / 4, "{}", body.len());
     assert_eq!(memchr::memmem::find_iter(&body, "From hi@acme.test ").count(), 4);
     assert!(body.ends_with(b"\n\n"));
     // Without a connection, there is no stream.
-    let request = Request::get(url.strip_prefix(&server.base_url()).unwrap());
-    assert_eq!(server.service().handle(request.body("".into()).unwrap()).status(), 501);
+    server.get(EXPORT).expect_status(501);
 }
 
 #[tokio::test]
 async fn an_interrupted_export_does_not_look_complete() {
-    let (server, url) = large_export().await;
-    let mut response = http_client().get(&url).send().await.unwrap();
+    let server = large_export().await;
+    let mut response = server.request(Method::GET, EXPORT).send().await.unwrap();
     assert_eq!(response.status(), 200);
     response.chunk().await.unwrap();
     drop(server);

@@ -3,12 +3,23 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Sandbox, email, email_with};
+use crate::support::{Sandbox, UNKNOWN_ID, email, email_with, expect_fields_of};
 
-fn subjects(answer: &Answer) -> Vec<String> {
-    let body = answer.json();
-    let items = body["data"].as_array().unwrap_or_else(|| panic!("{}", answer.text()));
-    items.iter().map(|item| item["subject"].as_str().unwrap().to_owned()).collect()
+impl Sandbox {
+    /// The subjects in a list, in its order.
+    #[track_caller]
+    pub(crate) fn subjects(&self, path: &str) -> Vec<String> {
+        let list = self.get(path).expect_status(200).json();
+        let items = list["data"].as_array().unwrap();
+        items.iter().map(|item| item["subject"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Receives an email with the fields of a sent one; returns its ID.
+    #[track_caller]
+    pub(crate) fn received(&self, email: &Value) -> String {
+        let request = self.ask(Method::POST, "/_/received").header("content-type", "application/json");
+        request.json(email).expect_status(201).id()
+    }
 }
 
 #[test]
@@ -50,8 +61,7 @@ fn lists_have_the_first_words_and_the_code_of_each_mail() {
     later["scheduled_at"] = "in 1 hour".into();
     sandbox.sent(&later);
     let mail = json!({"from": "a@example.com", "to": "b@acme.test", "subject": "In", "text": text});
-    let received = sandbox.ask(Method::POST, "/_/received").header("content-type", "application/json");
-    assert_eq!(received.json(&mail).status, 201);
+    sandbox.received(&mail);
     let shown = |path: &str| {
         let items = sandbox.get(path).json()["data"].as_array().unwrap().clone();
         items.iter().map(|item| json!([item["preview"], item["code"]])).collect::<Vec<_>>()
@@ -73,22 +83,14 @@ fn captured_mails_are_listed_newest_first_with_their_details() {
     newer["attachments"] = json!([{"filename": "a.txt", "content": "YQ==", "content_id": "x"}]);
     let id = sandbox.sent(&newer);
     sandbox.advance(1);
-    let answer = sandbox.get("/_/messages");
-    assert_eq!(subjects(&answer), ["newer", "older"]);
-    let item = &answer.json()["data"][0];
-    assert_eq!(item["email_id"], id);
-    assert_eq!(item["from"], "Acme <hi@acme.test>");
-    assert_eq!(item["to"], json!(["ada@example.com"]));
-    assert_eq!(item["cc"], json!([]));
-    assert_eq!(item["bcc"], json!(["b@example.com"]));
-    assert_eq!(item["last_event"], "delivered");
-    assert_eq!(item["tags"], json!([{"name": "kind", "value": "test"}]));
-    assert_eq!(
-        item["attachments"],
-        json!([{"filename": "a.txt", "content_type": "text/plain", "size": 1, "content_id": "x"}])
-    );
-    assert_eq!(item["size"], sandbox.mails()[0].mime.len());
-    assert_eq!(item["created_at"], "2026-03-02 12:00:00.000000+00");
+    assert_eq!(sandbox.subjects("/_/messages"), ["newer", "older"]);
+    let expected = json!({
+        "email_id": id, "from": "Acme <hi@acme.test>", "to": ["ada@example.com"], "cc": [], "bcc": ["b@example.com"],
+        "last_event": "delivered", "tags": [{"name": "kind", "value": "test"}],
+        "attachments": [{"filename": "a.txt", "content_type": "text/plain", "size": 1, "content_id": "x"}],
+        "size": sandbox.mails()[0].mime.len(), "created_at": "2026-03-02 12:00:00.000000+00",
+    });
+    expect_fields_of(&expected, &sandbox.get("/_/messages").json()["data"][0]);
 }
 
 #[test]
@@ -116,7 +118,7 @@ fn filters_match_substrings_of_addresses_and_subjects_and_whole_tags() {
         ("tag=x", vec![]),
         ("limit=1", vec!["Bye"]),
     ] {
-        assert_eq!(subjects(&sandbox.get(format!("/_/messages?{query}"))), found, "{query}");
+        assert_eq!(sandbox.subjects(&format!("/_/messages?{query}")), found, "{query}");
     }
     assert_eq!(sandbox.get("/_/messages?limit=0").status, 422);
 }
@@ -127,12 +129,11 @@ fn after_id_lists_only_later_mails() {
     for subject in ["one", "two", "three"] {
         sandbox.sent(&email_with("subject", subject));
     }
-    let body = sandbox.get("/_/messages").json();
-    let one = body["data"][2]["id"].as_str().unwrap();
-    assert_eq!(subjects(&sandbox.get(format!("/_/messages?after_id={one}"))), ["three", "two"]);
-    let page = sandbox.get(format!("/_/messages?after_id={one}&limit=1"));
-    assert_eq!(subjects(&page), ["two"]);
-    assert_eq!(page.json()["has_more"], true);
+    let one = &sandbox.ids("/_/messages")[2];
+    assert_eq!(sandbox.subjects(&format!("/_/messages?after_id={one}")), ["three", "two"]);
+    let page = format!("/_/messages?after_id={one}&limit=1");
+    assert_eq!(sandbox.subjects(&page), ["two"]);
+    assert_eq!(sandbox.get(page).json()["has_more"], true);
 }
 
 #[test]
@@ -155,7 +156,7 @@ fn a_mail_is_returned_with_bodies_headers_and_source() {
     let raw = sandbox.get(format!("/_/messages/{}/raw", mail.id));
     assert_eq!(raw.header("content-type"), Some("message/rfc822"));
     assert_eq!(raw.body, mail.mime);
-    assert_eq!(sandbox.get("/_/messages/00000000-0000-4000-8000-000000000000").status, 404);
+    assert_eq!(sandbox.get(format!("/_/messages/{UNKNOWN_ID}")).status, 404);
     assert_eq!(sandbox.get("/_/messages/x/raw").status, 404);
 }
 

@@ -4,16 +4,33 @@ use http::{Method, StatusCode};
 use idempost_sandbox::Settings;
 use serde_json::json;
 
-use crate::support::{Answer, KEY, Sandbox, email, email_with};
+use crate::support::{Answer, Ask, KEY, Sandbox, email, email_with};
 
-const OWN: &str = "127.0.0.1:8025";
+/// Some of a request's headers.
+pub(crate) type Headers = [(&'static str, &'static str)];
 
-fn from(sandbox: &Sandbox, method: Method, path: &str, headers: &[(&'static str, &str)]) -> Answer {
-    let mut ask = sandbox.ask(method, path).header("host", OWN);
-    for (name, value) in headers {
-        ask = ask.header(name, *value);
-    }
-    ask.json(&json!({}))
+/// A browser's headers for requests that another origin makes.
+pub(crate) const FOREIGN: [&Headers; 10] = [
+    &[("origin", "https://evil.test")],
+    &[("origin", "null")],
+    &[("origin", "http://127.0.0.1:3000")],
+    &[("origin", "http://localhost:8025")],
+    &[("origin", "https://evil.test"), ("sec-fetch-site", "cross-site")],
+    &[("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "no-cors"), ("sec-fetch-dest", "image")],
+    &[("sec-fetch-site", "same-site"), ("sec-fetch-mode", "cors"), ("sec-fetch-dest", "empty")],
+    &[("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "iframe")],
+    &[("sec-fetch-site", "same-site")],
+    &[("sec-fetch-site", "garbage")],
+];
+
+/// A request to this machine with a browser's headers.
+pub(crate) fn with_headers<'a>(ask: Ask<'a>, headers: &Headers) -> Ask<'a> {
+    let ask = ask.header("host", "127.0.0.1:8025");
+    headers.iter().fold(ask, |ask, (name, value)| ask.header(name, *value))
+}
+
+fn from(sandbox: &Sandbox, method: Method, path: &str, headers: &Headers) -> Answer {
+    with_headers(sandbox.ask(method, path), headers).json(&json!({}))
 }
 
 #[test]
@@ -31,6 +48,10 @@ fn dns_rebinding_is_rejected_on_every_route() {
             (Method::POST, "/emails"),
             (Method::GET, "/oauth/authorize"),
             (Method::GET, "/nowhere"),
+            (Method::DELETE, "/api/v1/messages"),
+            (Method::GET, "/api/events"),
+            (Method::GET, "/view/latest.html"),
+            (Method::POST, "/api/v1/send"),
         ] {
             let answer = sandbox.ask(method.clone(), path).header("host", host).json(&email());
             assert_eq!(answer.status, StatusCode::FORBIDDEN, "{method} {path} of {host}");
@@ -70,17 +91,9 @@ fn the_published_base_url_is_an_allowed_host() {
 fn cross_origin_requests_to_sandbox_routes_are_rejected() {
     let sandbox = Sandbox::new();
     sandbox.sent(&email());
-    let foreign: [&[(&'static str, &str)]; 8] = [
-        &[("origin", "https://evil.test")],
-        &[("origin", "null")],
-        &[("origin", "http://127.0.0.1:3000")],
-        &[("origin", "http://localhost:8025")],
-        &[("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "no-cors"), ("sec-fetch-dest", "image")],
-        &[("sec-fetch-site", "same-site"), ("sec-fetch-mode", "cors"), ("sec-fetch-dest", "empty")],
-        &[("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "iframe")],
-        &[("sec-fetch-site", "garbage")],
-    ];
-    for headers in foreign {
+    let mail = format!("/_/messages/{}", sandbox.mail().id);
+    let (images, check) = (format!("{mail}/images"), format!("{mail}/check"));
+    for headers in FOREIGN {
         for (method, path) in [
             (Method::GET, "/_/"),
             (Method::GET, "/_/stream?key=sb_test"),
@@ -93,6 +106,13 @@ fn cross_origin_requests_to_sandbox_routes_are_rejected() {
             (Method::POST, "/_/faults"),
             (Method::POST, "/_/reset"),
             (Method::DELETE, "/_/messages"),
+            (Method::POST, &images),
+            (Method::POST, &check),
+            (Method::GET, "/api/v1/messages"),
+            (Method::DELETE, "/api/v1/messages"),
+            (Method::GET, "/api/events"),
+            (Method::GET, "/view/latest.html"),
+            (Method::POST, "/api/v1/send"),
         ] {
             let answer = from(&sandbox, method.clone(), path, headers);
             assert_eq!(answer.status, 403, "{method} {path} with {headers:?}");
@@ -166,30 +186,10 @@ fn inbox_responses_disable_content_type_sniffing() {
     let mails = sides
         .iter()
         .flat_map(|side| [format!("/_/messages/{sent}{side}"), format!("/_/received/{received}{side}")]);
-    let others = [
-        "",
-        "/ready",
-        "/export",
-        "/messages",
-        "/received",
-        "/requests",
-        "/templates",
-        "/tenants",
-        "/stream",
-        "/events",
-        "/clock",
-        "/faults",
-        "/assets/app.js",
-        "/latest.html",
-        "/latest.txt",
-        "/latest.json",
-        "/latest.eml",
-        "/unsubscribe/x",
-        "/consent/x",
-        "/received/x",
-        "/none",
-    ];
-    for path in mails.chain(others.iter().map(|path| format!("/_{path}"))) {
+    let others = "/_ /_/ready /_/export /_/messages /_/received /_/requests /_/templates /_/tenants /_/stream /_/events /_/clock \
+        /_/faults /_/assets/app.js /_/latest.html /_/latest.txt /_/latest.json /_/latest.eml /_/unsubscribe/x /_/consent/x \
+        /_/received/x /_/none";
+    for path in mails.chain(others.split(' ').map(str::to_owned)) {
         for method in [Method::GET, Method::PUT] {
             let answer = sandbox.ask(method.clone(), path.as_str()).send("");
             assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{method} {path}");

@@ -3,23 +3,17 @@
 use std::time::Duration;
 
 use http::Method;
-use idempost_sandbox::{Settings, persistence};
+use idempost_sandbox::Settings;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, KEY, Sandbox, email, email_with};
+use crate::persistence::Kept;
+use crate::support::{Answer, KEY, Sandbox, UNKNOWN_ID, email, email_with};
 
 const HOUR: u64 = 3_600;
 
 impl Sandbox {
     fn delete_selected(&self, path: &str, body: &Value) -> Answer {
         self.ask(Method::DELETE, path).json(body)
-    }
-
-    /// The subjects in a folder that match, newest first.
-    fn subjects(&self, path: &str) -> Vec<String> {
-        let answer = self.get(path).json();
-        let items = answer["data"].as_array().unwrap_or_else(|| panic!("{answer}"));
-        items.iter().map(|item| item["subject"].as_str().unwrap().to_owned()).collect()
     }
 
     fn receive(&self, subject: &str) -> String {
@@ -47,24 +41,15 @@ fn new_mails_are_unread_until_they_are_marked() {
     assert_eq!(sandbox.get(format!("/_/messages/{id}")).json()["unread"], true);
     assert_eq!(sandbox.get(format!("/_/messages/{id}/about")).json()["unread"], true);
 
-    assert_eq!(
-        sandbox.patch(format!("/_/messages/{id}"), &json!({"unread": false})).json(),
-        json!({"changed": 1})
-    );
-    assert_eq!(
-        sandbox.patch(format!("/_/messages/{id}"), &json!({"unread": false})).json(),
-        json!({"changed": 0})
-    );
+    let mark = |path: String, unread: bool| sandbox.patch(path, &json!({ "unread": unread })).json();
+    assert_eq!(mark(format!("/_/messages/{id}"), false), json!({"changed": 1}));
+    assert_eq!(mark(format!("/_/messages/{id}"), false), json!({"changed": 0}));
     assert_eq!(sandbox.get("/_/messages").json()["data"][0]["unread"], false);
-    let answer = sandbox.patch(format!("/_/received/{received}"), &json!({"unread": false}));
-    assert_eq!(answer.json(), json!({"changed": 1}));
+    assert_eq!(mark(format!("/_/received/{received}"), false), json!({"changed": 1}));
     assert_eq!(sandbox.get("/_/received").json()["data"][0]["unread"], false);
     assert_eq!(sandbox.hello()["unread"], json!({"sent": 0, "received": 0}));
     // By the ID of the email, too.
-    assert_eq!(
-        sandbox.patch(format!("/_/messages/{email_id}"), &json!({"unread": true})).json()["changed"],
-        1
-    );
+    assert_eq!(mark(format!("/_/messages/{email_id}"), true), json!({"changed": 1}));
     assert_eq!(sandbox.subjects("/_/messages?unread=true"), ["Hello"]);
     assert_eq!(sandbox.subjects("/_/messages?unread=false"), Vec::<String>::new());
 }
@@ -129,8 +114,7 @@ fn mails_are_deleted_by_filter_or_by_id() {
     assert_eq!(sandbox.delete("/_/messages?tag=worker=a").json(), json!({"deleted": 2}));
     assert_eq!(sandbox.subjects("/_/messages"), ["four", "two"]);
     let ids = sandbox.ids("/_/messages");
-    let unknown = "00000000-0000-4000-8000-000000000000";
-    let body = json!({"ids": [ids[0], unknown, ids[0]]});
+    let body = json!({"ids": [ids[0], UNKNOWN_ID, ids[0]]});
     assert_eq!(sandbox.delete_selected("/_/messages", &body).json(), json!({"deleted": 1}));
     assert_eq!(sandbox.delete_selected("/_/messages", &json!({"ids": []})).json(), json!({"deleted": 0}));
     assert_eq!(sandbox.subjects("/_/messages"), ["two"]);
@@ -141,8 +125,7 @@ fn mails_are_deleted_by_filter_or_by_id() {
 #[test]
 fn a_received_mail_is_deleted_with_its_record_and_its_thread_remains() {
     let sandbox = Sandbox::with(&Settings { beta: true, ..Settings::default() });
-    let inbox = sandbox.post("/inboxes", &json!({"email_address": "b@acme.test", "name": "B"})).json();
-    let inbox = inbox["id"].as_str().unwrap_or_else(|| panic!("{inbox}")).to_owned();
+    let inbox = sandbox.created("/inboxes", &json!({"email_address": "b@acme.test", "name": "B"}));
     let ids = ["Kept", "Gone", "Gone too"].map(|subject| sandbox.receive(subject));
     assert_eq!(sandbox.delete(format!("/_/received/{}", ids[1])).json()["deleted"], 1);
     assert_eq!(sandbox.delete("/_/received?subject=too").json()["deleted"], 1);
@@ -203,7 +186,7 @@ fn one_request_lists_the_ids_of_all_matching_mails() {
     assert!(all.contains(&json!({"id": id, "unread": false})), "{id}");
     assert_eq!(listed("/_/received/ids?unread=true").len(), 1);
     let ids: Vec<_> = all.iter().map(|mail| mail["id"].clone()).collect();
-    let deleted = sandbox.ask(Method::DELETE, "/_/messages").json(&json!({"ids": ids}));
+    let deleted = sandbox.delete_selected("/_/messages", &json!({ "ids": ids }));
     assert_eq!(deleted.json(), json!({"deleted": 250}));
 }
 
@@ -349,18 +332,8 @@ fn scheduled_mails_age_from_their_sending_even_if_the_clock_jumps() {
 
 #[test]
 fn marks_deletions_and_the_maximum_age_survive_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
-    let open = |keep_for: Option<u64>| {
-        let noon = "2026-03-02T12:00:00Z".parse().unwrap();
-        let settings = Settings {
-            keep_for: keep_for.map(Duration::from_secs),
-            clock: idempost_sandbox::ClockStart::Frozen(noon),
-            ..Settings::default()
-        };
-        let (service, persistence) = persistence::open(folder.path(), settings, |_| {}).unwrap();
-        (Sandbox::over(service), persistence)
-    };
-    let (sandbox, persistence) = open(None);
+    let an_hour = || Settings { keep_for: Some(Duration::from_secs(HOUR)), ..Settings::default() };
+    let mut sandbox = Kept::new();
     for subject in ["read", "deleted", "unread"] {
         sandbox.sent(&email_with("subject", subject));
     }
@@ -370,33 +343,24 @@ fn marks_deletions_and_the_maximum_age_survive_a_restart() {
     sandbox.patch("/_/messages?subject=unread", &json!({"unread": true}));
     sandbox.delete("/_/messages?subject=deleted");
     sandbox.delete(format!("/_/received/{received}"));
-    assert!(persistence.close());
-    drop(sandbox);
 
-    let (sandbox, persistence) = open(Some(HOUR));
+    sandbox.restart_with(an_hour());
     assert_eq!(sandbox.subjects("/_/messages"), ["unread", "read"]);
     assert_eq!(sandbox.subjects("/_/messages?unread=true"), ["unread"]);
     assert_eq!(sandbox.subjects("/_/received"), ["in"]);
     assert_eq!(sandbox.hello()["unread"], json!({"sent": 1, "received": 1}));
     sandbox.advance(HOUR - 1);
     assert_eq!(sandbox.mails().len(), 2);
-    assert!(persistence.close());
-    drop(sandbox);
 
-    let (sandbox, persistence) = open(Some(HOUR));
+    sandbox.restart_with(an_hour());
     assert_eq!(sandbox.mails().len(), 2);
     sandbox.advance(1);
     assert!(sandbox.mails().is_empty() && sandbox.ids("/_/received").is_empty());
-    assert!(persistence.close());
-    drop(sandbox);
 
     // Older than allowed at the start.
-    let (sandbox, persistence) = open(None);
+    sandbox.restart();
     sandbox.sent(&email());
     sandbox.advance(3 * HOUR);
-    assert!(persistence.close());
-    drop(sandbox);
-    let (sandbox, persistence) = open(Some(HOUR));
+    sandbox.restart_with(an_hour());
     assert!(sandbox.mails().is_empty());
-    assert!(persistence.close());
 }

@@ -1,11 +1,13 @@
 //! Unsent emails (pending, failed or canceled) in the inbox.
 
 use http::Method;
-use idempost_sandbox::{Settings, persistence};
+use idempost_sandbox::Settings;
 use serde_json::{Value, json};
 
-use crate::inbox_live::{Stream, post};
-use crate::support::{Sandbox, email, email_with};
+use crate::inbox_live::Stream;
+use crate::persistence::Kept;
+use crate::served::Served;
+use crate::support::{Sandbox, email, email_with, expect_fields_of};
 
 /// An email suppressed by its recipient's topic choice.
 fn create_opted_out_email(sandbox: &Sandbox) -> String {
@@ -96,10 +98,7 @@ fn an_unsent_email_has_timeline_bodies_and_request_under_the_path_of_its_later_m
     let sandbox = Sandbox::new();
     for (id, state, reason) in one_of_each(&sandbox) {
         let about = sandbox.get(format!("/_/messages/{id}/about")).json();
-        assert_eq!(
-            (&about["state"], &about["reason"], &about["text_size"]),
-            (&json!(state), &reason, &json!(8))
-        );
+        expect_fields_of(&json!({"state": state, "reason": reason, "text_size": 8}), &about);
         let timeline = sandbox.get(format!("/_/messages/{id}/timeline")).json();
         let last = timeline["events"].as_array().unwrap().last().unwrap().clone();
         assert_eq!((&last["event"], &last["reason"]), (&json!(state), &reason), "{timeline}");
@@ -121,63 +120,38 @@ fn an_unsent_email_has_timeline_bodies_and_request_under_the_path_of_its_later_m
 
 #[test]
 fn unsent_emails_and_their_reasons_survive_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
-    let open = || {
-        let (service, keeper) = persistence::open(folder.path(), Settings::default(), |_| {}).unwrap();
-        (Sandbox::over(service), keeper)
-    };
     let listed = |sandbox: &Sandbox| -> Vec<(Value, Value)> {
         let list = sandbox.get("/_/messages?state=unsent").json();
         let list = list["data"].as_array().unwrap();
         list.iter().rev().map(|one| (one["state"].clone(), one["reason"].clone())).collect()
     };
-    let (sandbox, keeper) = open();
+    let mut sandbox = Kept::new();
     one_of_each(&sandbox);
     let mut expected = listed(&sandbox);
     assert_eq!(expected[2].0, "queued");
-    assert!(keeper.close());
-    drop(sandbox);
 
-    let (sandbox, keeper) = open();
+    sandbox.restart();
     // Its files were being fetched.
     expected[2] = (json!("failed"), json!("attachment_unreachable"));
     assert_eq!(listed(&sandbox), expected);
-    assert!(keeper.close());
 }
 
 #[tokio::test]
 async fn a_pending_email_is_streamed_immediately_and_replaced_by_its_mail() {
-    let server = idempost_sandbox::start(Settings::default()).await;
+    let server = Served::start(Settings::default()).await;
     let mut stream = Stream::connect(&server).await;
     assert_eq!(stream.next("hello").await.unwrap()["unsent"], 0);
-    post(&server, "/emails", &email_with("scheduled_at", "in 1 hour")).await;
-    let news = stream.next("news").await.unwrap();
+    let id = server.sent(&email_with("scheduled_at", "in 1 hour"));
+    let news = stream.news(|_| true).await;
     let waiting = news["unsent"][0].clone();
     assert_eq!((&waiting["state"], &news["unsent_count"]), (&json!("scheduled"), &json!(1)));
     assert!(news["mails"].as_array().unwrap().is_empty());
 
-    let moved = server.service().clock().now() + jiff::SignedDuration::from_hours(9);
-    let path = format!("/emails/{}", waiting["id"].as_str().unwrap());
-    let moved = json!({"scheduled_at": moved.to_string()});
-    server.service().handle(
-        http::Request::patch(path)
-            .header("authorization", format!("Bearer {}", server.api_key()))
-            .body(moved.to_string().into())
-            .unwrap(),
-    );
-    loop {
-        let news = stream.next("news").await.unwrap();
-        if news["unsent"][0]["scheduled_at"].is_string() {
-            assert_ne!(news["unsent"][0]["scheduled_at"], waiting["scheduled_at"]);
-            break;
-        }
-    }
-    post(&server, "/_/clock", &json!({"advance": "1 day"})).await;
-    loop {
-        let news = stream.next("news").await.unwrap();
-        if news["mails"][0]["email_id"] == waiting["id"] {
-            assert_eq!((&news["unsent"], &news["unsent_count"]), (&json!([]), &json!(0)));
-            break;
-        }
-    }
+    let moved = server.service.clock().now() + jiff::SignedDuration::from_hours(9);
+    server.patch(format!("/emails/{id}"), &json!({"scheduled_at": moved.to_string()}));
+    let news = stream.news(|news| news["unsent"][0]["scheduled_at"].is_string()).await;
+    assert_ne!(news["unsent"][0]["scheduled_at"], waiting["scheduled_at"]);
+    server.post("/_/clock", &json!({"advance": "1 day"})).expect_status(200);
+    let news = stream.news(|news| news["mails"][0]["email_id"] == waiting["id"]).await;
+    assert_eq!((&news["unsent"], &news["unsent_count"]), (&json!([]), &json!(0)));
 }

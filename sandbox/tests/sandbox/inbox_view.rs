@@ -6,7 +6,7 @@ use http::Method;
 use idempost_sandbox::Settings;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, KEY, Sandbox, email, email_with};
+use crate::support::{Answer, KEY, Sandbox, email, email_with, expect_fields_of};
 
 fn open(sandbox: &Sandbox, path: impl Into<String>) -> Answer {
     sandbox.ask(Method::GET, path).no_key().send("")
@@ -136,33 +136,18 @@ fn received_mails_have_the_same_views() {
     let sandbox = Sandbox::new();
     for (subject, text) in [("First", "needle in it"), ("Second", "hay")] {
         let mail = json!({"from": "Ada Lovelace <ada@example.com>", "to": "help@acme.test", "subject": subject, "text": text, "html": "<p>Hi</p>"});
-        assert_eq!(
-            sandbox
-                .ask(Method::POST, "/_/received")
-                .header("content-type", "application/json")
-                .json(&mail)
-                .status,
-            201
-        );
+        sandbox.received(&mail);
     }
-    let list = sandbox.get("/_/received").json();
-    assert_eq!(
-        (&list["data"][0]["subject"], &list["data"][1]["subject"]),
-        (&json!("Second"), &json!("First"))
-    );
+    assert_eq!(sandbox.subjects("/_/received"), ["Second", "First"]);
     assert_eq!(sandbox.get("/_/received?limit=1").json()["has_more"], true);
     for query in ["from=lovelace", "from=ada@example.com", "query=lovelace"] {
-        let found = sandbox.get(format!("/_/received?{query}")).json();
-        assert_eq!(found["data"].as_array().unwrap().len(), 2, "{query}: the sender's name and address");
+        let found = sandbox.ids(format!("/_/received?{query}"));
+        assert_eq!(found.len(), 2, "{query}: the sender's name and address");
     }
-    let found = sandbox.get("/_/received?query=NEEDLE").json();
-    assert_eq!((found["data"].as_array().unwrap().len(), &found["data"][0]["subject"]), (1, &json!("First")));
-    let id = found["data"][0]["id"].as_str().unwrap();
+    assert_eq!(sandbox.subjects("/_/received?query=NEEDLE"), ["First"]);
+    let id = &sandbox.ids("/_/received")[1];
     let about = sandbox.get(format!("/_/received/{id}")).json();
-    assert_eq!(
-        (&about["received_for"], &about["to"]),
-        (&json!(["help@acme.test"]), &json!(["help@acme.test"]))
-    );
+    expect_fields_of(&json!({"received_for": ["help@acme.test"], "to": ["help@acme.test"]}), &about);
     assert_eq!(sandbox.get(format!("/_/received/{id}/text")).text().trim(), "needle in it");
     assert!(sandbox.get(format!("/_/received/{id}/html")).text().ends_with("<p>Hi</p>"));
     let timeline = sandbox.get(format!("/_/received/{id}/timeline")).json();
@@ -186,10 +171,9 @@ fn the_timeline_lists_events_and_webhook_attempts() {
     assert_eq!((events.first(), events.last()), (Some(&"accepted"), Some(&"bounced")));
     assert!(events.contains(&"sent") && events.contains(&"delivered"), "{events:?}");
     let delivery = &timeline["webhooks"][0];
-    assert_eq!(
-        (&delivery["type"], &delivery["webhook_id"], &delivery["endpoint"]),
-        (&json!("email.bounced"), &hook, &json!("http://127.0.0.1:9/hook"))
-    );
+    let expected =
+        json!({"type": "email.bounced", "webhook_id": hook, "endpoint": "http://127.0.0.1:9/hook"});
+    expect_fields_of(&expected, delivery);
     assert!(delivery["attempts"].is_array() && delivery["status"].is_string());
 }
 
@@ -204,10 +188,7 @@ fn the_originating_request_is_shown_without_credentials() {
         .json(&email());
     let id = sent.id();
     let made = sandbox.get(format!("/_/messages/{id}/request")).json();
-    assert_eq!(
-        (&made["method"], &made["path"], &made["status"]),
-        (&json!("POST"), &json!("/emails"), &json!(200))
-    );
+    expect_fields_of(&json!({"method": "POST", "path": "/emails", "status": 200}), &made);
     let body: Value = serde_json::from_str(made["body"]["text"].as_str().unwrap()).unwrap();
     assert_eq!(body, email());
     let value = |name: &str| {
@@ -296,12 +277,7 @@ fn a_template_preview_renders_like_a_send() {
     assert_eq!(sandbox.get("/_/templates/none/preview").status, 404);
     for wrong in ["%5B%5D", "x", "%7B%22A%22%3Atrue%7D"] {
         let answer = sandbox.get(format!("/_/templates/order/preview?variables={wrong}"));
-        assert_eq!(answer.status, 422);
-        assert!(
-            answer.message().contains("`variables` must be an object of strings and numbers"),
-            "{}",
-            answer.message()
-        );
+        answer.invalid("`variables` must be an object of strings and numbers");
     }
     assert!(
         sandbox.service.requests().iter().all(|request| request.path == "/templates"),

@@ -3,8 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::StreamExt as _;
-use http::{Method, Request, StatusCode};
-use idempost_sandbox::{ReferenceServer, Settings};
+use http::{Method, StatusCode};
+use idempost_sandbox::Settings;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -12,11 +12,9 @@ use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-use crate::inbox_live::post;
 use crate::inbox_search::encoded;
-use crate::support::{Answer, KEY, Sandbox, email, email_with};
-
-const UNKNOWN: &str = "00000000-0000-4000-8000-000000000000";
+use crate::served::Served;
+use crate::support::{Answer, KEY, Sandbox, UNKNOWN_ID, email, email_with, expect_fields_of};
 
 fn basic(user: &str, password: &str) -> String {
     format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
@@ -51,30 +49,24 @@ fn captured_and_received_mails_are_one_list_with_the_shape_of_mailpit() {
     let list = sandbox.get("/api/v1/messages");
     assert_eq!(subjects(&list), ["In", "Größe"]);
     let list = list.json();
-    for (name, value) in [
-        ("total", json!(2)),
-        ("unread", json!(2)),
-        ("count", json!(2)),
-        ("messages_count", json!(2)),
-        ("messages_unread", json!(2)),
-        ("start", json!(0)),
-        ("tags", json!(["kind=first"])),
-    ] {
-        assert_eq!(list[name], value, "{name}");
-    }
-    let received = &list["messages"][0];
-    assert_eq!(received["From"], json!({"Name": "Zoe", "Address": "z@example.com"}));
-    assert_eq!(received["Bcc"], json!([{"Name": "", "Address": "hidden@acme.test"}]));
-    assert_eq!((&received["MessageID"], &received["Snippet"]), (&json!("m@example.com"), &json!("Hi")));
-    assert_eq!(received["Created"], "2026-03-02T12:01:00.000Z");
+    let counts = json!({
+        "total": 2, "unread": 2, "count": 2, "messages_count": 2, "messages_unread": 2, "start": 0, "tags": ["kind=first"],
+    });
+    expect_fields_of(&counts, &list);
+    let received = json!({
+        "From": {"Name": "Zoe", "Address": "z@example.com"},
+        "Bcc": [{"Name": "", "Address": "hidden@acme.test"}],
+        "MessageID": "m@example.com", "Snippet": "Hi", "Created": "2026-03-02T12:01:00.000Z",
+    });
+    expect_fields_of(&received, &list["messages"][0]);
     let sent = &list["messages"][1];
-    assert_eq!(
-        sent["To"],
-        json!([{"Name": "Lovelace, Ada", "Address": "ada@example.com"}, {"Name": "", "Address": "b@example.com"}])
-    );
-    assert_eq!(sent["Bcc"], json!([{"Name": "Bodo", "Address": "bcc@example.com"}]));
-    assert_eq!(sent["ReplyTo"], json!([{"Name": "", "Address": "reply@acme.test"}]));
-    assert_eq!((&sent["Read"], &sent["Attachments"], &sent["Cc"]), (&json!(false), &json!(1), &json!([])));
+    let expected = json!({
+        "To": [{"Name": "Lovelace, Ada", "Address": "ada@example.com"}, {"Name": "", "Address": "b@example.com"}],
+        "Cc": [], "Bcc": [{"Name": "Bodo", "Address": "bcc@example.com"}],
+        "ReplyTo": [{"Name": "", "Address": "reply@acme.test"}],
+        "Read": false, "Attachments": 1,
+    });
+    expect_fields_of(&expected, sent);
     let snippet = sent["Snippet"].as_str().unwrap();
     assert!(snippet.starts_with("Hello wörd") && snippet.chars().count() == 253, "{snippet}");
 
@@ -84,10 +76,7 @@ fn captured_and_received_mails_are_one_list_with_the_shape_of_mailpit() {
     assert_eq!(subjects(&sandbox.get("/api/v1/messages?limit=0&start=x")), Vec::<String>::new());
     assert_eq!(sandbox.get("/api/v1/tags").json(), json!(["kind=first"]));
     let info = sandbox.get("/api/v1/info").json();
-    assert_eq!(
-        (&info["Messages"], &info["Unread"], &info["Tags"]),
-        (&json!(2), &json!(2), &json!({"kind=first": 1}))
-    );
+    expect_fields_of(&json!({"Messages": 2, "Unread": 2, "Tags": {"kind=first": 1}}), &info);
 }
 
 #[test]
@@ -103,17 +92,14 @@ fn a_message_has_its_details_headers_source_and_parts() {
     let id = &ids(&sandbox.get("/api/v1/messages"))[0];
     let message = sandbox.get(format!("/api/v1/message/{id}")).json();
     assert_eq!(sandbox.get("/api/v1/message/latest").json(), message);
-    assert_eq!((&message["ID"], &message["Text"]), (&json!(id), &json!("It works")));
-    assert_eq!(message["HTML"], "<p onclick=x>Hi<script>x</script></p>");
-    assert_eq!(message["ReturnPath"], "hi@acme.test");
-    assert_eq!(message["Date"], "2026-03-02T12:00:00.000Z");
+    let expected = json!({
+        "ID": id, "Text": "It works", "HTML": "<p onclick=x>Hi<script>x</script></p>", "ReturnPath": "hi@acme.test",
+        "Date": "2026-03-02T12:00:00.000Z", "Size": sandbox.mail().mime.len(),
+    });
+    expect_fields_of(&expected, &message);
     assert_eq!(message["ListUnsubscribe"]["Links"], json!(["https://acme.test/u", "mailto:u@acme.test"]));
-    assert_eq!(message["Size"], sandbox.mail().mime.len());
     let (file, picture) = (&message["Attachments"][0], &message["Inline"][0]);
-    assert_eq!(
-        (&file["FileName"], &file["ContentType"], &file["Size"]),
-        (&json!("page.html"), &json!("text/html"), &json!(25))
-    );
+    expect_fields_of(&json!({"FileName": "page.html", "ContentType": "text/html", "Size": 25}), file);
     assert_eq!((&picture["FileName"], &picture["ContentID"]), (&json!("p.png"), &json!("pic")));
     assert_eq!(picture["Checksums"]["MD5"], "e9dd2797018cad79186e03e8c5aec8dc");
     assert_eq!(picture["Checksums"]["SHA1"].as_str().unwrap().len(), 40);
@@ -139,7 +125,7 @@ fn a_message_has_its_details_headers_source_and_parts() {
     assert_eq!(sandbox.get("/api/v1/messages").json()["unread"], 1, "reading marks nothing");
 
     for path in [
-        format!("/api/v1/message/{UNKNOWN}"),
+        format!("/api/v1/message/{UNKNOWN_ID}"),
         "/api/v1/message/x/raw".into(),
         format!("/api/v1/message/{id}/part/3"),
         format!("/api/v1/message/{id}/part/0"),
@@ -171,16 +157,13 @@ fn messages_are_found_marked_and_deleted() {
     let list = |path: &str| subjects(&sandbox.get(path));
     assert_eq!(list("/api/v1/search?query=invoice"), ["Invoice in", "Invoice 2", "Invoice 1"]);
     let found = sandbox.get("/api/v1/search?query=invoice&limit=1&start=1").json();
-    assert_eq!(
-        (&found["messages_count"], &found["count"], &found["total"]),
-        (&json!(3), &json!(1), &json!(4))
-    );
+    expect_fields_of(&json!({"messages_count": 3, "count": 1, "total": 4}), &found);
     assert_eq!(sandbox.get("/api/v1/message/latest?query=welcome").json()["Subject"], "Welcome");
 
     let all = ids(&sandbox.get("/api/v1/messages"));
     let put = |body: &Value| sandbox.ask(Method::PUT, "/api/v1/messages").json(body);
     let unread = || sandbox.get("/api/v1/messages").json()["unread"].clone();
-    assert_eq!(put(&json!({"Read": true, "IDs": [all[0], all[1], UNKNOWN, "x"]})).text(), "ok");
+    assert_eq!(put(&json!({"Read": true, "IDs": [all[0], all[1], UNKNOWN_ID, "x"]})).text(), "ok");
     assert_eq!(unread(), 2);
     put(&json!({"read": false, "ids": [all[1]]}));
     assert_eq!(unread(), 3, "names are case-insensitive");
@@ -205,7 +188,7 @@ fn messages_are_found_marked_and_deleted() {
     assert_eq!(delete("/api/v1/search", "").status, 400, "a search without a query doesn't find everything");
     assert_eq!(delete("/api/v1/messages", "{").status, 400);
     assert_eq!(unread(), 4);
-    assert_eq!(delete("/api/v1/messages", &json!({"IDs": [all[3], UNKNOWN]}).to_string()).text(), "ok");
+    assert_eq!(delete("/api/v1/messages", &json!({"IDs": [all[3], UNKNOWN_ID]}).to_string()).text(), "ok");
     assert_eq!(list("/api/v1/messages"), ["Invoice in", "Invoice 2", "Welcome"]);
     // PyPI `mailpit-api-client` sends forms.
     let form = sandbox.ask(Method::DELETE, "/api/v1/messages");
@@ -225,17 +208,23 @@ fn requests_without_a_key_are_for_the_default_account_and_keys_name_others() {
         sandbox.ask(Method::POST, "/emails").key(key).json(&email_with("subject", key));
     }
     let list = || sandbox.ask(Method::GET, "/api/v1/messages").no_key();
+    let list_as = |credential: String| list().header("authorization", credential).send("");
+    let bearer = || "Bearer sb_a".to_owned();
     assert_eq!(subjects(&list().send("")), ["sb_local"]);
-    assert_eq!(subjects(&list().header("authorization", "Bearer sb_a").send("")), ["sb_a"]);
-    assert_eq!(subjects(&list().header("authorization", basic("sb_b", "")).send("")), ["sb_b"]);
-    assert_eq!(subjects(&list().header("authorization", basic("user", "sb_a")).send("")), ["sb_a"]);
-    assert_eq!(subjects(&list().header("authorization", basic("user", "pass")).send("")), ["sb_local"]);
+    for (credential, account) in [
+        (bearer(), "sb_a"),
+        (basic("sb_b", ""), "sb_b"),
+        (basic("user", "sb_a"), "sb_a"),
+        (basic("user", "pass"), "sb_local"),
+    ] {
+        assert_eq!(subjects(&list_as(credential)), [account]);
+    }
     assert_eq!(subjects(&sandbox.ask(Method::GET, "/api/v1/messages?key=sb_b").no_key().send("")), ["sb_b"]);
     // Isolation.
-    let other = ids(&list().header("authorization", "Bearer sb_a").send(""))[0].clone();
+    let other = ids(&list_as(bearer()))[0].clone();
     assert_eq!(sandbox.ask(Method::GET, format!("/api/v1/message/{other}")).no_key().send("").status, 404);
     sandbox.ask(Method::DELETE, "/api/v1/messages").no_key().send("");
-    assert_eq!(subjects(&list().header("authorization", "Bearer sb_a").send("")), ["sb_a"]);
+    assert_eq!(subjects(&list_as(bearer())), ["sb_a"]);
     assert!(subjects(&list().send("")).is_empty());
 }
 
@@ -244,47 +233,24 @@ fn a_password_is_required_as_everywhere() {
     let settings = Settings { password: Some("correct-horse".to_owned().into()), ..Settings::default() };
     let sandbox = Sandbox::with(&settings);
     for key in ["sb_correct-horse", "sb_correct-horse_w1"] {
-        assert_eq!(
-            sandbox.ask(Method::POST, "/emails").key(key).json(&email_with("subject", key)).status,
-            200
-        );
+        sandbox.ask(Method::POST, "/emails").key(key).json(&email_with("subject", key)).expect_status(200);
     }
     let list = || sandbox.ask(Method::GET, "/api/v1/messages").no_key();
-    let answer = list().send("");
-    assert_eq!(answer.status, 401);
+    let list_as = |user: &str, password: &str| list().header("authorization", basic(user, password)).send("");
+    let answer = list().send("").expect_status(401);
     assert!(answer.header("www-authenticate").unwrap().starts_with("Basic"));
-    assert_eq!(list().header("authorization", basic("user", "wrong")).send("").status, 401);
-    assert_eq!(list().header("authorization", basic("user", "sb_wrong")).send("").status, 401);
-    let allowed = list().header("authorization", basic("anyone", "correct-horse")).send("");
-    assert_eq!(subjects(&allowed), ["sb_correct-horse"]);
-    let worker = list().header("authorization", basic("anyone", "sb_correct-horse_w1")).send("");
-    assert_eq!(subjects(&worker), ["sb_correct-horse_w1"]);
-    let worker = list().header("authorization", basic("sb_correct-horse_w1", "correct-horse")).send("");
-    assert_eq!(subjects(&worker), ["sb_correct-horse_w1"]);
+    list_as("user", "wrong").expect_status(401);
+    list_as("user", "sb_wrong").expect_status(401);
+    for (user, password, account) in [
+        ("anyone", "correct-horse", "sb_correct-horse"),
+        ("anyone", "sb_correct-horse_w1", "sb_correct-horse_w1"),
+        ("sb_correct-horse_w1", "correct-horse", "sb_correct-horse_w1"),
+    ] {
+        assert_eq!(subjects(&list_as(user, password)), [account], "{user} {password}");
+    }
     for path in ["/livez", "/readyz"] {
         assert_eq!(sandbox.ask(Method::GET, path).no_key().send("").status, 200, "{path}");
     }
-}
-
-#[test]
-fn pages_of_other_origins_and_foreign_hosts_are_refused() {
-    let sandbox = Sandbox::new();
-    sandbox.sent(&email());
-    for (name, value) in
-        [("origin", "https://evil.test"), ("sec-fetch-site", "cross-site"), ("host", "evil.test")]
-    {
-        for (method, path) in [
-            (Method::GET, "/api/v1/messages"),
-            (Method::DELETE, "/api/v1/messages"),
-            (Method::GET, "/api/events"),
-            (Method::GET, "/view/latest.html"),
-            (Method::POST, "/api/v1/send"),
-        ] {
-            let answer = sandbox.ask(method, path).header(name, value).send("");
-            assert_eq!(answer.status, 403, "{name} {path}: {}", answer.text());
-        }
-    }
-    assert_eq!(sandbox.mails().len(), 1);
 }
 
 #[test]
@@ -315,14 +281,14 @@ fn an_email_is_sent_in_the_format_of_mailpit() {
 }
 
 /// Connects to the events of the account.
-async fn connect(server: &ReferenceServer) -> WebSocketStream<TcpStream> {
+async fn connect(server: &Served) -> WebSocketStream<TcpStream> {
     connect_to(server, "/api/events").await
 }
 
-async fn connect_to(server: &ReferenceServer, path: &str) -> WebSocketStream<TcpStream> {
-    let address = server.base_url().replace("http://", "");
+async fn connect_to(server: &Served, path: &str) -> WebSocketStream<TcpStream> {
+    let address = server.server.base_url().replace("http://", "");
     let mut request = format!("ws://{address}{path}").into_client_request().unwrap();
-    request.headers_mut().insert("authorization", format!("Bearer {}", server.api_key()).parse().unwrap());
+    request.headers_mut().insert("authorization", format!("Bearer {KEY}").parse().unwrap());
     let stream = TcpStream::connect(&address).await.unwrap();
     client_async(request, stream).await.unwrap().0
 }
@@ -343,30 +309,23 @@ async fn next(socket: &mut WebSocketStream<TcpStream>, kind: &str) -> Value {
 
 #[tokio::test]
 async fn a_websocket_reports_new_marked_and_deleted_messages_of_its_account() {
-    let server = idempost_sandbox::start(Settings::default()).await;
+    let server = Served::start(Settings::default()).await;
     let mut socket = connect(&server).await;
-    let other = Request::post("/emails").header("authorization", "Bearer sb_other");
-    server.service().handle(other.body(email_with("subject", "Other").to_string().into()).unwrap());
-    post(&server, "/emails", &email()).await;
+    server.ask(Method::POST, "/emails").key("sb_other").json(&email_with("subject", "Other"));
+    server.sent(&email());
     let new = next(&mut socket, "new").await;
     assert_eq!((&new["Subject"], &new["Read"]), (&json!("Hello"), &json!(false)));
     let stats = next(&mut socket, "stats").await;
     assert_eq!((&stats["Total"], &stats["Unread"]), (&json!(1), &json!(1)));
 
-    let ask = |method: Method, body: Value| {
-        let request = Request::builder().method(method).uri("/api/v1/messages");
-        let request = request.header("authorization", format!("Bearer {}", server.api_key()));
-        assert_eq!(server.service().handle(request.body(body.to_string().into()).unwrap()).status(), 200);
-    };
+    let ask = |method, body: Value| server.ask(method, "/api/v1/messages").json(&body).expect_status(200);
     ask(Method::PUT, json!({"Read": true}));
     assert_eq!(next(&mut socket, "update").await, json!({"ID": new["ID"], "Read": true}));
     ask(Method::DELETE, json!({"IDs": [new["ID"]]}));
     assert_eq!(next(&mut socket, "delete").await, json!({"ID": new["ID"]}));
     assert_eq!(next(&mut socket, "stats").await["Total"], 0);
     for _ in 0..100 {
-        let request =
-            Request::post("/emails").header("authorization", format!("Bearer {}", server.api_key()));
-        server.service().handle(request.body(email().to_string().into()).unwrap());
+        server.sent(&email());
     }
     while next(&mut socket, "stats").await["Total"] != 100 {}
     ask(Method::DELETE, json!({}));
@@ -375,21 +334,19 @@ async fn a_websocket_reports_new_marked_and_deleted_messages_of_its_account() {
 
 #[tokio::test]
 async fn the_path_of_the_websocket_may_begin_with_several_slashes() {
-    let server = idempost_sandbox::start(Settings::default()).await;
+    let server = Served::start(Settings::default()).await;
     let mut socket = connect_to(&server, "//api/events").await;
-    post(&server, "/emails", &email()).await;
+    server.sent(&email());
     assert_eq!(next(&mut socket, "new").await["Subject"], "Hello");
 }
 
 #[tokio::test]
 async fn a_client_that_reads_nothing_costs_bounded_memory_and_then_reloads() {
-    let server = idempost_sandbox::start(Settings::default()).await;
+    let server = Served::start(Settings::default()).await;
     let mut socket = connect(&server).await;
-    let large = email_with("subject", "ü".repeat(900)).to_string();
+    let large = email_with("subject", "ü".repeat(900));
     for _ in 0..6_000 {
-        let request =
-            Request::post("/emails").header("authorization", format!("Bearer {}", server.api_key()));
-        server.service().handle(request.body(large.clone().into()).unwrap());
+        server.sent(&large);
     }
     assert_eq!(next(&mut socket, "prune").await, Value::Null);
     while next(&mut socket, "stats").await["Total"] != 6_000 {}
@@ -397,7 +354,7 @@ async fn a_client_that_reads_nothing_costs_bounded_memory_and_then_reloads() {
 
 #[tokio::test]
 async fn a_websocket_has_a_place_among_the_connections_until_it_ends() {
-    let server = idempost_sandbox::start(Settings { max_connections: 2, ..Settings::default() }).await;
+    let server = Served::start(Settings { max_connections: 2, ..Settings::default() }).await;
     let one = connect(&server).await;
     let _two = connect(&server).await;
     assert!(status_line(&server).await.starts_with("HTTP/1.1 503"));
@@ -410,8 +367,8 @@ async fn a_websocket_has_a_place_among_the_connections_until_it_ends() {
 }
 
 /// The first line of the response on a new connection.
-async fn status_line(server: &ReferenceServer) -> String {
-    let mut stream = TcpStream::connect(server.base_url().replace("http://", "")).await.unwrap();
+async fn status_line(server: &Served) -> String {
+    let mut stream = TcpStream::connect(server.server.base_url().replace("http://", "")).await.unwrap();
     stream.write_all(b"GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await.unwrap();
     let mut read = Vec::new();
     let _ = stream.read_to_end(&mut read).await;

@@ -9,8 +9,8 @@ use http::Method;
 use idempost_sandbox::{Fetched, NotReceived};
 use serde_json::{Value, json};
 
-use crate::restarts::{close, open};
-use crate::smtp_receiving::SmtpServer;
+use crate::persistence::Kept;
+use crate::smtp_receiving::{SmtpServer, auth_plain};
 use crate::support::{Answer, KEY, Sandbox, email_with};
 
 /// How a mail's parts are nested.
@@ -85,8 +85,7 @@ fn too_deeply_nested_mail_is_rejected_on_every_entry_point() {
 
         let mut request = attached(nesting, MANY);
         request["from"] = "ada@example.com".into();
-        let answer = sandbox.post("/_/received", &request);
-        assert_eq!(answer.status, 422, "{nesting:?}: {}", answer.text());
+        sandbox.post("/_/received", &request).expect_status(422);
         assert_eq!(sandbox.get("/emails/receiving").json()["data"], json!([]));
     }
 }
@@ -97,8 +96,8 @@ async fn smtp_rejects_too_deeply_nested_mail_and_accepts_the_next() {
     for nesting in NESTINGS {
         let replies = server.deliver(&mail(nesting, MANY)).await;
         assert!(replies.starts_with("554 5.6.0 ") && replies.contains(RULE), "{nesting:?}: {replies}");
-        let login = "HELO me\r\nAUTH PLAIN AHJlc2VuZABzYl9zZW5kZXI=\r\n";
-        let replies = server.deliver_after(login, &mail(nesting, MANY)).await;
+        let login = auth_plain("resend", "sb_sender");
+        let replies = server.deliver_after(&["HELO me", &login], &mail(nesting, MANY)).await;
         assert!(replies.starts_with("554 5.6.0 ") && replies.contains(RULE), "{nesting:?}: {replies}");
         let replies = server.deliver(&mail(nesting, 40)).await;
         assert!(replies.starts_with("250 2.0.0 "), "{nesting:?}: {replies}");
@@ -123,15 +122,12 @@ fn an_email_with_a_too_deeply_nested_fetched_file_fails() {
 #[test]
 fn moderately_nested_mail_is_accepted_displayed_and_stored() {
     for nesting in NESTINGS {
-        let folder = tempfile::tempdir().unwrap();
-        let (sandbox, keeper) = open(folder.path());
+        let mut sandbox = Kept::new();
         assert_eq!(received(&sandbox, mail(nesting, 90)).status, 201, "{nesting:?}");
         sandbox.sent(&attached(nesting, 90));
         let paths = views(&sandbox);
-        close(sandbox, keeper);
-        let (sandbox, keeper) = open(folder.path());
+        sandbox.restart();
         assert_eq!(views(&sandbox), paths, "{nesting:?}");
-        close(sandbox, keeper);
     }
 }
 

@@ -5,10 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use idempost_sandbox::{Settings, smtp};
 use serde_json::json;
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::TcpStream;
 
-use crate::smtp_receiving::SmtpServer;
+use crate::smtp_receiving::{SmtpServer, auth_plain, say};
 use crate::support::{Answer, Sandbox, email};
 
 const PASSWORD: &str = "correct:horse";
@@ -136,30 +134,15 @@ fn the_password_does_not_replace_the_host_and_origin_rules() {
 #[tokio::test]
 async fn smtp_requires_auth_with_a_key_that_contains_the_password() {
     let server = SmtpServer::with(&settings(), smtp::Options::new("sb_correct:horse")).await;
-    let talk = |login: Option<&str>| {
-        let login = login.map(|key| STANDARD.encode(format!("\0inbound\0{key}")));
-        let address = server.address;
-        async move {
-            let mut stream = BufReader::new(TcpStream::connect(address).await.unwrap());
-            let mut commands = vec!["EHLO client".to_owned()];
-            commands.extend(login.map(|login| format!("AUTH PLAIN {login}")));
-            commands.push("MAIL FROM:<a@example.com>".to_owned());
-            let mut reply = String::new();
-            stream.read_line(&mut reply).await.unwrap();
-            for command in commands {
-                stream.write_all(format!("{command}\r\n").as_bytes()).await.unwrap();
-                loop {
-                    reply.clear();
-                    stream.read_line(&mut reply).await.unwrap();
-                    if reply.as_bytes()[3] == b' ' {
-                        break;
-                    }
-                }
-            }
-            reply[..3].to_owned()
+    let begin = async |login: Option<&str>| {
+        let mut stream = server.raw().await;
+        say(&mut stream, "EHLO client").await;
+        if let Some(key) = login {
+            say(&mut stream, &auth_plain("inbound", key)).await;
         }
+        say(&mut stream, "MAIL FROM:<a@example.com>").await[..3].to_owned()
     };
-    assert_eq!(talk(None).await, "530");
-    assert_eq!(talk(Some("sb_local")).await, "530");
-    assert_eq!(talk(Some("sb_correct:horse")).await, "250");
+    assert_eq!(begin(None).await, "530");
+    assert_eq!(begin(Some("sb_local")).await, "530");
+    assert_eq!(begin(Some("sb_correct:horse")).await, "250");
 }

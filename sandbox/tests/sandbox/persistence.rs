@@ -1,5 +1,6 @@
 //! Persistence: state that survives a restart.
 
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,41 +9,65 @@ use http::Method;
 use idempost_sandbox::persistence::{self, Persistence, PersistenceError};
 use idempost_sandbox::{Posted, ReferenceServer, Settings};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
+use crate::release::relay;
 use crate::restarts::{close, open, open_with};
 use crate::support::{KEY, Sandbox, email, email_with, http_client};
 
+/// A sandbox with a data folder of its own. It is closed when it is dropped.
+pub(crate) struct Kept {
+    folder: TempDir,
+    /// `None` while it is closed.
+    opened: Option<(Sandbox, Persistence)>,
+}
+
+impl Kept {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self { opened: Some(open(folder.path())), folder }
+    }
+
+    pub(crate) fn restart(&mut self) {
+        self.restart_with(Settings::default());
+    }
+
+    pub(crate) fn restart_with(&mut self, settings: Settings) {
+        self.close();
+        self.opened = Some(open_with(self.folder.path(), settings));
+    }
+
+    fn close(&mut self) {
+        if let Some((sandbox, persistence)) = self.opened.take() {
+            close(sandbox, persistence);
+        }
+    }
+}
+
+impl Deref for Kept {
+    type Target = Sandbox;
+
+    fn deref(&self) -> &Sandbox {
+        &self.opened.as_ref().unwrap().0
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // A test that has already failed has its own message.
+        if !std::thread::panicking() {
+            self.close();
+        }
+    }
+}
+
 /// Reads every path, with its response.
 fn snapshot(sandbox: &Sandbox, more: &[String]) -> Vec<(String, Value)> {
-    let lists = [
-        "/emails",
-        "/emails/receiving",
-        "/api-keys",
-        "/automations",
-        "/broadcasts",
-        "/contacts",
-        "/contacts/imports",
-        "/contact-properties",
-        "/domains",
-        "/events",
-        "/inboxes",
-        "/segments",
-        "/suppressions",
-        "/templates",
-        "/topics",
-        "/webhooks",
-        "/_/messages",
-        "/oauth/grants",
-    ];
-    let lists = lists.iter().map(|path| (*path).to_owned());
-    lists
-        .chain(more.iter().cloned())
-        .map(|path| {
-            let answer = sandbox.get(&path);
-            assert_eq!(answer.status, 200, "{path}: {}", answer.text());
-            (path, answer.json())
-        })
-        .collect()
+    let lists = "/emails /emails/receiving /api-keys /automations /broadcasts /contacts /contacts/imports \
+        /contact-properties /domains /events /inboxes /segments /suppressions /templates /topics \
+        /webhooks /_/messages /oauth/grants";
+    let paths = lists.split(' ').map(str::to_owned).chain(more.iter().cloned());
+    paths.map(|path| (path.clone(), sandbox.get(path).expect_status(200).json())).collect()
 }
 
 /// Creates one record of every kind; returns their paths.
@@ -147,6 +172,13 @@ fn create_everything(sandbox: &Sandbox) -> Vec<String> {
         let id = sandbox.sent(body);
         made(format!("/emails/{id}"));
     }
+    let mail = sandbox.mails().remove(0);
+    sandbox.service.set_relay(relay(true, &[]).0);
+    let forwarded = sandbox.service.next_forward(&mail).unwrap();
+    sandbox.service.finish_forward(&mail, &forwarded, &Ok("250 OK".to_owned()));
+    let timeline = format!("/_/messages/{}/timeline", mail.id);
+    assert!(sandbox.get(&timeline).text().contains("\"forwarded\""));
+    made(timeline);
     paths
 }
 
@@ -160,8 +192,7 @@ fn differences(before: &[(String, Value)], after: &[(String, Value)]) -> String 
 
 #[test]
 fn state_survives_a_restart_and_pending_work_resumes() {
-    let folder = tempfile::tempdir().unwrap();
-    let (sandbox, persistence) = open(folder.path());
+    let mut sandbox = Kept::new();
     let paths = create_everything(&sandbox);
     let key = sandbox.created("/api-keys", &json!({"name": "mine", "permission": "sending_access"}));
     let token =
@@ -175,19 +206,16 @@ fn state_survives_a_restart_and_pending_work_resumes() {
     sandbox.ask(Method::POST, "/emails").key("sb_neighbour").json(&email());
     let raw: Vec<_> = sandbox.mails().iter().map(|mail| mail.mime.clone()).collect();
     let before = snapshot(&sandbox, &paths);
-    close(sandbox, persistence);
-
     for _ in 0..2 {
-        let (sandbox, persistence) = open(folder.path());
+        sandbox.restart();
         let after = snapshot(&sandbox, &paths);
         assert_eq!(differences(&before, &after), "");
         assert_eq!(sandbox.mails().iter().map(|mail| mail.mime.clone()).collect::<Vec<_>>(), raw);
         assert_eq!(sandbox.service.mails("sb_neighbour").len(), 1);
         assert_eq!(again(&sandbox), sent_once, "the key is known");
-        close(sandbox, persistence);
     }
 
-    let (sandbox, persistence) = open(folder.path());
+    sandbox.restart();
     for credential in [&token, &login.access_token] {
         assert_eq!(sandbox.ask(Method::GET, "/emails").key(credential).send("").status, 200);
     }
@@ -206,79 +234,61 @@ fn state_survives_a_restart_and_pending_work_resumes() {
     assert_eq!(state("/broadcasts/", "status"), "sent");
     assert_eq!(state("/domains/", "status"), "verified");
     assert_eq!(state("/emails/", "last_event"), "delivered");
-    close(sandbox, persistence);
 }
 
 #[test]
 fn updates_and_deletions_survive_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
-    let (sandbox, persistence) = open(folder.path());
+    let mut sandbox = Kept::new();
     let paths = create_everything(&sandbox);
     let contact = paths.iter().find(|path| path.starts_with("/contacts/")).unwrap().clone();
     let topic = paths.iter().find(|path| path.starts_with("/topics/")).unwrap().clone();
     sandbox.ask(Method::POST, "/emails").key("sb_gone").json(&email());
-    close(sandbox, persistence);
-
-    let (sandbox, persistence) = open(folder.path());
+    sandbox.restart();
     assert_eq!(sandbox.patch(&contact, &json!({"first_name": "Countess"})).status, 200);
     assert_eq!(sandbox.delete(&topic).status, 200);
     assert_eq!(sandbox.ask(Method::POST, "/_/reset").key("sb_gone").send("").status, 200);
-    close(sandbox, persistence);
-
-    let (sandbox, persistence) = open(folder.path());
+    sandbox.restart();
     assert_eq!(sandbox.get(&contact).json()["first_name"], "Countess");
     assert_eq!(sandbox.get(&topic).status, 404);
     assert!(sandbox.service.mails("sb_gone").is_empty());
     sandbox.post("/_/reset", &json!({}));
     sandbox.sent(&email());
-    close(sandbox, persistence);
-
-    let (sandbox, persistence) = open(folder.path());
+    sandbox.restart();
     assert_eq!(sandbox.mails().len(), 1);
     assert_eq!(sandbox.get(&contact).status, 404);
     sandbox.advance(3 * 3600);
     assert_eq!(sandbox.mails().len(), 1, "its pending events are deleted, too");
-    close(sandbox, persistence);
 }
 
 #[test]
 fn a_moved_clock_survives_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
-    let (sandbox, persistence) = open(folder.path());
+    let mut sandbox = Kept::new();
     sandbox.advance(86_400);
     let now = sandbox.service.clock().now();
-    close(sandbox, persistence);
-    let (sandbox, persistence) = open(folder.path());
+    sandbox.restart();
     assert_eq!(sandbox.service.clock().now(), now);
-    close(sandbox, persistence);
 }
 
 #[test]
 fn links_from_an_earlier_run_still_work() {
-    let folder = tempfile::tempdir().unwrap();
-    let (sandbox, persistence) = open(folder.path());
+    let mut sandbox = Kept::new();
     let mail = "From: bob@example.com\r\nSubject: x\r\n\r\nx\r\n";
     let id = sandbox.service.receive(KEY, &["support@acme.test"], mail).unwrap();
     let url = sandbox.get(format!("/emails/receiving/{id}")).json()["raw"]["download_url"]
         .as_str()
         .unwrap()
         .to_owned();
-    close(sandbox, persistence);
-    let (sandbox, persistence) = open(folder.path());
+    sandbox.restart();
     let uri: http::Uri = url.parse().unwrap();
     assert_eq!(sandbox.ask(Method::GET, uri.path()).no_key().send("").text(), mail);
-    close(sandbox, persistence);
 }
 
 #[test]
 fn a_data_directory_is_locked_by_one_process() {
-    let folder = tempfile::tempdir().unwrap();
-    let (sandbox, persistence) = open(folder.path());
-    let second = persistence::open(folder.path(), Settings::default(), |_| {});
+    let mut sandbox = Kept::new();
+    let second = persistence::open(sandbox.folder.path(), Settings::default(), |_| {});
     assert!(matches!(second, Err(PersistenceError::InUse)), "{:?}", second.err());
-    close(sandbox, persistence);
-    let (sandbox, persistence) = open(folder.path());
-    close(sandbox, persistence);
+    sandbox.restart();
 }
 
 #[test]
@@ -366,50 +376,38 @@ fn a_new_data_directory_is_private_and_a_failure_to_create_it_is_reported() {
 
 #[test]
 fn the_oldest_mails_are_evicted_first_after_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
     let settings = || Settings { keep_mails: 3, ..Settings::default() };
     let send = |sandbox: &Sandbox, n: usize| drop(sandbox.sent(&email_with("subject", n.to_string())));
-    let (service, persistence) = persistence::open(folder.path(), settings(), |_| {}).unwrap();
-    let sandbox = Sandbox::over(service);
+    let mut sandbox = Kept::new();
+    sandbox.restart_with(settings());
     (0..3).for_each(|n| send(&sandbox, n));
-    close(sandbox, persistence);
-    let (service, persistence) = persistence::open(folder.path(), settings(), |_| {}).unwrap();
-    let sandbox = Sandbox::over(service);
+    sandbox.restart_with(settings());
     (3..5).for_each(|n| send(&sandbox, n));
     let subjects: Vec<_> = sandbox.mails().iter().map(|mail| mail.subject.clone()).collect();
     assert_eq!(subjects, ["4", "3", "2"]);
-    close(sandbox, persistence);
 }
 
 #[test]
 fn pending_webhook_deliveries_resume_after_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
-    let (sandbox, persistence) = open(folder.path());
+    let mut sandbox = Kept::new();
     let webhook = sandbox
         .created("/webhooks", &json!({"endpoint": "http://127.0.0.1:9/hook", "events": ["email.sent"]}));
     sandbox.sent(&email());
-    close(sandbox, persistence);
 
     // Its first attempt was pending; the next shutdown interrupts it.
-    let (sandbox, persistence) = open(folder.path());
+    sandbox.restart();
     let first = sandbox.service.next_post().expect("the first attempt");
     let body = first.body.clone();
-    close(sandbox, persistence);
-
-    let (sandbox, persistence) = open(folder.path());
+    sandbox.restart();
     let again = sandbox.service.next_post().expect("the first attempt again");
     assert_eq!(again.body, body);
     sandbox.service.finish_post(again, Posted { status: Some(500), response: "no".into() });
-    close(sandbox, persistence);
-
-    let (sandbox, persistence) = open(folder.path());
+    sandbox.restart();
     assert!(sandbox.service.next_post().is_none(), "the next attempt is scheduled");
     sandbox.advance(5);
     let second = sandbox.service.next_post().expect("the second attempt");
     sandbox.service.finish_post(second, Posted { status: Some(200), response: "yes".into() });
-    close(sandbox, persistence);
-
-    let (sandbox, persistence) = open(folder.path());
+    sandbox.restart();
     let page = sandbox.get(format!("/webhooks/{webhook}/events")).json();
     let event = &page["data"][0];
     assert_eq!((&event["type"], &event["status"]), (&json!("email.sent"), &json!("success")), "{page}");
@@ -417,7 +415,6 @@ fn pending_webhook_deliveries_resume_after_a_restart() {
     assert_eq!(sandbox.get(&attempts).json()["data"].as_array().unwrap().len(), 2);
     sandbox.advance(86_400);
     assert!(sandbox.service.next_post().is_none());
-    close(sandbox, persistence);
 }
 
 /// A snapshot waits for the service's own requests in flight, even if their thread is also handling one of another service.
@@ -453,27 +450,22 @@ fn two_services_on_one_thread_persist_independently() {
 
 #[test]
 fn a_lower_limit_of_accounts_deletes_the_least_recently_used_on_disk_too() {
-    let folder = tempfile::tempdir().unwrap();
     let keys = ["sb_c", "sb_a", "sb_b"];
     let counts = |sandbox: &Sandbox| keys.map(|key| sandbox.service.mails(key).len());
-    let (sandbox, persistence) = open(folder.path());
+    let mut sandbox = Kept::new();
     for key in keys {
         assert_eq!(sandbox.ask(Method::POST, "/emails").key(key).json(&email()).status, 200);
     }
     // The page is a use, too.
     assert_eq!(sandbox.ask(Method::GET, "/_/messages").key("sb_c").send("").status, 200);
-    close(sandbox, persistence);
-    let (sandbox, persistence) =
-        open_with(folder.path(), Settings { keep_tenants: 2, ..Settings::default() });
+    sandbox.restart_with(Settings { keep_tenants: 2, ..Settings::default() });
     let reported = Arc::new(Mutex::new(Vec::new()));
     let reports = Arc::clone(&reported);
     sandbox.service.on_evicted(move |account| reports.lock().unwrap().push(account.to_owned()));
     assert_eq!(*reported.lock().unwrap(), ["sb_a…"]);
     assert_eq!(counts(&sandbox), [1, 0, 1]);
-    close(sandbox, persistence);
-    let (sandbox, persistence) = open(folder.path());
+    sandbox.restart();
     assert_eq!(counts(&sandbox), [1, 0, 1]);
-    close(sandbox, persistence);
 }
 
 #[test]
@@ -580,8 +572,7 @@ async fn a_change_that_waits_for_a_snapshot_delays_no_read() {
     let slow = held.ask(Method::POST, "/broadcasts", KEY, &json!({"from": "a@b.test", "subject": "s"}));
     held.arrived.recv().await.unwrap();
     let service = Arc::clone(held.server.service());
-    // The next change makes the writer wait for the slow one.
-    held.ask(Method::POST, "/emails", "sb_other", &email()).await.unwrap();
+    // The writer begins to wait for the slow change.
     while !service.state().snapshot_lock.is_closed() {
         tokio::task::yield_now().await;
     }
@@ -597,8 +588,7 @@ async fn a_change_that_waits_for_a_snapshot_delays_no_read() {
 
 #[test]
 fn reads_change_nothing_that_is_persisted_and_close_no_snapshot() {
-    let folder = tempfile::tempdir().unwrap();
-    let (sandbox, persistence) = open(folder.path());
+    let sandbox = Kept::new();
     let paths = create_everything(&sandbox);
     sandbox.advance(60);
     let lock = &sandbox.service.state().snapshot_lock;
@@ -607,5 +597,4 @@ fn reads_change_nothing_that_is_persisted_and_close_no_snapshot() {
     }
     snapshot(&sandbox, &paths);
     assert!(!lock.has_changes());
-    close(sandbox, persistence);
 }

@@ -4,18 +4,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::Method;
-use idempost_sandbox::{
-    AllowList, Outgoing, ReferenceServer, Relay, RelayError, Service, Settings, persistence,
-};
+use idempost_sandbox::{AllowList, Outgoing, Relay, RelayError, Settings};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use crate::support::{Sandbox, email, http_client};
+use crate::served::Served;
+use crate::support::{Answer, Sandbox, email, email_with, wait_until};
 
-type Sent = Arc<Mutex<Vec<Outgoing>>>;
+pub(crate) type Sent = Arc<Mutex<Vec<Outgoing>>>;
 
 /// A server that accepts mails unless their first recipient is `refused@…`.
-fn relay(forwards: bool, allow: &[&str]) -> (Relay, Sent) {
+pub(crate) fn relay(forwards: bool, allow: &[&str]) -> (Relay, Sent) {
     let sent = Sent::default();
     let seen = Arc::clone(&sent);
     let relay = Relay::new("smtp://mail.acme.test", forwards, AllowList::new(allow).unwrap(), move |mail| {
@@ -30,54 +29,42 @@ fn relay(forwards: bool, allow: &[&str]) -> (Relay, Sent) {
     (relay, sent)
 }
 
-async fn server(allow: &[&str]) -> (ReferenceServer, Sent) {
-    let server = idempost_sandbox::start(Settings::default()).await;
+async fn server(allow: &[&str]) -> (Served, Sent) {
+    let server = Served::start(Settings::default()).await;
     let (relay, sent) = relay(false, allow);
-    server.service().set_relay(relay);
+    server.service.set_relay(relay);
     (server, sent)
 }
 
-async fn ask(server: &ReferenceServer, method: Method, path: &str, body: &Value) -> (u16, Value) {
-    let request =
-        http_client().request(method, format!("{}{path}", server.base_url())).bearer_auth("sb_test");
-    let request = request.header("content-type", "application/json").body(body.to_string());
-    let response = request.send().await.unwrap();
-    assert_eq!(response.headers()["content-type"], "application/json; charset=utf-8");
-    let policy = response.headers().get("cross-origin-resource-policy").is_some();
-    assert_eq!(policy, path.starts_with("/_/"), "{path}");
-    (response.status().as_u16(), serde_json::from_str(&response.text().await.unwrap()).unwrap())
+/// Releases an email over HTTP.
+async fn release(server: &Served, path: &str, body: &Value) -> Answer {
+    let answer = server.over_http(Method::POST, &format!("{path}/release"), body).await;
+    assert_eq!(answer.header("content-type"), Some("application/json; charset=utf-8"));
+    assert!(answer.header("cross-origin-resource-policy").is_some());
+    answer
 }
 
-async fn timeline(server: &ReferenceServer, path: &str) -> Vec<Value> {
-    let (_, timeline) = ask(server, Method::GET, &format!("{path}/timeline"), &json!({})).await;
+fn timeline(sandbox: &Sandbox, path: &str) -> Vec<Value> {
+    let timeline = sandbox.get(format!("{path}/timeline")).json();
     timeline["events"].as_array().unwrap().clone()
 }
 
 #[tokio::test]
 async fn the_response_has_the_reply_and_the_timeline_all_attempts() {
     let (server, sent) = server(&["*@acme.test"]).await;
-    let (_, email) = ask(&server, Method::POST, "/emails", &email()).await;
-    let path = format!("/_/messages/{}", email["id"].as_str().unwrap());
-    let release =
-        async |to: Value| ask(&server, Method::POST, &format!("{path}/release"), &json!({ "to": to })).await;
-    let (status, answer) = release(json!(["QA <qa@ACME.test>", "qa@acme.test"])).await;
+    let path = format!("/_/messages/{}", server.sent(&email()));
+    let release_to = async |to: Value| release(&server, &path, &json!({ "to": to })).await;
+    let answer = release_to(json!(["QA <qa@ACME.test>", "qa@acme.test"])).await.expect_status(200);
     assert_eq!(
-        (status, answer),
-        (
-            200,
-            json!({"object": "release", "to": ["qa@acme.test"], "server": "smtp://mail.acme.test", "reply": "250 2.0.0 OK"})
-        )
+        answer.json(),
+        json!({"object": "release", "to": ["qa@acme.test"], "server": "smtp://mail.acme.test", "reply": "250 2.0.0 OK"})
     );
-    let (status, answer) = release(json!("refused@acme.test")).await;
-    assert_eq!((status, &answer["name"]), (422, &json!("release_rejected")));
-    assert_eq!(answer["message"], "smtp://mail.acme.test did not accept the email: 550 5.1.1 No such user");
-    let (status, answer) = release(json!(["ada@example.com", "qa@acme.test"])).await;
-    assert_eq!(
-        answer["message"],
-        "The email was not released: \"ada@example.com\" isn't allowed by --smtp-allow."
-    );
-    assert_eq!(status, 422);
-    let events = timeline(&server, &path).await;
+    let answer = release_to(json!("refused@acme.test")).await;
+    let refusal = "smtp://mail.acme.test did not accept the email: 550 5.1.1 No such user";
+    answer.rejected(422, "release_rejected", refusal);
+    let answer = release_to(json!(["ada@example.com", "qa@acme.test"])).await;
+    answer.invalid("The email was not released: \"ada@example.com\" isn't allowed by --smtp-allow.");
+    let events = timeline(&server, &path);
     let relayed: Vec<_> = events.iter().filter(|event| event.get("to").is_some()).collect();
     let shown: Vec<_> = relayed.iter().map(|one| json!([one["event"], one["to"], one["reason"]])).collect();
     assert_eq!(
@@ -94,22 +81,17 @@ async fn the_response_has_the_reply_and_the_timeline_all_attempts() {
         sent.iter().map(|mail| mail.recipients().to_vec()).collect::<Vec<_>>(),
         [["qa@acme.test"], ["refused@acme.test"]]
     );
-    assert_eq!(
-        (sent[0].sender(), sent[0].message()),
-        (Some("hi@acme.test"), &*server.service().mails("sb_test")[0].mime)
-    );
+    assert_eq!((sent[0].sender(), sent[0].message()), (Some("hi@acme.test"), &*server.mail().mime));
 }
 
 #[tokio::test]
 async fn a_received_mail_is_released_and_an_unsent_one_is_not() {
     let (server, sent) = server(&[]).await;
     let raw = "From: broken\r\nBcc: eve@evil.test\r\nSubject: Hi\r\n\r\nBcc: text\r\n";
-    let id = server.service().receive("sb_test", &["support@acme.test"], raw).unwrap();
+    let id = server.service.receive("sb_test", &["support@acme.test"], raw).unwrap();
     let path = format!("/_/received/{id}");
-    assert_eq!(
-        ask(&server, Method::POST, &format!("{path}/release"), &json!({"to": "qa@acme.test"})).await.0,
-        200
-    );
+    let to_qa = json!({"to": "qa@acme.test"});
+    release(&server, &path, &to_qa).await.expect_status(200);
     {
         let sent = sent.lock().unwrap();
         assert_eq!(
@@ -117,21 +99,17 @@ async fn a_received_mail_is_released_and_an_unsent_one_is_not() {
             (&["qa@acme.test".to_owned()][..], &b"From: broken\r\nSubject: Hi\r\n\r\nBcc: text\r\n"[..])
         );
     }
-    let events = timeline(&server, &path).await;
+    let events = timeline(&server, &path);
     assert_eq!((&events[0]["event"], &events[1]["event"]), (&json!("received"), &json!("released")));
-    let mut later = email();
-    later["scheduled_at"] = "in 2 days".into();
-    let (_, later) = ask(&server, Method::POST, "/emails", &later).await;
-    let path = format!("/_/messages/{}/release", later["id"].as_str().unwrap());
-    let (status, answer) = ask(&server, Method::POST, &path, &json!({"to": "qa@acme.test"})).await;
-    assert_eq!((status, sent.lock().unwrap().len()), (404, 1), "{answer}");
+    let later = server.sent(&email_with("scheduled_at", "in 2 days"));
+    release(&server, &format!("/_/messages/{later}"), &to_qa).await.expect_status(404);
+    assert_eq!(sent.lock().unwrap().len(), 1);
 }
 
 #[tokio::test]
 async fn invalid_recipients_are_named_and_nothing_is_sent() {
     let (server, sent) = server(&[]).await;
-    let (_, email) = ask(&server, Method::POST, "/emails", &email()).await;
-    let path = format!("/_/messages/{}/release", email["id"].as_str().unwrap());
+    let path = format!("/_/messages/{}", server.sent(&email()));
     for (body, part) in [
         (json!({}), "Missing `to` field."),
         (json!({"to": []}), "`to` must name at least one address; found none."),
@@ -143,21 +121,19 @@ async fn invalid_recipients_are_named_and_nothing_is_sent() {
         (json!({"to": "\"a b\"@c.test"}), "has a local part that needs quotes"),
         (json!({"to": "a@b.test", "cc": "c@d.test"}), "\"cc\" is not a field here"),
     ] {
-        let (status, answer) = ask(&server, Method::POST, &path, &body).await;
-        assert_eq!(status, 422, "{body}: {answer}");
-        assert!(answer["message"].as_str().unwrap().contains(part), "{body}: {answer}");
+        release(&server, &path, &body).await.rejected(422, "validation_error", part);
     }
     assert!(sent.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn a_release_whose_client_disconnects_is_recorded() {
-    let server = idempost_sandbox::start(Settings::default()).await;
+    let server = Served::start(Settings::default()).await;
     // The mail server replies once the client has disconnected.
     let (connected, replies) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let (seen, reply) = (Arc::clone(&connected), Arc::clone(&replies));
     let allow = AllowList::new(&[] as &[&str]).unwrap();
-    server.service().set_relay(Relay::new("smtp://mail.acme.test", false, allow, move |_| {
+    server.service.set_relay(Relay::new("smtp://mail.acme.test", false, allow, move |_| {
         seen.add_permits(1);
         let reply = Arc::clone(&reply);
         async move {
@@ -165,25 +141,18 @@ async fn a_release_whose_client_disconnects_is_recorded() {
             Ok("250 2.0.0 OK".to_owned())
         }
     }));
-    let (_, email) = ask(&server, Method::POST, "/emails", &email()).await;
-    let path = format!("/_/messages/{}", email["id"].as_str().unwrap());
-    let request = http_client().post(format!("{}{path}/release", server.base_url())).bearer_auth("sb_test");
-    let request =
-        request.header("content-type", "application/json").body(json!({"to": "qa@acme.test"}).to_string());
-    let sending = tokio::spawn(request.send());
+    let path = format!("/_/messages/{}", server.sent(&email()));
+    let request = server.request(Method::POST, &format!("{path}/release"));
+    let request = request.header("content-type", "application/json");
+    let sending = tokio::spawn(request.body(json!({"to": "qa@acme.test"}).to_string()).send());
     connected.acquire().await.unwrap().forget();
     sending.abort();
     assert!(sending.await.unwrap_err().is_cancelled(), "the response came before the mail server's");
     tokio::time::sleep(Duration::from_millis(100)).await;
-    let is_released = async || timeline(&server, &path).await.iter().any(|one| one["event"] == "released");
-    assert!(!is_released().await);
+    let is_released = || timeline(&server, &path).iter().any(|one| one["event"] == "released");
+    assert!(!is_released());
     replies.add_permits(1);
-    let waiting = async {
-        while !is_released().await {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_mins(1), waiting).await.unwrap();
+    wait_until("the release is recorded", is_released).await;
 }
 
 #[test]
@@ -205,36 +174,10 @@ fn forwarded_mails_go_to_admitted_recipients_and_only_if_the_server_forwards() {
     assert_eq!(outgoing.recipients(), ["bo@acme.test"]);
     assert_eq!(outgoing.message(), &*mail.mime);
     sandbox.service.finish_forward(&mail, &outgoing, &Ok("250 OK".to_owned()));
-    let timeline = sandbox.get(format!("/_/messages/{}/timeline", mail.id)).json();
-    let events = timeline["events"].as_array().unwrap();
+    let events = timeline(&sandbox, &format!("/_/messages/{}", mail.id));
     let of = |name: &str| events.iter().find(|event| event["event"] == name).map(|event| event["to"].clone());
     assert_eq!(of("not_forwarded"), Some(json!(["ada@example.com", "eve@evil.test"])));
     assert_eq!(of("forwarded"), Some(json!(["bo@acme.test"])));
-}
-
-#[test]
-fn the_timeline_survives_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
-    let open = || persistence::open(folder.path(), Settings::default(), |_| {}).unwrap();
-    let ids = {
-        let (service, keeper) = open();
-        let sandbox = Sandbox::over(Arc::clone(&service));
-        sandbox.sent(&email());
-        service.set_relay(relay(true, &[]).0);
-        let mail = sandbox.mail();
-        let outgoing = service.next_forward(&mail).unwrap();
-        service.finish_forward(&mail, &outgoing, &Ok("250 OK".to_owned()));
-        assert!(keeper.close());
-        mail.id
-    };
-    let (service, keeper): (Arc<Service>, _) = open();
-    let sandbox = Sandbox::over(service);
-    let timeline = sandbox.get(format!("/_/messages/{ids}/timeline")).json();
-    assert!(
-        timeline["events"].as_array().unwrap().iter().any(|event| event["event"] == "forwarded"),
-        "{timeline}"
-    );
-    assert!(keeper.close());
 }
 
 #[test]

@@ -1,160 +1,31 @@
 //! The links of an email, requested from servers that are slow, broken or hostile.
 
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use http::Method;
-use idempost_sandbox::{ReferenceServer, Settings};
-use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use idempost_sandbox::Settings;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::{TcpListener, TcpStream};
 
-use crate::support::{KEY, Sandbox, email_with, http_client};
+use crate::remote_server::RemoteServer;
+use crate::served::Served;
+use crate::support::{KEY, Sandbox, email_with};
 
-/// A server whose responses depend on the path.
-struct LinkServer {
-    address: SocketAddr,
-    /// Methods and paths.
-    requests: Arc<Mutex<Vec<String>>>,
-    /// The maximum number of concurrent requests seen.
-    most: Arc<AtomicUsize>,
-    written: Arc<AtomicUsize>,
+/// Sends an email; returns the path of its mail.
+fn sent(sandbox: &Served, email: &Value) -> String {
+    sandbox.sent(email);
+    format!("/_/messages/{}", sandbox.mails()[0].id)
 }
 
-impl LinkServer {
-    async fn start() -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let (requests, most, written) = (Arc::<Mutex<Vec<_>>>::default(), Arc::default(), Arc::default());
-        let server = Self {
-            address,
-            requests: Arc::clone(&requests),
-            most: Arc::clone(&most),
-            written: Arc::clone(&written),
-        };
-        let now = Arc::new(AtomicUsize::new(0));
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let (requests, most, written, now) =
-                    (Arc::clone(&requests), Arc::clone(&most), Arc::clone(&written), Arc::clone(&now));
-                tokio::spawn(async move {
-                    let mut stream = BufReader::new(stream);
-                    let mut line = String::new();
-                    // A TLS handshake is no request.
-                    if stream.read_line(&mut line).await.is_err() || !line.contains(" /") {
-                        return;
-                    }
-                    let line = line.rsplit_once(' ').map_or(line.clone(), |(request, _)| request.to_owned());
-                    requests.lock().unwrap().push(line.clone());
-                    most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                    // The client disconnects when it has seen enough.
-                    let _ = respond(stream.into_inner(), &line, &written).await;
-                    now.fetch_sub(1, Ordering::SeqCst);
-                });
-            }
-        });
-        server
-    }
-
-    fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
-    }
-
-    fn redirect_to(&self, url: &str) -> String {
-        self.url(&format!("/redirect/{}", utf8_percent_encode(url, NON_ALPHANUMERIC)))
-    }
-
-    /// The requests so far, sorted.
-    fn requests(&self) -> Vec<String> {
-        let mut requests = self.requests.lock().unwrap().clone();
-        requests.sort();
-        requests
-    }
-
-    /// A sandbox that may request this server.
-    async fn sandbox(&self) -> Checked {
-        Checked::new(Settings { remote_servers: vec![self.address], ..Settings::default() }).await
-    }
+/// Requests the links of an email; returns its check.
+async fn request(sandbox: &Served, mail: &str) -> Value {
+    let answer = sandbox.over_http(Method::POST, &format!("{mail}/check"), &Value::Null).await;
+    answer.expect_status(200).json()
 }
 
-async fn respond(mut stream: TcpStream, line: &str, written: &AtomicUsize) -> std::io::Result<()> {
-    let (method, path) = line.split_once(' ').unwrap_or_default();
-    let (kind, rest) = path[1..].split_once('/').unwrap_or((&path[1..], ""));
-    let (status, headers) = match kind {
-        "status" => (rest.to_owned(), String::new()),
-        "only-get" if method == "HEAD" => (rest.to_owned(), String::new()),
-        "redirect" => {
-            ("302".to_owned(), format!("location: {}\r\n", percent_decode_str(rest).decode_utf8_lossy()))
-        }
-        "loop" => ("301".to_owned(), "location: /loop\r\n".to_owned()),
-        "nowhere" => ("302".to_owned(), String::new()),
-        "slow" => std::future::pending().await,
-        "cut" => return Ok(()),
-        _ => ("200".to_owned(), String::new()),
-    };
-    stream.write_all(format!("HTTP/1.1 {status} X\r\nconnection: close\r\n{headers}").as_bytes()).await?;
-    // More than the client may read.
-    let endless = match kind {
-        "headers" => Some(format!("x-long: {}\r\n", "x".repeat(1_000))),
-        "only-get" | "large" if method == "GET" => Some("x".repeat(64 << 10)),
-        _ => None,
-    };
-    if kind != "headers" {
-        stream.write_all(b"\r\n").await?;
-    }
-    while let Some(piece) = &endless {
-        stream.write_all(piece.as_bytes()).await?;
-        written.fetch_add(piece.len(), Ordering::SeqCst);
-    }
-    Ok(())
-}
-
-/// A sandbox whose emails are checked over HTTP.
-struct Checked {
-    sandbox: ReferenceServer,
-    client: reqwest::Client,
-}
-
-impl Checked {
-    async fn new(settings: Settings) -> Self {
-        let client = http_client();
-        Self { sandbox: idempost_sandbox::start(settings).await, client }
-    }
-
-    async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Value {
-        let request =
-            self.client.request(method, format!("{}{path}", self.sandbox.base_url())).bearer_auth(KEY);
-        let request = match body {
-            Some(body) => request.header("content-type", "application/json").body(body.to_string()),
-            None => request,
-        };
-        let response = request.send().await.unwrap();
-        let status = response.status();
-        let text = response.text().await.unwrap();
-        assert!(status.is_success(), "{path}: {text}");
-        serde_json::from_str(&text).unwrap_or(Value::String(text))
-    }
-
-    /// Sends an email; returns the path of its mail.
-    async fn sent(&self, email: &Value) -> String {
-        self.ask(Method::POST, "/emails", Some(email)).await;
-        format!("/_/messages/{}", self.sandbox.service().mails(KEY)[0].id)
-    }
-
-    /// Requests the links of an email; returns its check.
-    async fn request(&self, mail: &str) -> Value {
-        self.ask(Method::POST, &format!("{mail}/check"), None).await
-    }
-
-    /// Sends an email with these links, a line each, and requests them.
-    async fn of_links(&self, urls: &[String]) -> Value {
-        let links: Vec<_> = urls.iter().map(|url| format!("<p><a href=\"{url}\">x</a></p>\n")).collect();
-        let mail = self.sent(&email_with("html", links.concat())).await;
-        self.request(&mail).await
-    }
+/// Sends an email with these links, a line each, and requests them.
+async fn of_links(sandbox: &Served, urls: &[String]) -> Value {
+    let links: Vec<_> = urls.iter().map(|url| format!("<p><a href=\"{url}\">x</a></p>\n")).collect();
+    request(sandbox, &sent(sandbox, &email_with("html", links.concat()))).await
 }
 
 fn links(report: &Value) -> &[Value] {
@@ -176,7 +47,7 @@ pub(crate) const CODES: [&str; 5] =
 
 #[tokio::test]
 async fn links_are_requested_only_on_request_each_once_and_without_their_content() {
-    let server = LinkServer::start().await;
+    let server = RemoteServer::start().await;
     let sandbox = server.sandbox().await;
     let mut email = email_with(
         "html",
@@ -191,13 +62,13 @@ async fn links_are_requested_only_on_request_each_once_and_without_their_content
         ),
     );
     email["text"] = format!("See {} or {}.", server.url("/page?a=1&b=2"), server.url("/text")).into();
-    let mail = sandbox.sent(&email).await;
+    let mail = sent(&sandbox, &email);
     for side in ["", "/check", "/about", "/html", "/text", "/timeline"] {
-        let found = sandbox.ask(Method::GET, &format!("{mail}{side}"), None).await;
-        assert_eq!(found.get("links").filter(|_| side == "/check"), None);
+        let found = sandbox.get(format!("{mail}{side}")).expect_status(200);
+        assert!(side != "/check" || found.json().get("links").is_none());
     }
     assert_eq!(server.requests(), [""; 0]);
-    let report = sandbox.request(&mail).await;
+    let report = request(&sandbox, &mail).await;
     let expected = [
         "GET /only-get/405",
         "GET /only-get/501",
@@ -215,12 +86,12 @@ async fn links_are_requested_only_on_request_each_once_and_without_their_content
     );
     assert!(CODES.iter().all(|code| finding(&report, code).is_none()), "{report:#}");
     // The sockets' buffers may hold this much; the client reads no content.
-    assert!(server.written.load(Ordering::SeqCst) < 16 << 20);
+    assert!(server.written() < 16 << 20);
 }
 
 #[tokio::test]
 async fn every_kind_of_failure_has_its_finding_with_place_and_reason() {
-    let server = LinkServer::start().await;
+    let server = RemoteServer::start().await;
     let sandbox = server.sandbox().await;
     let expected = [
         (server.url("/ok"), "ok", ""),
@@ -238,7 +109,7 @@ async fn every_kind_of_failure_has_its_finding_with_place_and_reason() {
         (format!("https://{}/", server.address), "unreachable", ""),
     ];
     let urls: Vec<_> = expected.iter().map(|(url, ..)| url.clone()).collect();
-    let report = sandbox.of_links(&urls).await;
+    let report = of_links(&sandbox, &urls).await;
     assert_eq!(links(&report).len(), expected.len());
     for (link, (url, state, reason)) in links(&report).iter().zip(&expected) {
         assert_eq!((link["url"].as_str(), &link["state"]), (Some(url.as_str()), &json!(state)), "{link}");
@@ -262,25 +133,10 @@ async fn every_kind_of_failure_has_its_finding_with_place_and_reason() {
 
 #[tokio::test]
 async fn no_link_and_no_redirect_reaches_an_address_that_is_not_public() {
-    let (server, canary) = (LinkServer::start().await, LinkServer::start().await);
+    let (server, canary) = (RemoteServer::start().await, RemoteServer::start().await);
     let sandbox = server.sandbox().await;
-    let port = canary.address.port();
-    let targets = [
-        canary.url("/x"),
-        format!("http://localhost:{port}/x"),
-        format!("http://localhost:{}/x", server.address.port()),
-        format!("http://[::ffff:127.0.0.1]:{}/x", server.address.port()),
-        format!("http://127.1:{port}/other"),
-        format!("http://0.0.0.0:{port}/x"),
-        format!("http://[::1]:{port}/x"),
-        format!("http://user:pass@{}/x", server.address),
-        "http://169.254.169.254/latest/meta-data/".to_owned(),
-        "http://10.0.0.1/x".to_owned(),
-        "https://1.1.1.1:25/x".to_owned(),
-    ];
-    let others = ["file:///etc/passwd", "data:text/html,x", "ftp://127.0.0.1/"].map(str::to_owned);
-    let redirects: Vec<_> = targets.iter().chain(&others).map(|target| server.redirect_to(target)).collect();
-    let report = sandbox.of_links(&[targets.to_vec(), redirects.clone()].concat()).await;
+    let (targets, redirects) = server.urls_that_are_not_public(&canary);
+    let report = of_links(&sandbox, &[targets.clone(), redirects.clone()].concat()).await;
     let count = targets.len() + redirects.len();
     assert_eq!(states(&report), vec!["not_public"; count], "{report:#}");
     assert!(!links(&report).iter().any(|link| !link["status"].is_null()));
@@ -290,13 +146,13 @@ async fn no_link_and_no_redirect_reaches_an_address_that_is_not_public() {
         found["places"][0]["excerpt"].as_str().unwrap().contains("the address isn't public"),
         "{found:#}"
     );
-    assert_eq!(canary.requests(), [""; 0]);
+    assert_eq!(canary.connections(), 0);
     assert_eq!(server.requests().len(), redirects.len());
 }
 
 #[tokio::test]
 async fn a_link_that_may_unsubscribe_is_never_requested_and_has_no_finding() {
-    let server = LinkServer::start().await;
+    let server = RemoteServer::start().await;
     let sandbox = server.sandbox().await;
     let url = |path: &str| server.url(path);
     let html = format!(
@@ -323,11 +179,11 @@ async fn a_link_that_may_unsubscribe_is_never_requested_and_has_no_finding() {
     });
     let mut later = email.clone();
     later["scheduled_at"] = "in 1 hour".into();
-    let unsent = sandbox.ask(Method::POST, "/emails", Some(&later)).await;
-    for mail in [sandbox.sent(&email).await, format!("/_/messages/{}", unsent["id"].as_str().unwrap())] {
-        let report = sandbox.request(&mail).await;
+    let unsent = sandbox.sent(&later);
+    for mail in [sent(&sandbox, &email), format!("/_/messages/{unsent}")] {
+        let report = request(&sandbox, &mail).await;
         assert_eq!(server.requests(), ["HEAD /news", "HEAD /privacy", "HEAD /text"], "{report:#}");
-        server.requests.lock().unwrap().clear();
+        server.forget_requests();
         let (skipped, requested): (Vec<_>, Vec<_>) =
             links(&report).iter().partition(|link| link["state"] == "skipped");
         assert_eq!((skipped.len(), requested.len()), (8, 3), "{report:#}");
@@ -341,46 +197,41 @@ async fn a_link_that_may_unsubscribe_is_never_requested_and_has_no_finding() {
     // A mail without HTML.
     let mut email = email_with("text", format!("{}\n\nUnsubscribe: {}\n", url("/text"), url("/u/7")));
     email.as_object_mut().unwrap().remove("html");
-    let report = sandbox.request(&sandbox.sent(&email).await).await;
+    let report = request(&sandbox, &sent(&sandbox, &email)).await;
     assert_eq!((states(&report), server.requests()), (vec!["ok", "skipped"], vec!["HEAD /text".to_owned()]));
 }
 
 #[tokio::test]
 async fn links_of_received_mails_are_requested_too() {
-    let server = LinkServer::start().await;
+    let server = RemoteServer::start().await;
     let sandbox = server.sandbox().await;
     let raw = format!(
         "From: a@b.test\r\nContent-Type: text/html\r\n\r\n<a href={}>x</a>\r\n",
         server.url("/status/404")
     );
-    let received = sandbox.sandbox.service().receive(KEY, &["ada@example.com"], raw).unwrap();
-    let report = sandbox.request(&format!("/_/received/{received}")).await;
+    let received = sandbox.service.receive(KEY, &["ada@example.com"], raw).unwrap();
+    let report = request(&sandbox, &format!("/_/received/{received}")).await;
     assert_eq!((states(&report), report["id"].as_str().unwrap()), (vec!["broken"], received.as_str()));
 }
 
 #[tokio::test]
 async fn of_thousands_of_links_a_hundred_are_requested_a_few_at_a_time() {
-    let server = LinkServer::start().await;
+    let server = RemoteServer::start().await;
     let sandbox = server.sandbox().await;
     let urls: Vec<_> = (0..10_050).map(|n| server.url(&format!("/ok?{n}"))).collect();
-    let report = sandbox.of_links(&urls).await;
+    let report = of_links(&sandbox, &urls).await;
     assert_eq!((&report["links"]["total"], states(&report)), (&json!(10_000), vec!["ok"; 100]));
     assert_eq!(server.requests().len(), 100);
-    assert!(server.most.load(Ordering::SeqCst) <= 6, "{:?}", server.most);
+    assert!(server.most_at_once() <= 6, "{}", server.most_at_once());
 }
 
 #[tokio::test]
 async fn slow_servers_cannot_prolong_a_check_and_links_without_time_have_no_finding() {
-    let server = LinkServer::start().await;
-    let settings = Settings {
-        remote_servers: vec![server.address],
-        remote_timeout: Duration::from_millis(1_500),
-        ..Settings::default()
-    };
-    let sandbox = Checked::new(settings).await;
+    let server = RemoteServer::start().await;
+    let sandbox = server.sandbox_with_timeout(Duration::from_millis(1_500)).await;
     let urls: Vec<_> = (0..50).map(|n| server.url(&format!("/slow/{n}"))).collect();
     let started = Instant::now();
-    let report = sandbox.of_links(&urls).await;
+    let report = of_links(&sandbox, &urls).await;
     assert!(started.elapsed() < Duration::from_mins(1), "{:?}", started.elapsed());
     let unreachable = states(&report).iter().filter(|state| **state == "unreachable").count();
     assert!((6..=18).contains(&unreachable), "{unreachable}");
@@ -391,13 +242,11 @@ async fn slow_servers_cannot_prolong_a_check_and_links_without_time_have_no_find
 }
 
 #[test]
-fn requests_are_rejected_while_fetching_is_disabled_and_from_other_origins() {
+fn requests_are_rejected_while_fetching_is_disabled() {
     let sandbox = Sandbox::with(&Settings { fetch_remote: false, ..Settings::default() });
     sandbox.sent(&email_with("html", "<a href=https://acme.com>x</a>"));
     let path = format!("/_/messages/{}/check", sandbox.mail().id);
     let answer = sandbox.post(&path, &Value::Null);
     answer.rejected(403, "fetching_disabled", "--no-fetch");
-    assert_eq!(sandbox.get(path.as_str()).status, 200);
-    let request = sandbox.ask(Method::POST, path).header("sec-fetch-site", "cross-site");
-    assert_eq!(request.send("").status, 403);
+    assert_eq!(sandbox.get(path).status, 200);
 }

@@ -1,6 +1,6 @@
 //! Scripted faults at the stages of SMTP sessions: `/_/faults` with `smtp`.
 
-use std::process::{Command, Output};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use http::Method;
@@ -11,19 +11,19 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
-use crate::smtp_receiving::{SmtpServer, line};
+use crate::smtp_receiving::{SmtpServer, line, pipelined, reply, say};
 use crate::support::Sandbox;
 
 const STAGES: [&str; 7] = ["CONNECT", "EHLO", "AUTH", "MAIL", "RCPT", "DATA", "END-OF-DATA"];
 
 /// One mail with AUTH, a line for each stage after the connection.
 const SESSION: [&str; 6] = [
-    "EHLO me\r\n",
-    "AUTH PLAIN AGluYm91bmQAc2JfdGVzdA==\r\n",
-    "MAIL FROM:<ada@example.com>\r\n",
-    "RCPT TO:<hi@acme.test>\r\n",
-    "DATA\r\n",
-    "Subject: Hello\r\n\r\nIt works\r\n.\r\n",
+    "EHLO me",
+    "AUTH PLAIN AGluYm91bmQAc2JfdGVzdA==",
+    "MAIL FROM:<ada@example.com>",
+    "RCPT TO:<hi@acme.test>",
+    "DATA",
+    "Subject: Hello\r\n\r\nIt works\r\n.",
 ];
 
 async fn open() -> SmtpServer {
@@ -31,21 +31,17 @@ async fn open() -> SmtpServer {
 }
 
 fn script(server: &SmtpServer, rule: &serde_json::Value) {
-    let added = server.sandbox.post("/_/faults", rule);
-    assert_eq!(added.status, 201, "{}", added.text());
+    server.sandbox.post("/_/faults", rule).expect_status(201);
 }
 
 /// Runs the session up to a stage; returns the reply there, or nothing if the connection was closed. All earlier replies must be positive.
 async fn reply_at(server: &SmtpServer, stage: usize) -> (Option<String>, BufReader<TcpStream>) {
     let mut stream = BufReader::new(TcpStream::connect(server.address).await.unwrap());
     for number in 0..=stage {
-        if number > 0 {
-            stream.write_all(SESSION[number - 1].as_bytes()).await.unwrap();
-        }
-        let mut reply = line(&mut stream).await;
-        while reply.as_bytes().get(3) == Some(&b'-') {
-            reply = line(&mut stream).await;
-        }
+        let reply = match number {
+            0 => reply(&mut stream).await,
+            number => say(&mut stream, SESSION[number - 1]).await,
+        };
         if number == stage {
             return (Some(reply.trim_end().to_owned()).filter(|reply| !reply.is_empty()), stream);
         }
@@ -69,8 +65,7 @@ async fn a_fault_replies_at_its_stage_once_and_the_next_session_succeeds() {
             assert_eq!((words[0], words[1].split('.').next()), (&*code.to_string(), Some(class)), "{reply}");
             assert!(!words[2].is_empty());
             // 421 and a rejection in place of the greeting end the session.
-            stream.write_all(b"NOOP\r\n").await.unwrap();
-            let next = line(&mut stream).await;
+            let next = say(&mut stream, "NOOP").await;
             assert_eq!(next.is_empty(), code == 421 || stage == "CONNECT", "{stage} {code}: {next:?}");
             assert_eq!(server.received("sb_test").len(), before, "{stage} {code}: the mail was delivered");
             // The rule is used up.
@@ -109,21 +104,18 @@ async fn a_rejected_recipient_leaves_the_others_and_a_rejected_message_the_sessi
     );
     server.sandbox.service.faults().add_once(Action::http_response(500, "of HTTP, which this is not"));
     let (_, mut stream) = reply_at(&server, 3).await;
-    let mut say = async |words: &str| {
-        stream.write_all(words.as_bytes()).await.unwrap();
-        line(&mut stream).await
-    };
-    assert!(say("RCPT TO:<one@acme.test>\r\n").await.starts_with("250 "));
-    assert_eq!(say("RCPT TO:<two@acme.test>\r\n").await, "550 5.1.1 No such mailbox\r\n");
-    assert!(say("RCPT TO:<three@acme.test>\r\n").await.starts_with("250 "));
-    assert!(say("DATA\r\n").await.starts_with("354 "));
+    let mut say = async |words: &str| say(&mut stream, words).await;
+    assert!(say("RCPT TO:<one@acme.test>").await.starts_with("250 "));
+    assert_eq!(say("RCPT TO:<two@acme.test>").await, "550 5.1.1 No such mailbox\r\n");
+    assert!(say("RCPT TO:<three@acme.test>").await.starts_with("250 "));
+    assert!(say("DATA").await.starts_with("354 "));
     server
         .sandbox
         .service
         .faults()
         .add(Rule::new(Action::smtp_reply(451, "4.3.0 Later")).on_smtp(SmtpStage::EndOfData));
     assert_eq!(say(SESSION[5]).await, "451 4.3.0 Later\r\n");
-    assert!(say("DATA\r\n").await.starts_with("503 "), "the transaction has ended");
+    assert!(say("DATA").await.starts_with("503 "), "the transaction has ended");
     for words in &SESSION[2..5] {
         say(words).await;
     }
@@ -137,12 +129,10 @@ async fn a_rejected_recipient_leaves_the_others_and_a_rejected_message_the_sessi
 async fn pipelined_commands_before_a_dropped_one_are_answered() {
     let server = open().await;
     script(&server, &json!({"smtp": "RCPT", "action": "drop", "after": 1}));
-    let (_, mut stream) = reply_at(&server, 2).await;
-    let pipelined = [SESSION[2], SESSION[3], SESSION[3], SESSION[4]].concat();
-    stream.write_all(pipelined.as_bytes()).await.unwrap();
-    let mut rest = String::new();
-    let _ = stream.read_to_string(&mut rest).await;
-    assert_eq!(rest, "250 2.1.0 Sender OK\r\n250 2.1.5 Recipient OK\r\n");
+    let (_, stream) = reply_at(&server, 2).await;
+    let words = [SESSION[2], SESSION[3], SESSION[3], SESSION[4], ""].join("\r\n");
+    let (_, replies) = pipelined(stream, words.as_bytes()).await;
+    assert_eq!(replies, "250 2.1.0 Sender OK\r\n250 2.1.5 Recipient OK\r\n");
 }
 
 #[tokio::test]
@@ -157,8 +147,7 @@ async fn slow_replies_are_late_and_a_stalled_session_ends_with_its_client() {
     }
     script(&server, &json!({"smtp": "MAIL", "action": "stall"}));
     let (_, mut stream) = reply_at(&server, 2).await;
-    stream.write_all(SESSION[2].as_bytes()).await.unwrap();
-    let silent = tokio::time::timeout(Duration::from_millis(60), line(&mut stream)).await;
+    let silent = tokio::time::timeout(Duration::from_millis(60), say(&mut stream, SESSION[2])).await;
     assert!(silent.is_err(), "{silent:?}");
     stream.shutdown().await.unwrap();
     assert_eq!(line(&mut stream).await, "");
@@ -171,8 +160,8 @@ async fn a_percentage_of_recipients_fails() {
     let (_, mut stream) = reply_at(&server, 3).await;
     let mut failed = 0;
     for _ in 0..200 {
-        stream.write_all(SESSION[3].as_bytes()).await.unwrap();
-        failed += usize::from(line(&mut stream).await == "451 4.7.1 Greylisted, try again later\r\n");
+        failed +=
+            usize::from(say(&mut stream, SESSION[3]).await == "451 4.7.1 Greylisted, try again later\r\n");
     }
     assert!((35..=85).contains(&failed), "{failed} of 200");
     let rule = server.sandbox.get("/_/faults/1").json();
@@ -184,8 +173,7 @@ async fn a_rule_applies_to_sessions_of_its_account_only() {
     let server = open().await;
     let add = |rule: serde_json::Value| {
         let added = server.sandbox.ask(Method::POST, "/_/faults").key("sb_other").json(&rule);
-        assert_eq!(added.status, 201, "{}", added.text());
-        added.json()["all_accounts"].clone()
+        added.expect_status(201).json()["all_accounts"].clone()
     };
     assert_eq!(add(json!({"smtp": "RCPT", "action": "answer", "always": true})), false);
     let (reply, _) = reply_at(&server, 6).await;
@@ -212,21 +200,16 @@ fn rules_of_smtp_are_shown_with_the_reply() {
             },
         })
     );
-    for (rule, summary) in [
+    for (mut rule, summary) in [
         (json!({"action": "answer"}), "451 4.3.0 Temporary failure, try again later"),
         (json!({"action": "drop"}), "no reply: connection closed, command not handled"),
         (json!({"action": "lose"}), "no reply: command handled, then connection closed"),
         (json!({"action": "stall"}), "no reply: connection left open, command not handled"),
         (json!({"action": "slow", "delay_ms": 50}), "the service's own reply, 50 ms late"),
     ] {
-        let mut rule = rule;
         rule["smtp"] = "MAIL".into();
-        let added = sandbox.post("/_/faults", &rule);
-        assert_eq!(
-            (added.status.as_u16(), &added.json()["client_gets"]["summary"]),
-            (201, &summary.into()),
-            "{rule}"
-        );
+        let added = sandbox.post("/_/faults", &rule).expect_status(201).json();
+        assert_eq!(added["client_gets"]["summary"], summary, "{rule}");
     }
     assert_eq!(sandbox.get("/emails").status, 200, "no rule of SMTP applies to a request");
 }
@@ -278,77 +261,58 @@ fn invalid_rules_of_smtp_name_the_field_and_the_rule() {
         ),
         (json!({"action": "answer", "code": 451}), "`code` can't be used with the action `answer`."),
     ] {
-        let answer = sandbox.post("/_/faults", &rule);
-        assert_eq!(answer.status, 422, "{rule}: {}", answer.text());
-        assert!(answer.text().contains(part), "{rule}: {}", answer.text());
+        sandbox.post("/_/faults", &rule).rejected(422, "validation_error", part);
     }
     assert_eq!(sandbox.service.faults().pending(), 0);
-}
-
-async fn run(mut command: Command) -> Output {
-    tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap()
 }
 
 #[needs("python3")]
 #[tokio::test]
 async fn python_smtplib_sees_each_code_and_a_lost_connection() {
     let server = open().await;
-    let program = format!(
-        "import smtplib\n\
+    let program = "import smtplib\n\
          def send():\n    \
-             with smtplib.SMTP('127.0.0.1', {}, timeout=10) as smtp:\n        \
+             with smtplib.SMTP('127.0.0.1', PORT, timeout=10) as smtp:\n        \
                  smtp.login('inbound', 'sb_test')\n        \
                  smtp.sendmail('ada@example.com', ['hi@acme.test'], 'Subject: Hello\\n\\nIt works')\n\
          try:\n    send()\n    print('sent')\n\
          except smtplib.SMTPRecipientsRefused as error:\n    print(*error.recipients['hi@acme.test'])\n\
          except smtplib.SMTPResponseException as error:\n    print(error.smtp_code, error.smtp_error)\n\
-         except smtplib.SMTPServerDisconnected:\n    print('disconnected')\n",
-        server.address.port()
-    );
+         except smtplib.SMTPServerDisconnected:\n    print('disconnected')\n";
     for stage in STAGES {
         // smtplib tries HELO after a rejected EHLO, and LOGIN after PLAIN.
         let times = if ["EHLO", "AUTH"].contains(&stage) { 2 } else { 1 };
         for code in [451, 452, 550, 554] {
             script(&server, &json!({"smtp": stage, "action": "answer", "code": code, "times": times}));
-            let mut command = Command::new("python3");
-            command.args(["-c", &program]);
-            let output = run(command).await;
-            let seen = String::from_utf8_lossy(&output.stdout).into_owned();
-            assert!(
-                seen.starts_with(&format!("{code} b'{}.", code / 100)),
-                "{stage} {code}: {seen} {output:?}"
-            );
+            let seen = server.run_python(program).await;
+            assert!(seen.starts_with(&format!("{code} b'{}.", code / 100)), "{stage} {code}: {seen}");
             assert_eq!(server.sandbox.service.faults().pending(), 0, "{stage} {code}");
         }
         script(&server, &json!({"smtp": stage, "action": "drop"}));
-        let mut command = Command::new("python3");
-        command.args(["-c", &program]);
-        assert_eq!(String::from_utf8_lossy(&run(command).await.stdout), "disconnected\n", "{stage}");
+        assert_eq!(server.run_python(program).await, "disconnected\n", "{stage}");
     }
     assert!(server.received("sb_test").is_empty());
-    let mut command = Command::new("python3");
-    command.args(["-c", &program]);
-    assert_eq!(run(command).await.stdout, b"sent\n");
+    assert_eq!(server.run_python(program).await, "sent\n");
 }
 
 #[needs("swaks")]
 #[tokio::test]
 async fn swaks_sees_each_code_at_its_stage() {
     let server = open().await;
-    let swaks = |port: u16| {
+    let swaks = async || {
         let mut command = Command::new("swaks");
-        let server = format!("127.0.0.1:{port}");
+        let server = server.address.to_string();
         command.args(["--server", &server, "--from", "ada@example.com", "--to", "hi@acme.test"]);
         command.args(["--auth", "PLAIN", "--auth-user", "inbound", "--auth-password", "sb_test"]);
         command.args(["--helo", "me", "--timeout", "10"]);
-        command
+        tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap()
     };
     // Its exit codes name the stage.
     for (stage, exit) in STAGES.into_iter().zip([21, 22, 28, 23, 24, 25, 26]) {
         let times = if stage == "EHLO" { 2 } else { 1 };
         for code in [451, 550] {
             script(&server, &json!({"smtp": stage, "action": "answer", "code": code, "times": times}));
-            let output = run(swaks(server.address.port())).await;
+            let output = swaks().await;
             let transcript = String::from_utf8_lossy(&output.stdout).into_owned();
             let reply = format!("<** {code} {}.", code / 100);
             assert!(transcript.contains(&reply), "{stage} {code}: {transcript}");
@@ -357,5 +321,5 @@ async fn swaks_sees_each_code_at_its_stage() {
         }
     }
     assert!(server.received("sb_test").is_empty());
-    assert!(run(swaks(server.address.port())).await.status.success());
+    assert!(swaks().await.status.success());
 }

@@ -2,71 +2,32 @@
 
 use std::sync::Arc;
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::Method;
 use idempost_needs::needs;
 use idempost_sandbox::Settings;
 use idempost_sandbox::faults::{Action, Rule};
-use idempost_sandbox::smtp::Options;
-use idempost_sandbox::tls::Tls;
-use lettre::address::{Address, Envelope};
-use lettre::transport::smtp::authentication::{Credentials, Mechanism};
-use lettre::transport::smtp::client::{Certificate, Tls as ClientTls, TlsParameters};
-use lettre::{AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor};
+use lettre::transport::smtp::authentication::Mechanism;
 use mail_parser::MessageParser;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-use crate::smtp_receiving::{SmtpServer, line};
-use crate::support::{KEY, email};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Encryption {
-    None,
-    StartTls,
-    Implicit,
-}
+use crate::smtp_receiving::{Encryption, Login, SmtpServer, auth_plain, line, pipelined, say};
+use crate::support::{KEY, email, email_with, expect_fields_of};
 
 const ALL: [Encryption; 3] = [Encryption::None, Encryption::StartTls, Encryption::Implicit];
 
-async fn open(settings: &Settings, encryption: Encryption) -> (SmtpServer, Tls) {
-    let tls = Tls::self_signed().unwrap();
-    let implicit_tls = encryption == Encryption::Implicit;
-    let options = Options { tls: Some(tls.clone()), implicit_tls, ..Options::new("sb_local") };
-    (SmtpServer::with(settings, options).await, tls)
+async fn open(settings: &Settings) -> SmtpServer {
+    SmtpServer::encrypted(settings, Encryption::None).await
 }
 
-fn client(
-    server: &SmtpServer,
-    tls: &Tls,
-    encryption: Encryption,
-    login: (&str, &str),
-    mechanism: Mechanism,
-) -> AsyncSmtpTransport<Tokio1Executor> {
-    // The client trusts only this certificate, so the server must present it.
-    let parameters = TlsParameters::builder("localhost".into())
-        .add_root_certificate(Certificate::from_der(tls.certificate().to_vec()).unwrap())
-        .build()
-        .unwrap();
-    let builder = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous("127.0.0.1")
-        .port(server.address.port())
-        .credentials(Credentials::new(login.0.into(), login.1.into()))
-        .authentication(vec![mechanism]);
-    match encryption {
-        Encryption::None => builder.build(),
-        Encryption::StartTls => builder.tls(ClientTls::Required(parameters)).build(),
-        Encryption::Implicit => builder.tls(ClientTls::Wrapper(parameters)).build(),
-    }
-}
-
-fn envelope(to: &[&str]) -> Envelope {
-    let to = to.iter().map(|one| one.parse::<Address>().unwrap()).collect();
-    Envelope::new(Some("bounces@acme.test".parse().unwrap()), to).unwrap()
+fn resend(key: &str) -> Login<'_> {
+    ("resend", key, Mechanism::Plain)
 }
 
 const MAIL: &str = "Received: from elsewhere\r\nFrom: \"Acme, Inc.\" <hi@acme.test>\r\nTo: Ada <ada@example.com>, Bo <BO@example.com>, gone@example.com\r\n\
@@ -92,20 +53,19 @@ async fn an_authenticated_mail_is_sent_over_plain_text_starttls_and_tls() {
         for (user, mechanism) in
             [("resend", Mechanism::Plain), ("resend", Mechanism::Login), ("anybody", Mechanism::Plain)]
         {
-            let (server, tls) = open(&Settings::default(), encryption).await;
-            let client = client(&server, &tls, encryption, (user, KEY), mechanism);
-            let answer = client.send_raw(&envelope(&RECIPIENTS), MAIL.as_bytes()).await.unwrap();
+            let server = SmtpServer::encrypted(&Settings::default(), encryption).await;
+            let answer = server.send(Some((user, KEY, mechanism)), &RECIPIENTS, MAIL).await.unwrap();
             let emails = sent(&server, KEY);
             let email = &emails[0];
             let said: Vec<_> = answer.message().map(str::to_owned).collect();
             assert_eq!(said, [format!("2.0.0 Sent as {}", email["id"].as_str().unwrap())]);
             assert_eq!(emails.len(), 1, "{encryption:?} {user}");
-            assert_eq!(email["from"], "\"Acme, Inc.\" <hi@acme.test>");
-            assert_eq!(email["to"], json!(["Ada <ada@example.com>", "Bo <BO@example.com>"]));
-            assert_eq!(email["cc"], json!(["cy@example.com"]));
-            assert_eq!(email["bcc"], json!(["dee@example.com"]));
-            assert_eq!(email["reply_to"], json!(["Help <help@acme.test>", "more@acme.test"]));
-            assert_eq!((&email["subject"], &email["last_event"]), (&json!("Grüße"), &json!("sent")));
+            let expected = json!({
+                "from": "\"Acme, Inc.\" <hi@acme.test>", "to": ["Ada <ada@example.com>", "Bo <BO@example.com>"],
+                "cc": ["cy@example.com"], "bcc": ["dee@example.com"],
+                "reply_to": ["Help <help@acme.test>", "more@acme.test"], "subject": "Grüße", "last_event": "sent",
+            });
+            expect_fields_of(&expected, email);
             let record = server.sandbox.record(email["id"].as_str().unwrap());
             assert_eq!(record["text"], "Hello\r\n.dot");
             assert_eq!(record["html"], "<p>Hello <img src=\"cid:logo\"></p>");
@@ -118,21 +78,11 @@ async fn an_authenticated_mail_is_sent_over_plain_text_starttls_and_tls() {
             assert_eq!(raw("List-Unsubscribe"), Some("<https://acme.test/u>"));
             assert_eq!((raw("Received"), raw("Bcc")), (None, None));
             assert_ne!(parsed.message_id(), Some("one@acme.test"));
-            let files: Vec<_> = mail
-                .attachments
-                .iter()
-                .map(|file| {
-                    (
-                        file.filename.as_str(),
-                        file.content_type.as_str(),
-                        file.content_id.as_deref(),
-                        file.size,
-                    )
-                })
-                .collect();
-            let expected =
-                [("logo.png", "image/png", Some("logo"), 4), ("a b.bin", "application/x-own", None, 3)];
-            assert_eq!(files, expected);
+            let files = mail.attachments.iter().map(|file| (&*file.filename, &*file.content_type, file.size));
+            let files: Vec<_> = files.collect();
+            assert_eq!(files, [("logo.png", "image/png", 4), ("a b.bin", "application/x-own", 3)]);
+            let ids: Vec<_> = mail.attachments.iter().map(|file| file.content_id.as_deref()).collect();
+            assert_eq!(ids, [Some("logo"), None]);
         }
     }
 }
@@ -140,12 +90,11 @@ async fn an_authenticated_mail_is_sent_over_plain_text_starttls_and_tls() {
 #[tokio::test]
 async fn evt_05_a_mail_sent_by_smtp_triggers_email_events() {
     // EVT-05
-    let (server, tls) = open(&Settings::default(), Encryption::None).await;
+    let server = open(&Settings::default()).await;
     let webhook = json!({"endpoint": "http://127.0.0.1:9/hook", "events": ["email.sent", "email.bounced"]});
     let webhook = server.sandbox.created("/webhooks", &webhook);
     let mail = "From: hi@acme.test\r\nTo: bounced@example.com\r\nSubject: x\r\n\r\nx";
-    let client = client(&server, &tls, Encryption::None, ("resend", KEY), Mechanism::Plain);
-    client.send_raw(&envelope(&["bounced@example.com"]), mail.as_bytes()).await.unwrap();
+    server.send(Some(resend(KEY)), &["bounced@example.com"], mail).await.unwrap();
     server.sandbox.advance(60);
     let events = server.sandbox.get(format!("/webhooks/{webhook}/events")).json();
     let events = events["data"].as_array().unwrap();
@@ -157,27 +106,17 @@ async fn evt_05_a_mail_sent_by_smtp_triggers_email_events() {
 }
 
 /// Asserts that the API rejects the email and SMTP the equivalent mail, for the same reason.
-async fn assert_both_reject(
-    server: &SmtpServer,
-    tls: &Tls,
-    key: &str,
-    body: &Value,
-    mail: &str,
-    to: &[&str],
-) -> String {
+async fn assert_both_reject(server: &SmtpServer, key: &str, body: &Value, mail: &str, to: &[&str]) -> String {
     let answer = server.sandbox.ask(Method::POST, "/emails").key(key).json(body);
     assert!(!answer.status.is_success());
-    let client = client(server, tls, Encryption::None, ("resend", key), Mechanism::Plain);
-    let error = client.send_raw(&envelope(to), mail.as_bytes()).await.unwrap_err();
-    let said = error.to_string();
-    assert!(said.contains(&answer.message()), "{said} has {}", answer.message());
-    error.status().unwrap().to_string()
+    let (code, error) = server.refused(Some(resend(key)), to, mail).await;
+    assert!(error.to_string().contains(&answer.message()), "{error} has {}", answer.message());
+    code
 }
 
 #[tokio::test]
 async fn smtp_rejects_whatever_post_emails_rejects() {
-    let (server, tls) = open(&Settings::default(), Encryption::None).await;
-    let ada = ["ada@example.com"];
+    let server = open(&Settings::default()).await;
     let without = |field: &str| {
         let mut email = email();
         email.as_object_mut().unwrap().remove(field);
@@ -191,48 +130,43 @@ async fn smtp_rejects_whatever_post_emails_rejects() {
         (without("from"), mail("", to, subject, "", "x")),
         (without("subject"), mail(from, to, "", "", "x")),
         (without("to"), mail(from, "To: other@example.com\r\n", subject, "", "x")),
-        (crate::support::email_with("from", "nobody"), mail("From: nobody\r\n", to, subject, "", "x")),
+        (email_with("from", "nobody"), mail("From: nobody\r\n", to, subject, "", "x")),
     ] {
-        assert_eq!(assert_both_reject(&server, &tls, KEY, &body, &mail, &ada).await, "554", "{mail}");
+        assert_eq!(assert_both_reject(&server, KEY, &body, &mail, &ADA).await, "554", "{mail}");
     }
     let many: Vec<_> = (0..51).map(|at| format!("a{at}@example.com")).collect();
     let to: Vec<_> = many.iter().map(String::as_str).collect();
     let mail = format!("{from}To: {}\r\n{subject}\r\nx", many.join(", \r\n "));
-    let body = crate::support::email_with("to", json!(many));
-    assert_eq!(assert_both_reject(&server, &tls, KEY, &body, &mail, &to).await, "554");
+    let body = email_with("to", json!(many));
+    assert_eq!(assert_both_reject(&server, KEY, &body, &mail, &to).await, "554");
     assert!(sent(&server, KEY).is_empty() && server.received(KEY).is_empty());
 }
 
+const ADA: [&str; 1] = ["ada@example.com"];
 const SMALL: &str = "From: hi@acme.test\r\nTo: ada@example.com\r\nSubject: Hello\r\n\r\nIt works";
 
 #[tokio::test]
 async fn key_permissions_and_domains_are_enforced() {
-    let (server, tls) =
-        open(&Settings { strict_domains: true, ..Settings::default() }, Encryption::None).await;
-    let ada = ["ada@example.com"];
-    assert_eq!(assert_both_reject(&server, &tls, KEY, &email(), SMALL, &ada).await, "550");
+    let server = open(&Settings { strict_domains: true, ..Settings::default() }).await;
+    assert_eq!(assert_both_reject(&server, KEY, &email(), SMALL, &ADA).await, "550");
 
-    let (server, tls) = open(&Settings::default(), Encryption::None).await;
+    let server = open(&Settings::default()).await;
     let domain = server.sandbox.post("/domains", &json!({"name": "other.test"})).json()["id"].clone();
     let key = |body: Value| server.sandbox.post("/api-keys", &body).json();
     let bound = key(json!({"name": "k", "permission": "sending_access", "domain_id": domain}));
-    assert_eq!(
-        assert_both_reject(&server, &tls, bound["token"].as_str().unwrap(), &email(), SMALL, &ada).await,
-        "550"
-    );
+    let bound = bound["token"].as_str().unwrap();
+    assert_eq!(assert_both_reject(&server, bound, &email(), SMALL, &ADA).await, "550");
     let sending = key(json!({"name": "k", "permission": "sending_access"}));
     for (key, many) in [(sending["token"].as_str().unwrap(), 1), ("sb_test_sending", 2), (KEY, 3)] {
-        let client = client(&server, &tls, Encryption::None, ("resend", key), Mechanism::Login);
-        client.send_raw(&envelope(&ada), SMALL.as_bytes()).await.unwrap();
+        server.send(Some(("resend", key, Mechanism::Login)), &ADA, SMALL).await.unwrap();
         assert_eq!(sent(&server, KEY).len(), many, "{key}");
     }
     let path = format!("/api-keys/{}", sending["id"].as_str().unwrap());
     server.sandbox.delete(path);
     for wrong in [sending["token"].as_str().unwrap(), "secret", ""] {
         for user in ["resend", "inbound"] {
-            let client = client(&server, &tls, Encryption::None, (user, wrong), Mechanism::Plain);
-            let error = client.send_raw(&envelope(&ada), SMALL.as_bytes()).await.unwrap_err();
-            assert_eq!(error.status().unwrap().to_string(), "535", "{wrong}");
+            let (code, error) = server.refused(Some((user, wrong, Mechanism::Plain)), &ADA, SMALL).await;
+            assert_eq!(code, "535", "{wrong}");
             let is_key = wrong.starts_with("sb_") || wrong.starts_with("re_");
             let parts = if is_key { &["was deleted"][..] } else { &["sb_", "re_", "resend", "inbound"] };
             for part in parts {
@@ -244,22 +178,20 @@ async fn key_permissions_and_domains_are_enforced() {
 
 #[tokio::test]
 async fn rate_limits_and_idempotency_match_the_api() {
-    let (server, tls) =
-        open(&Settings { rate_limit: Some(2), ..Settings::default() }, Encryption::None).await;
-    let client = client(&server, &tls, Encryption::None, ("resend", KEY), Mechanism::Plain);
-    let ada = envelope(&["ada@example.com"]);
+    let server = open(&Settings { rate_limit: Some(2), ..Settings::default() }).await;
+    let send = async |mail: String| server.send(Some(resend(KEY)), &ADA, mail).await;
     // A mail client's retry has a new message ID, date and boundary.
     let mail = |subject: &str, id: u32| {
         format!(
             "Resend-Idempotency-Key: welcome/1\r\nMessage-ID: <{id}@acme.test>\r\nFrom: hi@acme.test\r\nTo: ada@example.com\r\nSubject: {subject}\r\n\r\nx"
         )
     };
-    client.send_raw(&ada, mail("One", 1).as_bytes()).await.unwrap();
-    client.send_raw(&ada, mail("One", 2).as_bytes()).await.unwrap();
-    let limited = client.send_raw(&ada, mail("One", 3).as_bytes()).await.unwrap_err();
+    send(mail("One", 1)).await.unwrap();
+    send(mail("One", 2)).await.unwrap();
+    let limited = send(mail("One", 3)).await.unwrap_err();
     assert!(limited.is_transient() && limited.to_string().contains("Too many requests"), "{limited}");
     server.sandbox.advance(2);
-    let other = client.send_raw(&ada, mail("Two", 4).as_bytes()).await.unwrap_err();
+    let other = send(mail("Two", 4)).await.unwrap_err();
     assert_eq!(other.status().unwrap().to_string(), "554", "{other}");
     let emails = sent(&server, KEY);
     assert_eq!((emails.len(), &emails[0]["subject"]), (1, &json!("One")));
@@ -270,10 +202,9 @@ async fn rate_limits_and_idempotency_match_the_api() {
 #[tokio::test]
 async fn unauthenticated_mail_and_mail_of_user_inbound_is_received() {
     for encryption in ALL {
-        let (server, tls) = open(&Settings::default(), encryption).await;
+        let server = SmtpServer::encrypted(&Settings::default(), encryption).await;
         for user in ["inbound", "Inbound"] {
-            let client = client(&server, &tls, encryption, (user, KEY), Mechanism::Plain);
-            client.send_raw(&envelope(&["support@acme.test"]), SMALL.as_bytes()).await.unwrap();
+            server.send(Some((user, KEY, Mechanism::Plain)), &["support@acme.test"], SMALL).await.unwrap();
         }
         assert_eq!((server.received(KEY).len(), sent(&server, KEY).len()), (2, 0), "{encryption:?}");
     }
@@ -281,68 +212,54 @@ async fn unauthenticated_mail_and_mail_of_user_inbound_is_received() {
 
 #[tokio::test]
 async fn scripted_api_faults_apply_to_smtp() {
-    let (server, tls) = open(&Settings::default(), Encryption::None).await;
-    let ada = envelope(&["ada@example.com"]);
+    let server = open(&Settings::default()).await;
     let faults = server.sandbox.service.faults();
     faults.add(Rule::new(Action::DropBefore).on_request(Method::POST, "/emails").times(1));
-    let client = client(&server, &tls, Encryption::None, ("resend", KEY), Mechanism::Plain);
-    let lost = client.send_raw(&ada, SMALL.as_bytes()).await.unwrap_err();
+    let lost = server.send(Some(resend(KEY)), &ADA, SMALL).await.unwrap_err();
     assert!(lost.status().is_none(), "{lost}");
     assert!(sent(&server, KEY).is_empty());
-    client.send_raw(&ada, SMALL.as_bytes()).await.unwrap();
+    server.send(Some(resend(KEY)), &ADA, SMALL).await.unwrap();
     assert_eq!(sent(&server, KEY).len(), 1);
 }
 
-fn connector(tls: &Tls) -> TlsConnector {
+/// Starts TLS.
+async fn encrypted(server: &SmtpServer, stream: TcpStream) -> BufReader<TlsStream<TcpStream>> {
     let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from(tls.certificate().to_vec())).unwrap();
+    let certificate = server.tls.as_ref().unwrap().certificate();
+    roots.add(CertificateDer::from(certificate.to_vec())).unwrap();
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth();
-    TlsConnector::from(Arc::new(config))
-}
-
-/// Writes all commands together and reads until the connection closes; returns the reply codes.
-async fn pipelined(mut stream: impl AsyncBufRead + AsyncWrite + Unpin, words: &str) -> Vec<String> {
-    stream.write_all(words.as_bytes()).await.unwrap();
-    let mut answers = String::new();
-    stream.read_to_string(&mut answers).await.unwrap();
-    let last = |line: &&str| line.as_bytes().get(3) == Some(&b' ');
-    answers.lines().filter(last).map(|line| line[..3].to_owned()).collect()
+    let name = ServerName::try_from("localhost").unwrap();
+    BufReader::new(TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap())
 }
 
 #[tokio::test]
 async fn pipelined_commands_with_auth_work_over_plain_text_starttls_and_tls() {
-    let auth = |key: &str| STANDARD.encode(format!("\0resend\0{key}"));
     let mail = format!("MAIL FROM:<>\r\nRCPT TO:<ada@example.com>\r\nDATA\r\n{SMALL}\r\n.\r\n");
     let refused = mail.replace("Subject: Hello\r\n", "");
     for encryption in ALL {
         for (key, accepted) in [(KEY, true), ("secret", false)] {
-            let (server, tls) = open(&Settings::default(), encryption).await;
-            let words = format!("EHLO me\r\nAUTH PLAIN {}\r\n{mail}{refused}{mail}QUIT\r\n", auth(key));
-            let name = ServerName::try_from("localhost").unwrap();
-            let mut tcp = BufReader::new(TcpStream::connect(server.address).await.unwrap());
-            let codes = match encryption {
-                Encryption::None => {
-                    line(&mut tcp).await;
-                    pipelined(tcp, &words).await
-                }
+            let server = SmtpServer::encrypted(&Settings::default(), encryption).await;
+            let login = auth_plain("resend", key);
+            let words = format!("EHLO me\r\n{login}\r\n{mail}{refused}{mail}QUIT\r\n");
+            let (codes, _) = match encryption {
+                Encryption::None => pipelined(server.raw().await, words.as_bytes()).await,
                 Encryption::StartTls => {
-                    line(&mut tcp).await;
+                    let mut tcp = server.raw().await;
                     // Plain-text commands pipelined after STARTTLS must be discarded (command injection).
-                    let injected = "STARTTLS\r\nEHLO evil\r\nMAIL FROM:<evil@example.com>\r\nRCPT TO:<evil@example.com>\r\n";
-                    tcp.write_all(injected.as_bytes()).await.unwrap();
-                    assert!(line(&mut tcp).await.starts_with("220 "));
-                    let stream = connector(&tls).connect(name, tcp.into_inner()).await.unwrap();
-                    pipelined(BufReader::new(stream), &words).await
+                    let injected =
+                        "STARTTLS\r\nEHLO evil\r\nMAIL FROM:<evil@example.com>\r\nRCPT TO:<evil@example.com>";
+                    assert!(say(&mut tcp, injected).await.starts_with("220 "));
+                    pipelined(encrypted(&server, tcp.into_inner()).await, words.as_bytes()).await
                 }
                 Encryption::Implicit => {
-                    let stream = connector(&tls).connect(name, tcp.into_inner()).await.unwrap();
-                    let mut stream = BufReader::new(stream);
+                    let tcp = TcpStream::connect(server.address).await.unwrap();
+                    let mut stream = encrypted(&server, tcp).await;
                     assert!(line(&mut stream).await.starts_with("220 "));
-                    pipelined(stream, &words).await
+                    pipelined(stream, words.as_bytes()).await
                 }
             };
             let (sends, receives) = if accepted { (2, 0) } else { (0, 3) };
@@ -360,23 +277,20 @@ async fn pipelined_commands_with_auth_work_over_plain_text_starttls_and_tls() {
 
 #[tokio::test]
 async fn starttls_is_offered_once_and_only_with_a_certificate() {
-    let (server, tls) = open(&Settings::default(), Encryption::StartTls).await;
-    let mut tcp = BufReader::new(TcpStream::connect(server.address).await.unwrap());
-    line(&mut tcp).await;
+    let server = SmtpServer::encrypted(&Settings::default(), Encryption::StartTls).await;
+    let mut tcp = server.raw().await;
     tcp.write_all(b"EHLO me\r\nSTARTTLS\r\n").await.unwrap();
     let mut offers = String::new();
     while !offers.contains("220 ") {
         offers.push_str(&line(&mut tcp).await);
     }
     assert!(offers.contains("250-STARTTLS"), "{offers}");
-    let name = ServerName::try_from("localhost").unwrap();
-    let stream = connector(&tls).connect(name, tcp.into_inner()).await.unwrap();
-    let codes = pipelined(BufReader::new(stream), "MAIL FROM:<>\r\nEHLO me\r\nSTARTTLS\r\nQUIT\r\n").await;
+    let stream = encrypted(&server, tcp.into_inner()).await;
+    let (codes, _) = pipelined(stream, b"MAIL FROM:<>\r\nEHLO me\r\nSTARTTLS\r\nQUIT\r\n").await;
     assert_eq!(codes, ["503", "250", "502", "221"], "a client starts over after the handshake");
-    let server = SmtpServer::with(&Settings::default(), Options::new("sb_local")).await;
-    let mut tcp = BufReader::new(TcpStream::connect(server.address).await.unwrap());
-    line(&mut tcp).await;
-    assert_eq!(pipelined(tcp, "EHLO me\r\nSTARTTLS\r\nQUIT\r\n").await, ["250", "502", "221"]);
+    let server = SmtpServer::open(&Settings::default()).await;
+    let (codes, _) = pipelined(server.raw().await, b"EHLO me\r\nSTARTTLS\r\nQUIT\r\n").await;
+    assert_eq!(codes, ["250", "502", "221"]);
 }
 
 #[needs("python3")]
@@ -386,7 +300,7 @@ async fn python_smtplib_sends_over_tls_and_sees_the_fingerprint() {
         (Encryption::Implicit, "smtplib.SMTP_SSL('127.0.0.1', PORT, context=context)", "pass"),
         (Encryption::StartTls, "smtplib.SMTP('127.0.0.1', PORT)", "smtp.starttls(context=context)"),
     ] {
-        let (server, tls) = open(&Settings::default(), encryption).await;
+        let server = SmtpServer::encrypted(&Settings::default(), encryption).await;
         let program = format!(
             "import hashlib, smtplib, ssl\nfrom email.message import EmailMessage\nmail = EmailMessage()\n\
              mail['From'], mail['To'], mail['Bcc'], mail['Subject'] = 'ada@acme.test', 'bo@example.com', 'cy@example.com', 'Grüße'\n\
@@ -395,15 +309,9 @@ async fn python_smtplib_sends_over_tls_and_sees_the_fingerprint() {
              context = ssl.create_default_context()\ncontext.check_hostname = False\ncontext.verify_mode = ssl.CERT_NONE\n\
              with {open_it} as smtp:\n    {start}\n    smtp.login('resend', 'sb_python')\n    smtp.send_message(mail)\n    \
              print(hashlib.sha256(smtp.sock.getpeercert(True)).hexdigest().upper())\n"
-        )
-        .replace("PORT", &server.address.port().to_string());
-        let run = tokio::task::spawn_blocking(move || {
-            std::process::Command::new("python3").args(["-c", &program]).output()
-        });
-        let output = run.await.unwrap().expect("python3 is installed");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let fingerprint = String::from_utf8(output.stdout).unwrap();
-        assert_eq!(fingerprint.trim(), tls.fingerprint().replace(':', ""));
+        );
+        let fingerprint = server.run_python(&program).await;
+        assert_eq!(fingerprint.trim(), server.tls.as_ref().unwrap().fingerprint().replace(':', ""));
         let emails = sent(&server, "sb_python");
         assert_eq!((&emails[0]["subject"], &emails[0]["bcc"]), (&json!("Grüße"), &json!(["cy@example.com"])));
         assert!(server.received("sb_python").is_empty());

@@ -11,7 +11,7 @@ mod operation;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use serde_json::Value;
 
 use delivery::Deliveries;
@@ -56,6 +56,28 @@ pub struct Answer {
     pub headers: HeaderMap,
     /// The body.
     pub body: Bytes,
+}
+
+impl Answer {
+    /// A JSON response with the headers that the contract requires of every response.
+    ///
+    /// # Panics
+    ///
+    /// If the status is invalid.
+    pub fn json(status: u16, body: &str) -> Self {
+        let headers = [
+            ("content-type", "application/json; charset=utf-8"),
+            ("ratelimit-limit", "10"),
+            ("ratelimit-remaining", "9"),
+            ("ratelimit-reset", "1"),
+            ("ratelimit-policy", "10;w=1"),
+            ("x-request-id", "0bf6a8c6-29c2-4a6a-a9b9-3a1d6b8d7f0e"),
+        ];
+        let headers =
+            headers.map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
+        let status = StatusCode::from_u16(status).expect("a status");
+        Self { status, headers: headers.into_iter().collect(), body: Bytes::copy_from_slice(body.as_bytes()) }
+    }
 }
 
 /// The contract with its compiled schemas.

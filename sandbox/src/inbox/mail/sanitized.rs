@@ -9,11 +9,13 @@
 //! This applies to every occurrence, even in text that only looks like a tag: missing one would be worse than changing an email that quotes HTML
 //! without escaping it. Everything else stays unchanged, and the source is shown unmodified.
 
-use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Response, header};
+use http::{HeaderName, header};
 
+use crate::check::strip_ignoring_case;
+use crate::inbox::response_with;
 use idempost_reference_server::content::html::{Event, walk};
 use idempost_reference_server::content::inline_images::{Embedded, InlineImages, References};
+use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::declared::{Input, Kind, words_of};
 use idempost_reference_server::wire::problem::Problem;
@@ -24,20 +26,7 @@ const MAX_IMAGE_BYTES: usize = 32 << 20;
 /// The number of replacements between checks for a disconnected client.
 const CHECK_INTERVAL: usize = 1 << 10;
 /// Elements renamed to unknown ones. The policy already prevents all of them from showing anything, except for SVG animations.
-const RENAMED: [&str; 12] = [
-    "link",
-    "meta",
-    "base",
-    "iframe",
-    "frame",
-    "frameset",
-    "object",
-    "embed",
-    "fencedframe",
-    "portal",
-    "animate",
-    "set",
-];
+const RENAMED: &str = "link meta base iframe frame frameset object embed fencedframe portal animate set";
 
 /// Links open in a new window, which the sandbox forbids, so clicking has no effect; the target is shown instead.
 const PREAMBLE: &str = "<base target=\"_blank\"><style>[data-to]:hover::after,[data-to]:focus-visible::after{content:attr(data-to)!important;\
@@ -77,9 +66,29 @@ impl Colors {
     }
 }
 
+/// Responds with the document; see [`render_document`].
+pub(in crate::inbox) fn respond(
+    html: &str,
+    colors: Colors,
+    pictures: impl FnOnce() -> InlineImages,
+    canceled: &Cancellation,
+) -> HandlerResult {
+    let page = render_document(html, colors, pictures, canceled)
+        .ok_or_else(|| Problem::application("The client disconnected."))?;
+    let headers = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_DNS_PREFETCH_CONTROL, "off"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+        (HeaderName::from_static("permissions-policy"), "autoplay=(), fullscreen=(), picture-in-picture=()"),
+    ];
+    Ok(response_with(page, headers))
+}
+
 /// Renders the document, in time and space linear in the size of the HTML. `pictures` is called once, if the HTML refers to any picture as `cid:…`.
 /// Returns `None` if the client disconnects in the meantime.
-pub(in crate::inbox) fn render_document(
+fn render_document(
     html: &str,
     colors: Colors,
     pictures: impl FnOnce() -> InlineImages,
@@ -160,7 +169,7 @@ fn end_of_doctype(html: &str) -> usize {
             None => break,
         }
     }
-    let is_doctype = rest.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("<!doctype"));
+    let is_doctype = strip_ignoring_case(rest, "<!doctype").is_some();
     let end = rest.find('>').filter(|_| is_doctype);
     end.map_or(0, |end| html.len() - rest.len() + end + 1)
 }
@@ -168,48 +177,31 @@ fn end_of_doctype(html: &str) -> usize {
 /// Returns the name of the element that starts here, if it must be renamed.
 fn replacement_name(tag: &str) -> Option<&str> {
     let name = tag.strip_prefix('<')?;
-    RENAMED.iter().find_map(|renamed| {
-        let found = name.get(..renamed.len()).filter(|found| found.eq_ignore_ascii_case(renamed))?;
-        let ends = name[renamed.len()..]
-            .starts_with(|next: char| next.is_ascii_whitespace() || matches!(next, '/' | '>'));
-        ends.then_some(found)
+    RENAMED.split(' ').find_map(|renamed| {
+        let rest = strip_ignoring_case(name, renamed)?;
+        let ends = rest.starts_with(|next: char| next.is_ascii_whitespace() || matches!(next, '/' | '>'));
+        ends.then_some(&name[..renamed.len()])
     })
 }
 
 /// Returns the length of the `href=` or `xlink:href=` that starts here, if it is the attribute of an external link.
 fn link_len(before: &str, text: &str) -> Option<usize> {
-    let name = text.get(..4).filter(|name| name.eq_ignore_ascii_case("href"))?;
+    let rest = strip_ignoring_case(text, "href")?;
     let space = |char: char| char.is_ascii_whitespace();
     if !before.ends_with(|char: char| space(char) || matches!(char, '/' | '"' | '\'' | ':')) {
         return None;
     }
-    let value = text[name.len()..].trim_start_matches(space).strip_prefix('=')?;
+    let value = rest.trim_start_matches(space).strip_prefix('=')?;
     let start = value.trim_start_matches(space).trim_start_matches(['"', '\'']);
-    let stays = ["#", "data:", "cid:"]
-        .iter()
-        .any(|inner| start.get(..inner.len()).is_some_and(|start| start.eq_ignore_ascii_case(inner)));
+    let stays = ["#", "data:", "cid:"].iter().any(|inner| strip_ignoring_case(start, inner).is_some());
     (!stays).then(|| text.len() - value.len())
-}
-
-pub(in crate::inbox) fn response(page: String) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::from(page));
-    let headers = response.headers_mut();
-    for (name, value) in [
-        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-        (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::X_DNS_PREFETCH_CONTROL, "off"),
-        (header::REFERRER_POLICY, "no-referrer"),
-        (header::CACHE_CONTROL, "no-store"),
-        (HeaderName::from_static("permissions-policy"), "autoplay=(), fullscreen=(), picture-in-picture=()"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    response
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
+
+    use bytes::Bytes;
 
     use super::*;
     use crate::cpu_time::cpu_time;

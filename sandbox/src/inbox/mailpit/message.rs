@@ -10,7 +10,7 @@ use md5::{Digest as _, Md5};
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
 use serde_json::{Value, json};
 
-use super::summary::{common_fields, find_by_id, is_unread, split_address, stored_at};
+use super::summary::{common_fields, find_by_id, split_address};
 use super::{json as answer, messages};
 use crate::inbox::mail::{MailView, inert_response};
 use crate::inbox::messages::unfold_header;
@@ -42,10 +42,10 @@ pub(super) fn show(call: &AccountCall<'_>, id: &str) -> HandlerResult {
     let (inline, attachments): (Vec<_>, Vec<_>) = parts(&source).into_iter().partition(|(inline, _)| *inline);
     let listed = |parts: Vec<(bool, Value)>| parts.into_iter().map(|(_, part)| part).collect::<Vec<_>>();
     for (name, value) in [
-        ("Read", (!is_unread(&mail)).into()),
+        ("Read", (!mail.searchable().is_unread()).into()),
         ("ReturnPath", return_path.map_or(sender, |path| path.trim_matches(['<', '>']).to_owned()).into()),
         ("ListUnsubscribe", unsubscribe(&header("List-Unsubscribe"), &header("List-Unsubscribe-Post"))),
-        ("Date", to_iso(date.unwrap_or_else(|| stored_at(&mail))).into()),
+        ("Date", to_iso(date.unwrap_or_else(|| mail.searchable().timestamp())).into()),
         ("Text", mail.text().unwrap_or_default().into()),
         ("HTML", mail.html().unwrap_or_default().into()),
         ("Size", source.len().into()),
@@ -101,15 +101,11 @@ pub(super) fn view(call: &AccountCall<'_>, file: &str) -> HandlerResult {
             response.headers_mut().extend(location.ok().map(|location| (header::LOCATION, location)));
             Ok(response)
         }
-        Some((id, "html")) => html(call, id),
+        // Isolated as on the inbox page.
+        Some((id, "html")) => find(call, id)?.html_document(&call.cancellation()),
         Some((id, "txt")) => text(call, id),
         _ => Err(Problem::not_found("404 page not found")),
     }
-}
-
-/// Returns the HTML, isolated as on the inbox page.
-fn html(call: &AccountCall<'_>, id: &str) -> HandlerResult {
-    find(call, id)?.html_document(&call.cancellation())
 }
 
 fn text(call: &AccountCall<'_>, id: &str) -> HandlerResult {

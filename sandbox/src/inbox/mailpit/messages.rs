@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, header};
@@ -10,16 +9,15 @@ use serde_json::{Value, json};
 use url::form_urlencoded;
 use uuid::Uuid;
 
-use super::summary::{counts, find_by_id, is_unread, stored_at, summary, tags as tags_of};
+use super::summary::{counts, find_by_id, summary, tags as tags_of};
 use super::{json as answer, ok};
 use crate::inbox::mail::MailView;
 use crate::inbox::mutations::matching_ids;
-use crate::inbox::search::{Search, Searchable};
+use crate::inbox::search::Search;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::mails::{self, Folder};
 use idempost_reference_server::state::tenant::Tenant;
-use idempost_reference_server::store::mails::{Mails, StoredMail};
 use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::problem::Problem;
@@ -80,7 +78,7 @@ pub(super) fn index(call: &AccountCall<'_>) -> HandlerResult {
 pub(super) fn search(call: &AccountCall<'_>) -> HandlerResult {
     let (start, limit) = parse_window(call.query().unwrap_or_default());
     let found = search_messages(&call.tenant, &parse_search(call)?, &call.cancellation())?;
-    let unread = found.iter().filter(|mail| is_unread(mail)).count();
+    let unread = found.iter().filter(|mail| mail.searchable().is_unread()).count();
     page(call, &found, start, limit, (found.len(), unread))
 }
 
@@ -128,8 +126,8 @@ fn select(
     let (sent, received) = if ids.is_empty() {
         let (tenant, canceled) = (&call.tenant, call.cancellation());
         (
-            matching_ids(tenant, &tenant.captured, search, &canceled)?,
-            matching_ids(tenant, &tenant.received, search, &canceled)?,
+            matching_ids(tenant, Folder::Sent, search, &canceled)?,
+            matching_ids(tenant, Folder::Received, search, &canceled)?,
         )
     } else {
         let (mut sent, mut received) = (Vec::new(), Vec::new());
@@ -191,27 +189,16 @@ fn search_messages(
     search: &Search,
     canceled: &Cancellation,
 ) -> Result<Vec<MailView>, Problem> {
-    let sent = search_folder(tenant, &tenant.captured, search, canceled);
-    let received = search_folder(tenant, &tenant.received, search, canceled);
-    canceled.check()?;
-    Ok(merge(sent.into_iter().map(MailView::Sent), received.into_iter().map(MailView::Received)))
+    let sent = MailView::search(tenant, Folder::Sent, search, canceled)?;
+    Ok(merge(sent, MailView::search(tenant, Folder::Received, search, canceled)?))
 }
 
-fn search_folder<T: StoredMail + Searchable>(
-    tenant: &Tenant,
-    mails: &Mutex<Mails<T>>,
-    search: &Search,
-    canceled: &Cancellation,
-) -> Vec<Arc<T>> {
-    let mut all: Vec<_> = lock(mails).newest_first().cloned().collect();
-    let mut matcher = search.matcher(tenant);
-    all.retain(|mail| !canceled.is_canceled() && matcher.matches(&**mail));
-    all
-}
-
-fn merge(one: impl Iterator<Item = MailView>, other: impl Iterator<Item = MailView>) -> Vec<MailView> {
-    let mut all: Vec<_> = one.chain(other).collect();
-    all.sort_by_key(|mail| Reverse(stored_at(mail)));
+fn merge(
+    one: impl IntoIterator<Item = MailView>,
+    other: impl IntoIterator<Item = MailView>,
+) -> Vec<MailView> {
+    let mut all: Vec<_> = one.into_iter().chain(other).collect();
+    all.sort_by_key(|mail| Reverse(mail.searchable().timestamp()));
     all
 }
 

@@ -1,6 +1,5 @@
 //! A message in lists, details and events.
 
-use jiff::Timestamp;
 use mail_parser::{Address, Message};
 use serde_json::{Value, json};
 
@@ -10,7 +9,6 @@ use idempost_reference_server::lock::lock;
 use idempost_reference_server::mime;
 use idempost_reference_server::state::mails::Folder;
 use idempost_reference_server::state::tenant::Tenant;
-use idempost_reference_server::store::mails::StoredMail as _;
 use idempost_reference_server::wire::timestamp::to_iso;
 
 /// The maximum length of a snippet, in characters.
@@ -32,8 +30,8 @@ pub(super) fn summary(mail: &MailView) -> Value {
         MailView::Unsent(_) => 0,
     };
     for (name, value) in [
-        ("Read", (!is_unread(mail)).into()),
-        ("Created", to_iso(stored_at(mail)).into()),
+        ("Read", (!mail.searchable().is_unread()).into()),
+        ("Created", to_iso(mail.searchable().timestamp()).into()),
         ("Size", source.len().into()),
         ("Attachments", attachments.into()),
         ("Snippet", one_line(&mail.text().unwrap_or_default(), SNIPPET, "...").into()),
@@ -84,22 +82,6 @@ pub(super) fn common_fields(mail: &MailView, headers: Option<&Message<'_>>) -> V
 pub(super) fn tags(mail: &MailView) -> Vec<String> {
     let MailView::Sent(mail) = mail else { return Vec::new() };
     mail.tags().iter().map(|tag| format!("{}={}", tag.name, tag.value)).collect()
-}
-
-pub(super) fn is_unread(mail: &MailView) -> bool {
-    match mail {
-        MailView::Sent(mail) => mail.is_unread(),
-        MailView::Received(mail) => mail.is_unread(),
-        MailView::Unsent(_) => false,
-    }
-}
-
-pub(super) fn stored_at(mail: &MailView) -> Timestamp {
-    match mail {
-        MailView::Sent(mail) => mail.captured_at,
-        MailView::Received(mail) => mail.created_at,
-        MailView::Unsent(email) => email.created_at,
-    }
 }
 
 /// Splits `address` or `Name <address>` into name and address.

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, header};
 use url::Url;
 
-use super::{Failure, FailureKind, Remote};
+use super::{Failure, Remote};
+use crate::check::LinkState;
 use idempost_reference_server::state::State;
 use idempost_reference_server::state::http_clients::error_chain;
 use idempost_reference_server::state::images::{Image, ImageJob, ImageResult, LoadedImages};
@@ -32,7 +33,7 @@ pub(in crate::inbox) async fn load_all(state: &State, job: &ImageJob) {
 /// Loads one image. `remaining` is the number of bytes left for the email's images.
 async fn load_image(remote: Remote, url: Url, remaining: Arc<AtomicUsize>) -> Result<Image, Failure> {
     let found = remote.follow(url, &[Method::GET], ACCEPT).await?;
-    read(found.response, &remaining).await.map_err(|reason| Failure { kind: FailureKind::Broken, reason })
+    read(found.response, &remaining).await.map_err(|reason| Failure { state: LinkState::Broken, reason })
 }
 
 async fn read(mut answer: reqwest::Response, remaining: &AtomicUsize) -> ImageResult {

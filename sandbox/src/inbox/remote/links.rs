@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use http::{HeaderValue, Method};
 use url::Url;
 
-use super::{Failure, FailureKind, Remote};
+use super::{Failure, Remote};
 use crate::check::Outcome;
 use idempost_reference_server::state::State;
 
@@ -14,15 +14,8 @@ const ACCEPT: HeaderValue = HeaderValue::from_static("text/html,*/*;q=0.8");
 /// Requests these links. Dropping the result cancels the requests.
 pub(in crate::inbox) async fn request_all(state: &State, urls: &[Url]) -> HashMap<Url, Outcome> {
     let found = super::run_for_each(state, urls, check_link).await;
-    let outcome = |result: Result<Outcome, Failure>| {
-        result.unwrap_or_else(|Failure { kind, reason }| match kind {
-            FailureKind::NotPublic => Outcome::NotPublic(reason),
-            FailureKind::Unreachable => Outcome::Unreachable(reason),
-            FailureKind::Broken => Outcome::Broken(reason),
-            FailureKind::NoTime => Outcome::Skipped(reason),
-        })
-    };
-    found.into_iter().map(|(url, result)| (url, outcome(result))).collect()
+    let failed = |Failure { state, reason }| Outcome::Failed(state, reason);
+    found.into_iter().map(|(url, result)| (url, result.unwrap_or_else(failed))).collect()
 }
 
 async fn check_link(remote: Remote, url: Url) -> Result<Outcome, Failure> {

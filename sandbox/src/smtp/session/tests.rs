@@ -75,17 +75,6 @@ fn dots_are_unstuffed_for_any_chunk_size() {
     }
 }
 
-#[test]
-fn data_ends_only_at_crlf_dot_crlf() {
-    for smuggled in ["\n.\n", "\n.\r\n", "\r.\r", "\r\n.\n", "\r\n.\r", "\r.\r\n"] {
-        let words = format!(
-            "{BEGIN}Subject: x\r\n\r\nbody{smuggled}MAIL FROM:<evil@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n\
-             Subject: smuggled\r\n\r\n.\r\nNOOP\r\n"
-        );
-        assert_eq!(reply_codes(&words), ["250", "250", "250", "354", "554", "250"], "{smuggled:?}");
-    }
-}
-
 /// Returns all sequences of CR, LF and dot up to this length.
 fn line_ends(longest: usize) -> Vec<Vec<u8>> {
     let (mut all, mut last) = (Vec::new(), vec![Vec::new()]);

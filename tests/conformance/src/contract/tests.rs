@@ -21,25 +21,6 @@ fn list(query: &str) -> Request {
     request
 }
 
-fn answer(status: u16, body: &str) -> Answer {
-    let mut headers = HeaderMap::new();
-    headers.insert("content-type", "application/json; charset=utf-8".parse().unwrap());
-    for (name, value) in [
-        ("ratelimit-limit", "10"),
-        ("ratelimit-remaining", "9"),
-        ("ratelimit-reset", "1"),
-        ("ratelimit-policy", "10;w=1"),
-        ("x-request-id", "0bf6a8c6-29c2-4a6a-a9b9-3a1d6b8d7f0e"),
-    ] {
-        headers.insert(name, value.parse().unwrap());
-    }
-    Answer {
-        status: StatusCode::from_u16(status).unwrap(),
-        headers,
-        body: Bytes::copy_from_slice(body.as_bytes()),
-    }
-}
-
 const LEAST: &str = r#"{"from":"hi@acme.test","to":"ada@example.com","subject":"Hello","text":"It works"}"#;
 const ACCEPTED: &str = r#"{"id":"4ef9a417-02e9-4d39-ad75-9611e0fcc33c"}"#;
 
@@ -57,7 +38,7 @@ fn documented_requests_and_responses_keep_the_contract() {
     assert_eq!(contract.breaches_of_request(&send(LEAST)), Vec::<String>::new());
     assert_eq!(contract.breaches_of_request(&list("limit=100&after=x")), Vec::<String>::new());
     assert_eq!(
-        contract.breaches_of_answer(&Method::POST, "/emails", &answer(200, ACCEPTED)),
+        contract.breaches_of_answer(&Method::POST, "/emails", &Answer::json(200, ACCEPTED)),
         Vec::<String>::new()
     );
 }
@@ -131,17 +112,17 @@ fn a_credential_is_required_and_unknown_headers_violate_the_contract() {
 fn a_response_may_add_fields_and_may_not_omit_any() {
     let contract = Contract::get();
     let judge = |answer: &Answer| contract.breaches_of_answer(&Method::POST, "/emails", answer);
-    assert!(judge(&answer(200, &ACCEPTED.replace('}', r#","more":1}"#))).is_empty());
-    one_breach(&judge(&answer(200, "{}")), "id");
-    one_breach(&judge(&answer(200, r#"{"id":"17"}"#)), "uuid");
-    one_breach(&judge(&answer(418, "{}")), "418");
+    assert!(judge(&Answer::json(200, &ACCEPTED.replace('}', r#","more":1}"#))).is_empty());
+    one_breach(&judge(&Answer::json(200, "{}")), "id");
+    one_breach(&judge(&Answer::json(200, r#"{"id":"17"}"#)), "uuid");
+    one_breach(&judge(&Answer::json(418, "{}")), "418");
     let error = |status, code: u16, name| {
-        answer(status, &format!(r#"{{"statusCode":{code},"name":"{name}","message":"y"}}"#))
+        Answer::json(status, &format!(r#"{{"statusCode":{code},"name":"{name}","message":"y"}}"#))
     };
     one_breach(&judge(&error(422, 400, "validation_error")), "/statusCode");
     one_breach(&judge(&error(422, 422, "x")), "no error name x");
 
-    let mut without = answer(200, ACCEPTED);
+    let mut without = Answer::json(200, ACCEPTED);
     without.headers.remove("ratelimit-reset");
     one_breach(&judge(&without), "ratelimit-reset");
     one_breach(&judge(&error(429, 429, "rate_limit_exceeded")), "retry-after");
@@ -155,6 +136,6 @@ fn a_literal_path_takes_precedence_over_a_parameter() {
     assert_eq!(contract.operation_id(&Method::GET, "/emails"), Some("list_emails"));
     assert_eq!(contract.operation_id(&Method::GET, "/emails/batch"), None);
     assert_eq!(contract.operation_id(&Method::DELETE, "/emails"), None);
-    let not_found = answer(404, r#"{"statusCode":404,"name":"not_found","message":"Not found"}"#);
+    let not_found = Answer::json(404, r#"{"statusCode":404,"name":"not_found","message":"Not found"}"#);
     assert_eq!(contract.breaches_of_answer(&Method::GET, "/nowhere", &not_found), Vec::<String>::new());
 }

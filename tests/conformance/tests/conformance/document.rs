@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use idempost_conformance::contract::{OPENAPI, openapi};
 use serde_json::Value;
 
+use crate::assert_none;
+
 /// The keywords whose value is a schema, and those whose value is a list or a map of schemas.
 const SCHEMA: [&str; 7] = ["schema", "items", "additionalProperties", "propertyNames", "if", "then", "else"];
 const SCHEMAS: [&str; 4] = ["properties", "allOf", "anyOf", "oneOf"];
@@ -46,11 +48,6 @@ fn findings<'a>(
         found.extend(wrong.into_iter().map(|wrong| format!("{}: {wrong}", path.join(" / "))));
     });
     found
-}
-
-#[track_caller]
-fn assert_none(found: &[String], advice: &str) {
-    assert!(found.is_empty(), "{advice}:\n  {}", found.join("\n  "));
 }
 
 /// Follows a reference to a component.

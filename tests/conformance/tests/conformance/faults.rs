@@ -37,9 +37,3 @@ async fn send(peer: &Peer) -> Result<Accepted, Error> {
     peer.judge();
     result
 }
-
-/// The idempotency keys of the received requests.
-fn keys(peer: &Peer) -> Vec<String> {
-    let requests = peer.requests();
-    requests.iter().map(|request| request.header("idempotency-key").unwrap_or("none").to_owned()).collect()
-}

@@ -2,7 +2,6 @@
 
 mod schema;
 
-use http::{HeaderMap, HeaderValue};
 use idempost_conformance::contract::{Answer, Contract};
 use proptest::{
     prelude::*,
@@ -53,8 +52,9 @@ fn try_answers(fidelity: Fidelity) {
         let mut runner = TestRunner::new(config);
         let outcome = runner.run(&Schemas::new(&document, fidelity).values(schema), |answer| {
             if fidelity == Fidelity::Exact {
-                let breaches =
-                    breaches(&described.method, &described.path_with(&["x", "y", "z"]), *status, &answer);
+                let path = described.path_with(&["x", "y", "z"]);
+                let generated = Answer::json(*status, &answer.to_string());
+                let breaches = Contract::get().breaches_of_answer(&described.method, &path, &generated);
                 prop_assert!(breaches.is_empty(), "the generator violates the contract: {breaches:?}");
             }
             match operation.run(["x", "y", "z"], *status, &answer).0 {
@@ -72,23 +72,6 @@ fn try_answers(fidelity: Fidelity) {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
-}
-
-fn breaches(method: &http::Method, path: &str, status: u16, body: &Value) -> Vec<String> {
-    let headers = [
-        ("content-type", "application/json"),
-        ("ratelimit-limit", "10"),
-        ("ratelimit-remaining", "9"),
-        ("ratelimit-reset", "1"),
-        ("ratelimit-policy", "10;w=1"),
-        ("x-request-id", "0bf6a8c6-29c2-4a6a-a9b9-3a1d6b8d7f0e"),
-    ];
-    let headers: HeaderMap = headers
-        .into_iter()
-        .map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)))
-        .collect();
-    let answer = Answer { status: status.try_into().unwrap(), headers, body: body.to_string().into() };
-    Contract::get().breaches_of_answer(method, path, &answer)
 }
 
 #[test]

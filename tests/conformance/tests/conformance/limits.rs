@@ -27,8 +27,8 @@ fn the_clients_limits_are_those_of_the_table() {
 
 #[test]
 fn the_contract_states_the_same_limits() {
-    let contract = idempost_conformance::contract::openapi();
-    let schemas = &contract["components"]["schemas"];
+    let components = &idempost_conformance::contract::openapi()["components"];
+    let (schemas, parameters) = (&components["schemas"], &components["parameters"]);
     let variables = &schemas["TemplateUse"]["properties"]["variables"];
     for (written, limit) in [
         (&schemas["EmailBatch"]["maxItems"], limits::EMAILS_PER_BATCH as u64),
@@ -41,18 +41,9 @@ fn the_contract_states_the_same_limits() {
         (&variables["propertyNames"]["maxLength"], limits::VARIABLE_KEY_CHARS as u64),
         (&variables["additionalProperties"]["anyOf"][0]["maxLength"], limits::VARIABLE_VALUE_CHARS as u64),
         (&variables["additionalProperties"]["anyOf"][1]["maximum"], limits::VARIABLE_VALUE_MAX),
-        (
-            &contract["components"]["parameters"]["Limit"]["schema"]["maximum"],
-            u64::from(limits::PAGE_SIZE_MAX),
-        ),
-        (
-            &contract["components"]["parameters"]["Limit"]["schema"]["default"],
-            u64::from(limits::PAGE_SIZE_DEFAULT),
-        ),
-        (
-            &contract["components"]["parameters"]["IdempotencyKey"]["schema"]["maxLength"],
-            limits::IDEMPOTENCY_KEY_CHARS as u64,
-        ),
+        (&parameters["Limit"]["schema"]["maximum"], u64::from(limits::PAGE_SIZE_MAX)),
+        (&parameters["Limit"]["schema"]["default"], u64::from(limits::PAGE_SIZE_DEFAULT)),
+        (&parameters["IdempotencyKey"]["schema"]["maxLength"], limits::IDEMPOTENCY_KEY_CHARS as u64),
     ] {
         assert_eq!(written.as_u64(), Some(limit), "{written}");
     }

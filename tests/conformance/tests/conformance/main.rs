@@ -44,6 +44,12 @@ fn with(fields: Value) -> Value {
     email
 }
 
+/// Fails with these problems, and with advice about all of them.
+#[track_caller]
+fn assert_none(problems: &[String], advice: &str) {
+    assert!(problems.is_empty(), "{advice}:\n  {}", problems.join("\n  "));
+}
+
 fn letters(n: usize) -> String {
     "x".repeat(n)
 }

@@ -334,26 +334,10 @@ async fn no_request_by_method_and_path_evades_the_guard() {
         String::from_utf8_lossy(&[b"\xef\xbb\xbf", with(r#""to":"eve@evil.test""#).as_bytes()].concat())
             .into_owned(),
     );
-    let paths = [
-        "/emails",
-        "/emails/",
-        "/email",
-        "/emails/sending",
-        "/email/sending",
-        "/emails?x=1",
-        "/%65mails",
-        "/emails%2Fsending",
-        "/contacts/..%2F..%2Femails",
-        "/Emails",
-        "/emails/batch",
-        "/emails/batch/",
-        "/unknown",
-        "/events/send",
-        "/_/api/v1/send",
-        "/api/v1/send",
-        "/_/mailpit/api/v1/send",
-    ];
-    for path in paths {
+    let paths = "/emails /emails/ /email /emails/sending /email/sending /emails?x=1 /%65mails /emails%2Fsending \
+        /contacts/..%2F..%2Femails /Emails /emails/batch /emails/batch/ /unknown /events/send \
+        /_/api/v1/send /api/v1/send /_/mailpit/api/v1/send";
+    for path in paths.split(' ') {
         for body in
             bodies.iter().flat_map(|body| [body.clone(), format!("[{body}]"), format!("[null,{body}]")])
         {
@@ -394,14 +378,10 @@ async fn an_error_names_each_rejected_recipient_and_its_field() {
     assert_eq!(places(error), ["/to/1 eve@evil.test", "/bcc/0 x@evil.test"]);
     let batch =
         ["ada@acme.test", "eve@evil.test"].map(|to| BatchEmail::new("hi@acme.test", to, "s").text("t"));
-    assert_eq!(
-        places(world.client.emails().send_batch(&batch).await.unwrap_err()),
-        ["/1/to/0 eve@evil.test"]
-    );
-    assert_eq!(
-        places(world.client.broadcasts().send(&world.drafts[1]).await.unwrap_err()),
-        ["/segment_id eve@evil.test"]
-    );
+    let error = world.client.emails().send_batch(&batch).await.unwrap_err();
+    assert_eq!(places(error), ["/1/to/0 eve@evil.test"]);
+    let error = world.client.broadcasts().send(&world.drafts[1]).await.unwrap_err();
+    assert_eq!(places(error), ["/segment_id eve@evil.test"]);
     let preview = world.client.emails().send(&email).preview().unwrap_err();
     assert_eq!(places(preview).len(), 2);
     let unknown = world.client.request(Method::POST, "/campaigns").json(&json!({})).await.unwrap_err();
@@ -452,18 +432,16 @@ async fn a_redirected_email_names_its_original_recipients() {
     assert_eq!(world.server.service().mails(&world.server.api_key())[0].subject, "Hello");
 }
 
+/// A client that sends nothing.
+fn unconnected(guard: RecipientGuard) -> Client {
+    let builder = Client::builder().base_url("http://127.0.0.1:1").api_key("re_x");
+    builder.recipient_guard(guard).build().unwrap()
+}
+
 #[test]
 fn a_guard_only_becomes_narrower() {
-    let client = |guard: RecipientGuard| {
-        Client::builder()
-            .base_url("http://127.0.0.1:1")
-            .api_key("re_x")
-            .recipient_guard(guard)
-            .build()
-            .unwrap()
-    };
     let allows = |guard: &RecipientGuard, to: &str| {
-        client(guard.clone()).emails().send(&Email::new("a@b.test", to, "s").text("t")).preview().is_ok()
+        unconnected(guard.clone()).emails().send(&Email::new("a@b.test", to, "s").text("t")).preview().is_ok()
     };
     let (wide, narrow) =
         (guard(), RecipientGuard::new().allow_to(["ada@acme.test", "eve@evil.test"]).unwrap());
@@ -482,36 +460,21 @@ fn a_guard_only_becomes_narrower() {
     ] {
         assert!(refused.unwrap_err().to_string().starts_with("redirect_to must"));
     }
-    for malformed in [
-        "",
-        "*",
-        "acme.test",
-        "*@",
-        "@acme.test",
-        "*@*.acme.test",
-        "Ada <ada@acme.test>",
-        "a*@acme.test",
-        "*@acme.test,x",
-    ] {
+    let malformed = "|*|acme.test|*@|@acme.test|*@*.acme.test|Ada <ada@acme.test>|a*@acme.test|*@acme.test,x";
+    for malformed in malformed.split('|') {
         let error = RecipientGuard::new().allow_to([malformed]).unwrap_err().to_string();
         assert!(error.contains("must be an address"), "{malformed}: {error}");
     }
-    let stored = serde_json::to_value(guard().redirect_to(["qa@example.com"]).unwrap()).unwrap();
-    assert_eq!(
-        stored,
-        json!({"allow_to": [["*@acme.test", "qa@example.com"]], "redirect_to": ["qa@example.com"]})
-    );
-    assert_eq!(
-        serde_json::from_value::<RecipientGuard>(stored).unwrap(),
-        guard().redirect_to(["qa@example.com"]).unwrap()
-    );
+    let both = guard().redirect_to(["qa@example.com"]).unwrap();
+    let stored = json!({"allow_to": [["*@acme.test", "qa@example.com"]], "redirect_to": ["qa@example.com"]});
+    assert_eq!(serde_json::to_value(&both).unwrap(), stored);
+    assert_eq!(serde_json::from_value::<RecipientGuard>(stored).unwrap(), both);
 }
 
 #[test]
 fn the_guard_knows_every_operation_that_changes_something() {
     // G-13
-    let client = Client::builder().base_url("http://127.0.0.1:1").api_key("re_x").recipient_guard(guard());
-    let client = client.build().unwrap();
+    let client = unconnected(guard());
     let operations = Document::read().operations();
     let changes: Vec<_> = operations.iter().filter(|operation| operation.method != Method::GET).collect();
     assert!(changes.len() > 80, "{}", changes.len());

@@ -7,10 +7,7 @@ mod probes;
 mod wire;
 mod world;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt::Write as _,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use idempost_conformance::contract::{Answer, Contract, Declared};
 use idempost_reference_server::Settings;
@@ -19,6 +16,7 @@ use self::{
     probes::Probes,
     world::{KEY, Probe, World, succeeds},
 };
+use crate::assert_none;
 use crate::operations::{Described, Document};
 
 /// The responses so far.
@@ -128,15 +126,7 @@ fn every_operation_accepts_the_credentials_of_its_security_and_no_others() {
             }
         }
     }
-    fail_with(&wrong);
-}
-
-fn fail_with(problems: &[String]) {
-    let mut report = String::new();
-    for problem in problems {
-        let _ = write!(report, "\n  {problem}");
-    }
-    assert!(problems.is_empty(), "{report}");
+    assert_none(&wrong, "the service and the contract disagree about credentials");
 }
 
 #[tokio::test]
@@ -151,5 +141,5 @@ async fn every_response_is_declared_and_every_declared_response_is_reached() {
     }
     wire::run(&document, &mut |operation, probe, answer| reached.add(operation, probe, answer)).await;
     problems.extend(reached.breaches.iter().cloned().chain(reached.missing()));
-    fail_with(&problems);
+    assert_none(&problems, "the service and the contract disagree about responses");
 }

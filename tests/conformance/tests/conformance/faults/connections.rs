@@ -14,20 +14,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{client, email, keys, patient, send};
-
-#[tokio::test]
-async fn a_refused_connection_is_not_sent_and_retried() {
-    // B-01
-    // Nothing listens on the bound port.
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
-    let closed = socket.local_addr().unwrap();
-    let error = client(&format!("http://{closed}")).emails().send(&email()).await.unwrap_err();
-    assert!(matches!(error, Error::Unreachable(_)), "{error:?}");
-    assert_eq!((error.outcome(), error.attempts()), (Outcome::NotSent, 3));
-    assert!(error.is_retryable() && error.idempotency_key().is_some());
-}
+use super::{client, email, patient};
 
 /// A name server: these addresses for every name, or silence.
 struct NameServer(Option<Vec<SocketAddr>>);
@@ -86,20 +73,6 @@ async fn an_unreachable_ipv6_address_delays_a_connection_over_ipv4_by_less_than_
     // Less than a second without load, and in any case less than the connection's timeout.
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     assert_eq!(peer.requests().len(), 1);
-}
-
-#[tokio::test]
-async fn a_send_with_a_lost_response_is_retried_with_the_same_key_and_bytes() {
-    // IDEM-06, B-02
-    let half = answer(200, &[], br#"{"id":"4ef9a417"}"#)[..50].to_vec();
-    for act in [Act::HangUp, Act::AnswerAndClose(half.clone()), Act::AnswerAndReset(half)] {
-        let peer = Peer::acting([act.clone(), act.clone(), Act::accepted()]).await;
-        send(&peer).await.unwrap();
-        let (requests, keys) = (peer.requests(), keys(&peer));
-        assert_eq!(requests.len(), 3, "{act:?}");
-        assert!(keys.iter().all(|key| *key == keys[0]) && keys[0] != "none", "{keys:?}");
-        assert!(requests.iter().all(|request| request.body == requests[0].body));
-    }
 }
 
 #[tokio::test]

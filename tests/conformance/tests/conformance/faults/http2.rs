@@ -9,10 +9,9 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use h2::Reason;
 use http::{Method, Response};
-use idempost::{Client, Outcome, transport::ReqwestTransport};
+use idempost::{Client, ClientBuilder, Outcome, transport::ReqwestTransport};
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::mpsc::{UnboundedReceiver, unbounded_channel},
     time::timeout,
 };
 
@@ -22,6 +21,8 @@ use super::{email, patient};
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Accept,
+    /// Answers pings only.
+    Stall,
     ResetStream(Reason),
     EndConnection(Reason),
 }
@@ -35,54 +36,75 @@ const FAULTS: [Act; 6] = [
     Act::EndConnection(Reason::ENHANCE_YOUR_CALM),
 ];
 
-/// A service that performs the acts in order, and repeats the last one.
+/// The connection and the idempotency key of a request.
+type Seen = (usize, Option<String>);
+
+/// A service that decides each request by its number and that of its connection, both from 0.
 #[derive(Clone)]
 struct Service {
+    act: fn(&[Act], usize, usize) -> Act,
     acts: Arc<[Act]>,
-    /// The idempotency keys of the requests.
-    keys: Arc<Mutex<Vec<Option<String>>>>,
+    seen: Arc<Mutex<Vec<Seen>>>,
 }
 
 impl Service {
+    /// Performs the acts in order, and repeats the last one.
     async fn acting(acts: impl Into<Arc<[Act]>>) -> (Self, Client) {
-        let service = Self { acts: acts.into(), keys: Arc::default() };
+        let (service, client) =
+            Self::start(acts.into(), |acts, request, _| acts[request.min(acts.len() - 1)]).await;
+        (service, client.build().unwrap())
+    }
+
+    /// Stalls on the first connection, and accepts all requests on the others.
+    async fn stalling() -> (Self, ClientBuilder) {
+        Self::start([Act::Stall, Act::Accept].into(), |acts, _, connection| acts[connection.min(1)]).await
+    }
+
+    async fn start(acts: Arc<[Act]>, act: fn(&[Act], usize, usize) -> Act) -> (Self, ClientBuilder) {
+        let service = Self { act, acts, seen: Arc::default() };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base_url = format!("http://{}", listener.local_addr().unwrap());
         let serving = service.clone();
         tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serving.clone().converse(stream));
+            for number in 0.. {
+                let (stream, _) = listener.accept().await.unwrap();
+                tokio::spawn(serving.clone().converse(stream, number));
             }
         });
         let transport = ReqwestTransport::with_config(reqwest::ClientBuilder::http2_prior_knowledge);
-        (service, patient(&base_url).transport(transport).build().unwrap())
+        (service, patient(&base_url).transport(transport))
     }
 
-    async fn converse(self, stream: TcpStream) {
+    async fn converse(self, stream: TcpStream, number: usize) {
         let mut connection = h2::server::handshake(stream).await.unwrap();
         let mut open = Vec::new();
         while let Some(Ok((request, mut respond))) = connection.accept().await {
             let act = {
-                let mut keys = self.keys.lock().unwrap();
+                let mut seen = self.seen.lock().unwrap();
                 let key = request.headers().get("idempotency-key");
-                keys.push(key.map(|key| key.to_str().unwrap().to_owned()));
-                self.acts[(keys.len() - 1).min(self.acts.len() - 1)]
+                seen.push((number, key.map(|key| key.to_str().unwrap().to_owned())));
+                (self.act)(&self.acts, seen.len() - 1, number)
             };
             match act {
                 Act::Accept => {
                     let mut body = respond.send_response(Response::new(()), false).unwrap();
                     body.send_data(Bytes::from_static(br#"{"id":"1"}"#), true).unwrap();
                 }
+                Act::Stall => {}
                 Act::ResetStream(reason) => respond.send_reset(reason),
                 Act::EndConnection(reason) => connection.abrupt_shutdown(reason),
             }
-            // Dropping a body that hasn't arrived would reset its stream.
-            open.push(request.into_body());
+            // Dropping a body that hasn't arrived, or a response that wasn't sent, would reset its stream.
+            open.push((request.into_body(), respond));
         }
     }
 
     fn keys(&self) -> Vec<Option<String>> {
-        self.keys.lock().unwrap().clone()
+        self.seen.lock().unwrap().iter().map(|(_, key)| key.clone()).collect()
+    }
+
+    fn connections(&self) -> Vec<usize> {
+        self.seen.lock().unwrap().iter().map(|(connection, _)| *connection).collect()
     }
 }
 
@@ -113,33 +135,6 @@ async fn an_http2_stream_that_ends_without_a_response_leaves_the_outcome_of_a_po
     }
 }
 
-/// A service that answers pings but no request on its first connection, and every request on the others. For each request, it sends its
-/// connection's number to the test.
-async fn stalling() -> (String, UnboundedReceiver<usize>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let base_url = format!("http://{}", listener.local_addr().unwrap());
-    let (requests, seen) = unbounded_channel();
-    tokio::spawn(async move {
-        for number in 1.. {
-            let (stream, _) = listener.accept().await.unwrap();
-            let requests = requests.clone();
-            tokio::spawn(async move {
-                let mut connection = h2::server::handshake(stream).await.unwrap();
-                let mut open = Vec::new();
-                while let Some(Ok((request, mut respond))) = connection.accept().await {
-                    let _ = requests.send(number);
-                    if number > 1 {
-                        let mut body = respond.send_response(Response::new(()), false).unwrap();
-                        body.send_data(Bytes::from_static(br#"{"id":"1"}"#), true).unwrap();
-                    }
-                    open.push((request, respond));
-                }
-            });
-        }
-    });
-    (base_url, seen)
-}
-
 #[tokio::test]
 async fn a_stalled_http2_connection_is_not_used_again() {
     // B-04
@@ -150,9 +145,7 @@ async fn a_stalled_http2_connection_is_not_used_again() {
 async fn sends_after_a_stall(limited: &str) {
     // Long enough for a connection on a busy machine.
     const LIMIT: Duration = Duration::from_secs(3);
-    let (base_url, mut seen) = stalling().await;
-    let transport = ReqwestTransport::with_config(reqwest::ClientBuilder::http2_prior_knowledge);
-    let client = patient(&base_url).transport(transport);
+    let (service, client) = Service::stalling().await;
     let client = match limited {
         "attempt" => client.attempt_timeout(LIMIT),
         "idle" => client.idle_timeout(LIMIT),
@@ -170,9 +163,6 @@ async fn sends_after_a_stall(limited: &str) {
     for _ in 0..3 {
         client.emails().send(&email).await.unwrap();
     }
-    let (mut used, before) = (Vec::new(), usize::from(first.is_ok()));
-    while let Ok(connection) = seen.try_recv() {
-        used.push(connection);
-    }
-    assert_eq!(used, [vec![1], vec![2; before + 3]].concat(), "{limited}");
+    let before = usize::from(first.is_ok());
+    assert_eq!(service.connections(), [vec![0], vec![1; before + 3]].concat(), "{limited}");
 }
