@@ -13,7 +13,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[("hollow_tests_are_found", "its samples ar
 #[test]
 fn no_test_can_pass_without_its_assertions() {
     let (mut tests, mut wrong) = (0, Vec::new());
-    for file in files(&["bulk", "cli", "examples", "sdk", "tests"], "rs") {
+    for file in files(&["bulk", "cli", "examples", "sandbox", "sdk", "tests"], "rs") {
         let source = fs::read_to_string(&file).unwrap();
         for (name, body) in tests_of(&source) {
             tests += 1;
