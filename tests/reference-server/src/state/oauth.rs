@@ -20,9 +20,7 @@ use crate::store::dirty::Dirty;
 use crate::store::expiring::{Expires as _, Expiring};
 use crate::store::ledger::Persist as _;
 use crate::store::table::Rows;
-use crate::wire::paging::{Page, Window};
-use crate::wire::problem::Problem;
-use crate::wire::refusal::OAuthRejection;
+use crate::wire::{OAuthRejection, Page, Problem, Window};
 
 /// The maximum number of token endpoint events.
 const MAX_EVENTS: usize = 100_000;
