@@ -32,28 +32,26 @@ fn the_detail_record_adds_the_body_to_the_list_fields() {
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&email());
     let record = sandbox.record(&id);
-    assert_eq!(
-        record,
-        json!({
-            "object": "email",
-            "id": id,
-            "message_id": format!("<{id}@acme.test>"),
-            "to": ["ada@example.com"],
-            "from": "Acme <hi@acme.test>",
-            "created_at": "2026-03-02 12:00:00.000000+00",
-            "subject": "Hello",
-            "bcc": null,
-            "cc": null,
-            "reply_to": null,
-            "last_event": "sent",
-            "scheduled_at": null,
-            "html": null,
-            "text": "It works",
-            "tags": [],
-            "topic_id": null,
-            "attachments": [],
-        })
-    );
+    let expected = json!({
+        "object": "email",
+        "id": id,
+        "message_id": format!("<{id}@acme.test>"),
+        "to": ["ada@example.com"],
+        "from": "Acme <hi@acme.test>",
+        "created_at": "2026-03-02 12:00:00.000000+00",
+        "subject": "Hello",
+        "bcc": null,
+        "cc": null,
+        "reply_to": null,
+        "last_event": "sent",
+        "scheduled_at": null,
+        "html": null,
+        "text": "It works",
+        "tags": [],
+        "topic_id": null,
+        "attachments": [],
+    });
+    assert_eq!(record, expected);
 }
 
 #[test]
