@@ -56,7 +56,7 @@ fn an_address_identifies_one_contact() {
     let again = sandbox.post("/contacts", &json!({ "email": "ada@example.com", "last_name": "L" }));
     assert_eq!(again.json()["id"], json!(first), "{}", again.text());
     let ada = sandbox.get(format!("/contacts/{first}")).json();
-    assert_eq!((&ada["first_name"], &ada["last_name"]), (&json!("Ada"), &json!("L")));
+    expect_fields_of(&json!({ "first_name": "Ada", "last_name": "L" }), &ada);
     assert_eq!(data(&sandbox, "/contacts").as_array().unwrap().len(), 1);
 
     contact(&sandbox, "bob@example.com");

@@ -7,7 +7,7 @@ mod threads;
 use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
-use crate::support::{KEY, Sandbox, UNKNOWN_ID};
+use crate::support::{KEY, Sandbox, UNKNOWN_ID, expect_fields_of};
 
 pub(crate) const ADDRESS: &str = "support@acme.test";
 /// A sandbox with beta operations and an inbox; returns the path of the inbox.
@@ -89,7 +89,7 @@ fn an_inbox_is_created_changed_and_named_by_id_or_address() {
     let changed = sandbox.patch(&inbox, &json!({ "name": "Help", "from_name": "Acme Support" }));
     assert_eq!(changed.json(), json!({ "object": "inbox", "id": id }));
     let item = sandbox.items("/inboxes").remove(0);
-    assert_eq!((&item["name"], &item["from_name"]), (&json!("Help"), &json!("Acme Support")));
+    expect_fields_of(&json!({ "name": "Help", "from_name": "Acme Support" }), &item);
     assert_eq!(item["updated_at"], "2026-03-02T12:01:00.000Z");
     assert!(item.get("drafts").is_none(), "a list item is short");
     assert_eq!(sandbox.patch(&inbox, &json!({ "from_name": null })).status, 200);
@@ -153,7 +153,7 @@ fn agent_settings_are_stored_and_replaced() {
     assert_eq!(sandbox.patch(&agent, &settings).json()["object"], "inbox_agent");
     assert_eq!(sandbox.patch(&agent, &json!({ "tone": null })).status, 200);
     let shown = sandbox.get(&agent).json();
-    assert_eq!((&shown["instructions"], &shown["tone"]), (&json!("Be kind"), &Value::Null));
+    expect_fields_of(&json!({ "instructions": "Be kind", "tone": null }), &shown);
     assert_eq!(shown["actions"], json!(["archive", "draft_reply"]));
     for (body, part) in [
         (json!({}), "at least one of"),
@@ -195,7 +195,7 @@ fn changes_of_an_inbox_send_events() {
     assert_eq!(sources, ["api", "api", "system", "system"]);
     let inbox = sandbox.get(&path).json();
     let shown = &seen[1].1["inbox"];
-    assert_eq!((&shown["name"], &shown["object"]), (&json!("Help"), &json!("inbox")));
+    expect_fields_of(&json!({ "name": "Help", "object": "inbox" }), shown);
     let fields = |record: &Value| record.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(fields(shown), fields(&inbox), "the complete record");
     let thread = sandbox.items(format!("{path}/threads")).remove(0);

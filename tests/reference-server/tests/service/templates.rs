@@ -53,13 +53,13 @@ fn edits_create_versions_and_the_published_one_is_sent() {
     let sandbox = Sandbox::new();
     let id = created(&sandbox, &welcome());
     let draft = record(&sandbox, &id);
-    assert_eq!((&draft["status"], &draft["has_unpublished_versions"]), (&json!("draft"), &json!(true)));
+    expect_fields_of(&json!({ "status": "draft", "has_unpublished_versions": true }), &draft);
     assert_eq!(draft["published_at"], Value::Null);
 
     sandbox.advance(60);
     publish(&sandbox, "welcome");
     let first = record(&sandbox, &id);
-    assert_eq!((&first["status"], &first["has_unpublished_versions"]), (&json!("published"), &json!(false)));
+    expect_fields_of(&json!({ "status": "published", "has_unpublished_versions": false }), &first);
     assert_eq!(first["published_at"], "2026-03-02 12:01:00.000000+00");
     assert_eq!(first["current_version_id"], draft["current_version_id"]);
 
@@ -79,7 +79,7 @@ fn edits_create_versions_and_the_published_one_is_sent() {
     });
     assert_eq!(update(&sandbox, "hello", &edit).status, 200);
     let edited = record(&sandbox, &id);
-    assert_eq!((&edited["status"], &edited["has_unpublished_versions"]), (&json!("published"), &json!(true)));
+    expect_fields_of(&json!({ "status": "published", "has_unpublished_versions": true }), &edited);
     assert_ne!(edited["current_version_id"], first["current_version_id"]);
     assert_eq!(edited["published_at"], first["published_at"]);
     let email = sandbox.sent(&with("hello", &json!({"NAME": "Ada"})));
@@ -275,8 +275,8 @@ fn a_duplicate_is_a_draft_of_the_latest_version() {
     update(&sandbox, &id, &json!({"html": "<p>Newer {{{NAME}}}</p>"}));
     let copy = sandbox.act("/templates/welcome/duplicate").json();
     let copy = record(&sandbox, copy["id"].as_str().unwrap());
-    assert_eq!((&copy["status"], &copy["published_at"]), (&json!("draft"), &Value::Null));
-    assert_eq!((&copy["html"], &copy["alias"]), (&json!("<p>Newer {{{NAME}}}</p>"), &Value::Null));
+    expect_fields_of(&json!({ "status": "draft", "published_at": null }), &copy);
+    expect_fields_of(&json!({ "html": "<p>Newer {{{NAME}}}</p>", "alias": null }), &copy);
     assert_eq!(copy["name"], "Welcome (copy)");
     // Changing the duplicate leaves the original unchanged.
     update(&sandbox, copy["id"].as_str().unwrap(), &json!({"subject": "Copied"}));
@@ -449,7 +449,7 @@ fn a_template_is_created_as_a_draft_read_and_listed() {
     assert_eq!(shown["variables"][1]["type"], "number");
     publish(&sandbox, "welcome");
     let (shown, item) = (record(&sandbox, "welcome"), sandbox.get("/templates").json()["data"][0].clone());
-    assert_eq!((&shown["status"], &shown["object"]), (&json!("published"), &json!("template")));
+    expect_fields_of(&json!({ "status": "published", "object": "template" }), &shown);
     assert_eq!(shown["published_at"], "2026-03-02 12:00:00.000000+00");
     expect_fields_of(&item, &shown);
 }

@@ -10,7 +10,7 @@ use super::{
     Tokens, VERIFIER, api_status, authorization_request, code, code_exchange, code_for, error, exchanged,
     post_form, refresh_request, refreshed, sandbox, token, tokens, with,
 };
-use crate::support::{Answer, Sandbox};
+use crate::support::{Answer, Sandbox, expect_fields_of};
 
 fn refused(answer: &Answer) -> String {
     let (status, name) = error(answer);
@@ -40,7 +40,7 @@ fn a_code_is_exchanged_by_form_and_by_json() {
         let mut keys: Vec<_> = body.as_object().unwrap().keys().map(String::as_str).collect();
         keys.sort_unstable();
         assert_eq!(keys, ["access_token", "expires_in", "refresh_token", "scope", "token_type"]);
-        assert_eq!((&body["token_type"], &body["expires_in"]), (&json!("Bearer"), &json!(900)));
+        expect_fields_of(&json!({ "token_type": "Bearer", "expires_in": 900 }), &body);
         let tokens = answer.tokens();
         assert!(!tokens.refresh.contains('.'), "a refresh token is opaque");
         assert_eq!(api_status(&sandbox, &tokens.access), 200);
@@ -67,7 +67,7 @@ fn an_access_token_is_a_jwt_signed_with_es256_that_the_key_set_verifies() {
     let access = &tokens(&sandbox, "full").access;
     let header: Value =
         serde_json::from_slice(&URL_SAFE_NO_PAD.decode(access.split('.').next().unwrap()).unwrap()).unwrap();
-    assert_eq!((&header["alg"], &header["typ"]), (&json!("ES256"), &json!("at+jwt")));
+    expect_fields_of(&json!({ "alg": "ES256", "typ": "at+jwt" }), &header);
 
     let keys = sandbox.visit("/.well-known/jwks.json");
     assert_eq!(keys.headers["cache-control"], "public, max-age=300");

@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{Attempt, EVERYTHING, deliver, event_types, text, webhook};
+use super::{Attempt, deliver, event_types, everything, text, webhook};
 use crate::support::{Sandbox, email_of, email_with, expect_fields_of};
 
 /// The events within a minute of a send.
@@ -23,7 +23,7 @@ fn contact_event(sandbox: &Sandbox) -> Value {
 #[test]
 fn email_events_include_custom_headers() {
     let sandbox = Sandbox::new();
-    webhook(&sandbox, EVERYTHING);
+    webhook(&sandbox, &everything());
     let mut email = email_with("headers", json!({ "X-Entity-Ref-ID": "42", "X-Campaign": "spring" }));
     let headers =
         json!([{ "name": "X-Entity-Ref-ID", "value": "42" }, { "name": "X-Campaign", "value": "spring" }]);
