@@ -14,7 +14,7 @@ use url::form_urlencoded;
 
 use crate::model::credential::{Credential, Scope};
 use crate::state::{State, keys};
-use crate::wire::problem::Problem;
+use crate::wire::Problem;
 
 /// The API key or account ID in the query: frames, downloads and event streams can't send a header.
 pub fn query_key(request: &Request<Bytes>) -> Option<String> {

@@ -15,16 +15,11 @@ use crate::model::credential::CreatedKey;
 use crate::state::State;
 use crate::state::tenant::Tenant;
 use crate::store::table::{Record, Table};
-use crate::wire::answers::HandlerResult;
-use crate::wire::fields::{self, Fields};
-use crate::wire::ignored::Ignored;
-use crate::wire::json::Body;
-use crate::wire::paging::{Mode, Window, list, quote};
-use crate::wire::pattern::segments;
-use crate::wire::problem::{Problem, json};
-use crate::wire::problems::Checked;
-use crate::wire::query::Parameters;
 use crate::wire::view::{Listed, Shown};
+use crate::wire::{
+    Body, Checked, Fields, HandlerResult, Ignored, Mode, Parameters, Problem, Window, fields, json, list,
+    quote, segments,
+};
 
 /// The context of a handler: the service's state, the request and its tenant.
 pub struct Context<'a> {

@@ -20,8 +20,7 @@ use crate::access;
 use crate::route::Call;
 use crate::state::State;
 use crate::state::event_bus::BusEventKind;
-use crate::wire::answers::HandlerResult;
-use crate::wire::problem;
+use crate::wire::{HandlerResult, problem};
 
 /// Protects a response of the sandbox's own routes: no page from another origin can use it, even as an image, and no browser sniffs its type. Applies
 /// to every response, including errors.

@@ -36,7 +36,7 @@ use crate::state::fetches::{FetchError, FetchJob, Fetched};
 use crate::state::job::Job;
 use crate::state::mails;
 use crate::state::tenant::Tenant;
-use crate::wire::problem::Problem;
+use crate::wire::Problem;
 
 /// Rejects a sender whose domain isn't verified, if the service is strict.
 pub fn check_sender(state: &State, tenant: &Tenant, from: &Mailbox) -> Result<(), Problem> {

@@ -26,9 +26,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Status
 
 use crate::route::{Access, Area, Body, RouteMatch};
 use crate::state::State;
-use crate::wire::paging::quote;
-use crate::wire::problem::Problem;
-use crate::wire::refusal::OAuthRejection;
+use crate::wire::{OAuthRejection, Problem, quote};
 
 /// Rejects a request that only another origin's page would send, or that lacks the password.
 pub fn reject(state: &State, request: &Request<Bytes>, found: &RouteMatch) -> Option<Response<Bytes>> {

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::state::State;
 use crate::state::faults::Wire;
-use crate::wire::problem::Problem;
+use crate::wire::Problem;
 
 /// The action of a mount. Each variant contains the response as far as it is known; for [`Wait`](Self::Wait) and [`Perform`](Self::Perform), it is
 /// the response of mounts that can't wait.

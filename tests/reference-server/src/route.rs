@@ -17,14 +17,9 @@ use crate::reply::Reply;
 use crate::settings::Settings;
 use crate::state::State;
 use crate::state::tenant::Tenant;
-use crate::wire::answers::HandlerResult;
-use crate::wire::cancel::Cancellation;
-use crate::wire::declared::Input;
-use crate::wire::fields::{self, Fields};
-use crate::wire::pattern::segments;
-use crate::wire::problem::Problem;
-use crate::wire::problems::Checked;
-use crate::wire::query::Parameters;
+use crate::wire::{
+    Cancellation, Checked, Fields, HandlerResult, Input, Parameters, Problem, fields, segments,
+};
 
 pub use crate::route::lookup::{RouteMatch, Routes};
 

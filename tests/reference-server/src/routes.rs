@@ -12,7 +12,7 @@ use crate::route::Handler::{Account, AnyKey, AnyKeyLater, OAuth, Open, Service};
 #[allow(clippy::wildcard_imports, reason = "the values of the columns")]
 use crate::route::columns::*;
 use crate::route::{Area, Route, Routes, Table, own_route, route};
-use crate::wire::problem::Problem;
+use crate::wire::Problem;
 
 /// All routes.
 pub static ROUTES: LazyLock<Routes> = LazyLock::new(|| Routes::new(TABLES));

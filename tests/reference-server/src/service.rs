@@ -44,8 +44,7 @@ use crate::state::requests::RecordedRequest;
 use crate::state::tenant::Tenant;
 use crate::state::{State, keys};
 use crate::store::changes;
-use crate::wire::ignored::Ignored;
-use crate::wire::problem::Problem;
+use crate::wire::{Ignored, Problem};
 use crate::{access, control, guard};
 
 type Listener<T> = Arc<dyn Fn(&T) + Send + Sync>;
@@ -221,7 +220,6 @@ impl Service {
     pub(crate) fn reject_connection(&self) -> Response<Bytes> {
         let settings = &self.state.settings;
         let mut response = Problem::too_many_connections(settings.max_connections).into_response();
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(1));
         let clock = self.state.clock.reading();
         self.finish_headers(&mut response, Allowance::uncounted(settings.rate_limit), clock);
         response
@@ -389,11 +387,7 @@ impl Service {
                             }
                             self.call(request, tenant, route, created_key)
                         }
-                        Err(problem) => {
-                            let mut response = problem.into_response();
-                            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(1));
-                            response
-                        }
+                        Err(problem) => problem.into_response(),
                     },
                     (Ok(_), None) => self.unauthorized_response(request, Problem::missing_api_key()),
                     (Err(problem), _) => self.unauthorized_response(request, problem),

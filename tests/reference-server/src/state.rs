@@ -56,7 +56,7 @@ use crate::scheduler::Scheduler;
 use crate::seeds::Ids;
 use crate::settings::Settings;
 use crate::store::snapshot_lock::SnapshotLock;
-use crate::wire::problem::Problem;
+use crate::wire::Problem;
 
 /// The state of one service.
 pub struct State {

@@ -14,7 +14,7 @@ use crate::state::State;
 use crate::state::keys::DEFAULT_KEY;
 use crate::state::links::{Tag, TagPurpose};
 use crate::state::tenant::Tenant;
-use crate::wire::problem::Problem;
+use crate::wire::Problem;
 
 /// The prefix of an ID, which no API key has.
 const PREFIX: &str = "account_";

@@ -9,7 +9,7 @@ use subtle::ConstantTimeEq as _;
 
 use crate::access::query_key;
 use crate::state::State;
-use crate::wire::problem::Problem;
+use crate::wire::Problem;
 
 /// The reason for rejecting a request that affects all accounts.
 pub const ALL_ACCOUNTS: &str = "This request affects all accounts of a sandbox with a password: send the password by HTTP Basic \

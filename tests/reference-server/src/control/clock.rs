@@ -18,12 +18,7 @@ use crate::access::{self, password};
 use crate::clock::Clock;
 use crate::reply::Reply;
 use crate::route::Call;
-use crate::wire::answers::HandlerResult;
-use crate::wire::declared::{Input, Kind};
-use crate::wire::fields::{Field, Fields};
-use crate::wire::problem::{self, Problem};
-use crate::wire::problems::Checked;
-use crate::wire::timestamp::to_iso;
+use crate::wire::{Checked, Field, Fields, HandlerResult, Input, Kind, Problem, problem, to_iso};
 
 /// The fields of a change.
 pub const FIELDS: &[Input] = &[

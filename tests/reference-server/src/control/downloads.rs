@@ -7,8 +7,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::resources::attachments::File;
 use crate::resources::{emails, received};
 use crate::state::State;
-use crate::wire::answers::HandlerResult;
-use crate::wire::problem::Problem;
+use crate::wire::{HandlerResult, Problem};
 
 /// `GET /_/files/{token}`: a file of a sent email.
 pub fn sent_file(state: &State, token: &str) -> HandlerResult {

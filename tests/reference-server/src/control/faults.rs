@@ -16,14 +16,9 @@ use self::client_gets::ClientResponse;
 use crate::access::{self, password};
 use crate::route::{Area, Call, Routes};
 use crate::state::faults::{Action, Rule, Scripted, Share, SmtpStage};
-use crate::wire::answers::HandlerResult;
-use crate::wire::declared::{Input, Kind, words_of};
-use crate::wire::fields::{Field, Fields};
-use crate::wire::json::text;
-use crate::wire::paging::quote;
-use crate::wire::problem::{self, Problem};
-use crate::wire::problems::Checked;
-use crate::wire::readers::string;
+use crate::wire::{
+    Checked, Field, Fields, HandlerResult, Input, Kind, Problem, problem, quote, string, text, words_of,
+};
 
 /// The maximum number of rules per account, and for all accounts.
 const MAX_RULES: usize = 1_000;

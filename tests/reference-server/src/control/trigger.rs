@@ -13,9 +13,7 @@ use crate::model::webhook_delivery::message_id;
 use crate::route::AccountCall;
 use crate::state::State;
 use crate::state::mails;
-use crate::wire::answers::HandlerResult;
-use crate::wire::declared::{Input, Kind, words_of};
-use crate::wire::problem::{self, Problem};
+use crate::wire::{HandlerResult, Input, Kind, Problem, problem, words_of};
 
 /// The events that can be triggered for a sent email.
 const TRIGGERS: [(&str, Event); 8] = [

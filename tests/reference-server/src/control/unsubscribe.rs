@@ -10,9 +10,7 @@ use url::form_urlencoded;
 
 use crate::delivery::unsubscribe::{self, UnsubscribeRequest};
 use crate::state::State;
-use crate::wire::escape::escape_html;
-use crate::wire::paging::quote;
-use crate::wire::problem::Problem;
+use crate::wire::{Problem, escape_html, quote};
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:32rem;margin:4rem auto;padding:0 1rem}\
     button{font:inherit;padding:.5rem 1rem}@media(prefers-color-scheme:dark){body{background:#161616;color:#ddd}}";

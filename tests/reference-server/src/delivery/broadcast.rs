@@ -22,7 +22,7 @@ use crate::model::email::personalized::SharedContent;
 use crate::state::State;
 use crate::state::job::{BroadcastJob, Job};
 use crate::state::tenant::Tenant;
-use crate::wire::problem::Problem;
+use crate::wire::Problem;
 
 /// The number of emails per step.
 const STEP_SIZE: usize = 1_000;

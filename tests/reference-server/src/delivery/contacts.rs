@@ -11,7 +11,7 @@ use crate::delivery::webhooks::{notify, payload};
 use crate::model::contact::{Contact, new_contact};
 use crate::state::State;
 use crate::state::tenant::Tenant;
-use crate::wire::problem::Problem;
+use crate::wire::Problem;
 
 /// Changes a tenant's contacts and notifies its webhooks.
 #[derive(Clone, Copy)]

@@ -25,7 +25,7 @@ use crate::state::State;
 use crate::state::inboxes::InboxTables;
 use crate::state::job::Job;
 use crate::state::tenant::Tenant;
-use crate::wire::problem::Problem;
+use crate::wire::Problem;
 
 /// The maximum number of Message-IDs used to look up a thread.
 const MAX_LOOKUPS: usize = 20;

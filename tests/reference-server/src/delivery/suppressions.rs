@@ -18,7 +18,7 @@ use crate::model::mail::simulation;
 use crate::model::suppression::{Origin, Suppression};
 use crate::state::State;
 use crate::state::tenant::Tenant;
-use crate::wire::problem::Problem;
+use crate::wire::Problem;
 
 /// Changes a tenant's suppression list and notifies its webhooks.
 #[derive(Clone, Copy)]

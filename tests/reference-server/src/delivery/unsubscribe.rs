@@ -18,7 +18,7 @@ use crate::model::email::recipients::Mailbox;
 use crate::state::State;
 use crate::state::links::TagPurpose;
 use crate::state::tenant::Tenant;
-use crate::wire::problem::Problem;
+use crate::wire::Problem;
 
 /// The value of the header `List-Unsubscribe-Post`, and the body that mail clients post (RFC 8058).
 pub const ONE_CLICK: &str = "List-Unsubscribe=One-Click";

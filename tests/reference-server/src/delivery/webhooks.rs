@@ -32,7 +32,7 @@ use crate::state::job::Job;
 use crate::state::outbox::PendingAttempt;
 use crate::state::tenant::Tenant;
 use crate::store::table::Record as _;
-use crate::wire::timestamp::to_iso;
+use crate::wire::to_iso;
 
 /// Sends an event to every subscribed webhook of the tenant. Returns the webhooks, each with the ID of its event. `data` is called only if
 /// there are any.

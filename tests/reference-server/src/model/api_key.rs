@@ -6,8 +6,7 @@ use uuid::Uuid;
 
 use crate::model::credential::{CreatedKey, Credential, Permission};
 use crate::store::table::{self, NoGroup};
-use crate::wire::timestamp::to_database_format;
-use crate::wire::view::view;
+use crate::wire::{to_database_format, view};
 
 /// A created API key.
 #[derive(Clone, Deserialize, Serialize)]

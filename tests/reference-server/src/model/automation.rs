@@ -13,9 +13,7 @@ use uuid::Uuid;
 
 use self::definition::{ConnectionView, Definition, StepView};
 use crate::store::table;
-use crate::wire::switch::enabled_or_disabled;
-use crate::wire::timestamp::to_database_format;
-use crate::wire::view::view;
+use crate::wire::{enabled_or_disabled, to_database_format, view};
 
 /// An automation.
 #[derive(Clone, Debug, Deserialize, Serialize)]

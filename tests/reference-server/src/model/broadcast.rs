@@ -8,10 +8,7 @@ use uuid::Uuid;
 
 use crate::model::email::recipients::{Mailbox, texts};
 use crate::store::table::{self, NoGroup};
-use crate::wire::problem::Problem;
-use crate::wire::timestamp::to_database_format;
-use crate::wire::view::view;
-use crate::wire::words::words;
+use crate::wire::{Problem, to_database_format, view, words};
 
 /// One email to all contacts of a segment.
 #[derive(Clone, Debug, Deserialize, Serialize)]

@@ -9,30 +9,15 @@ use uuid::Uuid;
 
 use crate::model::value::PropertyValue;
 use crate::store::table;
-use crate::wire::problem::Problem;
-use crate::wire::timestamp::to_database_format;
-use crate::wire::view::view;
-use crate::wire::words::words;
+use crate::wire::{Problem, to_database_format, view, words};
 
 /// A new contact with only an address.
 pub fn new_contact(id: Uuid, email: String, now: Timestamp) -> Contact {
-    Contact {
-        id,
-        email,
-        first_name: None,
-        last_name: None,
-        unsubscribed: false,
-        properties: BTreeMap::new(),
-        segments: Vec::new(),
-        left_segments: BTreeSet::new(),
-        topics: BTreeMap::new(),
-        created_at: now,
-        updated_at: now,
-    }
+    Contact { id, email, created_at: now, updated_at: now, ..Contact::default() }
 }
 
 /// A contact.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Contact {
     pub id: Uuid,
     /// `local@domain` as given. It is unique, ignoring case.

@@ -7,9 +7,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::store::table;
-use crate::wire::timestamp::to_database_format;
-use crate::wire::view::view;
-use crate::wire::words::words;
+use crate::wire::{to_database_format, view, words};
 
 /// The maximum size of a file, in bytes.
 pub const MAX_FILE: usize = 200_000_000;

@@ -6,10 +6,7 @@ use uuid::Uuid;
 
 use crate::model::value::{PropertyValue, ValueType};
 use crate::store::table::{self, NoGroup};
-use crate::wire::paging::quote;
-use crate::wire::problem::Problem;
-use crate::wire::timestamp::to_database_format;
-use crate::wire::view::view;
+use crate::wire::{Problem, quote, to_database_format, view};
 
 /// A custom field of contacts. Its key and type never change.
 #[derive(Clone, Debug, Deserialize, Serialize)]

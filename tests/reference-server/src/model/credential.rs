@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::model::oauth::jwt::Claims;
-use crate::wire::problem::Problem;
+use crate::wire::Problem;
 
 /// The permission of a credential (`docs/specification.md`, Authentication).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]

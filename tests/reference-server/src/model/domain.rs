@@ -9,11 +9,7 @@ use uuid::Uuid;
 
 use self::dns::{DnsRecord, RecordStatus};
 use crate::store::table::{self, NoGroup};
-use crate::wire::problem::Problem;
-use crate::wire::switch::enabled_or_disabled;
-use crate::wire::timestamp::to_database_format;
-use crate::wire::view::view;
-use crate::wire::words::words;
+use crate::wire::{Problem, enabled_or_disabled, to_database_format, view, words};
 
 /// A domain of a tenant.
 #[derive(Clone, Debug, Deserialize, Serialize)]

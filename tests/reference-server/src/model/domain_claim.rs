@@ -7,9 +7,7 @@ use uuid::Uuid;
 use crate::clock::saturating_add;
 use crate::model::domain::Setup;
 use crate::store::table;
-use crate::wire::timestamp::to_database_format;
-use crate::wire::view::view;
-use crate::wire::words::words;
+use crate::wire::{to_database_format, view, words};
 
 /// The time limit for a claim's DNS record.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(7 * 24);

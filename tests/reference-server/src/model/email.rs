@@ -30,9 +30,7 @@ use crate::lock::Locked;
 use crate::model::metric::Metric;
 use crate::model::relayed::RelayLog;
 use crate::store::size;
-use crate::wire::timestamp::to_database_format;
-use crate::wire::view::view;
-use crate::wire::words::words;
+use crate::wire::{to_database_format, view, words};
 
 /// The maximum number of events per email.
 const MAX_EVENTS: usize = 200;

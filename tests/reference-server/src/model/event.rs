@@ -8,10 +8,7 @@ use uuid::Uuid;
 
 use self::schema::Schema;
 use crate::store::table::{self, NoGroup};
-use crate::wire::paging::quote;
-use crate::wire::problem::Problem;
-use crate::wire::timestamp::to_database_format;
-use crate::wire::view::view;
+use crate::wire::{Problem, quote, to_database_format, view};
 
 /// A prefix for the service's own events in automation definitions, which custom events can't use.
 pub const RESERVED_PREFIX: &str = "resend:";

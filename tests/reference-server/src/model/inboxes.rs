@@ -13,9 +13,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::store::table;
-use crate::wire::timestamp::to_iso;
-use crate::wire::view::view;
-use crate::wire::words::words;
+use crate::wire::{Problem, to_iso, view, words};
 
 /// An inbox.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -46,8 +44,8 @@ impl table::Record for Inbox {
         Some(&self.address)
     }
 
-    fn conflict(&self, holder: &Self) -> crate::wire::problem::Problem {
-        crate::wire::problem::Problem::validation(format!(
+    fn conflict(&self, holder: &Self) -> Problem {
+        Problem::validation(format!(
             "`email_address` must be an address without an inbox; {} has the inbox {}.",
             holder.address, holder.id
         ))

@@ -7,8 +7,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::store::size;
-use crate::wire::timestamp::to_database_format;
-use crate::wire::view::view;
+use crate::wire::{to_database_format, view};
 
 /// The maximum size of a recorded body, in bytes. Larger ones are shown as null.
 const MAX_BODY: usize = 64 << 10;

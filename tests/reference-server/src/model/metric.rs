@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::wire::words::words;
+use crate::wire::words;
 
 words! {
     /// A number of events, or the ratio of two.

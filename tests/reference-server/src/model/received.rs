@@ -18,9 +18,7 @@ use crate::content::inline_images::InlineImages;
 use crate::mime::{self, NotParsed};
 use crate::model::relayed::RelayLog;
 use crate::store::mails::StoredMail;
-use crate::wire::timestamp::to_iso;
-use crate::wire::view::view;
-use crate::wire::words::words;
+use crate::wire::{to_iso, view, words};
 
 /// A received email.
 #[derive(Debug, Deserialize, Serialize)]

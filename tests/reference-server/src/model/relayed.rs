@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::lock::Locked;
 use crate::store::size;
-use crate::wire::words::words;
+use crate::wire::words;
 
 /// The maximum number of attempts per email; beyond it the oldest are dropped.
 const MAX_ATTEMPTS: usize = 50;

@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::store::table::{self, NoGroup};
-use crate::wire::timestamp::to_database_format;
-use crate::wire::view::view;
+use crate::wire::{to_database_format, view};
 
 /// A segment.
 #[derive(Clone, Debug, Deserialize, Serialize)]

@@ -5,9 +5,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::store::table;
-use crate::wire::timestamp::to_database_format;
-use crate::wire::view::view;
-use crate::wire::words::words;
+use crate::wire::{to_database_format, view, words};
 
 /// An entry of the suppression list.
 #[derive(Clone, Debug, Deserialize, Serialize)]

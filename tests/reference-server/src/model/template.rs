@@ -13,13 +13,10 @@ use crate::content::text::derive;
 use crate::model::email::recipients::texts;
 use crate::store::size;
 use crate::store::table::{self, NoGroup};
-use crate::wire::paging::quote;
-use crate::wire::problem::Problem;
-use crate::wire::timestamp::to_database_format;
-use crate::wire::view::view;
+use crate::wire::{Problem, quote, to_database_format, view};
 
 /// A template.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Template {
     pub id: Uuid,
     pub name: String,

@@ -6,9 +6,7 @@ use uuid::Uuid;
 
 use crate::model::contact::Subscription;
 use crate::store::table::{self, NoGroup};
-use crate::wire::timestamp::to_database_format;
-use crate::wire::view::view;
-use crate::wire::words::words;
+use crate::wire::{to_database_format, view, words};
 
 /// A topic.
 #[derive(Clone, Debug, Deserialize, Serialize)]

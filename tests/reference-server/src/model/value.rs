@@ -5,9 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::wire::fields::Field;
-use crate::wire::problems::Checked;
-use crate::wire::words::words;
+use crate::wire::{Checked, Field, words};
 
 /// The value of a contact property or of a template variable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -8,9 +8,7 @@ use uuid::Uuid;
 
 use crate::clock::saturating_add;
 use crate::store::table;
-use crate::wire::switch::enabled_or_disabled;
-use crate::wire::timestamp::to_database_format;
-use crate::wire::view::view;
+use crate::wire::{enabled_or_disabled, to_database_format, view};
 
 /// The subscribable event types. The specification names four and says that there are more; these are Resend's. Others
 /// are rejected: a misspelled type would silently never be delivered.

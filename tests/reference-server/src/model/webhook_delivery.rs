@@ -12,11 +12,7 @@ use crate::lock::Locked;
 use crate::store::budget::Budget;
 use crate::store::interned::{Interned, deserialize_interned};
 use crate::store::table::{self, Rows, Table};
-use crate::wire::paging::{Page, Window};
-use crate::wire::problem::Problem;
-use crate::wire::timestamp::to_iso;
-use crate::wire::view::view;
-use crate::wire::words::words;
+use crate::wire::{Page, Problem, Window, to_iso, view, words};
 
 /// The delays of the retries, each counted from the previous failed attempt.
 pub const RETRY_DELAYS: [SignedDuration; 7] = [

@@ -34,8 +34,7 @@ use crate::service::{Service, collapse_slashes, outbound};
 use crate::state::State;
 use crate::state::faults::Wire;
 use crate::state::in_flight::{Reservation, UNCOUNTED};
-use crate::wire::cancel::Cancellation;
-use crate::wire::problem::Problem;
+use crate::wire::{Cancellation, Problem};
 
 /// The interval at which due jobs run without requests.
 const TICK: Duration = Duration::from_millis(200);

@@ -14,7 +14,7 @@ use crate::model::oauth::{CODE, SCOPES};
 use crate::oauth::form::Parameters;
 use crate::oauth::token::parse_scopes;
 use crate::state::State;
-use crate::wire::refusal::OAuthRejection;
+use crate::wire::{OAuthRejection, quote};
 
 pub const PATH: &str = "/oauth/authorize";
 /// The maximum length of `state` in characters (`docs/specification.md`, Limits).
@@ -153,10 +153,7 @@ fn requested_scopes(given: Option<&str>, client: &OAuthClient) -> Result<Vec<Str
     }
     for scope in &asked {
         if !SCOPES.contains(&scope.as_str()) {
-            return Err(OAuthRejection::invalid_scope(format!(
-                "There is no scope {}.",
-                crate::wire::paging::quote(scope)
-            )));
+            return Err(OAuthRejection::invalid_scope(format!("There is no scope {}.", quote(scope))));
         }
         if !client.scopes_allowed.contains(scope) {
             return Err(OAuthRejection::invalid_scope(format!(

@@ -8,7 +8,7 @@ use http::{Request, StatusCode, header};
 use crate::model::oauth::clients::OAuthClient;
 use crate::oauth::form::{Parameters, decode_form};
 use crate::state::State;
-use crate::wire::refusal::OAuthRejection;
+use crate::wire::OAuthRejection;
 
 /// The enabled client named in HTTP Basic authentication or in the body. A confidential client has to send its secret by the method that it
 /// registered; a public client has none, and its password in HTTP Basic authentication is ignored.

@@ -7,7 +7,7 @@ use http::{Request, header};
 use percent_encoding::percent_decode;
 use serde_json::Value;
 
-use crate::wire::refusal::OAuthRejection;
+use crate::wire::OAuthRejection;
 
 /// The maximum size of a body in bytes, and number of parameters. These requests need no credential, and no real client comes near the
 /// limits.

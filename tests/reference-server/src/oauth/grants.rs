@@ -8,10 +8,7 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::model::oauth::grant;
-use crate::wire::answers::HandlerResult;
-use crate::wire::paging::{Mode, list};
-use crate::wire::problem::{self, Problem};
-use crate::wire::timestamp::to_iso;
+use crate::wire::{HandlerResult, Mode, Problem, list, problem, to_iso};
 
 pub fn index(context: &Context<'_>) -> HandlerResult {
     let window = context.window(Mode::B)?;

@@ -12,8 +12,7 @@ use crate::model::oauth::clients::{AUTHENTICATION, ClientSecret, OAuthClient, ca
 use crate::oauth::form::check_size;
 use crate::oauth::token::parse_scopes;
 use crate::state::State;
-use crate::wire::problem;
-use crate::wire::refusal::{OAuthRejection, set_no_store};
+use crate::wire::{OAuthRejection, problem, quote, set_no_store};
 
 /// The maximum length of a name and of a URI in characters, and the maximum number of URIs.
 const MAX_NAME: usize = 200;
@@ -86,10 +85,7 @@ fn read(state: &State, body: &[u8]) -> Result<(OAuthClient, Option<String>), OAu
     let usual = ["authorization_code", "refresh_token"];
     let grant_types = read_texts(&body, "grant_types")?.unwrap_or_else(|| usual.map(str::to_owned).to_vec());
     if let Some(other) = grant_types.iter().find(|kind| !usual.contains(&kind.as_str())) {
-        return Err(wrong(format!(
-            "`grant_types` has {}, which is not supported.",
-            crate::wire::paging::quote(other)
-        )));
+        return Err(wrong(format!("`grant_types` has {}, which is not supported.", quote(other))));
     }
     if !grant_types.iter().any(|kind| kind == "authorization_code") {
         return Err(wrong("`grant_types` must have `authorization_code`.".to_owned()));
@@ -100,7 +96,7 @@ fn read(state: &State, body: &[u8]) -> Result<(OAuthClient, Option<String>), OAu
     if let Some(kind) = read_text(&body, "application_type")?
         && !["native", "web"].contains(&kind)
     {
-        let found = crate::wire::paging::quote(kind);
+        let found = quote(kind);
         return Err(wrong(format!("`application_type` must be native or web; found {found}.")));
     }
     let method = read_text(&body, "token_endpoint_auth_method")?.unwrap_or("none");
@@ -108,7 +104,7 @@ fn read(state: &State, body: &[u8]) -> Result<(OAuthClient, Option<String>), OAu
         return Err(wrong(format!(
             "`token_endpoint_auth_method` must be one of {}; found {}.",
             AUTHENTICATION.join(", "),
-            crate::wire::paging::quote(method)
+            quote(method)
         )));
     }
     let secret = (method != "none").then(|| format!("sb_secret_{}", state.next_secret().simple()));

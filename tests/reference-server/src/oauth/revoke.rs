@@ -9,7 +9,7 @@ use crate::model::oauth::jwt;
 use crate::oauth::client::authenticate;
 use crate::oauth::form::Parameters;
 use crate::state::State;
-use crate::wire::refusal::{OAuthRejection, set_no_store};
+use crate::wire::{OAuthRejection, set_no_store};
 
 pub fn revoke(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     match revoke_token(state, request) {

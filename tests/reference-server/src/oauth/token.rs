@@ -15,8 +15,7 @@ use crate::oauth::client::authenticate;
 use crate::oauth::form::Parameters;
 use crate::state::State;
 use crate::state::oauth::Refreshed;
-use crate::wire::problem::json;
-use crate::wire::refusal::{OAuthRejection, set_no_store};
+use crate::wire::{OAuthRejection, json, set_no_store};
 
 /// The length of a verifier in characters (`docs/specification.md`, Limits).
 const VERIFIER: std::ops::RangeInclusive<usize> = 43..=128;

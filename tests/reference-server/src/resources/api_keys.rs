@@ -13,11 +13,7 @@ use crate::model::credential::Permission;
 use crate::model::email::recipients::Mailbox;
 use crate::state::keys::CREATED_PREFIX;
 use crate::state::tenant::Tenant;
-use crate::wire::answers::{self, HandlerResult};
-use crate::wire::input::input;
-use crate::wire::paging::{Mode, quote};
-use crate::wire::problem::{Problem, json};
-use crate::wire::readers::non_empty;
+use crate::wire::{HandlerResult, Mode, Problem, answers, input, json, non_empty, quote};
 
 /// The wire values of the permissions.
 const PERMISSIONS: [(&str, Permission); 2] =

@@ -11,10 +11,7 @@ use uuid::Uuid;
 use crate::context::Context;
 use crate::state::State;
 use crate::state::tenant::Tenant;
-use crate::wire::answers::HandlerResult;
-use crate::wire::paging::{Mode, list};
-use crate::wire::problem::{Problem, json};
-use crate::wire::timestamp::to_iso;
+use crate::wire::{HandlerResult, Mode, Problem, json, list, to_iso};
 
 /// The lifetime of a download URL. The specification says that it is limited, without a value.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(1);

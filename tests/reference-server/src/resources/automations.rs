@@ -16,15 +16,9 @@ use crate::context::Context;
 use crate::model::automation::definition::Definition;
 use crate::model::automation::{self, Automation, Group};
 use crate::store::table::Record as _;
-use crate::wire::answers::{self, HandlerResult};
-use crate::wire::change::replace;
-use crate::wire::fields::Fields;
-use crate::wire::input::input;
-use crate::wire::paging::{Mode, list};
-use crate::wire::problem::json;
-use crate::wire::problems::Checked;
-use crate::wire::readers::non_empty;
-use crate::wire::switch::SWITCH;
+use crate::wire::{
+    Checked, Fields, HandlerResult, Mode, SWITCH, answers, input, json, list, non_empty, replace,
+};
 
 input! {
     struct NewAutomation(fields) {

@@ -17,10 +17,7 @@ use crate::delivery::broadcast;
 use crate::model::broadcast::{BODY, Broadcast, Message, Status};
 use crate::resources::api_keys::check_sender;
 use crate::store::table::Record as _;
-use crate::wire::answers::{self, HandlerResult};
-use crate::wire::paging::Mode;
-use crate::wire::problem::{Problem, json};
-use crate::wire::readers::boolean;
+use crate::wire::{HandlerResult, Mode, Problem, answers, boolean, json};
 
 /// The maximum length of a copy's name, in characters.
 const MAX_COPY_NAME: usize = 70;

@@ -18,13 +18,11 @@ use crate::resources::contact_properties;
 use crate::resources::contacts::{segments, topics};
 use crate::state::job::ImportJob;
 use crate::state::tenant::Tenant;
-use crate::wire::answers::{self, HandlerResult};
-use crate::wire::fields::{self, Field, Fields};
-use crate::wire::json::{Body, Object};
-use crate::wire::multipart::{self, Part};
-use crate::wire::paging::{Mode, list, quote};
-use crate::wire::problem::Problem;
-use crate::wire::problems::Checked;
+use crate::wire::json::Object;
+use crate::wire::multipart::Part;
+use crate::wire::{
+    Body, Checked, Field, Fields, HandlerResult, Mode, Problem, answers, fields, list, multipart, quote,
+};
 
 /// The part with the file.
 const FILE: &str = "file";

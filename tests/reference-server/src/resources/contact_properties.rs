@@ -7,9 +7,7 @@ use crate::model::contact::Group;
 use crate::model::contact_property::ContactProperty;
 use crate::model::value::{PropertyValue, ValueType};
 use crate::state::tenant::Tenant;
-use crate::wire::answers::{self, HandlerResult};
-use crate::wire::paging::{Mode, quote};
-use crate::wire::variable::check_key;
+use crate::wire::{HandlerResult, Mode, answers, check_key, quote};
 
 /// Finds the property with this key.
 pub fn find_by_key(tenant: &Tenant, key: &str) -> Option<Arc<ContactProperty>> {

@@ -24,15 +24,10 @@ use crate::model::email::recipients::Mailbox;
 use crate::model::value::PropertyValue;
 use crate::resources::contact_properties;
 use crate::state::tenant::Tenant;
-use crate::wire::answers::{self, HandlerResult};
-use crate::wire::change::{Change, replace};
-use crate::wire::fields::{self, Field};
-use crate::wire::input::input;
-use crate::wire::json::Body;
-use crate::wire::paging::{Mode, quote};
-use crate::wire::problem::{Problem, json};
-use crate::wire::problems::Checked;
-use crate::wire::readers::{boolean, line};
+use crate::wire::{
+    Body, Change, Checked, Field, HandlerResult, Mode, Problem, answers, boolean, fields, input, json, line,
+    quote, replace,
+};
 
 input! {
     /// The input of a request that creates or updates a contact.

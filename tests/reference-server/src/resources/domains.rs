@@ -20,15 +20,10 @@ use crate::state::State;
 use crate::state::job::Job;
 use crate::state::tenant::Tenant;
 use crate::store::table::Record as _;
-use crate::wire::answers::{self, HandlerResult};
-use crate::wire::change::replace;
-use crate::wire::fields::{Field, Fields};
-use crate::wire::input::input;
-use crate::wire::paging::{Mode, quote};
-use crate::wire::problem::{Problem, json};
-use crate::wire::problems::Checked;
-use crate::wire::readers::boolean;
-use crate::wire::switch::SWITCH;
+use crate::wire::{
+    Checked, Field, Fields, HandlerResult, Mode, Problem, SWITCH, answers, boolean, input, json, quote,
+    replace,
+};
 
 /// `POST /domains`, 201.
 pub fn create(context: &Context<'_>) -> HandlerResult {

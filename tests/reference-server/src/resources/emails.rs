@@ -11,7 +11,8 @@ pub mod template;
 
 use std::sync::Arc;
 
-use http::StatusCode;
+use bytes::Bytes;
+use http::{Response, StatusCode};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -22,10 +23,8 @@ use crate::lock::lock;
 use crate::model::email::draft::Draft;
 use crate::model::email::{self, Email};
 use crate::resources::api_keys;
-use crate::state::quota;
-use crate::wire::answers::HandlerResult;
-use crate::wire::paging::{Mode, list};
-use crate::wire::problem::{Problem, json};
+use crate::state::quota::{self, QuotaUsed};
+use crate::wire::{HandlerResult, Mode, Problem, json, list};
 
 /// `POST /emails`, and its aliases `POST /email`, `/emails/sending`, `/email/sending`.
 pub fn send(context: &Context<'_>) -> HandlerResult {
@@ -34,14 +33,9 @@ pub fn send(context: &Context<'_>) -> HandlerResult {
         context.body(|fields| Draft::read(fields, &Form::single(context.state, &context.tenant, now)))?;
     api_keys::check_sender(context, &draft.from)?;
     delivery::check_hosted(context.state, &draft)?;
-    let used = match quota::take(&context.state.settings, &context.tenant, draft.recipients().count(), now) {
-        Ok(used) => used,
-        Err(exceeded) => return Ok(exceeded.into_response()),
-    };
+    let used = quota::take(&context.state.settings, &context.tenant, draft.recipients().count(), now)?;
     let id = delivery::accept(context.state, &context.tenant, draft, now);
-    let mut response = json(StatusCode::OK, &Accepted { id });
-    used.add_headers(response.headers_mut());
-    Ok(response)
+    Ok(accepted_response(id, used))
 }
 
 /// `GET /emails`, mode A.
@@ -77,4 +71,11 @@ struct Record<'a> {
 #[derive(Serialize)]
 struct Accepted {
     id: Uuid,
+}
+
+/// The response to an accepted email.
+pub(super) fn accepted_response(id: Uuid, used: QuotaUsed) -> Response<Bytes> {
+    let mut response = json(StatusCode::OK, &Accepted { id });
+    used.add_headers(response.headers_mut());
+    response
 }

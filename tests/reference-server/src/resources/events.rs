@@ -19,14 +19,10 @@ use crate::model::event::schema::Schema;
 use crate::model::event::{self, Event};
 use crate::resources::automations::engine::{self, Occurrence};
 use crate::store::table::Record as _;
-use crate::wire::answers::{self, HandlerResult};
-use crate::wire::change::Change;
-use crate::wire::fields::{Field, Fields};
-use crate::wire::input::input;
-use crate::wire::paging::{Mode, quote};
-use crate::wire::problem::{Problem, json};
-use crate::wire::problems::Checked;
-use crate::wire::readers::{non_empty, uuid};
+use crate::wire::{
+    Change, Checked, Field, Fields, HandlerResult, Mode, Problem, answers, input, json, non_empty, quote,
+    uuid,
+};
 
 input! {
     struct NewEvent(fields) {

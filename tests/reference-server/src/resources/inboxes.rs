@@ -15,7 +15,6 @@ pub mod threads;
 use std::sync::Arc;
 
 use http::StatusCode;
-use uuid::Uuid;
 
 use self::input::{read_text, require_any};
 use crate::context::Context;
@@ -25,12 +24,8 @@ use crate::model::inboxes::{Agent, Detail, Inbox, Item};
 use crate::resources::contacts::read_email;
 use crate::resources::received::can_receive;
 use crate::store::table::{Record, Table};
-use crate::wire::answers::{self, HandlerResult};
-use crate::wire::change::{Change, replace};
 use crate::wire::input::input;
-use crate::wire::paging::{Mode, list};
-use crate::wire::problem::{Problem, json};
-use crate::wire::readers::boolean;
+use crate::wire::{Change, HandlerResult, Mode, Problem, answers, boolean, json, list, replace};
 
 /// The maximum length of an inbox's name, in characters.
 const MAX_NAME: usize = 64;
@@ -143,10 +138,4 @@ fn inbox_sender(inbox: &Inbox) -> Result<Mailbox, Problem> {
 fn is_own(inbox: &Inbox, address: &str) -> bool {
     let own = [Some(&inbox.address), inbox.receiving_address.as_ref()];
     own.into_iter().flatten().any(|own| own.eq_ignore_ascii_case(address))
-}
-
-/// The response to a sent email.
-#[derive(serde::Serialize)]
-struct Accepted {
-    id: Uuid,
 }

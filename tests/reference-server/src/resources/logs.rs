@@ -8,9 +8,7 @@ use serde_json::Value;
 use crate::context::Context;
 use crate::lock::lock;
 use crate::model::log;
-use crate::wire::answers::HandlerResult;
-use crate::wire::paging::{Mode, list};
-use crate::wire::problem::{Problem, json};
+use crate::wire::{HandlerResult, Mode, Problem, json, list};
 
 /// `GET /logs`, mode A. The request itself is logged after its response.
 pub fn index(context: &Context<'_>) -> HandlerResult {

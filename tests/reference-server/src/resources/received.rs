@@ -27,11 +27,7 @@ use crate::state::event_bus::BusEventKind;
 use crate::state::tenant::Tenant;
 use crate::state::{mails, quota};
 use crate::store::size;
-use crate::wire::answers::HandlerResult;
-use crate::wire::paging::{Mode, list};
-use crate::wire::problem::{Problem, json};
-use crate::wire::timestamp::to_iso;
-use crate::wire::words::words;
+use crate::wire::{HandlerResult, Mode, Problem, json, list, to_iso, words};
 
 /// Why an email wasn't received.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -15,10 +15,7 @@ use crate::context::Context;
 use crate::model::contact::Group;
 use crate::model::segment::{self, Segment};
 use crate::resources::contacts::view;
-use crate::wire::answers::{self, HandlerResult};
-use crate::wire::paging::{Mode, Page, list};
-use crate::wire::problem::json;
-use crate::wire::readers::non_blank;
+use crate::wire::{HandlerResult, Mode, Page, answers, json, list, non_blank};
 
 /// `POST /segments`, and `POST /audiences`.
 pub fn create(context: &Context<'_>) -> HandlerResult {

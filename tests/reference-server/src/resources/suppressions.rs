@@ -13,9 +13,7 @@ use crate::context::Context;
 use crate::delivery::suppressions::SuppressionService;
 use crate::model::suppression::{self, Origin, Suppression};
 use crate::resources::contacts::read_email;
-use crate::wire::answers::{self, HandlerResult};
-use crate::wire::paging::{Mode, list};
-use crate::wire::problem::{Problem, json};
+use crate::wire::{HandlerResult, Mode, Problem, answers, json, list};
 
 /// `POST /suppressions`.
 pub fn create(context: &Context<'_>) -> HandlerResult {

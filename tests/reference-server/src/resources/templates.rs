@@ -15,9 +15,7 @@ use crate::context::Context;
 use crate::model::template::version::Version;
 use crate::model::template::{self, Template};
 use crate::state::tenant::Tenant;
-use crate::wire::answers::{self, HandlerResult};
-use crate::wire::paging::Mode;
-use crate::wire::problem::{Problem, json};
+use crate::wire::{HandlerResult, Mode, Problem, answers, json};
 
 /// The result of looking up a template to send.
 pub enum Lookup {
@@ -47,25 +45,8 @@ fn find(context: &Context<'_>) -> Result<Arc<Template>, Problem> {
 pub fn create(context: &Context<'_>) -> HandlerResult {
     let (id, now) = (context.state.next_id(), context.now());
     let input = TemplateInput::to_create(context)?;
-    let blank = Version {
-        id: context.state.next_id(),
-        from: None,
-        subject: None,
-        reply_to: None,
-        html: String::new(),
-        text: None,
-        variables: Vec::new(),
-    };
-    let mut template = Template {
-        id,
-        name: String::new(),
-        alias: None,
-        newest: Arc::new(blank),
-        published: None,
-        created_at: now,
-        updated_at: now,
-        published_at: None,
-    };
+    let newest = Arc::new(Version { id: context.state.next_id(), ..Version::default() });
+    let mut template = Template { id, newest, created_at: now, updated_at: now, ..Template::default() };
     input.apply(&mut template);
     context.tenant.templates.add(id, template)?;
     Ok(answers::created_response("template", id))
@@ -113,15 +94,14 @@ pub fn publish(context: &Context<'_>) -> HandlerResult {
 /// `POST /templates/{id_or_alias}/duplicate`: a draft with the latest version, without the alias.
 pub fn duplicate(context: &Context<'_>) -> HandlerResult {
     let (original, id, now) = (find(context)?, context.state.next_id(), context.now());
+    let newest = Version { id: context.state.next_id(), ..Version::clone(&original.newest) };
     let copy = Template {
         id,
         name: format!("{} (copy)", original.name),
-        alias: None,
-        newest: Arc::new(Version { id: context.state.next_id(), ..Version::clone(&original.newest) }),
-        published: None,
+        newest: Arc::new(newest),
         created_at: now,
         updated_at: now,
-        published_at: None,
+        ..Template::default()
     };
     context.tenant.templates.add(id, copy)?;
     Ok(answers::reference("template", id))

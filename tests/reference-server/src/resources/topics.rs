@@ -8,12 +8,7 @@ use crate::context::Context;
 use crate::delivery::webhooks::{notify, payload};
 use crate::model::contact::{Group, Subscription};
 use crate::model::topic::{Topic, Visibility};
-use crate::wire::answers::{self, HandlerResult};
-use crate::wire::change::{Change, replace};
-use crate::wire::fields::Field;
-use crate::wire::input::input;
-use crate::wire::paging::Mode;
-use crate::wire::problems::Checked;
+use crate::wire::{Change, Checked, Field, HandlerResult, Mode, answers, input, replace};
 
 /// The maximum length of a name, in characters.
 const MAX_NAME: usize = 50;

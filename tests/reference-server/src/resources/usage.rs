@@ -9,9 +9,7 @@ use serde_json::json;
 use crate::context::Context;
 use crate::model::usage::Period;
 use crate::state::{quota, ratelimit};
-use crate::wire::answers::HandlerResult;
-use crate::wire::problem::json;
-use crate::wire::timestamp::to_iso;
+use crate::wire::{HandlerResult, json, to_iso};
 
 /// The limit returned where a number is required but no limit exists.
 const UNLIMITED: u64 = 1_000_000_000;

@@ -13,14 +13,7 @@ use url::Url;
 use crate::context::Context;
 use crate::delivery::webhooks::sign::PREFIX;
 use crate::model::webhook::{EVENTS, INBOX_EVENTS, Webhook};
-use crate::wire::answers::{self, HandlerResult};
-use crate::wire::change::replace;
-use crate::wire::fields::Field;
-use crate::wire::input::input;
-use crate::wire::paging::Mode;
-use crate::wire::problem::json;
-use crate::wire::problems::Checked;
-use crate::wire::switch::SWITCH;
+use crate::wire::{Checked, Field, HandlerResult, Mode, SWITCH, answers, input, json, replace};
 
 input! {
     struct NewWebhook(fields; requires "endpoint", "events") {

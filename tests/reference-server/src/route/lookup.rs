@@ -9,9 +9,7 @@ use uuid::Uuid;
 
 use crate::route::{Access, Area, Route, Table};
 use crate::wire::answers::route_not_found;
-use crate::wire::paging::quote;
-use crate::wire::pattern::segments;
-use crate::wire::problem::Problem;
+use crate::wire::{Problem, quote, segments};
 
 /// All routes of a service.
 pub struct Routes {
@@ -162,7 +160,7 @@ mod tests {
 
     use super::*;
     use crate::routes::ROUTES;
-    use crate::wire::pattern::pattern_matches;
+    use crate::wire::pattern_matches;
 
     fn all() -> impl Iterator<Item = &'static Route> {
         ROUTES.tables.iter().flat_map(|table| table.routes)

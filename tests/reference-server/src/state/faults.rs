@@ -30,8 +30,7 @@ use rand::{Rng as _, SeedableRng as _};
 
 pub use self::smtp::SmtpStage;
 use crate::lock::lock;
-use crate::wire::pattern::pattern_matches;
-use crate::wire::problem::Problem;
+use crate::wire::{Problem, pattern_matches};
 
 /// The effect of a fault.
 #[derive(Clone, Debug)]

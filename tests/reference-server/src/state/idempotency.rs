@@ -18,7 +18,7 @@ use crate::lock::lock;
 use crate::store::budget::Budget;
 use crate::store::changes;
 use crate::store::size;
-use crate::wire::problem::Problem;
+use crate::wire::Problem;
 
 /// The lifetime of a key (`docs/specification.md`, Limits).
 const LIFETIME: SignedDuration = SignedDuration::from_hours(24);

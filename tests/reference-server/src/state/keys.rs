@@ -17,7 +17,7 @@ use crate::lock::{read as look, write};
 use crate::model::credential::{Credential, Permission};
 use crate::model::oauth::{CODE_PREFIX, REFRESH_TOKEN_PREFIX, jwt};
 use crate::state::oauth::OAuthStore;
-use crate::wire::problem::Problem;
+use crate::wire::Problem;
 
 /// The prefix of keys that `POST /api-keys` creates. Without it a deleted key would name its own tenant.
 pub const CREATED_PREFIX: &str = "sb_key_";

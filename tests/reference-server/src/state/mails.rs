@@ -14,7 +14,7 @@ use crate::state::event_bus::BusEventKind;
 use crate::state::job::Job;
 use crate::state::tenant::Tenant;
 use crate::store::mails::{Mails, StoredMail};
-use crate::wire::problem::Problem;
+use crate::wire::Problem;
 
 /// The number of mails changed under one lock, or deleted in one step of a job.
 const STEP: usize = 128;

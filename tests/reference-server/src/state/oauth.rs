@@ -20,9 +20,7 @@ use crate::store::dirty::Dirty;
 use crate::store::expiring::{Expires as _, Expiring};
 use crate::store::ledger::Persist as _;
 use crate::store::table::Rows;
-use crate::wire::paging::{Page, Window};
-use crate::wire::problem::Problem;
-use crate::wire::refusal::OAuthRejection;
+use crate::wire::{OAuthRejection, Page, Problem, Window};
 
 /// The maximum number of token endpoint events.
 const MAX_EVENTS: usize = 100_000;
@@ -547,8 +545,24 @@ mod tests {
     use super::*;
     use crate::clock::ClockStart;
 
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
     fn clock() -> Clock {
         Clock::new(ClockStart::Frozen(NOW))
+    }
+
+    fn client() -> OAuthClient {
+        OAuthClient::new("app", "An app", "http://localhost/callback")
+    }
+
+    /// A store of at most this many bytes, which has the client.
+    fn store(max_bytes: usize) -> OAuthStore {
+        OAuthStore::new(vec![client()], 1_000, max_bytes)
+    }
+
+    /// Logs in to the client. The first refresh token is `{id}-1`.
+    fn log_in(store: &OAuthStore, id: Uuid) {
+        store.grant(&client(), "tenant", vec!["full_access".to_owned()], id, format!("{id}-1"), NOW);
     }
 
     fn changed(store: &OAuthStore) -> Vec<(u64, Option<usize>)> {
@@ -561,19 +575,16 @@ mod tests {
 
     #[test]
     fn only_changed_grants_are_written() {
-        let client = OAuthClient::new("app", "An app", "http://localhost/callback");
-        let store = OAuthStore::new(vec![client.clone()], 1_000, 1 << 20);
-        let now = Timestamp::UNIX_EPOCH;
-        let scopes = || vec!["full_access".to_owned()];
+        let store = store(1 << 20);
         let ids: Vec<_> = (0..100).map(Uuid::from_u128).collect();
         for id in &ids {
-            store.grant(&client, "tenant", scopes(), *id, format!("{id}-1"), now);
+            log_in(&store, *id);
         }
         assert!(store.changed_clients().is_some());
         assert_eq!(changed(&store).len(), 100);
 
         assert!(store.rotate(&format!("{}-1", ids[7]), "app", None, "next".to_owned(), &clock()).is_ok());
-        store.revoke(ids[9], "tenant", now).unwrap();
+        store.revoke(ids[9], "tenant", NOW).unwrap();
         lock(&store.inner).remove_grant(ids[11]);
         assert!(store.changed_clients().is_none());
         assert_eq!(changed(&store), [(7, Some(2)), (9, Some(1)), (11, None)]);
@@ -582,13 +593,11 @@ mod tests {
 
     #[test]
     fn the_oldest_logins_are_evicted_when_memory_runs_out_and_a_login_in_use_keeps_its_newest_token() {
-        let client = OAuthClient::new("app", "An app", "http://localhost/callback");
         let full = 1 << 16;
-        let store = OAuthStore::new(vec![client.clone()], 1_000, full);
-        let now = Timestamp::UNIX_EPOCH;
+        let store = store(full);
         let ids: Vec<_> = (0..1_000).map(Uuid::from_u128).collect();
         for id in &ids {
-            store.grant(&client, "tenant", vec!["full_access".to_owned()], *id, format!("{id}-1"), now);
+            log_in(&store, *id);
         }
         let kept = |id: Uuid| lock(&store.inner).grants.get(id).is_some();
         let count = ids.iter().filter(|id| kept(**id)).count();
@@ -605,12 +614,6 @@ mod tests {
         let inner = lock(&store.inner);
         assert!((20..1_000).contains(&inner.generations.len()), "{}", inner.generations.len());
         assert!(inner.bytes() <= full);
-    }
-
-    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
-
-    fn client() -> OAuthClient {
-        OAuthClient::new("app", "An app", "http://localhost/callback")
     }
 
     fn code() -> Code {
@@ -648,7 +651,7 @@ mod tests {
 
     #[test]
     fn clients_requests_codes_grants_and_events_count_as_memory_and_every_token_twice() {
-        let store = OAuthStore::new(vec![client()], 1_000, usize::MAX);
+        let store = store(usize::MAX);
         let bytes = || lock(&store.inner).bytes();
         let mut expected = Counted::size("app", &client());
         assert_eq!(bytes(), expected);
@@ -660,12 +663,13 @@ mod tests {
 
         // Each login and each refresh records an event.
         let id = Uuid::from_u128(1);
-        store.grant(&client(), "tenant", vec!["full_access".to_owned()], id, "token 1".to_owned(), NOW);
+        log_in(&store, id);
         let grants = lock(&store.inner).grants.bytes();
         assert!(grants > size_of::<Grant>());
-        expected += grants + 2 * Counted::size("token 1", &(id, 1_u64)) + EVENT_BYTES;
+        let first = format!("{id}-1");
+        expected += grants + 2 * Counted::size(&first, &(id, 1_u64)) + EVENT_BYTES;
         assert_eq!(bytes(), expected);
-        for (shown, next) in [("token 1", "token 2"), ("token 2", "token 3")] {
+        for (shown, next) in [(&*first, "token 2"), ("token 2", "token 3")] {
             assert!(store.rotate(shown, "app", None, next.to_owned(), &clock()).is_ok());
             expected += 2 * Counted::size(next, &(id, 2_u64)) + EVENT_BYTES;
             assert_eq!(bytes(), expected);
@@ -675,11 +679,8 @@ mod tests {
     #[test]
     fn an_event_is_evicted_if_logins_exceed_the_memory_by_a_byte() {
         let filled = |max_bytes| {
-            let store = OAuthStore::new(vec![client()], 1_000, max_bytes);
-            for id in 1..=2 {
-                let scopes = vec!["full_access".to_owned()];
-                store.grant(&client(), "tenant", scopes, Uuid::from_u128(id), format!("token {id}"), NOW);
-            }
+            let store = store(max_bytes);
+            (1..=2).for_each(|id| log_in(&store, Uuid::from_u128(id)));
             store
         };
         let full = lock(&filled(usize::MAX).inner).bytes();

@@ -4,16 +4,14 @@
 //! and bcc counts when the email is accepted, even if it is scheduled, canceled or suppressed later. Received emails count, the emails of
 //! broadcasts don't. A request that would exceed a quota is rejected as a whole.
 
-use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
-use jiff::{SignedDuration, Timestamp};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use jiff::Timestamp;
 
 use crate::lock::lock;
 use crate::model::usage::{Usage, UsageKind};
 use crate::settings::Settings;
 use crate::state::tenant::Tenant;
-use crate::wire::problem::Problem;
-use crate::wire::timestamp::to_iso;
+use crate::wire::{Problem, to_iso};
 
 const DAILY: HeaderName = HeaderName::from_static("x-resend-daily-quota");
 const MONTHLY: HeaderName = HeaderName::from_static("x-resend-monthly-quota");
@@ -31,45 +29,27 @@ impl QuotaUsed {
         Self { daily: settings.daily_quota.map(|_| usage.day.emails()), monthly: usage.month.emails() }
     }
 
+    fn headers(self) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
+        let daily = self.daily.map(|daily| (DAILY, daily));
+        daily.into_iter().chain([(MONTHLY, self.monthly)]).map(|(name, used)| (name, used.into()))
+    }
+
     /// Adds the headers.
     pub fn add_headers(self, headers: &mut HeaderMap) {
-        if let Some(daily) = self.daily {
-            headers.insert(DAILY, HeaderValue::from(daily));
-        }
-        headers.insert(MONTHLY, HeaderValue::from(self.monthly));
-    }
-}
-
-/// The rejection of a request that would exceed a quota.
-#[derive(Debug)]
-pub struct QuotaExceeded {
-    pub problem: Problem,
-    used: QuotaUsed,
-    resets_in: SignedDuration,
-}
-
-impl QuotaExceeded {
-    /// 429, with the time until the quota resets.
-    pub fn into_response(self) -> Response<Bytes> {
-        let mut response = self.problem.into_response();
-        self.used.add_headers(response.headers_mut());
-        response
-            .headers_mut()
-            .insert(header::RETRY_AFTER, HeaderValue::from(self.resets_in.as_secs().max(1)));
-        response
+        headers.extend(self.headers());
     }
 }
 
 /// Counts the recipients of emails that are about to be accepted.
 ///
 /// # Errors
-/// Fails if a quota doesn't allow all of them; none is counted then.
+/// 429 if a quota doesn't allow all of them, with the time until it resets; none is counted then.
 pub fn take(
     settings: &Settings,
     tenant: &Tenant,
     recipients: usize,
     now: Timestamp,
-) -> Result<QuotaUsed, QuotaExceeded> {
+) -> Result<QuotaUsed, Problem> {
     let mut stored = lock(&tenant.usage);
     let before = stored.get().roll_over(now);
     let mut after = before.clone();
@@ -85,11 +65,10 @@ pub fn take(
             counted.emails() - recipients as u64,
             to_iso(counted.resets_at),
         );
-        return Err(QuotaExceeded {
-            problem: Problem::new(StatusCode::TOO_MANY_REQUESTS, name, message),
-            used: QuotaUsed::new(settings, &before),
-            resets_in: counted.resets_at.duration_since(now),
-        });
+        let resets_in = counted.resets_at.duration_since(now).as_secs().max(1);
+        return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, name, message)
+            .with_headers([(header::RETRY_AFTER, resets_in.into())])
+            .with_headers(QuotaUsed::new(settings, &before).headers()));
     }
     let used = QuotaUsed::new(settings, &after);
     stored.set(after);

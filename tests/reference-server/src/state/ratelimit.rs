@@ -4,10 +4,10 @@
 //! format expect. While the limit is off, the headers announce one that no client reaches, so that clients which adapt to them aren't
 //! slowed.
 
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use jiff::Timestamp;
 
-use crate::wire::problem::Problem;
+use crate::wire::Problem;
 
 /// The announced limit while the limit is off.
 const UNLIMITED: u32 = 1_000_000;
@@ -69,7 +69,8 @@ impl Meter {
             *self = Self { second: now.as_second(), used: 0 };
         }
         if self.used >= limit {
-            return (Allowance { limit, remaining: 0 }, Err(Problem::rate_limited()));
+            let soon = (header::RETRY_AFTER, HeaderValue::from(1));
+            return (Allowance { limit, remaining: 0 }, Err(Problem::rate_limited().with_headers([soon])));
         }
         self.used += 1;
         (Allowance { limit, remaining: limit - self.used }, Ok(()))

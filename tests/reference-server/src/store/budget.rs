@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::wire::problem::Problem;
+use crate::wire::Problem;
 
 /// A limit on bytes shared by many tables. Concurrent threads may each exceed it by one record.
 #[derive(Debug)]

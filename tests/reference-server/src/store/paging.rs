@@ -3,8 +3,8 @@
 use uuid::Uuid;
 
 use crate::store::ledger::Ordered;
-use crate::wire::paging::{Cursor, Page, Window, unknown_cursor};
-use crate::wire::problem::Problem;
+use crate::wire::paging::unknown_cursor;
+use crate::wire::{Cursor, Page, Problem, Window};
 
 impl Window {
     /// One page of a list.

@@ -15,11 +15,7 @@ use crate::lock::lock;
 use crate::store::budget::{Budget, Reservation};
 use crate::store::ledger::Persist as _;
 use crate::store::size;
-use crate::wire::fields::Field;
-use crate::wire::paging::{Page, Window, quote};
-use crate::wire::problem::Problem;
-use crate::wire::problems::Checked;
-use crate::wire::readers::uuid;
+use crate::wire::{Checked, Field, Page, Problem, Window, quote, uuid};
 
 pub use rows::Rows;
 

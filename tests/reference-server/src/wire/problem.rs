@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 
 /// The usual number of headers of a response.
@@ -18,11 +18,20 @@ pub struct Problem {
     pub status: StatusCode,
     pub name: &'static str,
     pub message: String,
+    /// Headers of the response, such as `retry-after`.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl Problem {
     pub fn new(status: StatusCode, name: &'static str, message: impl Into<String>) -> Self {
-        Self { status, name, message: message.into() }
+        Self { status, name, message: message.into(), headers: Vec::new() }
+    }
+
+    /// Adds headers of the response.
+    #[must_use]
+    pub fn with_headers(mut self, headers: impl IntoIterator<Item = (HeaderName, HeaderValue)>) -> Self {
+        self.headers.extend(headers);
+        self
     }
 
     /// 422: the request violates a rule.
@@ -109,6 +118,7 @@ impl Problem {
         let message =
             format!("There are already {limit} connections, which is the maximum. Try again later.");
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", message)
+            .with_headers([(header::RETRY_AFTER, HeaderValue::from(1))])
     }
 
     /// 503: requests and responses in flight use up their memory.
@@ -145,6 +155,7 @@ impl Problem {
             self.status,
             &Body { status_code: self.status.as_u16(), name: self.name, message: &self.message },
         );
+        response.headers_mut().extend(self.headers);
         if let Some(challenge) = challenge {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
         }

@@ -4,8 +4,7 @@ use http::Method;
 use idempost_reference_server::{OAuthClient, Settings};
 use serde_json::{Value, json};
 
-use crate::restarts::{close, open};
-use crate::support::{Answer, Ask, Sandbox, email, email_with};
+use crate::support::{Answer, Restartable, Sandbox, email, email_of, email_with, expect_fields_of};
 
 const KEYS: [&str; 2] = ["sb_a", "sb_b"];
 const SECOND: &str = "Mon, 02 Mar 2026 12:00:01 GMT";
@@ -18,11 +17,11 @@ fn change(sandbox: &Sandbox, body: &Value) -> Value {
 }
 
 fn post(sandbox: &Sandbox, key: &str, path: &str, body: &Value) -> Answer {
-    sandbox.ask(Method::POST, path).key(key).json(body)
+    sandbox.account(key).post(path, body)
 }
 
 fn get(sandbox: &Sandbox, key: &str, path: &str) -> Answer {
-    sandbox.ask(Method::GET, path).key(key).send("")
+    sandbox.account(key).get(path)
 }
 
 fn now(sandbox: &Sandbox, key: &str) -> String {
@@ -34,13 +33,12 @@ fn a_moved_clock_sends_what_its_account_has_scheduled() {
     let sandbox = Sandbox::new();
     for key in KEYS {
         for (subject, at) in [("later", "2026-03-02T14:00:00Z"), ("sooner", "2026-03-02T13:00:00Z")] {
-            let mut email = email_with("subject", subject);
-            email["scheduled_at"] = at.into();
+            let email = email_of(&json!({"subject": subject, "scheduled_at": at}));
             assert_eq!(post(&sandbox, key, "/emails", &email).status, 200);
         }
     }
     let moved = change(&sandbox, &json!({"advance": "1h 30m"}));
-    assert_eq!((&moved["now"], &moved["all_accounts"]), (&json!("2026-03-02T13:30:00.000Z"), &json!(false)));
+    expect_fields_of(&json!({"now": "2026-03-02T13:30:00.000Z", "all_accounts": false}), &moved);
     let mails = |key: &str| {
         let mails = sandbox.service.mails(key).into_iter();
         mails.map(|mail| (mail.subject, mail.captured_at.to_string())).collect::<Vec<_>>()
@@ -51,7 +49,7 @@ fn a_moved_clock_sends_what_its_account_has_scheduled() {
     let dates = answers.each_ref().map(|answer| answer.header("date").unwrap());
     assert_eq!(dates, ["Mon, 02 Mar 2026 13:30:00 GMT", "Mon, 02 Mar 2026 12:00:00 GMT"]);
     let other = get(&sandbox, KEYS[1], "/_/clock").json();
-    assert_eq!((&other["now"], &other["all_accounts"]), (&json!("2026-03-02T12:00:00.000Z"), &json!(true)));
+    expect_fields_of(&json!({"now": "2026-03-02T12:00:00.000Z", "all_accounts": true}), &other);
 
     sandbox.service.account_clock(KEYS[1]).advance(std::time::Duration::from_hours(2));
     assert_eq!(KEYS.map(|key| mails(key).len()), [1, 2]);
@@ -62,12 +60,10 @@ fn changes_for_all_accounts_change_own_clocks_too() {
     let sandbox = Sandbox::new();
     change(&sandbox, &json!({"advance": "1h"}));
     let all = change(&sandbox, &json!({"advance": "1 day", "all_accounts": true}));
-    assert_eq!((&all["now"], &all["all_accounts"]), (&json!("2026-03-03T12:00:00.000Z"), &json!(true)));
+    expect_fields_of(&json!({"now": "2026-03-03T12:00:00.000Z", "all_accounts": true}), &all);
     assert_eq!(KEYS.map(|key| now(&sandbox, key)), ["2026-03-03T13:00:00.000Z", "2026-03-03T12:00:00.000Z"]);
-    assert_eq!(
-        get(&sandbox, KEYS[0], "/_/clock?all_accounts=true").json()["now"],
-        "2026-03-03T12:00:00.000Z"
-    );
+    let shown = get(&sandbox, KEYS[0], "/_/clock?all_accounts=true").json();
+    assert_eq!(shown["now"], "2026-03-03T12:00:00.000Z");
     change(&sandbox, &json!({"set": "2026-05-01", "all_accounts": true}));
     assert_eq!(KEYS.map(|key| now(&sandbox, key)), ["2026-05-01T00:00:00.000Z"; 2]);
     get(&sandbox, KEYS[0], "/_/clock?all_accounts=yes").expect_status(422);
@@ -78,7 +74,7 @@ fn one_account_can_stop_its_clock_and_run_it_faster() {
     let sandbox = Sandbox::new();
     change(&sandbox, &json!({"run": true, "all_accounts": true}));
     let stopped = change(&sandbox, &json!({"freeze": true, "set": "2030-01-01"}));
-    assert_eq!((&stopped["frozen"], &stopped["scale"]), (&json!(true), &json!(1.0)));
+    expect_fields_of(&json!({ "frozen": true, "scale": 1.0 }), &stopped);
     let other = get(&sandbox, KEYS[1], "/_/clock").json();
     assert_eq!(other["frozen"], false);
     assert!(other["now"].as_str().unwrap().starts_with("2026-03-02T12:0"), "{other}");
@@ -138,8 +134,8 @@ fn tokens_expire_by_the_clock_of_their_account() {
 fn idempotency_keys_expire_by_the_clock_of_their_account() {
     let sandbox = Sandbox::new();
     let send = |key: &str| {
-        let ask: Ask<'_> = sandbox.ask(Method::POST, "/emails").key(key).header("idempotency-key", "once");
-        ask.json(&email()).id()
+        let ask = sandbox.ask(Method::POST, "/emails").key(key);
+        ask.header("idempotency-key", "once").json(&email()).id()
     };
     let first = KEYS.map(send);
     change(&sandbox, &json!({"advance": "1 day"}));
@@ -234,31 +230,24 @@ fn with_a_password_only_the_clocks_of_all_accounts_require_it() {
         let body = json!({"advance": "1h", "all_accounts": all_accounts});
         post(&sandbox, key, "/_/clock", &body).status.as_u16()
     };
+    let times = || [other, first].map(|key| now(&sandbox, key));
     assert_eq!((advance(other, false), advance(other, true)), (200, 401));
-    assert_eq!(
-        (now(&sandbox, other), now(&sandbox, first)),
-        ("2026-03-02T13:00:00.000Z".into(), "2026-03-02T12:00:00.000Z".into())
-    );
+    assert_eq!(times(), ["2026-03-02T13:00:00.000Z", "2026-03-02T12:00:00.000Z"]);
     assert_eq!(advance(first, true), 200);
-    assert_eq!(
-        (now(&sandbox, other), now(&sandbox, first)),
-        ("2026-03-02T14:00:00.000Z".into(), "2026-03-02T13:00:00.000Z".into())
-    );
+    assert_eq!(times(), ["2026-03-02T14:00:00.000Z", "2026-03-02T13:00:00.000Z"]);
 }
 
 #[test]
 fn clocks_of_accounts_and_what_is_due_by_them_survive_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
-    let (sandbox, persistence) = open(folder.path());
+    let sandbox = Restartable::new();
     for key in KEYS {
         let email = email_with("scheduled_at", "2026-03-02T14:00:00Z");
         assert_eq!(post(&sandbox, key, "/emails", &email).status, 200);
     }
     change(&sandbox, &json!({"advance": "1h"}));
-    close(sandbox, persistence);
-    let (sandbox, persistence) = open(folder.path());
+    let sandbox = sandbox.restarted();
     assert_eq!(KEYS.map(|key| now(&sandbox, key)), ["2026-03-02T13:00:00.000Z", "2026-03-02T12:00:00.000Z"]);
     change(&sandbox, &json!({"advance": "1h"}));
     assert_eq!(KEYS.map(|key| sandbox.service.mails(key).len()), [1, 0]);
-    close(sandbox, persistence);
+    sandbox.close();
 }

@@ -79,34 +79,22 @@ fn email_37_an_attachment_with_a_content_id_is_inline() {
     sandbox.sent(&email);
     let mail = sandbox.mail();
     let parsed = MessageParser::new().parse(&mail.mime[..]).unwrap();
-    let kinds: Vec<_> = parsed
-        .parts
-        .iter()
-        .map(|part| {
-            let kind = part.content_type().unwrap();
-            let disposition = part.content_disposition().map(|it| it.ctype().to_owned());
-            (
-                format!("{}/{}", kind.ctype(), kind.subtype().unwrap()),
-                disposition,
-                part.content_id().map(str::to_owned),
-            )
-        })
-        .collect();
-    let row = |kind: &str, disposition: Option<&str>, id: Option<&str>| {
-        (kind.to_owned(), disposition.map(str::to_owned), id.map(str::to_owned))
-    };
-    assert_eq!(
-        kinds,
-        [
-            row("multipart/mixed", None, None),
-            row("multipart/alternative", None, None),
-            row("text/plain", None, None),
-            row("multipart/related", None, None),
-            row("text/html", None, None),
-            row("image/png", Some("inline"), Some("logo")),
-            row("application/pdf", Some("attachment"), None),
-        ]
-    );
+    let parts = parsed.parts.iter().map(|part| {
+        let kind = part.content_type().unwrap();
+        let disposition = part.content_disposition().map_or("-", |disposition| disposition.ctype());
+        let id = part.content_id().unwrap_or("-");
+        format!("{}/{} {disposition} {id}", kind.ctype(), kind.subtype().unwrap())
+    });
+    let expected = [
+        "multipart/mixed - -",
+        "multipart/alternative - -",
+        "text/plain - -",
+        "multipart/related - -",
+        "text/html - -",
+        "image/png inline logo",
+        "application/pdf attachment -",
+    ];
+    assert_eq!(parts.collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -178,10 +166,9 @@ fn email_29_attachments_total_at_most_40_mib_of_base64() {
 
     // One more byte, as a byte array: 4 more Base64 characters.
     let answer = sandbox.refused(&with(json!([{"content": half}, {"content": half}, {"content": [0]}])));
-    assert_eq!(
-        answer.message(),
-        format!("`attachments` must have at most {MOST} characters of Base64 in all; found {}.", MOST + 4)
-    );
+    let rule =
+        format!("`attachments` must have at most {MOST} characters of Base64 in all; found {}.", MOST + 4);
+    assert_eq!(answer.message(), rule);
 }
 
 #[test]
@@ -229,9 +216,7 @@ fn programs_are_rejected_by_the_ending_of_their_name() {
         (json!({"path": "https://acme.test/files/tool.msi"}), "msi"),
     ] {
         let answer = sandbox.refused(&with(json!([{"filename": "a.pdf", "content": ""}, attachment])));
-        assert_eq!(answer.name(), "validation_error");
-        let words = format!("`attachments[1]` must not be a file with the ending `.{ending}`");
-        assert!(answer.message().contains(&words), "{}", answer.message());
+        answer.invalid(&format!("`attachments[1]` must not be a file with the ending `.{ending}`"));
     }
     for name in ["exe", "a.exe.zip", "a.json", "a.xnk2", "a."] {
         sandbox.sent(&with(json!([{"filename": name, "content": ""}])));

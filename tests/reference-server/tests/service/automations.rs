@@ -4,8 +4,7 @@ use http::Method;
 use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
-use crate::restarts::{close, open};
-use crate::support::{Answer, Sandbox, email_with, expect_fields_of};
+use crate::support::{Answer, Restartable, Sandbox, email_of, email_with, expect_fields_of};
 
 fn trigger() -> Value {
     json!({"key": "start", "type": "trigger", "config": {"event_name": "user.created"}})
@@ -82,8 +81,8 @@ fn an_automation_is_created_read_updated_duplicated_and_deleted() {
     body.as_object_mut().unwrap().remove("status");
     let id = sandbox.created("/automations", &body);
     let record = sandbox.get(format!("/automations/{id}")).json();
-    assert_eq!((&record["object"], &record["status"]), (&json!("automation"), &json!("disabled")));
-    assert_eq!((&record["name"], &record["steps"]), (&body["name"], &body["steps"]));
+    expect_fields_of(&json!({ "object": "automation", "status": "disabled" }), &record);
+    expect_fields_of(&json!({ "name": body["name"], "steps": body["steps"] }), &record);
     assert_eq!(record["connections"], json!([connection("start", "pause", "default")]));
     assert_eq!(record["created_at"], record["updated_at"]);
 
@@ -91,14 +90,14 @@ fn an_automation_is_created_read_updated_duplicated_and_deleted() {
     let answer = sandbox.patch(format!("/automations/{id}"), &json!({"name": "Other", "status": "enabled"}));
     assert_eq!(answer.json(), json!({"object": "automation", "id": id}));
     let changed = sandbox.get(format!("/automations/{id}")).json();
-    assert_eq!((&changed["name"], &changed["status"]), (&json!("Other"), &json!("enabled")));
+    expect_fields_of(&json!({ "name": "Other", "status": "enabled" }), &changed);
     assert_eq!(changed["steps"], record["steps"]);
     assert_ne!(changed["updated_at"], changed["created_at"]);
 
-    let copy = sandbox.ask(Method::POST, format!("/automations/{id}/duplicate")).send("").expect_status(201);
+    let copy = sandbox.act(format!("/automations/{id}/duplicate")).expect_status(201);
     let copy = copy.id();
     let copied = sandbox.get(format!("/automations/{copy}")).json();
-    assert_eq!((&copied["status"], &copied["steps"]), (&json!("disabled"), &record["steps"]));
+    expect_fields_of(&json!({ "status": "disabled", "steps": record["steps"] }), &copied);
 
     let gone = sandbox.delete(format!("/automations/{id}"));
     assert_eq!(gone.json(), json!({"object": "automation", "id": id, "deleted": true}));
@@ -111,8 +110,20 @@ fn an_invalid_definition_is_rejected() {
     let sandbox = Sandbox::new();
     let delay = |duration: Value| with("/steps/1/config/duration", duration);
     let config = |kind: &str, config: Value| with("/steps/1", step("pause", kind, config));
-    let too_many: Vec<_> =
-        (0..150).map(|n| step(&n.to_string(), "delay", json!({"duration": "1 day"}))).collect();
+    let wait =
+        |field: &str, value: Value| config("wait_for_event", json!({"event_name": "x", (field): value}));
+    let mail =
+        |field: &str, value: Value| config("send_email", json!({"template": {"id": "a"}, (field): value}));
+    let variable = |value: Value| mail("template", json!({"id": "a", "variables": {"A": value}}));
+    let update = |field: &str, value: Value| config("contact_update", json!({ (field): value }));
+    let connected = |all: &[(&str, &str, &str)]| {
+        let all: Vec<_> = all.iter().map(|(from, to, kind)| connection(from, to, kind)).collect();
+        with("/connections", all.into())
+    };
+    let first = ("start", "pause", "default");
+    let delays = |count: usize, duration: &str| {
+        chain((0..count).map(|n| step(&n.to_string(), "delay", json!({ "duration": duration }))).collect())
+    };
     for (body, words) in [
         (with("/name", json!("")), "`name` must not be empty"),
         (with("/name", json!(5)), "`name` must be a string"),
@@ -120,7 +131,7 @@ fn an_invalid_definition_is_rejected() {
         (with("/status", json!("on")), "`status` must be one of `enabled`, `disabled`"),
         (with("/steps", json!(null)), "Missing `steps`"),
         (with("/steps", json!([])), "`steps` must have 1 to 150 steps; found 0"),
-        (chain(too_many), "found 151"),
+        (delays(150, "1 day"), "found 151"),
         (with("/connections", json!(null)), "Missing `connections`"),
         (with("/steps/1", json!(5)), "`steps[1]` must be an object"),
         (with("/steps/1/key", json!("")), "`steps[1].key` must not be empty"),
@@ -133,43 +144,19 @@ fn an_invalid_definition_is_rejected() {
         (delay(json!("")), "`steps[1].config.duration` must not be empty"),
         (delay(json!("soon")), "must be a duration"),
         (delay(json!("31 days")), "at most 30 days"),
-        (
-            config("wait_for_event", json!({"event_name": "x", "timeout": "never"})),
-            "`steps[1].config.timeout` must be a duration",
-        ),
-        (
-            config("wait_for_event", json!({"event_name": "x", "filter_rule": {"type": "rule"}})),
-            "Missing `steps[1].config.filter_rule.field`",
-        ),
+        (wait("timeout", json!("never")), "`steps[1].config.timeout` must be a duration"),
+        (wait("filter_rule", json!({"type": "rule"})), "Missing `steps[1].config.filter_rule.field`"),
         (config("send_email", json!({})), "Missing `steps[1].config.template`"),
+        (variable(json!(null)), "`steps[1].config.template.variables.A` must be"),
+        (variable(json!({"b": {"c": 1}})), "Missing `steps[1].config.template.variables.A.var`"),
         (
-            config("send_email", json!({"template": {"id": "a", "variables": {"A": null}}})),
-            "`steps[1].config.template.variables.A` must be",
-        ),
-        (
-            config("send_email", json!({"template": {"id": "a", "variables": {"A": {"b": {"c": 1}}}}})),
-            "Missing `steps[1].config.template.variables.A.var`",
-        ),
-        (
-            config(
-                "send_email",
-                json!({"template": {"id": "a", "variables": {"A": {"var": "wait_events.paid"}}}}),
-            ),
+            variable(json!({"var": "wait_events.paid"})),
             "must begin with `event.`, `contact.` or `wait_events.<event name>.`",
         ),
-        (
-            config("send_email", json!({"template": {"id": "a"}, "topic_id": "news"})),
-            "`steps[1].config.topic_id` must be a UUID",
-        ),
-        (config("send_email", json!({"template": {"id": "a"}, "from": "nobody"})), "`steps[1].config.from`"),
-        (
-            config("contact_update", json!({"unsubscribed": "yes"})),
-            "`steps[1].config.unsubscribed` must be a boolean",
-        ),
-        (
-            config("contact_update", json!({"first_name": {"var": "name"}})),
-            "must begin with `event.`, `contact.`",
-        ),
+        (mail("topic_id", json!("news")), "`steps[1].config.topic_id` must be a UUID"),
+        (mail("from", json!("nobody")), "`steps[1].config.from`"),
+        (update("unsubscribed", json!("yes")), "`steps[1].config.unsubscribed` must be a boolean"),
+        (update("first_name", json!({"var": "name"})), "must begin with `event.`, `contact.`"),
         (
             config("add_to_segment", json!({"segment_id": "all"})),
             "`steps[1].config.segment_id` must be a UUID",
@@ -177,35 +164,15 @@ fn an_invalid_definition_is_rejected() {
         (config("condition", json!({"type": "maybe"})), "`steps[1].config.type` must be one of"),
         (with("/connections/0/to", json!("nowhere")), "there is no step \"nowhere\""),
         (with("/connections/0/to", json!(null)), "Missing `connections[0].to`"),
-        (
-            with("/connections", json!([connection("start", "pause", "timeout")])),
-            "only from a `wait_for_event` step",
-        ),
-        (
-            with("/connections", json!([connection("start", "pause", "later")])),
-            "`connections[0].type` must be one of",
-        ),
-        (
-            with(
-                "/connections",
-                json!([connection("start", "pause", "default"), connection("pause", "pause", "default")]),
-            ),
-            "`connections[1]` must not lead back",
-        ),
-        (
-            with(
-                "/connections",
-                json!([connection("start", "pause", "default"), connection("start", "pause", "default")]),
-            ),
-            "must be the only `default` connection",
-        ),
+        (connected(&[("start", "pause", "timeout")]), "only from a `wait_for_event` step"),
+        (connected(&[("start", "pause", "later")]), "`connections[0].type` must be one of"),
+        (connected(&[first, ("pause", "pause", "default")]), "`connections[1]` must not lead back"),
+        (connected(&[first, first]), "must be the only `default` connection"),
     ] {
         sandbox.post("/automations", &body).invalid(words);
     }
     assert_eq!(sandbox.ids("/automations"), Vec::<String>::new());
-    let most: Vec<_> =
-        (0..149).map(|n| step(&n.to_string(), "delay", json!({"duration": "30 days"}))).collect();
-    sandbox.created("/automations", &chain(most));
+    sandbox.created("/automations", &delays(149, "30 days"));
 }
 
 #[test]
@@ -277,7 +244,7 @@ fn an_event_starts_a_run_of_every_enabled_automation_it_triggers() {
         assert_eq!(sandbox.ids(format!("/automations/{automation}/runs")).len(), runs);
     }
     let run = sandbox.run(&first);
-    assert_eq!((&run["object"], &run["status"]), (&json!("automation_run"), &json!("completed")));
+    expect_fields_of(&json!({ "object": "automation_run", "status": "completed" }), &run);
     expect_steps(&run, &[("start", "completed")]);
     assert_eq!(run["completed_at"], run["started_at"]);
     let item = sandbox.get(format!("/automations/{first}/runs")).json()["data"][0].clone();
@@ -301,7 +268,7 @@ fn a_delay_ends_when_due() {
     sandbox.send(&signed_up());
     sandbox.advance(30 * 60 - 1);
     let run = sandbox.run(&id);
-    assert_eq!((&run["status"], &run["completed_at"]), (&json!("running"), &Value::Null));
+    expect_fields_of(&json!({ "status": "running", "completed_at": null }), &run);
     expect_steps(&run, &[("start", "completed"), ("first", "waiting"), ("second", "pending")]);
     sandbox.advance(1);
     expect_steps(&sandbox.run(&id), &[("start", "completed"), ("first", "completed"), ("second", "waiting")]);
@@ -459,7 +426,7 @@ fn contact_steps_update_add_to_a_segment_and_delete() {
     );
     sandbox.send(&signed_up());
     let contact = sandbox.contact("ada@example.com");
-    assert_eq!((&contact["first_name"], &contact["last_name"]), (&json!("Ada"), &Value::Null));
+    expect_fields_of(&json!({ "first_name": "Ada", "last_name": null }), &contact);
     assert_eq!(contact["unsubscribed"], true);
     assert_eq!(contact["properties"]["plan"]["value"], "pro");
     assert_eq!(contact["properties"]["seats"]["value"], 5);
@@ -522,7 +489,7 @@ fn stopping_disables_the_automation_and_cancels_its_runs() {
     let id = sandbox.created("/automations", &with("/name", json!("x")));
     let other = sandbox.created("/automations", &with("/name", json!("y")));
     sandbox.send(&signed_up());
-    let answer = sandbox.ask(Method::POST, format!("/automations/{id}/stop")).send("");
+    let answer = sandbox.act(format!("/automations/{id}/stop"));
     assert_eq!(answer.json(), json!({"object": "automation", "id": id, "status": "disabled"}));
     let run = sandbox.run(&id);
     assert_eq!(run["status"], "cancelled");
@@ -535,7 +502,7 @@ fn stopping_disables_the_automation_and_cancels_its_runs() {
     assert_eq!(sandbox.run(&id), run);
     sandbox.send(&signed_up());
     assert_eq!(sandbox.ids(format!("/automations/{id}/runs")).len(), 1);
-    assert_eq!(sandbox.ask(Method::POST, format!("/automations/{id}/stop")).send("").status, 200);
+    assert_eq!(sandbox.act(format!("/automations/{id}/stop")).status, 200);
 }
 
 #[test]
@@ -679,8 +646,7 @@ fn a_wait_filter_sees_the_email_event_payload() {
     let id = sandbox.created("/automations", &chain(vec![step("wait", "wait_for_event", config)]));
     sandbox.send(&json!({"event": "user.created", "email": "opened@example.com"}));
     for (subject, status) in [("Another", "running"), ("Welcome", "completed")] {
-        let mut email = email_with("to", json!(["opened@example.com"]));
-        email["subject"] = subject.into();
+        let email = email_of(&json!({"to": ["opened@example.com"], "subject": subject}));
         sandbox.sent(&email);
         sandbox.advance(10);
         assert_eq!(sandbox.run(&id)["status"], status, "{subject}");
@@ -693,8 +659,7 @@ fn the_email_of_an_automation_has_no_literal_placeholders() {
     let sandbox = Sandbox::new();
     let html = "{{{contact.first_name|friend}}} {{{contact.city|Rome}}} {{{SERVICE_UNSUBSCRIBE_URL}}}";
     let template = json!({"name": "Welcome", "from": "hi@acme.test", "subject": "Welcome", "html": html});
-    let template = sandbox.created("/templates", &template);
-    assert_eq!(sandbox.ask(Method::POST, format!("/templates/{template}/publish")).send("").status, 200);
+    let template = sandbox.published(&template);
     sandbox.created("/contacts", &json!({"email": "ada@example.com", "first_name": "Ada"}));
     let send = step("send", "send_email", json!({"template": {"id": template}}));
     sandbox.created("/automations", &chain(vec![send]));
@@ -711,8 +676,7 @@ fn email_events_start_runs_unless_an_automation_sent_the_email() {
     let sandbox = Sandbox::new();
     let template =
         json!({"name": "Welcome", "from": "hi@acme.test", "subject": "Welcome", "html": "<p>Hello</p>"});
-    let template = sandbox.created("/templates", &template);
-    sandbox.ask(Method::POST, format!("/templates/{template}/publish")).send("").expect_status(200);
+    let template = sandbox.published(&template);
     sandbox.created("/contacts", &json!({"email": "ada@example.com"}));
     for event in ["email.sent", "resend:email.delivered"] {
         let mut automation = chain(vec![
@@ -737,15 +701,12 @@ fn subject_of(sandbox: &Sandbox, variables: &[&str]) -> String {
         variables.iter().map(|key| json!({"key": key, "type": "string", "fallback_value": "-"})).collect();
     let subject = variables.iter().map(|key| format!("{{{{{{{key}}}}}}}")).collect::<Vec<_>>().join(" ");
     let template = json!({"name": "T", "from": "hi@acme.test", "subject": subject, "html": "<p>Hi</p>", "variables": declared});
-    let template = sandbox.created("/templates", &template);
-    assert_eq!(sandbox.ask(Method::POST, format!("/templates/{template}/publish")).send("").status, 200);
-    template
+    sandbox.published(&template)
 }
 
 #[test]
 fn steps_read_awaited_events_and_the_last_of_the_same_name_counts_even_over_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
-    let (sandbox, persistence) = open(folder.path());
+    let sandbox = Restartable::new();
     let template = subject_of(&sandbox, &["CURRENCY", "NOTE", "ONLY", "PLAN"]);
     let wait = |key: &str| step(key, "wait_for_event", json!({"event_name": "order.paid"}));
     let mut second = wait("second");
@@ -780,9 +741,7 @@ fn steps_read_awaited_events_and_the_last_of_the_same_name_counts_even_over_a_re
         |payload: Value| json!({"event": "order.paid", "email": "ada@example.com", "payload": payload});
     sandbox.send(&paid(json!({"total": 10, "currency": "USD", "only": "first", "note": {"text": "Hello"}})));
     assert_eq!(sandbox.contact("ada@example.com")["first_name"], "Hello");
-    close(sandbox, persistence);
-
-    let (sandbox, persistence) = open(folder.path());
+    let sandbox = sandbox.restarted();
     sandbox.send(&paid(json!({"total": 20, "currency": "USD"})));
     assert_eq!(sandbox.run(&id)["status"], "running", "the filter reads both events");
     sandbox.send(&paid(json!({"total": 20, "currency": "EUR", "note": [1, true]})));
@@ -791,7 +750,7 @@ fn steps_read_awaited_events_and_the_last_of_the_same_name_counts_even_over_a_re
     assert_eq!(run["steps"][4]["output"], json!({"condition_met": true}));
     // The last event has no field `only`: the fallback applies.
     assert_eq!(sandbox.mails()[0].subject, "EUR [1,true] - pro");
-    close(sandbox, persistence);
+    sandbox.close();
 }
 
 #[test]

@@ -1,22 +1,13 @@
 //! `GET /broadcasts/{id}/recipients` and `GET /broadcasts/{id}/clicked-links`.
 
-use idempost_reference_server::{ClockStart, Service, Settings};
+use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
-use crate::restarts::{close, open};
-use crate::support::{Sandbox, UNKNOWN_ID, email_with};
+use crate::support::{Restartable, Sandbox, UNKNOWN_ID, email_with};
 
-/// Sends a broadcast with two links to contacts with these addresses, and lets the simulated outcomes pass. Returns its path.
+/// Sends a broadcast. Returns its path.
 fn broadcast(sandbox: &Sandbox, addresses: &[&str]) -> String {
-    let segment = sandbox.created("/segments", &json!({ "name": "s" }));
-    for address in addresses {
-        sandbox.created("/contacts", &json!({ "email": address, "segments": [{ "id": segment }] }));
-    }
-    let html = "<a href='https://acme.test/pricing'>Pricing</a> <a href='{{{SERVICE_UNSUBSCRIBE_URL}}}'>Unsubscribe</a>";
-    let message = json!({ "segment_id": segment, "from": "news@acme.test", "subject": "s", "html": html, "send": true });
-    let id = sandbox.created("/broadcasts", &message);
-    sandbox.advance(100);
-    format!("/broadcasts/{id}")
+    format!("/broadcasts/{}", sandbox.broadcast("s", addresses))
 }
 
 fn page(sandbox: &Sandbox, path: &str) -> Value {
@@ -25,23 +16,9 @@ fn page(sandbox: &Sandbox, path: &str) -> Value {
     answer.json()
 }
 
-fn items(sandbox: &Sandbox, path: &str) -> Vec<Value> {
-    page(sandbox, path)["data"].as_array().unwrap().clone()
-}
-
-/// The values of a field, in the order of the list.
-fn field(sandbox: &Sandbox, path: &str, name: &str) -> Vec<String> {
-    items(sandbox, path).iter().map(|item| item[name].as_str().unwrap().to_owned()).collect()
-}
-
 /// The ID of the email to an address.
 fn email_to(sandbox: &Sandbox, address: &str) -> String {
     sandbox.mails().iter().find(|mail| mail.to == [address]).unwrap().email_id.clone()
-}
-
-fn trigger(sandbox: &Sandbox, email: &str, kind: &str, detail: &Value) {
-    let event = json!({ "type": kind, "detail": detail });
-    assert_eq!(sandbox.post(&format!("/_/messages/{email}/events"), &event).status, 201);
 }
 
 #[test]
@@ -60,7 +37,7 @@ fn recipients_are_listed_by_what_happened_to_them() {
     sandbox.sent(&email_with("to", "clicked@x.test"));
     sandbox.advance(100);
     let of = |kind: &str| {
-        let mut found = field(&sandbox, &format!("{path}/recipients?type={kind}"), "email");
+        let mut found = sandbox.column(format!("{path}/recipients?type={kind}"), "email");
         found.sort_unstable();
         found
     };
@@ -91,10 +68,10 @@ fn items_have_the_fields_of_their_type() {
         ("clicked", json!({ "link": "https://acme.test/docs" })),
         ("bounced", json!({ "type": "Transient" })),
     ] {
-        trigger(&sandbox, &email, kind, &detail);
+        sandbox.trigger(&email, kind, &detail);
     }
     let item = |kind: &str| {
-        let mut items = items(&sandbox, &format!("{path}/recipients?type={kind}"));
+        let mut items = sandbox.items(format!("{path}/recipients?type={kind}"));
         assert_eq!(items.len(), 1, "{kind}");
         let item = items[0].as_object_mut().unwrap();
         assert!(item.remove("id").unwrap().as_str().is_some_and(|id| !id.is_empty()));
@@ -121,12 +98,12 @@ fn recipients_are_filtered_by_address_and_bounce_type() {
         &sandbox,
         &["ada@acme.test", "bounced+1@Acme.test", "bounced+2@other.test", "Eve@other.test"],
     );
-    let found = |query: &str| field(&sandbox, &format!("{path}/recipients?{query}"), "email");
+    let found = |query: &str| sandbox.column(format!("{path}/recipients?{query}"), "email");
     assert_eq!(found("type=delivered&email=EVE"), ["Eve@other.test"]);
     assert_eq!(found("type=sent&email=acme").len(), 2);
     assert_eq!(found("type=bounced&email=acme&bounce_type=permanent"), ["bounced+1@Acme.test"]);
     assert_eq!(found("type=bounced&bounce_type=transient"), [""; 0]);
-    trigger(&sandbox, &email_to(&sandbox, "Eve@other.test"), "bounced", &json!({ "type": "Undetermined" }));
+    sandbox.trigger(&email_to(&sandbox, "Eve@other.test"), "bounced", &json!({ "type": "Undetermined" }));
     assert_eq!(found("type=bounced&bounce_type=undetermined"), ["Eve@other.test"]);
     assert_eq!(found("type=bounced&bounce_type=permanent").len(), 2);
 }
@@ -146,7 +123,7 @@ fn recipients_are_paged_by_opaque_cursors_in_both_directions() {
             let last = items.last().unwrap()["id"].as_str().unwrap();
             if page["has_more"] == false {
                 assert_eq!(items.len(), 5);
-                let before = field(&sandbox, &format!("{path}&limit=3&before={last}"), "email");
+                let before = sandbox.column(format!("{path}&limit=3&before={last}"), "email");
                 assert_eq!(before, found[41..44]);
                 break;
             }
@@ -167,10 +144,11 @@ fn clicked_links_are_listed_the_most_clicked_first() {
     for (email, link) in
         [(&ada, "docs"), (&ada, "docs"), (&ada, "docs"), (&bob, "docs"), (&bob, "pricing"), (&bob, "about")]
     {
-        trigger(&sandbox, email, "clicked", &json!({ "link": format!("https://acme.test/{link}") }));
+        sandbox.trigger(email, "clicked", &json!({ "link": format!("https://acme.test/{link}") }));
     }
     let links = format!("{path}/clicked-links");
-    let counts: Vec<_> = items(&sandbox, &links)
+    let counts: Vec<_> = sandbox
+        .items(&links)
         .iter()
         .map(|item| {
             (item["url"].as_str().unwrap().to_owned(), item["clicks"].clone(), item["unique_clicks"].clone())
@@ -185,10 +163,10 @@ fn clicked_links_are_listed_the_most_clicked_first() {
     assert_eq!(first["has_more"], true);
     let docs = first["data"][0]["id"].as_str().unwrap();
     for _ in 0..5 {
-        trigger(&sandbox, &bob, "clicked", &json!({ "link": "https://acme.test/about" }));
+        sandbox.trigger(&bob, "clicked", &json!({ "link": "https://acme.test/about" }));
     }
-    assert_eq!(field(&sandbox, &format!("{links}?after={docs}"), "url"), ["https://acme.test/pricing"]);
-    assert_eq!(field(&sandbox, &format!("{links}?before={docs}"), "url"), ["https://acme.test/about"]);
+    assert_eq!(sandbox.column(format!("{links}?after={docs}"), "url"), ["https://acme.test/pricing"]);
+    assert_eq!(sandbox.column(format!("{links}?before={docs}"), "url"), ["https://acme.test/about"]);
 }
 
 #[test]
@@ -206,7 +184,7 @@ fn invalid_requests_are_rejected() {
     }
     sandbox.get(format!("{path}/recipients?type=sent&bounce_type=permanent")).invalid("`bounce_type`");
     sandbox.get(format!("{path}/recipients?type=bounced&bounce_type=hard")).invalid("`bounce_type`");
-    let foreign = field(&sandbox, &format!("{other}/recipients?type=sent"), "id").remove(0);
+    let foreign = sandbox.column(format!("{other}/recipients?type=sent"), "id").remove(0);
     for list in ["recipients?type=sent&", "recipients?type=sent&email=x&", "clicked-links?"] {
         for cursor in [UNKNOWN_ID, "", "!", "b2Zmc2V0OjA", "AAAAAAAAAAAAAAAAAAAAAA", &foreign] {
             for direction in ["after", "before"] {
@@ -236,14 +214,12 @@ fn a_draft_has_neither_recipients_nor_links() {
 
 #[test]
 fn evicted_emails_leave_the_lists() {
-    let noon = "2026-03-02T12:00:00Z".parse().unwrap();
-    let settings = Settings { keep_mails: 3, clock: ClockStart::Frozen(noon), ..Settings::default() };
-    let sandbox = Sandbox::over(Service::new(settings));
+    let sandbox = Sandbox::with(&Settings { keep_mails: 3, ..Settings::default() });
     let path = broadcast(&sandbox, &["clicked+1@x.test", "clicked+2@x.test"]);
     let listed = || {
-        let links = items(&sandbox, &format!("{path}/clicked-links"));
+        let links = sandbox.items(format!("{path}/clicked-links"));
         (
-            items(&sandbox, &format!("{path}/recipients?type=clicked")).len(),
+            sandbox.items(format!("{path}/recipients?type=clicked")).len(),
             links.first().map(|link| link["clicks"].clone()),
         )
     };
@@ -256,16 +232,14 @@ fn evicted_emails_leave_the_lists() {
 
 #[test]
 fn recipients_and_links_survive_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
-    let (sandbox, persistence) = open(folder.path());
+    let sandbox = Restartable::new();
     let path = broadcast(&sandbox, &["clicked@x.test", "bounced@x.test", "ada@x.test"]);
-    trigger(&sandbox, &email_to(&sandbox, "ada@x.test"), "bounced", &json!({ "type": "Transient" }));
+    sandbox.trigger(&email_to(&sandbox, "ada@x.test"), "bounced", &json!({ "type": "Transient" }));
     let lists =
         ["recipients?type=sent", "recipients?type=clicked", "recipients?type=bounced", "clicked-links"];
     let read = |sandbox: &Sandbox| lists.map(|list| page(sandbox, &format!("{path}/{list}")));
     let before = read(&sandbox);
-    close(sandbox, persistence);
-    let (sandbox, persistence) = open(folder.path());
+    let sandbox = sandbox.restarted();
     assert_eq!(read(&sandbox), before);
-    close(sandbox, persistence);
+    sandbox.close();
 }

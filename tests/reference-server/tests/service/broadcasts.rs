@@ -6,7 +6,7 @@ use mail_parser::MessageParser;
 use serde_json::{Value, json};
 
 use crate::cpu_time::cpu_time;
-use crate::support::{Answer, Sandbox, expect_fields_of};
+use crate::support::{Answer, Sandbox, expect_fields_of, merged};
 
 /// A sandbox with one segment.
 struct Stage {
@@ -26,29 +26,17 @@ impl Stage {
 
     /// Creates a contact in the segment; `fields` are merged into the minimal body.
     fn contact(&self, email: &str, fields: &Value) -> String {
-        let mut contact = json!({"email": email});
-        for (name, value) in fields.as_object().unwrap() {
-            contact[name] = value.clone();
-        }
-        let id = self.sandbox.created("/contacts", &contact);
-        self.send_action(Method::POST, format!("/contacts/{id}/segments/{}", self.segment), "")
-            .expect_status(200);
+        let id = self.sandbox.created("/contacts", &merged(json!({"email": email}), fields));
+        self.sandbox.act(format!("/contacts/{id}/segments/{}", self.segment)).expect_status(200);
         id
     }
 
     /// A minimal broadcast with some fields replaced; `null` removes one.
     fn broadcast(&self, fields: &Value) -> Value {
-        let mut body = json!({
+        let minimal = json!({
             "segment_id": self.segment, "from": "Acme <news@acme.test>", "subject": "Your week", "text": "Hello",
         });
-        for (name, value) in fields.as_object().unwrap() {
-            if value.is_null() {
-                body.as_object_mut().unwrap().remove(name);
-            } else {
-                body[name] = value.clone();
-            }
-        }
-        body
+        merged(minimal, fields)
     }
 
     fn created(&self, fields: &Value) -> String {
@@ -62,7 +50,7 @@ impl Stage {
     }
 
     fn list(&self) -> Vec<Value> {
-        self.sandbox.get("/broadcasts").json()["data"].as_array().unwrap().clone()
+        self.sandbox.items("/broadcasts")
     }
 
     fn record(&self, id: &str) -> Value {
@@ -73,24 +61,20 @@ impl Stage {
         self.record(id)["status"].as_str().unwrap().to_owned()
     }
 
-    fn send_action(&self, method: Method, path: String, body: &str) -> Answer {
-        self.sandbox.ask(method, path).send(body.to_owned())
-    }
-
     fn send(&self, id: &str, body: &str) -> Answer {
-        self.send_action(Method::POST, format!("/broadcasts/{id}/send"), body)
+        self.sandbox.ask(Method::POST, format!("/broadcasts/{id}/send")).send(body.to_owned())
     }
 
     fn cancel(&self, id: &str) -> Answer {
-        self.send_action(Method::POST, format!("/broadcasts/{id}/cancel"), "")
+        self.sandbox.act(format!("/broadcasts/{id}/cancel"))
     }
 
     fn patch(&self, id: &str, body: &Value) -> Answer {
-        self.send_action(Method::PATCH, format!("/broadcasts/{id}"), &body.to_string())
+        self.sandbox.patch(format!("/broadcasts/{id}"), body)
     }
 
     fn delete(&self, id: &str) -> Answer {
-        self.send_action(Method::DELETE, format!("/broadcasts/{id}"), "")
+        self.sandbox.delete(format!("/broadcasts/{id}"))
     }
 
     /// The recipients of the captured mails, sorted.
@@ -133,11 +117,9 @@ fn a_draft_has_every_field_and_sends_nothing() {
     assert_eq!(stage.record(&stage.created(&json!({"subject": ""})))["name"], "Untitled");
 
     let record = stage.record(&id);
-    assert_eq!((&record["object"], &record["from"]), (&json!("broadcast"), &json!("Acme <news@acme.test>")));
-    for field in ["id", "name", "audience_id", "segment_id", "status", "created_at", "subject"] {
-        let expected = if field == "subject" { &json!("Your week") } else { &expected[field] };
-        assert_eq!(&record[field], expected, "{field}");
-    }
+    expect_fields_of(&expected, &record);
+    let more = json!({"object": "broadcast", "from": "Acme <news@acme.test>", "subject": "Your week"});
+    expect_fields_of(&more, &record);
     let html = stage.created(&json!({"html": "<p>Hello</p>"}));
     assert_eq!(stage.record(&html)["html"], "<p>Hello</p>");
     expect_fields_of(&json!({"text": "Hello", "html": null, "reply_to": null}), &record);
@@ -153,7 +135,7 @@ fn an_immediate_broadcast_sends_one_mail_per_contact() {
     stage.sandbox.created("/contacts", &json!({"email": "other@example.com"}));
     let id = stage.created(&json!({"send": true}));
     let record = stage.record(&id);
-    assert_eq!((&record["status"], &record["scheduled_at"]), (&json!("sent"), &Value::Null));
+    expect_fields_of(&json!({ "status": "sent", "scheduled_at": null }), &record);
     assert_eq!(record["sent_at"], "2026-03-02 12:00:00.000000+00");
     assert_eq!(stage.recipients(), ["ada@example.com", "bob@example.com", "eve@example.com"]);
     let mails = stage.sandbox.mails();
@@ -180,7 +162,7 @@ fn a_scheduled_broadcast_is_sent_when_due() {
         stage.sandbox.advance(1);
         assert_eq!(stage.sandbox.mail().captured_at.to_string(), "2026-03-02T13:00:00Z");
         let record = stage.record(&id);
-        assert_eq!((&record["status"], &record["sent_at"]), (&json!("sent"), &json!(written)));
+        expect_fields_of(&json!({ "status": "sent", "sent_at": written }), &record);
         stage.sandbox.advance(86_400);
         assert_eq!(stage.sandbox.mails().len(), 1);
     }
@@ -194,9 +176,8 @@ fn segment_membership_is_evaluated_at_send_time() {
     let eve = stage.contact("eve@example.com", &json!({}));
     stage.created(&json!({"send": true, "scheduled_at": "in 1 hour"}));
     stage.contact("late@example.com", &json!({}));
-    assert!(stage.send_action(Method::DELETE, format!("/contacts/{bob}"), "").status.is_success());
-    let gone = stage.send_action(Method::PATCH, format!("/contacts/{eve}"), r#"{"unsubscribed": true}"#);
-    assert!(gone.status.is_success(), "{}", gone.text());
+    stage.sandbox.delete(format!("/contacts/{bob}")).expect_status(200);
+    stage.sandbox.patch(format!("/contacts/{eve}"), &json!({"unsubscribed": true})).expect_status(200);
     stage.sandbox.advance(3_600);
     assert_eq!(stage.recipients(), ["ada@example.com", "late@example.com"]);
 }
@@ -249,10 +230,7 @@ fn placeholders_are_rendered_per_contact() {
     assert_eq!(ada.html.as_deref(), Some("<p>London: London, gold, gold, ada@example.com, {{{OTHER}}}</p>"));
     assert_eq!(bob.html.as_deref(), Some("<p>your town: , free, none, bob@example.com, {{{OTHER}}}</p>"));
     let text = bob.text.as_deref().unwrap();
-    assert!(
-        text.contains("your town: , free, none, bob@example.com"),
-        "derived from the rendered HTML: {text}"
-    );
+    assert!(text.contains("your town: , free, none, bob@example.com"), "it is of the rendered HTML: {text}");
 }
 
 #[test]
@@ -303,13 +281,7 @@ fn simulated_outcomes_apply_to_broadcast_recipients() {
     stage.created(&json!({"send": true}));
     stage.sandbox.advance(1);
     assert_eq!(stage.recipients(), ["bounced@example.com"]);
-    let emails = stage.sandbox.get("/emails").json();
-    let mut events: Vec<_> = emails["data"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|email| email["last_event"].as_str().unwrap())
-        .collect();
+    let mut events = stage.sandbox.column("/emails", "last_event");
     events.sort_unstable();
     assert_eq!(events, ["bounced", "failed"]);
 }
@@ -360,7 +332,7 @@ fn a_draft_is_sent_once_immediately_or_scheduled() {
     for body in ["", "{}", r#"{"scheduled_at": null}"#] {
         let id = stage.created(&json!({}));
         let answer = stage.send(&id, body);
-        assert_eq!((answer.status.as_u16(), answer.json()), (200, json!({"id": id})), "{body}");
+        assert_eq!(answer.expect_status(200).json(), json!({"id": id}), "{body}");
         assert_eq!(stage.status(&id), "sent");
         forbidden(&stage.send(&id, body), "Only a draft can be sent; this one is sent.");
     }
@@ -400,7 +372,7 @@ fn a_canceled_broadcast_becomes_a_draft_again() {
     let id = stage.created(&json!({"send": true, "scheduled_at": "in 1 hour"}));
     assert_eq!(stage.cancel(&id).json(), json!({"object": "broadcast", "id": id}));
     let record = stage.record(&id);
-    assert_eq!((&record["status"], &record["scheduled_at"]), (&json!("draft"), &Value::Null));
+    expect_fields_of(&json!({ "status": "draft", "scheduled_at": null }), &record);
     stage.sandbox.advance(1_800);
     assert_eq!(stage.send(&id, r#"{"scheduled_at": "in 1 hour"}"#).status, 200);
     stage.sandbox.advance(1_800);
@@ -417,8 +389,7 @@ fn a_deleted_scheduled_broadcast_sends_nothing() {
     assert_eq!(stage.delete(&id).json(), json!({"object": "broadcast", "id": id, "deleted": true}));
     stage.sandbox.advance(3_600);
     assert!(stage.sandbox.mails().is_empty());
-    let answer = stage.sandbox.get(format!("/broadcasts/{id}"));
-    assert_eq!((answer.status.as_u16(), answer.message().as_str()), (404, "Broadcast not found."));
+    stage.sandbox.get(format!("/broadcasts/{id}")).rejected(404, "not_found", "Broadcast not found.");
     assert_eq!(stage.delete(&stage.created(&json!({}))).status, 200);
 }
 
@@ -429,16 +400,12 @@ fn an_update_to_a_scheduled_broadcast_is_sent() {
     let id = stage.created(&json!({
         "send": true, "scheduled_at": "in 1 hour", "html": "<p>x</p>", "preview_text": "p", "reply_to": "a@x.test",
     }));
-    let answer = stage.patch(
-        &id,
-        &json!({"subject": "New", "html": null, "preview_text": null, "reply_to": null, "name": "Week"}),
-    );
-    assert_eq!(answer.json(), json!({"object": "broadcast", "id": id}), "{}", answer.text());
+    let changes =
+        json!({"subject": "New", "html": null, "preview_text": null, "reply_to": null, "name": "Week"});
+    assert_eq!(stage.patch(&id, &changes).json(), json!({"object": "broadcast", "id": id}));
     let record = stage.record(&id);
-    assert_eq!((&record["status"], &record["name"]), (&json!("scheduled"), &json!("Week")));
-    for cleared in ["html", "preview_text", "reply_to"] {
-        assert_eq!(record[cleared], Value::Null, "{cleared}");
-    }
+    assert_eq!(record["status"], "scheduled");
+    expect_fields_of(&changes, &record);
     for (patch, words) in [
         (json!({"text": null}), "Missing `html` or `text` field"),
         (json!({"from": null}), "`from` can't be taken away"),
@@ -455,16 +422,15 @@ fn an_update_to_a_scheduled_broadcast_is_sent() {
 fn a_duplicate_is_a_draft_with_a_new_name() {
     let stage = Stage::new();
     let id = stage.created(&json!({"send": true, "name": "n".repeat(70), "preview_text": "p"}));
-    let answer =
-        stage.send_action(Method::POST, format!("/broadcasts/{id}/duplicate"), "").expect_status(200);
-    let copy = stage.record(answer.json()["id"].as_str().unwrap());
+    let duplicate = |id: &str| {
+        let copy = stage.sandbox.act(format!("/broadcasts/{id}/duplicate")).expect_status(200);
+        stage.record(&copy.id())
+    };
+    let copy = duplicate(&id);
     assert_ne!(copy["id"], json!(id));
-    assert_eq!((&copy["status"], &copy["sent_at"]), (&json!("draft"), &Value::Null));
-    assert_eq!(copy["name"], "n".repeat(70));
-    assert_eq!(copy["preview_text"], "p");
-    let plain = stage.created(&json!({"name": "Week"}));
-    let answer = stage.send_action(Method::POST, format!("/broadcasts/{plain}/duplicate"), "");
-    assert_eq!(stage.record(answer.json()["id"].as_str().unwrap())["name"], "Week (copy)");
+    let expected = json!({"status": "draft", "sent_at": null, "name": "n".repeat(70), "preview_text": "p"});
+    expect_fields_of(&expected, &copy);
+    assert_eq!(duplicate(&stage.created(&json!({"name": "Week"})))["name"], "Week (copy)");
 }
 
 #[test]
@@ -475,7 +441,7 @@ fn a_large_broadcast_is_sent_in_batches_and_can_be_canceled() {
     }
     let first = stage.created(&json!({"send": true}));
     let record = stage.record(&first);
-    assert_eq!((&record["status"], &record["sent_at"]), (&json!("queued"), &Value::Null));
+    expect_fields_of(&json!({ "status": "queued", "sent_at": null }), &record);
     assert_eq!(stage.sandbox.mails().len(), 1_000);
     forbidden(&stage.send(&first, ""), "this one is queued");
     forbidden(&stage.patch(&first, &json!({"subject": "New"})), "this one is queued");
@@ -507,8 +473,7 @@ fn a_draft_needs_no_body_until_it_is_sent() {
     let stage = Stage::new();
     stage.contact("ada@example.com", &json!({}));
     for text in [Value::Null, json!("")] {
-        let refused = stage.refused(&json!({ "text": text, "send": true }));
-        assert_eq!(refused.name(), "missing_required_field");
+        stage.refused(&json!({ "text": text, "send": true })).invalid("Missing");
     }
     for text in [Value::Null, json!("")] {
         let id = stage.created(&json!({ "text": text }));
@@ -517,8 +482,7 @@ fn a_draft_needs_no_body_until_it_is_sent() {
             answer.rejected(422, "missing_required_field", "`html` or `text`");
         }
         assert_eq!(stage.record(&id)["status"], "draft");
-        let copy = stage.sandbox.post(&format!("/broadcasts/{id}/duplicate"), &json!({}));
-        assert!(copy.status.is_success(), "{}", copy.text());
+        stage.sandbox.act(format!("/broadcasts/{id}/duplicate")).expect_status(200);
         assert_eq!(stage.patch(&id, &json!({"html": "<p>x</p>"})).status, 200);
         stage.sandbox.post(&format!("/broadcasts/{id}/send"), &json!({})).expect_status(200);
     }
@@ -555,11 +519,8 @@ fn the_unsubscribe_link_asks_for_confirmation_and_unsubscribes() {
     assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
     let policy = page.header("content-security-policy").unwrap();
     assert!(policy.contains("default-src 'none'") && policy.contains("form-action 'self'"), "{policy}");
-    assert!(
-        page.text().contains("<form method=post>") && !page.text().contains("<script"),
-        "{}",
-        page.text()
-    );
+    let text = page.text();
+    assert!(text.contains("<form method=post>") && !text.contains("<script"), "{text}");
     assert!(!unsubscribed(), "a GET changes nothing");
 
     for _ in 0..2 {
@@ -580,16 +541,13 @@ fn the_public_service_s_name_of_the_unsubscribe_link_is_filled_in_too() {
     stage.created(&json!({"send": true, "html": html, "text": null}));
     let mail = stage.sandbox.mail();
     let link = format!("http://sandbox.invalid{}", link(&mail));
-    assert_eq!(
-        mail.html.as_deref(),
-        Some(&*format!("<p><a href=\"{link}\">a</a> <a href=\"{link}\">b</a></p>"))
-    );
+    let expected = format!("<p><a href=\"{link}\">a</a> <a href=\"{link}\">b</a></p>");
+    assert_eq!(mail.html.as_deref(), Some(&*expected));
     assert_eq!(mail.text.as_deref().unwrap().matches(&link).count(), 2);
 
     // In the template of an email, too.
     let template = json!({"name": "T", "from": "hi@acme.test", "subject": "s", "html": "<p>{{{RESEND_UNSUBSCRIBE_URL}}}</p>"});
-    let template = stage.sandbox.created("/templates", &template);
-    stage.sandbox.ask(Method::POST, format!("/templates/{template}/publish")).send("");
+    let template = stage.sandbox.published(&template);
     stage.sandbox.sent(&json!({"to": "ada@example.com", "template": {"id": template}}));
     let html = stage.sandbox.mails()[0].html.as_deref().unwrap().to_owned();
     assert!(html.starts_with("<p>http://sandbox.invalid/_/unsubscribe/"), "{html}");
@@ -616,7 +574,7 @@ fn the_unsubscribe_link_of_a_topic_broadcast_affects_only_the_topic() {
     let contact = stage.contact("ada@example.com", &json!({}));
     stage.created(&json!({"send": true, "topic_id": topic}));
     let path = link(&stage.sandbox.mail());
-    let page = stage.sandbox.ask(Method::GET, path.as_str()).no_key().send("");
+    let page = stage.sandbox.visit(&path);
     assert!(page.text().contains("News &lt;b&gt;"), "{}", page.text());
     assert_eq!(stage.sandbox.ask(Method::POST, path.as_str()).no_key().send("").status, 200);
     let record = stage.sandbox.get(format!("/contacts/{contact}")).json();
@@ -648,10 +606,10 @@ fn a_tampered_unsubscribe_link_is_rejected() {
     assert_eq!(foreign.status, 403, "another service's link");
     assert_eq!(stage.sandbox.get(format!("/contacts/{contact}")).json()["unsubscribed"], false);
 
-    stage.send_action(Method::DELETE, format!("/contacts/{contact}"), "");
-    assert_eq!(stage.sandbox.ask(Method::GET, path.as_str()).no_key().send("").status, 404);
-    stage.sandbox.ask(Method::POST, "/_/reset").send("");
-    assert_eq!(stage.sandbox.ask(Method::GET, path.as_str()).no_key().send("").status, 403);
+    stage.sandbox.delete(format!("/contacts/{contact}"));
+    assert_eq!(stage.sandbox.visit(&path).status, 404);
+    stage.sandbox.act("/_/reset");
+    assert_eq!(stage.sandbox.visit(&path).status, 403);
 }
 
 /// A newsletter of about `bytes` bytes of HTML.

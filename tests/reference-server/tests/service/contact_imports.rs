@@ -9,8 +9,7 @@ use http::Method;
 use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
-use crate::restarts::{close, open};
-use crate::support::{Answer, KEY, Sandbox, expect_fields_of, http_client};
+use crate::support::{Answer, KEY, Restartable, Sandbox, expect_fields_of, http_client};
 
 const FORM: &str = "multipart/form-data; boundary=b0undary";
 
@@ -80,20 +79,16 @@ fn a_file_becomes_contacts_in_the_background() {
         grace@example.com,,,TRUE,y\r\nnobody,,,,\r\n";
     let id = start(&sandbox, file, &[]);
     let queued = import(&sandbox, &id);
-    assert_eq!(
-        (&queued["status"], &queued["completed_at"], &queued["counts"]["total"]),
-        (&json!("queued"), &Value::Null, &json!(0))
-    );
+    expect_fields_of(&json!({"status": "queued", "completed_at": null}), &queued);
+    assert_eq!(queued["counts"]["total"], 0);
     assert_eq!(sandbox.get("/contacts").json()["data"], json!([]));
     sandbox.advance(1);
-    assert_eq!(
-        import(&sandbox, &id),
-        json!({
-            "object": "contact_import", "id": id, "status": "completed", "created_at": queued["created_at"],
-            "completed_at": "2026-03-02 12:00:00.100000+00",
-            "counts": {"total": 3, "created": 2, "updated": 0, "skipped": 0, "failed": 1},
-        })
-    );
+    let expected = json!({
+        "object": "contact_import", "id": id, "status": "completed", "created_at": queued["created_at"],
+        "completed_at": "2026-03-02 12:00:00.100000+00",
+        "counts": {"total": 3, "created": 2, "updated": 0, "skipped": 0, "failed": 1},
+    });
+    assert_eq!(import(&sandbox, &id), expected);
     let ada = contact(&sandbox, "ada@example.com");
     expect_fields_of(
         &json!({"first_name": "Ada", "last_name": "Love\"lace, Countess", "unsubscribed": false}),
@@ -121,7 +116,7 @@ fn rows_with_one_address_update_or_skip_the_contact_of_the_first() {
         assert_eq!(contact(&sandbox, "new@example.com")["first_name"], name);
         let old = contact(&sandbox, "old@example.com");
         let expected = if conflict == Some("skip") { "Old" } else { "Changed" };
-        assert_eq!((&old["first_name"], &old["last_name"]), (&json!(expected), &json!("Known")));
+        expect_fields_of(&json!({ "first_name": expected, "last_name": "Known" }), &old);
     }
 }
 
@@ -138,7 +133,7 @@ fn columns_are_mapped_to_fields_and_properties_whatever_their_names_and_characte
         b@x.test,,,,,\nc@x.test,,,old,,\n";
     assert_eq!(run(&sandbox, file, &[("column_map", &map.to_string())]), completed([3, 2, 0, 0, 1]));
     let ada = contact(&sandbox, "ada@b%C3%BCcher.test");
-    assert_eq!((&ada["last_name"], &ada["first_name"]), (&json!("Żółć"), &json!("Ada")));
+    expect_fields_of(&json!({ "last_name": "Żółć", "first_name": "Ada" }), &ada);
     assert_eq!(ada["unsubscribed"], false, "a column that isn't in the map isn't imported");
     assert_eq!(
         ada["properties"],
@@ -158,12 +153,9 @@ fn contacts_join_segments_and_topics_unless_they_are_skipped() {
     let topics = json!([{"id": topic, "subscription": "opt_out"}]).to_string();
     let parts = [("segments", segments.as_str()), ("topics", topics.as_str())];
     let file = "email\nold@example.com\nnew@example.com\n";
-    let members =
-        || sandbox.get(format!("/segments/{segment}/contacts")).json()["data"].as_array().unwrap().len();
-    assert_eq!(
-        run(&sandbox, file, &[parts[0], parts[1], ("on_conflict", "skip")]),
-        completed([2, 1, 0, 1, 0])
-    );
+    let members = || sandbox.ids(format!("/segments/{segment}/contacts")).len();
+    let skipping = [parts[0], parts[1], ("on_conflict", "skip")];
+    assert_eq!(run(&sandbox, file, &skipping), completed([2, 1, 0, 1, 0]));
     assert_eq!(members(), 1);
     assert_eq!(run(&sandbox, file, &parts), completed([2, 0, 2, 0, 0]));
     assert_eq!(members(), 2);
@@ -201,54 +193,37 @@ fn an_invalid_request_names_the_part_and_starts_nothing() {
     let sandbox = Sandbox::new();
     sandbox.created("/contact-properties", &json!({"key": "age", "type": "number"}));
     let wide = (0..30).map(|n| format!("c{n}")).collect::<Vec<_>>().join(",");
-    for (file, part, message) in [
-        ("", None, "`file` is empty"),
-        ("E-Mail,Name\na@x.test,A\n", None, "`file` must have a column `email`, or `column_map.email`"),
-        ("E-Mail,Name\na@x.test,A\n", None, "its columns are \"E-Mail\", \"Name\""),
-        (&wide, None, "\"c19\" and 10 more"),
-        (
-            "email\n",
-            Some(("column_map", r#"{"first_name": "Vorname"}"#)),
-            "`column_map.first_name` must be one of",
-        ),
-        (
-            "email\n",
-            Some(("column_map", r#"{"email": 1}"#)),
-            "`column_map.email` must be a string; found a number",
-        ),
-        ("email\n", Some(("column_map", "[]")), "`column_map` must be an object; found an array"),
-        ("email\n", Some(("column_map", "{")), "`column_map` must be JSON"),
-        (
-            "email\n",
-            Some(("column_map", r#"{"properties": {"x": {"column": "email"}}}"#)),
-            "no contact property",
-        ),
-        (
-            "email\n",
-            Some(("column_map", r#"{"properties": {"age": {"column": "email", "type": "boolean"}}}"#)),
-            "`column_map.properties.age.type` must be the property's type, `number`; found `boolean`",
-        ),
-        (
-            "email\n",
-            Some(("column_map", r#"{"properties": {"age": {}}}"#)),
-            "Missing `column_map.properties.age.column`",
-        ),
-        ("email\n", Some(("on_conflict", "")), "`on_conflict` must be one of `upsert`, `skip`"),
-        ("email\n", Some(("on_conflict", "replace")), "`on_conflict` must be one of `upsert`, `skip`"),
-        ("email\n", Some(("segments", r#"[{"id": "x"}]"#)), "`segments[0].id` must be a UUID"),
-        ("email\n", Some(("topics", "{}")), "`topics` must be an array"),
+    for (file, message) in [
+        ("", "`file` is empty"),
+        ("E-Mail,Name\na@x.test,A\n", "`file` must have a column `email`, or `column_map.email`"),
+        ("E-Mail,Name\na@x.test,A\n", "its columns are \"E-Mail\", \"Name\""),
+        (&wide, "\"c19\" and 10 more"),
     ] {
-        post(&sandbox, form(file.as_bytes(), part.as_slice())).invalid(message);
+        post(&sandbox, form(file.as_bytes(), &[])).invalid(message);
+    }
+    let (map, property) = ("column_map", "`column_map.properties.age");
+    for (part, value, message) in [
+        (map, r#"{"first_name": "Vorname"}"#, "`column_map.first_name` must be one of"),
+        (map, r#"{"email": 1}"#, "`column_map.email` must be a string; found a number"),
+        (map, "[]", "`column_map` must be an object; found an array"),
+        (map, "{", "`column_map` must be JSON"),
+        (map, r#"{"properties": {"x": {"column": "email"}}}"#, "no contact property"),
+        (
+            map,
+            r#"{"properties": {"age": {"column": "email", "type": "boolean"}}}"#,
+            &format!("{property}.type` must be the property's type, `number`; found `boolean`"),
+        ),
+        (map, r#"{"properties": {"age": {}}}"#, &format!("Missing {property}.column`")),
+        ("on_conflict", "", "`on_conflict` must be one of `upsert`, `skip`"),
+        ("on_conflict", "replace", "`on_conflict` must be one of `upsert`, `skip`"),
+        ("segments", r#"[{"id": "x"}]"#, "`segments[0].id` must be a UUID"),
+        ("topics", "{}", "`topics` must be an array"),
+    ] {
+        post(&sandbox, form(b"email\n", &[(part, value)])).invalid(message);
     }
     let missing =
         "--b0undary\r\nContent-Disposition: form-data; name=\"on_conflict\"\r\n\r\nreplace\r\n--b0undary--";
-    let answer = post(&sandbox, missing.into());
-    assert_eq!(
-        (answer.status.as_u16(), answer.message().contains("1 more problem")),
-        (422, true),
-        "{}",
-        answer.text()
-    );
+    post(&sandbox, missing.into()).invalid("1 more problem");
     let answer = sandbox.post("/contacts/imports", &json!({}));
     answer.rejected(400, "validation_error", "multipart/form-data");
     post(&sandbox, form(b"email\n", &[]).slice(..100)).expect_status(400);
@@ -270,9 +245,8 @@ fn imports_are_listed_newest_first_and_by_status() {
     sandbox.advance(1);
     ids.push(start(&sandbox, "email\na@x.test\n", &[]));
     let listed = |query: &str| {
-        let page = sandbox.get(format!("/contacts/imports{query}")).json();
-        let ids = page["data"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned());
-        (ids.collect::<Vec<_>>(), page["has_more"].as_bool().unwrap())
+        let page = sandbox.get(format!("/contacts/imports{query}"));
+        (page.ids(), page.json()["has_more"].as_bool().unwrap())
     };
     let newest: Vec<_> = ids.iter().rev().cloned().collect();
     for (index, id) in [(0, &newest[0]), (1, &newest[1])] {
@@ -298,8 +272,7 @@ fn no_events_are_sent_for_the_rows() {
         json!({"endpoint": "https://hooks.acme.test/", "events": ["contact.created", "contact.updated"]});
     let webhook = sandbox.created("/webhooks", &webhook);
     run(&sandbox, "email,first_name\na@x.test,A\na@x.test,B\n", &[]);
-    let events =
-        || sandbox.get(format!("/webhooks/{webhook}/events")).json()["data"].as_array().unwrap().len();
+    let events = || sandbox.ids(format!("/webhooks/{webhook}/events")).len();
     assert_eq!(events(), 0);
     sandbox.post("/contacts", &json!({"email": "a@x.test", "first_name": "C"}));
     assert_eq!(events(), 1);
@@ -345,10 +318,8 @@ fn a_hundred_thousand_rows_are_imported_in_steps_while_requests_are_handled() {
     moved.join().unwrap();
     let total = started.elapsed();
     let last = import(&sandbox, &id);
-    assert_eq!(
-        last["counts"],
-        json!({"total": ROWS, "created": ROWS, "updated": 0, "skipped": 0, "failed": 0})
-    );
+    let counts = json!({"total": ROWS, "created": ROWS, "updated": 0, "skipped": 0, "failed": 0});
+    assert_eq!(last["counts"], counts);
     assert_eq!(last["completed_at"], "2026-03-02 12:00:01.100000+00");
     assert_eq!(contact(&sandbox, "p99999@example.com")["first_name"], "Name 99999");
     waits.sort_unstable();
@@ -358,17 +329,14 @@ fn a_hundred_thousand_rows_are_imported_in_steps_while_requests_are_handled() {
 
 #[test]
 fn a_restart_fails_an_unfinished_import_and_keeps_its_contacts() {
-    let folder = tempfile::tempdir().unwrap();
-    let (sandbox, persistence) = open(folder.path());
+    let sandbox = Restartable::new();
     let done = start(&sandbox, "email\na@x.test\n", &[]);
     sandbox.advance(1);
     let half = start(&sandbox, people(10_001), &[]);
     sandbox.service.clock().advance(Duration::from_millis(100));
     let queued = start(&sandbox, "email\nb@x.test\n", &[]);
     let before = import(&sandbox, &done);
-    close(sandbox, persistence);
-
-    let (sandbox, persistence) = open(folder.path());
+    let sandbox = sandbox.restarted();
     sandbox.advance(60);
     assert_eq!(import(&sandbox, &done), before);
     let (half, queued) = (import(&sandbox, &half), import(&sandbox, &queued));
@@ -378,11 +346,9 @@ fn a_restart_fails_an_unfinished_import_and_keeps_its_contacts() {
     assert_eq!(contact(&sandbox, "p9999@example.com")["first_name"], "Name 9999");
     assert_eq!(sandbox.get("/contacts/b@x.test").status, 404);
     // The same file again has the rest.
-    assert_eq!(
-        run(&sandbox, people(10_001), &[("on_conflict", "skip")]),
-        completed([10_001, 1, 0, 10_000, 0])
-    );
-    close(sandbox, persistence);
+    let again = run(&sandbox, people(10_001), &[("on_conflict", "skip")]);
+    assert_eq!(again, completed([10_001, 1, 0, 10_000, 0]));
+    sandbox.close();
 }
 
 #[tokio::test]

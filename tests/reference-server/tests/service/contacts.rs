@@ -1,6 +1,5 @@
 //! Contacts, their segments, and audiences, the former name of segments.
 
-use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::{Sandbox, UNKNOWN_ID, expect_fields_of};
@@ -41,10 +40,8 @@ fn a_contact_is_referred_to_by_id_or_address() {
         let shown = sandbox.get(&by_id).json();
         assert_eq!(shown["first_name"], Value::Null);
         assert_eq!(shown["unsubscribed"], true);
-        assert_eq!(
-            sandbox.delete(&by_id).json(),
-            json!({ "object": "contact", "contact": id, "deleted": true })
-        );
+        let deleted = json!({ "object": "contact", "contact": id, "deleted": true });
+        assert_eq!(sandbox.delete(&by_id).json(), deleted);
         sandbox.delete(&by_id).rejected(404, "not_found", "");
     }
     for unknown in [UNKNOWN_ID, "nobody@example.com", "nobody", "a%2Fb", "..x", "%20"] {
@@ -59,7 +56,7 @@ fn an_address_identifies_one_contact() {
     let again = sandbox.post("/contacts", &json!({ "email": "ada@example.com", "last_name": "L" }));
     assert_eq!(again.json()["id"], json!(first), "{}", again.text());
     let ada = sandbox.get(format!("/contacts/{first}")).json();
-    assert_eq!((&ada["first_name"], &ada["last_name"]), (&json!("Ada"), &json!("L")));
+    expect_fields_of(&json!({ "first_name": "Ada", "last_name": "L" }), &ada);
     assert_eq!(data(&sandbox, "/contacts").as_array().unwrap().len(), 1);
 
     contact(&sandbox, "bob@example.com");
@@ -146,12 +143,12 @@ fn membership_is_the_same_from_both_sides() {
     assert_eq!(data(&sandbox, &format!("/contacts/{ada}/segments")), json!([]));
     assert_eq!(data(&sandbox, &format!("/segments/{segment}/contacts")), json!([members[0]]));
     for _ in 0..2 {
-        assert_eq!(sandbox.ask(Method::POST, &path).send("").json(), added);
+        assert_eq!(sandbox.act(&path).json(), added);
     }
     let segments = data(&sandbox, &format!("/contacts/{ada}/segments"));
     assert_eq!(keys(&segments[0]), ["created_at", "id", "name"]);
     assert_eq!(segments, data(&sandbox, "/segments"));
-    let join = |id: &str| sandbox.ask(Method::POST, format!("/contacts/{ada}/segments/{id}")).send("");
+    let join = |id: &str| sandbox.act(format!("/contacts/{ada}/segments/{id}"));
     join(UNKNOWN_ID).rejected(404, "not_found", "");
     join("x").rejected(422, "invalid_parameter", "");
     sandbox.get(format!("/contacts?segment_id={UNKNOWN_ID}")).invalid("segment_id");
@@ -221,7 +218,7 @@ fn audiences_are_segments_under_their_former_name() {
     for _ in 0..2 {
         let deleted = sandbox.delete(format!("{contacts}/new%40example.com"));
         let document = json!({ "object": "contact", "contact": "new@example.com", "deleted": true });
-        assert_eq!((deleted.status.as_u16(), deleted.json()), (200, document));
+        assert_eq!(deleted.expect_status(200).json(), document);
     }
     sandbox.get(format!("/contacts/{id}")).rejected(404, "not_found", "");
     let nowhere = format!("/audiences/{UNKNOWN_ID}/contacts");

@@ -16,17 +16,15 @@ fn a_rule_applies_to_its_route_a_limited_number_of_times() {
     let sandbox = Sandbox::new();
     let rule = json!({"method": "POST", "path": "/emails", "action": "answer", "status": 503, "times": 2, "after": 1});
     let added = sandbox.post("/_/faults", &rule).expect_status(201);
-    assert_eq!(
-        added.json(),
-        json!({
-            "object": "fault", "id": "1", "method": "POST", "path": "/emails", "action": "answer", "status": 503,
-            "name": "application_error", "all_accounts": false, "retry_after": null, "after": 1, "left": 2, "met": 0,
-            "client_gets": {
-                "summary": "503 application_error", "handled": false, "status": 503, "name": "application_error",
-                "end": "complete", "body_bytes": null, "delay_ms": 0,
-            },
-        })
-    );
+    let expected = json!({
+        "object": "fault", "id": "1", "method": "POST", "path": "/emails", "action": "answer", "status": 503,
+        "name": "application_error", "all_accounts": false, "retry_after": null, "after": 1, "left": 2, "met": 0,
+        "client_gets": {
+            "summary": "503 application_error", "handled": false, "status": 503, "name": "application_error",
+            "end": "complete", "body_bytes": null, "delay_ms": 0,
+        },
+    });
+    assert_eq!(added.json(), expected);
     assert_eq!(sandbox.get("/emails").status, 200, "another method");
     assert_eq!(sends(&sandbox, 2), [200, 503]);
     let one = sandbox.get("/_/faults/1").json();
@@ -45,10 +43,7 @@ fn rules_are_removed_one_by_one_or_all() {
     let delete = |path: &str| sandbox.delete(path).json();
     assert_eq!(delete("/_/faults/2"), json!({"object": "fault", "id": "2", "deleted": true}));
     assert_eq!(delete("/_/faults/2")["statusCode"], 404);
-    let ids = |list: Value| {
-        list["data"].as_array().unwrap().iter().map(|one| one["id"].clone()).collect::<Vec<_>>()
-    };
-    assert_eq!(ids(sandbox.get("/_/faults").json()), ["1", "3"]);
+    assert_eq!(sandbox.ids("/_/faults"), ["1", "3"]);
     assert_eq!(sends(&sandbox, 1), [500]);
     assert_eq!(delete("/_/faults"), json!({"deleted": 2}));
     assert_eq!(sends(&sandbox, 1), [200]);
@@ -150,7 +145,7 @@ fn an_invalid_rule_is_rejected_with_all_problems() {
     }
     assert_eq!(sandbox.service.faults().pending(), 0);
     assert_eq!(sandbox.ask(Method::PUT, "/_/faults").send("{}").status, 405);
-    assert_eq!(sandbox.ask(Method::GET, "/_/faults").no_key().send("").status, 401);
+    assert_eq!(sandbox.visit("/_/faults").status, 401);
     for id in ["0", "-1", "x", "99999999999999999999999"] {
         assert_eq!(sandbox.get(format!("/_/faults/{id}")).status, 404, "{id}");
     }
@@ -209,19 +204,16 @@ fn rules_belong_to_their_account_unless_they_are_for_all() {
         let added = sandbox.ask(Method::POST, "/_/faults").key(key).json(&rule).expect_status(201);
         added.json()["all_accounts"].clone()
     };
-    let status = |key: &str| sandbox.ask(Method::GET, "/emails").key(key).send("").status.as_u16();
-    let listed = |key: &str| {
-        let list = sandbox.ask(Method::GET, "/_/faults").key(key).send("").json();
-        list["data"].as_array().unwrap().iter().map(|one| one["id"].clone()).collect::<Vec<_>>()
-    };
-    let delete = |key: &str, path: &str| sandbox.ask(Method::DELETE, path).key(key).send("");
+    let status = |key: &str| sandbox.account(key).get("/emails").status.as_u16();
+    let listed = |key: &str| sandbox.account(key).ids("/_/faults");
+    let delete = |key: &str, path: &str| sandbox.account(key).delete(path);
     assert_eq!(add("sb_a", json!({"action": "answer", "status": 503})), false);
     assert_eq!((status("sb_b"), listed("sb_b")), (200, vec![]));
     assert_eq!(delete("sb_b", "/_/faults/1").status, 404);
     assert_eq!(delete("sb_b", "/_/faults").json(), json!({"deleted": 0}));
-    assert_eq!((listed("sb_a"), status("sb_a_sending"), status("sb_a")), (vec![json!("1")], 503, 200));
+    assert_eq!((listed("sb_a"), status("sb_a_sending"), status("sb_a")), (vec!["1".to_owned()], 503, 200));
     assert_eq!(add("sb_a", json!({"action": "answer", "always": true, "all_accounts": true})), true);
-    assert_eq!((status("sb_a"), status("sb_b"), listed("sb_b")), (500, 500, vec![json!("2")]));
+    assert_eq!((status("sb_a"), status("sb_b"), listed("sb_b")), (500, 500, vec!["2".to_owned()]));
     assert_eq!(sandbox.ask(Method::GET, "/_/messages").key("sb_b").send("").status, 200, "control routes");
     assert_eq!(delete("sb_b", "/_/faults").json(), json!({"deleted": 0}), "only those that it added");
     assert_eq!(delete("sb_b", "/_/faults?all_accounts=yes").status, 422);
@@ -319,66 +311,57 @@ fn each_fault_describes_what_the_client_gets() {
         assert_eq!(added["client_gets"], listed["client_gets"]);
         added["client_gets"].clone()
     };
-    let expected = |summary: &str, handled: bool, status: Value, name: Value, end: &str| json!({"summary": summary, "handled": handled, "status": status, "name": name, "end": end, "body_bytes": null, "delay_ms": 0});
-    let refused = |summary: &str, status: u16, name: &str| {
-        expected(summary, false, json!(status), json!(name), "complete")
-    };
-    assert_eq!(gets(json!({"action": "answer"})), refused("500 application_error", 500, "application_error"));
-    assert_eq!(
-        gets(json!({"action": "answer", "status": 429, "name": "daily_quota_exceeded", "retry_after": 7})),
-        refused("429 daily_quota_exceeded, retry-after: 7", 429, "daily_quota_exceeded")
-    );
-    assert_eq!(
-        gets(json!({"action": "answer", "status": 502, "body": "<html>"})),
-        expected("502", false, json!(502), Value::Null, "complete")
-    );
-    assert_eq!(
-        gets(json!({"action": "rate_limit", "retry_after": "soon"})),
-        refused("429 rate_limit_exceeded, retry-after: soon", 429, "rate_limit_exceeded")
-    );
-    let none = Value::Null;
-    assert_eq!(
-        gets(json!({"action": "drop"})),
-        expected(
+    let own = "the service's own response";
+    for (rule, summary, different) in [
+        (
+            json!({"action": "answer"}),
+            "500 application_error",
+            json!({"status": 500, "name": "application_error"}),
+        ),
+        (
+            json!({"action": "answer", "status": 429, "name": "daily_quota_exceeded", "retry_after": 7}),
+            "429 daily_quota_exceeded, retry-after: 7",
+            json!({"status": 429, "name": "daily_quota_exceeded"}),
+        ),
+        (json!({"action": "answer", "status": 502, "body": "<html>"}), "502", json!({"status": 502})),
+        (
+            json!({"action": "rate_limit", "retry_after": "soon"}),
+            "429 rate_limit_exceeded, retry-after: soon",
+            json!({"status": 429, "name": "rate_limit_exceeded"}),
+        ),
+        (
+            json!({"action": "drop"}),
             "no response: connection closed, request not handled",
-            false,
-            none.clone(),
-            none.clone(),
-            "closed"
-        )
-    );
-    assert_eq!(
-        gets(json!({"action": "lose"})),
-        expected(
+            json!({"end": "closed"}),
+        ),
+        (
+            json!({"action": "lose"}),
             "no response: request handled, then connection closed",
-            true,
-            none.clone(),
-            none.clone(),
-            "closed"
-        )
-    );
-    assert_eq!(
-        gets(json!({"action": "stall"})),
-        expected(
+            json!({"handled": true, "end": "closed"}),
+        ),
+        (
+            json!({"action": "stall"}),
             "no response: connection left open, request not handled",
-            false,
-            none.clone(),
-            none.clone(),
-            "never"
-        )
-    );
-    let mut cut = expected(
-        "the service's own response, cut off after 20 bytes of the body",
-        true,
-        none.clone(),
-        none.clone(),
-        "cut",
-    );
-    cut["body_bytes"] = 20.into();
-    assert_eq!(gets(json!({"action": "truncate", "bytes": 20})), cut);
-    let mut slow = expected("the service's own response, 1500 ms late", true, none.clone(), none, "complete");
-    slow["delay_ms"] = 1500.into();
-    assert_eq!(gets(json!({"action": "slow", "delay_ms": 1500})), slow);
+            json!({"end": "never"}),
+        ),
+        (
+            json!({"action": "truncate", "bytes": 20}),
+            &format!("{own}, cut off after 20 bytes of the body"),
+            json!({"handled": true, "end": "cut", "body_bytes": 20}),
+        ),
+        (
+            json!({"action": "slow", "delay_ms": 1500}),
+            &format!("{own}, 1500 ms late"),
+            json!({"handled": true, "delay_ms": 1500}),
+        ),
+    ] {
+        let mut expected = json!({"summary": summary, "handled": false, "status": null, "name": null, "end": "complete",
+            "body_bytes": null, "delay_ms": 0});
+        for (field, value) in different.as_object().unwrap() {
+            expected[field] = value.clone();
+        }
+        assert_eq!(gets(rule), expected);
+    }
 }
 
 #[test]

@@ -7,16 +7,13 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use idempost_reference_server::{ClockStart, Fetched, ReferenceServer, Service, Settings};
-use idempost_sandbox::persistence;
-use jiff::Timestamp;
+use idempost_reference_server::{Fetched, Settings};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::independent_parser::IndependentParser;
-use crate::support::{KEY, Sandbox, email_with, http_client, wait_until};
+use crate::support::{Restartable, Sandbox, email_with, wait_until};
 
 /// Maximum size of an email's attachments after Base64.
 const MOST: usize = 41_943_040;
@@ -98,25 +95,10 @@ fn hosted(addresses: &[String]) -> Value {
     email_with("attachments", addresses.iter().map(|path| json!({"path": path})).collect::<Vec<_>>())
 }
 
-async fn sent(server: &ReferenceServer, email: &Value) -> String {
-    let client = http_client();
-    let request =
-        client.post(format!("{}/emails", server.base_url())).bearer_auth(KEY).body(email.to_string());
-    let answer: Value = serde_json::from_str(&request.send().await.unwrap().text().await.unwrap()).unwrap();
-    answer["id"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
-}
-
-fn last_event(service: &Service, id: &str) -> String {
-    let request =
-        http::Request::get(format!("/emails/{id}")).header("authorization", format!("Bearer {KEY}"));
-    let answer = service.handle(request.body(Bytes::new()).unwrap());
-    serde_json::from_slice::<Value>(answer.body()).unwrap()["last_event"].as_str().unwrap().to_owned()
-}
-
 /// Waits until the email is sent or failed; returns its last event.
-async fn wait_for_outcome(service: &Service, id: &str) -> String {
+async fn wait_for_outcome(sandbox: &Sandbox, id: &str) -> String {
     for _ in 0..3_000 {
-        match last_event(service, id).as_str() {
+        match sandbox.last_event(id).as_str() {
             "queued" => tokio::time::sleep(Duration::from_millis(10)).await,
             event => return event.to_owned(),
         }
@@ -125,16 +107,8 @@ async fn wait_for_outcome(service: &Service, id: &str) -> String {
 }
 
 /// The failure reason as delivered to webhooks.
-fn failure_reason(service: &Service) -> String {
-    let posts = std::iter::from_fn(|| service.next_post());
-    let mut bodies = posts.map(|post| serde_json::from_slice::<Value>(&post.body).unwrap());
-    let failed = bodies.find(|body| body["type"] == "email.failed").unwrap();
-    failed["data"]["failed"]["reason"].as_str().unwrap().to_owned()
-}
-
-fn watch_failures(sandbox: &Sandbox) {
-    let webhook = json!({"endpoint": "http://127.0.0.1:9/", "events": ["email.failed"]});
-    assert_eq!(sandbox.post("/webhooks", &webhook).status, 201);
+fn failure_reason(sandbox: &Sandbox) -> String {
+    sandbox.delivered()[0]["data"]["failed"]["reason"].as_str().unwrap().to_owned()
 }
 
 #[test]
@@ -144,7 +118,7 @@ fn email_29_fetched_files_count_toward_the_40_mib_limit() {
         [(MOST / 2, MOST / 2, "sent"), (MOST / 2, MOST / 2 + 4, "failed"), (4, MOST, "failed")]
     {
         let sandbox = Sandbox::new();
-        watch_failures(&sandbox);
+        sandbox.subscribe(&["email.failed"]);
         let content = STANDARD.encode(vec![7; given / 4 * 3]);
         let attachments = json!([{"content": content}, {"path": "https://files.acme.test/a"}]);
         let id = sandbox.sent(&email_with("attachments", attachments));
@@ -153,7 +127,7 @@ fn email_29_fetched_files_count_toward_the_40_mib_limit() {
         sandbox.service.finish_fetch(job, Ok(vec![Fetched { index: 1, content }]));
         assert_eq!(sandbox.last_event(&id), event, "{given} and {fetched}");
         if event == "failed" {
-            assert_eq!(failure_reason(&sandbox.service), "attachments_too_large");
+            assert_eq!(failure_reason(&sandbox), "attachments_too_large");
         }
     }
 }
@@ -169,9 +143,9 @@ async fn email_29_fetching_stops_at_the_size_limit() {
     ] {
         let files = Files::serve(head, size, 10).await;
         let server = idempost_sandbox::start(Settings::default()).await;
-        let id =
-            sent(&server, &hosted(&[format!("{}/a", files.address), format!("{}/b", files.address)])).await;
-        assert_eq!(wait_for_outcome(server.service(), &id).await, "failed");
+        let sandbox = Sandbox::of(&server);
+        let id = sandbox.sent(&hosted(&[format!("{}/a", files.address), format!("{}/b", files.address)]));
+        assert_eq!(wait_for_outcome(&sandbox, &id).await, "failed");
         let written = files.written.load(Ordering::SeqCst);
         assert!(written <= most, "{written} bytes were taken");
     }
@@ -181,18 +155,16 @@ async fn email_29_fetching_stops_at_the_size_limit() {
 async fn files_are_fetched_for_four_emails_at_a_time() {
     let mut files = Files::serve("HTTP/1.1 200 OK\nContent-Length: 3\nConnection: close\n\n", 3, 0).await;
     let server = idempost_sandbox::start(Settings::default()).await;
-    let _reader = IndependentParser::for_service(server.service());
-    let mut ids = Vec::new();
-    for index in 0..30 {
-        ids.push(sent(&server, &hosted(&[format!("{}/{index}", files.address)])).await);
-    }
+    let sandbox = Sandbox::of(&server);
+    let send = |index: i32| sandbox.sent(&hosted(&[format!("{}/{index}", files.address)]));
+    let ids: Vec<_> = (0..30).map(send).collect();
     // Each response frees a slot for the next.
     for _ in 0..30 {
         files.asked.recv().await.unwrap();
         files.answers.add_permits(1);
     }
     for id in ids {
-        assert!(["sent", "delivered"].contains(&wait_for_outcome(server.service(), &id).await.as_str()));
+        assert!(["sent", "delivered"].contains(&wait_for_outcome(&sandbox, &id).await.as_str()));
     }
     let most = files.most.load(Ordering::SeqCst);
     assert!(most <= 4, "{most} at a time");
@@ -203,28 +175,26 @@ async fn a_file_counts_as_memory_in_flight_while_it_is_fetched() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let path = format!("http://{}/a", listener.local_addr().unwrap());
     let server = idempost_sandbox::start(Settings::default()).await;
+    let sandbox = Sandbox::of(&server);
     let in_flight = &server.service().state().in_flight;
     let all = in_flight.available();
-    let id = sent(&server, &hosted(&[path])).await;
+    let id = sandbox.sent(&hosted(&[path]));
     let (mut stream, _) = listener.accept().await.unwrap();
     stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n").await.unwrap();
     wait_until("the file counts", || in_flight.available() == all - (1 << 20)).await;
     stream.write_all(&vec![b'x'; 1 << 20]).await.unwrap();
-    assert_ne!(wait_for_outcome(server.service(), &id).await, "failed");
+    assert_ne!(wait_for_outcome(&sandbox, &id).await, "failed");
     wait_until("the file doesn't count any more", || in_flight.available() == all).await;
 }
 
 #[tokio::test]
 async fn a_redirect_is_not_followed() {
-    let mut files = Files::serve(
-        "HTTP/1.1 302 Found\nLocation: /private\nContent-Length: 0\nConnection: close\n\n",
-        0,
-        10,
-    )
-    .await;
+    let redirect = "HTTP/1.1 302 Found\nLocation: /private\nContent-Length: 0\nConnection: close\n\n";
+    let mut files = Files::serve(redirect, 0, 10).await;
     let server = idempost_sandbox::start(Settings::default()).await;
-    let id = sent(&server, &hosted(&[format!("{}/public", files.address)])).await;
-    assert_eq!(wait_for_outcome(server.service(), &id).await, "failed");
+    let sandbox = Sandbox::of(&server);
+    let id = sandbox.sent(&hosted(&[format!("{}/public", files.address)]));
+    assert_eq!(wait_for_outcome(&sandbox, &id).await, "failed");
     assert_eq!(files.asked.recv().await.unwrap(), "/public");
     assert!(files.asked.try_recv().is_err(), "the redirect was followed");
 }
@@ -232,50 +202,37 @@ async fn a_redirect_is_not_followed() {
 #[test]
 fn with_fetching_disabled_hosted_attachments_are_rejected() {
     let sandbox = Sandbox::with(&Settings { fetch_attachments: false, ..Settings::default() });
-    let answer = sandbox.refused(&email_with(
-        "attachments",
-        json!([{"content": "YQ=="}, {"path": "https://files.acme.test/a"}]),
-    ));
-    assert!(answer.message().contains("`attachments[1].path`"), "{}", answer.message());
+    let attachments = json!([{"content": "YQ=="}, {"path": "https://files.acme.test/a"}]);
+    sandbox.refused(&email_with("attachments", attachments)).invalid("`attachments[1].path`");
     assert!(sandbox.service.next_fetch().is_none());
 }
 
 #[test]
 fn an_email_scheduled_before_fetching_was_disabled_fails() {
-    let folder = tempfile::tempdir().unwrap();
-    let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
-    let open = |fetch_attachments| {
-        let settings = Settings { fetch_attachments, clock: ClockStart::Frozen(noon), ..Settings::default() };
-        let (service, keeper) = persistence::open(folder.path(), settings, |_| {}).unwrap();
-        (Sandbox::over(service), keeper)
-    };
-    let (sandbox, keeper) = open(true);
-    watch_failures(&sandbox);
+    let sandbox = Restartable::new();
+    sandbox.subscribe(&["email.failed"]);
     let mut email = hosted(&["https://files.acme.test/a".to_owned()]);
     email["scheduled_at"] = "in 1 minute".into();
     let id = sandbox.sent(&email);
-    assert!(keeper.close());
-    drop(sandbox);
-
-    let (sandbox, keeper) = open(false);
+    let sandbox = sandbox.restarted_with(Settings { fetch_attachments: false, ..Settings::default() });
     sandbox.advance(120);
     assert_eq!(sandbox.last_event(&id), "failed");
-    assert_eq!(failure_reason(&sandbox.service), "fetching_is_off");
+    assert_eq!(failure_reason(&sandbox), "fetching_is_off");
     assert!(sandbox.service.next_fetch().is_none());
-    assert!(keeper.close());
+    sandbox.close();
 }
 
 #[test]
 fn emails_waiting_for_files_are_bounded_in_bytes() {
     // A sixteenth of the memory is for them: 4 MiB.
     let sandbox = Sandbox::with(&Settings { max_memory: 64 << 20, ..Settings::default() });
-    watch_failures(&sandbox);
+    sandbox.subscribe(&["email.failed"]);
     let text = "t".repeat(20 << 16);
     let mut email = hosted(&["https://files.acme.test/a".to_owned()]);
     email["text"] = text.into();
     let last: Vec<_> = (0..8).map(|_| sandbox.sent(&email)).map(|id| sandbox.last_event(&id)).collect();
     assert_eq!(last, [["queued"; 3].as_slice(), &["failed"; 5]].concat());
-    assert_eq!(failure_reason(&sandbox.service), "too_many_attachments_to_fetch");
+    assert_eq!(failure_reason(&sandbox), "too_many_attachments_to_fetch");
     // A finished email frees its slot.
     let job = sandbox.service.next_fetch().unwrap();
     sandbox.service.finish_fetch(job, Err("refused".into()));

@@ -4,10 +4,10 @@ mod drafts;
 mod sending;
 mod threads;
 
-use idempost_reference_server::{Posted, Settings};
+use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
-use crate::support::{KEY, Sandbox, UNKNOWN_ID};
+use crate::support::{KEY, Sandbox, UNKNOWN_ID, expect_fields_of};
 
 pub(crate) const ADDRESS: &str = "support@acme.test";
 /// A sandbox with beta operations and an inbox; returns the path of the inbox.
@@ -33,52 +33,27 @@ fn receive_from(sandbox: &Sandbox, from: &str, subject: &str, text: &str) {
     receive(sandbox, &[&from, &to, &format!("Subject: {subject}"), &id], text);
 }
 
-/// The items of a list.
-pub(crate) fn items(sandbox: &Sandbox, path: &str) -> Vec<Value> {
-    let answer = sandbox.get(path);
-    assert_eq!(answer.status, 200, "{path}: {}", answer.text());
-    answer.json()["data"].as_array().unwrap().clone()
-}
-
 /// One field of the items of a list.
 fn column(sandbox: &Sandbox, path: &str, field: &str) -> Vec<Value> {
-    items(sandbox, path).into_iter().map(|mut item| item[field].take()).collect()
+    sandbox.items(path).into_iter().map(|mut item| item[field].take()).collect()
 }
 
 fn subjects(sandbox: &Sandbox, path: &str) -> Vec<String> {
-    column(sandbox, path, "subject").iter().map(|subject| subject.as_str().unwrap().to_owned()).collect()
+    sandbox.column(path, "subject")
 }
 
 /// Subscribes a webhook to all events of inboxes.
 fn subscribe(sandbox: &Sandbox) {
-    let kinds = [
-        "created",
-        "updated",
-        "deleted",
-        "thread.created",
-        "thread.folder.updated",
-        "thread.labels.updated",
-        "email.received",
-        "email.sent",
-        "draft.created",
-        "draft.updated",
-        "draft.sent",
-        "draft.deleted",
-    ];
-    let events: Vec<_> = kinds.iter().map(|kind| format!("inbox.{kind}")).collect();
-    let hook = json!({ "endpoint": "http://127.0.0.1:9/hook", "events": events });
-    assert_eq!(sandbox.post("/webhooks", &hook).status, 201);
+    let kinds = "created updated deleted thread.created thread.folder.updated thread.labels.updated email.received \
+        email.sent draft.created draft.updated draft.sent draft.deleted";
+    let events: Vec<_> = kinds.split_whitespace().map(|kind| format!("inbox.{kind}")).collect();
+    sandbox.subscribe(&events.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
 /// The events that were delivered since the last call.
 fn events(sandbox: &Sandbox) -> Vec<(String, Value)> {
-    let mut events = Vec::new();
-    while let Some(post) = sandbox.service.next_post() {
-        let mut event: Value = serde_json::from_slice(&post.body).unwrap();
-        events.push((event["type"].as_str().unwrap().to_owned(), event["data"].take()));
-        sandbox.service.finish_post(post, Posted { status: Some(200), response: String::new() });
-    }
-    events
+    let event = |mut event: Value| (event["type"].as_str().unwrap().to_owned(), event["data"].take());
+    sandbox.delivered().into_iter().map(event).collect()
 }
 
 fn kinds(events: &[(String, Value)]) -> Vec<&str> {
@@ -113,8 +88,8 @@ fn an_inbox_is_created_changed_and_named_by_id_or_address() {
     sandbox.advance(60);
     let changed = sandbox.patch(&inbox, &json!({ "name": "Help", "from_name": "Acme Support" }));
     assert_eq!(changed.json(), json!({ "object": "inbox", "id": id }));
-    let item = items(&sandbox, "/inboxes").remove(0);
-    assert_eq!((&item["name"], &item["from_name"]), (&json!("Help"), &json!("Acme Support")));
+    let item = sandbox.items("/inboxes").remove(0);
+    expect_fields_of(&json!({ "name": "Help", "from_name": "Acme Support" }), &item);
     assert_eq!(item["updated_at"], "2026-03-02T12:01:00.000Z");
     assert!(item.get("drafts").is_none(), "a list item is short");
     assert_eq!(sandbox.patch(&inbox, &json!({ "from_name": null })).status, 200);
@@ -129,20 +104,16 @@ fn an_inbox_is_created_changed_and_named_by_id_or_address() {
 #[test]
 fn invalid_inboxes_are_refused_with_the_field_and_the_rule() {
     let (sandbox, inbox) = with_inbox();
-    for (body, part) in [
-        (json!({ "email_address": "nobody" }), "`email_address`"),
-        (json!({ "email_address": "Support@ACME.test" }), "must be an address without an inbox"),
-        (
-            json!({ "email_address": "a@acme.test", "name": "" }),
-            "`name` must have 1 to 64 characters; found 0",
-        ),
-        (json!({ "email_address": "a@acme.test", "name": "x".repeat(65) }), "found 65"),
-        (
-            json!({ "email_address": "a@acme.test", "from_name": "x".repeat(79) }),
-            "`from_name` must have 0 to 78",
-        ),
-        (json!({ "email_address": "a@acme.test", "forwarding": 1 }), "`forwarding` must be a boolean"),
+    for (field, value, part) in [
+        ("email_address", json!("nobody"), "`email_address`"),
+        ("email_address", json!("Support@ACME.test"), "must be an address without an inbox"),
+        ("name", json!(""), "`name` must have 1 to 64 characters; found 0"),
+        ("name", json!("x".repeat(65)), "found 65"),
+        ("from_name", json!("x".repeat(79)), "`from_name` must have 0 to 78"),
+        ("forwarding", json!(1), "`forwarding` must be a boolean"),
     ] {
+        let mut body = json!({ "email_address": "a@acme.test" });
+        body[field] = value;
         sandbox.post("/inboxes", &body).invalid(part);
     }
     sandbox.post("/inboxes", &json!({})).invalid("Missing `email_address`");
@@ -167,11 +138,8 @@ fn forwarded_mail_reaches_the_inbox_by_its_receiving_address() {
     let address = sandbox.get(&path).json()["receiving_address"].as_str().unwrap().to_uppercase();
     let mail = "From: ada@example.com\r\nSubject: Hi\r\n\r\nx";
     sandbox.service.receive(KEY, &[&address, "sales@acme.test", ADDRESS], mail).unwrap();
-    assert_eq!(
-        subjects(&sandbox, &format!("{path}/threads")),
-        ["Hi"],
-        "once, though it has two of its addresses"
-    );
+    let seen = subjects(&sandbox, &format!("{path}/threads"));
+    assert_eq!(seen, ["Hi"], "once, though it has two of its addresses");
     assert_eq!(subjects(&sandbox, &format!("/inboxes/{ADDRESS}/threads")), ["Hi"]);
 }
 
@@ -185,7 +153,7 @@ fn agent_settings_are_stored_and_replaced() {
     assert_eq!(sandbox.patch(&agent, &settings).json()["object"], "inbox_agent");
     assert_eq!(sandbox.patch(&agent, &json!({ "tone": null })).status, 200);
     let shown = sandbox.get(&agent).json();
-    assert_eq!((&shown["instructions"], &shown["tone"]), (&json!("Be kind"), &Value::Null));
+    expect_fields_of(&json!({ "instructions": "Be kind", "tone": null }), &shown);
     assert_eq!(shown["actions"], json!(["archive", "draft_reply"]));
     for (body, part) in [
         (json!({}), "at least one of"),
@@ -206,9 +174,9 @@ fn deleting_an_inbox_deletes_its_records_but_not_the_emails() {
     assert_eq!(sandbox.delete(&inbox).status, 200);
     let again = sandbox.created("/inboxes", &json!({ "email_address": ADDRESS }));
     for list in ["threads?folders=inbox,archive,spam,sent,trash", "drafts", "labels"] {
-        assert!(items(&sandbox, &format!("/inboxes/{again}/{list}")).is_empty(), "{list}");
+        assert!(sandbox.items(format!("/inboxes/{again}/{list}")).is_empty(), "{list}");
     }
-    assert_eq!(items(&sandbox, "/emails/receiving").len(), 1);
+    assert_eq!(sandbox.items("/emails/receiving").len(), 1);
 }
 
 #[test]
@@ -227,10 +195,10 @@ fn changes_of_an_inbox_send_events() {
     assert_eq!(sources, ["api", "api", "system", "system"]);
     let inbox = sandbox.get(&path).json();
     let shown = &seen[1].1["inbox"];
-    assert_eq!((&shown["name"], &shown["object"]), (&json!("Help"), &json!("inbox")));
+    expect_fields_of(&json!({ "name": "Help", "object": "inbox" }), shown);
     let fields = |record: &Value| record.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(fields(shown), fields(&inbox), "the complete record");
-    let thread = items(&sandbox, &format!("{path}/threads")).remove(0);
+    let thread = sandbox.items(format!("{path}/threads")).remove(0);
     assert_eq!((&seen[2].1["thread"]["subject"], &seen[2].1["thread_id"]), (&json!("One"), &thread["id"]));
     let shown = sandbox.get(format!("{path}/threads/{}", thread["id"].as_str().unwrap())).json();
     for (_, data) in &seen[2..] {

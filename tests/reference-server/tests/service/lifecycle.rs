@@ -87,12 +87,8 @@ fn due_work_skipped_by_one_advance_runs_in_order_at_its_own_time() {
     assert_eq!([&mails[0].email_id, &mails[1].email_id], [&late, &early], "newest first");
     assert_eq!(mails[0].captured_at.to_string(), "2026-03-02T14:00:00Z");
     assert_eq!(sandbox.last_event(&late), "delivered");
-    let date = String::from_utf8_lossy(&mails[1].mime)
-        .lines()
-        .find(|line| line.starts_with("Date:"))
-        .unwrap()
-        .to_owned();
-    assert_eq!(date, "Date: Mon, 2 Mar 2026 13:00:00 +0000");
+    let mime = String::from_utf8_lossy(&mails[1].mime);
+    assert!(mime.contains("Date: Mon, 2 Mar 2026 13:00:00 +0000\r\n"), "{mime}");
 }
 
 #[test]
@@ -114,10 +110,7 @@ fn invalid_and_past_schedules_are_rejected() {
         assert_eq!(answer.status, status, "29, 30 or 31 days ahead: {text}");
     }
     let id = sandbox.sent(&email_with("scheduled_at", "in 30 days"));
-    let later = sandbox
-        .ask(http::Method::PATCH, format!("/emails/{id}"))
-        .json(&json!({"scheduled_at": "in 31 days"}));
-    later.invalid("");
+    sandbox.patch(format!("/emails/{id}"), &json!({"scheduled_at": "in 31 days"})).invalid("");
     assert!(sandbox.refused(&email_with("scheduled_at", 5)).message().contains("must be a string"));
 }
 

@@ -7,7 +7,7 @@ use idempost_reference_server::faults::{Action, Rule};
 use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::{Value, json};
 
-use crate::support::{email, email_with, http_client, wait_until};
+use crate::support::{Sandbox, email, email_with, expect_fields_of, http_client, wait_until};
 
 async fn post(server: &ReferenceServer, path: &str, body: &Value) -> reqwest::Result<(StatusCode, String)> {
     let request = http_client().post(format!("{}{path}", server.base_url())).bearer_auth(server.api_key());
@@ -118,42 +118,31 @@ async fn email_34_both_mounts_fetch_hosted_attachments() {
         .mount(&files)
         .await;
     for server in both().await {
-        for (path, event) in [("terms.pdf", "sent"), ("gone.pdf", "failed")] {
-            let mut email = email();
-            email["attachments"] = json!([{"path": format!("{}/{path}", files.uri())}]);
-            let (status, body) = post(&server, "/emails", &email).await.unwrap();
+        let sandbox = Sandbox::of(&server);
+        for (path, events) in [("terms.pdf", &["sent", "delivered"][..]), ("gone.pdf", &["failed"])] {
+            let attachments = json!([{"path": format!("{}/{path}", files.uri())}]);
+            let (status, body) =
+                post(&server, "/emails", &email_with("attachments", attachments)).await.unwrap();
             assert_eq!(status, 200, "{body}");
-            let id = serde_json::from_str::<Value>(&body).unwrap()["id"].as_str().unwrap().to_owned();
-            let deadline = Instant::now() + Duration::from_mins(1);
-            loop {
-                let record: Value =
-                    serde_json::from_str(&get(&server, &format!("/emails/{id}")).await.unwrap().1).unwrap();
-                let now = record["last_event"].as_str().unwrap();
-                if now == event || (event == "sent" && now == "delivered") {
-                    break;
-                }
-                assert!(Instant::now() < deadline, "still {record}");
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
+            let id = sandbox.ids("/emails")[0].clone();
+            wait_until("the file is fetched", || sandbox.last_event(&id) != "queued").await;
+            let event = sandbox.last_event(&id);
+            assert!(events.contains(&&*event), "{event}");
         }
-        let mails = server.service().mails("sb_test");
-        assert_eq!(mails.len(), 1);
-        assert_eq!(
-            (mails[0].attachments[0].filename.as_str(), mails[0].attachments[0].size),
-            ("terms.pdf", 9)
-        );
+        let file = &sandbox.mail().attachments[0];
+        assert_eq!(file.filename, "terms.pdf");
+        assert_eq!(file.size, 9);
     }
 }
 
 #[tokio::test]
 async fn a_body_over_the_limit_returns_413() {
     let server = idempost_sandbox::start(Settings { body_limit: 1_000, ..Settings::default() }).await;
-    let mut email = email();
-    email["text"] = "x".repeat(2_000).into();
+    let email = email_with("text", "x".repeat(2_000));
     let (status, body) = post(&server, "/emails", &email).await.unwrap();
     assert_eq!(status, 413);
-    let body: Value = serde_json::from_str(&body).unwrap();
-    assert_eq!((&body["statusCode"], &body["name"]), (&json!(413), &json!("validation_error")));
+    let expected = json!({ "statusCode": 413, "name": "validation_error" });
+    expect_fields_of(&expected, &serde_json::from_str(&body).unwrap());
     assert!(server.service().mails("sb_test").is_empty());
 }
 
@@ -173,8 +162,7 @@ async fn a_scheduled_email_is_sent_on_time_without_further_requests() {
     let server = idempost_sandbox::start(Settings::default()).await;
     let (sender, mut sent) = tokio::sync::mpsc::unbounded_channel();
     server.service().on_captured(move |mail| sender.send(mail.subject.clone()).unwrap());
-    let mut email = email();
-    email["scheduled_at"] = "in 1 sec".into();
+    let email = email_with("scheduled_at", "in 1 sec");
     assert_eq!(post(&server, "/emails", &email).await.unwrap().0, 200);
     let subject = tokio::time::timeout(Duration::from_mins(1), sent.recv()).await.unwrap();
     assert_eq!(subject.as_deref(), Some("Hello"));
@@ -199,46 +187,6 @@ async fn shutdown_lets_running_requests_finish() {
     http_client().get(&url).bearer_auth("sb_test").send().await.unwrap_err();
 }
 
-/// Writes these bytes and reads until the server closes the connection; with `leave`, the client disconnects and gets `None`.
-async fn raw(server: &ReferenceServer, request: &str, leave: bool) -> Option<String> {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    let address = server.base_url().trim_start_matches("http://").to_owned();
-    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
-    stream.write_all(request.as_bytes()).await.unwrap();
-    if leave {
-        return None;
-    }
-    let mut answer = String::new();
-    let read = stream.read_to_string(&mut answer);
-    tokio::time::timeout(Duration::from_mins(1), read).await.unwrap().unwrap();
-    Some(answer)
-}
-
-#[tokio::test]
-async fn a_chunked_body_is_cut_off_at_the_limit() {
-    let server = idempost_sandbox::start(Settings { body_limit: 1_000, ..Settings::default() }).await;
-    // An account without data has no log.
-    assert_eq!(post(&server, "/emails", &email()).await.unwrap().0, 200);
-    let head = "POST /emails HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer sb_test\r\ntransfer-encoding: chunked\r\n\r\n";
-    let answer = raw(&server, &format!("{head}7d0\r\n{}\r\n", " ".repeat(2_000)), false).await.unwrap();
-    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
-    assert!(answer.contains("connection: close"), "the rest of the body isn't read");
-    assert!(answer.contains("x-request-id: ") && answer.contains("ratelimit-limit: "));
-    let logs: Value = serde_json::from_str(&get(&server, "/logs").await.unwrap().1).unwrap();
-    assert_eq!(logs["data"][0]["response_status"], 413);
-}
-
-#[tokio::test]
-async fn a_truncated_request_body_is_not_processed() {
-    let server = idempost_sandbox::start(Settings::default()).await;
-    let body = email().to_string();
-    let head = "POST /emails HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer sb_test\r\ncontent-length:";
-    raw(&server, &format!("{head} {}\r\n\r\n{body}", body.len() + 1), true).await;
-    assert_eq!(post(&server, "/emails", &email()).await.unwrap().0, 200);
-    assert_eq!(server.service().requests().len(), 1);
-    assert_eq!(server.service().mails("sb_test").len(), 1);
-}
-
 /// Opens a connection and writes these bytes.
 async fn connected(server: &ReferenceServer, written: &str) -> tokio::net::TcpStream {
     use tokio::io::AsyncWriteExt as _;
@@ -254,6 +202,31 @@ async fn rest(mut stream: tokio::net::TcpStream) -> String {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
     answer
+}
+
+#[tokio::test]
+async fn a_chunked_body_is_cut_off_at_the_limit() {
+    let server = idempost_sandbox::start(Settings { body_limit: 1_000, ..Settings::default() }).await;
+    // An account without data has no log.
+    assert_eq!(post(&server, "/emails", &email()).await.unwrap().0, 200);
+    let head = "POST /emails HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer sb_test\r\ntransfer-encoding: chunked\r\n\r\n";
+    let answer = rest(connected(&server, &format!("{head}7d0\r\n{}\r\n", " ".repeat(2_000))).await).await;
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    assert!(answer.contains("connection: close"), "the rest of the body isn't read");
+    assert!(answer.contains("x-request-id: ") && answer.contains("ratelimit-limit: "));
+    let logs: Value = serde_json::from_str(&get(&server, "/logs").await.unwrap().1).unwrap();
+    assert_eq!(logs["data"][0]["response_status"], 413);
+}
+
+#[tokio::test]
+async fn a_truncated_request_body_is_not_processed() {
+    let server = idempost_sandbox::start(Settings::default()).await;
+    let body = email().to_string();
+    let head = "POST /emails HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer sb_test\r\ncontent-length:";
+    drop(connected(&server, &format!("{head} {}\r\n\r\n{body}", body.len() + 1)).await);
+    assert_eq!(post(&server, "/emails", &email()).await.unwrap().0, 200);
+    assert_eq!(server.service().requests().len(), 1);
+    assert_eq!(server.service().mails("sb_test").len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

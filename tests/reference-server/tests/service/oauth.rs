@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use http::Method;
 use idempost_reference_server::{OAuthClient, Settings};
-use serde_json::Value;
+use serde_json::{Value, json};
 use url::{Url, form_urlencoded};
 
 use crate::support::{Answer, KEY, Sandbox};
@@ -76,8 +76,20 @@ pub(crate) fn urlencoded(parameters: &[(&str, &str)]) -> String {
     form_urlencoded::Serializer::new(String::new()).extend_pairs(parameters).finish()
 }
 
+/// Tries to register a client: `change` has other fields of its metadata.
+pub(crate) fn register(sandbox: &Sandbox, change: &Value) -> Answer {
+    let mut client = json!({"client_name": "Mailer", "redirect_uris": [REDIRECT]});
+    client.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+    sandbox.ask(Method::POST, "/oauth/register").no_key().json(&client)
+}
+
 pub(crate) fn authorize(sandbox: &Sandbox, parameters: &[(&str, &str)]) -> Answer {
     sandbox.ask(Method::GET, format!("/oauth/authorize?{}", urlencoded(parameters))).no_key().send("")
+}
+
+/// The response to an authorization request that is valid but for this parameter.
+pub(crate) fn authorize_with(sandbox: &Sandbox, client: &str, name: &str, value: Option<&str>) -> Answer {
+    authorize(sandbox, &with(authorization_request(client), name, value))
 }
 
 /// The redirect target of a response, and its query parameters.
@@ -92,10 +104,15 @@ pub(crate) fn redirected(answer: &Answer) -> (String, HashMap<String, String>) {
 /// The consent page of an authorization response: its path and form token.
 pub(crate) fn consent_page(sandbox: &Sandbox, answer: &Answer) -> (String, String) {
     let path = Url::parse(answer.headers["location"].to_str().unwrap()).unwrap().path().to_owned();
-    let page = sandbox.ask(Method::GET, &path).no_key().send("").expect_status(200);
+    let page = sandbox.visit(&path).expect_status(200);
     let text = page.text();
     let token = text.split("name=token value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
     (path, token)
+}
+
+/// The same of a valid authorization request.
+pub(crate) fn consent(sandbox: &Sandbox, client: &str) -> (String, String) {
+    consent_page(sandbox, &authorize(sandbox, &authorization_request(client)))
 }
 
 pub(crate) fn decide(sandbox: &Sandbox, path: &str, token: &str, decision: &str) -> Answer {
@@ -111,6 +128,10 @@ pub(crate) fn decide(sandbox: &Sandbox, path: &str, token: &str, decision: &str)
 pub(crate) fn code(sandbox: &Sandbox, parameters: &[(&str, &str)]) -> String {
     let (path, token) = consent_page(sandbox, &authorize(sandbox, parameters));
     redirected(&decide(sandbox, &path, &token, "allow")).1["code"].clone()
+}
+
+pub(crate) fn code_for(sandbox: &Sandbox, client: &str) -> String {
+    code(sandbox, &authorization_request(client))
 }
 
 /// The parameters of a code exchange.
@@ -140,10 +161,32 @@ pub(crate) fn token(sandbox: &Sandbox, parameters: &[(&str, &str)]) -> Answer {
     post_form(sandbox, "/oauth/token", parameters)
 }
 
+pub(crate) fn exchanged(sandbox: &Sandbox, client: &str, code: &str) -> Answer {
+    token(sandbox, &code_exchange(client, code))
+}
+
+pub(crate) fn refreshed(sandbox: &Sandbox, client: &str, refresh_token: &str) -> Answer {
+    token(sandbox, &refresh_request(client, refresh_token))
+}
+
+pub(crate) struct Tokens {
+    pub(crate) access: String,
+    pub(crate) refresh: String,
+}
+
+impl Answer {
+    /// The tokens that this response of the token endpoint issues.
+    #[track_caller]
+    pub(crate) fn tokens(self) -> Tokens {
+        let body = self.expect_status(200).json();
+        let token = |name: &str| body[name].as_str().unwrap().to_owned();
+        Tokens { access: token("access_token"), refresh: token("refresh_token") }
+    }
+}
+
 /// The tokens of a complete login.
-pub(crate) fn tokens(sandbox: &Sandbox, client: &str) -> Value {
-    let code = code(sandbox, &authorization_request(client));
-    token(sandbox, &code_exchange(client, &code)).expect_status(200).json()
+pub(crate) fn tokens(sandbox: &Sandbox, client: &str) -> Tokens {
+    exchanged(sandbox, client, &code_for(sandbox, client)).tokens()
 }
 
 /// The status and error code of an OAuth error response.

@@ -6,7 +6,7 @@ use mailparse::ParsedMail;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, KEY, Sandbox, expect_fields_of};
+use crate::support::{Answer, KEY, Sandbox, UNKNOWN_ID, expect_fields_of};
 
 const MAIL: &str = concat!(
     "From: =?utf-8?q?Ad=C3=A8le?= <ada@example.com>\r\n",
@@ -30,8 +30,7 @@ fn deliver(sandbox: &Sandbox) -> String {
 }
 
 fn fetch(sandbox: &Sandbox, url: &Value) -> Answer {
-    let path = url.as_str().unwrap().strip_prefix("http://sandbox.invalid").unwrap();
-    sandbox.ask(Method::GET, path).no_key().send("")
+    sandbox.visit(url.as_str().unwrap())
 }
 
 #[test]
@@ -40,7 +39,7 @@ fn a_received_email_is_listed_with_its_attachments() {
     let sandbox = Sandbox::new();
     let id = deliver(&sandbox);
     let list = sandbox.get("/emails/receiving").json();
-    assert_eq!((&list["object"], &list["has_more"]), (&json!("list"), &json!(false)));
+    expect_fields_of(&json!({ "object": "list", "has_more": false }), &list);
     let mut item = list["data"][0].clone();
     let record = sandbox.get(format!("/emails/receiving/{id}?html_format=cid")).json();
     expect_fields_of(&item, &record);
@@ -48,27 +47,25 @@ fn a_received_email_is_listed_with_its_attachments() {
     for attachment in item["attachments"].as_array_mut().unwrap() {
         assert_eq!(attachment["id"].take().as_str().unwrap().len(), 36);
     }
-    assert_eq!(
-        item,
-        json!({
-            "id": id,
-            "to": ["support@acme.test", "\"Ops, Acme\" <ops@acme.test>"],
-            "from": "ada@example.com",
-            "created_at": "2026-03-02T12:00:00.000Z",
-            "subject": "Grüße",
-            "bcc": [], "cc": [], "reply_to": [],
-            "message_id": "<m1@example.com>",
-            "received_for": ["support@acme.test"],
-            "attachments": [
-                {"id": null, "filename": "logo.png", "content_type": "image/png", "content_id": "logo@acme",
-                 "content_disposition": "inline", "size": 8},
-                {"id": null, "filename": "ä.csv", "content_type": "text/csv", "content_id": null,
-                 "content_disposition": "attachment", "size": 3},
-                {"id": null, "filename": "attachment-3.eml", "content_type": "message/rfc822", "content_id": null,
-                 "content_disposition": "attachment", "size": 28},
-            ],
-        })
-    );
+    let expected = json!({
+        "id": id,
+        "to": ["support@acme.test", "\"Ops, Acme\" <ops@acme.test>"],
+        "from": "ada@example.com",
+        "created_at": "2026-03-02T12:00:00.000Z",
+        "subject": "Grüße",
+        "bcc": [], "cc": [], "reply_to": [],
+        "message_id": "<m1@example.com>",
+        "received_for": ["support@acme.test"],
+        "attachments": [
+            {"id": null, "filename": "logo.png", "content_type": "image/png", "content_id": "logo@acme",
+             "content_disposition": "inline", "size": 8},
+            {"id": null, "filename": "ä.csv", "content_type": "text/csv", "content_id": null,
+             "content_disposition": "attachment", "size": 3},
+            {"id": null, "filename": "attachment-3.eml", "content_type": "message/rfc822", "content_id": null,
+             "content_disposition": "attachment", "size": 28},
+        ],
+    });
+    assert_eq!(item, expected);
     assert_eq!(record["html"].as_str().unwrap().trim_end(), "<img src=\"cid:logo@acme\">");
     assert_eq!(record["html_format"], "cid");
     assert_eq!(record["authentication"], json!({"spf": "unknown", "dkim": "unknown", "dmarc": "unknown"}));
@@ -93,16 +90,12 @@ fn html_contains_the_inline_images_by_default() {
         assert_eq!(record["attachments"][0]["content_id"], "logo@acme");
     }
     let wrong = sandbox.get(format!("/emails/receiving/{id}?html_format=inline"));
-    wrong.invalid("");
-    assert!(
-        wrong.message().contains("`html_format`") && wrong.message().contains("inline"),
-        "{}",
-        wrong.text()
-    );
+    wrong.invalid("`html_format`");
+    wrong.invalid("inline");
     let text = sandbox.service.receive(KEY, &["in@acme.test"], "Subject: x\r\n\r\ncid:logo@acme").unwrap();
     let record = sandbox.get(format!("/emails/receiving/{text}")).json();
-    assert_eq!((&record["html"], &record["html_format"]), (&Value::Null, &json!("data_uri")));
-    assert_eq!(record["text"], "cid:logo@acme");
+    let expected = json!({ "html": null, "html_format": "data_uri", "text": "cid:logo@acme" });
+    expect_fields_of(&expected, &record);
 }
 
 #[test]
@@ -138,7 +131,7 @@ fn a_test_sets_the_results_of_the_checks_of_the_sender() {
     assert_eq!(shown(&partly), json!({"spf": "unknown", "dkim": "unknown", "dmarc": "gray"}));
     let wrong = receive("&dkim=passed").expect_status(422);
     assert!(wrong.message().contains("`dkim` must be one of `pass`, `fail`"), "{}", wrong.text());
-    assert_eq!(sandbox.get("/emails/receiving").json()["data"].as_array().unwrap().len(), 2);
+    assert_eq!(sandbox.items("/emails/receiving").len(), 2);
 }
 
 #[test]
@@ -147,20 +140,18 @@ fn attachment_links_return_the_original_bytes_for_an_hour() {
     let sandbox = Sandbox::new();
     let (id, other) = (deliver(&sandbox), deliver(&sandbox));
     let path = format!("/emails/receiving/{id}/attachments");
-    let list = sandbox.get(&path).json();
-    let files = list["data"].as_array().unwrap();
+    let files = sandbox.items(&path);
     assert_eq!(files.len(), 3);
-    let others = sandbox.get(format!("/emails/receiving/{other}/attachments")).json();
-    assert!(
-        files.iter().all(|file| others["data"].as_array().unwrap().iter().all(|one| one["id"] != file["id"]))
-    );
+    let others = sandbox.items(format!("/emails/receiving/{other}/attachments"));
+    assert!(files.iter().all(|file| others.iter().all(|other| other["id"] != file["id"])));
     let expected: [&[u8]; 3] = [b"\x89PNG\r\n\x1a\n", b"\xe4;o", b"Subject: Inner\r\n\r\ninner text"];
     let shown = sandbox.get(format!("/emails/receiving/{id}")).json();
     for (index, (file, expected)) in files.iter().zip(expected).enumerate() {
         expect_fields_of(&shown["attachments"][index], file);
         assert_eq!(file["expires_at"], "2026-03-02T13:00:00.000Z");
         let answer = fetch(&sandbox, &file["download_url"]);
-        assert_eq!((answer.status.as_u16(), &answer.body[..]), (200, expected));
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.body, expected);
         assert_eq!(file["size"], expected.len());
         assert_eq!(answer.header("content-type").unwrap(), file["content_type"]);
         assert!(answer.header("content-disposition").unwrap().starts_with("attachment;"));
@@ -173,16 +164,13 @@ fn attachment_links_return_the_original_bytes_for_an_hour() {
     for at in [url.len() - 60, url.len() - 1] {
         let mut changed = url.as_bytes().to_vec();
         changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
-        let answer = fetch(&sandbox, &json!(String::from_utf8(changed).unwrap()));
-        answer.rejected(403, "invalid_link", "");
+        sandbox.visit(&String::from_utf8(changed).unwrap()).rejected(403, "invalid_link", "");
     }
     sandbox.advance(3_599);
-    assert_eq!(fetch(&sandbox, &json!(url)).status, 200);
+    assert_eq!(sandbox.visit(url).status, 200);
     sandbox.advance(1);
-    let answer = fetch(&sandbox, &json!(url));
-    answer.rejected(403, "expired_link", "");
-    let anew = sandbox.get(&path).json()["data"][0]["download_url"].clone();
-    assert_eq!(fetch(&sandbox, &anew).status, 200);
+    sandbox.visit(url).rejected(403, "expired_link", "");
+    assert_eq!(fetch(&sandbox, &sandbox.items(&path)[0]["download_url"]).status, 200);
 }
 
 #[test]
@@ -192,8 +180,8 @@ fn an_attached_text_keeps_its_bytes_without_a_character_set() {
     let mail = "From: a@x.test\r\nContent-Type: text/csv\r\nContent-Disposition: attachment; filename=a.csv\r\n\
         Content-Transfer-Encoding: base64\r\n\r\naWQ7AP8NCg==\r\n";
     let id = sandbox.service.receive(KEY, &["in@acme.test"], mail).unwrap();
-    let list = sandbox.get(format!("/emails/receiving/{id}/attachments")).json();
-    let answer = fetch(&sandbox, &list["data"][0]["download_url"]);
+    let files = sandbox.items(format!("/emails/receiving/{id}/attachments"));
+    let answer = fetch(&sandbox, &files[0]["download_url"]);
     assert_eq!(answer.body, &b"id;\x00\xff\r\n"[..]);
 }
 
@@ -202,60 +190,45 @@ fn unknown_ids_are_not_found() {
     // RATT-07
     let sandbox = Sandbox::new();
     let id = deliver(&sandbox);
-    let none = "8b3c4d5e-0000-4000-8000-000000000000";
     for path in [
-        format!("/emails/receiving/{none}"),
-        format!("/emails/receiving/{none}/attachments"),
-        format!("/emails/receiving/{id}/attachments/{none}"),
+        format!("/emails/receiving/{UNKNOWN_ID}"),
+        format!("/emails/receiving/{UNKNOWN_ID}/attachments"),
+        format!("/emails/receiving/{id}/attachments/{UNKNOWN_ID}"),
     ] {
-        assert_eq!(
-            (sandbox.get(&path).status.as_u16(), sandbox.get(&path).name().as_str()),
-            (404, "not_found")
-        );
+        sandbox.get(path).rejected(404, "not_found", "");
     }
     assert_eq!(sandbox.get("/emails/receiving/x").name(), "invalid_parameter");
     assert_eq!(sandbox.get(format!("/emails/receiving/{id}/attachments/x")).name(), "invalid_parameter");
     // Nor is another tenant's mail found.
-    sandbox.ask(Method::GET, format!("/emails/receiving/{id}")).key("sb_other").send("").expect_status(404);
+    sandbox.account("sb_other").get(format!("/emails/receiving/{id}")).expect_status(404);
 }
 
 #[test]
 fn mail_is_received_as_raw_mime_or_as_fields() {
     let sandbox = Sandbox::new();
-    sandbox
-        .ask(Method::POST, "/_/received")
-        .header("content-type", "message/rfc822")
-        .send(MAIL)
-        .expect_status(201);
-    let list = sandbox.get("/emails/receiving").json();
-    assert_eq!(list["data"][0]["received_for"], json!(["support@acme.test", "ops@acme.test"]));
+    let raw = sandbox.ask(Method::POST, "/_/received").header("content-type", "message/rfc822");
+    raw.send(MAIL).expect_status(201);
+    let item = sandbox.items("/emails/receiving").remove(0);
+    assert_eq!(item["received_for"], json!(["support@acme.test", "ops@acme.test"]));
     let mail = json!({
         "from": "ada@example.com", "to": "Support <support@acme.test>", "cc": "ops@acme.test",
         "reply_to": "reply@example.com", "subject": "Hello", "text": "It works",
         "attachments": [{"filename": "a.txt", "content": "aGk="}],
     });
-    let written = sandbox
-        .ask(Method::POST, "/_/received?to=in@acme.test")
-        .header("content-type", "application/json")
-        .json(&mail)
-        .expect_status(201);
-    let item = sandbox.get("/emails/receiving").json()["data"][0].clone();
-    assert_eq!(item["id"], written.json()["id"]);
-    assert_eq!((&item["received_for"], &item["cc"]), (&json!(["in@acme.test"]), &json!(["ops@acme.test"])));
-    assert_eq!(item["reply_to"], json!(["reply@example.com"]));
-    assert_eq!(
-        (&item["attachments"][0]["filename"], &item["attachments"][0]["size"]),
-        (&json!("a.txt"), &json!(2))
-    );
-    let record = sandbox.get(format!("/emails/receiving/{}", item["id"].as_str().unwrap())).json();
+    let fields = sandbox.ask(Method::POST, "/_/received?to=in@acme.test");
+    let fields = fields.header("content-type", "application/json").json(&mail).expect_status(201);
+    let item = sandbox.items("/emails/receiving").remove(0);
+    let expected = json!({
+        "id": fields.id(), "received_for": ["in@acme.test"], "cc": ["ops@acme.test"],
+        "reply_to": ["reply@example.com"],
+    });
+    expect_fields_of(&expected, &item);
+    expect_fields_of(&json!({ "filename": "a.txt", "size": 2 }), &item["attachments"][0]);
+    let record = sandbox.get(format!("/emails/receiving/{}", fields.id())).json();
+    expect_fields_of(&expected, &record);
     assert_eq!(record["text"].as_str().unwrap().trim_end(), "It works");
-    assert_eq!((&record["cc"], &record["reply_to"]), (&item["cc"], &item["reply_to"]));
-    let headers = &record["headers"];
-    assert_eq!(
-        [&headers["to"], &headers["cc"]],
-        ["Support <support@acme.test>", "ops@acme.test"],
-        "{headers}"
-    );
+    let headers = json!({ "to": "Support <support@acme.test>", "cc": "ops@acme.test" });
+    expect_fields_of(&headers, &record["headers"]);
 }
 
 #[test]
@@ -279,19 +252,14 @@ fn malformed_mail_never_crashes_the_service() {
         deep.as_str(),
     ] {
         let _ = sandbox.service.receive(KEY, &["in@acme.test"], mail.to_owned());
-        let answer = sandbox.get("/emails/receiving");
-        assert_eq!(answer.status, 200, "{mail:?}");
-        for item in answer.json()["data"].as_array().unwrap() {
-            let id = item["id"].as_str().unwrap();
+        for id in sandbox.ids("/emails/receiving") {
             assert_eq!(sandbox.get(format!("/emails/receiving/{id}")).status, 200, "{mail:?}");
-            let files = sandbox.get(format!("/emails/receiving/{id}/attachments")).json();
-            for file in files["data"].as_array().unwrap() {
-                assert_eq!(fetch(&sandbox, &file["download_url"]).status, 200, "{mail:?}");
+            for file in sandbox.column(format!("/emails/receiving/{id}/attachments"), "download_url") {
+                assert_eq!(sandbox.visit(&file).status, 200, "{mail:?}");
             }
         }
     }
-    let answer = sandbox.ask(Method::POST, "/_/received?to=in@acme.test").send("");
-    answer.invalid("");
+    sandbox.act("/_/received?to=in@acme.test").invalid("");
 }
 
 #[test]
@@ -314,10 +282,10 @@ fn a_strict_sandbox_receives_only_for_verified_domains() {
     let domain =
         json!({"name": "acme.test", "capabilities": {"sending": "disabled", "receiving": "enabled"}});
     let id = sandbox.created("/domains", &domain);
-    sandbox.ask(Method::POST, format!("/domains/{id}/verify")).send("");
+    sandbox.act(format!("/domains/{id}/verify"));
     sandbox.advance(5);
     assert!(receive(&["in@acme.test", "in@other.test"]).is_ok());
-    assert_eq!(sandbox.get("/emails/receiving").json()["data"][0]["received_for"], json!(["in@acme.test"]));
+    assert_eq!(sandbox.items("/emails/receiving")[0]["received_for"], json!(["in@acme.test"]));
     assert_eq!(receive(&[]), Err(NotReceived::NoRecipient));
     assert_eq!(sandbox.service.receive("nobody", &["in@acme.test"], MAIL), Err(NotReceived::UnknownKey));
 }
@@ -326,10 +294,7 @@ fn a_strict_sandbox_receives_only_for_verified_domains() {
 fn received_mails_are_bounded_like_sent_ones() {
     let sandbox = Sandbox::with(&Settings { keep_mails: 2, ..Settings::default() });
     let ids = [deliver(&sandbox), deliver(&sandbox), deliver(&sandbox)];
-    let list = sandbox.get("/emails/receiving").json();
-    let kept: Vec<_> =
-        list["data"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap()).collect();
-    assert_eq!(kept, [ids[2].as_str(), ids[1].as_str()]);
+    assert_eq!(sandbox.ids("/emails/receiving"), [&*ids[2], &*ids[1]]);
 }
 
 #[test]
@@ -347,11 +312,10 @@ fn links_use_the_public_base_url() {
 fn parts_of(sandbox: &Sandbox, raw: &str) -> (Value, Value, Vec<(String, String)>) {
     let id = sandbox.service.receive(KEY, &["support@acme.test"], raw.to_owned()).unwrap();
     let record = sandbox.get(format!("/emails/receiving/{id}?html_format=cid")).json();
-    let list = sandbox.get(format!("/emails/receiving/{id}/attachments")).json();
-    let files = list["data"].as_array().unwrap().iter().map(|file| {
-        (file["filename"].as_str().unwrap().to_owned(), fetch(sandbox, &file["download_url"]).text())
-    });
-    (record["html"].clone(), record["text"].clone(), files.collect())
+    let files = sandbox.get(format!("/emails/receiving/{id}/attachments"));
+    let contents = files.column("download_url").into_iter().map(|url| sandbox.visit(&url).text());
+    let files = files.column("filename").into_iter().zip(contents).collect();
+    (record["html"].clone(), record["text"].clone(), files)
 }
 
 fn multipart(kind: &str, parts: &[&str]) -> String {

@@ -1,6 +1,5 @@
 //! Rescheduling and canceling scheduled emails.
 
-use http::Method;
 use serde_json::json;
 
 use crate::support::{Answer, Sandbox, email, email_with};
@@ -10,7 +9,7 @@ fn reschedule(sandbox: &Sandbox, id: &str, to: &str) -> Answer {
 }
 
 fn cancel(sandbox: &Sandbox, id: &str) -> Answer {
-    sandbox.ask(Method::POST, format!("/emails/{id}/cancel")).send("")
+    sandbox.act(format!("/emails/{id}/cancel"))
 }
 
 fn refused(answer: &Answer, event: &str) {
@@ -23,7 +22,7 @@ fn a_postponed_email_is_sent_at_the_new_time_only() {
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
     let answer = reschedule(&sandbox, &id, "2026-03-02T15:00:00Z");
-    assert_eq!((answer.status.as_u16(), answer.json()), (200, json!({ "object": "email", "id": id })));
+    assert_eq!(answer.expect_status(200).json(), json!({ "object": "email", "id": id }));
     sandbox.advance(3_600);
     assert!(sandbox.mails().is_empty());
     let record = sandbox.record(&id);
@@ -54,7 +53,7 @@ fn a_canceled_email_is_never_sent() {
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
     let answer = cancel(&sandbox, &id);
-    assert_eq!((answer.status.as_u16(), answer.json()), (200, json!({ "object": "email", "id": id })));
+    assert_eq!(answer.expect_status(200).json(), json!({ "object": "email", "id": id }));
     assert_eq!(sandbox.last_event(&id), "canceled");
     sandbox.advance(86_400);
     assert!(sandbox.mails().is_empty());
@@ -99,8 +98,8 @@ fn an_invalid_time_changes_nothing() {
         sandbox.patch(format!("/emails/{id}"), &body).invalid(words);
     }
     assert_eq!(sandbox.record(&id), before);
-    let ignored =
-        sandbox.patch(format!("/emails/{id}"), &json!({ "scheduled_at": "in 1 hour", "subject": "Other" }));
+    let change = json!({ "scheduled_at": "in 1 hour", "subject": "Other" });
+    let ignored = sandbox.patch(format!("/emails/{id}"), &change);
     assert_eq!(ignored.header("x-sandbox-ignored-fields"), Some("/subject"));
     assert_eq!(sandbox.record(&id)["subject"], "Hello");
 }
@@ -109,9 +108,8 @@ fn an_invalid_time_changes_nothing() {
 fn other_tenants_emails_are_not_found() {
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
-    let body = json!({ "scheduled_at": "in 2 hours" });
-    let path = format!("/emails/{id}");
-    assert_eq!(sandbox.ask(Method::PATCH, &path).key("sb_other").json(&body).status, 404);
-    assert_eq!(sandbox.ask(Method::POST, format!("{path}/cancel")).key("sb_other").send("").status, 404);
+    let other = sandbox.account("sb_other");
+    reschedule(&other, &id, "in 2 hours").expect_status(404);
+    cancel(&other, &id).expect_status(404);
     assert_eq!(sandbox.last_event(&id), "scheduled");
 }

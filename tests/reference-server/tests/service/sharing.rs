@@ -4,20 +4,17 @@ use http::Method;
 use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
-use crate::restarts::{close, open};
-use crate::support::{Answer, KEY, Sandbox, email, email_with};
+use crate::support::{
+    Answer, KEY, Restartable, Sandbox, UNKNOWN_ID, email, email_of, email_with, expect_fields_of,
+};
 
 fn share(sandbox: &Sandbox, id: &str, body: &Value) -> Answer {
     sandbox.post(&format!("/emails/{id}/share"), body)
 }
 
 fn link(sandbox: &Sandbox, id: &str) -> String {
-    let shared = sandbox.ask(Method::POST, format!("/emails/{id}/share")).send("").expect_status(200);
+    let shared = sandbox.act(format!("/emails/{id}/share")).expect_status(200);
     shared.json()["url"].as_str().unwrap().strip_prefix("http://sandbox.invalid").unwrap().to_owned()
-}
-
-fn visit(sandbox: &Sandbox, path: impl Into<String>) -> Answer {
-    sandbox.ask(Method::GET, path).no_key().send("")
 }
 
 const HOSTILE: &str = "From: <a@x.test>\r\nTo: in@acme.test\r\nSubject: =?utf-8?q?=3Cscript=3Ealert(1)=3C/script=3E?=\r\n\
@@ -29,30 +26,25 @@ const HOSTILE: &str = "From: <a@x.test>\r\nTo: in@acme.test\r\nSubject: =?utf-8?
 fn a_link_shows_the_email_until_it_expires() {
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&email_with("bcc", "secret@example.com"));
-    let shared = share(&sandbox, &id, &json!({"expires_in": "1h 30m"}));
-    assert_eq!(
-        (shared.status.as_u16(), &shared.json()["object"], &shared.json()["id"]),
-        (200, &json!("email"), &json!(id))
-    );
-    let url = shared.json()["url"].as_str().unwrap().to_owned();
-    let path = url.strip_prefix("http://sandbox.invalid").unwrap();
-    let page = visit(&sandbox, path).expect_status(200);
+    let shared = share(&sandbox, &id, &json!({"expires_in": "1h 30m"})).expect_status(200).json();
+    expect_fields_of(&json!({ "object": "email", "id": id }), &shared);
+    let path = shared["url"].as_str().unwrap().strip_prefix("http://sandbox.invalid").unwrap();
+    let page = sandbox.visit(path).expect_status(200);
     for text in ["<h1>Hello</h1>", "Acme &lt;hi@acme.test&gt;", "ada@example.com", "<pre>It works</pre>"] {
         assert!(page.text().contains(text), "{text}: {}", page.text());
     }
     assert!(!page.text().contains("secret@") && !page.text().contains(KEY), "{}", page.text());
     sandbox.advance(5_399);
-    assert_eq!(visit(&sandbox, path).status, 200);
+    assert_eq!(sandbox.visit(path).status, 200);
     sandbox.advance(1);
     for path in [path.to_owned(), format!("{path}/html"), format!("{path}/files/0")] {
-        let expired = visit(&sandbox, path);
-        expired.rejected(403, "expired_link", "");
+        sandbox.visit(&path).rejected(403, "expired_link", "");
     }
     let path = link(&sandbox, &id);
     sandbox.advance(48 * 3_600 - 1);
-    assert_eq!(visit(&sandbox, &path).status, 200);
+    assert_eq!(sandbox.visit(&path).status, 200);
     sandbox.advance(1);
-    assert_eq!(visit(&sandbox, &path).status, 403);
+    assert_eq!(sandbox.visit(&path).status, 403);
 }
 
 #[test]
@@ -66,11 +58,10 @@ fn lifetimes_are_durations_in_words_of_at_most_48_hours() {
     for expires_in in
         [json!("48h 1s"), json!("3 days"), json!("0h"), json!("soon"), json!("PT5M"), json!(""), json!(60)]
     {
-        let refused = share(&sandbox, &id, &json!({ "expires_in": expires_in }));
-        refused.invalid("`expires_in`");
+        share(&sandbox, &id, &json!({ "expires_in": expires_in })).invalid("`expires_in`");
     }
     let long = share(&sandbox, &id, &json!({"expires_in": "49 hours"}));
-    assert!(long.message().contains("`expires_in` must not exceed 48 hours"), "{}", long.text());
+    long.invalid("`expires_in` must not exceed 48 hours");
 }
 
 #[test]
@@ -78,34 +69,26 @@ fn hostile_mail_is_inert_on_its_page() {
     let sandbox = Sandbox::new();
     let id = sandbox.service.receive(KEY, &["in@acme.test"], HOSTILE).unwrap();
     let path = link(&sandbox, &id);
-    let page = visit(&sandbox, &path);
+    let page = sandbox.visit(&path);
     assert!(!page.text().contains("<script") && !page.text().contains("<b>"), "{}", page.text());
-    assert!(
-        page.text().contains("<iframe sandbox ") && page.text().contains("&lt;script&gt;"),
-        "{}",
-        page.text()
-    );
+    for text in ["<iframe sandbox ", "&lt;script&gt;"] {
+        assert!(page.text().contains(text), "{text}: {}", page.text());
+    }
     let policy = page.header("content-security-policy").unwrap();
-    assert!(
-        policy.starts_with("default-src 'none';") && policy.contains("frame-ancestors 'none'"),
-        "{policy}"
-    );
-    assert_eq!(
-        (page.header("referrer-policy"), page.header("cache-control")),
-        (Some("no-referrer"), Some("no-store"))
-    );
-    let html = visit(&sandbox, format!("{path}/html"));
+    assert!(policy.starts_with("default-src 'none';"), "{policy}");
+    assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
+    assert_eq!(page.header("referrer-policy"), Some("no-referrer"));
+    assert_eq!(page.header("cache-control"), Some("no-store"));
+    let html = sandbox.visit(&format!("{path}/html"));
     assert!(html.header("content-security-policy").unwrap().starts_with("sandbox; default-src 'none';"));
-    assert!(
-        !html.text().contains("<base href=https") && !html.text().contains("<a href=https"),
-        "{}",
-        html.text()
-    );
-    let file = visit(&sandbox, format!("{path}/files/0"));
+    for element in ["<base href=https", "<a href=https"] {
+        assert!(!html.text().contains(element), "{}", html.text());
+    }
+    let file = sandbox.visit(&format!("{path}/files/0"));
     assert_eq!(file.text().trim_end(), "<script>alert(2)</script>");
     assert!(file.header("content-disposition").unwrap().starts_with("attachment;"));
     assert!(file.header("content-security-policy").unwrap().starts_with("sandbox"));
-    assert_eq!(visit(&sandbox, format!("{path}/files/9")).status, 404);
+    assert_eq!(sandbox.visit(&format!("{path}/files/9")).status, 404);
     for answer in [&page, &html, &file] {
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
     }
@@ -124,51 +107,44 @@ fn links_are_followed_from_anywhere_and_cannot_be_forged() {
     let mut forged = path.clone().into_bytes();
     let last = forged.len() - 2;
     forged[last] = if forged[last] == b'A' { b'B' } else { b'A' };
-    let forged = visit(&sandbox, String::from_utf8(forged).unwrap());
-    forged.rejected(403, "invalid_link", "");
+    sandbox.visit(&String::from_utf8(forged).unwrap()).rejected(403, "invalid_link", "");
     // The token of a file is none of a page.
     let file = sandbox.sent(&email_with("attachments", json!([{"content": "YQ=="}])));
-    let file = sandbox.get(format!("/emails/{file}/attachments")).json()["data"][0]["download_url"].clone();
-    let token = file.as_str().unwrap().rsplit('/').next().unwrap().to_owned();
-    assert_eq!(visit(&sandbox, format!("/_/shared/{token}")).status, 403);
+    let file = sandbox.column(format!("/emails/{file}/attachments"), "download_url").remove(0);
+    let token = file.rsplit('/').next().unwrap();
+    assert_eq!(sandbox.visit(&format!("/_/shared/{token}")).status, 403);
     assert_ne!(link(&sandbox, &other), path);
 }
 
 #[test]
 fn unsent_emails_are_shared_and_deleted_ones_are_not() {
     let sandbox = Sandbox::new();
-    let mut scheduled = email_with("scheduled_at", "2026-03-02T13:00:00Z");
-    scheduled["html"] = "<p>Later</p>".into();
+    let scheduled = email_of(&json!({"scheduled_at": "2026-03-02T13:00:00Z", "html": "<p>Later</p>"}));
     let path = link(&sandbox, &sandbox.sent(&scheduled));
-    assert!(visit(&sandbox, format!("{path}/html")).text().ends_with("<p>Later</p>"));
+    assert!(sandbox.visit(&format!("{path}/html")).text().ends_with("<p>Later</p>"));
     sandbox.advance(3_600);
-    assert!(visit(&sandbox, format!("{path}/html")).text().ends_with("<p>Later</p>"));
-    let none = "8b3c4d5e-0000-4000-8000-000000000000";
-    let missing = share(&sandbox, none, &json!({}));
-    assert_eq!((missing.status.as_u16(), missing.message().as_str()), (404, "Email not found."));
+    assert!(sandbox.visit(&format!("{path}/html")).text().ends_with("<p>Later</p>"));
+    share(&sandbox, UNKNOWN_ID, &json!({})).rejected(404, "not_found", "Email not found.");
     assert_eq!(share(&sandbox, "x", &json!({})).name(), "invalid_parameter");
     let id = sandbox.sent(&email());
-    sandbox.ask(Method::POST, format!("/emails/{id}/share")).key("sb_other").send("").expect_status(404);
+    share(&sandbox.account("sb_other"), &id, &json!({})).expect_status(404);
     let path = link(&sandbox, &id);
-    sandbox.ask(Method::POST, "/_/reset").send("");
-    assert_eq!(visit(&sandbox, &path).status, 404);
+    sandbox.act("/_/reset");
+    assert_eq!(sandbox.visit(&path).status, 404);
     let small = Sandbox::with(&Settings { keep_mails: 1, ..Settings::default() });
     let path = link(&small, &small.sent(&email()));
     small.sent(&email());
-    assert_eq!(visit(&small, &path).status, 404);
+    assert_eq!(small.visit(&path).status, 404);
 }
 
 #[test]
 fn links_survive_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
-    let (sandbox, persistence) = open(folder.path());
-    let sent = link(&sandbox, &sandbox.sent(&email()));
-    let received = link(&sandbox, &sandbox.service.receive(KEY, &["in@acme.test"], HOSTILE).unwrap());
-    close(sandbox, persistence);
-    let (sandbox, persistence) = open(folder.path());
-    assert_eq!(
-        (visit(&sandbox, sent).status.as_u16(), visit(&sandbox, received).status.as_u16()),
-        (200, 200)
-    );
-    close(sandbox, persistence);
+    let sandbox = Restartable::new();
+    let ids = [sandbox.sent(&email()), sandbox.service.receive(KEY, &["in@acme.test"], HOSTILE).unwrap()];
+    let links = ids.map(|id| link(&sandbox, &id));
+    let sandbox = sandbox.restarted();
+    for link in links {
+        sandbox.visit(&link).expect_status(200);
+    }
+    sandbox.close();
 }

@@ -1,18 +1,21 @@
 //! Helpers that send requests to the service and read its responses.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode};
 use idempost_conformance::contract::{self, Contract};
-use idempost_reference_server::{CapturedMail, ClockStart, Service, Settings};
+use idempost_reference_server::{CapturedMail, ClockStart, Posted, ReferenceServer, Service, Settings};
+use idempost_sandbox::persistence::Persistence;
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
+use tempfile::TempDir;
 use tokio_rustls::rustls::crypto::ring;
 
 use crate::independent_parser::IndependentParser;
-use crate::response_mutants;
+use crate::{response_mutants, restarts};
 
 pub(crate) const KEY: &str = "sb_test";
 /// A well-formed ID that names nothing.
@@ -41,6 +44,7 @@ pub(crate) fn http_client() -> reqwest::Client {
 
 pub(crate) struct Sandbox {
     pub(crate) service: Arc<Service>,
+    key: String,
     /// Fails the test when the sandbox is dropped if a mail didn't match its email.
     _readers: Option<IndependentParser>,
 }
@@ -62,14 +66,31 @@ pub(crate) struct Ask<'a> {
 
 /// A minimal valid email.
 pub(crate) fn email() -> Value {
-    serde_json::json!({"from": "Acme <hi@acme.test>", "to": "ada@example.com", "subject": "Hello", "text": "It works"})
+    json!({"from": "Acme <hi@acme.test>", "to": "ada@example.com", "subject": "Hello", "text": "It works"})
 }
 
-/// The minimal email with one field replaced; `null` removes it.
+/// The minimal email with one field replaced, also by `null`.
 pub(crate) fn email_with(field: &str, value: impl Into<Value>) -> Value {
     let mut email = email();
     email[field] = value.into();
     email
+}
+
+/// The minimal email with some fields replaced; `null` removes one.
+pub(crate) fn email_of(fields: &Value) -> Value {
+    merged(email(), fields)
+}
+
+/// An object with some fields replaced; `null` removes one.
+pub(crate) fn merged(mut object: Value, fields: &Value) -> Value {
+    for (name, value) in fields.as_object().unwrap() {
+        if value.is_null() {
+            object.as_object_mut().unwrap().remove(name);
+        } else {
+            object[name] = value.clone();
+        }
+    }
+    object
 }
 
 impl Sandbox {
@@ -86,20 +107,34 @@ impl Sandbox {
         }))
     }
 
+    /// The service of a server.
+    pub(crate) fn of(server: &ReferenceServer) -> Self {
+        Self::over(Arc::clone(server.service()))
+    }
+
     /// Wraps an existing service.
     pub(crate) fn over(service: Arc<Service>) -> Self {
-        Self { _readers: Some(IndependentParser::for_service(&service)), service }
+        Self { _readers: Some(IndependentParser::for_service(&service)), ..Self::without_reader(service) }
     }
 
     /// A sandbox without the independent parser.
     pub(crate) fn unread() -> Self {
         let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
         let settings = Settings { clock: ClockStart::Frozen(noon), ..Settings::default() };
-        Self { _readers: None, service: idempost_sandbox::service(settings) }
+        Self::without_reader(idempost_sandbox::service(settings))
+    }
+
+    fn without_reader(service: Arc<Service>) -> Self {
+        Self { service, key: KEY.to_owned(), _readers: None }
+    }
+
+    /// The same sandbox with the key of another account.
+    pub(crate) fn account(&self, key: &str) -> Self {
+        Self { key: key.to_owned(), ..Self::without_reader(Arc::clone(&self.service)) }
     }
 
     pub(crate) fn ask(&self, method: Method, path: impl Into<String>) -> Ask<'_> {
-        Ask { sandbox: self, method, path: path.into(), key: Some(KEY.into()), headers: Vec::new() }
+        Ask { sandbox: self, method, path: path.into(), key: Some(self.key.clone()), headers: Vec::new() }
     }
 
     pub(crate) fn get(&self, path: impl Into<String>) -> Answer {
@@ -114,8 +149,19 @@ impl Sandbox {
         self.ask(Method::PATCH, path).json(body)
     }
 
+    /// A POST without a body.
+    pub(crate) fn act(&self, path: impl Into<String>) -> Answer {
+        self.ask(Method::POST, path).send("")
+    }
+
     pub(crate) fn delete(&self, path: impl Into<String>) -> Answer {
         self.ask(Method::DELETE, path).send("")
+    }
+
+    /// Reads a path, or a link of the service, without a key.
+    pub(crate) fn visit(&self, link: &str) -> Answer {
+        let path = link.strip_prefix("http://sandbox.invalid").unwrap_or(link);
+        self.ask(Method::GET, path).no_key().send("")
     }
 
     /// Creates a record; returns its ID.
@@ -126,9 +172,69 @@ impl Sandbox {
         answer.id()
     }
 
+    /// The items of a list.
+    #[track_caller]
+    pub(crate) fn items(&self, path: impl Into<String>) -> Vec<Value> {
+        self.get(path).expect_status(200).items()
+    }
+
+    /// A text field of all items of a list.
+    #[track_caller]
+    pub(crate) fn column(&self, path: impl Into<String>, field: &str) -> Vec<String> {
+        self.get(path).expect_status(200).column(field)
+    }
+
     /// The IDs of a list.
+    #[track_caller]
     pub(crate) fn ids(&self, path: impl Into<String>) -> Vec<String> {
-        self.get(path).ids()
+        self.column(path, "id")
+    }
+
+    /// Creates a webhook for these events.
+    #[track_caller]
+    pub(crate) fn subscribe(&self, events: &[&str]) -> Answer {
+        let webhook = json!({ "endpoint": "http://127.0.0.1:9/hook", "events": events });
+        self.post("/webhooks", &webhook).expect_status(201)
+    }
+
+    /// The events that are due to webhooks; each is delivered.
+    pub(crate) fn delivered(&self) -> Vec<Value> {
+        let mut events = Vec::new();
+        while let Some(post) = self.service.next_post() {
+            events.push(serde_json::from_slice(&post.body).unwrap());
+            self.service.finish_post(post, Posted { status: Some(200), response: String::new() });
+        }
+        events
+    }
+
+    /// Publishes a new template; returns its ID.
+    pub(crate) fn published(&self, template: &Value) -> String {
+        let id = self.created("/templates", template);
+        self.act(format!("/templates/{id}/publish")).expect_status(200);
+        id
+    }
+
+    /// Records an event of a captured mail.
+    pub(crate) fn trigger(&self, mail: &str, kind: &str, detail: &Value) {
+        let event = json!({ "type": kind, "detail": detail });
+        self.post(&format!("/_/messages/{mail}/events"), &event).expect_status(201);
+    }
+
+    /// Sends a broadcast to new contacts of a new segment with the same name, and lets the simulated outcomes pass. Its HTML has two links, the
+    /// second one to unsubscribe. Returns its ID.
+    pub(crate) fn broadcast(&self, name: &str, addresses: &[&str]) -> String {
+        let segment = self.created("/segments", &json!({ "name": name }));
+        for address in addresses {
+            let contact = json!({ "email": address, "segments": [{ "id": segment }] });
+            self.created("/contacts", &contact);
+        }
+        let html = "<a href='https://acme.test/pricing'>Pricing</a> <a href='{{{SERVICE_UNSUBSCRIBE_URL}}}'>Unsubscribe</a>";
+        let message = json!({
+            "segment_id": segment, "from": "news@acme.test", "subject": "s", "html": html, "name": name, "send": true,
+        });
+        let id = self.created("/broadcasts", &message);
+        self.advance(100);
+        id
     }
 
     /// Sends an email that must be accepted; returns its id.
@@ -138,10 +244,10 @@ impl Sandbox {
 
     /// Sends an email that must be rejected; nothing may be captured.
     pub(crate) fn refused(&self, email: &Value) -> Answer {
-        let before = self.service.mails(KEY).len();
+        let before = self.mails().len();
         let answer = self.post("/emails", email);
         assert_eq!(answer.status, 422, "{}", answer.text());
-        assert_eq!(self.service.mails(KEY).len(), before, "a rejected email was captured");
+        assert_eq!(self.mails().len(), before, "a rejected email was captured");
         answer
     }
 
@@ -154,7 +260,7 @@ impl Sandbox {
     }
 
     pub(crate) fn mails(&self) -> Vec<CapturedMail> {
-        self.service.mails(KEY)
+        self.service.mails(&self.key)
     }
 
     /// The only captured mail.
@@ -249,11 +355,22 @@ impl Answer {
         self.json()["id"].as_str().unwrap().to_owned()
     }
 
+    /// The items of a list.
+    #[track_caller]
+    pub(crate) fn items(&self) -> Vec<Value> {
+        self.json()["data"].as_array().unwrap_or_else(|| panic!("{}", self.text())).clone()
+    }
+
+    /// A text field of all items of a list.
+    #[track_caller]
+    pub(crate) fn column(&self, field: &str) -> Vec<String> {
+        self.items().iter().map(|item| item[field].as_str().unwrap().to_owned()).collect()
+    }
+
     /// The IDs of the items of a list.
+    #[track_caller]
     pub(crate) fn ids(&self) -> Vec<String> {
-        let list = self.json();
-        let items = list["data"].as_array().unwrap_or_else(|| panic!("{list}"));
-        items.iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
+        self.column("id")
     }
 
     pub(crate) fn name(&self) -> String {
@@ -281,5 +398,49 @@ impl Answer {
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+}
+
+/// A sandbox that can be closed and opened again.
+pub(crate) struct Restartable {
+    sandbox: Sandbox,
+    persistence: Persistence,
+    folder: TempDir,
+}
+
+impl Restartable {
+    pub(crate) fn new() -> Self {
+        Self::with(Settings::default())
+    }
+
+    pub(crate) fn with(settings: Settings) -> Self {
+        Self::open(tempfile::tempdir().unwrap(), settings)
+    }
+
+    fn open(folder: TempDir, settings: Settings) -> Self {
+        let (sandbox, persistence) = restarts::open_with(folder.path(), settings);
+        Self { sandbox, persistence, folder }
+    }
+
+    pub(crate) fn restarted(self) -> Self {
+        self.restarted_with(Settings::default())
+    }
+
+    pub(crate) fn restarted_with(self, settings: Settings) -> Self {
+        Self::open(self.close(), settings)
+    }
+
+    /// Returns the folder, which then contains everything.
+    pub(crate) fn close(self) -> TempDir {
+        restarts::close(self.sandbox, self.persistence);
+        self.folder
+    }
+}
+
+impl Deref for Restartable {
+    type Target = Sandbox;
+
+    fn deref(&self) -> &Sandbox {
+        &self.sandbox
     }
 }

@@ -4,7 +4,7 @@ use http::Method;
 use mail_parser::MessageParser;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Sandbox, expect_fields_of};
+use crate::support::{Answer, Sandbox, expect_fields_of, merged};
 
 fn welcome() -> Value {
     json!({
@@ -15,15 +15,7 @@ fn welcome() -> Value {
 
 /// The welcome template with some fields replaced; `null` removes one.
 fn welcome_with(fields: &Value) -> Value {
-    let mut template = welcome();
-    for (name, value) in fields.as_object().unwrap() {
-        if value.is_null() {
-            template.as_object_mut().unwrap().remove(name);
-        } else {
-            template[name] = value.clone();
-        }
-    }
-    template
+    merged(welcome(), fields)
 }
 
 fn created(sandbox: &Sandbox, template: &Value) -> String {
@@ -31,13 +23,7 @@ fn created(sandbox: &Sandbox, template: &Value) -> String {
 }
 
 fn publish(sandbox: &Sandbox, name: &str) {
-    sandbox.ask(Method::POST, format!("/templates/{name}/publish")).send("").expect_status(200);
-}
-
-fn published(sandbox: &Sandbox, template: &Value) -> String {
-    let id = created(sandbox, template);
-    publish(sandbox, &id);
-    id
+    sandbox.act(format!("/templates/{name}/publish")).expect_status(200);
 }
 
 fn update(sandbox: &Sandbox, name: &str, patch: &Value) -> Answer {
@@ -67,13 +53,13 @@ fn edits_create_versions_and_the_published_one_is_sent() {
     let sandbox = Sandbox::new();
     let id = created(&sandbox, &welcome());
     let draft = record(&sandbox, &id);
-    assert_eq!((&draft["status"], &draft["has_unpublished_versions"]), (&json!("draft"), &json!(true)));
+    expect_fields_of(&json!({ "status": "draft", "has_unpublished_versions": true }), &draft);
     assert_eq!(draft["published_at"], Value::Null);
 
     sandbox.advance(60);
     publish(&sandbox, "welcome");
     let first = record(&sandbox, &id);
-    assert_eq!((&first["status"], &first["has_unpublished_versions"]), (&json!("published"), &json!(false)));
+    expect_fields_of(&json!({ "status": "published", "has_unpublished_versions": false }), &first);
     assert_eq!(first["published_at"], "2026-03-02 12:01:00.000000+00");
     assert_eq!(first["current_version_id"], draft["current_version_id"]);
 
@@ -93,7 +79,7 @@ fn edits_create_versions_and_the_published_one_is_sent() {
     });
     assert_eq!(update(&sandbox, "hello", &edit).status, 200);
     let edited = record(&sandbox, &id);
-    assert_eq!((&edited["status"], &edited["has_unpublished_versions"]), (&json!("published"), &json!(true)));
+    expect_fields_of(&json!({ "status": "published", "has_unpublished_versions": true }), &edited);
     assert_ne!(edited["current_version_id"], first["current_version_id"]);
     assert_eq!(edited["published_at"], first["published_at"]);
     let email = sandbox.sent(&with("hello", &json!({"NAME": "Ada"})));
@@ -114,7 +100,7 @@ fn edits_create_versions_and_the_published_one_is_sent() {
 fn a_scheduled_email_keeps_the_template_content_from_acceptance() {
     // The specification is silent here.
     let sandbox = Sandbox::new();
-    published(&sandbox, &welcome());
+    sandbox.published(&welcome());
     let mut email = with("welcome", &json!({"NAME": "Ada"}));
     email["scheduled_at"] = json!("in 10 min");
     sandbox.sent(&email);
@@ -128,7 +114,7 @@ fn a_scheduled_email_keeps_the_template_content_from_acceptance() {
 #[test]
 fn a_deleted_template_cannot_be_sent_and_frees_its_alias() {
     let sandbox = Sandbox::new();
-    let id = published(&sandbox, &welcome());
+    let id = sandbox.published(&welcome());
     assert_eq!(sandbox.post("/templates", &welcome()).status, 422, "the alias is taken");
     let answer = sandbox.delete("/templates/welcome");
     assert_eq!(answer.json(), json!({"object": "template", "id": id, "deleted": true}));
@@ -146,7 +132,7 @@ fn a_deleted_template_cannot_be_sent_and_frees_its_alias() {
         let refused = sandbox.refused(&with(name, &json!({"NAME": "Ada"})));
         assert!(refused.message().contains("there is no template"), "{}", refused.message());
     }
-    published(&sandbox, &welcome());
+    sandbox.published(&welcome());
     sandbox.sent(&with("welcome", &json!({"NAME": "Ada"})));
 }
 
@@ -154,17 +140,14 @@ fn a_deleted_template_cannot_be_sent_and_frees_its_alias() {
 fn an_alias_is_unique_per_tenant() {
     let sandbox = Sandbox::new();
     let id = created(&sandbox, &welcome());
-    let elsewhere = sandbox.ask(Method::POST, "/templates").key("sb_other").json(&welcome());
+    let elsewhere = sandbox.account("sb_other").post("/templates", &welcome());
     assert_eq!(elsewhere.status, 201, "another tenant doesn't see it");
     let other = created(&sandbox, &welcome_with(&json!({"alias": "other"})));
     let taken = update(&sandbox, "other", &json!({"alias": "welcome"}));
     taken.invalid("");
     assert_eq!(record(&sandbox, "welcome")["id"].as_str(), Some(id.as_str()));
-    assert_eq!(
-        update(&sandbox, "welcome", &json!({"alias": "welcome"})).status,
-        200,
-        "the template already has this alias"
-    );
+    let own = update(&sandbox, "welcome", &json!({"alias": "welcome"}));
+    assert_eq!(own.status, 200, "the template already has this alias");
     assert_eq!(update(&sandbox, "welcome", &json!({"alias": null})).status, 200);
     assert_eq!(update(&sandbox, "other", &json!({"alias": "welcome"})).status, 200);
     assert_eq!(record(&sandbox, "welcome")["id"].as_str(), Some(other.as_str()));
@@ -195,7 +178,7 @@ fn an_alias_with_url_characters_can_be_looked_up() {
 fn a_batch_renders_templates_and_identifies_the_failing_email() {
     // EMAIL-63, ERR-02
     let sandbox = Sandbox::new();
-    published(&sandbox, &welcome());
+    sandbox.published(&welcome());
     let good = with("welcome", &json!({"NAME": "Ada"}));
     for (bad, words) in [
         (with("welcome", &json!({})), "`[1].template.variables`"),
@@ -213,7 +196,7 @@ fn a_batch_renders_templates_and_identifies_the_failing_email() {
 #[test]
 fn a_template_without_reply_to_omits_the_header() {
     let sandbox = Sandbox::new();
-    published(&sandbox, &welcome_with(&json!({"reply_to": []})));
+    sandbox.published(&welcome_with(&json!({"reply_to": []})));
     assert_eq!(record(&sandbox, "welcome")["reply_to"], Value::Null);
     sandbox.sent(&with("welcome", &json!({"NAME": "Ada"})));
     assert!(headers(&sandbox, "reply-to").is_empty());
@@ -223,7 +206,7 @@ fn a_template_without_reply_to_omits_the_header() {
 fn a_reply_to_header_overrides_the_template() {
     // EMAIL-53
     let sandbox = Sandbox::new();
-    published(&sandbox, &welcome_with(&json!({"reply_to": "template@acme.test"})));
+    sandbox.published(&welcome_with(&json!({"reply_to": "template@acme.test"})));
     let mut email = with("welcome", &json!({"NAME": "Ada"}));
     email["headers"] = json!({"Reply-To": "own@acme.test"});
     sandbox.sent(&email);
@@ -234,7 +217,7 @@ fn a_reply_to_header_overrides_the_template() {
 #[test]
 fn a_variable_in_the_subject_cannot_inject_headers() {
     let sandbox = Sandbox::new();
-    published(&sandbox, &welcome());
+    sandbox.published(&welcome());
     let email = sandbox.sent(&with("welcome", &json!({"NAME": "Ada\r\nBcc: eve@x.test"})));
     assert_eq!(sandbox.record(&email)["subject"], "Welcome, Ada  Bcc: eve@x.test");
     assert!(headers(&sandbox, "bcc").is_empty());
@@ -244,7 +227,7 @@ fn a_variable_in_the_subject_cannot_inject_headers() {
 fn a_rendered_body_has_a_size_limit() {
     let sandbox = Sandbox::new();
     let html = "{{{NAME}}}".repeat(50_000);
-    published(&sandbox, &welcome_with(&json!({"html": html, "text": ""})));
+    sandbox.published(&welcome_with(&json!({"html": html, "text": ""})));
     sandbox.sent(&with("welcome", &json!({"NAME": "x".repeat(20)})));
     let refused = sandbox.refused(&with("welcome", &json!({"NAME": "x".repeat(2_000)})));
     assert!(refused.message().contains("`template` must make"), "{}", refused.message());
@@ -273,7 +256,7 @@ fn numbers_are_rendered_as_given() {
     let template = json!({
         "name": "n", "alias": "n", "from": "a@acme.test", "subject": "{{{N}}}", "html": "<p>{{{N}}}</p>", "variables": variables,
     });
-    published(&sandbox, &template);
+    sandbox.published(&template);
     for (variables, expected) in [
         (json!({}), "-0.5"),
         (json!({"N": 0}), "0"),
@@ -288,12 +271,12 @@ fn numbers_are_rendered_as_given() {
 #[test]
 fn a_duplicate_is_a_draft_of_the_latest_version() {
     let sandbox = Sandbox::new();
-    let id = published(&sandbox, &welcome());
+    let id = sandbox.published(&welcome());
     update(&sandbox, &id, &json!({"html": "<p>Newer {{{NAME}}}</p>"}));
-    let copy = sandbox.ask(Method::POST, "/templates/welcome/duplicate").send("").json();
+    let copy = sandbox.act("/templates/welcome/duplicate").json();
     let copy = record(&sandbox, copy["id"].as_str().unwrap());
-    assert_eq!((&copy["status"], &copy["published_at"]), (&json!("draft"), &Value::Null));
-    assert_eq!((&copy["html"], &copy["alias"]), (&json!("<p>Newer {{{NAME}}}</p>"), &Value::Null));
+    expect_fields_of(&json!({ "status": "draft", "published_at": null }), &copy);
+    expect_fields_of(&json!({ "html": "<p>Newer {{{NAME}}}</p>", "alias": null }), &copy);
     assert_eq!(copy["name"], "Welcome (copy)");
     // Changing the duplicate leaves the original unchanged.
     update(&sandbox, copy["id"].as_str().unwrap(), &json!({"subject": "Copied"}));
@@ -314,7 +297,7 @@ fn with_placeholders(sandbox: &Sandbox) {
     let ada = json!({"email": "ada@example.com", "first_name": "Ada", "properties": {"city": "London"}});
     assert_eq!(sandbox.post("/contacts", &ada).status, 201);
     let template = json!({"name": "t", "alias": "t", "from": "hi@acme.test", "subject": "To {{{EMAIL|you}}}", "html": EVERYTHING});
-    published(sandbox, &template);
+    sandbox.published(&template);
 }
 
 /// The only unsubscribe link of a mail, as a path, and its HTML without the links.
@@ -435,12 +418,10 @@ fn batches_and_scheduled_emails_fill_the_placeholders_of_a_template() {
 
 /// The welcome template with a number that has a fallback.
 fn apples(fields: &Value) -> Value {
-    let mut template =
-        welcome_with(&json!({"html": "<p>Hello {{{NAME}}}, {{{APPLES}}} apples</p>", "variables": [
-            {"key": "NAME", "type": "string"}, {"key": "APPLES", "type": "number", "fallback_value": 3},
-        ]}));
-    template.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-    template
+    let apples = json!({"html": "<p>Hello {{{NAME}}}, {{{APPLES}}} apples</p>", "variables": [
+        {"key": "NAME", "type": "string"}, {"key": "APPLES", "type": "number", "fallback_value": 3},
+    ]});
+    merged(welcome_with(&apples), fields)
 }
 
 #[test]
@@ -449,34 +430,26 @@ fn a_template_is_created_as_a_draft_read_and_listed() {
     let sandbox = Sandbox::new();
     let answer = sandbox.post("/templates", &json!({"name": "Plain", "html": "<p>x</p>"}));
     let plain = answer.id();
-    assert_eq!((answer.status.as_u16(), answer.json()), (201, json!({"object": "template", "id": plain})));
+    assert_eq!(answer.expect_status(201).json(), json!({"object": "template", "id": plain}));
     let reply_to = json!(["a@acme.test", "b@acme.test"]);
     let id = created(&sandbox, &apples(&json!({"reply_to": reply_to})));
     let shown = record(&sandbox, "welcome");
     assert_eq!(shown["id"], json!(id));
-    for (field, value) in [
-        ("name", json!("Welcome")),
-        ("alias", json!("welcome")),
-        ("from", json!("Acme <hi@acme.test>")),
-        ("subject", json!("Welcome, {{{NAME}}}")),
-        ("reply_to", reply_to),
-        ("status", json!("draft")),
-        ("published_at", Value::Null),
-    ] {
-        assert_eq!(shown[field], value, "{field}");
-    }
+    let expected = json!({
+        "name": "Welcome", "alias": "welcome", "from": "Acme <hi@acme.test>", "subject": "Welcome, {{{NAME}}}",
+        "reply_to": reply_to, "status": "draft", "published_at": null,
+    });
+    expect_fields_of(&expected, &shown);
     let variables: Vec<_> = shown["variables"].as_array().unwrap().iter().map(|one| &one["key"]).collect();
     assert_eq!(variables, ["NAME", "APPLES"]);
     assert_eq!(shown["variables"][0]["fallback_value"], Value::Null);
     assert_eq!(shown["variables"][1]["fallback_value"], 3);
-    let list = sandbox.get("/templates").json();
-    let listed: Vec<_> = list["data"].as_array().unwrap().iter().map(|item| &item["id"]).collect();
-    assert_eq!(listed, [&id, &plain], "newest first");
+    assert_eq!(sandbox.ids("/templates"), [id, plain], "newest first");
     assert_eq!(shown["created_at"], "2026-03-02 12:00:00.000000+00");
     assert_eq!(shown["variables"][1]["type"], "number");
     publish(&sandbox, "welcome");
     let (shown, item) = (record(&sandbox, "welcome"), sandbox.get("/templates").json()["data"][0].clone());
-    assert_eq!((&shown["status"], &shown["object"]), (&json!("published"), &json!("template")));
+    expect_fields_of(&json!({ "status": "published", "object": "template" }), &shown);
     assert_eq!(shown["published_at"], "2026-03-02 12:00:00.000000+00");
     expect_fields_of(&item, &shown);
 }
@@ -561,7 +534,7 @@ fn a_template_is_sent_by_id_or_alias_once_it_is_published() {
         let refused = sandbox.refused(&with(name, &variables));
         assert!(refused.message().contains("published"), "{}", refused.message());
     }
-    let published = sandbox.ask(Method::POST, "/templates/welcome/publish").send("");
+    let published = sandbox.act("/templates/welcome/publish");
     assert_eq!(published.json(), json!({"object": "template", "id": id}));
     for name in [id.as_str(), "welcome"] {
         sandbox.sent(&with(name, &variables));
@@ -573,7 +546,7 @@ fn a_template_is_sent_by_id_or_alias_once_it_is_published() {
 fn variables_have_their_values_or_fallbacks() {
     // EMAIL-46, EMAIL-60, EMAIL-61, EMAIL-62, EMAIL-63, ERR-02, TPL-12, TPL-15
     let sandbox = Sandbox::new();
-    published(&sandbox, &apples(&json!({})));
+    sandbox.published(&apples(&json!({})));
     let html = |variables: Value| sandbox.record(&sandbox.sent(&with("welcome", &variables)))["html"].clone();
     assert_eq!(html(json!({"NAME": "Ada <3", "UNUSED": "y"})), "<p>Hello Ada <3, 3 apples</p>", "unescaped");
     assert_eq!(sandbox.mail().subject, "Welcome, Ada <3");
@@ -598,7 +571,7 @@ fn variables_have_their_values_or_fallbacks() {
 fn an_email_overrides_its_template_and_fields_of_neither_are_rejected() {
     // EMAIL-11, EMAIL-42, EMAIL-51, EMAIL-52, EMAIL-53, EMAIL-54, TPL-22, TPL-23, TPL-24
     let sandbox = Sandbox::new();
-    published(&sandbox, &welcome_with(&json!({"reply_to": "template@acme.test"})));
+    sandbox.published(&welcome_with(&json!({"reply_to": "template@acme.test"})));
     let mut email = with("welcome", &json!({"NAME": "Ada"}));
     let fields = |email: &Value| {
         let record = sandbox.record(&sandbox.sent(email));
@@ -615,12 +588,11 @@ fn an_email_overrides_its_template_and_fields_of_neither_are_rejected() {
     }
     assert_eq!(fields(&email), own);
 
-    published(&sandbox, &json!({"name": "Bare", "html": "<p>x</p>", "alias": "bare"}));
+    sandbox.published(&json!({"name": "Bare", "html": "<p>x</p>", "alias": "bare"}));
     for (more, missing) in
         [(json!({}), "from"), (json!({"from": "a@acme.test"}), "subject"), (json!({"subject": "s"}), "from")]
     {
-        let mut email = json!({"to": "ada@example.com", "template": {"id": "bare"}});
-        email.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let email = merged(json!({"to": "ada@example.com", "template": {"id": "bare"}}), &more);
         assert!(sandbox.refused(&email).message().contains(missing), "{missing}");
     }
     sandbox.sent(&json!({
@@ -634,7 +606,7 @@ fn the_text_is_given_derived_or_omitted() {
     let sandbox = Sandbox::new();
     for (text, expected) in [(json!("own"), Some("own")), (Value::Null, Some("Hello Ada")), (json!(""), None)]
     {
-        published(&sandbox, &welcome_with(&json!({"alias": null, "text": text})));
+        sandbox.published(&welcome_with(&json!({"alias": null, "text": text})));
         let template = sandbox.get("/templates?limit=1").json()["data"][0]["id"].as_str().unwrap().to_owned();
         sandbox.sent(&with(&template, &json!({"NAME": "Ada"})));
         assert_eq!(sandbox.mails()[0].text.as_deref().map(str::trim), expected);

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, RngSeed, TestRunner};
 use serde_json::{Value, json};
 
-use crate::support::{Sandbox, email, email_with, exhaustive};
+use crate::support::{Sandbox, email, email_of, email_with, exhaustive};
 
 /// Text composed of fragments that have broken mail software before.
 fn text() -> impl Strategy<Value = String> {
@@ -90,10 +90,10 @@ fn email_17_any_valid_value_round_trips_through_the_mail() {
 fn folding_a_long_value_preserves_its_spaces() {
     let value = "the board of directors ".repeat(40).trim_end().to_owned();
     let sandbox = Sandbox::new();
-    let mut email = email_with("subject", value.as_str());
-    email["from"] = format!("{value} <hi@acme.test>").into();
-    email["headers"] = json!({"X-Long": value, "Keywords": value});
-    email["attachments"] = json!([{"filename": format!("{value}.txt"), "content": "YQ=="}]);
+    let email = email_of(&json!({
+        "subject": value, "from": format!("{value} <hi@acme.test>"), "headers": {"X-Long": value, "Keywords": value},
+        "attachments": [{"filename": format!("{value}.txt"), "content": "YQ=="}],
+    }));
     sandbox.sent(&email);
     let mail = sandbox.mail();
     let mime = String::from_utf8_lossy(&mail.mime);

@@ -3,15 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use http::Request;
-use idempost_reference_server::{ReferenceServer, Service, Settings, mount};
+use idempost_reference_server::{ReferenceServer, Settings, mount};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-use crate::support::{KEY, email_with, expect_fields_of, http_client, wait_until};
+use crate::support::{KEY, Sandbox, email_with, expect_fields_of, http_client, wait_until};
 
 /// How an endpoint handles a request.
 #[derive(Clone)]
@@ -21,6 +19,11 @@ enum Manner {
     Floods(&'static [u8]),
     /// Sends these bytes, then stalls.
     Falls(&'static [u8]),
+}
+
+/// Answers with this status and no body.
+fn answers(status: &str) -> Manner {
+    Manner::Answers(format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n").into_bytes())
 }
 
 /// Starts an endpoint; returns its address and the requests received.
@@ -61,14 +64,10 @@ async fn serve(mut stream: TcpStream, manner: Manner, received: tokio::sync::mps
     }
 }
 
-fn ask(server: &Service, method: &str, path: &str, body: &Value) -> Value {
-    let request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header("authorization", format!("Bearer {KEY}"))
-        .body(Bytes::from(body.to_string()))
-        .unwrap();
-    serde_json::from_slice(server.handle(request).body()).unwrap()
+/// Creates a webhook for these events; returns the path of its events.
+fn subscribe(sandbox: &Sandbox, address: &str, event: &str) -> String {
+    let id = sandbox.created("/webhooks", &json!({ "endpoint": address, "events": [event] }));
+    format!("/webhooks/{id}/events")
 }
 
 /// Delivers one event to this address; returns the first attempt and the event.
@@ -79,23 +78,16 @@ async fn first_attempt(address: &str) -> (Value, Value) {
 async fn first_attempt_within(patience: Duration, address: &str) -> (Value, Value) {
     let settings = Settings { webhook_patience: patience, ..Settings::default() };
     let server = idempost_sandbox::start(settings).await;
-    first_attempt_of(server.service(), address).await
+    first_attempt_of(&Sandbox::of(&server), address).await
 }
 
-async fn first_attempt_of(server: &Service, address: &str) -> (Value, Value) {
-    let hook = ask(server, "POST", "/webhooks", &json!({ "endpoint": address, "events": ["topic.created"] }));
-    let hook = format!("/webhooks/{}", hook["id"].as_str().unwrap());
-    let triggered = ask(server, "POST", "/_/events", &json!({ "type": "topic.created" }));
-    let event = format!("{hook}/events/{}", triggered["deliveries"][0]["event_id"].as_str().unwrap());
-    let start = Instant::now();
-    loop {
-        let attempts = ask(server, "GET", &format!("{event}/attempts"), &json!({}));
-        if let Some(attempt) = attempts["data"].get(0) {
-            return (attempt.clone(), ask(server, "GET", &event, &json!({})));
-        }
-        assert!(start.elapsed() < Duration::from_mins(1), "no attempt has ended");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+async fn first_attempt_of(sandbox: &Sandbox, address: &str) -> (Value, Value) {
+    let events = subscribe(sandbox, address, "topic.created");
+    sandbox.post("/_/events", &json!({ "type": "topic.created" }));
+    let event = format!("{events}/{}", sandbox.ids(&events)[0]);
+    let attempts = || sandbox.items(format!("{event}/attempts"));
+    wait_until("an attempt ends", || !attempts().is_empty()).await;
+    (attempts().remove(0), sandbox.get(&event).json())
 }
 
 #[tokio::test]
@@ -103,7 +95,7 @@ async fn an_endpoint_receives_the_delivery_as_signed() {
     let (address, mut requests) =
         endpoint(Manner::Answers(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok".to_vec())).await;
     let (attempt, event) = first_attempt(&address).await;
-    assert_eq!((&attempt["http_status_code"], &attempt["response"]), (&json!(200), &json!("ok")));
+    expect_fields_of(&json!({"http_status_code": 200, "response": "ok"}), &attempt);
     assert_eq!(event["status"], "success");
     let request = requests.recv().await.unwrap();
     assert!(request.starts_with("POST /hook HTTP/1.1\r\n"), "{request}");
@@ -138,11 +130,9 @@ async fn an_unresponsive_endpoint_times_out() {
 
 #[tokio::test]
 async fn a_redirect_is_a_failure_and_is_not_followed() {
-    let (elsewhere, mut requests) =
-        endpoint(Manner::Answers(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_vec())).await;
-    let answer =
-        format!("HTTP/1.1 307 Temporary Redirect\r\nlocation: {elsewhere}\r\ncontent-length: 0\r\n\r\n");
-    let (address, _heard) = endpoint(Manner::Answers(answer.into_bytes())).await;
+    let (elsewhere, mut requests) = endpoint(answers("200 OK")).await;
+    let redirect = format!("307 Temporary Redirect\r\nlocation: {elsewhere}");
+    let (address, _heard) = endpoint(answers(&redirect)).await;
     let (attempt, event) = first_attempt(&address).await;
     assert_eq!(attempt["http_status_code"], 307);
     assert_eq!(event["status"], "pending");
@@ -163,7 +153,7 @@ async fn a_response_that_never_completes_counts_by_its_status() {
     let (address, _heard) =
         endpoint(Manner::Falls(b"HTTP/1.1 202 Accepted\r\ncontent-length: 9\r\n\r\nhalf")).await;
     let (attempt, event) = first_attempt_within(Duration::from_secs(5), &address).await;
-    assert_eq!((&attempt["http_status_code"], &attempt["response"]), (&json!(202), &json!("half")));
+    expect_fields_of(&json!({"http_status_code": 202, "response": "half"}), &attempt);
     assert_eq!(event["status"], "success");
 }
 
@@ -179,24 +169,23 @@ async fn a_malformed_response_is_a_failure() {
 }
 
 /// A sandbox that listens on all addresses, until the test ends.
-async fn on_all_addresses(settings: Settings) -> Arc<Service> {
+async fn on_all_addresses(settings: Settings) -> Sandbox {
     let service = idempost_sandbox::service(settings);
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(mount::http::serve(listener, Arc::clone(&service), std::future::pending()));
     let url = format!("http://127.0.0.1:{}/healthz", address.port());
     assert_eq!(http_client().get(url).send().await.unwrap().status(), 200);
-    service
+    Sandbox::over(service)
 }
 
 #[tokio::test]
 async fn beyond_loopback_webhooks_reach_private_addresses_only_if_allowed() {
     let settings = Settings { webhook_patience: Duration::from_secs(30), ..Settings::default() };
-    let (address, mut requests) =
-        endpoint(Manner::Answers(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_vec())).await;
+    let (address, mut requests) = endpoint(answers("200 OK")).await;
     let named = address.replace("127.0.0.1", "localhost");
     for address in [&address, &named] {
-        let (attempt, _) = first_attempt_of(&*on_all_addresses(settings.clone()).await, address).await;
+        let (attempt, _) = first_attempt_of(&on_all_addresses(settings.clone()).await, address).await;
         assert_eq!(attempt["http_status_code"], 0, "{attempt}");
         let reason = attempt["response"].as_str().unwrap();
         assert!(reason.contains("--allow-private-addresses"), "{reason}");
@@ -204,7 +193,7 @@ async fn beyond_loopback_webhooks_reach_private_addresses_only_if_allowed() {
     assert!(requests.try_recv().is_err(), "the endpoint was requested");
     let settings = Settings { allow_private_addresses: true, ..settings };
     for address in [&address, &named] {
-        let (attempt, _) = first_attempt_of(&*on_all_addresses(settings.clone()).await, address).await;
+        let (attempt, _) = first_attempt_of(&on_all_addresses(settings.clone()).await, address).await;
         assert_eq!(attempt["http_status_code"], 200, "{attempt}");
     }
 }
@@ -214,10 +203,8 @@ async fn webhooks_never_reach_link_local_addresses() {
     for address in ["http://169.254.169.254/latest/", "http://[::ffff:169.254.169.254]/", "http://[fe80::1]/"]
     {
         let (attempt, _) = first_attempt(address).await;
-        assert_eq!(
-            attempt["response"], "no answer: the address is link-local or belongs to a metadata service",
-            "{address}"
-        );
+        let reason = "no answer: the address is link-local or belongs to a metadata service";
+        assert_eq!(attempt["response"], reason, "{address}");
     }
 }
 
@@ -226,24 +213,18 @@ async fn attachments_are_fetched_from_permitted_addresses_only() {
     let (address, mut requests) = endpoint(Manner::Answers(Vec::new())).await;
     let on_all = on_all_addresses(Settings::default()).await;
     let alone = idempost_sandbox::start(Settings::default()).await;
-    for (service, path) in [
+    for (sandbox, path) in [
         (&on_all, address.as_str()),
         (&on_all, &address.replace("127.0.0.1", "localhost")),
         (&on_all, "http://169.254.169.254/latest/"),
-        (alone.service(), "http://169.254.169.254/latest/"),
+        (&Sandbox::of(&alone), "http://169.254.169.254/latest/"),
     ] {
-        let hook = json!({ "endpoint": "http://127.0.0.1:9/", "events": ["email.failed"] });
-        let hook = ask(service, "POST", "/webhooks", &hook)["id"].clone();
-        let events = format!("/webhooks/{}/events", hook.as_str().unwrap());
-        ask(service, "POST", "/emails", &email_with("attachments", json!([{ "path": path }])));
-        let failed = || ask(service, "GET", &events, &json!({}))["data"].get(0).cloned();
-        wait_until("the email fails", || failed().is_some()).await;
-        let event = failed().unwrap()["id"].as_str().unwrap().to_owned();
-        let event = ask(service, "GET", &format!("{events}/{event}"), &json!({}));
-        assert_eq!(
-            event["payload"]["data"]["failed"]["reason"], "attachment_address_not_allowed",
-            "{path}: {event}"
-        );
+        let events = subscribe(sandbox, "http://127.0.0.1:9/", "email.failed");
+        sandbox.sent(&email_with("attachments", json!([{ "path": path }])));
+        wait_until("the email fails", || !sandbox.ids(&events).is_empty()).await;
+        let event = sandbox.get(format!("{events}/{}", sandbox.ids(&events)[0])).json();
+        let reason = &event["payload"]["data"]["failed"]["reason"];
+        assert_eq!(reason, "attachment_address_not_allowed", "{path}: {event}");
     }
     assert!(requests.try_recv().is_err(), "the file server was requested");
 }
@@ -252,26 +233,22 @@ async fn attachments_are_fetched_from_permitted_addresses_only() {
 async fn many_unresponsive_endpoints_delay_no_other_event() {
     let settings = Settings { webhook_patience: Duration::from_mins(2), ..Settings::default() };
     let server = idempost_sandbox::start(settings).await;
-    let service = server.service();
-    let subscribe = |address: &str, event: &str| {
-        ask(service, "POST", "/webhooks", &json!({ "endpoint": address, "events": [event] }));
-    };
+    let sandbox = Sandbox::of(&server);
     let (hanging, mut held) = endpoint(Manner::Falls(b"")).await;
-    let (responsive, mut requests) =
-        endpoint(Manner::Answers(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_vec())).await;
+    let (responsive, mut requests) = endpoint(answers("200 OK")).await;
     for _ in 0..10 {
-        subscribe(&hanging, "topic.created");
+        subscribe(&sandbox, &hanging, "topic.created");
     }
-    subscribe(&responsive, "topic.deleted");
+    subscribe(&sandbox, &responsive, "topic.deleted");
     for _ in 0..20 {
-        ask(service, "POST", "/_/events", &json!({ "type": "topic.created" }));
+        sandbox.post("/_/events", &json!({ "type": "topic.created" }));
     }
     for _ in 0..64 {
         held.recv().await.unwrap();
     }
     let start = Instant::now();
     for _ in 0..5 {
-        ask(service, "POST", "/_/events", &json!({ "type": "topic.deleted" }));
+        sandbox.post("/_/events", &json!({ "type": "topic.deleted" }));
         requests.recv().await.unwrap();
     }
     let took = start.elapsed();
@@ -289,22 +266,16 @@ async fn advance(server: &ReferenceServer, by: &str) {
 async fn evt_12_a_move_of_the_clock_returns_after_all_due_attempts() {
     // EVT-12
     let server = idempost_sandbox::start(Settings::default()).await;
-    let service = server.service();
-    let (failing, _requests) = endpoint(Manner::Answers(
-        b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\n\r\n".to_vec(),
-    ))
-    .await;
-    let hook =
-        ask(service, "POST", "/webhooks", &json!({ "endpoint": failing, "events": ["topic.created"] }));
-    let triggered = ask(service, "POST", "/_/events", &json!({ "type": "topic.created" }));
-    let event = triggered["deliveries"][0]["event_id"].as_str().unwrap();
-    let event = format!("/webhooks/{}/events/{event}", hook["id"].as_str().unwrap());
+    let sandbox = Sandbox::of(&server);
+    let (failing, _requests) = endpoint(answers("500 Internal Server Error")).await;
+    let events = subscribe(&sandbox, &failing, "topic.created");
+    sandbox.post("/_/events", &json!({ "type": "topic.created" }));
     advance(&server, "28h").await;
-    assert_eq!(ask(service, "GET", &event, &json!({}))["status"], "failed");
-    let attempts = ask(service, "GET", &format!("{event}/attempts?limit=100"), &json!({}));
-    let sent = attempts["data"].as_array().unwrap().iter().rev();
-    let sent: Vec<Timestamp> =
-        sent.map(|attempt| attempt["sent_at"].as_str().unwrap().parse().unwrap()).collect();
+    let event = sandbox.items(&events).remove(0);
+    assert_eq!(event["status"], "failed");
+    let attempts = format!("{events}/{}/attempts?limit=100", event["id"].as_str().unwrap());
+    let sent = sandbox.column(attempts, "sent_at");
+    let sent: Vec<Timestamp> = sent.iter().rev().map(|at| at.parse().unwrap()).collect();
     let pauses = sent.windows(2).map(|pair| pair[1].duration_since(pair[0]).as_secs());
     assert!(pauses.eq([5, 300, 1_800, 7_200, 18_000, 36_000, 36_000]), "{sent:?}");
 }
@@ -313,12 +284,10 @@ async fn evt_12_a_move_of_the_clock_returns_after_all_due_attempts() {
 async fn a_move_of_the_clock_waits_once_for_an_unresponsive_endpoint_and_blocks_no_other_account() {
     let settings = Settings { webhook_patience: Duration::from_secs(1), ..Settings::default() };
     let server = idempost_sandbox::start(settings).await;
-    let service = server.service();
+    let sandbox = Sandbox::of(&server);
     let (hanging, mut held) = endpoint(Manner::Falls(b"")).await;
-    let hook =
-        ask(service, "POST", "/webhooks", &json!({ "endpoint": hanging, "events": ["topic.created"] }));
-    let events = format!("/webhooks/{}/events", hook["id"].as_str().unwrap());
-    ask(service, "POST", "/_/events", &json!({ "type": "topic.created" }));
+    let events = subscribe(&sandbox, &hanging, "topic.created");
+    sandbox.post("/_/events", &json!({ "type": "topic.created" }));
     let others = async {
         held.recv().await.unwrap();
         let url = format!("{}/emails", server.base_url());
@@ -327,8 +296,8 @@ async fn a_move_of_the_clock_waits_once_for_an_unresponsive_endpoint_and_blocks_
         assert_eq!(request.send().await.unwrap().status(), 200);
     };
     tokio::join!(advance(&server, "28h"), others);
-    let event = ask(service, "GET", &events, &json!({}))["data"][0].clone();
+    let event = sandbox.items(&events).remove(0);
     assert_eq!(event["status"], "pending", "the retry is counted from the end of the attempt");
     let attempts = format!("{events}/{}/attempts", event["id"].as_str().unwrap());
-    assert_eq!(ask(service, "GET", &attempts, &json!({}))["data"].as_array().unwrap().len(), 1);
+    assert_eq!(sandbox.items(attempts).len(), 1);
 }

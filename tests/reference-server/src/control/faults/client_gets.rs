@@ -1,7 +1,5 @@
 //! Describes the response to a request with a fault.
 
-use std::time::Duration;
-
 use http::header;
 use serde::Serialize;
 use serde_json::Value;
@@ -46,83 +44,53 @@ impl ClientResponse {
     pub(super) fn from_rule(rule: &Rule) -> Self {
         let (asked, answer) =
             if rule.smtp.is_some() { ("command", "reply") } else { ("request", "response") };
-        let none = |why: String, handled, end| none(&format!("no {answer}: {why}"), handled, end);
+        let none = |why: String, handled, end| Self::new(format!("no {answer}: {why}"), handled, end);
         match &rule.action {
             Action::Answer { status, headers, body } => {
-                scripted_response(status.as_u16(), headers.get(header::RETRY_AFTER), body)
+                Self::scripted(status.as_u16(), headers.get(header::RETRY_AFTER), body)
             }
             Action::TooMany { retry_after } => {
                 let response = too_many(retry_after.as_deref());
-                scripted_response(
-                    response.status().as_u16(),
-                    response.headers().get(header::RETRY_AFTER),
-                    response.body(),
-                )
+                let retry_after = response.headers().get(header::RETRY_AFTER);
+                Self::scripted(response.status().as_u16(), retry_after, response.body())
             }
             Action::Reply { code, text } => {
                 let text = text.chars().take(MAX_TEXT).collect::<String>();
-                Self { status: Some(*code), ..none(String::new(), false, End::Complete) }
-                    .with_summary(format!("{code} {text}"))
+                Self { status: Some(*code), ..Self::new(format!("{code} {text}"), false, End::Complete) }
             }
             Action::DropBefore => none(format!("connection closed, {asked} not handled"), false, End::Closed),
             Action::DropAfter => none(format!("{asked} handled, then connection closed"), true, End::Closed),
             Action::Stall => none(format!("connection left open, {asked} not handled"), false, End::Never),
-            Action::Truncate(bytes) => Self {
-                body_bytes: Some(*bytes),
-                ..service_response(
-                    &format!("the service's own {answer}, cut off after {bytes} bytes of the body"),
-                    End::Cut,
-                )
-            },
+            Action::Truncate(bytes) => {
+                let summary = format!("the service's own {answer}, cut off after {bytes} bytes of the body");
+                Self { body_bytes: Some(*bytes), ..Self::new(summary, true, End::Cut) }
+            }
             Action::Delay(by) => {
-                let delay_ms = milliseconds(*by);
+                let delay_ms = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
                 let summary = format!("the service's own {answer}, {delay_ms} ms late");
-                Self { delay_ms, ..service_response(&summary, End::Complete) }
+                Self { delay_ms, ..Self::new(summary, true, End::Complete) }
             }
         }
     }
 
-    fn with_summary(self, summary: String) -> Self {
-        Self { summary, ..self }
+    fn new(summary: String, handled: bool, end: End) -> Self {
+        Self { summary, handled, status: None, name: None, end, body_bytes: None, delay_ms: 0 }
     }
-}
 
-/// A response in place of the service's own.
-fn scripted_response(status: u16, retry_after: Option<&http::HeaderValue>, body: &[u8]) -> ClientResponse {
-    let body: Option<Value> = serde_json::from_slice(body).ok();
-    let name = body.as_ref().and_then(|body| body["name"].as_str());
-    let mut summary = status.to_string();
-    if let Some(name) = name {
-        summary.push(' ');
-        summary.extend(name.chars().take(MAX_TEXT));
+    /// A response in place of the service's own.
+    fn scripted(status: u16, retry_after: Option<&http::HeaderValue>, body: &[u8]) -> Self {
+        let body: Option<Value> = serde_json::from_slice(body).ok();
+        let name = body.as_ref().and_then(|body| body["name"].as_str());
+        let mut summary = status.to_string();
+        if let Some(name) = name {
+            summary.push(' ');
+            summary.extend(name.chars().take(MAX_TEXT));
+        }
+        if let Some(value) = retry_after {
+            summary.push_str(", retry-after: ");
+            summary.extend(String::from_utf8_lossy(value.as_bytes()).chars().take(MAX_TEXT));
+        }
+        let name = name.map(str::to_owned);
+        Self { status: Some(status), name, ..Self::new(summary, false, End::Complete) }
     }
-    if let Some(value) = retry_after {
-        summary.push_str(", retry-after: ");
-        summary.extend(String::from_utf8_lossy(value.as_bytes()).chars().take(MAX_TEXT));
-    }
-    let name = name.map(str::to_owned);
-    ClientResponse {
-        summary,
-        handled: false,
-        status: Some(status),
-        name,
-        end: End::Complete,
-        body_bytes: None,
-        delay_ms: 0,
-    }
-}
-
-/// The service's own response, truncated or delayed.
-fn service_response(summary: &str, end: End) -> ClientResponse {
-    let summary = summary.to_owned();
-    ClientResponse { summary, handled: true, status: None, name: None, end, body_bytes: None, delay_ms: 0 }
-}
-
-fn none(summary: &str, handled: bool, end: End) -> ClientResponse {
-    let summary = summary.to_owned();
-    ClientResponse { summary, handled, status: None, name: None, end, body_bytes: None, delay_ms: 0 }
-}
-
-fn milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -13,7 +13,7 @@ use crate::model::mail::tracking;
 use crate::model::received::Received;
 use crate::model::suppression::Suppression;
 use crate::model::topic::Topic;
-use crate::wire::timestamp::to_iso;
+use crate::wire::to_iso;
 
 /// The webhook type of an email's event, and the field that it adds; `None` for events that aren't sent.
 pub fn kind(event: Event) -> Option<&'static str> {

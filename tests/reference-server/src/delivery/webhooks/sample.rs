@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::delivery::webhooks::payload;
 use crate::state::State;
-use crate::wire::timestamp::to_iso;
+use crate::wire::to_iso;
 
 /// Sample `data` of an event type. Every type has one; the IDs are new each time.
 pub fn data(state: &State, kind: &str, now: Timestamp) -> Value {

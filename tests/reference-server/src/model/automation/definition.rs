@@ -14,12 +14,7 @@ use serde_json::Value;
 
 use crate::model::event::RESERVED_PREFIX;
 use crate::store::interned::{Interned, deserialize_interned};
-use crate::wire::fields::Fields;
-use crate::wire::paging::quote;
-use crate::wire::problems::Checked;
-use crate::wire::readers::non_empty;
-use crate::wire::view::view;
-use crate::wire::words::words;
+use crate::wire::{Checked, Fields, non_empty, quote, view, words};
 
 pub use crate::model::automation::definition::action::{Action, EmailAction, Part, ValueSource};
 

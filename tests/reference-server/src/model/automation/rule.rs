@@ -4,11 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::model::event::RESERVED_PREFIX;
-use crate::wire::fields::{Field, Fields};
-use crate::wire::json::kind;
-use crate::wire::paging::quote;
-use crate::wire::problems::Checked;
-use crate::wire::readers::non_empty;
+use crate::wire::{Checked, Field, Fields, kind, non_empty, quote};
 
 /// The maximum nesting depth of rules. The specification doesn't define one; readable rules aren't deeper.
 const MAX_DEPTH: usize = 16;
@@ -236,9 +232,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::wire::fields;
-    use crate::wire::json::Body;
-    use crate::wire::problem::Problem;
+    use crate::wire::{Body, Problem, fields};
 
     fn checked(rule: &Value) -> Result<Rule, Problem> {
         let body = json!({ "rule": rule }).to_string();

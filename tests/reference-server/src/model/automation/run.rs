@@ -10,9 +10,7 @@ use uuid::Uuid;
 use crate::model::automation::definition::{Action, BranchKind, Definition, EventName};
 use crate::store::interned::{Interned, deserialize_interned};
 use crate::store::table;
-use crate::wire::timestamp::to_database_format;
-use crate::wire::view::view;
-use crate::wire::words::words;
+use crate::wire::{to_database_format, view, words};
 
 /// A run of an automation.
 #[derive(Clone, Debug, Deserialize, Serialize)]

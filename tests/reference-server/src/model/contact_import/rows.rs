@@ -9,7 +9,7 @@ use csv::{ByteRecord, Reader, ReaderBuilder};
 use crate::model::contact::Contact;
 use crate::model::email::recipients::Mailbox;
 use crate::model::value::{PropertyValue, ValueType};
-use crate::wire::json::has_control;
+use crate::wire::has_control;
 
 /// The maximum size of a row in bytes, which bounds the time to read one.
 const MAX_ROW: usize = 1 << 20;

@@ -13,12 +13,7 @@ use uuid::Uuid;
 
 use crate::mime::limits::{MAX_WORD, is_plain};
 use crate::mime::{self, NotParsed};
-use crate::wire::fields::{Field, Fields};
-use crate::wire::input::input;
-use crate::wire::json::{has_control, text};
-use crate::wire::paging::quote;
-use crate::wire::problems::Checked;
-use crate::wire::readers::line;
+use crate::wire::{Checked, Field, Fields, has_control, input, line, quote, text};
 
 /// The maximum number of Base64 characters over all attachments of an email. `docs/specification.md` says 40 MB, which may mean 40,000,000 bytes or 40
 /// MiB; this is the larger reading.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::model::metric::Metric;
-use crate::wire::words::words;
+use crate::wire::words;
 
 /// Details of an email's events.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]

@@ -1,9 +1,7 @@
 //! Custom headers (`docs/specification.md`, POST /emails, `headers`).
 
 use crate::mime::limits::MAX_NAME;
-use crate::wire::fields::Field;
-use crate::wire::paging::quote;
-use crate::wire::problems::Checked;
+use crate::wire::{Checked, Field, quote};
 
 /// Headers that the service writes itself. A custom one of the same name would make the message ambiguous, so it is ignored, and reported
 /// among the ignored fields; the specification doesn't define this.

@@ -11,7 +11,7 @@ use crate::content::text::derive;
 use crate::model::broadcast::{Broadcast, Message};
 use crate::model::contact::Contact;
 use crate::model::email::html_and_text::{HtmlAndText, search_prefix, searched_html};
-use crate::wire::escape::escape_html;
+use crate::wire::escape_html;
 
 /// The specification's name of the unsubscribe link, and Resend's: templates from there work unchanged. The third is reserved as well, so no variable
 /// can use it.

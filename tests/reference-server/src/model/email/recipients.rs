@@ -5,10 +5,8 @@ use std::sync::Arc;
 use email_address::{EmailAddress, Options};
 use serde::{Deserialize, Serialize};
 
-use crate::wire::fields::{Field, Fields, MAX_ENTRIES};
-use crate::wire::json::{has_control, text};
-use crate::wire::paging::quote;
-use crate::wire::problems::Checked;
+use crate::wire::fields::MAX_ENTRIES;
+use crate::wire::{Checked, Field, Fields, has_control, quote, text};
 
 /// The maximum number of addresses in `to` (`docs/specification.md`, Limits). The specification sets no limit for `cc`, `bcc` and `reply_to`.
 pub const MAX_TO: usize = 50;

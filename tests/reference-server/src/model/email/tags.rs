@@ -1,8 +1,6 @@
 //! Tags (`docs/specification.md`, POST /emails, Tag rules).
 
-use crate::wire::fields::{Field, Fields};
-use crate::wire::paging::quote;
-use crate::wire::problems::Checked;
+use crate::wire::{Checked, Field, Fields, quote};
 use serde::{Deserialize, Serialize};
 
 /// The maximum number of tags of an email. The specification is silent on it.

@@ -5,10 +5,7 @@ use jiff::civil::{Date, DateTime};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::wire::fields::Field;
-use crate::wire::json::kind;
-use crate::wire::problems::{Checked, Report};
-use crate::wire::words::words;
+use crate::wire::{Checked, Field, Report, kind, words};
 
 /// Fields with their types, in the given order.
 #[derive(Clone, Debug)]

@@ -11,9 +11,7 @@ use crate::content::text::derive;
 use crate::model::email::attachments::Attachment;
 use crate::model::email::recipients::{Mailbox, texts};
 use crate::store::table;
-use crate::wire::problem::Problem;
-use crate::wire::timestamp::to_iso;
-use crate::wire::view::view;
+use crate::wire::{Problem, to_iso, view};
 
 /// The maximum length of a snippet, in characters.
 const MAX_SNIPPET: usize = 140;
@@ -21,7 +19,7 @@ const MAX_SNIPPET: usize = 140;
 const SNIPPET_BYTES: usize = 4 << 10;
 
 /// A draft. Kept after it was sent, so that it isn't sent twice, but not listed.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct InboxDraft {
     pub id: Uuid,
     pub inbox: Uuid,
@@ -40,8 +38,9 @@ pub struct InboxDraft {
 }
 
 /// Whether a draft was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Progress {
+    #[default]
     Open,
     /// A request is sending it.
     Sending,

@@ -11,9 +11,7 @@ use crate::model::email::recipients::Mailbox;
 use crate::model::email::{Email, attachments};
 use crate::model::received::Received;
 use crate::store::table;
-use crate::wire::timestamp::to_iso;
-use crate::wire::view::view;
-use crate::wire::words::words;
+use crate::wire::{to_iso, view, words};
 
 /// The maximum length of a Message-ID for threads and headers, in bytes: two of them fit on a line.
 const MAX_MESSAGE_ID: usize = 250;

@@ -5,10 +5,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::store::table;
-use crate::wire::paging::quote;
-use crate::wire::problem::Problem;
-use crate::wire::timestamp::to_iso;
-use crate::wire::view::view;
+use crate::wire::{Problem, quote, to_iso, view};
 
 /// A label.
 #[derive(Clone, Debug, Deserialize, Serialize)]

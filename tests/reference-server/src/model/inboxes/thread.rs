@@ -12,8 +12,7 @@ use crate::clock::saturating_add;
 use crate::model::inboxes::email::{Direction, InboxEmail};
 use crate::model::inboxes::label::{self, Label};
 use crate::store::table;
-use crate::wire::timestamp::to_iso;
-use crate::wire::words::words;
+use crate::wire::{to_iso, words};
 
 /// The maximum number of emails in a thread; the next one starts another thread. It bounds the cost of every operation on a thread.
 pub const MAX_EMAILS: usize = 100;
@@ -28,9 +27,10 @@ const TRASH_DURATION: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 words! {
     /// A folder.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Folder {
+        #[default]
         Inbox = "inbox",
         Archive = "archive",
         Spam = "spam",
@@ -40,7 +40,7 @@ words! {
 }
 
 /// A thread. The addresses are from the newest email.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Thread {
     pub id: Uuid,
     pub inbox: Uuid,
@@ -102,22 +102,14 @@ impl Thread {
             id,
             inbox: email.inbox,
             subject: email.subject.clone(),
-            from: String::new(),
-            to: Vec::new(),
-            cc: Vec::new(),
-            bcc: Vec::new(),
-            labels: BTreeSet::new(),
-            emails: 0,
-            has_attachment: false,
             read: true,
             folder: match email.direction {
                 Direction::Inbound => Folder::Inbox,
                 Direction::Outbound => Folder::Sent,
             },
             received_at: email.received_at,
-            trashed_at: None,
             normalized: normalize_subject(email.subject.as_deref().unwrap_or_default()).1,
-            participants: BTreeSet::new(),
+            ..Self::default()
         }
     }
 

@@ -9,8 +9,7 @@ use crate::model::oauth::CODE;
 use crate::store::expiring::Expires;
 use crate::store::interned::{Interned, deserialize_dated};
 use crate::store::table;
-use crate::wire::timestamp::to_database_format;
-use crate::wire::view::view;
+use crate::wire::{to_database_format, view};
 
 /// A validated authorization request that waits for consent.
 #[derive(Clone, Debug, Serialize)]

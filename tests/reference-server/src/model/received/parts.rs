@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use mail_parser::{Message, MessagePart, MimeHeaders as _, PartType};
 
 use crate::content::text::derive;
-use crate::wire::escape::to_pre_element;
+use crate::wire::to_pre_element;
 
 /// The files in order: attachments, and texts that are marked as files although they are among the bodies.
 pub(super) fn files<'a, 'x>(message: &'a Message<'x>) -> Vec<&'a MessagePart<'x>> {

@@ -16,7 +16,7 @@ use crate::model::email::recipients::Mailbox;
 use crate::model::value::{PropertyValue, ValueType};
 
 /// An immutable version, created by an edit and fixed by publishing.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Version {
     pub id: Uuid,
     pub from: Option<Mailbox>,

@@ -6,7 +6,7 @@ use url::Url;
 
 use crate::model::oauth::clients::{OAuthClient, is_loopback};
 use crate::model::oauth::grant::Request;
-use crate::wire::escape::escape_html;
+use crate::wire::escape_html;
 
 const STYLE: &str = include_str!("page.css");
 /// An envelope icon; inline, since the page loads nothing.

@@ -23,7 +23,7 @@ use crate::state::job::Job;
 use crate::state::quota;
 use crate::state::tenant::Tenant;
 use crate::store::size;
-use crate::wire::problem::Problem;
+use crate::wire::Problem;
 
 /// An event that concerns a contact.
 pub struct Occurrence<'a> {

@@ -10,10 +10,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::model::automation::run;
 use crate::store::table::Record as _;
-use crate::wire::answers::HandlerResult;
-use crate::wire::paging::{Mode, list};
-use crate::wire::problem;
-use crate::wire::timestamp::to_database_format;
+use crate::wire::{HandlerResult, Mode, list, problem, to_database_format};
 
 pub use crate::model::automation::run::{Group, Status};
 

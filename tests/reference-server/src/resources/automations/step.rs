@@ -16,7 +16,7 @@ use crate::resources::contacts::ContactInput;
 use crate::state::State;
 use crate::state::quota;
 use crate::state::tenant::Tenant;
-use crate::wire::timestamp::to_database_format;
+use crate::wire::to_database_format;
 
 type Done = Result<Option<Value>, String>;
 
@@ -88,7 +88,7 @@ pub(super) fn send_email(
     let draft = Draft { origin: Origin { automation: true, ..draft.origin }, ..draft };
     delivery::check_sender(state, tenant, &draft.from).map_err(|problem| problem.message)?;
     quota::take(&state.settings, tenant, draft.recipients().count(), at)
-        .map_err(|exceeded| exceeded.problem.message)?;
+        .map_err(|problem| problem.message)?;
     let email = delivery::accept(state, tenant, draft, at);
     Ok(Some(json!({ "email_id": email.to_string() })))
 }

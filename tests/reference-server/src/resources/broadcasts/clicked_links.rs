@@ -13,8 +13,7 @@ use uuid::Uuid;
 use super::recipients::unknown_cursor;
 use crate::context::Context;
 use crate::model::metric::Metric;
-use crate::wire::answers::HandlerResult;
-use crate::wire::paging::{Mode, list, opaque_cursor};
+use crate::wire::{HandlerResult, Mode, list, opaque_cursor};
 
 /// `GET /broadcasts/{id}/clicked-links`, mode A.
 pub fn index(context: &Context<'_>) -> HandlerResult {

@@ -9,12 +9,7 @@ use crate::model::broadcast::Message;
 use crate::model::email::bodies::REACT_RULE;
 use crate::model::email::recipients::{self, Mailbox};
 use crate::state::tenant::Tenant;
-use crate::wire::change::{Change, replace};
-use crate::wire::fields::Fields;
-use crate::wire::input::input;
-use crate::wire::problems::Checked;
-use crate::wire::readers::{line, shared, string};
-use crate::wire::schedule;
+use crate::wire::{Change, Checked, Fields, input, line, replace, schedule, shared, string};
 
 /// Reads a new message.
 pub(super) fn read(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Message> {

@@ -19,10 +19,7 @@ use crate::model::email::{Email, Event};
 use crate::model::metric::Metric;
 use crate::state::tenant::Tenant;
 use crate::store::ledger::{Ledger, Ordered};
-use crate::wire::answers::HandlerResult;
-use crate::wire::paging::{Mode, list, opaque_cursor};
-use crate::wire::problem::Problem;
-use crate::wire::query;
+use crate::wire::{HandlerResult, Mode, Problem, list, opaque_cursor, query};
 
 /// The events that recipients can be selected by.
 const TYPES: [Metric; 8] = [

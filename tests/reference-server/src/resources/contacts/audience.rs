@@ -9,8 +9,7 @@ use crate::context::Context;
 use crate::model::contact::Detail;
 use crate::resources::contacts::{Contact, ContactInput, apply_update, deleted_response, find};
 use crate::store::table::Record as _;
-use crate::wire::answers::{self, HandlerResult};
-use crate::wire::problem::{Problem, json};
+use crate::wire::{HandlerResult, Problem, answers, json};
 
 /// `POST /audiences/{audience_id}/contacts`: `POST /contacts` that also adds the contact to the audience.
 pub fn create(context: &Context<'_>) -> HandlerResult {

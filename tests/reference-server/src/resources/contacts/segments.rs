@@ -8,11 +8,7 @@ use crate::context::Context;
 use crate::resources::contacts::find;
 use crate::resources::segments;
 use crate::state::tenant::Tenant;
-use crate::wire::answers::HandlerResult;
-use crate::wire::fields::{Field, Fields};
-use crate::wire::paging::Mode;
-use crate::wire::problem::{Problem, json};
-use crate::wire::problems::Checked;
+use crate::wire::{Checked, Field, Fields, HandlerResult, Mode, Problem, json};
 
 /// Reads `segments: [{id}]`, and `audience_id`, the deprecated name of one.
 pub fn read(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Vec<Uuid>> {

@@ -9,12 +9,9 @@ use crate::context::Context;
 use crate::model::contact::Subscription;
 use crate::resources::contacts::find;
 use crate::state::tenant::Tenant;
-use crate::wire::answers::{self, HandlerResult};
-use crate::wire::fields::{self, Field};
-use crate::wire::json::{Body, well_formed};
-use crate::wire::paging::{Mode, list};
-use crate::wire::problems::Checked;
-use crate::wire::timestamp::to_database_format;
+use crate::wire::{
+    Body, Checked, Field, HandlerResult, Mode, answers, fields, list, to_database_format, well_formed,
+};
 
 /// Reads `[{id, subscription}]`.
 pub fn read(field: &Field<'_>, tenant: &Tenant) -> Checked<BTreeMap<Uuid, Subscription>> {

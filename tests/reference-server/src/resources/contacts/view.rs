@@ -8,8 +8,7 @@ use uuid::Uuid;
 
 use crate::context::Context;
 use crate::model::contact::{self, Contact, Group};
-use crate::wire::paging::{Page, Window, list};
-use crate::wire::problem::Problem;
+use crate::wire::{Page, Problem, Window, list};
 
 /// A page of the members of a segment. The cursor can be a former member, so that paging continues from there.
 pub fn members(context: &Context<'_>, window: &Window, segment: Uuid) -> Result<Page<Arc<Contact>>, Problem> {

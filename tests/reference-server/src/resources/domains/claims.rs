@@ -25,8 +25,7 @@ use crate::state::State;
 use crate::state::job::{ClaimStep, Job};
 use crate::state::tenant::Tenant;
 use crate::store::table::Record as _;
-use crate::wire::answers::HandlerResult;
-use crate::wire::problem::{Problem, json};
+use crate::wire::{HandlerResult, Problem, json};
 
 /// The time between the proof and the end of the transfer.
 const TRANSFER: SignedDuration = SignedDuration::from_secs(2);

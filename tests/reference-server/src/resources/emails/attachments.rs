@@ -14,8 +14,7 @@ use crate::resources::attachments::{self, File, Folder, Links};
 use crate::resources::emails::find;
 use crate::state::State;
 use crate::state::tenant::Tenant;
-use crate::wire::answers::HandlerResult;
-use crate::wire::problem::Problem;
+use crate::wire::{HandlerResult, Problem};
 
 /// `GET /emails/{email_id}/attachments`, mode B: in the order of the request.
 pub fn index(context: &Context<'_>) -> HandlerResult {

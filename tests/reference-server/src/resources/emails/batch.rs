@@ -6,20 +6,16 @@
 use http::StatusCode;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use uuid::Uuid;
 
 use crate::context::Context;
 use crate::delivery;
 use crate::model::email::draft::Draft;
 use crate::resources::api_keys;
+use crate::resources::emails::Accepted;
 use crate::resources::emails::draft::Form;
 use crate::settings::Compat;
 use crate::state::quota;
-use crate::wire::answers::HandlerResult;
-use crate::wire::fields;
-use crate::wire::json::{kind, well_formed};
-use crate::wire::paging::quote;
-use crate::wire::problem::{Problem, json};
+use crate::wire::{HandlerResult, Problem, fields, json, kind, quote, well_formed};
 
 /// The maximum number of emails in a batch (`docs/specification.md`, Limits).
 const MAX_EMAILS: usize = 100;
@@ -64,13 +60,10 @@ pub fn send(context: &Context<'_>) -> HandlerResult {
         }
     }
     let recipients = drafts.iter().map(|draft| draft.recipients().count()).sum();
-    let used = match quota::take(&context.state.settings, &context.tenant, recipients, now) {
-        Ok(used) => used,
-        Err(exceeded) => return Ok(exceeded.into_response()),
-    };
+    let used = quota::take(&context.state.settings, &context.tenant, recipients, now)?;
     let data = drafts
         .into_iter()
-        .map(|draft| Sent { id: delivery::accept(context.state, &context.tenant, draft, now) })
+        .map(|draft| Accepted { id: delivery::accept(context.state, &context.tenant, draft, now) })
         .collect();
     let errors = permissive.then_some(errors);
     let mut response = json(StatusCode::OK, &BatchResult { data, errors });
@@ -98,14 +91,9 @@ fn read_mode(context: &Context<'_>) -> Result<bool, Problem> {
 
 #[derive(Serialize)]
 struct BatchResult {
-    data: Vec<Sent>,
+    data: Vec<Accepted>,
     #[serde(skip_serializing_if = "Option::is_none")]
     errors: Option<Vec<Refused>>,
-}
-
-#[derive(Serialize)]
-struct Sent {
-    id: Uuid,
 }
 
 #[derive(Serialize)]

@@ -19,12 +19,7 @@ use crate::model::template::version::Version;
 use crate::resources::emails::template::TemplateUse;
 use crate::state::State;
 use crate::state::tenant::Tenant;
-use crate::wire::fields::{self, Field, Fields};
-use crate::wire::json::Body;
-use crate::wire::problem::Problem;
-use crate::wire::problems::Checked;
-use crate::wire::readers::{line, shared};
-use crate::wire::schedule;
+use crate::wire::{Body, Checked, Field, Fields, Problem, fields, line, schedule, shared};
 
 /// The form of an email: single, or in a batch.
 pub struct Form<'a> {

@@ -31,10 +31,7 @@ use crate::lock::lock;
 use crate::model::email::Email;
 use crate::model::metric::{Counts, Metric};
 use crate::state::tenant::Tenant;
-use crate::wire::answers::HandlerResult;
-use crate::wire::problem::{Problem, json};
-use crate::wire::query::Parameters;
-use crate::wire::timestamp::to_iso;
+use crate::wire::{HandlerResult, Parameters, Problem, json, to_iso};
 
 /// The maximum number of rows.
 const MAX_ROWS: usize = 10_000;

@@ -13,9 +13,7 @@ use crate::lock::lock;
 use crate::model::email::{Email, Event};
 use crate::resources::emails::find;
 use crate::state::event_bus::BusEventKind;
-use crate::wire::answers::HandlerResult;
-use crate::wire::problem::Problem;
-use crate::wire::{answers, schedule};
+use crate::wire::{HandlerResult, Problem, answers, schedule};
 
 /// `PATCH /emails/{id}`: reschedules an email.
 pub fn update(context: &Context<'_>) -> HandlerResult {

@@ -9,8 +9,7 @@ use crate::context::Context;
 use crate::lock::lock;
 use crate::model::automation::duration;
 use crate::state::State;
-use crate::wire::answers::HandlerResult;
-use crate::wire::problem::{Problem, json};
+use crate::wire::{HandlerResult, Problem, json};
 
 const PURPOSE: &str = "share";
 /// The default and the maximum lifetime of a link.

@@ -11,10 +11,7 @@ use crate::model::template::version::Version;
 use crate::model::value::{PropertyValue, ValueType};
 use crate::resources::templates::{self, Lookup};
 use crate::state::tenant::Tenant;
-use crate::wire::fields::{Field, Fields};
-use crate::wire::paging::quote;
-use crate::wire::problems::Checked;
-use crate::wire::variable::check_key;
+use crate::wire::{Checked, Field, Fields, check_key, quote};
 
 /// The maximum length of a string value in characters.
 const MAX_VALUE: usize = 2_000;

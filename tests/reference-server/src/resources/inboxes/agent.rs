@@ -6,12 +6,7 @@ use crate::context::Context;
 use crate::model::inboxes::{Action, AgentView, Tone};
 use crate::resources::inboxes::inbox;
 use crate::resources::inboxes::input::require_any;
-use crate::wire::answers::{self, HandlerResult};
-use crate::wire::change::{Change, replace};
-use crate::wire::fields::Field;
-use crate::wire::input::input;
-use crate::wire::problem::json;
-use crate::wire::problems::Checked;
+use crate::wire::{Change, Checked, Field, HandlerResult, answers, input, json, replace};
 
 /// The maximum length of the instructions, in characters.
 const MAX_INSTRUCTIONS: usize = 4_000;

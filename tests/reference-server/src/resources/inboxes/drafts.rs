@@ -10,21 +10,17 @@ use crate::model::email::attachments::Attachment;
 use crate::model::email::recipients::{self, Mailbox};
 use crate::model::inboxes::Inbox;
 use crate::model::inboxes::draft::{Detail, Group, InboxDraft, Item, Progress};
+use crate::resources::emails::accepted_response;
 use crate::resources::inboxes::input::{read_text, require_any};
 use crate::resources::inboxes::send::{
-    Outgoing, Unsent, check_recipients, prefix_subject, read_attachments, read_headers, reply_recipients,
-    respond, send as send_email,
+    Outgoing, check_recipients, prefix_subject, read_attachments, read_headers, reply_recipients,
+    send as send_email,
 };
 use crate::resources::inboxes::{inbox, inbox_service, member};
 use crate::state::quota::QuotaUsed;
-use crate::wire::answers::{self, HandlerResult};
-use crate::wire::change::Change;
-use crate::wire::fields::Fields;
-use crate::wire::input::input;
-use crate::wire::paging::{Mode, list};
-use crate::wire::problem::{Problem, json};
-use crate::wire::problems::Checked;
-use crate::wire::readers::{shared, uuid};
+use crate::wire::{
+    Change, Checked, Fields, HandlerResult, Mode, Problem, answers, input, json, list, shared, uuid,
+};
 
 /// The maximum length of a subject, in characters.
 const MAX_SUBJECT: usize = 2_000;
@@ -110,21 +106,7 @@ pub fn create(context: &Context<'_>) -> HandlerResult {
         require_any(fields, FIELDS);
         DraftPatch::read(fields)
     })?;
-    let mut draft = InboxDraft {
-        id,
-        inbox,
-        replies_to: None,
-        to: None,
-        cc: None,
-        bcc: None,
-        subject: None,
-        html: None,
-        text: None,
-        attachments: Vec::new(),
-        progress: Progress::Open,
-        created_at: now,
-        updated_at: now,
-    };
+    let mut draft = InboxDraft { id, inbox, created_at: now, updated_at: now, ..InboxDraft::default() };
     input.apply(context, &mut draft)?;
     if draft.is_blank() {
         return Err(Problem::validation("A draft must have content; found none."));
@@ -177,7 +159,7 @@ pub fn send(context: &Context<'_>) -> HandlerResult {
             drafts.change(id, |draft| draft.progress = Progress::Open);
         }
     }
-    respond(sent)
+    sent.map(|(id, used)| accepted_response(id, used))
 }
 
 fn send_claimed(
@@ -185,17 +167,17 @@ fn send_claimed(
     inbox: &Inbox,
     draft: InboxDraft,
     headers: Vec<(String, String)>,
-) -> Result<(Uuid, QuotaUsed), Unsent> {
+) -> Result<(Uuid, QuotaUsed), Problem> {
     let answers = draft.replies_to.and_then(|(_, email)| context.tenant.inboxes.emails.get(email));
     let to = match (draft.to, &answers) {
         (Some(to), _) => to,
         (None, Some(original)) => reply_recipients(inbox, original)?,
         (None, None) => {
-            return Err(Problem::validation("The draft needs an address in `to` to be sent.").into());
+            return Err(Problem::validation("The draft needs an address in `to` to be sent."));
         }
     };
     if draft.html.is_none() && draft.text.is_none() {
-        return Err(Problem::validation("The draft needs `html` or `text` to be sent.").into());
+        return Err(Problem::validation("The draft needs `html` or `text` to be sent."));
     }
     let subject = draft.subject.unwrap_or_else(|| match &answers {
         Some(original) => prefix_subject("Re: ", original),

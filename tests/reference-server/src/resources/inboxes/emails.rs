@@ -8,9 +8,7 @@ use crate::context::Context;
 use crate::model::inboxes::email::{InboxEmail, Item};
 use crate::resources::inboxes::member;
 use crate::resources::inboxes::threads::find as thread;
-use crate::wire::answers::HandlerResult;
-use crate::wire::paging::{Mode, list};
-use crate::wire::problem::{Problem, json};
+use crate::wire::{HandlerResult, Mode, Problem, json, list};
 
 /// `GET /inboxes/{inbox}/threads/{thread_id}/emails`: oldest first, so that `after` leads to newer ones; 20 by default, as in mode A.
 pub fn index(context: &Context<'_>) -> HandlerResult {

@@ -1,8 +1,7 @@
 //! Readers shared by the inputs of inboxes.
 
 use crate::context::Context;
-use crate::wire::fields::{Field, Fields};
-use crate::wire::problems::Checked;
+use crate::wire::{Checked, Field, Fields};
 
 /// Reads a text without control characters, with a length in this range of characters.
 pub(super) fn read_text(field: &Field<'_>, min: usize, max: usize) -> Checked<String> {

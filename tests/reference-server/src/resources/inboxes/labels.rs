@@ -8,11 +8,7 @@ use crate::context::Context;
 use crate::model::inboxes::label::{Item, Label};
 use crate::resources::inboxes::input::{read_text, require_any};
 use crate::resources::inboxes::{inbox, member};
-use crate::wire::answers::{self, HandlerResult};
-use crate::wire::fields::Field;
-use crate::wire::input::input;
-use crate::wire::problem::{Problem, json};
-use crate::wire::problems::Checked;
+use crate::wire::{Checked, Field, HandlerResult, Problem, answers, input, json};
 
 /// The maximum length of a name, in characters.
 const MAX_NAME: usize = 64;

@@ -18,10 +18,7 @@ use crate::model::inboxes::thread::Thread;
 use crate::resources::inboxes::inbox;
 use crate::resources::inboxes::input::values;
 use crate::resources::inboxes::threads::selection;
-use crate::wire::answers::HandlerResult;
-use crate::wire::paging::{Cursor, Mode, Window, list, quote};
-use crate::wire::problem::Problem;
-use crate::wire::query::BOOLEANS;
+use crate::wire::{BOOLEANS, Cursor, HandlerResult, Mode, Problem, Window, list, quote};
 
 /// The maximum number of threads that a search examines.
 const MAX_THREADS: usize = 1_000;

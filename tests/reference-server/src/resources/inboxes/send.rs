@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Response, StatusCode};
 use uuid::Uuid;
 
 use crate::context::Context;
@@ -18,19 +17,15 @@ use crate::model::inboxes::Inbox;
 use crate::model::inboxes::email::{Direction, File, InboxEmail};
 use crate::model::received;
 use crate::resources::api_keys;
+use crate::resources::emails::accepted_response;
 use crate::resources::inboxes::emails::find;
 use crate::resources::inboxes::input::require_any;
-use crate::resources::inboxes::{Accepted, inbox, inbox_sender, inbox_service, is_own};
-use crate::state::quota::{self, QuotaExceeded, QuotaUsed};
-use crate::wire::answers::HandlerResult;
-use crate::wire::escape::{escape_html, to_pre_element};
-use crate::wire::fields::Field;
-use crate::wire::input::input;
-use crate::wire::paging::quote;
-use crate::wire::problem::{Problem, json};
-use crate::wire::problems::Checked;
-use crate::wire::readers::{boolean, line, shared};
-use crate::wire::timestamp::to_iso;
+use crate::resources::inboxes::{inbox, inbox_sender, inbox_service, is_own};
+use crate::state::quota::{self, QuotaUsed};
+use crate::wire::{
+    Checked, Field, HandlerResult, Problem, boolean, escape_html, input, line, quote, shared, to_iso,
+    to_pre_element,
+};
 
 /// The maximum number of addresses in `to`, `cc` and `bcc`.
 pub(super) const MAX_RECIPIENTS: usize = 50;
@@ -54,33 +49,12 @@ pub(super) struct Outgoing {
     pub(super) answers: Option<Arc<InboxEmail>>,
 }
 
-/// Why an email wasn't sent.
-pub(super) enum Unsent {
-    Problem(Problem),
-    Quota(QuotaExceeded),
-}
-
-impl From<Problem> for Unsent {
-    fn from(problem: Problem) -> Self {
-        Self::Problem(problem)
-    }
-}
-
-impl Unsent {
-    pub(super) fn into_result(self) -> HandlerResult {
-        match self {
-            Self::Problem(problem) => Err(problem),
-            Self::Quota(exceeded) => Ok(exceeded.into_response()),
-        }
-    }
-}
-
 /// Sends an email and adds it to its thread. Returns its ID for `GET /emails/{email_id}`.
 pub(super) fn send(
     context: &Context<'_>,
     inbox: &Inbox,
     email: Outgoing,
-) -> Result<(Uuid, QuotaUsed), Unsent> {
+) -> Result<(Uuid, QuotaUsed), Problem> {
     let Outgoing { to, cc, bcc, subject, html, text, attachments, mut headers, answers } = email;
     check_recipients(to.len() + cc.len() + bcc.len())?;
     check_attached(&attachments).map_err(Problem::validation)?;
@@ -110,20 +84,12 @@ pub(super) fn send(
     };
     api_keys::check_sender(context, &draft.from)?;
     delivery::check_hosted(context.state, &draft)?;
-    let used =
-        quota::take(&context.state.settings, &context.tenant, draft.recipients().count(), context.now())
-            .map_err(Unsent::Quota)?;
+    let recipients = draft.recipients().count();
+    let used = quota::take(&context.state.settings, &context.tenant, recipients, context.now())?;
     let files = draft.attachments.iter().map(|file| File::new(context.state.next_id(), file)).collect();
     let id = delivery::accept(context.state, &context.tenant, draft, context.now());
     inbox_service(context).add_sent(inbox.id, answers.map(|answered| answered.thread), id, files);
     Ok((id, used))
-}
-
-/// The response to a sent email.
-pub(super) fn accepted_response(id: Uuid, used: QuotaUsed) -> Response<Bytes> {
-    let mut response = json(StatusCode::OK, &Accepted { id });
-    used.add_headers(response.headers_mut());
-    response
 }
 
 pub(super) fn check_recipients(found: usize) -> Result<(), Problem> {
@@ -246,11 +212,7 @@ pub fn reply(context: &Context<'_>) -> HandlerResult {
         headers: input.headers.unwrap_or_default(),
         answers: Some(original),
     };
-    respond(send(context, &inbox, email))
-}
-
-pub(super) fn respond(sent: Result<(Uuid, QuotaUsed), Unsent>) -> HandlerResult {
-    sent.map_or_else(Unsent::into_result, |(id, used)| Ok(accepted_response(id, used)))
+    send(context, &inbox, email).map(|(id, used)| accepted_response(id, used))
 }
 
 /// The recipients of a reply to this email.
@@ -311,7 +273,7 @@ pub fn forward(context: &Context<'_>) -> HandlerResult {
         headers: input.headers.unwrap_or_default(),
         answers: Some(original),
     };
-    respond(send(context, &inbox, email))
+    send(context, &inbox, email).map(|(id, used)| accepted_response(id, used))
 }
 
 /// The header lines of the original.

@@ -14,12 +14,8 @@ use crate::model::inboxes::thread::{Folder, Group, Thread};
 use crate::resources::inboxes::input::{require_any, values};
 use crate::resources::inboxes::{inbox, inbox_service, member};
 use crate::store::table::Record as _;
-use crate::wire::answers::{Deletion, HandlerResult};
-use crate::wire::input::input;
-use crate::wire::paging::{Mode, list};
-use crate::wire::problem::{Problem, json as respond};
-use crate::wire::query::{BOOLEANS, parse_word};
-use crate::wire::readers::boolean;
+use crate::wire::query::parse_word;
+use crate::wire::{BOOLEANS, Deletion, HandlerResult, Mode, Problem, boolean, input, json as respond, list};
 
 /// The maximum number of labels in a filter.
 const MAX_LABELS: usize = 50;

@@ -8,8 +8,7 @@ use crate::model::received::{AttachmentItem, Received};
 use crate::resources::attachments::{self, File, Folder, Links};
 use crate::resources::received::find;
 use crate::state::State;
-use crate::wire::answers::HandlerResult;
-use crate::wire::problem::Problem;
+use crate::wire::{HandlerResult, Problem};
 
 /// `GET /emails/receiving/{email_id}/attachments`, mode B: in the order of the message.
 pub fn index(context: &Context<'_>) -> HandlerResult {

@@ -13,10 +13,7 @@ use uuid::Uuid;
 use crate::context::Context;
 use crate::model::contact::Group;
 use crate::state::tenant::Tenant;
-use crate::wire::answers::HandlerResult;
-use crate::wire::paging::Window;
-use crate::wire::problem::{Problem, json};
-use crate::wire::words::words;
+use crate::wire::{HandlerResult, Problem, Window, json, words};
 
 /// The maximum number of IDs in the filter.
 const MAX_IDS: usize = 100;

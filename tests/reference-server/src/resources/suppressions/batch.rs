@@ -7,11 +7,8 @@ use crate::context::Context;
 use crate::model::suppression::Origin;
 use crate::resources::contacts::read_email;
 use crate::resources::suppressions::suppression_service;
-use crate::wire::answers::{Deletion, HandlerResult, Reference};
-use crate::wire::fields::{Field, Fields};
-use crate::wire::problem::json;
-use crate::wire::problems::Checked;
-use crate::wire::readers::uuid;
+use crate::wire::answers::Reference;
+use crate::wire::{Checked, Deletion, Field, Fields, HandlerResult, json, uuid};
 
 /// The maximum number of entries of a batch.
 const MAX_ENTRIES: usize = 100;

@@ -11,14 +11,9 @@ use crate::model::email::recipients::{self, Mailbox};
 use crate::model::template::Template;
 use crate::model::template::version::Variable;
 use crate::model::value::{PropertyValue, ValueType};
-use crate::wire::change::{Change, replace};
-use crate::wire::fields::Field;
-use crate::wire::input::input;
-use crate::wire::paging::quote;
-use crate::wire::problem::Problem;
-use crate::wire::problems::Checked;
-use crate::wire::readers::{line, non_blank, string};
-use crate::wire::variable::check_key;
+use crate::wire::{
+    Change, Checked, Field, Problem, check_key, input, line, non_blank, quote, replace, string,
+};
 
 /// The maximum number of variables of a template (`docs/specification.md`, Limits).
 const MAX_VARIABLES: usize = 50;

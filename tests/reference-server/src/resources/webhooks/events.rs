@@ -13,10 +13,7 @@ use uuid::Uuid;
 use crate::context::Context;
 use crate::delivery::webhooks::replay as replay_delivery;
 use crate::model::webhook_delivery::{self, WebhookDelivery};
-use crate::wire::answers::HandlerResult;
-use crate::wire::paging::{Mode, Window, list, quote};
-use crate::wire::problem::{Problem, json};
-use crate::wire::timestamp::to_iso;
+use crate::wire::{HandlerResult, Mode, Problem, Window, json, list, quote, to_iso};
 
 /// `GET /webhooks/{webhook_id}/events`, mode A.
 pub fn index(context: &Context<'_>) -> HandlerResult {

@@ -1,6 +1,6 @@
 //! Faults of the SMTP listener: the stage of a session that fails, and the reply.
 
-use crate::wire::words::words;
+use crate::wire::words;
 
 words! {
     /// A stage of an SMTP session, with its name in a rule.

@@ -13,8 +13,7 @@ use crate::store::changes;
 use crate::store::ledger::{Ledger, Ordered, Persist};
 use crate::store::size;
 use crate::store::table::Record;
-use crate::wire::paging::{Page, Window};
-use crate::wire::problem::Problem;
+use crate::wire::{Page, Problem, Window};
 
 /// The positions of a group without members.
 static NONE: BTreeSet<u64> = BTreeSet::new();

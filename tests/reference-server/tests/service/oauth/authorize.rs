@@ -4,8 +4,8 @@ use http::Method;
 use idempost_reference_server::{OAuthClient, Settings};
 
 use super::{
-    authorization_request, authorize, code, code_exchange, error, redirected, sandbox, token, urlencoded,
-    with,
+    REDIRECT, authorization_request, authorize, authorize_with, code, consent, consent_page, decide, error,
+    exchanged, redirected, sandbox, urlencoded, with,
 };
 use crate::support::{Answer, Sandbox};
 
@@ -13,8 +13,7 @@ use crate::support::{Answer, Sandbox};
 fn a_valid_request_reaches_the_consent_page_without_a_credential() {
     // AUTHZ-18, AUTHZ-19, AUTHZ-34, GEN-15
     let sandbox = sandbox();
-    let answer =
-        authorize(&sandbox, &with(authorization_request("full"), "resource", Some("https://api.test")));
+    let answer = authorize_with(&sandbox, "full", "resource", Some("https://api.test"));
     assert_eq!(answer.status, 302);
     let (to, query) = redirected(&answer);
     assert!(to.contains("/_/consent/"), "{to}");
@@ -43,13 +42,10 @@ fn errors_are_json_until_the_redirect_uri_is_validated() {
         ("redirect_uri", Some("http://127.0.0.1:4711/callback#x"), "invalid_request"),
         ("redirect_uri", Some("https://evil.test/callback"), "invalid_request"),
     ] {
-        let answer = authorize(&sandbox, &with(authorization_request("full"), name, value));
+        let answer = authorize_with(&sandbox, "full", name, value);
         assert_eq!(error(&answer), (400, wanted.to_owned()), "{name}={value:?}");
     }
-    let answer = authorize(
-        &sandbox,
-        &with(authorization_request("web"), "redirect_uri", Some("https://app.test:444/cb")),
-    );
+    let answer = authorize_with(&sandbox, "web", "redirect_uri", Some("https://app.test:444/cb"));
     assert_eq!(error(&answer), (400, "invalid_request".to_owned()));
 }
 
@@ -66,12 +62,12 @@ fn a_loopback_redirect_uri_matches_on_any_port() {
         ("full", "http://127.0.0.1/callback"),
         ("web", "https://app.test/cb"),
     ] {
-        let answer =
-            authorize(&sandbox, &with(authorization_request(client), "redirect_uri", Some(redirect)));
+        let answer = authorize_with(&sandbox, client, "redirect_uri", Some(redirect));
         assert_eq!(answer.status, 302, "{redirect}");
-        let (path, form) = super::consent_page(&sandbox, &answer);
-        let (to, query) = redirected(&super::decide(&sandbox, &path, &form, "allow"));
-        assert_eq!((to.as_str(), query["state"].as_str()), (redirect, "xyz"));
+        let (path, form) = consent_page(&sandbox, &answer);
+        let (to, query) = redirected(&decide(&sandbox, &path, &form, "allow"));
+        assert_eq!(to, redirect);
+        assert_eq!(query["state"], "xyz", "{redirect}");
     }
 }
 
@@ -112,8 +108,8 @@ fn parameters_are_appended_to_the_redirect_uri_without_rewriting_it() {
         let rest = appended(&authorize(&sandbox, &with(request.clone(), "scope", Some("foo"))));
         assert!(rest.starts_with("error=invalid_scope&error_description="), "{redirect}: {rest}");
         for (decision, parameter) in [("allow", "code="), ("deny", "error=access_denied&")] {
-            let (path, form) = super::consent_page(&sandbox, &authorize(&sandbox, &request));
-            let rest = appended(&super::decide(&sandbox, &path, &form, decision));
+            let (path, form) = consent_page(&sandbox, &authorize(&sandbox, &request));
+            let rest = appended(&decide(&sandbox, &path, &form, decision));
             assert!(rest.starts_with(parameter) && rest.contains("&state=xyz&iss="), "{redirect}: {rest}");
         }
     }
@@ -137,7 +133,7 @@ fn redirect_uris_that_only_a_url_parser_considers_equal_differ() {
         ("http://127.0.0.1/cb", "http://127.0.0.1:4711/cb?"),
     ] {
         let sandbox = sandbox_with_redirect_uri(registered);
-        let answer = authorize(&sandbox, &with(authorization_request("c"), "redirect_uri", Some(redirect)));
+        let answer = authorize_with(&sandbox, "c", "redirect_uri", Some(redirect));
         assert_eq!(error(&answer), (400, "invalid_request".to_owned()), "{registered} {redirect}");
     }
 }
@@ -164,17 +160,17 @@ fn later_errors_redirect_with_error_description_and_state() {
         ("sender", "scope", Some("full_access"), "invalid_scope"),
         ("nothing", "scope", None, "invalid_scope"),
     ] {
-        let answer = authorize(&sandbox, &with(authorization_request(client), name, value));
+        let answer = authorize_with(&sandbox, client, name, value);
         assert_eq!(answer.status, 302, "{name}={value:?}");
         let (to, query) = redirected(&answer);
-        assert_eq!(to, super::REDIRECT);
+        assert_eq!(to, REDIRECT);
         assert_eq!(query["error"], wanted, "{name}={value:?}");
         assert!(!query["error_description"].is_empty());
         assert_eq!(query["state"], if name == "state" { long.as_str() } else { "xyz" });
         assert!(!query.contains_key("code"));
     }
-    let answer =
-        authorize(&sandbox, &with(with(authorization_request("full"), "scope", Some("foo")), "state", None));
+    let bad = with(authorization_request("full"), "scope", Some("foo"));
+    let answer = authorize(&sandbox, &with(bad, "state", None));
     assert!(!redirected(&answer).1.contains_key("state"));
 }
 
@@ -184,12 +180,9 @@ fn a_state_of_1024_characters_is_returned_unchanged() {
     let sandbox = sandbox();
     let odd = format!("a b&c=d%+#?/\"<é>\u{1f600}{}", "x".repeat(1024 - 17));
     assert_eq!(odd.chars().count(), 1024);
-    let (path, token) = super::consent_page(
-        &sandbox,
-        &authorize(&sandbox, &with(authorization_request("full"), "state", Some(&odd))),
-    );
-    let (to, query) = redirected(&super::decide(&sandbox, &path, &token, "allow"));
-    assert_eq!(to, super::REDIRECT);
+    let (path, token) = consent_page(&sandbox, &authorize_with(&sandbox, "full", "state", Some(&odd)));
+    let (to, query) = redirected(&decide(&sandbox, &path, &token, "allow"));
+    assert_eq!(to, REDIRECT);
     assert_eq!(query["state"], odd);
     assert!(!query["code"].is_empty());
 }
@@ -198,12 +191,11 @@ fn a_state_of_1024_characters_is_returned_unchanged() {
 fn a_denial_redirects_with_access_denied() {
     // AUTHZ-21
     let sandbox = sandbox();
-    let (path, token) = super::consent_page(&sandbox, &authorize(&sandbox, &authorization_request("full")));
-    let (to, query) = redirected(&super::decide(&sandbox, &path, &token, "deny"));
-    assert_eq!(
-        (to.as_str(), query["error"].as_str(), query["state"].as_str()),
-        (super::REDIRECT, "access_denied", "xyz")
-    );
+    let (path, token) = consent(&sandbox, "full");
+    let (to, query) = redirected(&decide(&sandbox, &path, &token, "deny"));
+    assert_eq!(to, REDIRECT);
+    assert_eq!(query["error"], "access_denied");
+    assert_eq!(query["state"], "xyz");
     assert!(!query.contains_key("code"));
 }
 
@@ -218,7 +210,7 @@ fn scope_is_the_requested_one_or_defaults_to_the_registered_one() {
         ("sender", None, "emails:send"),
     ] {
         let code = code(&sandbox, &with(authorization_request(client), "scope", scope));
-        let answer = token(&sandbox, &code_exchange(client, &code));
+        let answer = exchanged(&sandbox, client, &code);
         assert_eq!(answer.json()["scope"], granted, "{client} {scope:?}");
     }
 }
@@ -229,12 +221,10 @@ fn a_request_over_the_storage_limit_is_a_server_error() {
     let sandbox = Sandbox::with(&Settings { keep_records: 1, ..Settings::default() });
     let authorization_request = authorization_request("idempost-cli");
     assert!(redirected(&authorize(&sandbox, &authorization_request)).0.contains("/_/consent/"));
-    let answer = authorize(&sandbox, &authorization_request);
-    let (to, query) = redirected(&answer);
-    assert_eq!(
-        (answer.status.as_u16(), to.as_str(), query["error"].as_str(), query["state"].as_str()),
-        (302, super::REDIRECT, "server_error", "xyz")
-    );
+    let (to, query) = redirected(&authorize(&sandbox, &authorization_request).expect_status(302));
+    assert_eq!(to, REDIRECT);
+    assert_eq!(query["error"], "server_error");
+    assert_eq!(query["state"], "xyz");
     // The first request has expired and frees its slot.
     sandbox.advance(601);
     assert!(redirected(&authorize(&sandbox, &authorization_request)).0.contains("/_/consent/"));
@@ -251,16 +241,14 @@ fn a_repeated_parameter_is_rejected() {
         let mut twice = authorization_request("full");
         twice.extend([(name, "emails:send"), (name, "emails:send")]);
         let (to, query) = redirected(&authorize(&sandbox, &twice));
-        assert_eq!((to.as_str(), query["error"].as_str()), (super::REDIRECT, "invalid_request"), "{name}");
+        assert_eq!((to.as_str(), query["error"].as_str()), (REDIRECT, "invalid_request"), "{name}");
         assert_eq!(query["state"], "xyz");
     }
     let mut twice = authorization_request("full");
     twice.push(("state", "other"));
     let (_, query) = redirected(&authorize(&sandbox, &twice));
-    assert!(
-        query["error"] == "invalid_request" && !query.contains_key("state"),
-        "neither belongs to the client"
-    );
+    assert_eq!(query["error"], "invalid_request");
+    assert!(!query.contains_key("state"), "neither belongs to the client");
     assert_eq!(sandbox.ask(Method::POST, "/oauth/authorize").no_key().send("").status, 405);
 }
 
@@ -271,18 +259,16 @@ fn a_state_that_cannot_round_trip_is_rejected_and_an_empty_one_is_absent() {
     let without = urlencoded(&with(authorization_request("full"), "state", None));
     let ask = |state: &str| {
         let path = format!("/oauth/authorize?{without}&state={state}");
-        redirected(&sandbox.ask(Method::GET, path).no_key().send(""))
+        redirected(&sandbox.visit(&path))
     };
     for state in ["%FF", "a%C3", "%ED%A0%80"] {
         let (to, query) = ask(state);
-        assert_eq!((to.as_str(), query["error"].as_str()), (super::REDIRECT, "invalid_request"), "{state}");
+        assert_eq!((to.as_str(), query["error"].as_str()), (REDIRECT, "invalid_request"), "{state}");
         assert!(!query.contains_key("state"));
     }
     assert!(ask("%zz%").0.contains("/_/consent/"));
-    let (_, query) = redirected(&authorize(
-        &sandbox,
-        &with(with(authorization_request("full"), "scope", Some("foo")), "state", Some("")),
-    ));
+    let bad = with(authorization_request("full"), "scope", Some("foo"));
+    let (_, query) = redirected(&authorize(&sandbox, &with(bad, "state", Some(""))));
     assert!(query["error"] == "invalid_scope" && !query.contains_key("state"));
 }
 
@@ -292,8 +278,7 @@ fn an_error_description_contains_only_allowed_characters() {
     let sandbox = sandbox();
     let long = "y".repeat(5000);
     for odd in ["\"\\<script>\u{e9}\u{1f600}\r\n\u{7f}", long.as_str()] {
-        let (_, query) =
-            redirected(&authorize(&sandbox, &with(authorization_request("full"), "scope", Some(odd))));
+        let (_, query) = redirected(&authorize_with(&sandbox, "full", "scope", Some(odd)));
         let mut twice = authorization_request("full");
         twice.extend([(odd, "x"), (odd, "x")]);
         let (_, doubled) = redirected(&authorize(&sandbox, &twice));

@@ -2,16 +2,20 @@
 
 use http::Method;
 use idempost_reference_server::Settings;
+use serde_json::json;
 
-use super::{authorization_request, authorize, consent_page, decide, redirected, sandbox, urlencoded, with};
+use super::{
+    authorization_request, authorize, authorize_with, consent, consent_page, decide, redirected, register,
+    sandbox, urlencoded,
+};
 use crate::support::{KEY, Sandbox};
 
 #[test]
 fn the_page_names_client_and_scopes_under_a_strict_content_security_policy() {
     let sandbox = sandbox();
-    let answer = authorize(&sandbox, &with(authorization_request("full"), "scope", Some("emails:send")));
+    let answer = authorize_with(&sandbox, "full", "scope", Some("emails:send"));
     let (path, _) = consent_page(&sandbox, &answer);
-    let page = sandbox.ask(Method::GET, &path).no_key().send("");
+    let page = sandbox.visit(&path);
     let text = page.text();
     assert!(text.contains("<b>full</b> asks for access"));
     assert!(text.contains("send emails") && !text.contains("do everything"));
@@ -38,7 +42,7 @@ fn the_cookie_and_form_keep_the_path_of_the_public_url() {
         let location = answer.headers["location"].to_str().unwrap();
         let (public, name) = location.split_once("/_/consent/").unwrap();
         assert_eq!(public, url.trim_end_matches('/'));
-        let page = sandbox.ask(Method::GET, format!("/_/consent/{name}")).no_key().send("");
+        let page = sandbox.visit(&format!("/_/consent/{name}"));
         let cookie = page.headers["set-cookie"].to_str().unwrap();
         assert!(
             cookie.contains(&format!("; Path={prefix}/_/consent/{name}; ")) && cookie.ends_with("; Secure"),
@@ -51,20 +55,16 @@ fn the_cookie_and_form_keep_the_path_of_the_public_url() {
 #[test]
 fn markup_in_a_client_name_is_escaped() {
     let sandbox = sandbox();
-    let registered = sandbox
-        .ask(Method::POST, "/oauth/register")
-        .no_key()
-        .json(&serde_json::json!({"client_name": "<script>x</script>\"'", "redirect_uris": ["http://127.0.0.1/callback"]}));
-    let id = registered.json()["client_id"].as_str().unwrap().to_owned();
-    let (path, _) = consent_page(&sandbox, &authorize(&sandbox, &authorization_request(&id)));
-    let text = sandbox.ask(Method::GET, &path).no_key().send("").text();
+    let registered = register(&sandbox, &json!({"client_name": "<script>x</script>\"'"})).json();
+    let (path, _) = consent(&sandbox, registered["client_id"].as_str().unwrap());
+    let text = sandbox.visit(&path).text();
     assert!(!text.contains("<script>x") && text.contains("&lt;script&gt;"), "{text}");
 }
 
 #[test]
 fn a_cross_site_form_post_is_rejected() {
     let sandbox = sandbox();
-    let (path, token) = consent_page(&sandbox, &authorize(&sandbox, &authorization_request("full")));
+    let (path, token) = consent(&sandbox, "full");
     let form = urlencoded(&[("token", &token), ("account", KEY), ("decision", "allow")]);
     let without_cookie = sandbox.ask(Method::POST, &path).no_key().send(form.clone());
     let with_other =
@@ -80,29 +80,25 @@ fn a_cross_site_form_post_is_rejected() {
 #[test]
 fn a_request_is_decided_once_and_expires_after_ten_minutes() {
     let sandbox = sandbox();
-    let (path, token) = consent_page(&sandbox, &authorize(&sandbox, &authorization_request("full")));
+    let (path, token) = consent(&sandbox, "full");
     assert_eq!(decide(&sandbox, &path, &token, "deny").status, 303);
     assert_eq!(decide(&sandbox, &path, &token, "allow").status, 404);
-    let pending = || consent_page(&sandbox, &authorize(&sandbox, &authorization_request("full")));
+    let pending = || consent(&sandbox, "full");
     let ((young, young_token), (path, token)) = (pending(), pending());
     sandbox.advance(599);
     assert_eq!(decide(&sandbox, &young, &young_token, "allow").status, 303);
     sandbox.advance(1);
     assert_eq!(decide(&sandbox, &path, &token, "allow").status, 404);
-    assert_eq!(sandbox.ask(Method::GET, "/_/consent/unknown").no_key().send("").status, 404);
+    assert_eq!(sandbox.visit("/_/consent/unknown").status, 404);
 }
 
 #[test]
 fn an_invalid_account_is_prompted_for_again() {
     let sandbox = sandbox();
-    let (path, token) = consent_page(&sandbox, &authorize(&sandbox, &authorization_request("full")));
+    let (path, token) = consent(&sandbox, "full");
     let form = urlencoded(&[("token", &token), ("account", "<b>me"), ("decision", "allow")]);
-    let answer = sandbox
-        .ask(Method::POST, &path)
-        .no_key()
-        .header("cookie", format!("sandbox_consent={token}"))
-        .send(form)
-        .expect_status(422);
+    let ask = sandbox.ask(Method::POST, &path).no_key().header("cookie", format!("sandbox_consent={token}"));
+    let answer = ask.send(form).expect_status(422);
     assert!(answer.text().contains("starts with sb_ or re_") && answer.text().contains("&lt;b&gt;me"));
     assert_eq!(decide(&sandbox, &path, &token, "allow").status, 303);
 }
@@ -110,10 +106,9 @@ fn an_invalid_account_is_prompted_for_again() {
 #[test]
 fn a_sending_only_key_cannot_give_consent() {
     let sandbox = sandbox();
-    let made =
-        sandbox.post("/api-keys", &serde_json::json!({"name": "k", "permission": "sending_access"})).json();
+    let made = sandbox.post("/api-keys", &json!({"name": "k", "permission": "sending_access"})).json();
     let made = made["token"].as_str().unwrap();
-    let (path, token) = consent_page(&sandbox, &authorize(&sandbox, &authorization_request("full")));
+    let (path, token) = consent(&sandbox, "full");
     for account in ["sb_test_sending", made] {
         let form = urlencoded(&[("token", &token), ("account", account), ("decision", "allow")]);
         let ask =
@@ -135,9 +130,9 @@ fn form_action_allows_redirects_to_the_client() {
         ("web", "https://app.test/cb", "form-action 'self' https:"),
         ("own", "com.example.app:/cb", "form-action 'self' com.example.app:"),
     ] {
-        let authorization_request = with(authorization_request(client), "redirect_uri", Some(redirect));
-        let (path, _) = consent_page(&sandbox, &authorize(&sandbox, &authorization_request));
-        let page = sandbox.ask(Method::GET, &path).no_key().send("");
+        let answer = authorize_with(&sandbox, client, "redirect_uri", Some(redirect));
+        let (path, _) = consent_page(&sandbox, &answer);
+        let page = sandbox.visit(&path);
         let policy = page.headers["content-security-policy"].to_str().unwrap();
         assert!(policy.ends_with(rule), "{policy}");
     }
@@ -148,8 +143,8 @@ fn the_cookie_is_secure_behind_https() {
     for (address, secure) in [("https://sandbox.test", true), ("http://127.0.0.1:4010", false)] {
         let sandbox = sandbox();
         sandbox.service.set_base_url(address);
-        let (path, _) = consent_page(&sandbox, &authorize(&sandbox, &authorization_request("full")));
-        let page = sandbox.ask(Method::GET, &path).no_key().send("");
+        let (path, _) = consent(&sandbox, "full");
+        let page = sandbox.visit(&path);
         assert_eq!(page.headers["set-cookie"].to_str().unwrap().contains("; Secure"), secure, "{address}");
     }
 }
@@ -158,24 +153,18 @@ fn the_cookie_is_secure_behind_https() {
 fn full_access_is_not_described_as_unable_to_read() {
     let sandbox = sandbox();
     for (scope, everything) in [("emails:send full_access", true), ("emails:send", false)] {
-        let (path, _) = consent_page(
-            &sandbox,
-            &authorize(&sandbox, &with(authorization_request("full"), "scope", Some(scope))),
-        );
-        let text = sandbox.ask(Method::GET, &path).no_key().send("").text();
-        assert_eq!(
-            (text.contains("everything"), text.contains("nothing else")),
-            (everything, !everything),
-            "{text}"
-        );
+        let (path, _) = consent_page(&sandbox, &authorize_with(&sandbox, "full", "scope", Some(scope)));
+        let text = sandbox.visit(&path).text();
+        assert_eq!(text.contains("everything"), everything, "{text}");
+        assert_eq!(text.contains("nothing else"), !everything, "{text}");
     }
 }
 
 #[test]
 fn resetting_a_tenant_invalidates_its_codes() {
     let sandbox = sandbox();
-    let code = super::code(&sandbox, &authorization_request("full"));
-    assert_eq!(sandbox.ask(Method::POST, "/_/reset").send("").status, 200);
-    let answer = super::token(&sandbox, &super::code_exchange("full", &code));
+    let code = super::code_for(&sandbox, "full");
+    sandbox.act("/_/reset").expect_status(200);
+    let answer = super::exchanged(&sandbox, "full", &code);
     assert_eq!(super::error(&answer), (400, "invalid_grant".to_owned()));
 }

@@ -123,7 +123,7 @@ async fn a_scripted_proxy_response_never_reaches_the_service() {
 async fn retrying_a_code_exchange_with_a_lost_response_revokes_the_grant() {
     // TOK-06
     let sandbox = super::sandbox();
-    let code = super::code(&sandbox, &super::authorization_request("full"));
+    let code = super::code_for(&sandbox, "full");
     // The same service, over a socket.
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("http://{}/oauth/token", listener.local_addr().unwrap());

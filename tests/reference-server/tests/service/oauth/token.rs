@@ -7,10 +7,10 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
 use serde_json::{Value, json};
 
 use super::{
-    REDIRECT, VERIFIER, api_status, authorization_request, code, code_exchange, error, post_form,
-    refresh_request, sandbox, token, tokens, with,
+    Tokens, VERIFIER, api_status, authorization_request, code, code_exchange, code_for, error, exchanged,
+    post_form, refresh_request, refreshed, sandbox, token, tokens, with,
 };
-use crate::support::Answer;
+use crate::support::{Answer, Sandbox, expect_fields_of};
 
 fn refused(answer: &Answer) -> String {
     let (status, name) = error(answer);
@@ -19,22 +19,20 @@ fn refused(answer: &Answer) -> String {
     name
 }
 
+fn token_by_json(sandbox: &Sandbox, parameters: Vec<(&str, &str)>) -> Answer {
+    let body: Value = parameters.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+    let ask = sandbox.ask(http::Method::POST, "/oauth/token").no_key();
+    ask.header("content-type", "application/json").json(&body)
+}
+
 #[test]
 fn a_code_is_exchanged_by_form_and_by_json() {
     // TOK-01, TOK-02, TOK-17, TOK-18, TOK-19, TOK-22, TOK-27
     let sandbox = sandbox();
-    let first = code(&sandbox, &authorization_request("full"));
-    let by_form = token(&sandbox, &code_exchange("full", &first));
-    let second = code(&sandbox, &authorization_request("full"));
-    let body: Value = code_exchange("full", &second)
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), json!(value)))
-        .collect();
-    let by_json = sandbox
-        .ask(http::Method::POST, "/oauth/token")
-        .no_key()
-        .header("content-type", "application/json")
-        .json(&body);
+    let first = code_for(&sandbox, "full");
+    let by_form = exchanged(&sandbox, "full", &first);
+    let second = code_for(&sandbox, "full");
+    let by_json = token_by_json(&sandbox, code_exchange("full", &second));
     for answer in [by_form, by_json] {
         assert_eq!(answer.status, 200, "{}", answer.text());
         assert_eq!(answer.headers["cache-control"], "no-store");
@@ -42,13 +40,10 @@ fn a_code_is_exchanged_by_form_and_by_json() {
         let mut keys: Vec<_> = body.as_object().unwrap().keys().map(String::as_str).collect();
         keys.sort_unstable();
         assert_eq!(keys, ["access_token", "expires_in", "refresh_token", "scope", "token_type"]);
-        assert_eq!((&body["token_type"], &body["expires_in"]), (&json!("Bearer"), &json!(900)));
-        assert_eq!(
-            body["refresh_token"].as_str().unwrap().matches('.').count(),
-            0,
-            "a refresh token is opaque"
-        );
-        assert_eq!(api_status(&sandbox, body["access_token"].as_str().unwrap()), 200);
+        expect_fields_of(&json!({ "token_type": "Bearer", "expires_in": 900 }), &body);
+        let tokens = answer.tokens();
+        assert!(!tokens.refresh.contains('.'), "a refresh token is opaque");
+        assert_eq!(api_status(&sandbox, &tokens.access), 200);
     }
 }
 
@@ -56,25 +51,12 @@ fn a_code_is_exchanged_by_form_and_by_json() {
 fn a_refresh_token_is_exchanged_by_form_and_by_json() {
     // TOK-01, TOK-02, TOK-17, TOK-24
     let sandbox = sandbox();
-    let mut last = tokens(&sandbox, "full")["refresh_token"].as_str().unwrap().to_owned();
-    for json in [false, true] {
-        let parameters = refresh_request("full", &last);
-        let answer = if json {
-            let body: Value =
-                parameters.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
-            sandbox
-                .ask(http::Method::POST, "/oauth/token")
-                .no_key()
-                .header("content-type", "application/json")
-                .json(&body)
-        } else {
-            token(&sandbox, &parameters)
-        };
-        let body = answer.json();
-        let next = body["refresh_token"].as_str().unwrap().to_owned();
-        assert_ne!(next, last);
-        assert_eq!(api_status(&sandbox, body["access_token"].as_str().unwrap()), 200);
-        last = next;
+    let first = tokens(&sandbox, "full");
+    let second = refreshed(&sandbox, "full", &first.refresh).tokens();
+    let third = token_by_json(&sandbox, refresh_request("full", &second.refresh)).tokens();
+    for (last, next) in [(&first, &second), (&second, &third)] {
+        assert_ne!(next.refresh, last.refresh);
+        assert_eq!(api_status(&sandbox, &next.access), 200);
     }
 }
 
@@ -82,13 +64,12 @@ fn a_refresh_token_is_exchanged_by_form_and_by_json() {
 fn an_access_token_is_a_jwt_signed_with_es256_that_the_key_set_verifies() {
     // TOK-20
     let sandbox = sandbox();
-    let tokens = tokens(&sandbox, "full");
-    let access = tokens["access_token"].as_str().unwrap();
+    let access = &tokens(&sandbox, "full").access;
     let header: Value =
         serde_json::from_slice(&URL_SAFE_NO_PAD.decode(access.split('.').next().unwrap()).unwrap()).unwrap();
-    assert_eq!((&header["alg"], &header["typ"]), (&json!("ES256"), &json!("at+jwt")));
+    expect_fields_of(&json!({ "alg": "ES256", "typ": "at+jwt" }), &header);
 
-    let keys = sandbox.ask(http::Method::GET, "/.well-known/jwks.json").no_key().send("");
+    let keys = sandbox.visit("/.well-known/jwks.json");
     assert_eq!(keys.headers["cache-control"], "public, max-age=300");
     let keys: Value = serde_json::from_slice(&keys.body).unwrap();
     let key = keys["keys"].as_array().unwrap().iter().find(|key| key["kid"] == header["kid"]).unwrap();
@@ -118,8 +99,7 @@ fn an_access_token_is_a_jwt_signed_with_es256_that_the_key_set_verifies() {
 fn an_unsigned_token_is_rejected() {
     // AUTH-07
     let sandbox = sandbox();
-    let tokens = tokens(&sandbox, "full");
-    let access = tokens["access_token"].as_str().unwrap();
+    let access = &tokens(&sandbox, "full").access;
     let claims = access.split('.').nth(1).unwrap();
     for header in [r#"{"alg":"none"}"#, r#"{"alg":"HS256"}"#] {
         let forged = format!("{}.{claims}.AAAA", URL_SAFE_NO_PAD.encode(header));
@@ -131,8 +111,7 @@ fn an_unsigned_token_is_rejected() {
 fn an_access_token_expires_after_900_seconds() {
     // GEN-11, TOK-21, AUTH-04, AUTH-07, LIM-14
     let sandbox = sandbox();
-    let tokens = tokens(&sandbox, "full");
-    let access = tokens["access_token"].as_str().unwrap();
+    let access = &tokens(&sandbox, "full").access;
     sandbox.advance(899);
     assert_eq!(api_status(&sandbox, access), 200);
     sandbox.advance(1);
@@ -147,7 +126,7 @@ fn an_access_token_expires_after_900_seconds() {
 fn every_field_is_required() {
     // TOK-05, TOK-14
     let sandbox = sandbox();
-    let code = code(&sandbox, &authorization_request("full"));
+    let code = code_for(&sandbox, "full");
     for field in ["grant_type", "client_id", "code", "redirect_uri", "code_verifier"] {
         for value in [None, Some("")] {
             let answer = token(&sandbox, &with(code_exchange("full", &code), field, value));
@@ -155,13 +134,12 @@ fn every_field_is_required() {
         }
     }
     // None of these attempts consumed the code.
-    let refresh =
-        token(&sandbox, &code_exchange("full", &code)).json()["refresh_token"].as_str().unwrap().to_owned();
+    let refresh = exchanged(&sandbox, "full", &code).tokens().refresh;
     for field in ["grant_type", "client_id", "refresh_token"] {
         let answer = token(&sandbox, &with(refresh_request("full", &refresh), field, None));
         assert_eq!(refused(&answer), "invalid_request", "{field}");
     }
-    assert_eq!(token(&sandbox, &refresh_request("full", &refresh)).status, 200);
+    assert_eq!(refreshed(&sandbox, "full", &refresh).status, 200);
 }
 
 #[test]
@@ -180,19 +158,9 @@ fn the_grant_type_selects_the_grant() {
 }
 
 #[test]
-fn a_code_is_single_use() {
-    // TOK-06, TOK-27
-    let sandbox = sandbox();
-    let code = code(&sandbox, &authorization_request("full"));
-    assert_eq!(token(&sandbox, &code_exchange("full", &code)).status, 200);
-    assert_eq!(refused(&token(&sandbox, &code_exchange("full", &code))), "invalid_grant");
-}
-
-#[test]
 fn a_reset_of_the_service_ends_every_login() {
     let sandbox = sandbox();
-    let tokens = tokens(&sandbox, "full");
-    let access = tokens["access_token"].as_str().unwrap();
+    let access = &tokens(&sandbox, "full").access;
     assert_eq!(api_status(&sandbox, access), 200);
     sandbox.service.reset();
     assert_eq!(api_status(&sandbox, access), 401);
@@ -203,19 +171,18 @@ fn a_reset_of_the_service_ends_every_login() {
 fn a_code_expires_after_10_minutes() {
     // TOK-07, LIM-13
     let sandbox = sandbox();
-    let (young, old) =
-        (code(&sandbox, &authorization_request("full")), code(&sandbox, &authorization_request("full")));
+    let (young, old) = (code_for(&sandbox, "full"), code_for(&sandbox, "full"));
     sandbox.advance(599);
-    assert_eq!(token(&sandbox, &code_exchange("full", &young)).status, 200);
+    assert_eq!(exchanged(&sandbox, "full", &young).status, 200);
     sandbox.advance(1);
-    assert_eq!(refused(&token(&sandbox, &code_exchange("full", &old))), "invalid_grant");
+    assert_eq!(refused(&exchanged(&sandbox, "full", &old)), "invalid_grant");
 }
 
 #[test]
 fn a_code_is_bound_to_its_client_redirect_uri_and_verifier() {
     // TOK-08, TOK-09, TOK-35
     let sandbox = sandbox();
-    let code = code(&sandbox, &authorization_request("full"));
+    let code = code_for(&sandbox, "full");
     let other = VERIFIER.replace('d', "e");
     for (name, value) in [
         ("client_id", "sender"),
@@ -226,10 +193,7 @@ fn a_code_is_bound_to_its_client_redirect_uri_and_verifier() {
         let answer = token(&sandbox, &with(code_exchange("full", &code), name, Some(value)));
         assert_eq!(refused(&answer), "invalid_grant", "{name}");
     }
-    assert_eq!(
-        token(&sandbox, &with(code_exchange("full", &code), "redirect_uri", Some(REDIRECT))).status,
-        200
-    );
+    assert_eq!(exchanged(&sandbox, "full", &code).status, 200);
 }
 
 #[test]
@@ -239,7 +203,7 @@ fn a_verifier_has_43_to_128_unreserved_characters() {
     for verifier in
         ["x".repeat(42), "x".repeat(129), format!("{}+", &VERIFIER[1..]), format!("{} ", &VERIFIER[1..])]
     {
-        let code = code(&sandbox, &authorization_request("full"));
+        let code = code_for(&sandbox, "full");
         let answer = token(&sandbox, &with(code_exchange("full", &code), "code_verifier", Some(&verifier)));
         assert_eq!(refused(&answer), "invalid_request", "{verifier}");
     }
@@ -257,8 +221,8 @@ fn an_unknown_or_disabled_client_is_rejected() {
     // TOK-30, TOK-31
     let sandbox = sandbox();
     for client in ["nobody", "disabled"] {
-        assert_eq!(refused(&token(&sandbox, &code_exchange(client, "x"))), "invalid_client");
-        assert_eq!(refused(&token(&sandbox, &refresh_request(client, "x"))), "invalid_client");
+        assert_eq!(refused(&exchanged(&sandbox, client, "x")), "invalid_client");
+        assert_eq!(refused(&refreshed(&sandbox, client, "x")), "invalid_client");
     }
 }
 
@@ -266,35 +230,30 @@ fn an_unknown_or_disabled_client_is_rejected() {
 fn a_client_is_limited_to_its_registered_grant_types() {
     // TOK-32, AUTHZ-33
     let sandbox = sandbox();
-    assert_eq!(refused(&token(&sandbox, &refresh_request("code-only", "x"))), "unauthorized_client");
-    assert_eq!(refused(&token(&sandbox, &code_exchange("refresh-only", "x"))), "unauthorized_client");
+    assert_eq!(refused(&refreshed(&sandbox, "code-only", "x")), "unauthorized_client");
+    assert_eq!(refused(&exchanged(&sandbox, "refresh-only", "x")), "unauthorized_client");
 }
 
 #[test]
 fn a_refresh_can_narrow_the_scope_of_one_access_token_but_not_widen_it() {
     // TOK-15, TOK-16
     let sandbox = sandbox();
-    let first = tokens(&sandbox, "full");
-    let refresh = first["refresh_token"].as_str().unwrap();
-    let narrow =
-        token(&sandbox, &with(refresh_request("full", refresh), "scope", Some("emails:send"))).json();
-    assert_eq!(narrow["scope"], "emails:send");
-    assert_eq!(api_status(&sandbox, narrow["access_token"].as_str().unwrap()), 403);
-    let wide = token(&sandbox, &refresh_request("full", narrow["refresh_token"].as_str().unwrap())).json();
-    assert_eq!(wide["scope"], "full_access emails:send");
-    assert_eq!(api_status(&sandbox, wide["access_token"].as_str().unwrap()), 200);
+    let refresh = &tokens(&sandbox, "full").refresh;
+    let narrow = token(&sandbox, &with(refresh_request("full", refresh), "scope", Some("emails:send")));
+    assert_eq!(narrow.json()["scope"], "emails:send");
+    let narrow = narrow.tokens();
+    assert_eq!(api_status(&sandbox, &narrow.access), 403);
+    let wide = refreshed(&sandbox, "full", &narrow.refresh);
+    assert_eq!(wide.json()["scope"], "full_access emails:send");
+    assert_eq!(api_status(&sandbox, &wide.tokens().access), 200);
 
-    let sender = super::tokens(&sandbox, "sender");
-    let refresh = sender["refresh_token"].as_str().unwrap();
+    let refresh = &tokens(&sandbox, "sender").refresh;
     for wide in ["full_access", "emails:send full_access", "foo"] {
         let answer = token(&sandbox, &with(refresh_request("sender", refresh), "scope", Some(wide)));
         assert_eq!(refused(&answer), "invalid_scope", "{wide}");
     }
-    assert_eq!(
-        token(&sandbox, &refresh_request("sender", refresh)).status,
-        200,
-        "a rejected refresh doesn't consume the token"
-    );
+    let answer = refreshed(&sandbox, "sender", refresh);
+    assert_eq!(answer.status, 200, "a rejected refresh doesn't consume the token");
 }
 
 #[test]
@@ -302,15 +261,13 @@ fn refresh_token_reuse_revokes_the_grant_and_all_its_tokens() {
     // TOK-25, TOK-26
     let sandbox = sandbox();
     let first = tokens(&sandbox, "full");
-    let second = token(&sandbox, &refresh_request("full", first["refresh_token"].as_str().unwrap())).json();
-    let access = second["access_token"].as_str().unwrap();
-    assert_eq!(api_status(&sandbox, access), 200);
-    let reused = token(&sandbox, &refresh_request("full", first["refresh_token"].as_str().unwrap()));
-    assert_eq!(refused(&reused), "invalid_grant");
-    assert_eq!(api_status(&sandbox, access), 401);
-    assert_eq!(api_status(&sandbox, first["access_token"].as_str().unwrap()), 401);
-    let newest = token(&sandbox, &refresh_request("full", second["refresh_token"].as_str().unwrap()));
-    assert_eq!(refused(&newest), "invalid_grant");
+    let second = refreshed(&sandbox, "full", &first.refresh).tokens();
+    assert_eq!(api_status(&sandbox, &second.access), 200);
+    assert_eq!(refused(&refreshed(&sandbox, "full", &first.refresh)), "invalid_grant");
+    for tokens in [&first, &second] {
+        assert_eq!(api_status(&sandbox, &tokens.access), 401);
+    }
+    assert_eq!(refused(&refreshed(&sandbox, "full", &second.refresh)), "invalid_grant");
     let kinds: Vec<_> = sandbox.service.token_events().into_iter().map(|event| event.kind).collect();
     assert_eq!(
         kinds,
@@ -328,26 +285,24 @@ fn a_refresh_token_expires_60_days_after_issue() {
     // TOK-23, LIM-15
     const DAY: u64 = 86_400;
     let sandbox = sandbox();
-    let mut refresh = tokens(&sandbox, "full")["refresh_token"].as_str().unwrap().to_owned();
+    let mut refresh = tokens(&sandbox, "full").refresh;
     for _ in 0..3 {
+        // Each new token lasts 60 days.
         sandbox.advance(59 * DAY);
-        let answer = token(&sandbox, &refresh_request("full", &refresh));
-        assert_eq!(answer.status, 200, "each new token lasts 60 days");
-        refresh = answer.json()["refresh_token"].as_str().unwrap().to_owned();
+        refresh = refreshed(&sandbox, "full", &refresh).tokens().refresh;
     }
     sandbox.advance(60 * DAY);
-    assert_eq!(refused(&token(&sandbox, &refresh_request("full", &refresh))), "invalid_grant");
+    assert_eq!(refused(&refreshed(&sandbox, "full", &refresh)), "invalid_grant");
 }
 
 #[test]
 fn an_unknown_or_foreign_refresh_token_is_rejected_without_revoking_anything() {
     // TOK-29
     let sandbox = sandbox();
-    let first = tokens(&sandbox, "full");
-    let refresh = first["refresh_token"].as_str().unwrap();
-    assert_eq!(refused(&token(&sandbox, &refresh_request("full", "sb_rt_unknown"))), "invalid_grant");
-    assert_eq!(refused(&token(&sandbox, &refresh_request("sender", refresh))), "invalid_grant");
-    assert_eq!(token(&sandbox, &refresh_request("full", refresh)).status, 200);
+    let refresh = &tokens(&sandbox, "full").refresh;
+    assert_eq!(refused(&refreshed(&sandbox, "full", "sb_rt_unknown")), "invalid_grant");
+    assert_eq!(refused(&refreshed(&sandbox, "sender", refresh)), "invalid_grant");
+    assert_eq!(refreshed(&sandbox, "full", refresh).status, 200);
 }
 
 #[test]
@@ -355,15 +310,14 @@ fn of_two_concurrent_refreshes_one_succeeds_and_the_other_counts_as_reuse() {
     // TOK-24, TOK-26
     let sandbox = sandbox();
     let first = tokens(&sandbox, "full");
-    let refresh = first["refresh_token"].as_str().unwrap();
     let statuses: Vec<u16> = std::thread::scope(|scope| {
         let asks: Vec<_> = (0..8)
-            .map(|_| scope.spawn(|| token(&sandbox, &refresh_request("full", refresh)).status.as_u16()))
+            .map(|_| scope.spawn(|| refreshed(&sandbox, "full", &first.refresh).status.as_u16()))
             .collect();
         asks.into_iter().map(|ask| ask.join().unwrap()).collect()
     });
     assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 1, "{statuses:?}");
-    assert_eq!(api_status(&sandbox, first["access_token"].as_str().unwrap()), 401);
+    assert_eq!(api_status(&sandbox, &first.access), 401);
 }
 
 #[test]
@@ -371,10 +325,8 @@ fn a_malformed_body_is_an_invalid_request() {
     let sandbox = sandbox();
     for body in ["{", "[]", "\"x\"", r#"{"grant_type":1}"#] {
         let ask = sandbox.ask(http::Method::POST, "/oauth/token").no_key();
-        assert_eq!(
-            refused(&ask.header("content-type", "application/json; charset=utf-8").send(body)),
-            "invalid_request"
-        );
+        let answer = ask.header("content-type", "application/json; charset=utf-8").send(body);
+        assert_eq!(refused(&answer), "invalid_request", "{body}");
     }
     let twice = [("grant_type", "refresh_token"), ("grant_type", "refresh_token")];
     assert_eq!(refused(&post_form(&sandbox, "/oauth/token", &twice)), "invalid_request");
@@ -396,18 +348,16 @@ fn an_access_token_has_a_stable_subject_and_never_contains_the_api_key() {
 
 #[test]
 fn code_reuse_revokes_the_issued_tokens() {
-    // TOK-06; RFC 6749, 4.1.2
+    // TOK-06, TOK-27; RFC 6749, 4.1.2
     let sandbox = sandbox();
-    let code = code(&sandbox, &authorization_request("full"));
-    let first = token(&sandbox, &code_exchange("full", &code)).json();
-    let access = first["access_token"].as_str().unwrap();
+    let code = code_for(&sandbox, "full");
+    let Tokens { access, refresh } = exchanged(&sandbox, "full", &code).tokens();
     // A code presented by another client doesn't affect the grant it was issued for.
-    assert_eq!(refused(&token(&sandbox, &code_exchange("sender", &code))), "invalid_grant");
-    assert_eq!(api_status(&sandbox, access), 200);
-    assert_eq!(refused(&token(&sandbox, &code_exchange("full", &code))), "invalid_grant");
-    assert_eq!(api_status(&sandbox, access), 401);
-    let refresh = first["refresh_token"].as_str().unwrap();
-    assert_eq!(refused(&token(&sandbox, &refresh_request("full", refresh))), "invalid_grant");
+    assert_eq!(refused(&exchanged(&sandbox, "sender", &code)), "invalid_grant");
+    assert_eq!(api_status(&sandbox, &access), 200);
+    assert_eq!(refused(&exchanged(&sandbox, "full", &code)), "invalid_grant");
+    assert_eq!(api_status(&sandbox, &access), 401);
+    assert_eq!(refused(&refreshed(&sandbox, "full", &refresh)), "invalid_grant");
     let kinds: Vec<_> = sandbox.service.token_events().into_iter().map(|event| event.kind).collect();
     assert_eq!(kinds, [TokenEventKind::Issued, TokenEventKind::CodeReused, TokenEventKind::Late]);
     assert_eq!(sandbox.get("/oauth/grants").json()["data"][0]["revoked_reason"], "code_reused");
@@ -417,7 +367,7 @@ fn code_reuse_revokes_the_issued_tokens() {
 fn scope_is_a_nonempty_list_without_duplicates() {
     // TOK-15, TOK-16
     let sandbox = sandbox();
-    let refresh = tokens(&sandbox, "full")["refresh_token"].as_str().unwrap().to_owned();
+    let refresh = tokens(&sandbox, "full").refresh;
     for nothing in [" ", "   "] {
         let answer = token(&sandbox, &with(refresh_request("full", &refresh), "scope", Some(nothing)));
         assert_eq!(refused(&answer), "invalid_scope", "{nothing:?}");
@@ -447,17 +397,14 @@ fn only_a_credential_of_three_parts_that_starts_like_json_is_an_access_token() {
 fn each_grant_remembers_its_last_6000_refresh_tokens() {
     // TOK-24, TOK-26
     let sandbox = sandbox();
-    let first = tokens(&sandbox, "full")["refresh_token"].as_str().unwrap().to_owned();
-    let rotate = |shown: &str| token(&sandbox, &refresh_request("full", shown));
-    let mut last = vec![first];
+    let rotate = |shown: &str| refreshed(&sandbox, "full", shown);
+    let mut last = vec![tokens(&sandbox, "full").refresh];
     for _ in 0..6_100 {
-        let answer = rotate(&last[last.len() - 1]).expect_status(200);
-        last.push(answer.json()["refresh_token"].as_str().unwrap().to_owned());
+        last.push(rotate(&last[last.len() - 1]).tokens().refresh);
     }
     assert_eq!(refused(&rotate(&last[0])), "invalid_grant");
-    let answer = rotate(&last[6_100]);
-    assert_eq!(answer.status, 200, "a token too old to be remembered revokes nothing");
+    // A token too old to be remembered revokes nothing.
+    let newest = rotate(&last[6_100]).tokens().refresh;
     assert_eq!(refused(&rotate(&last[200])), "invalid_grant");
-    let newest = answer.json()["refresh_token"].as_str().unwrap().to_owned();
     assert_eq!(refused(&rotate(&newest)), "invalid_grant", "the reuse revoked the grant");
 }

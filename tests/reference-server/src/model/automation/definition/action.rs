@@ -8,9 +8,7 @@ use uuid::Uuid;
 use crate::model::automation::duration;
 use crate::model::automation::rule::{Rule, read_variable};
 use crate::model::email::recipients::Mailbox;
-use crate::wire::fields::{Field, Fields};
-use crate::wire::problems::Checked;
-use crate::wire::readers::{line, non_empty, string, uuid};
+use crate::wire::{Checked, Field, Fields, line, non_empty, string, uuid};
 
 /// The step types.
 pub const KINDS: [&str; 8] = [

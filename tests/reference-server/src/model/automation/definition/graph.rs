@@ -3,8 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::model::automation::definition::{Action, Definition};
-use crate::wire::paging::quote;
-use crate::wire::problems::Report;
+use crate::wire::{Report, quote};
 
 /// Reports the problems of a definition.
 pub fn check(definition: &Definition, report: &Report<'_>) {

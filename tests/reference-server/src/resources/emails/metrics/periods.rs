@@ -4,7 +4,7 @@ use jiff::civil::Weekday;
 use jiff::{RoundMode, SignedDuration, Timestamp, ToSpan as _, Unit, Zoned, ZonedRound};
 
 use super::query::{Granularity, Query};
-use crate::wire::problem::Problem;
+use crate::wire::Problem;
 
 /// The maximum number of periods.
 const MAX_PERIODS: usize = 10_000;
@@ -86,7 +86,7 @@ impl Granularity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::query::Parameters;
+    use crate::wire::Parameters;
 
     fn names(granularity: &str, zone: &str, start: &str, end: &str) -> Vec<String> {
         let query = format!("granularity={granularity}&timezone={zone}&start_date={start}&end_date={end}");

@@ -8,11 +8,7 @@ use jiff::{SignedDuration, Timestamp, ToSpan as _};
 use uuid::Uuid;
 
 use crate::model::metric::Metric;
-use crate::wire::declared::{Input, Kind, words_of};
-use crate::wire::paging::quote;
-use crate::wire::problem::Problem;
-use crate::wire::query::Parameters;
-use crate::wire::words::words;
+use crate::wire::{Input, Kind, Parameters, Problem, quote, words, words_of};
 
 /// The maximum number of IDs in a filter.
 const MAX_IDS: usize = 100;

@@ -11,10 +11,7 @@ use crate::resources::inboxes::labels::list;
 use crate::resources::inboxes::threads::find;
 use crate::resources::inboxes::{inbox, inbox_service, member};
 use crate::store::table::Record as _;
-use crate::wire::answers::HandlerResult;
-use crate::wire::fields::Field;
-use crate::wire::problem::Problem;
-use crate::wire::problems::Checked;
+use crate::wire::{Checked, Field, HandlerResult, Problem};
 
 /// The maximum number of labels in a request.
 const MAX_GIVEN: usize = 10;
