@@ -11,7 +11,7 @@ use secrecy::zeroize::Zeroizing;
 use super::file::to_file;
 use super::keyring::{SecretBackend, SecretBackendError};
 use super::place::FileKind;
-use super::stored::tests::login;
+use super::stored::tests::{api_key, login};
 use super::*;
 use crate::diagnostics::Kind;
 
@@ -124,9 +124,17 @@ impl Fixture {
         })
     }
 
+    /// Marks a refresh as pending, and dies.
+    fn begin_renewal(&self, from: u64) {
+        self.with_lock(|store| {
+            read(store).unwrap();
+            write(store, &pending_login(from)).unwrap();
+        });
+    }
+
     /// The names of all files except the lock.
     fn files(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.store.place.folder()).unwrap();
+        let entries = std::fs::read_dir(&self.store.place.folder).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let mut names: Vec<_> = names.filter(|name| name != "work.lock").collect();
         names.sort();
@@ -284,10 +292,7 @@ fn a_next_record_is_adopted_if_it_continues_this_login_and_removed_if_not() {
     // E-03, E-07
     for kind in BOTH {
         let fixture = Fixture::with_login(kind, 3);
-        fixture.with_lock(|store| {
-            read(store).unwrap();
-            write(store, &pending_login(3)).unwrap();
-        });
+        fixture.begin_renewal(3);
         let put = |bytes: &[u8]| {
             private_file::replace(
                 &fixture.file(FileKind::Next),
@@ -423,13 +428,8 @@ fn the_keyring_has_one_short_entry_that_a_refresh_neither_changes_nor_exceeds() 
 fn an_api_key_is_not_a_login_and_a_login_replaces_it() {
     for kind in BOTH {
         let fixture = Fixture::new(kind);
-        let key = StoredKey {
-            origin: "https://a.test".to_owned(),
-            key: SecretString::from("re_sentinel"),
-            since: Timestamp::UNIX_EPOCH,
-        };
         let mut locked_profile = now(fixture.store.lock_profile(Duration::ZERO)).unwrap();
-        locked_profile.write(StoredCredential::ApiKey(key)).unwrap();
+        locked_profile.write(StoredCredential::ApiKey(api_key())).unwrap();
         drop(locked_profile);
         let Some(StoredCredential::ApiKey(read)) = fixture.store.peek().unwrap() else { panic!("no key") };
         assert_eq!(read.key.expose_secret(), "re_sentinel");
@@ -508,10 +508,7 @@ fn credentials_are_copied_within_their_store_and_removed_under_the_same_lock() {
         assert!(now(fixture.store.copy_to(other())).unwrap().is_none());
 
         let unsettled = Fixture::with_login(kind, 3);
-        unsettled.with_lock(|store| {
-            read(store).unwrap();
-            write(store, &pending_login(3)).unwrap();
-        });
+        unsettled.begin_renewal(3);
         assert!(now(unsettled.store.copy_to(other())).unwrap_err().to_string().contains("hasn't finished"));
     }
 }
