@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use clap::builder::{PossibleValue, Str, StringValueParser, TypedValueParser};
 use idempost::{
@@ -28,17 +29,6 @@ pub(crate) enum DryRun {
     Json,
     /// As a curl command.
     Curl,
-}
-
-impl DryRun {
-    /// Parses the flag's value.
-    pub(crate) fn read(text: &str) -> Option<Self> {
-        match text {
-            "json" => Some(Self::Json),
-            "curl" => Some(Self::Curl),
-            _ => None,
-        }
-    }
 }
 
 /// Marks a required flag. Optional for the parser, so that all problems are reported together; the usage line, the manual and `help --json` show
@@ -188,6 +178,21 @@ impl Flags {
         self.reject_at(code, rule, flag_origin(flag, n, value));
     }
 
+    /// Returns what a flag's value means, or adds a problem with it.
+    pub(crate) fn accept<T>(
+        &mut self,
+        read: Option<T>,
+        code: &'static str,
+        rule: impl Into<String>,
+        flag: &str,
+        value: &str,
+    ) -> Option<T> {
+        if read.is_none() {
+            self.reject(code, rule, flag, value);
+        }
+        read
+    }
+
     /// Parses a flag's value as a JSON object.
     pub(crate) fn object(&mut self, flag: &'static str, n: usize, text: &str) -> Map<String, Value> {
         let rule = match json::read(text) {
@@ -278,11 +283,15 @@ impl Flags {
     ) -> Option<u64> {
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let number = text.parse().ok().filter(|number| digits && limits.contains(number));
-        if number.is_none() {
-            let (least, most) = limits.into_inner();
-            self.reject("range", format!("{flag} must be a whole number from {least} to {most}"), flag, text);
-        }
-        number
+        let (least, most) = limits.into_inner();
+        let rule = format!("{flag} must be a whole number from {least} to {most}");
+        self.accept(number, "range", rule, flag, text)
+    }
+
+    /// Parses a duration above zero.
+    pub(crate) fn parse_duration(&mut self, flag: &str, text: &str) -> Option<Duration> {
+        let reject = |rule| self.reject("type", format!("{flag} {rule}"), flag, text);
+        keys::parse_duration(text).map_err(reject).ok()
     }
 
     /// Parses `--idempotency-key`.
@@ -295,12 +304,14 @@ impl Flags {
 
     /// Parses the value of `--dry-run`.
     pub(crate) fn dry_run(&mut self, form: Option<&str>) -> Option<DryRun> {
-        let form = form?;
-        let read = DryRun::read(form);
-        if read.is_none() {
-            self.reject("type", "--dry-run must be json or curl", "--dry-run", form);
+        match form? {
+            "json" => Some(DryRun::Json),
+            "curl" => Some(DryRun::Curl),
+            other => {
+                self.reject("type", "--dry-run must be json or curl", "--dry-run", other);
+                None
+            }
         }
-        read
     }
 
     /// Fails with all problems, if any.

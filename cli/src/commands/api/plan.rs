@@ -59,11 +59,8 @@ fn read_method(text: &str, flags: &mut Flags) -> Method {
     let known = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::HEAD];
     let upper = text.to_ascii_uppercase();
     known.into_iter().find(|method| method.as_str() == upper).unwrap_or_else(|| {
-        flags.reject_at(
-            "type",
-            "METHOD must be GET, POST, PUT, PATCH, DELETE or HEAD",
-            flag_origin("METHOD", 1, text),
-        );
+        let rule = "METHOD must be GET, POST, PUT, PATCH, DELETE or HEAD";
+        flags.reject_at("type", rule, flag_origin("METHOD", 1, text));
         Method::GET
     })
 }
@@ -119,11 +116,8 @@ fn headers(values: &[String], flags: &mut Flags) -> Vec<(String, String)> {
                 flags.reject_at("header", "a header must have a valid HTTP name", origin(pair.name_range()));
             }
             (_, Err(_)) => {
-                flags.reject_at(
-                    "header",
-                    "a header value must not contain control characters such as line breaks",
-                    origin(pair.value_at),
-                );
+                let rule = "a header value must not contain control characters such as line breaks";
+                flags.reject_at("header", rule, origin(pair.value_at));
             }
             (Ok(name), _) if matches!(name.as_str(), "authorization" | "host" | "content-length") => {
                 flags.reject_at("reserved", "this header is set by idempost", origin(pair.name_range()));

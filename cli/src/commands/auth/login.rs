@@ -245,7 +245,7 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
     if args.client_id.as_deref().is_some_and(|id| id.trim().is_empty()) {
         flags.reject("empty", "a client ID must not be empty", "--client-id", "");
     }
-    if context.global.has_sandbox() {
+    if context.global.sandbox {
         flags.reject(
             "exclusive",
             "auth login can't be used with --sandbox, which ends with the command",
@@ -409,7 +409,7 @@ async fn request(
 /// Prints the page's URL: always, since a failing opener may not report it.
 fn show(authorization: &AuthorizationRequest, plan: &Plan, context: &Context) {
     let (url, scope) = (authorization.url().as_str(), plan.scopes.join(" "));
-    write_stderr(&if context.out.has_json_messages() {
+    write_stderr(&if context.out.messages_are_json {
         format!("{}\n", json!({ "open": { "url": url, "scope": scope } }))
     } else {
         format!("Open this page to allow `idempost` to use your account ({scope}):\n  {url}\n")

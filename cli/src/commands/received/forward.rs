@@ -1,9 +1,9 @@
 //! `received forward`: sends a received email to other recipients.
 
 use super::answer::{self, Plan};
+use crate::actions::html_command::Bodies;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::bodies::Bodies;
 use crate::input::flags::{Flags, Required};
 
 /// Forward a received email

@@ -67,7 +67,7 @@ fn is_unknown_client(error: &AuthError) -> bool {
 fn show(device: &DeviceAuthorization, plan: &Plan, context: &Context) {
     let (url, code, scope) = (device.verification_uri(), device.user_code(), plan.scopes.join(" "));
     let complete = device.verification_uri_complete();
-    if context.out.has_json_messages() {
+    if context.out.messages_are_json {
         let open = json!({ "url": url, "user_code": code, "complete_url": complete, "scope": scope });
         return write_stderr(&format!("{}\n", json!({ "open": open })));
     }

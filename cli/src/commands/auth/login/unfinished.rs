@@ -88,7 +88,7 @@ pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Resul
         ("--store", args.store.is_some()),
         ("--no-browser", args.no_browser),
         ("--with-token", args.with_token),
-        ("--sandbox", context.global.has_sandbox()),
+        ("--sandbox", context.global.sandbox),
     ] {
         if is_set {
             flags.reject("exclusive", format!("{name} can't be used with --callback-url"), name, "");
