@@ -13,6 +13,7 @@ mod overview;
 mod pause;
 mod plan;
 mod planning;
+mod progress;
 #[cfg_attr(not(feature = "nats"), path = "bulk/no_queue.rs")]
 mod queue;
 mod reconcile;
