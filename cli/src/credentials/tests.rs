@@ -132,6 +132,12 @@ impl Fixture {
         });
     }
 
+    /// Leaves these bytes in `.next`.
+    fn put_next(&self, bytes: &[u8]) {
+        let (next, temporary) = (self.file(FileKind::Next), self.file(FileKind::Temporary));
+        private_file::replace(&next, &temporary, bytes, private_file::RESERVED_BYTES).unwrap();
+    }
+
     /// The names of all files except the lock.
     fn files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.store.place.folder).unwrap();
@@ -293,15 +299,6 @@ fn a_next_record_is_adopted_if_it_continues_this_login_and_removed_if_not() {
     for kind in BOTH {
         let fixture = Fixture::with_login(kind, 3);
         fixture.begin_renewal(3);
-        let put = |bytes: &[u8]| {
-            private_file::replace(
-                &fixture.file(FileKind::Next),
-                &fixture.file(FileKind::Temporary),
-                bytes,
-                private_file::RESERVED_BYTES,
-            )
-            .unwrap();
-        };
         let good = next_of(&fixture, 4, false);
         let old = next_of(&fixture, 2, false);
         let far = next_of(&fixture, 5, false);
@@ -309,11 +306,11 @@ fn a_next_record_is_adopted_if_it_continues_this_login_and_removed_if_not() {
         let mut changed = good.clone();
         changed[good.len() / 2] ^= 1;
         for useless in [&old[..], &far, &untrusted, &changed, &good[..good.len() / 2]] {
-            put(useless);
+            fixture.put_next(useless);
             assert_eq!(fixture.generation(), 3, "{kind:?}");
             assert!(!fixture.file(FileKind::Next).exists());
         }
-        put(&good);
+        fixture.put_next(&good);
         let found = fixture.stored_record().unwrap().unwrap();
         assert_eq!((found.generation, found.pending), (4, None));
         assert!(!fixture.file(FileKind::Next).exists());
@@ -343,8 +340,7 @@ fn a_locked_keyring_prevents_a_refresh_and_keeps_what_a_dead_writer_left() {
     // E-10
     let fixture = Fixture::with_login(StoreKind::Keyring, 1);
     let next = next_of(&fixture, 2, false);
-    private_file::replace(&fixture.file(FileKind::Next), &fixture.file(FileKind::Temporary), &next, 0)
-        .unwrap();
+    fixture.put_next(&next);
     fixture.backend.failure(Failure::Locked);
     assert!(fixture.renew(1).unwrap_err().to_string().contains("locked"));
     assert!(now(fixture.store.read()).unwrap_err().to_string().contains("locked"));

@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 use super::document::Document;
 use super::json;
 use super::origins::{flag_origin, is_within, narrow};
+use super::pair::Pair;
 use super::source::StdinReaders;
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Missing, Origin};
 use crate::settings::keys;
@@ -292,6 +293,24 @@ impl Flags {
     pub(crate) fn parse_duration(&mut self, flag: &str, text: &str) -> Option<Duration> {
         let reject = |rule| self.reject("type", format!("{flag} {rule}"), flag, text);
         keys::parse_duration(text).map_err(reject).ok()
+    }
+
+    /// Splits the values of a repeated flag at the first separator; with their indexes. A name is required.
+    pub(crate) fn pairs<'a>(
+        &mut self,
+        flag: &str,
+        form: &str,
+        values: &'a [String],
+        separator: char,
+    ) -> Vec<(usize, Pair<'a>)> {
+        let mut pairs = Vec::new();
+        for (i, text) in values.iter().enumerate() {
+            match Pair::read(text, separator).filter(|pair| !pair.name.is_empty()) {
+                Some(pair) => pairs.push((i, pair)),
+                None => self.reject_nth("type", format!("{flag} must be {form}"), flag, i + 1, text),
+            }
+        }
+        pairs
     }
 
     /// Parses `--idempotency-key`.

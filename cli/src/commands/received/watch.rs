@@ -95,7 +95,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         Cursor::open(args.cursor.as_deref(), client.base_url(), plan.begin != Start::Cursor, context)?
     };
     let start = match plan.begin {
-        Start::Cursor if cursor.is_set() => "resuming where the last watch stopped",
+        Start::Cursor if cursor.is_set => "resuming where the last watch stopped",
         Start::Oldest => "starting with the oldest email",
         _ => "waiting for new emails",
     };
@@ -147,7 +147,7 @@ impl Watch<'_> {
     /// Finds the starting position of a watch without a cursor, and stores it.
     async fn begin(&mut self, begin: Start, once: bool, cursor: &mut Cursor) -> Result<(), Fail> {
         match begin {
-            Start::Cursor if cursor.is_set() => return Ok(()),
+            Start::Cursor if cursor.is_set => return Ok(()),
             Start::Oldest => cursor.start_after(None),
             Start::Cursor | Start::Now => {
                 let newest = loop {
