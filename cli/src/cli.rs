@@ -18,8 +18,8 @@ use crate::commands::{self, alias};
 use crate::diagnostics::Fail;
 use crate::global::Global;
 use crate::input::flags::Required;
-use crate::rows::operation::{Direct, Own};
-use crate::rows::{self, Command, Property, Verb};
+use crate::rows::operation::{Direct, own};
+use crate::rows::{self, Command, Property, Verb, noun};
 use crate::settings::env::Env;
 
 /// The colors of help texts.
@@ -53,64 +53,60 @@ fn bare_root() -> clap::Command {
         )
 }
 
-/// The nouns, and the commands without one.
-#[derive(Debug)]
-struct Root;
+// The nouns, and the commands without one.
+noun!(
+    Root,
+    "Command-line program and local sandbox for the Resend email API (not affiliated with Resend)",
+    VERBS
+);
 
 /// Works without a service, and never waits.
 const DIRECT: &[Property] = &[Property::Local, Property::Direct];
 /// Takes an idempotency key as a flag of its own.
 const TAKES_KEY: &[Property] = &[Property::TakesKey(KeyFlag::Own)];
 
-impl rows::Noun for Root {
-    const ABOUT: &'static str =
-        "Command-line program and local sandbox for the Resend email API (not affiliated with Resend)";
-    const VERBS: &'static [Verb] = &[
-        Verb::noun::<commands::emails::Emails>("emails").is(TAKES_KEY),
-        Verb::noun::<commands::bulk::Jobs>("bulk"),
-        Verb::noun::<commands::broadcasts::Broadcasts>("broadcasts"),
-        Verb::noun::<commands::templates::Templates>("templates"),
-        Verb::noun::<commands::domains::Domains>("domains"),
-        Verb::noun::<commands::contacts::Contacts>("contacts"),
-        Verb::noun::<commands::segments::Segments>("segments"),
-        // The former name of segments.
-        Verb::noun::<commands::audiences::Audiences>("audiences").hidden(),
-        Verb::noun::<commands::topics::Topics>("topics"),
-        Verb::noun::<commands::properties::Properties>("properties").alias("contact-properties"),
-        Verb::noun::<commands::suppressions::Suppressions>("suppressions"),
-        Verb::noun::<commands::automations::Automations>("automations"),
-        Verb::noun::<commands::events::Events>("events"),
-        Verb::noun::<commands::received::Received>("received").is(TAKES_KEY),
-        Verb::noun::<commands::inboxes::Inboxes>("inboxes").is(TAKES_KEY),
-        Verb::noun::<commands::webhooks::Webhooks>("webhooks"),
-        Verb::noun::<commands::logs::Logs>("logs"),
-        Verb::noun::<commands::api_keys::ApiKeys>("api-keys"),
-        Verb::custom("usage", &Own(|args, context| Box::pin(commands::usage::run(args, context)))),
-        Verb::noun::<commands::auth::Auth>("auth"),
-        Verb::custom("whoami", &Direct(commands::auth::status::run)).is(&[Property::Local]),
-        Verb::custom("api", &Own(|args, context| Box::pin(commands::api::run(args, context))))
-            .is(&[Property::TakesKey(KeyFlag::Header)]),
-        #[cfg(feature = "sandbox")]
-        Verb::noun::<commands::sandbox::Sandbox>("sandbox").is(&[Property::NeedsRunningService]),
-        Verb::noun::<commands::config::Config>("config").is(DIRECT),
-        Verb::noun::<alias::Aliases>("alias").is(DIRECT),
-        Verb::custom("doctor", &Own(|args, context| Box::pin(commands::doctor::run(args, context)))),
-        #[cfg(feature = "mcp")]
-        Verb::custom("mcp", &Own(|args, context| Box::pin(commands::mcp::run(args, context))))
-            .is(&[Property::NeedsRunningService, Property::UntilSignal]),
-        Verb::custom("skill", &Own(|args, context| Box::pin(commands::skill::run(args, context))))
-            .is(&[Property::Local]),
-        Verb::custom("completions", &Direct(commands::completions::run)).is(DIRECT),
-        Verb::custom("man", &Direct(commands::man::run)).is(DIRECT),
-        Verb::custom("help", &Direct(|args, context| commands::help::run(args, part_of_tree, context)))
-            .is(DIRECT),
-    ];
-}
+const VERBS: &[Verb] = &[
+    Verb::noun::<commands::emails::Emails>("emails").is(TAKES_KEY),
+    Verb::noun::<commands::bulk::Jobs>("bulk"),
+    Verb::noun::<commands::broadcasts::Broadcasts>("broadcasts"),
+    Verb::noun::<commands::templates::Templates>("templates"),
+    Verb::noun::<commands::domains::Domains>("domains"),
+    Verb::noun::<commands::contacts::Contacts>("contacts"),
+    Verb::noun::<commands::segments::Segments>("segments"),
+    // The former name of segments.
+    Verb::noun::<commands::audiences::Audiences>("audiences").hidden(),
+    Verb::noun::<commands::topics::Topics>("topics"),
+    Verb::noun::<commands::properties::Properties>("properties").alias("contact-properties"),
+    Verb::noun::<commands::suppressions::Suppressions>("suppressions"),
+    Verb::noun::<commands::automations::Automations>("automations"),
+    Verb::noun::<commands::events::Events>("events"),
+    Verb::noun::<commands::received::Received>("received").is(TAKES_KEY),
+    Verb::noun::<commands::inboxes::Inboxes>("inboxes").is(TAKES_KEY),
+    Verb::noun::<commands::webhooks::Webhooks>("webhooks"),
+    Verb::noun::<commands::logs::Logs>("logs"),
+    Verb::noun::<commands::api_keys::ApiKeys>("api-keys"),
+    Verb::custom("usage", &own(commands::usage::run)),
+    Verb::noun::<commands::auth::Auth>("auth"),
+    Verb::custom("whoami", &Direct(commands::auth::status::run)).is(&[Property::Local]),
+    Verb::custom("api", &own(commands::api::run)).is(&[Property::TakesKey(KeyFlag::Header)]),
+    #[cfg(feature = "sandbox")]
+    Verb::noun::<commands::sandbox::Sandbox>("sandbox").is(&[Property::NeedsRunningService]),
+    Verb::noun::<commands::config::Config>("config").is(DIRECT),
+    Verb::noun::<alias::Aliases>("alias").is(DIRECT),
+    Verb::custom("doctor", &own(commands::doctor::run)),
+    #[cfg(feature = "mcp")]
+    Verb::custom("mcp", &own(commands::mcp::run)).is(&[Property::NeedsRunningService, Property::UntilSignal]),
+    Verb::custom("skill", &own(commands::skill::run)).is(&[Property::Local]),
+    Verb::custom("completions", &Direct(commands::completions::run)).is(DIRECT),
+    Verb::custom("man", &Direct(commands::man::run)).is(DIRECT),
+    Verb::custom("help", &Direct(|args, context| commands::help::run(args, part_of_tree, context)))
+        .is(DIRECT),
+];
 
 impl Cli {
     /// How the command takes an idempotency key; `None` if it doesn't, or if it runs its own sandbox.
     pub(crate) fn key_flag(&self) -> Option<KeyFlag> {
-        let mut properties = self.command.properties().filter(|_| !self.global.has_sandbox());
+        let mut properties = self.command.properties().filter(|_| !self.global.sandbox);
         properties.find_map(|property| match property {
             Property::TakesKey(flag) => Some(flag),
             _ => None,
@@ -132,7 +128,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
         matches.map_err(|error| suggest_nouns(error, arguments))?
     };
     let global = Global::from_arg_matches(&matches)?;
-    Ok(Cli { global, command: Command::new::<Root>(matches) })
+    Ok(Cli { global, command: Command::new(VERBS, matches) })
 }
 
 /// Replaces an alias with its command line. A command of the program is never replaced, and the result isn't searched for an alias again. Also
@@ -142,7 +138,8 @@ pub(crate) fn expand_alias(
     env: &Env,
 ) -> Result<(Vec<OsString>, Option<String>), Fail> {
     // Usually the first argument is a command, and no file is read.
-    let is_ours = |first: &str| ["-h", "--help"].contains(&first) || rows::has_verb::<Root>(first);
+    let is_ours =
+        |first: &str| ["-h", "--help"].contains(&first) || VERBS.iter().any(|verb| verb.name == first);
     if arguments.get(1).and_then(|first| first.to_str()).is_none_or(is_ours) {
         return Ok((arguments, None));
     }
@@ -341,7 +338,6 @@ fn required_usage(command: &clap::Command, path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::{Noun as _, Verb};
     use crate::settings::Form;
 
     #[test]
@@ -384,7 +380,7 @@ mod tests {
 
     #[test]
     fn every_field_of_a_request_has_a_flag_and_every_flag_a_field() {
-        let verbs = Root::VERBS.iter().flat_map(Verb::all);
+        let verbs = VERBS.iter().flat_map(Verb::all);
         let mut faults: Vec<_> = verbs.flat_map(Verb::faults).collect();
         for (verb, fault, _) in DIFFERENCES {
             let at = faults.iter().position(|(known, found)| known == verb && found == fault);

@@ -13,7 +13,7 @@ use idempost::{
     call::{RateLimit, RetryPolicy},
     transport::{ReqwestTransport, Transport},
 };
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::ExposeSecret as _;
 use serde_json::json;
 use url::Url;
 
@@ -47,12 +47,6 @@ pub(crate) struct Context {
     transport: OnceCell<Arc<ReqwestTransport>>,
     /// Whether the choice between credentials has been reported.
     is_choice_reported: Cell<bool>,
-}
-
-/// A credential stored on this machine.
-enum Stored {
-    Key(SecretString),
-    Login(Session),
 }
 
 /// A service that overrides the configured one.
@@ -107,8 +101,8 @@ impl Context {
     /// Warns about unknown settings in the configuration file, with their positions.
     pub(crate) fn warn_about_settings(&self) {
         let Ok(settings) = &self.settings else { return };
-        for found in settings.warnings.iter().filter(|_| !self.out.is_quiet()) {
-            if self.out.has_json_messages() {
+        for found in settings.warnings.iter().filter(|_| !self.out.quiet) {
+            if self.out.messages_are_json {
                 write_stderr_json(&json!({ "warning": report::problem_json(found) }));
             } else {
                 write_stderr(&report::warning(found, &self.out.terminal));
@@ -138,17 +132,11 @@ impl Context {
         }
         let base_url = self.base_url()?;
         let builder = self.builder()?.base_url(base_url.as_str());
-        Ok(match self.credential()?.map(|credential| &credential.value) {
-            Some(Credential::ApiKey(key)) => builder.api_key(key.expose_secret()),
-            Some(Credential::AccessToken(token)) => builder.access_token(token.expose_secret()),
-            None => match self.stored_credential(base_url)? {
-                Stored::Key(key) => {
-                    secret::register(key.expose_secret());
-                    builder.api_key(key.expose_secret())
-                }
-                Stored::Login(session) => builder.session(session),
-            },
-        })
+        match self.credential()?.map(|credential| &credential.value) {
+            Some(Credential::ApiKey(key)) => Ok(builder.api_key(key.expose_secret())),
+            Some(Credential::AccessToken(token)) => Ok(builder.access_token(token.expose_secret())),
+            None => self.with_stored_credential(builder, base_url),
+        }
     }
 
     /// The credential given by a flag or in the environment, if it applies to the active profile. Reports an ignored credential, or one that
@@ -158,16 +146,12 @@ impl Context {
         if let Some(passed_over) = &settings.passed_over {
             let (variable, profile) = (&passed_over.variable, &passed_over.profile);
             if passed_over.is_ambiguous() {
-                return Err(Fail::Usage(Diagnostics {
-                    summary: Some(format!(
-                        "{} (profile `{}`) and {variable} select different accounts; nothing was sent",
-                        profile.source, profile.value
-                    )),
-                    help: Some(
-                        "unset one of them, or choose with --profile NAME or --api-key-file PATH".to_owned(),
-                    ),
-                    ..Diagnostics::default()
-                }));
+                let headline = format!(
+                    "{} (profile `{}`) and {variable} select different accounts; nothing was sent",
+                    profile.source, profile.value
+                );
+                return Err(Fail::invalid(headline, Vec::new())
+                    .hint("unset one of them, or choose with --profile NAME or --api-key-file PATH"));
             }
             self.report_choice(|| {
                 Some(format!("{variable} is ignored: {} selects profile `{}`", profile.source, profile.value))
@@ -197,7 +181,7 @@ impl Context {
     /// Reports once which credential is used.
     fn report_choice(&self, text: impl FnOnce() -> Option<String>) {
         if !self.is_choice_reported.replace(true)
-            && !self.out.is_quiet()
+            && !self.out.quiet
             && let Some(text) = text()
         {
             self.out.note(&text);
@@ -207,7 +191,7 @@ impl Context {
     /// Reports the completed operation on standard error if standard output is closed, even with `--quiet`.
     pub(crate) fn report_unread(&self) {
         if let Some(operation) = self.in_flight.unreported_operation() {
-            report::report_in_flight(&operation, self.out.has_json_messages());
+            report::report_in_flight(&operation, self.out.messages_are_json);
         }
     }
 
@@ -269,8 +253,8 @@ impl Context {
         Ok(session)
     }
 
-    /// The stored credential of the active profile, if it belongs to this service.
-    fn stored_credential(&self, base_url: &Url) -> Result<Stored, Fail> {
+    /// Adds the stored credential of the active profile, if it belongs to this service.
+    fn with_stored_credential(&self, builder: ClientBuilder, base_url: &Url) -> Result<ClientBuilder, Fail> {
         let credentials = self.credentials()?;
         let Some(overview) = credentials.overview()? else {
             if let Some(passed_over) = &self.settings()?.passed_over {
@@ -297,14 +281,15 @@ impl Context {
             )));
         }
         match overview.metadata.kind {
-            CredentialKind::Login => Ok(Stored::Login(self.session(&credentials)?)),
+            CredentialKind::Login => Ok(builder.session(self.session(&credentials)?)),
             CredentialKind::ApiKey => {
-                let key = credentials.api_key_blocking()?;
                 let gone = || {
                     Fail::auth("the stored API key no longer exists; nothing was sent")
                         .hint(credentials::LOGIN)
                 };
-                key.map(|key| Stored::Key(key.key)).ok_or_else(gone)
+                let stored = credentials.api_key_blocking()?.ok_or_else(gone)?;
+                secret::register(stored.key.expose_secret());
+                Ok(builder.api_key(stored.key.expose_secret()))
             }
         }
     }
@@ -370,9 +355,6 @@ impl Context {
         let retry = RetryPolicy::default().max_attempts(settings.retries.value.saturating_add(1));
         let recipients = settings.recipients.clone();
         let builder = Client::builder().user_agent(product).retry(retry).recipient_guard(recipients);
-        match &settings.timeout {
-            Some(timeout) => builder.timeout(timeout.value),
-            None => builder,
-        }
+        settings.timeout.iter().fold(builder, |builder, timeout| builder.timeout(timeout.value))
     }
 }

@@ -49,6 +49,7 @@ use self::keyring::SystemKeyring;
 use self::place::Place;
 use self::store::{Locked, read_file, run_blocking};
 use crate::diagnostics::Fail;
+use crate::files::if_found;
 use crate::output::report;
 pub(crate) use crate::settings::StoreKind;
 use crate::settings::env::Env;
@@ -107,7 +108,7 @@ impl Credentials {
 
     /// The profile's name.
     pub(crate) fn profile(&self) -> &str {
-        self.place.profile()
+        &self.place.profile
     }
 
     /// Metadata without opening the keyring; `None` if nothing is stored.
@@ -116,7 +117,7 @@ impl Credentials {
         let store = contents.store();
         let (login, metadata) = contents.describe();
         let path = (store == StoreKind::File).then(|| self.place.file(place::FileKind::Cred));
-        let profile = self.place.profile().to_owned();
+        let profile = self.place.profile.clone();
         Ok(Some(Overview { profile, store, path, login, metadata }))
     }
 
@@ -188,18 +189,16 @@ impl Credentials {
 
     /// The unfinished login of an earlier command.
     pub(crate) fn load_unfinished_login(&self) -> Result<Option<Zeroizing<Vec<u8>>>, StoreError> {
-        private_file::check_folder(self.place.folder())?;
+        private_file::check_folder(&self.place.folder)?;
         private_file::read(&self.place.file(place::FileKind::Login))
     }
 
     /// Removes the unfinished login; `false` if there is none, or another process was faster.
     pub(crate) fn take_unfinished(&self) -> Result<bool, StoreError> {
         let path = self.place.file(place::FileKind::Login);
-        match std::fs::remove_file(&path) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(private_file::io_failure("remove", &path, error)),
-        }
+        let removed = if_found(std::fs::remove_file(&path));
+        let removed = removed.map_err(|error| private_file::io_failure("remove", &path, error))?;
+        Ok(removed.is_some())
     }
 
     /// Removes the stored credential; revokes nothing.

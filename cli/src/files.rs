@@ -26,13 +26,11 @@ impl Output {
     /// Prepares a write to `path`, through symbolic links. A new file has mode 0600; an existing one keeps its mode and its owner.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         check_local()?;
-        let existing = match std::fs::metadata(path) {
-            Ok(metadata) if metadata.is_file() => Some(metadata),
+        let existing = if_found(std::fs::metadata(path))?;
+        if existing.as_ref().is_some_and(|existing| !existing.is_file()) {
             // Fails for a folder with the system's error.
-            Ok(_) => return Ok(Self::InPlace(OpenOptions::new().write(true).open(path)?)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
-        };
+            return Ok(Self::InPlace(OpenOptions::new().write(true).open(path)?));
+        }
         let path = target(path)?;
         let file = NamedTempFile::new_in(folder(&path))?;
         if let Some(existing) = existing {
@@ -97,6 +95,15 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     output.commit(true)
 }
 
+/// Options to write a file, which gets mode 0600 if it's new.
+pub(crate) fn private_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
 /// Writes a new file under the first free name; an identical one counts as written if `reuse` is set. Returns its path and whether it is new.
 pub(crate) fn write_new(
     folder: &Path,
@@ -130,11 +137,7 @@ pub(crate) fn write_new(
 /// Reads a file of limited size; `None` if there is none. Devices are rejected, and pipes unless `pipes` is set, since they may never end.
 pub(crate) fn read(path: &Path, limit: u64, pipes: bool) -> io::Result<Option<Vec<u8>>> {
     let reject = |rule: &str| Err(io::Error::new(io::ErrorKind::InvalidData, rule));
-    let metadata = match std::fs::metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
+    let Some(metadata) = if_found(std::fs::metadata(path))? else { return Ok(None) };
     if !(metadata.is_file() || pipes && is_pipe(&metadata)) {
         return reject(if pipes { "not a regular file or pipe" } else { "not a regular file" });
     }
@@ -144,6 +147,14 @@ pub(crate) fn read(path: &Path, limit: u64, pipes: bool) -> io::Result<Option<Ve
         return reject(&format!("larger than {} MiB", limit >> 20));
     }
     Ok(Some(bytes))
+}
+
+/// The result of an operation on a file or folder; `None` if it doesn't exist.
+pub(crate) fn if_found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        result => result.map(Some),
+    }
 }
 
 fn is_pipe(metadata: &std::fs::Metadata) -> bool {
@@ -222,14 +233,9 @@ fn sync(folder: &Path) -> io::Result<()> {
 }
 
 fn has_content(path: &Path, content: &[u8]) -> io::Result<bool> {
-    match std::fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_file() && metadata.len() == content.len() as u64 => {
-            Ok(std::fs::read(path)? == content)
-        }
-        Ok(_) => Ok(false),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
+    let metadata = if_found(std::fs::symlink_metadata(path))?;
+    let fits = metadata.is_some_and(|found| found.is_file() && found.len() == content.len() as u64);
+    Ok(fits && std::fs::read(path)? == content)
 }
 
 #[cfg(test)]

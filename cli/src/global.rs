@@ -35,8 +35,8 @@ pub(crate) struct Global {
     ///
     /// The service runs inside this program while the command runs. Emails are captured instead of delivered, and listed on
     /// standard error.
-    #[cfg(feature = "sandbox")]
-    #[arg(long, global = true)]
+    #[cfg_attr(feature = "sandbox", arg(long, global = true))]
+    #[cfg_attr(not(feature = "sandbox"), arg(skip))]
     pub(crate) sandbox: bool,
     /// Output format: human, json, ndjson or tsv
     #[arg(short, long, global = true, value_name = "FORMAT", value_parser = Choices(&["human", "json", "ndjson", "tsv"]), hide_possible_values = true)]
@@ -97,19 +97,6 @@ pub(crate) struct Global {
 }
 
 impl Global {
-    /// Whether the command has its own sandbox.
-    #[cfg(feature = "sandbox")]
-    pub(crate) fn has_sandbox(&self) -> bool {
-        self.sandbox
-    }
-
-    /// Whether the command has its own sandbox: never, without the feature.
-    #[cfg(not(feature = "sandbox"))]
-    #[expect(clippy::unused_self, reason = "same signature as with the feature")]
-    pub(crate) fn has_sandbox(&self) -> bool {
-        false
-    }
-
     /// The flags that override settings.
     pub(crate) fn flags(&self) -> Flags {
         let json = self.json.is_some().then(|| "json".to_owned());

@@ -5,7 +5,6 @@ pub(crate) mod color;
 pub(crate) mod fuzzing;
 pub(crate) mod hidden;
 pub(crate) mod http_trace;
-pub(crate) mod job_progress;
 pub(crate) mod jq;
 pub(crate) mod json;
 pub(crate) mod out;

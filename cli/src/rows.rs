@@ -4,6 +4,26 @@
 //! completions, `help --json` and the tools of `mcp`. At run time the flags become a JSON object; the input's declaration in the SDK
 //! ([`Input`](idempost::types::fields::Input)) reads and checks it, and each problem is shown at its flag.
 
+/// Defines chainable setters, which constants can call.
+///
+/// ```text
+/// setters! {
+///     /// Sets the name.
+///     name(name: &'static str) { name = Some(name) }
+/// }
+/// ```
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident: $of:ty),*) { $($field:ident = $value:expr),+ })+) => {
+        $(
+            $(#[$doc])*
+            pub(crate) const fn $name(mut self, $($arg: $of),*) -> Self {
+                $(self.$field = $value;)+
+                self
+            }
+        )+
+    };
+}
+
 pub(crate) mod field;
 pub(crate) mod given;
 pub(crate) mod operation;
@@ -35,6 +55,20 @@ pub(crate) trait Noun: 'static {
     const VERBS: &'static [Verb];
 }
 
+/// Declares a noun by its description and its commands, with a further description for its own help page.
+macro_rules! noun {
+    ($name:ident, $about:expr, $verbs:expr $(, $detail:expr)?) => {
+        pub(crate) struct $name;
+
+        impl $crate::rows::Noun for $name {
+            const ABOUT: &'static str = $about;
+            $(const DETAIL: &'static str = $detail;)?
+            const VERBS: &'static [$crate::rows::Verb] = $verbs;
+        }
+    };
+}
+pub(crate) use noun;
+
 /// What the program must know about a command before it runs it. The commands of a noun have its properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Property {
@@ -60,7 +94,7 @@ pub(crate) enum Property {
 /// A command.
 #[derive(Clone, Copy)]
 pub(crate) struct Verb {
-    name: &'static str,
+    pub(crate) name: &'static str,
     alias: Option<&'static str>,
     about: &'static str,
     detail: &'static str,
@@ -176,143 +210,53 @@ impl Verb {
         Self::new(name, "", const { &Nested::<T>(PhantomData) })
     }
 
-    /// Its description, instead of the noun's.
-    pub(crate) const fn about(mut self, about: &'static str) -> Self {
-        self.about = about;
-        self
-    }
-
-    /// A second name.
-    pub(crate) const fn alias(mut self, alias: &'static str) -> Self {
-        self.alias = Some(alias);
-        self
-    }
-
-    /// Paragraphs below the description.
-    pub(crate) const fn detail(mut self, detail: &'static str) -> Self {
-        self.detail = detail;
-        self
-    }
-
-    /// The arguments that identify the command's subject.
-    pub(crate) const fn ids(mut self, ids: &'static [Field]) -> Self {
-        self.ids = ids;
-        self
-    }
-
-    /// The fields of the request, or the filters of a list.
-    pub(crate) const fn fields(mut self, fields: &'static [Field]) -> Self {
-        self.fields = fields;
-        self
-    }
-
-    /// Flags after `--clear`, which the row reads by hand.
-    pub(crate) const fn options(mut self, options: &'static [Field]) -> Self {
-        self.options = options;
-        self
-    }
-
-    /// Shows the paging flags before the fields.
-    pub(crate) const fn paging_first(mut self) -> Self {
-        self.pages_first = true;
-        self
-    }
-
-    /// Adds `--clear`, with its help. Its values are the fields that the SDK can clear.
-    pub(crate) const fn clear_flag(mut self, help: &'static str) -> Self {
-        self.clear = Some(help);
-        self
-    }
-
-    /// The columns.
-    pub(crate) const fn table(mut self, table: &'static Table) -> Self {
-        self.table = Some(table);
-        self
-    }
-
-    /// Examples, without the program's name.
-    pub(crate) const fn examples(mut self, examples: &'static [&'static str]) -> Self {
-        self.examples = examples;
-        self
-    }
-
-    /// The text below the help, instead of columns and examples.
-    pub(crate) const fn after_help(mut self, text: &'static str) -> Self {
-        self.after = Some(text);
-        self
-    }
-
-    /// The suggested command if something is missing, without the program's name.
-    pub(crate) const fn hint(mut self, hint: &'static str) -> Self {
-        self.hint = Some(hint);
-        self
-    }
-
-    /// The message if the outcome of the change is unknown; `{0}` is the first ID, `{email}` the value of a field.
-    pub(crate) const fn unknown_outcome(mut self, message: &'static str) -> Self {
-        self.unknown = message;
-        self
-    }
-
-    /// Prints this argument of the command after a change, instead of the ID in the response.
-    pub(crate) const fn print_argument(mut self, argument: usize) -> Self {
-        self.prints = Some(argument);
-        self
-    }
-
-    /// A warning before the command runs.
-    pub(crate) const fn warning(mut self, warning: &'static str) -> Self {
-        self.warning = Some(warning);
-        self
-    }
-
-    /// Adds `--wait` for this state, and `--wait-timeout`.
-    pub(crate) const fn wait_flag(mut self, state: &'static str, help: &'static str) -> Self {
-        self.waits = Some(state);
-        self.wait_help = help;
-        self
-    }
-
-    /// Adds `--web`, which opens the record's page.
-    pub(crate) const fn web(mut self, page: Page) -> Self {
-        self.web = Some(page);
-        self
-    }
-
-    /// Names the flag of the file with the fields.
-    pub(crate) const fn input_flag(mut self, flag: &'static str, help: &'static str) -> Self {
-        self.input = Some(InputFlag { flag, help, detail: "" });
-        self
-    }
-
-    /// Disables the file, for a command about a single field.
-    pub(crate) const fn without_input(mut self) -> Self {
-        self.input = None;
-        self
-    }
-
-    /// Reads the fields that are [read by hand](Field::manual).
-    pub(crate) const fn fill(mut self, fill: fn(&Given<'_>, &mut Body)) -> Self {
-        self.fill = Some(fill);
-        self
-    }
-
-    /// Sets a callback after a change.
-    pub(crate) const fn on_success(mut self, then: Then) -> Self {
-        self.then = Some(then);
-        self
-    }
-
-    /// Hides it from help.
-    pub(crate) const fn hidden(mut self) -> Self {
-        self.is_hidden = true;
-        self
-    }
-
-    /// Sets its properties.
-    pub(crate) const fn is(mut self, properties: &'static [Property]) -> Self {
-        self.properties = properties;
-        self
+    setters! {
+        /// Its description, instead of the noun's.
+        about(about: &'static str) { about = about }
+        /// A second name.
+        alias(alias: &'static str) { alias = Some(alias) }
+        /// Paragraphs below the description.
+        detail(detail: &'static str) { detail = detail }
+        /// The arguments that identify the command's subject.
+        ids(ids: &'static [Field]) { ids = ids }
+        /// The fields of the request, or the filters of a list.
+        fields(fields: &'static [Field]) { fields = fields }
+        /// Flags after `--clear`, which the row reads by hand.
+        options(options: &'static [Field]) { options = options }
+        /// Shows the paging flags before the fields.
+        paging_first() { pages_first = true }
+        /// Adds `--clear`, with its help. Its values are the fields that the SDK can clear.
+        clear_flag(help: &'static str) { clear = Some(help) }
+        /// The columns.
+        table(table: &'static Table) { table = Some(table) }
+        /// Examples, without the program's name.
+        examples(examples: &'static [&'static str]) { examples = examples }
+        /// The text below the help, instead of columns and examples.
+        after_help(text: &'static str) { after = Some(text) }
+        /// The suggested command if something is missing, without the program's name.
+        hint(hint: &'static str) { hint = Some(hint) }
+        /// The message if the outcome of the change is unknown; `{0}` is the first ID, `{email}` the value of a field.
+        unknown_outcome(message: &'static str) { unknown = message }
+        /// Prints this argument of the command after a change, instead of the ID in the response.
+        print_argument(argument: usize) { prints = Some(argument) }
+        /// A warning before the command runs.
+        warning(warning: &'static str) { warning = Some(warning) }
+        /// Adds `--wait` for this state, and `--wait-timeout`.
+        wait_flag(state: &'static str, help: &'static str) { waits = Some(state), wait_help = help }
+        /// Adds `--web`, which opens the record's page.
+        web(page: Page) { web = Some(page) }
+        /// Names the flag of the file with the fields.
+        input_flag(flag: &'static str, help: &'static str) { input = Some(InputFlag { flag, help, detail: "" }) }
+        /// Disables the file, for a command about a single field.
+        without_input() { input = None }
+        /// Reads the fields that are [read by hand](Field::manual).
+        fill(fill: fn(&Given<'_>, &mut Body)) { fill = Some(fill) }
+        /// Sets a callback after a change.
+        on_success(then: Then) { then = Some(then) }
+        /// Hides it from help.
+        hidden() { is_hidden = true }
+        /// Sets its properties.
+        is(properties: &'static [Property]) { properties = properties }
     }
 }
 
@@ -398,7 +342,7 @@ impl Verb {
     fn clearable(&self) -> impl Iterator<Item = (String, &'static str, Value)> {
         self.operation.fields().iter().filter_map(|known| {
             let field = self.fields.iter().find_map(|field| field.setting(known.name))?;
-            let empty = field.is_emptied().then(|| Value::Array(Vec::new()));
+            let empty = field.empties.then(|| Value::Array(Vec::new()));
             let value = empty.or(known.clearable.then_some(Value::Null))?;
             Some((field.clear_name().into_owned(), known.name, value))
         })
@@ -421,7 +365,7 @@ impl Verb {
         let mut faults: Vec<_> = unset.map(|known| fault("no flag sets", known.name)).collect();
         let extra =
             self.fields.iter().filter(|field| !known.iter().any(|known| field.setting(known.name).is_some()));
-        faults.extend(extra.filter(|_| !known.is_empty()).map(|field| fault("no field is", field.id())));
+        faults.extend(extra.filter(|_| !known.is_empty()).map(|field| fault("no field is", field.id)));
         let is_row = !self.about.is_empty();
         if is_row
             && matches!(self.operation.arguments(), Arguments::DryRun | Arguments::Body)
@@ -478,11 +422,6 @@ pub(crate) fn augment<T: Noun>(command: clap::Command) -> clap::Command {
         .arg_required_else_help(true)
 }
 
-/// Whether a noun has a command of this name.
-pub(crate) fn has_verb<T: Noun>(name: &str) -> bool {
-    T::VERBS.iter().any(|verb| verb.name == name)
-}
-
 /// A command that the command line names, with its arguments.
 #[derive(Clone, Copy)]
 struct Named<'a> {
@@ -516,8 +455,8 @@ pub(crate) struct Command {
 
 impl Command {
     /// The parser requires one of these commands.
-    pub(crate) fn new<T: Noun>(matches: ArgMatches) -> Self {
-        Self { verbs: T::VERBS, matches }
+    pub(crate) fn new(verbs: &'static [Verb], matches: ArgMatches) -> Self {
+        Self { verbs, matches }
     }
 
     /// The properties of the command and of its nouns.

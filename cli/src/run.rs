@@ -16,7 +16,7 @@ use crate::cli::{self, Cli};
 use crate::commands;
 use crate::context::Context;
 use crate::credentials::helper;
-use crate::diagnostics::{Diagnostic, Diagnostics, Fail, InFlight, Origin, Problem, Signal};
+use crate::diagnostics::{Diagnostic, Fail, InFlight, Origin, Signal};
 use crate::global::Global;
 use crate::literal;
 use crate::output::{
@@ -32,8 +32,8 @@ const STACK: usize = 8 * 1024 * 1024;
 /// The grace period after a signal, for commands that block on standard input or a disk.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// A command's result, and whether its settings select JSON, if they were read.
-type RunResult = (Result<(), Fail>, Option<bool>);
+/// A command's result, and whether its settings select JSON; or why it wasn't run.
+type RunResult = Result<(Result<(), Fail>, bool), Fail>;
 
 /// Runs the program.
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
@@ -84,7 +84,8 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     let repeat =
         cli.key_flag().map(|key_flag| Repeat { arguments: arguments.clone(), key_flag, key_from_stdin });
     let in_flight = InFlight::default();
-    let (result, asks_json) = execute(cli, env, &in_flight);
+    // The configuration file may also select JSON.
+    let (result, json) = execute(cli, env, &in_flight).unwrap_or_else(|fail| (Err(fail), json));
     // A signal may have interrupted the prompt for a secret.
     hidden::show();
     let Err(mut fail) = result else { return 0 };
@@ -93,8 +94,6 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     {
         report.summary.get_or_insert(report::headline(report));
     }
-    // The configuration file may also select JSON.
-    let json = asks_json.unwrap_or(json);
     let in_flight = in_flight.unreported_operation();
     let next = repeat.and_then(|repeat| repeat.next(&fail, in_flight.as_ref()));
     match (&fail, &in_flight) {
@@ -129,22 +128,14 @@ fn execute(cli: Cli, env: &Env, in_flight: &InFlight) -> RunResult {
     let (env, in_flight) = (env.clone(), in_flight.clone());
     let context = move || Context::new(global, env, in_flight, cli::command_tree);
     if command.has(Property::Direct) {
-        return match context() {
-            Ok(context) => {
-                let ended = command.run(&context).now_or_never();
-                let waited = || Err(Fail::error("the command waits, which its row doesn't allow"));
-                (ended.unwrap_or_else(waited), Some(context.out.has_json_messages()))
-            }
-            Err(fail) => (Err(fail), None),
-        };
+        let context = context()?;
+        let ended = command.run(&context).now_or_never();
+        let waited = || Err(Fail::error("the command waits, which its row doesn't allow"));
+        return Ok((ended.unwrap_or_else(waited), context.out.messages_are_json));
     }
-    if let Err(fail) = raise_file_limit() {
-        return (Err(fail), None);
-    }
-    let runtime = match runtime(&command) {
-        Ok(runtime) => runtime,
-        Err(error) => return (Err(Fail::local("couldn't start the async runtime", error)), None),
-    };
+    raise_file_limit()?;
+    let runtime =
+        runtime(&command).map_err(|error| Fail::local("couldn't start the async runtime", error))?;
     let ended = runtime.block_on(run_until_signal(command, context));
     // Threads blocked on a lock or resolver don't delay the exit.
     runtime.shutdown_background();
@@ -185,33 +176,27 @@ async fn run_until_signal(
     context: impl FnOnce() -> Result<Context, Fail> + Send + 'static,
 ) -> RunResult {
     let ends_by_signal = command.has(Property::UntilSignal);
-    let mut signals = match (!command.has(Property::HandlesSignals)).then(Signals::listen).transpose() {
-        Ok(signals) => signals,
-        Err(fail) => return (Err(fail), None),
-    };
+    let mut signals = (!command.has(Property::HandlesSignals)).then(Signals::listen).transpose()?;
     let (stop, stopped) = oneshot::channel::<Signal>();
     let (end, mut ended) = oneshot::channel();
     let runtime = tokio::runtime::Handle::current();
     let interrupted = move |signal| if ends_by_signal { Ok(()) } else { Err(Fail::Interrupted(signal)) };
     let started = std::thread::Builder::new().name("command".to_owned()).stack_size(STACK).spawn(move || {
-        let context = match context() {
-            Ok(context) => context,
-            Err(fail) => return end.send((Err(fail), None)),
-        };
-        let json = context.out.has_json_messages();
-        let result = runtime.block_on(async {
-            tokio::select! {
-                result = with_service(command, context) => result,
-                Ok(signal) = stopped => interrupted(signal),
-            }
-        });
-        end.send((result, Some(json)))
+        end.send(context().map(|context| {
+            let json = context.out.messages_are_json;
+            let result = runtime.block_on(async {
+                tokio::select! {
+                    result = with_service(command, context) => result,
+                    Ok(signal) = stopped => interrupted(signal),
+                }
+            });
+            (result, json)
+        }))
     });
-    if let Err(error) = started {
-        return (Err(Fail::local("couldn't start a thread", error)), None);
-    }
+    started.map_err(|error| Fail::local("couldn't start a thread", error))?;
     // The panic hook has already reported it.
-    let panicked = |_| (Err(Fail::Child { code: 1, message: None }), None);
+    let panicked = |_| Err(Fail::Child { code: 1, message: None });
+    let abandoned = |signal| interrupted(signal).map(|()| (Ok(()), false));
     let Some(signals) = &mut signals else { return ended.await.unwrap_or_else(panicked) };
     let result = tokio::select! {
         result = &mut ended => result.unwrap_or_else(panicked),
@@ -220,8 +205,8 @@ async fn run_until_signal(
             let _ = stop.send(signal);
             tokio::select! {
                 result = &mut ended => result.unwrap_or_else(panicked),
-                () = tokio::time::sleep(GRACE) => (interrupted(signal), None),
-                _ = signals.next() => return (interrupted(signal), None),
+                () = tokio::time::sleep(GRACE) => abandoned(signal),
+                _ = signals.next() => return abandoned(signal),
             }
         }
     };
@@ -243,7 +228,7 @@ async fn with_service(
                 .hint("idempost sandbox serve, and in another terminal: idempost sandbox …"));
         }
         let embedded = crate::context::embedded::Embedded::start().await?;
-        context.use_service(embedded.service());
+        context.use_service(embedded.service.clone());
         let result = run_networked(command, &context).await;
         embedded.finish(&context.out).await;
         return result;
@@ -383,13 +368,8 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> Fail {
         .find_map(text)
         .or_else(|| with_equals_sign(&text(ContextKind::InvalidArg)?, arguments))
         .map(|meant| format!("did you mean `{meant}`?"));
-    let problem = Problem::new("", "usage", sentence.clone());
-    Fail::Usage(Diagnostics {
-        summary: Some(sentence),
-        found: vec![Diagnostic { problem, origin: flag, hint }],
-        help: command.map(|command| format!("{command} --help")),
-        ..Diagnostics::default()
-    })
+    let found = Diagnostic { hint, ..Diagnostic::new("usage", sentence.as_str(), flag) };
+    Fail::invalid(sentence, vec![found]).hint_if(command.map(|command| format!("{command} --help")))
 }
 
 /// Whether to report errors as JSON, even about an invalid command line: decided before parsing.

@@ -55,7 +55,7 @@ impl InboxArgs {
                     attachments.push(attachment);
                     contents.extend(content);
                 }
-                Err(found) => flags.push(found),
+                Err(found) => flags.push(*found),
             }
         }
         (attachments, contents)
@@ -106,7 +106,7 @@ pub(crate) async fn open(
     stdin: &mut StdinReaders,
     files: &[String],
     urls: &[String],
-) -> Vec<Result<File, Diagnostic>> {
+) -> Vec<Result<File, Box<Diagnostic>>> {
     let mut opened = Vec::new();
     for (i, text) in files.iter().enumerate() {
         opened.push(read_attachment(stdin, "--attach", i + 1, text).await);
@@ -122,19 +122,14 @@ async fn read_attachment(
     flag: &'static str,
     n: usize,
     text: &str,
-) -> Result<File, Diagnostic> {
+) -> Result<File, Box<Diagnostic>> {
     let spec = AttachSpec::read(text);
     let target = flag_span(flag, n, text, 0..spec.target.len());
     let (mut attachment, content, url) = if flag == "--attach-url" {
         (Attachment::from_url(spec.target), None, Some(spec.target.to_owned()))
     } else {
-        match open_file(stdin, &spec).await {
-            Ok((attachment, content)) => (attachment, Some(content), None),
-            Err(OpenError::Rule(code, rule, hint)) => {
-                return Err(Diagnostic { hint, ..Diagnostic::new(code, rule, Some(target)) });
-            }
-            Err(OpenError::Diagnostic(found)) => return Err(*found),
-        }
+        let (attachment, content) = open_file(stdin, &spec, &target).await?;
+        (attachment, Some(content), None)
     };
     let mut origins = vec![("", target)];
     let mut part = |field: &'static str, part: &Option<Parameter<'_>>| {
@@ -151,28 +146,27 @@ async fn read_attachment(
     Ok(File { attachment, content, flag, origins, url, content_type, content_id })
 }
 
-enum OpenError {
-    Rule(&'static str, String, Option<String>),
-    Diagnostic(Box<Diagnostic>),
-}
-
 async fn open_file(
     stdin: &mut StdinReaders,
     spec: &AttachSpec<'_>,
-) -> Result<(Attachment, Content), OpenError> {
+    target: &Origin,
+) -> Result<(Attachment, Content), Box<Diagnostic>> {
+    let wrong = |code, rule: &str, hint: Option<&str>| {
+        let hint = hint.map(str::to_owned);
+        Box::new(Diagnostic { hint, ..Diagnostic::new(code, rule, Some(target.clone())) })
+    };
     if spec.target.starts_with("--") {
-        let rule = "--attach needs a file path, but this looks like a flag".to_owned();
-        return Err(OpenError::Rule("type", rule, Some(format!("--attach ./{}", spec.target))));
+        let rule = "--attach needs a file path, but this looks like a flag";
+        return Err(wrong("type", rule, Some(&format!("--attach ./{}", spec.target))));
     }
-    match stdin.claim("--attach", spec.target).map_err(OpenError::Diagnostic)? {
+    match stdin.claim("--attach", spec.target)? {
         Source::Stdin => {
             let Some(name) = &spec.name else {
-                let rule = "an attachment from standard input needs a file name".to_owned();
-                return Err(OpenError::Rule("type", rule, Some("--attach '-;name=report.csv'".to_owned())));
+                let rule = "an attachment from standard input needs a file name";
+                return Err(wrong("type", rule, Some("--attach '-;name=report.csv'")));
             };
             let bytes = Source::Stdin.bytes(ATTACHMENT_LIMIT);
-            let bytes =
-                bytes.map_err(|rule| OpenError::Rule("size", format!("standard input: {rule}"), None))?;
+            let bytes = bytes.map_err(|rule| wrong("size", &format!("standard input: {rule}"), None))?;
             Ok((Attachment::from_bytes(name.value, bytes.clone()), Content::Bytes(bytes)))
         }
         Source::File(path) => match Attachment::from_file(&path).await {
@@ -184,10 +178,9 @@ async fn open_file(
                     text if text.contains(';') => Some("the parameters are ;name= ;type= ;cid="),
                     _ => None,
                 };
-                let hint = hint.map(str::to_owned);
-                Err(OpenError::Rule("file", rule, hint))
+                Err(wrong("file", &rule, hint))
             }
-            Err(error) => Err(OpenError::Rule("file", error.to_string(), None)),
+            Err(error) => Err(wrong("file", &error.to_string(), None)),
         },
     }
 }

@@ -57,7 +57,7 @@ async fn ask(question: &str, identity: Option<&str>, context: &Context) -> Resul
 /// Whether the session is interactive.
 pub(crate) fn is_interactive(context: &Context) -> Result<bool, Fail> {
     let terminal = &context.out.terminal;
-    let wanted = !context.settings()?.no_input.value && !context.out.is_quiet() && !context.out.is_json();
+    let wanted = !context.settings()?.no_input.value && !context.out.quiet && !context.out.is_json();
     let alone = context.env.get("CI").is_some() || context.env.get("TERM") == Some("dumb");
     Ok(wanted && !alone && terminal.stdin && terminal.stdout && terminal.stderr)
 }

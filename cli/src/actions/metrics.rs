@@ -26,7 +26,7 @@ pub(crate) async fn show<T: DeserializeOwned + Send + 'static>(
     let client = context.client()?;
     let response = trace::execute(context, || make(&client)).await?;
     let document = mutation::document(&response);
-    if out.form() == Form::Json {
+    if out.form == Form::Json {
         return out.document(&document);
     }
     let rows: Vec<_> = if columns.is_some() {

@@ -12,8 +12,8 @@ use crate::actions::confirm;
 use crate::actions::dry_run::{self, Content};
 use crate::actions::trace;
 use crate::context::Context;
-use crate::diagnostics::Fail;
-use crate::input::flags::{Choices, DryRun};
+use crate::diagnostics::{Fail, repeatable_with};
+use crate::input::flags::{Choices, DryRun, Flags};
 use crate::output::secret::{self, SecretFile};
 use crate::output::was_stdout_closed;
 
@@ -98,6 +98,38 @@ impl Mutation<'_> {
     }
 }
 
+/// How to send emails: with an idempotency key, or only in a dry run.
+#[derive(Debug)]
+pub(crate) struct Sending {
+    key: IdempotencyKey,
+    key_given: bool,
+    pub(crate) dry_run: Option<DryRun>,
+}
+
+impl Sending {
+    /// Reads the flags; the key is random by default.
+    pub(crate) fn read(key: Option<&str>, dry_run: Option<&str>, flags: &mut Flags) -> Self {
+        let key_given = key.is_some();
+        let key = flags.idempotency_key(key).unwrap_or_else(IdempotencyKey::random);
+        Self { key, key_given, dry_run: flags.dry_run(dry_run) }
+    }
+
+    /// Executes the call that `make` builds with the key, like [`Mutation::execute`]. `what` is the message for an unknown outcome.
+    pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
+        &self,
+        what: &str,
+        contents: &[Content],
+        context: &Context,
+        make: impl Fn(&Client) -> Call<T>,
+    ) -> Result<Option<(Client, WithResponse<T>)>, Fail> {
+        let Self { ref key, key_given, dry_run } = *self;
+        let unknown_outcome = &repeatable_with(what, key);
+        Mutation { dry_run, unknown_outcome, key: Some(key), key_given, contents }
+            .execute(context, |client| make(client).idempotency_key(key.as_str()))
+            .await
+    }
+}
+
 /// Executes a change without an idempotency key, or prints it.
 pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
     dry_run: Option<DryRun>,
@@ -115,7 +147,7 @@ pub(crate) fn keep_secret(fail: Fail, file: Option<SecretFile<'_>>, context: &Co
     let Some(created) = unreadable.secret() else { return fail };
     let saved = match file {
         Some(file) => {
-            let path = file.path().display().to_string();
+            let path = file.path.display().to_string();
             file.write(created).map(|()| context.out.warn(&format!("the new secret is in {path}")))
         }
         None => context.out.line(created),

@@ -1,5 +1,6 @@
 //! `--limit`, `--all`, `--after`, `--before`: one page or several, shown as one result.
 
+use clap::Arg;
 use futures_util::TryStreamExt as _;
 use idempost::{Client, List, page::Item};
 use serde::de::{Deserialize, Deserializer, Error as _};
@@ -45,28 +46,9 @@ pub(crate) struct OlderArgs {
     after: Option<String>,
 }
 
-// The paging flags of a list that the service returns completely. No doc comment.
-#[derive(Debug, Clone, clap::Args)]
-#[group(skip)]
-pub(crate) struct CompleteArgs {
-    /// Maximum number of items; above 100, several pages are fetched [default: all]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    limit: Option<String>,
-    /// All items, over all pages
-    #[arg(long)]
-    all: bool,
-    /// Only items after this ID: older ones
-    #[arg(long, value_name = "ID")]
-    after: Option<String>,
-    /// Only items before this ID: newer ones
-    #[arg(long, value_name = "ID")]
-    before: Option<String>,
-}
-
-impl From<CompleteArgs> for Args {
-    fn from(CompleteArgs { limit, all, after, before }: CompleteArgs) -> Self {
-        Self { older: OlderArgs { limit, all, after }, before }
-    }
+/// Describes `--limit` of a list that the service returns completely.
+pub(crate) fn complete(limit: Arg) -> Arg {
+    limit.help("Maximum number of items; above 100, several pages are fetched [default: all]")
 }
 
 impl From<OlderArgs> for Args {
@@ -277,10 +259,7 @@ impl ListRange {
 /// The columns of a list command, and the message for an empty list.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Table {
-    /// All columns; the default ones come first.
     pub(crate) columns: &'static [Column],
-    /// The number of default columns.
-    pub(crate) shown: usize,
     /// The message for an empty list: `no templates yet`.
     pub(crate) nothing: &'static str,
 }
@@ -307,7 +286,7 @@ pub(crate) fn print_item(
     context: &Context,
 ) -> Result<(), Fail> {
     let out = &context.out;
-    match out.form() {
+    match out.form {
         Form::Json => out.document(row),
         Form::Human if out.terminal.stdout && context.global.columns.is_empty() => {
             let line: Vec<_> =
@@ -319,10 +298,25 @@ pub(crate) fn print_item(
 }
 
 impl Table {
+    pub(crate) const fn new(columns: &'static [Column]) -> Self {
+        Self { columns, nothing: "" }
+    }
+
+    /// Sets the message for an empty list.
+    pub(crate) const fn nothing(self, message: &'static str) -> Self {
+        Self { nothing: message, ..self }
+    }
+
     /// The requested columns, or the default ones.
     pub(crate) fn columns(&self, context: &Context) -> Result<Columns, Fail> {
-        let by_themselves = context.global.columns.is_empty();
-        context.out.columns(if by_themselves { &self.columns[..self.shown] } else { self.columns })
+        self.columns_with(None, context)
+    }
+
+    /// Like [`columns`](Self::columns), with an optional column that a flag makes a default one.
+    pub(crate) fn columns_with(&self, also: Option<&str>, context: &Context) -> Result<Columns, Fail> {
+        let is_asked = !context.global.columns.is_empty();
+        let is_shown = |column: &&Column| is_asked || !column.is_optional || also == Some(column.name);
+        context.out.columns(&self.columns.iter().filter(is_shown).copied().collect::<Vec<_>>())
     }
 }
 

@@ -13,18 +13,13 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 use crate::output::table::{Columns, text_at};
-use crate::settings::keys;
 
 /// The default polling interval.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Reads `--interval`.
 pub(crate) fn parse_interval(text: Option<&str>, flags: &mut Flags) -> Duration {
-    let Some(text) = text else { return DEFAULT_INTERVAL };
-    keys::parse_duration(text).unwrap_or_else(|rule| {
-        flags.reject("type", format!("--interval {rule}"), "--interval", text);
-        DEFAULT_INTERVAL
-    })
+    text.and_then(|text| flags.parse_duration("--interval", text)).unwrap_or(DEFAULT_INTERVAL)
 }
 
 /// How to show new items.

@@ -55,6 +55,14 @@ pub(crate) enum End {
     Bad(String),
 }
 
+impl End {
+    /// A state of which only `good` isn't a failure.
+    pub(crate) fn of(state: Option<&str>, good: &str) -> Self {
+        let state = state.unwrap_or("unknown").to_owned();
+        if state == good { Self::Good(state) } else { Self::Bad(state) }
+    }
+}
+
 /// Polls until a terminal state; returns the resource if it succeeded.
 pub(crate) async fn poll_until_terminal<T: Send + 'static>(
     wait: Wait<T>,

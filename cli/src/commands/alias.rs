@@ -10,25 +10,20 @@ use crate::input::flags::Flags;
 use crate::output::format_count;
 use crate::output::table::{Column, Kind};
 use crate::rows::operation::Direct;
-use crate::rows::{Noun, Verb};
+use crate::rows::{Verb, noun};
 use crate::settings::env::Env;
 use crate::settings::file::{self, ConfigFile};
 use crate::settings::paths;
 use crate::settings::store::ConfigStore;
 
-/// The commands.
-#[derive(Debug)]
-pub(crate) struct Aliases;
+noun!(Aliases, "Define shortcuts for commands", VERBS, DETAIL);
 
-impl Noun for Aliases {
-    const ABOUT: &'static str = "Define shortcuts for commands";
-    const DETAIL: &'static str = "An alias is replaced by its command line before the program reads it. It can do what that command line can, and nothing else: no shell runs it, it can't contain another alias, and it never replaces a command of the program.";
-    const VERBS: &'static [Verb] = &[
-        Verb::custom("set", &Direct(set)),
-        Verb::custom("list", &Direct(list)).alias("ls"),
-        Verb::custom("delete", &Direct(delete)).alias("rm"),
-    ];
-}
+const DETAIL: &str = "An alias is replaced by its command line before the program reads it. It can do what that command line can, and nothing else: no shell runs it, it can't contain another alias, and it never replaces a command of the program.";
+const VERBS: &[Verb] = &[
+    Verb::custom("set", &Direct(set)),
+    Verb::custom("list", &Direct(list)).alias("ls"),
+    Verb::custom("delete", &Direct(delete)).alias("rm"),
+];
 
 /// Define or replace an alias
 ///
@@ -79,7 +74,7 @@ fn list(ListArgs {}: &ListArgs, context: &Context) -> Result<(), Fail> {
 fn delete(DeleteArgs { name }: &DeleteArgs, context: &Context) -> Result<(), Fail> {
     let store = ConfigStore::lock(&context.env)?;
     if store.update(|text| file::with_alias(text, name, None))? {
-        context.out.note(&format!("deleted the alias {name} from {}", store.path().display()));
+        context.out.note(&format!("deleted the alias {name} from {}", store.path.display()));
         return Ok(());
     }
     Err(Fail::not_found(format!("there is no alias `{name}`")))
@@ -90,12 +85,8 @@ fn set(SetArgs { name, command }: &SetArgs, context: &Context) -> Result<(), Fai
     let mut flags = Flags::default();
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if name.starts_with('-') || name.is_empty() || !name.chars().all(is_word) {
-        flags.reject(
-            "charset",
-            "an alias must contain only letters, digits, - and _, and must not start with -",
-            "NAME",
-            name,
-        );
+        let rule = "an alias must contain only letters, digits, - and _, and must not start with -";
+        flags.reject("charset", rule, "NAME", name);
     } else if root.find_subcommand(name).is_some() {
         flags.reject("exclusive", format!("`{name}` is a built-in command"), "NAME", name);
     }
@@ -108,7 +99,7 @@ fn set(SetArgs { name, command }: &SetArgs, context: &Context) -> Result<(), Fai
     flags.finish()?;
     let store = ConfigStore::lock(&context.env)?;
     store.update(|text| file::with_alias(text, name, Some(command)))?;
-    context.out.note(&format!("set the alias {name} in {}", store.path().display()));
+    context.out.note(&format!("set the alias {name} in {}", store.path.display()));
     Ok(())
 }
 

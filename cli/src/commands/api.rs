@@ -173,7 +173,7 @@ async fn print_pages(plan: &Plan, client: &Client, context: &Context) -> Result<
         let edge = edge.and_then(|item| item.get("id")?.as_str()).map(str::to_owned);
         let has_more = has_more(&page, limit.parse().unwrap_or(usize::MAX));
         let items = items.clone();
-        if context.out.form() == crate::settings::Form::Ndjson {
+        if context.out.form == crate::settings::Form::Ndjson {
             items.iter().try_for_each(|item| context.out.document(item))?;
         } else {
             let merged = merged.get_or_insert_with(|| {

@@ -11,21 +11,13 @@ use crate::output::table::{Column, Kind};
 use crate::output::{report, secret};
 use crate::rows::field::{Field, ID};
 use crate::rows::given::{Given, Plan};
-use crate::rows::operation::{Delete, Name, Pages, Paging, With};
-use crate::rows::{Noun, Verb};
+use crate::rows::operation::{Delete, Name, Pages, Paging, with};
+use crate::rows::{Verb, noun};
 
-/// The commands.
-#[derive(Debug)]
-pub(crate) struct ApiKeys;
+noun!(ApiKeys, "Manage API keys", VERBS);
 
-impl Noun for ApiKeys {
-    const ABOUT: &'static str = "Manage API keys";
-    const VERBS: &'static [Verb] = &[
-        Verb::new(
-            "create",
-            "Create an API key and print it",
-            &With(|key: NewApiKey, plan, given, context| Box::pin(create(key, plan, given, context))),
-        )
+const VERBS: &[Verb] = &[
+    Verb::new("create", "Create an API key and print it", &with(create))
         .detail("The key is shown only once: on standard output, or in the file named by --token-file. Its ID is printed on standard error.")
         .fields(&[
             Field::positional_or_flag("name", "NAME", "Name of the key"),
@@ -40,48 +32,44 @@ impl Noun for ApiKeys {
         .after_help("Examples:\n  \
             idempost api-keys create Newsletter --permission sending_access --token-file newsletter.key\n  \
             IDEMPOST_API_KEY=$(idempost api-keys create CI)"),
-        Verb::list(
-            "List API keys, newest first, without the keys themselves",
-            &TABLE,
-            &Pages(Paging::Complete, |client, _| client.api_keys().list()),
-        )
-        .detail("Without --limit, the service returns all of them.")
-        .examples(&["api-keys list --jq '.data[] | select(.last_used_at == null).name'"]),
-        Verb::new(
-            "rename",
-            "Rename an API key",
-            &Name(|client, ids, name| client.api_keys().rename(ids[0], name)),
-        )
-        .alias("update")
-        .ids(&[Field::positional("id", "ID", "ID of the key")])
-        .fields(&[Field::positional_or_flag("name", "NAME", "Name of the resource")])
-        .fill(|given, body| {
-            if let Some(name) = given.text("name").filter(|name| !name.is_empty() && name.trim().is_empty()) {
-                body.flags.reject("empty", "a name must not be empty", "NAME", name);
-            }
-        })
-        .unknown_outcome("the key may have been renamed; check: idempost api-keys list")
-        .examples(&["api-keys rename dacf4072-4119-4d88-932f-6202748ac7c8 Staging"]),
-        Verb::delete(
-            "Delete an API key; requests that use it then fail",
-            "the key may have been deleted; check: idempost api-keys list",
-            &Delete(|client, ids| client.api_keys().delete(ids[0])),
-        )
-        .ids(ID)
-        .examples(&["api-keys delete dacf4072-4119-4d88-932f-6202748ac7c8"]),
-    ];
-}
+    Verb::list(
+        "List API keys, newest first, without the keys themselves",
+        &TABLE,
+        &Pages(Paging::Complete, |client, _| client.api_keys().list()),
+    )
+    .detail("Without --limit, the service returns all of them.")
+    .examples(&["api-keys list --jq '.data[] | select(.last_used_at == null).name'"]),
+    Verb::new(
+        "rename",
+        "Rename an API key",
+        &Name(|client, ids, name| client.api_keys().rename(ids[0], name)),
+    )
+    .alias("update")
+    .ids(&[Field::positional("id", "ID", "ID of the key")])
+    .fields(&[Field::positional_or_flag("name", "NAME", "Name of the resource")])
+    .fill(|given, body| {
+        if let Some(name) = given.text("name").filter(|name| !name.is_empty() && name.trim().is_empty()) {
+            body.flags.reject("empty", "a name must not be empty", "NAME", name);
+        }
+    })
+    .unknown_outcome("the key may have been renamed; check: idempost api-keys list")
+    .examples(&["api-keys rename dacf4072-4119-4d88-932f-6202748ac7c8 Staging"]),
+    Verb::delete(
+        "Delete an API key; requests that use it then fail",
+        "the key may have been deleted; check: idempost api-keys list",
+        &Delete(|client, ids| client.api_keys().delete(ids[0])),
+    )
+    .ids(ID)
+    .examples(&["api-keys delete dacf4072-4119-4d88-932f-6202748ac7c8"]),
+];
 
-const TABLE: Table = Table {
-    columns: &[
-        Column::new("id", "ID", Kind::Id),
-        Column::new("name", "NAME", Kind::Shrinks),
-        Column::new("last_used_at", "LAST USED", Kind::Time),
-        Column::new("created_at", "CREATED", Kind::Time),
-    ],
-    shown: 4,
-    nothing: "no API keys yet",
-};
+const TABLE: Table = Table::new(&[
+    Column::new("id", "ID", Kind::Id),
+    Column::new("name", "NAME", Kind::Shrinks),
+    Column::new("last_used_at", "LAST USED", Kind::Time),
+    Column::new("created_at", "CREATED", Kind::Time),
+])
+.nothing("no API keys yet");
 
 async fn create(key: NewApiKey, plan: Plan, given: Given<'_>, context: &Context) -> Result<(), Fail> {
     let path = given.text("token_file");

@@ -2,23 +2,16 @@
 
 use super::segments;
 use crate::rows::operation::{Pages, Paging};
-use crate::rows::{Noun, Verb};
+use crate::rows::{Verb, noun};
 
-/// The commands.
-#[derive(Debug)]
-pub(crate) struct Audiences;
+noun!(Audiences, "Deprecated: the former name of segments", VERBS);
 
-impl Noun for Audiences {
-    const ABOUT: &'static str = "Deprecated: the former name of segments";
-    #[expect(deprecated, reason = "the deprecated command shows the deprecated operation's response")]
-    const VERBS: &'static [Verb] = &[Verb::list(
-        "Deprecated: list segments under their former name; use `segments list`",
-        &segments::TABLE,
-        &Pages(Paging::Complete, |client, _| client.audiences().list()),
-    )
-    .detail("Shows the same records. The service will remove this operation.")
-    .after_help("Columns: id, name, created_at\n\nInstead:\n  idempost segments list")
-    .warning(
-        "`audiences list` is deprecated: audiences are now called segments; use `idempost segments list`",
-    )];
-}
+#[expect(deprecated, reason = "the deprecated command shows the deprecated operation's response")]
+const VERBS: &[Verb] = &[Verb::list(
+    "Deprecated: list segments under their former name; use `segments list`",
+    &segments::TABLE,
+    &Pages(Paging::Complete, |client, _| client.audiences().list()),
+)
+.detail("Shows the same records. The service will remove this operation.")
+.after_help("Columns: id, name, created_at\n\nInstead:\n  idempost segments list")
+.warning("`audiences list` is deprecated: audiences are now called segments; use `idempost segments list`")];

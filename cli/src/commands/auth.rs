@@ -5,8 +5,8 @@ use idempost::auth::{AuthError, EndReason, Ended, OAuthErrorCode};
 pub(crate) use crate::credentials::{LOGIN, store_failure};
 use crate::diagnostics::Fail;
 use crate::output::report;
-use crate::rows::operation::{Direct, Own};
-use crate::rows::{Noun, Property, Verb};
+use crate::rows::operation::{Direct, own};
+use crate::rows::{Property, Verb, noun};
 
 mod grants;
 mod list;
@@ -19,26 +19,19 @@ pub(crate) mod status;
 mod token;
 mod use_profile;
 
-/// The commands.
-#[derive(Debug)]
-pub(crate) struct Auth;
+noun!(Auth, "Log in, log out and manage profiles", VERBS);
 
-impl Noun for Auth {
-    const ABOUT: &'static str = "Log in, log out and manage profiles";
-    const VERBS: &'static [Verb] = &[
-        Verb::custom("login", &Own(|args, context| Box::pin(login::run(args, context))))
-            .is(&[Property::MakesProfile]),
-        Verb::custom("logout", &Own(|args, context| Box::pin(logout::run(args, context)))),
-        Verb::custom("status", &Direct(status::run)).is(&[Property::Local]),
-        Verb::custom("token", &Own(|args, context| Box::pin(token::run(args, context)))),
-        Verb::custom("refresh", &Own(|args, context| Box::pin(refresh::run(args, context)))),
-        Verb::custom("list", &Direct(list::run)).alias("ls").is(&[Property::Local]),
-        Verb::custom("use", &Direct(use_profile::run)).is(&[Property::Local]),
-        Verb::custom("rename", &Own(|args, context| Box::pin(rename::run(args, context))))
-            .is(&[Property::Local]),
-        Verb::noun::<grants::Grants>("grants"),
-    ];
-}
+const VERBS: &[Verb] = &[
+    Verb::custom("login", &own(login::run)).is(&[Property::MakesProfile]),
+    Verb::custom("logout", &own(logout::run)),
+    Verb::custom("status", &Direct(status::run)).is(&[Property::Local]),
+    Verb::custom("token", &own(token::run)),
+    Verb::custom("refresh", &own(refresh::run)),
+    Verb::custom("list", &Direct(list::run)).alias("ls").is(&[Property::Local]),
+    Verb::custom("use", &Direct(use_profile::run)).is(&[Property::Local]),
+    Verb::custom("rename", &own(rename::run)).is(&[Property::Local]),
+    Verb::noun::<grants::Grants>("grants"),
+];
 
 /// A failure of a login attempt.
 fn login_failure(error: idempost::Error) -> Fail {

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::diagnostics::{Diagnostic, Fail, Origin};
 use crate::rows::operation::Direct;
-use crate::rows::{Noun, Verb};
+use crate::rows::{Verb, noun};
 use crate::settings::file::ConfigFile;
 use crate::settings::keys::{self, ConfigKey, KEYS};
 use crate::settings::store;
@@ -12,21 +12,16 @@ mod edit;
 mod list;
 mod set;
 
-/// The commands.
-#[derive(Debug)]
-pub(crate) struct Config;
+noun!(Config, "Show and change settings", VERBS);
 
-impl Noun for Config {
-    const ABOUT: &'static str = "Show and change settings";
-    const VERBS: &'static [Verb] = &[
-        Verb::custom("list", &Direct(list::run)),
-        Verb::custom("get", &Direct(list::get)),
-        Verb::custom("set", &Direct(set::set)),
-        Verb::custom("unset", &Direct(set::unset)),
-        Verb::custom("path", &Direct(path)),
-        Verb::custom("edit", &Direct(edit::run)),
-    ];
-}
+const VERBS: &[Verb] = &[
+    Verb::custom("list", &Direct(list::run)),
+    Verb::custom("get", &Direct(list::get)),
+    Verb::custom("set", &Direct(set::set)),
+    Verb::custom("unset", &Direct(set::unset)),
+    Verb::custom("path", &Direct(path)),
+    Verb::custom("edit", &Direct(edit::run)),
+];
 
 /// Print the path of the configuration file
 #[derive(Debug, clap::Args)]

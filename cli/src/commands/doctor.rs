@@ -8,7 +8,8 @@ use http::{HeaderMap, Method, StatusCode};
 use idempost::transport::{Transport as _, TransportErrorKind, TransportRequest};
 use idempost::{Client, call::RetryPolicy, error::ApiErrorKind};
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use url::Url;
 
 use crate::commands::usage::format_usage;
@@ -38,6 +39,7 @@ pub(crate) struct Args {
 }
 
 /// The outcome of one check.
+#[derive(Serialize)]
 struct Check {
     name: &'static str,
     state: State,
@@ -58,7 +60,8 @@ impl Checks {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 enum State {
     Ok,
     Warning,
@@ -128,12 +131,8 @@ fn add_failures(fail: &Fail, checks: &mut Checks) {
 /// Checks the configuration file: whether it exists, has unknown settings, or is writable by others.
 fn check_config(settings: &Settings, context: &Context, checks: &mut Checks) {
     let Ok(Some(path)) = paths::config_file(&context.env) else {
-        return checks.add(
-            "config",
-            State::Warning,
-            "there is no home directory",
-            Some("set IDEMPOST_CONFIG_DIR"),
-        );
+        let hint = Some("set IDEMPOST_CONFIG_DIR");
+        return checks.add("config", State::Warning, "there is no home directory", hint);
     };
     let shown = path.display();
     let message = if settings.file.is_some() { shown.to_string() } else { format!("{shown} (none yet)") };
@@ -154,7 +153,7 @@ fn check_config(settings: &Settings, context: &Context, checks: &mut Checks) {
 
 /// Checks the base URL and the credential, as far as possible offline.
 async fn check_service(settings: &Settings, context: &Context, checks: &mut Checks) {
-    if context.global.has_sandbox() {
+    if context.global.sandbox {
         return checks.ok("base url", "the sandbox of this command");
     }
     if let Some(set) = &settings.base_url {
@@ -355,20 +354,15 @@ fn check_clock_skew(headers: &HeaderMap, now: Timestamp, checks: &mut Checks) {
     }
     let side = if seconds > 0 { "ahead of" } else { "behind" };
     let message = format!("this machine's clock is {} s {side} the service's", seconds.abs());
-    checks.add(
-        "clock",
-        State::Warning,
-        message,
-        Some("correct the clock: schedules and signatures depend on it"),
-    );
+    let hint = Some("correct the clock: schedules and signatures depend on it");
+    checks.add("clock", State::Warning, message, hint);
 }
 
 fn show(checks: &[Check], context: &Context) -> Result<(), Fail> {
     let colored = context.out.terminal.color_stdout;
-    let document: Vec<Value> = checks
-        .iter()
-        .map(|check| json!({ "name": check.name, "state": check.state.label(), "message": check.message, "hint": check.hint }))
-        .collect();
+    if context.out.is_json() {
+        return context.out.document(&json!({ "checks": checks }));
+    }
     let lines: Vec<String> = checks
         .iter()
         .map(|check| {
@@ -384,9 +378,6 @@ fn show(checks: &[Check], context: &Context) -> Result<(), Fail> {
             format!("{word}{gap}{:<14}{}{hint}", check.name, escape_line(&check.message))
         })
         .collect();
-    if context.out.is_json() {
-        return context.out.document(&json!({ "checks": document }));
-    }
     context.out.line(&lines.join("\n"))
 }
 

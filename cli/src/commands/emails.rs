@@ -14,151 +14,125 @@ use crate::actions::browser::Page;
 use crate::actions::pages::Table;
 use crate::output::table::{Column, Kind};
 use crate::rows::field::{Field, INTERVAL};
-use crate::rows::operation::{Act, Checked, Filtered, Own, Show, Tail};
-use crate::rows::{Noun, Property, Verb};
+use crate::rows::operation::{Act, Checked, Filtered, Show, Tail, own};
+use crate::rows::{Property, Verb, noun};
 use crate::settings::keys;
 
-/// The commands for sent emails.
-#[derive(Debug)]
-pub(crate) struct Emails;
+// The commands for sent emails.
+noun!(Emails, "Send emails and inspect sent ones", VERBS);
 
-impl Noun for Emails {
-    const ABOUT: &'static str = "Send emails and inspect sent ones";
-    const VERBS: &'static [Verb] = &[
-        Verb::custom(
-            "send",
-            &Own(|args: Box<send::Args>, context| {
-                Box::pin(async { send::run(send::plan(*args, context).await?, context).await })
-            }),
-        ),
-        Verb::custom(
-            "batch",
-            &Own(|args: batch::Args, context| {
-                Box::pin(async { batch::run(batch::plan(args, context).await?, context).await })
-            }),
-        ),
-        Verb::list(
-            "List sent emails, newest first",
-            &TABLE,
-            &Filtered(|client| client.emails().list(), filter::selection, "no matching emails"),
-        )
-        .detail("Without --limit, the service returns 20. With a limit above 100 or --all, all pages are fetched and shown as one list: one JSON document with --json, a line per email as it arrives with -o ndjson.\n\nThe service doesn't filter: --to, --from, --subject, --status and --since are applied by this program to the newest 2,000 emails, or to all of them with --all, until --limit emails match (default 20).")
-        .paging_first()
-        .fields(&[filter::TO, filter::FROM, filter::SUBJECT, filter::STATUS, filter::SINCE])
-        .after_help("Columns: id, to, subject, last_event, created_at; optional: from, cc, bcc, reply_to, message_id, scheduled_at\n\n\
-            Examples:\n  \
-            idempost emails list --limit 3\n  \
-            idempost emails list --to ada@example.com --since 7d\n  \
-            idempost emails list --status bounced,suppressed --since 2026-11-01 --all\n  \
-            idempost emails list --columns id,from,subject\n  \
-            idempost emails list --json --jq '.data[0].last_event'"),
-        Verb::new("get", "Show one email", &Show(|client, ids| client.emails().get(ids[0])))
-            .ids(ID)
-            .web(Page { dashboard: "emails/{}", inbox: Some("sent") })
-            .examples(&[
-                "emails get 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794",
-                "emails get 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --jq .html > body.html",
-            ]),
-        Verb::new(
-            "tail",
-            "Follow sent emails until Ctrl-C, oldest first",
-            &Tail(
-                |client| client.emails().list(),
-                filter::selection,
-                "emails",
-                &["/created_at", "/to", "/subject", "/id"],
-            ),
-        )
-        .detail("Prints each email once, when the service lists it. Starts with new emails, and keeps waiting while the service is unreachable. To follow later events, use `webhooks listen`. After Ctrl-C, the exit code is 0.")
-        .fields(&[filter::TO, filter::FROM, filter::SUBJECT, INTERVAL])
-        .table(&TABLE)
-        .is(&[Property::UntilSignal])
-        .after_help("Columns: id, to, subject, last_event, created_at; optional: from, cc, bcc, reply_to, message_id, scheduled_at\n\n\
-            Examples:\n  \
-            idempost emails tail\n  \
-            idempost emails tail --to @example.com -o ndjson --jq .subject"),
-        Verb::custom(
-            "attachments",
-            &Own(|args: attachments::Args, context| Box::pin(attachments::run(args, context))),
-        ),
-        Verb::new(
-            "share",
-            "Create a public link to an email",
-            &Checked(|client, given| {
-                let lifetime = given.text("for").and_then(|text| keys::parse_duration(text).ok());
-                lifetime.into_iter().fold(client.emails().share(given.ids[0]), Call::expires_in)
-            }),
-        )
-        .detail("Works for sent and received emails. The link opens in a browser without a login until it expires, and can't be revoked. Prints its URL.")
-        .ids(&[Field::positional("id", "ID", "ID of the email")])
-        .fields(&[Field::new("for", "DURATION", "How long the link is valid, such as 30m or 2h; at most 48h [default: 48h]")])
-        .fill(|given, body| {
-            let Some(text) = given.text("for") else { return };
-            match keys::parse_duration(text) {
-                Err(rule) => body.flags.reject("type", format!("--for {rule}"), "--for", text),
-                Ok(lifetime) if lifetime > Duration::from_secs(limits::SHARE_SECONDS) => {
-                    body.flags.reject("range", "--for must be at most 48h", "--for", text);
-                }
-                Ok(_) => {}
-            }
-        })
-        .unknown_outcome("a link may have been created; repeating the command creates another one")
-        .examples(&[
-            "emails share 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794",
-            "emails share 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --for 2h",
-        ]),
-        Verb::new(
-            "update",
-            "Reschedule a scheduled email",
-            &Checked(|client, given| {
-                // A missing time has been reported.
-                client.emails().reschedule(given.ids[0], given.text("scheduled_at").unwrap_or("now"))
-            }),
-        )
-        .detail("Only scheduled emails can be changed.")
+const VERBS: &[Verb] = &[
+    Verb::custom("send", &own(send::run)),
+    Verb::custom("batch", &own(batch::run)),
+    Verb::list(
+        "List sent emails, newest first",
+        &TABLE,
+        &Filtered(|client| client.emails().list(), filter::selection, "no matching emails"),
+    )
+    .detail("Without --limit, the service returns 20. With a limit above 100 or --all, all pages are fetched and shown as one list: one JSON document with --json, a line per email as it arrives with -o ndjson.\n\nThe service doesn't filter: --to, --from, --subject, --status and --since are applied by this program to the newest 2,000 emails, or to all of them with --all, until --limit emails match (default 20).")
+    .paging_first()
+    .fields(&[filter::TO, filter::FROM, filter::SUBJECT, filter::STATUS, filter::SINCE])
+    .after_help("Columns: id, to, subject, last_event, created_at; optional: from, cc, bcc, reply_to, message_id, scheduled_at\n\n\
+        Examples:\n  \
+        idempost emails list --limit 3\n  \
+        idempost emails list --to ada@example.com --since 7d\n  \
+        idempost emails list --status bounced,suppressed --since 2026-11-01 --all\n  \
+        idempost emails list --columns id,from,subject\n  \
+        idempost emails list --json --jq '.data[0].last_event'"),
+    Verb::new("get", "Show one email", &Show(|client, ids| client.emails().get(ids[0])))
         .ids(ID)
-        .fields(&[Field::new("scheduled_at", "TIME", "New time: ISO 8601, or a phrase such as `in 1 min`")
-            .detail("The text is passed to the service unchanged.")
-            .required()])
-        .hint("emails update ID --scheduled-at 'in 1 hour'")
-        .unknown_outcome("the email may have been rescheduled; check: idempost emails get {0}")
+        .web(Page { dashboard: "emails/{}", inbox: Some("sent") })
         .examples(&[
-            "emails update 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --scheduled-at 'tomorrow at 9am'",
-            "emails update 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --scheduled-at 2026-12-24T18:00:00Z",
+            "emails get 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794",
+            "emails get 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --jq .html > body.html",
         ]),
-        Verb::new("cancel", "Cancel a scheduled email", &Act(|client, ids| client.emails().cancel(ids[0])))
-            .detail("Emails that have already been sent can't be canceled. Safe to repeat.")
-            .ids(ID)
-            .unknown_outcome("the email may have been canceled; check: idempost emails get {0}")
-            .examples(&["emails cancel 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"]),
-        Verb::custom(
-            "metrics",
-            &Own(|args: Box<metrics::Args>, context| Box::pin(metrics::run(*args, context))),
+    Verb::new(
+        "tail",
+        "Follow sent emails until Ctrl-C, oldest first",
+        &Tail(
+            |client| client.emails().list(),
+            filter::selection,
+            "emails",
+            &["/created_at", "/to", "/subject", "/id"],
         ),
-        // Under its path in the API.
-        Verb::noun::<super::received::Received>("receiving")
-            .about("Read received emails; same as `received`")
-            .hidden(),
-    ];
-}
+    )
+    .detail("Prints each email once, when the service lists it. Starts with new emails, and keeps waiting while the service is unreachable. To follow later events, use `webhooks listen`. After Ctrl-C, the exit code is 0.")
+    .fields(&[filter::TO, filter::FROM, filter::SUBJECT, INTERVAL])
+    .table(&TABLE)
+    .is(&[Property::UntilSignal])
+    .after_help("Columns: id, to, subject, last_event, created_at; optional: from, cc, bcc, reply_to, message_id, scheduled_at\n\n\
+        Examples:\n  \
+        idempost emails tail\n  \
+        idempost emails tail --to @example.com -o ndjson --jq .subject"),
+    Verb::custom("attachments", &own(attachments::run)),
+    Verb::new(
+        "share",
+        "Create a public link to an email",
+        &Checked(|client, given| {
+            let lifetime = given.text("for").and_then(|text| keys::parse_duration(text).ok());
+            lifetime.into_iter().fold(client.emails().share(given.ids[0]), Call::expires_in)
+        }),
+    )
+    .detail("Works for sent and received emails. The link opens in a browser without a login until it expires, and can't be revoked. Prints its URL.")
+    .ids(&[Field::positional("id", "ID", "ID of the email")])
+    .fields(&[Field::new("for", "DURATION", "How long the link is valid, such as 30m or 2h; at most 48h [default: 48h]")])
+    .fill(|given, body| {
+        let Some(text) = given.text("for") else { return };
+        let lifetime = body.flags.parse_duration("--for", text);
+        if lifetime.is_some_and(|lifetime| lifetime > Duration::from_secs(limits::SHARE_SECONDS)) {
+            body.flags.reject("range", "--for must be at most 48h", "--for", text);
+        }
+    })
+    .unknown_outcome("a link may have been created; repeating the command creates another one")
+    .examples(&[
+        "emails share 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794",
+        "emails share 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --for 2h",
+    ]),
+    Verb::new(
+        "update",
+        "Reschedule a scheduled email",
+        &Checked(|client, given| {
+            // A missing time has been reported.
+            client.emails().reschedule(given.ids[0], given.text("scheduled_at").unwrap_or("now"))
+        }),
+    )
+    .detail("Only scheduled emails can be changed.")
+    .ids(ID)
+    .fields(&[Field::new("scheduled_at", "TIME", "New time: ISO 8601, or a phrase such as `in 1 min`")
+        .detail("The text is passed to the service unchanged.")
+        .required()])
+    .hint("emails update ID --scheduled-at 'in 1 hour'")
+    .unknown_outcome("the email may have been rescheduled; check: idempost emails get {0}")
+    .examples(&[
+        "emails update 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --scheduled-at 'tomorrow at 9am'",
+        "emails update 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --scheduled-at 2026-12-24T18:00:00Z",
+    ]),
+    Verb::new("cancel", "Cancel a scheduled email", &Act(|client, ids| client.emails().cancel(ids[0])))
+        .detail("Emails that have already been sent can't be canceled. Safe to repeat.")
+        .ids(ID)
+        .unknown_outcome("the email may have been canceled; check: idempost emails get {0}")
+        .examples(&["emails cancel 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"]),
+    Verb::custom("metrics", &own(metrics::run)),
+    // Under its path in the API.
+    Verb::noun::<super::received::Received>("receiving")
+        .about("Read received emails; same as `received`")
+        .hidden(),
+];
 
 const ID: &[Field] = &[Field::positional("id", "ID", "ID of the email, as printed by `emails send`")];
 
-/// Columns of a list of emails; the first five are the default.
-const TABLE: Table = Table {
-    columns: &[
-        Column::new("id", "ID", Kind::Id),
-        Column::new("to", "TO", Kind::Text),
-        Column::new("subject", "SUBJECT", Kind::Shrinks),
-        Column::new("last_event", "LAST EVENT", Kind::State),
-        Column::new("created_at", "CREATED", Kind::Time),
-        Column::new("from", "FROM", Kind::Text),
-        Column::new("cc", "CC", Kind::Text),
-        Column::new("bcc", "BCC", Kind::Text),
-        Column::new("reply_to", "REPLY TO", Kind::Text),
-        Column::new("message_id", "MESSAGE ID", Kind::Text),
-        Column::new("scheduled_at", "SCHEDULED", Kind::Time),
-    ],
-    shown: 5,
-    nothing: "no emails yet",
-};
+/// Columns of a list of emails.
+const TABLE: Table = Table::new(&[
+    Column::new("id", "ID", Kind::Id),
+    Column::new("to", "TO", Kind::Text),
+    Column::new("subject", "SUBJECT", Kind::Shrinks),
+    Column::new("last_event", "LAST EVENT", Kind::State),
+    Column::new("created_at", "CREATED", Kind::Time),
+    Column::new("from", "FROM", Kind::Text).optional(),
+    Column::new("cc", "CC", Kind::Text).optional(),
+    Column::new("bcc", "BCC", Kind::Text).optional(),
+    Column::new("reply_to", "REPLY TO", Kind::Text).optional(),
+    Column::new("message_id", "MESSAGE ID", Kind::Text).optional(),
+    Column::new("scheduled_at", "SCHEDULED", Kind::Time).optional(),
+])
+.nothing("no emails yet");

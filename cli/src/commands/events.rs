@@ -12,120 +12,112 @@ use crate::output::table::{Column, Kind};
 use crate::rows::field::Field;
 use crate::rows::given::{Body, Given};
 use crate::rows::operation::{Create, Delete, Pages, Paging, Show};
-use crate::rows::{Noun, Verb};
+use crate::rows::{Verb, noun};
 
-/// The commands.
-#[derive(Debug)]
-pub(crate) struct Events;
+noun!(Events, "Define and send custom events", VERBS);
 
-impl Noun for Events {
-    const ABOUT: &'static str = "Define and send custom events";
-    const VERBS: &'static [Verb] = &[
-        Verb::new(
-            "create",
-            "Define an event",
-            &Create(|client, _, event: &NewEvent| client.events().create(event)),
-        )
-        .detail("Events can be sent without a definition. If the definition has fields, payloads must match them. Prints the ID.")
-        .fields(&[
-            Field::positional_or_flag("name", "NAME", "Name of the event, referenced by automations"),
-            FIELD.help("Payload field and its type: string, number, boolean or date; repeatable"),
-            SCHEMA.help("All fields as one JSON object: {\"plan\": \"string\", \"seats\": \"number\"}"),
-        ])
-        .fill(|given, body| {
-            let schema = read_schema(given, &mut body.flags);
-            if !schema.is_empty() {
-                body.set("schema", schema.into());
-            }
-        })
-        .hint("events create user.created")
-        .unknown_outcome("the event may have been defined; check: idempost events list --limit 1")
-        .examples(&["events create user.created", "events create user.created --field plan=string --field seats=number"]),
-        Verb::list(
-            "List event definitions, newest first",
-            &TABLE,
-            &Pages(Paging::Complete, |client, _| client.events().list()),
-        )
-        .detail("Without --limit, the service returns all of them.")
-        .examples(&["events list --json --jq '.data[].name'"]),
-        Verb::new("get", "Show an event definition", &Show(|client, ids| client.events().get(ids[0])))
-            .ids(EVENT)
-            .examples(&["events get user.created --jq .schema"]),
-        Verb::new(
-            "update",
-            "Change the fields of an event definition",
-            &Create(|client, ids, patch: &EventPatch| client.events().update(ids[0], patch)),
-        )
+const VERBS: &[Verb] = &[
+    Verb::new(
+        "create",
+        "Define an event",
+        &Create(|client, _, event: &NewEvent| client.events().create(event)),
+    )
+    .detail("Events can be sent without a definition. If the definition has fields, payloads must match them. Prints the ID.")
+    .fields(&[
+        Field::positional_or_flag("name", "NAME", "Name of the event, referenced by automations"),
+        FIELD.help("Payload field and its type: string, number, boolean or date; repeatable"),
+        SCHEMA.help("All fields as one JSON object: {\"plan\": \"string\", \"seats\": \"number\"}"),
+    ])
+    .fill(|given, body| {
+        let schema = read_schema(given, &mut body.flags);
+        if !schema.is_empty() {
+            body.set("schema", schema.into());
+        }
+    })
+    .hint("events create user.created")
+    .unknown_outcome("the event may have been defined; check: idempost events list --limit 1")
+    .examples(&["events create user.created", "events create user.created --field plan=string --field seats=number"]),
+    Verb::list(
+        "List event definitions, newest first",
+        &TABLE,
+        &Pages(Paging::Complete, |client, _| client.events().list()),
+    )
+    .detail("Without --limit, the service returns all of them.")
+    .examples(&["events list --json --jq '.data[].name'"]),
+    Verb::new("get", "Show an event definition", &Show(|client, ids| client.events().get(ids[0])))
         .ids(EVENT)
-        .fields(&[
-            FIELD.help("Payload field and its type: string, number, boolean or date; replaces all previous fields; repeatable"),
-            SCHEMA
-                .help("All fields as one JSON object, replacing all previous fields: {\"plan\": \"string\", \"seats\": \"number\"}")
-                .conflicts("clear"),
-            Field::new("schema", "FIELD", "Clear the schema, so that any payload is accepted")
-                .flag("clear")
-                .choices(&["schema"])
-                .manual(),
-        ])
-        .fill(update)
-        .hint("events update NAME --field plan=string")
-        .unknown_outcome("the event may have been changed; check: idempost events list")
-        .examples(&[
-            "events update user.created --field plan=string --field seats=number",
-            "events update user.created --clear schema",
-        ]),
-        Verb::delete(
-            "Delete an event definition",
-            "the event may have been deleted; check: idempost events list",
-            &Delete(|client, ids| client.events().delete(ids[0])),
-        )
-        .detail("Automations triggered by the event aren't deleted.")
-        .ids(EVENT)
-        .examples(&["events delete user.created"]),
-        Verb::new(
-            "send",
-            "Send an event for a contact",
-            &Create(|client, _, occurrence: &EventOccurrence| client.events().send(occurrence)),
-        )
-        .detail("Starts a run of every enabled automation triggered by the event. Prints the event's name. The service has no idempotency key for this operation: an event sent twice starts two runs.")
-        .ids(&[Field::positional("event", "EVENT", "Name of the event")])
-        .fields(&[
-            Field::new("contact_id", "ID", "ID of the contact").alias("contact"),
-            Field::new("email", "EMAIL", "Email address of the contact, who is created if unknown"),
-            Field::new("payload", "KEY=TEXT|JSON", "Payload field as a string, KEY=TEXT, or the whole payload as a JSON object; repeatable")
-                .list(&fields::Kind::Text)
-                .manual(),
-            Field::new("payload", "KEY=JSON", "Payload field as JSON: a number, a boolean, …; repeatable")
-                .flag("payload-json")
-                .list(&fields::Kind::Text)
-                .manual(),
-        ])
-        .fill(fill_occurrence)
-        .print_argument(0)
-        .hint("events send EVENT --email ada@example.com")
-        .unknown_outcome("the event may have been sent and may have started runs; check: idempost automations runs ID")
-        .examples(&[
-            "events send user.created --email ada@example.com --payload plan=pro --payload-json seats=5",
-            "events send user.created --contact-id e169aa45-1ecf-4183-9955-b1499d5701d3",
-        ]),
-    ];
-}
+        .examples(&["events get user.created --jq .schema"]),
+    Verb::new(
+        "update",
+        "Change the fields of an event definition",
+        &Create(|client, ids, patch: &EventPatch| client.events().update(ids[0], patch)),
+    )
+    .ids(EVENT)
+    .fields(&[
+        FIELD.help("Payload field and its type: string, number, boolean or date; replaces all previous fields; repeatable"),
+        SCHEMA
+            .help("All fields as one JSON object, replacing all previous fields: {\"plan\": \"string\", \"seats\": \"number\"}")
+            .conflicts("clear"),
+        Field::new("schema", "FIELD", "Clear the schema, so that any payload is accepted")
+            .flag("clear")
+            .choices(&["schema"])
+            .manual(),
+    ])
+    .fill(update)
+    .hint("events update NAME --field plan=string")
+    .unknown_outcome("the event may have been changed; check: idempost events list")
+    .examples(&[
+        "events update user.created --field plan=string --field seats=number",
+        "events update user.created --clear schema",
+    ]),
+    Verb::delete(
+        "Delete an event definition",
+        "the event may have been deleted; check: idempost events list",
+        &Delete(|client, ids| client.events().delete(ids[0])),
+    )
+    .detail("Automations triggered by the event aren't deleted.")
+    .ids(EVENT)
+    .examples(&["events delete user.created"]),
+    Verb::new(
+        "send",
+        "Send an event for a contact",
+        &Create(|client, _, occurrence: &EventOccurrence| client.events().send(occurrence)),
+    )
+    .detail("Starts a run of every enabled automation triggered by the event. Prints the event's name. The service has no idempotency key for this operation: an event sent twice starts two runs.")
+    .ids(&[Field::positional("event", "EVENT", "Name of the event")])
+    .fields(&[
+        Field::new("contact_id", "ID", "ID of the contact").alias("contact"),
+        Field::new("email", "EMAIL", "Email address of the contact, who is created if unknown"),
+        Field::new("payload", "KEY=TEXT|JSON", "Payload field as a string, KEY=TEXT, or the whole payload as a JSON object; repeatable")
+            .list(&fields::Kind::Text)
+            .manual(),
+        Field::new("payload", "KEY=JSON", "Payload field as JSON: a number, a boolean, …; repeatable")
+            .flag("payload-json")
+            .list(&fields::Kind::Text)
+            .manual(),
+    ])
+    .fill(fill_occurrence)
+    .print_argument(0)
+    .hint("events send EVENT --email ada@example.com")
+    .unknown_outcome("the event may have been sent and may have started runs; check: idempost automations runs ID")
+    .examples(&[
+        "events send user.created --email ada@example.com --payload plan=pro --payload-json seats=5",
+        "events send user.created --contact-id e169aa45-1ecf-4183-9955-b1499d5701d3",
+    ]),
+];
 
 const EVENT: &[Field] = &[Field::positional("event", "ID|NAME", "ID or name of the event")];
 const FIELD: Field = Field::new("schema", "KEY=TYPE", "").flag("field").list(&fields::Kind::Text).manual();
 const SCHEMA: Field = Field::new("schema", "JSON", "").manual();
 
-const TABLE: Table = Table {
-    columns: &[
-        Column::new("id", "ID", Kind::Id),
-        Column::new("name", "NAME", Kind::Text),
-        Column::new("schema", "SCHEMA", Kind::Shrinks),
-        Column::new("created_at", "CREATED", Kind::Time),
-        Column::new("updated_at", "UPDATED", Kind::Time),
-    ],
-    shown: 4,
-    nothing: "no events defined",
-};
+const TABLE: Table = Table::new(&[
+    Column::new("id", "ID", Kind::Id),
+    Column::new("name", "NAME", Kind::Text),
+    Column::new("schema", "SCHEMA", Kind::Shrinks),
+    Column::new("created_at", "CREATED", Kind::Time),
+    Column::new("updated_at", "UPDATED", Kind::Time).optional(),
+])
+.nothing("no events defined");
 
 /// Reads the new schema, or the request to clear it.
 fn update(given: &Given<'_>, body: &mut Body) {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::alias;
 use crate::context::Context;
-use crate::diagnostics::{Diagnostic, Diagnostics, EXIT_CODES, Fail, Origin, Problem};
+use crate::diagnostics::{Diagnostic, EXIT_CODES, Fail, Origin};
 use crate::input::flags::Required;
 use crate::output::color;
 use crate::settings::keys::{self, KEYS};
@@ -18,39 +18,19 @@ struct Topic {
 }
 
 static TOPICS: &[Topic] = &[
-    Topic { name: "config", about: "configuration file and profiles", text: include_str!("help/config.md") },
-    Topic { name: "environment", about: "environment variables", text: include_str!("help/environment.md") },
-    Topic {
-        name: "exit-codes",
-        about: "exit codes and their meaning",
-        text: include_str!("help/exit-codes.md"),
-    },
-    Topic {
-        name: "formatting",
-        about: "tables, JSON, --jq and pipes",
-        text: include_str!("help/formatting.md"),
-    },
-    Topic {
-        name: "input",
-        about: "sources of values: files, pipes, commands",
-        text: include_str!("help/input.md"),
-    },
-    Topic {
-        name: "json-schema",
-        about: "JSON objects defined by this program",
-        text: include_str!("help/json-schema.md"),
-    },
-    Topic {
-        name: "options",
-        about: "flags that every command accepts",
-        text: include_str!("help/options.md"),
-    },
-    Topic {
-        name: "search",
-        about: "search language of the sandbox's inbox",
-        text: include_str!("help/search.md"),
-    },
+    topic("config", "configuration file and profiles", include_str!("help/config.md")),
+    topic("environment", "environment variables", include_str!("help/environment.md")),
+    topic("exit-codes", "exit codes and their meaning", include_str!("help/exit-codes.md")),
+    topic("formatting", "tables, JSON, --jq and pipes", include_str!("help/formatting.md")),
+    topic("input", "sources of values: files, pipes, commands", include_str!("help/input.md")),
+    topic("json-schema", "JSON objects defined by this program", include_str!("help/json-schema.md")),
+    topic("options", "flags that every command accepts", include_str!("help/options.md")),
+    topic("search", "search language of the sandbox's inbox", include_str!("help/search.md")),
 ];
+
+const fn topic(name: &'static str, about: &'static str, text: &'static str) -> Topic {
+    Topic { name, about, text }
+}
 
 /// Show help for a command or topic
 #[derive(Debug, clap::Args)]
@@ -131,15 +111,10 @@ pub(crate) fn find<'a>(
             let known = command.get_subcommands().map(clap::Command::get_name);
             let known = known.chain(TOPICS.iter().map(|topic| topic.name).filter(|_| path.len() == 1));
             let hint = keys::suggestion_hint(part, known);
-            let problem = Problem::new("", "unknown", format!("unknown command or topic `{part}`"));
-            let origin = Origin::flag("COMMAND", part);
-            let summary = Some(problem.message.clone());
-            return Err(Fail::Usage(Diagnostics {
-                summary,
-                found: vec![Diagnostic { problem, origin: Some(origin), hint }],
-                help: Some("idempost help".to_owned()),
-                ..Diagnostics::default()
-            }));
+            let rule = format!("unknown command or topic `{part}`");
+            let origin = Some(Origin::flag("COMMAND", part));
+            let found = Diagnostic { hint, ..Diagnostic::new("unknown", rule.as_str(), origin) };
+            return Err(Fail::invalid(rule, vec![found]).hint("idempost help"));
         };
         command = child;
         name = format!("{name} {}", child.get_name());

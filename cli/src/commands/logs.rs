@@ -9,77 +9,69 @@ use crate::output::table::{Column, Kind, text_at};
 use crate::rows::field::{Field, ID, INTERVAL};
 use crate::rows::given::Given;
 use crate::rows::operation::{Filtered, Selects, Show, Tail};
-use crate::rows::{Noun, Property, Verb};
+use crate::rows::{Property, Verb, noun};
 
-/// The commands.
-#[derive(Debug)]
-pub(crate) struct Logs;
+noun!(Logs, "Show the service's log of API requests", VERBS);
 
-impl Noun for Logs {
-    const ABOUT: &'static str = "Show the service's log of API requests";
-    const VERBS: &'static [Verb] = &[
-        Verb::list(
-            "List API requests, newest first",
-            &TABLE,
-            &Filtered(|client| client.logs().list(), read_selection, "no matching requests"),
-        )
-        .detail("The service doesn't filter: --status and --method are applied by this program to the newest 2,000 entries, or to all of them with --all, until --limit entries match (default 20).")
-        .paging_first()
-        .fields(&[STATUS, METHOD])
-        .examples(&[
-            "logs list --limit 50",
-            "logs list --status 4xx --method POST",
-            "logs list --all -o ndjson --jq 'select(.response_status >= 500).endpoint'",
-        ]),
-        Verb::new(
-            "get",
-            "Show one API request with its request and response bodies",
-            &Show(|client, ids| client.logs().get(ids[0])),
-        )
-        .ids(ID)
-        .web(Page { dashboard: "logs/{}", inbox: None })
-        .examples(&["logs get 37e4414c-5e25-4dbc-a071-43552a4bd53b --jq .response_body"]),
-        Verb::new(
-            "tail",
-            "Follow the log of API requests until Ctrl-C, oldest first",
-            &Tail(
-                |client| client.logs().list(),
-                |given, flags| {
-                    let selects = read_selection(given, flags);
-                    let is_own = |row: &Value| text_at(row, "/method") == "GET" && text_at(row, "/endpoint") == "/logs";
-                    Some(Box::new(move |row| match &selects {
-                        _ if is_own(row) => Match::No,
-                        Some(selects) => selects(row),
-                        None => Match::Yes,
-                    }))
-                },
-                "requests",
-                &["/created_at", "/method", "/endpoint", "/response_status", "/id"],
-            ),
-        )
-        .detail("Starts with new requests, omits its own, and keeps waiting while the service is unreachable. After Ctrl-C, the exit code is 0.")
-        .fields(&[STATUS, METHOD, INTERVAL])
-        .table(&TABLE)
-        .is(&[Property::UntilSignal])
-        .examples(&["logs tail", "logs tail --status 5xx -o ndjson --jq .endpoint"]),
-    ];
-}
+const VERBS: &[Verb] = &[
+    Verb::list(
+        "List API requests, newest first",
+        &TABLE,
+        &Filtered(|client| client.logs().list(), read_selection, "no matching requests"),
+    )
+    .detail("The service doesn't filter: --status and --method are applied by this program to the newest 2,000 entries, or to all of them with --all, until --limit entries match (default 20).")
+    .paging_first()
+    .fields(&[STATUS, METHOD])
+    .examples(&[
+        "logs list --limit 50",
+        "logs list --status 4xx --method POST",
+        "logs list --all -o ndjson --jq 'select(.response_status >= 500).endpoint'",
+    ]),
+    Verb::new(
+        "get",
+        "Show one API request with its request and response bodies",
+        &Show(|client, ids| client.logs().get(ids[0])),
+    )
+    .ids(ID)
+    .web(Page { dashboard: "logs/{}", inbox: None })
+    .examples(&["logs get 37e4414c-5e25-4dbc-a071-43552a4bd53b --jq .response_body"]),
+    Verb::new(
+        "tail",
+        "Follow the log of API requests until Ctrl-C, oldest first",
+        &Tail(
+            |client| client.logs().list(),
+            |given, flags| {
+                let selects = read_selection(given, flags);
+                let is_own = |row: &Value| text_at(row, "/method") == "GET" && text_at(row, "/endpoint") == "/logs";
+                Some(Box::new(move |row| match &selects {
+                    _ if is_own(row) => Match::No,
+                    Some(selects) => selects(row),
+                    None => Match::Yes,
+                }))
+            },
+            "requests",
+            &["/created_at", "/method", "/endpoint", "/response_status", "/id"],
+        ),
+    )
+    .detail("Starts with new requests, omits its own, and keeps waiting while the service is unreachable. After Ctrl-C, the exit code is 0.")
+    .fields(&[STATUS, METHOD, INTERVAL])
+    .table(&TABLE)
+    .is(&[Property::UntilSignal])
+    .examples(&["logs tail", "logs tail --status 5xx -o ndjson --jq .endpoint"]),
+];
 
 const STATUS: Field = Field::new("status", "STATUS", "Only responses with this status: 422, 4xx");
 const METHOD: Field = Field::new("method", "METHOD", "Only requests with this method, such as POST");
 
-const TABLE: Table = Table {
-    columns: &[
-        Column::new("created_at", "TIME", Kind::Time),
-        Column::new("method", "METHOD", Kind::Text),
-        Column::new("endpoint", "ENDPOINT", Kind::Text),
-        Column::new("response_status", "STATUS", Kind::State),
-        Column::new("user_agent", "USER AGENT", Kind::Shrinks),
-        Column::new("id", "ID", Kind::Id),
-    ],
-    shown: 5,
-    nothing: "no requests yet",
-};
+const TABLE: Table = Table::new(&[
+    Column::new("created_at", "TIME", Kind::Time),
+    Column::new("method", "METHOD", Kind::Text),
+    Column::new("endpoint", "ENDPOINT", Kind::Text),
+    Column::new("response_status", "STATUS", Kind::State),
+    Column::new("user_agent", "USER AGENT", Kind::Shrinks),
+    Column::new("id", "ID", Kind::Id).optional(),
+])
+.nothing("no requests yet");
 
 /// The entries to show.
 #[derive(Debug)]

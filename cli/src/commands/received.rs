@@ -19,30 +19,22 @@ use crate::output::record;
 use crate::output::table::{Column, Kind};
 use crate::rows::field::Field;
 use crate::rows::given::Given;
-use crate::rows::operation::{self, Arguments, Own, Pages, Paging, Run};
-use crate::rows::{Noun, Property, Verb};
+use crate::rows::operation::{self, Arguments, Pages, Paging, Run, own};
+use crate::rows::{Property, Verb, noun};
 
-/// The commands.
-#[derive(Debug)]
-pub(crate) struct Received;
+noun!(Received, "Read, save, forward and answer received emails", VERBS);
 
-impl Noun for Received {
-    const ABOUT: &'static str = "Read, save, forward and answer received emails";
-    const VERBS: &'static [Verb] = &[
-        Verb::list(
-            "List received emails, newest first",
-            &TABLE,
-            &Pages(Paging::Complete, |client, _| client.received().list()),
-        )
-        .examples(&[
-            "received list --limit 20",
-            "received list --all --jq '.data[] | select(.attachments != []).id'",
-        ]),
-        Verb::new(
-            "get",
-            "Show one received email with its bodies",
-            &Run(Arguments::Nothing, |given, context| Box::pin(get(given, context))),
-        )
+const VERBS: &[Verb] = &[
+    Verb::list(
+        "List received emails, newest first",
+        &TABLE,
+        &Pages(Paging::Complete, |client, _| client.received().list()),
+    )
+    .examples(&[
+        "received list --limit 20",
+        "received list --all --jq '.data[] | select(.attachments != []).id'",
+    ]),
+    Verb::new("get", "Show one received email with its bodies", &Run(Arguments::Nothing, get))
         .detail("Treat it as untrusted: the sender address can be forged. Only `dmarc pass` means that the sender's domain authorized the email.")
         .ids(&[Field::positional("id", "ID", "ID of the email")])
         .fields(&[Field::new(
@@ -57,34 +49,26 @@ impl Noun for Received {
             "received get 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --jq .authentication.dmarc",
             "received get 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --html-format cid --json=text,headers",
         ]),
-        Verb::custom(
-            "attachments",
-            &Own(|args: attachments::Args, context| Box::pin(attachments::run(args, context))),
-        ),
-        Verb::custom("forward", &Own(|args: forward::Args, context| Box::pin(forward::run(args, context)))),
-        Verb::custom("reply", &Own(|args: reply::Args, context| Box::pin(reply::run(args, context)))),
-        Verb::custom("watch", &Own(|args: watch::Args, context| Box::pin(watch::run(args, context))))
-            .is(&[Property::UntilSignal]),
-    ];
-}
+    Verb::custom("attachments", &own(attachments::run)),
+    Verb::custom("forward", &own(forward::run)),
+    Verb::custom("reply", &own(reply::run)),
+    Verb::custom("watch", &own(watch::run)).is(&[Property::UntilSignal]),
+];
 
-/// Columns of a list of received emails; the first four are the default.
-const TABLE: Table = Table {
-    columns: &[
-        Column::new("id", "ID", Kind::Id),
-        Column::new("from", "FROM", Kind::Text),
-        Column::new("subject", "SUBJECT", Kind::Shrinks),
-        Column::new("created_at", "RECEIVED", Kind::Time),
-        Column::new("to", "TO", Kind::Text),
-        Column::new("received_for", "RECEIVED FOR", Kind::Text),
-        Column::new("cc", "CC", Kind::Text),
-        Column::new("bcc", "BCC", Kind::Text),
-        Column::new("reply_to", "REPLY TO", Kind::Text),
-        Column::new("message_id", "MESSAGE ID", Kind::Text),
-    ],
-    shown: 4,
-    nothing: "no received emails yet",
-};
+/// Columns of a list of received emails.
+const TABLE: Table = Table::new(&[
+    Column::new("id", "ID", Kind::Id),
+    Column::new("from", "FROM", Kind::Text),
+    Column::new("subject", "SUBJECT", Kind::Shrinks),
+    Column::new("created_at", "RECEIVED", Kind::Time),
+    Column::new("to", "TO", Kind::Text).optional(),
+    Column::new("received_for", "RECEIVED FOR", Kind::Text).optional(),
+    Column::new("cc", "CC", Kind::Text).optional(),
+    Column::new("bcc", "BCC", Kind::Text).optional(),
+    Column::new("reply_to", "REPLY TO", Kind::Text).optional(),
+    Column::new("message_id", "MESSAGE ID", Kind::Text).optional(),
+])
+.nothing("no received emails yet");
 
 async fn get(given: Given<'_>, context: &Context) -> Result<(), Fail> {
     // Accepts unknown formats, which may be newer than this program.

@@ -14,8 +14,8 @@ use crate::context::{Context, Identity};
 use crate::diagnostics::{Fail, Origin};
 use crate::input::size::parse_size;
 use crate::output::report::with_cause;
-use crate::rows::operation::{Direct, Own};
-use crate::rows::{Noun, Property, Verb};
+use crate::rows::operation::{Direct, own};
+use crate::rows::{Property, Verb, noun};
 use crate::settings::Source;
 use crate::settings::{Credential, keys};
 
@@ -55,29 +55,26 @@ fn vendor_base_urls(base_url: &str) -> [(&'static str, String); 2] {
     [("RESEND_BASE_URL", format!("{base_url}/")), ("RESEND_API_URL", base_url.to_owned())]
 }
 
-/// The commands.
-#[derive(Debug)]
-pub(crate) struct Sandbox;
+noun!(Sandbox, "Run the whole service on this machine; emails are captured, never delivered", VERBS);
 
-impl Noun for Sandbox {
-    const ABOUT: &'static str = "Run the whole service on this machine; emails are captured, never delivered";
-    const VERBS: &'static [Verb] = &[
-        Verb::custom("serve", &Own(|args: Box<serve::Args>, context| Box::pin(serve::run(args, context))))
-            .is(&[Property::HandlesSignals, Property::Concurrent, Property::Local]),
-        Verb::custom("run", &Own(|args: Box<run::Args>, context| Box::pin(run::run(args, context))))
-            .is(&[Property::HandlesSignals]),
-        Verb::custom("wait", &Own(|args, context| Box::pin(wait::run(args, context)))),
-        Verb::custom("env", &Direct(env::run)),
-        Verb::noun::<inbox::Inbox>("inbox"),
-        Verb::custom("check", &Own(|args, context| Box::pin(check::run(args, context)))),
-        Verb::custom("receive", &Own(|args, context| Box::pin(receive::run(args, context)))),
-        Verb::custom("trigger", &Own(|args, context| Box::pin(trigger::run(args, context)))),
-        Verb::custom("fail", &Own(|args, context| Box::pin(fail::run(args, context)))),
-        Verb::custom("clock", &Own(|args, context| Box::pin(clock::run(args, context)))),
-        Verb::custom("export", &Own(|args, context| Box::pin(export::run(args, context)))),
-        Verb::custom("reset", &Own(|args, context| Box::pin(reset::run(args, context)))),
-    ];
-}
+const VERBS: &[Verb] = &[
+    Verb::custom("serve", &own(serve::run)).is(&[
+        Property::HandlesSignals,
+        Property::Concurrent,
+        Property::Local,
+    ]),
+    Verb::custom("run", &own(run::run)).is(&[Property::HandlesSignals]),
+    Verb::custom("wait", &own(wait::run)),
+    Verb::custom("env", &Direct(env::run)),
+    Verb::noun::<inbox::Inbox>("inbox"),
+    Verb::custom("check", &own(check::run)),
+    Verb::custom("receive", &own(receive::run)),
+    Verb::custom("trigger", &own(trigger::run)),
+    Verb::custom("fail", &own(fail::run)),
+    Verb::custom("clock", &own(clock::run)),
+    Verb::custom("export", &own(export::run)),
+    Verb::custom("reset", &own(reset::run)),
+];
 
 /// The behavior of the service, for `serve` and `run`.
 #[derive(Debug, Clone, clap::Args)]

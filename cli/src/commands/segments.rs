@@ -12,96 +12,84 @@ use crate::output::table::{self, Column};
 use crate::rows::field::{Field, ID};
 use crate::rows::given::Given;
 use crate::rows::operation::{Arguments, Delete, Name, Pages, Paging, Run, Show};
-use crate::rows::{Noun, Verb};
+use crate::rows::{Verb, noun};
 
-/// The commands.
-#[derive(Debug)]
-pub(crate) struct Segments;
+noun!(Segments, "Manage segments, the groups of contacts that receive broadcasts", VERBS);
 
-impl Noun for Segments {
-    const ABOUT: &'static str = "Manage segments, the groups of contacts that receive broadcasts";
-    const VERBS: &'static [Verb] = &[
-        Verb::new(
-            "create",
-            "Create an empty segment and print its ID",
-            &Name(|client, _, name| client.segments().create(name)),
-        )
-        .fields(&[Field::positional_or_flag("name", "NAME", "Name of the segment")])
-        .unknown_outcome("the segment may have been created; check: idempost segments list --limit 1")
-        .examples(&["segments create 'Readers of the weekly'"]),
-        Verb::list(
-            "List segments, newest first",
-            &TABLE,
-            &Pages(Paging::Complete, |client, _| client.segments().list()),
-        )
-        .detail("Without --limit, the service returns all of them.")
-        .examples(&["segments list --columns id,name"]),
-        Verb::new("get", "Show one segment", &Show(|client, ids| client.segments().get(ids[0])))
-            .ids(ID)
-            .web(Page { dashboard: "audience/segments/{}", inbox: None })
-            .examples(&["segments get 78261eea-8f8b-4381-83c6-79fa7120f1cf"]),
-        Verb::new(
-            "rename",
-            "Rename a segment",
-            &Name(|client, ids, name| client.segments().rename(ids[0], name)),
-        )
+const VERBS: &[Verb] = &[
+    Verb::new(
+        "create",
+        "Create an empty segment and print its ID",
+        &Name(|client, _, name| client.segments().create(name)),
+    )
+    .fields(&[Field::positional_or_flag("name", "NAME", "Name of the segment")])
+    .unknown_outcome("the segment may have been created; check: idempost segments list --limit 1")
+    .examples(&["segments create 'Readers of the weekly'"]),
+    Verb::list(
+        "List segments, newest first",
+        &TABLE,
+        &Pages(Paging::Complete, |client, _| client.segments().list()),
+    )
+    .detail("Without --limit, the service returns all of them.")
+    .examples(&["segments list --columns id,name"]),
+    Verb::new("get", "Show one segment", &Show(|client, ids| client.segments().get(ids[0])))
+        .ids(ID)
+        .web(Page { dashboard: "audience/segments/{}", inbox: None })
+        .examples(&["segments get 78261eea-8f8b-4381-83c6-79fa7120f1cf"]),
+    Verb::new("rename", "Rename a segment", &Name(|client, ids, name| client.segments().rename(ids[0], name)))
         .alias("update")
         .ids(SEGMENT)
         .fields(&[Field::positional_or_flag("name", "NAME", "Name of the resource")])
         .unknown_outcome("the segment may have been renamed; check: idempost segments get {0}")
         .examples(&["segments rename 78261eea-8f8b-4381-83c6-79fa7120f1cf 'Readers of the monthly'"]),
-        Verb::delete(
-            "Delete a segment; its contacts aren't deleted",
-            "the segment may have been deleted; check: idempost segments get {0}",
-            &Delete(|client, ids| client.segments().delete(ids[0])),
-        )
-        .detail("The service returns the same response for a segment that doesn't exist.")
-        .ids(ID)
-        .examples(&["segments delete 78261eea-8f8b-4381-83c6-79fa7120f1cf"]),
-        Verb::new(
-            "contacts",
-            "List the contacts in a segment, newest first",
-            &Pages(Paging::Complete, |client, given| client.segments().contacts(given.ids[0])),
-        )
-        .detail("Without --limit, the service returns all of them.")
-        .ids(SEGMENT)
-        .table(&super::contacts::table::TABLE)
-        .examples(&["segments contacts 78261eea-8f8b-4381-83c6-79fa7120f1cf --limit 10"]),
-        Verb::new(
-            "metrics",
-            "Count subscribed contacts, in total or by segment",
-            &Run(Arguments::Nothing, |given, context| Box::pin(show_metrics(given, context))),
-        )
-        .detail("Totals count a contact once, rows in each of its segments. Metrics: all_contacts, subscribers, unsubscribers.")
-        .fields(&[
-            Field::new("metrics", "METRICS", "Metrics to show, separated by commas [default: all]")
-                .list(&Kind::Choice(SegmentMetric::KNOWN))
-                .delimited(),
-            Field::new("dimensions", "DIMENSION", "Dimension to group by: segment").list(&Kind::Choice(&["segment"])).delimited(),
-            Field::new("segment_id", "ID", "Only contacts of these segments, separated by commas, at most 100")
-                .list(&Kind::Text)
-                .delimited()
-                .alias("segment"),
-        ])
-        .after_help("Columns with --dimensions: name, all_contacts, subscribers, unsubscribers, id\n\n\
-            Examples:\n  \
-            idempost segments metrics --dimensions segment\n  \
-            idempost segments metrics --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --jq .totals.subscribers"),
-    ];
-}
+    Verb::delete(
+        "Delete a segment; its contacts aren't deleted",
+        "the segment may have been deleted; check: idempost segments get {0}",
+        &Delete(|client, ids| client.segments().delete(ids[0])),
+    )
+    .detail("The service returns the same response for a segment that doesn't exist.")
+    .ids(ID)
+    .examples(&["segments delete 78261eea-8f8b-4381-83c6-79fa7120f1cf"]),
+    Verb::new(
+        "contacts",
+        "List the contacts in a segment, newest first",
+        &Pages(Paging::Complete, |client, given| client.segments().contacts(given.ids[0])),
+    )
+    .detail("Without --limit, the service returns all of them.")
+    .ids(SEGMENT)
+    .table(&super::contacts::table::TABLE)
+    .examples(&["segments contacts 78261eea-8f8b-4381-83c6-79fa7120f1cf --limit 10"]),
+    Verb::new(
+        "metrics",
+        "Count subscribed contacts, in total or by segment",
+        &Run(Arguments::Nothing, show_metrics),
+    )
+    .detail("Totals count a contact once, rows in each of its segments. Metrics: all_contacts, subscribers, unsubscribers.")
+    .fields(&[
+        Field::new("metrics", "METRICS", "Metrics to show, separated by commas [default: all]")
+            .list(&Kind::Choice(SegmentMetric::KNOWN))
+            .delimited(),
+        Field::new("dimensions", "DIMENSION", "Dimension to group by: segment").list(&Kind::Choice(&["segment"])).delimited(),
+        Field::new("segment_id", "ID", "Only contacts of these segments, separated by commas, at most 100")
+            .list(&Kind::Text)
+            .delimited()
+            .alias("segment"),
+    ])
+    .after_help("Columns with --dimensions: name, all_contacts, subscribers, unsubscribers, id\n\n\
+        Examples:\n  \
+        idempost segments metrics --dimensions segment\n  \
+        idempost segments metrics --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --jq .totals.subscribers"),
+];
 
 const SEGMENT: &[Field] = &[Field::positional("id", "ID", "ID of the segment")];
 
 /// Columns of a list of segments.
-pub(crate) const TABLE: Table = Table {
-    columns: &[
-        Column::new("id", "ID", table::Kind::Id),
-        Column::new("name", "NAME", table::Kind::Shrinks),
-        Column::new("created_at", "CREATED", table::Kind::Time),
-    ],
-    shown: 3,
-    nothing: "no segments",
-};
+pub(crate) const TABLE: Table = Table::new(&[
+    Column::new("id", "ID", table::Kind::Id),
+    Column::new("name", "NAME", table::Kind::Shrinks),
+    Column::new("created_at", "CREATED", table::Kind::Time),
+])
+.nothing("no segments");
 
 const METRICS: &[Column] = &[
     Column::new("name", "NAME", table::Kind::Shrinks),

@@ -15,83 +15,78 @@ use crate::output::table::{Column, Kind};
 use crate::rows::field::{BODIES, Field};
 use crate::rows::given::Given;
 use crate::rows::operation::{Act, Create, Delete, Pages, Paging, Show, Update};
-use crate::rows::{Noun, Verb};
+use crate::rows::{Verb, noun};
 
-/// The commands.
-#[derive(Debug)]
-pub(crate) struct Templates;
+noun!(Templates, "Manage templates, stored email content with variables", VERBS);
 
-impl Noun for Templates {
-    const ABOUT: &'static str = "Manage templates, stored email content with variables";
-    const VERBS: &'static [Verb] = &[
-        Verb::new(
-            "create",
-            "Create a template and print its ID",
-            &Create(|client, _, template: &NewTemplate| client.templates().create(template)),
-        )
-        .detail("The template is a draft; it can be sent after publishing with --publish or `templates publish`.")
-        .fields(&[
-            Field::positional_or_flag("name", "NAME", "Internal name").arg_id("named"),
-            ALIAS, FROM, SUBJECT, REPLY_TO, BODIES, VARIABLES,
-            PUBLISH.help("Publish it immediately"),
-        ])
-        .fill(variable::fill_variables)
-        .hint("templates create Welcome --html '<p>Hello {{{NAME}}}</p>' --variable NAME")
-        .unknown_outcome("the template may have been created; check: idempost templates list --limit 1")
-        .on_success(|given, _, template, context| Box::pin(report_creation(given, template, context)))
-        .examples(&[
-            "templates create Welcome --alias welcome --subject 'Welcome, {{{NAME}}}' \\\n      --html '<p>Hello {{{NAME}}}</p>' --variable NAME=friend --publish",
-            "templates create Invoice --html-file invoice.html --variable TOTAL:number",
-        ]),
-        Verb::list("List templates, newest first", &TABLE, &Pages(Paging::Usual, |client, _| client.templates().list()))
-            .detail("Without --limit, the service returns 20.")
-            .examples(&["templates list --all", "templates list --jq '.data[] | select(.status == \"draft\").name'"]),
-        Verb::new("get", "Show one template with its latest content", &Show(|client, ids| client.templates().get(ids[0])))
-            .ids(TEMPLATE)
-            .web(Page { dashboard: "templates/{}", inbox: Some("templates") })
-            .examples(&["templates get welcome --jq .html > welcome.html"]),
-        Verb::new(
-            "update",
-            "Change a template",
-            &Update(|client, ids, patch: &TemplatePatch| client.templates().update(ids[0], patch)),
-        )
-        .detail("Fields not set by a flag stay unchanged. A published template is sent as published until the change is published too; its name and alias change immediately. --variable replaces all existing variables.")
+const VERBS: &[Verb] = &[
+    Verb::new(
+        "create",
+        "Create a template and print its ID",
+        &Create(|client, _, template: &NewTemplate| client.templates().create(template)),
+    )
+    .detail("The template is a draft; it can be sent after publishing with --publish or `templates publish`.")
+    .fields(&[
+        Field::positional_or_flag("name", "NAME", "Internal name").arg_id("named"),
+        ALIAS, FROM, SUBJECT, REPLY_TO, BODIES, VARIABLES,
+        PUBLISH.help("Publish it immediately"),
+    ])
+    .fill(variable::fill_variables)
+    .hint("templates create Welcome --html '<p>Hello {{{NAME}}}</p>' --variable NAME")
+    .unknown_outcome("the template may have been created; check: idempost templates list --limit 1")
+    .on_success(|given, _, template, context| Box::pin(report_creation(given, template, context)))
+    .examples(&[
+        "templates create Welcome --alias welcome --subject 'Welcome, {{{NAME}}}' \\\n      --html '<p>Hello {{{NAME}}}</p>' --variable NAME=friend --publish",
+        "templates create Invoice --html-file invoice.html --variable TOTAL:number",
+    ]),
+    Verb::list("List templates, newest first", &TABLE, &Pages(Paging::Usual, |client, _| client.templates().list()))
+        .detail("Without --limit, the service returns 20.")
+        .examples(&["templates list --all", "templates list --jq '.data[] | select(.status == \"draft\").name'"]),
+    Verb::new("get", "Show one template with its latest content", &Show(|client, ids| client.templates().get(ids[0])))
         .ids(TEMPLATE)
-        .fields(&[
-            Field::new("name", "TEXT", "Internal name"),
-            ALIAS, FROM, SUBJECT, REPLY_TO, BODIES, VARIABLES,
-        ])
-        .clear_flag("Clear a field: alias, from, subject, reply-to, text or variable; repeatable")
-        .options(&[PUBLISH.help("Publish the change immediately")])
-        .fill(variable::fill_variables)
-        .hint("templates update welcome --subject '…'")
-        .unknown_outcome("the template may have been changed; check: idempost templates get {0}")
-        .on_success(|given, _, template, context| Box::pin(report_change(given, template, context)))
-        .examples(&[
-            "templates update welcome --subject 'Hello, {{{NAME}}}' --publish",
-            "templates update welcome --html-file welcome.html --clear text",
-        ]),
-        Verb::new("publish", "Publish a template's latest content", &Act(|client, ids| client.templates().publish(ids[0])))
-            .ids(TEMPLATE)
-            .unknown_outcome("the template may have been published; check: idempost templates get {0}")
-            .examples(&["templates publish welcome"]),
-        Verb::new(
-            "duplicate",
-            "Copy a template into a new draft and print its ID",
-            &Act(|client, ids| client.templates().duplicate(ids[0])),
-        )
+        .web(Page { dashboard: "templates/{}", inbox: Some("templates") })
+        .examples(&["templates get welcome --jq .html > welcome.html"]),
+    Verb::new(
+        "update",
+        "Change a template",
+        &Update(|client, ids, patch: &TemplatePatch| client.templates().update(ids[0], patch)),
+    )
+    .detail("Fields not set by a flag stay unchanged. A published template is sent as published until the change is published too; its name and alias change immediately. --variable replaces all existing variables.")
+    .ids(TEMPLATE)
+    .fields(&[
+        Field::new("name", "TEXT", "Internal name"),
+        ALIAS, FROM, SUBJECT, REPLY_TO, BODIES, VARIABLES,
+    ])
+    .clear_flag("Clear a field: alias, from, subject, reply-to, text or variable; repeatable")
+    .options(&[PUBLISH.help("Publish the change immediately")])
+    .fill(variable::fill_variables)
+    .hint("templates update welcome --subject '…'")
+    .unknown_outcome("the template may have been changed; check: idempost templates get {0}")
+    .on_success(|given, _, template, context| Box::pin(report_change(given, template, context)))
+    .examples(&[
+        "templates update welcome --subject 'Hello, {{{NAME}}}' --publish",
+        "templates update welcome --html-file welcome.html --clear text",
+    ]),
+    Verb::new("publish", "Publish a template's latest content", &Act(|client, ids| client.templates().publish(ids[0])))
         .ids(TEMPLATE)
-        .unknown_outcome("the copy may have been created; check: idempost templates list --limit 1")
-        .examples(&["templates duplicate welcome"]),
-        Verb::delete(
-            "Delete a template with all its versions",
-            "the template may have been deleted; check: idempost templates get {0}",
-            &Delete(|client, ids| client.templates().delete(ids[0])),
-        )
-        .ids(TEMPLATE)
-        .examples(&["templates delete welcome"]),
-    ];
-}
+        .unknown_outcome("the template may have been published; check: idempost templates get {0}")
+        .examples(&["templates publish welcome"]),
+    Verb::new(
+        "duplicate",
+        "Copy a template into a new draft and print its ID",
+        &Act(|client, ids| client.templates().duplicate(ids[0])),
+    )
+    .ids(TEMPLATE)
+    .unknown_outcome("the copy may have been created; check: idempost templates list --limit 1")
+    .examples(&["templates duplicate welcome"]),
+    Verb::delete(
+        "Delete a template with all its versions",
+        "the template may have been deleted; check: idempost templates get {0}",
+        &Delete(|client, ids| client.templates().delete(ids[0])),
+    )
+    .ids(TEMPLATE)
+    .examples(&["templates delete welcome"]),
+];
 
 const TEMPLATE: &[Field] = &[Field::positional("id", "ID|ALIAS", "ID or alias of the template")];
 const ALIAS: Field =
@@ -116,20 +111,17 @@ const VARIABLES: Field = Field::new(
 .manual();
 const PUBLISH: Field = Field::new("publish", "", "").switch().manual();
 
-/// Columns of a list of templates; the first five are the default.
-const TABLE: Table = Table {
-    columns: &[
-        Column::new("id", "ID", Kind::Id),
-        Column::new("name", "NAME", Kind::Shrinks),
-        Column::new("alias", "ALIAS", Kind::Text),
-        Column::new("status", "STATUS", Kind::State),
-        Column::new("updated_at", "UPDATED", Kind::Time),
-        Column::new("published_at", "PUBLISHED", Kind::Time),
-        Column::new("created_at", "CREATED", Kind::Time),
-    ],
-    shown: 5,
-    nothing: "no templates yet",
-};
+/// Columns of a list of templates.
+const TABLE: Table = Table::new(&[
+    Column::new("id", "ID", Kind::Id),
+    Column::new("name", "NAME", Kind::Shrinks),
+    Column::new("alias", "ALIAS", Kind::Text),
+    Column::new("status", "STATUS", Kind::State),
+    Column::new("updated_at", "UPDATED", Kind::Time),
+    Column::new("published_at", "PUBLISHED", Kind::Time).optional(),
+    Column::new("created_at", "CREATED", Kind::Time).optional(),
+])
+.nothing("no templates yet");
 
 async fn report_creation(given: &Given<'_>, template: &Value, context: &Context) -> Result<(), Fail> {
     let id = template["id"].as_str().unwrap_or_default();

@@ -18,116 +18,110 @@ use crate::output::secret;
 use crate::output::table::{Column, Kind};
 use crate::rows::field::{Field, ID};
 use crate::rows::given::{Given, Plan};
-use crate::rows::operation::{Act, Arguments, Delete, Direct, Own, Pages, Paging, Run, Show, Update, With};
-use crate::rows::{Noun, Property, Verb};
+use crate::rows::operation::{Act, Arguments, Delete, Direct, Pages, Paging, Run, Show, Update, own, with};
+use crate::rows::{Property, Verb, noun};
 
-/// The commands.
-#[derive(Debug)]
-pub(crate) struct Webhooks;
+noun!(Webhooks, "Manage webhooks", VERBS);
 
-impl Noun for Webhooks {
-    const ABOUT: &'static str = "Manage webhooks";
-    const VERBS: &'static [Verb] = &[
-        Verb::new(
-            "create",
-            "Create a webhook and print its ID",
-            &With(|webhook: NewWebhook, plan, given, context| {
-                Box::pin(change_secret(plan, given, context, move |client| client.webhooks().create(&webhook)))
-            }),
-        )
-        .detail("The signing secret isn't printed: write it to a file with --secret-file, or show it with --json.")
-        .fields(&[
-            Field::positional_or_flag("endpoint", "ENDPOINT", ENDPOINT),
-            EVENTS,
-            SECRET_FILE,
-        ])
-        .hint("webhooks create https://acme.test/hooks --event email.delivered")
-        .unknown_outcome("the webhook may have been created; check: idempost webhooks list --limit 1")
-        .examples(&[
-            "webhooks create https://acme.test/hooks --event email.delivered --event email.bounced \\\n      --secret-file hooks.secret",
-            "webhooks create https://acme.test/hooks --event email.received --json --jq .signing_secret",
-        ]),
-        Verb::list("List webhooks, newest first", &TABLE, &Pages(Paging::Complete, |client, _| client.webhooks().list()))
-            .detail("Without --limit, the service returns all of them.")
-            .examples(&["webhooks list --jq '.data[] | select(.status == \"disabled\").endpoint'"]),
-        Verb::new("get", "Show one webhook with its signing secret", &Show(|client, ids| client.webhooks().get(ids[0])))
-            .ids(ID)
-            .web(Page { dashboard: "webhooks/{}", inbox: None })
-            .examples(&["webhooks get 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --jq .events"]),
-        Verb::new(
-            "update",
-            "Change a webhook",
-            &Update(|client, ids, patch: &WebhookPatch| client.webhooks().update(ids[0], patch)),
-        )
-        .detail("Fields not set by a flag stay unchanged. --event replaces all subscribed event types.")
-        .ids(WEBHOOK)
-        .fields(&[
-            Field::new("endpoint", "URL", ENDPOINT),
-            EVENTS,
-            Field::new("status", "STATUS", "Status: enabled, or disabled to pause deliveries"),
-        ])
-        .hint("webhooks update ID --status disabled")
-        .unknown_outcome("the webhook may have been changed; check: idempost webhooks get {0}")
-        .examples(&[
-            "webhooks update 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --status disabled",
-            "webhooks update 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --event email.sent --event email.failed",
-        ]),
-        Verb::delete(
-            "Delete a webhook",
-            "the webhook may have been deleted; check: idempost webhooks get {0}",
-            &Delete(|client, ids| client.webhooks().delete(ids[0])),
-        )
+const VERBS: &[Verb] = &[
+    Verb::new(
+        "create",
+        "Create a webhook and print its ID",
+        &with(async |webhook: NewWebhook, plan: Plan, given: Given<'_>, context: &Context| {
+            change_secret(plan, given, context, |client| client.webhooks().create(&webhook)).await
+        }),
+    )
+    .detail("The signing secret isn't printed: write it to a file with --secret-file, or show it with --json.")
+    .fields(&[
+        Field::positional_or_flag("endpoint", "ENDPOINT", ENDPOINT),
+        EVENTS,
+        SECRET_FILE,
+    ])
+    .hint("webhooks create https://acme.test/hooks --event email.delivered")
+    .unknown_outcome("the webhook may have been created; check: idempost webhooks list --limit 1")
+    .examples(&[
+        "webhooks create https://acme.test/hooks --event email.delivered --event email.bounced \\\n      --secret-file hooks.secret",
+        "webhooks create https://acme.test/hooks --event email.received --json --jq .signing_secret",
+    ]),
+    Verb::list("List webhooks, newest first", &TABLE, &Pages(Paging::Complete, |client, _| client.webhooks().list()))
+        .detail("Without --limit, the service returns all of them.")
+        .examples(&["webhooks list --jq '.data[] | select(.status == \"disabled\").endpoint'"]),
+    Verb::new("get", "Show one webhook with its signing secret", &Show(|client, ids| client.webhooks().get(ids[0])))
         .ids(ID)
-        .examples(&["webhooks delete 4dd369bc-aa82-4ff3-97de-514ae3000ee0"]),
-        Verb::new(
-            "events",
-            "List the events of a webhook, newest first",
-            &Pages(Paging::Older, |client, given| client.webhooks().events(given.ids[0])),
-        )
-        .ids(WEBHOOK)
-        .table(&EVENT_LOG)
-        .examples(&["webhooks events 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --jq '.data[] | select(.status == \"failed\").id'"]),
-        Verb::new(
-            "event",
-            "Show one event of a webhook with its payload",
-            &Show(|client, ids| client.webhooks().event(ids[0], ids[1])),
-        )
-        .ids(EVENT)
-        .examples(&["webhooks event 4dd369bc-aa82-4ff3-97de-514ae3000ee0 msg_27UH4WbU6Z5A5EzD8u03UvzRbpk --jq .payload"]),
-        Verb::new(
-            "attempts",
-            "List the delivery attempts of an event, newest first",
-            &Pages(Paging::Older, |client, given| client.webhooks().attempts(given.ids[0], given.ids[1])),
-        )
-        .ids(EVENT)
-        .table(&ATTEMPTS)
-        .examples(&["webhooks attempts 4dd369bc-aa82-4ff3-97de-514ae3000ee0 msg_27UH4WbU6Z5A5EzD8u03UvzRbpk"]),
-        Verb::new(
-            "replay",
-            "Redeliver an event immediately and print its ID",
-            &Act(|client, ids| client.webhooks().replay(ids[0], ids[1])),
-        )
-        .ids(EVENT)
-        .unknown_outcome("the event may be redelivered; check: idempost webhooks attempts {0} {1}")
-        .examples(&["webhooks replay 4dd369bc-aa82-4ff3-97de-514ae3000ee0 msg_27UH4WbU6Z5A5EzD8u03UvzRbpk"]),
-        Verb::new(
-            "rotate-secret",
-            "Rotate a webhook's signing secret and print the webhook's ID",
-            &Run(Arguments::DryRun, |given, context| Box::pin(async move {
-                let plan = given.plan_change(context).await?;
-                let id = given.ids[0].to_owned();
-                change_secret(plan, given, context, move |client| client.webhooks().rotate_secret(id.as_str())).await
-            })),
-        )
-        .detail("For 24 hours, deliveries are also signed with the old secret. The new one isn't printed: write it to a file with --secret-file, or show it with --json.")
-        .ids(WEBHOOK)
-        .fields(&[SECRET_FILE])
-        .unknown_outcome("the secret may have been rotated; check: idempost webhooks get {0}")
-        .examples(&["webhooks rotate-secret 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --secret-file hooks.new"]),
-        Verb::custom("listen", &Own(|args: listen::Args, context| Box::pin(listen::run(args, context)))).is(&[Property::HandlesSignals]),
-        Verb::custom("verify", &Direct(verify::run)),
-    ];
-}
+        .web(Page { dashboard: "webhooks/{}", inbox: None })
+        .examples(&["webhooks get 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --jq .events"]),
+    Verb::new(
+        "update",
+        "Change a webhook",
+        &Update(|client, ids, patch: &WebhookPatch| client.webhooks().update(ids[0], patch)),
+    )
+    .detail("Fields not set by a flag stay unchanged. --event replaces all subscribed event types.")
+    .ids(WEBHOOK)
+    .fields(&[
+        Field::new("endpoint", "URL", ENDPOINT),
+        EVENTS,
+        Field::new("status", "STATUS", "Status: enabled, or disabled to pause deliveries"),
+    ])
+    .hint("webhooks update ID --status disabled")
+    .unknown_outcome("the webhook may have been changed; check: idempost webhooks get {0}")
+    .examples(&[
+        "webhooks update 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --status disabled",
+        "webhooks update 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --event email.sent --event email.failed",
+    ]),
+    Verb::delete(
+        "Delete a webhook",
+        "the webhook may have been deleted; check: idempost webhooks get {0}",
+        &Delete(|client, ids| client.webhooks().delete(ids[0])),
+    )
+    .ids(ID)
+    .examples(&["webhooks delete 4dd369bc-aa82-4ff3-97de-514ae3000ee0"]),
+    Verb::new(
+        "events",
+        "List the events of a webhook, newest first",
+        &Pages(Paging::Older, |client, given| client.webhooks().events(given.ids[0])),
+    )
+    .ids(WEBHOOK)
+    .table(&EVENT_LOG)
+    .examples(&["webhooks events 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --jq '.data[] | select(.status == \"failed\").id'"]),
+    Verb::new(
+        "event",
+        "Show one event of a webhook with its payload",
+        &Show(|client, ids| client.webhooks().event(ids[0], ids[1])),
+    )
+    .ids(EVENT)
+    .examples(&["webhooks event 4dd369bc-aa82-4ff3-97de-514ae3000ee0 msg_27UH4WbU6Z5A5EzD8u03UvzRbpk --jq .payload"]),
+    Verb::new(
+        "attempts",
+        "List the delivery attempts of an event, newest first",
+        &Pages(Paging::Older, |client, given| client.webhooks().attempts(given.ids[0], given.ids[1])),
+    )
+    .ids(EVENT)
+    .table(&ATTEMPTS)
+    .examples(&["webhooks attempts 4dd369bc-aa82-4ff3-97de-514ae3000ee0 msg_27UH4WbU6Z5A5EzD8u03UvzRbpk"]),
+    Verb::new(
+        "replay",
+        "Redeliver an event immediately and print its ID",
+        &Act(|client, ids| client.webhooks().replay(ids[0], ids[1])),
+    )
+    .ids(EVENT)
+    .unknown_outcome("the event may be redelivered; check: idempost webhooks attempts {0} {1}")
+    .examples(&["webhooks replay 4dd369bc-aa82-4ff3-97de-514ae3000ee0 msg_27UH4WbU6Z5A5EzD8u03UvzRbpk"]),
+    Verb::new(
+        "rotate-secret",
+        "Rotate a webhook's signing secret and print the webhook's ID",
+        &Run(Arguments::DryRun, async |given: Given<'_>, context: &Context| {
+            let (id, plan) = (given.ids[0], given.plan_change(context).await?);
+            change_secret(plan, given, context, |client| client.webhooks().rotate_secret(id)).await
+        }),
+    )
+    .detail("For 24 hours, deliveries are also signed with the old secret. The new one isn't printed: write it to a file with --secret-file, or show it with --json.")
+    .ids(WEBHOOK)
+    .fields(&[SECRET_FILE])
+    .unknown_outcome("the secret may have been rotated; check: idempost webhooks get {0}")
+    .examples(&["webhooks rotate-secret 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --secret-file hooks.new"]),
+    Verb::custom("listen", &own(listen::run)).is(&[Property::HandlesSignals]),
+    Verb::custom("verify", &Direct(verify::run)),
+];
 
 const ENDPOINT: &str = "URL that events are delivered to: https, or http";
 const WEBHOOK: &[Field] = &[Field::positional("id", "ID", "ID of the webhook")];
@@ -148,39 +142,30 @@ const SECRET_FILE: Field =
         .local()
         .manual();
 
-const TABLE: Table = Table {
-    columns: &[
-        Column::new("id", "ID", Kind::Id),
-        Column::new("endpoint", "ENDPOINT", Kind::Text),
-        Column::new("status", "STATUS", Kind::State),
-        Column::new("events", "EVENTS", Kind::Shrinks),
-        Column::new("created_at", "CREATED", Kind::Time),
-    ],
-    shown: 5,
-    nothing: "no webhooks yet",
-};
+const TABLE: Table = Table::new(&[
+    Column::new("id", "ID", Kind::Id),
+    Column::new("endpoint", "ENDPOINT", Kind::Text),
+    Column::new("status", "STATUS", Kind::State),
+    Column::new("events", "EVENTS", Kind::Shrinks),
+    Column::new("created_at", "CREATED", Kind::Time),
+])
+.nothing("no webhooks yet");
 
-const EVENT_LOG: Table = Table {
-    columns: &[
-        Column::new("id", "ID", Kind::Text),
-        Column::new("type", "TYPE", Kind::Shrinks),
-        Column::new("status", "STATUS", Kind::State),
-        Column::new("created_at", "OCCURRED", Kind::Time),
-    ],
-    shown: 4,
-    nothing: "no events yet",
-};
+const EVENT_LOG: Table = Table::new(&[
+    Column::new("id", "ID", Kind::Text),
+    Column::new("type", "TYPE", Kind::Shrinks),
+    Column::new("status", "STATUS", Kind::State),
+    Column::new("created_at", "OCCURRED", Kind::Time),
+])
+.nothing("no events yet");
 
-const ATTEMPTS: Table = Table {
-    columns: &[
-        Column::new("id", "ID", Kind::Text),
-        Column::new("http_status_code", "STATUS", Kind::Text),
-        Column::new("response", "RESPONSE", Kind::Shrinks),
-        Column::new("sent_at", "SENT", Kind::Time),
-    ],
-    shown: 4,
-    nothing: "no delivery attempts yet",
-};
+const ATTEMPTS: Table = Table::new(&[
+    Column::new("id", "ID", Kind::Text),
+    Column::new("http_status_code", "STATUS", Kind::Text),
+    Column::new("response", "RESPONSE", Kind::Shrinks),
+    Column::new("sent_at", "SENT", Kind::Time),
+])
+.nothing("no delivery attempts yet");
 
 /// Executes a change that creates a secret, and stores the secret as requested by the flags.
 async fn change_secret(
@@ -201,7 +186,7 @@ async fn change_secret(
     let id = response.value.id.as_str();
     match file {
         Some(file) => {
-            let path = file.path().display().to_string();
+            let path = file.path.display().to_string();
             file.write(response.value.signing_secret.expose())?;
             context.out.note(&format!("the secret is in {path}"));
         }

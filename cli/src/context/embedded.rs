@@ -28,7 +28,7 @@ const TABLE_WIDTH: usize = 1000;
 /// The sandbox of one command. Its key is random.
 pub(crate) struct Embedded {
     sandbox: Arc<Sandbox>,
-    service: Service,
+    pub(crate) service: Service,
     captured: Arc<Mutex<Vec<Captured>>>,
     stop: oneshot::Sender<()>,
     served: JoinHandle<std::io::Result<()>>,
@@ -62,11 +62,6 @@ impl Embedded {
         let api_key = format!("sb_{}", uuid::Uuid::new_v4().simple());
         let service = Service { base_url: format!("http://{address}"), api_key };
         Ok(Self { sandbox, service, captured, stop, served })
-    }
-
-    /// Its base URL and key.
-    pub(crate) fn service(&self) -> Service {
-        self.service.clone()
     }
 
     /// Waits until accepted emails are captured, prints them, and stops.
@@ -128,10 +123,10 @@ const COLUMNS: &[Column] = &[
 
 /// Prints one email in full, several as a table.
 fn print_captured(captured: &[Captured], out: &Out) {
-    if out.is_quiet() {
+    if out.quiet {
         return;
     }
-    if out.has_json_messages() {
+    if out.messages_are_json {
         for mail in captured.iter().take(MAX_SHOWN) {
             write_stderr_json(&json!({ "captured": mail.row() }));
         }

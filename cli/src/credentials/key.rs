@@ -79,7 +79,7 @@ pub(super) struct KeyEntry<'a> {
 
 impl KeyEntry<'_> {
     fn user(&self) -> String {
-        format!("{} {}", self.place.profile(), self.place.store_id())
+        format!("{} {}", self.place.profile, self.place.store_id())
     }
 
     /// Reads the key; `None` if the keyring has none.

@@ -134,32 +134,26 @@ fn call_with_timeout<T: Send + 'static>(
 
 fn classify(error: &keyring::Error) -> SecretBackendError {
     use keyring::Error;
+    let cause = match error {
+        Error::NoStorageAccess(cause) | Error::PlatformFailure(cause) => cause.to_string(),
+        _ => String::new(),
+    };
+    let is_one_of = |texts: &[&str]| texts.iter().any(|text| cause.contains(text));
     match error {
-        Error::NoStorageAccess(cause) if cause.to_string().contains("prompt") => {
-            SecretBackendError::Dismissed
-        }
+        Error::NoStorageAccess(_) if cause.contains("prompt") => SecretBackendError::Dismissed,
         // A Secret Service without a default collection has nothing to unlock.
-        Error::NoStorageAccess(cause) if cause.to_string().contains("no result") => {
+        Error::NoStorageAccess(_) if cause.contains("no result") => {
             SecretBackendError::None("it has no default collection".to_owned())
         }
-        // Windows: a network logon, such as one with an SSH key, has no credentials. macOS: there is no default keychain.
-        Error::NoStorageAccess(cause) if has_none(&cause.to_string()) => {
-            SecretBackendError::None(cause.to_string())
-        }
+        Error::NoStorageAccess(_) if is_one_of(&NO_STORE) => SecretBackendError::None(cause),
         Error::NoStorageAccess(_) => SecretBackendError::Locked,
-        // macOS: errSecUserCanceled, errSecAuthFailed, errSecInteractionNotAllowed
-        Error::PlatformFailure(cause) if is_one_of(&cause.to_string(), &DECLINED) => {
-            SecretBackendError::Dismissed
-        }
-        Error::PlatformFailure(cause)
-            if is_one_of(&cause.to_string(), &["User interaction is not allowed"]) =>
-        {
+        Error::PlatformFailure(_) if is_one_of(&DECLINED) => SecretBackendError::Dismissed,
+        // macOS: errSecInteractionNotAllowed
+        Error::PlatformFailure(_) if cause.contains("User interaction is not allowed") => {
             SecretBackendError::NoPrompt
         }
-        Error::PlatformFailure(cause) if is_service_missing(&cause.to_string()) => {
-            SecretBackendError::None(cause.to_string())
-        }
-        Error::PlatformFailure(cause) => SecretBackendError::Failed(cause.to_string()),
+        Error::PlatformFailure(_) if is_one_of(&NO_SERVICE) => SecretBackendError::None(cause),
+        Error::PlatformFailure(_) => SecretBackendError::Failed(cause),
         Error::BadEncoding(_) => SecretBackendError::NotText,
         Error::Ambiguous(entries) => SecretBackendError::Ambiguous(entries.len()),
         // The messages of other errors might contain the secret.
@@ -168,34 +162,23 @@ fn classify(error: &keyring::Error) -> SecretBackendError {
     }
 }
 
-/// The error texts of macOS if the user declines to enter a password, or enters a wrong one.
+/// The error texts of macOS if the user declines to enter a password, or enters a wrong one: errSecUserCanceled, errSecAuthFailed.
 const DECLINED: [&str; 2] =
     ["User canceled the operation", "user name or passphrase you entered is not correct"];
-
-/// The error texts of Windows and macOS if there is no store for this session.
-fn has_none(cause: &str) -> bool {
-    is_one_of(cause, &["NO_SUCH_LOGON_SESSION", "keychain could not be found", "No keychain is available"])
-}
-
-fn is_one_of(cause: &str, texts: &[&str]) -> bool {
-    texts.iter().any(|text| cause.contains(text))
-}
-
+/// The error texts if there is no store for this session. Windows: a network logon, such as one with an SSH key, has no credentials. macOS: there is
+/// no default keychain.
+const NO_STORE: [&str; 3] =
+    ["NO_SUCH_LOGON_SESSION", "keychain could not be found", "No keychain is available"];
 /// The error texts of D-Bus if there is no Secret Service.
-fn is_service_missing(cause: &str) -> bool {
-    is_one_of(
-        cause,
-        &[
-            "No DBus session",
-            "Unable to autolaunch",
-            "not provided by any .service",
-            "Failed to connect",
-            "Using X11",
-            "$DISPLAY",
-            "No such file",
-        ],
-    )
-}
+const NO_SERVICE: [&str; 7] = [
+    "No DBus session",
+    "Unable to autolaunch",
+    "not provided by any .service",
+    "Failed to connect",
+    "Using X11",
+    "$DISPLAY",
+    "No such file",
+];
 
 #[cfg(test)]
 mod tests {

@@ -94,12 +94,12 @@ fn read_signature(path: &Path) -> Option<Signature> {
 
 /// Rejects network file systems: a lock there may hold only on this machine.
 fn local<N: Display>(place: &Place, network: impl FnOnce(&Path) -> Option<N>) -> Result<(), StoreError> {
-    let name = if place.network_lock { None } else { network(place.folder()) };
+    let name = if place.network_lock { None } else { network(&place.folder) };
     name.map_or(Ok(()), |name| {
         Err(StoreError::unavailable(format!(
             "{} is on a network file system ({name}), where locks may not reach other machines; choose a local folder with \
              IDEMPOST_CONFIG_DIR, or set IDEMPOST_NETWORK_HOME=1 if this is the only machine that uses it",
-            place.folder().display()
+            place.folder.display()
         )))
     })
 }

@@ -11,7 +11,7 @@ use super::stored::StoredCredential;
 use crate::output::secret;
 
 /// The public metadata of a credential.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct CredentialMetadata {
     pub(crate) kind: CredentialKind,
     /// The only origin to send the secrets to.
@@ -46,9 +46,10 @@ pub(crate) struct CredentialMetadata {
     pub(crate) ended: Option<Ended>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CredentialKind {
+    #[default]
     Login,
     ApiKey,
 }
@@ -77,17 +78,9 @@ impl CredentialMetadata {
             StoredCredential::ApiKey(key) => Self {
                 kind: CredentialKind::ApiKey,
                 origin: key.origin.clone(),
-                issuer: None,
-                generation: 0,
-                client_id: String::new(),
-                scope: String::new(),
-                account: None,
                 key: Some(secret::mask(key.key.expose_secret())),
                 obtained_at: key.since,
-                served_at: None,
-                expires_in: 0,
-                pending: None,
-                ended: None,
+                ..Self::default()
             },
         }
     }

@@ -1,6 +1,6 @@
 //! The paths of a login's files, and the IDs of its folder and machine.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use idempost::auth::StoreError;
 use sha2::{Digest as _, Sha256};
@@ -17,8 +17,9 @@ const MAX_NAME_BYTES: usize = 200;
 /// The files of one profile's login: all in one folder next to the configuration, so that processes that share the login share its lock.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
-    folder: PathBuf,
-    profile: String,
+    /// The folder of all logins.
+    pub(super) folder: PathBuf,
+    pub(super) profile: String,
     name: String,
     pub(super) network_lock: bool,
 }
@@ -59,16 +60,6 @@ impl Place {
         let network_lock =
             env.get("IDEMPOST_NETWORK_HOME").and_then(crate::settings::env::parse_bool) == Some(true);
         Ok(Self { folder, profile, name, network_lock })
-    }
-
-    /// The profile's name.
-    pub(super) fn profile(&self) -> &str {
-        &self.profile
-    }
-
-    /// The folder of all logins.
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
     }
 
     /// One of the profile's files.
@@ -137,6 +128,8 @@ fn short_hash(parts: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]

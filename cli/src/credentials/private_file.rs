@@ -8,6 +8,8 @@ pub(super) use idempost::auth::files::{
     RESERVED_BYTES, StagedFile, read, remove, remove_quietly, rename, replace, sync, sync_folder_of,
 };
 
+use crate::files::if_found;
+
 /// A system error with the operation that failed.
 pub(super) fn io_failure(verb: &str, path: &Path, error: io::Error) -> StoreError {
     StoreError::unavailable(format!("couldn't {verb} {}", path.display())).with_source(error)
@@ -29,11 +31,9 @@ pub(super) fn folder(path: &Path) -> Result<(), StoreError> {
 
 /// Checks that a folder, if it exists, is accessible only to its owner.
 pub(super) fn check_folder(path: &Path) -> Result<(), StoreError> {
-    let metadata = match std::fs::symlink_metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(io_failure("inspect", path, error)),
-    };
+    let metadata = if_found(std::fs::symlink_metadata(path));
+    let metadata = metadata.map_err(|error| io_failure("inspect", path, error))?;
+    let Some(metadata) = metadata else { return Ok(()) };
     if !metadata.is_dir() {
         return Err(rejection(path, "it isn't a folder (links aren't followed)"));
     }

@@ -89,7 +89,7 @@ impl Copied {
 
 /// Reads a profile's file without the lock or the keyring.
 pub(super) fn read_file(place: &Place) -> Result<Option<Contents>, StoreError> {
-    private_file::check_folder(place.folder())?;
+    private_file::check_folder(&place.folder)?;
     let bytes = private_file::read(&place.file(FileKind::Cred))?;
     bytes.map(|bytes| Contents::from_file(&bytes)).transpose().map_err(|error| with_path(place, error))
 }

@@ -190,6 +190,14 @@ pub(super) mod tests {
         record
     }
 
+    pub(in crate::credentials) fn api_key() -> StoredKey {
+        StoredKey {
+            origin: "https://a.test".to_owned(),
+            key: SecretString::from("re_sentinel"),
+            since: Timestamp::UNIX_EPOCH,
+        }
+    }
+
     #[test]
     fn an_error_names_what_is_wrong_with_a_record() {
         // E-02
@@ -217,11 +225,7 @@ pub(super) mod tests {
 
     #[test]
     fn an_api_key_round_trips() {
-        let key = StoredKey {
-            origin: "https://a.test".to_owned(),
-            key: SecretString::from("re_sentinel"),
-            since: Timestamp::UNIX_EPOCH,
-        };
+        let key = api_key();
         assert!(!format!("{key:?}").contains("sentinel"));
         let record = Record::successor(None, StoredCredential::ApiKey(key));
         let read = Record::from_json(&record.to_json());
@@ -252,13 +256,8 @@ pub(super) mod tests {
     #[test]
     fn only_a_login_is_bound_to_its_machine() {
         // E-03
-        let key = StoredKey {
-            origin: "https://a.test".to_owned(),
-            key: SecretString::from("re_sentinel"),
-            since: Timestamp::UNIX_EPOCH,
-        };
         let login = StoredCredential::Login(Box::new(login(1)));
-        for (credential, may_move) in [(login, false), (StoredCredential::ApiKey(key), true)] {
+        for (credential, may_move) in [(login, false), (StoredCredential::ApiKey(api_key()), true)] {
             let mut record = Record::successor(None, credential);
             for (host, here, is_usable) in [
                 (None, Some("here"), true),

@@ -11,7 +11,7 @@ use secrecy::zeroize::Zeroizing;
 use super::file::to_file;
 use super::keyring::{SecretBackend, SecretBackendError};
 use super::place::FileKind;
-use super::stored::tests::login;
+use super::stored::tests::{api_key, login};
 use super::*;
 use crate::diagnostics::Kind;
 
@@ -124,9 +124,23 @@ impl Fixture {
         })
     }
 
+    /// Marks a refresh as pending, and dies.
+    fn begin_renewal(&self, from: u64) {
+        self.with_lock(|store| {
+            read(store).unwrap();
+            write(store, &pending_login(from)).unwrap();
+        });
+    }
+
+    /// Leaves these bytes in `.next`.
+    fn put_next(&self, bytes: &[u8]) {
+        let (next, temporary) = (self.file(FileKind::Next), self.file(FileKind::Temporary));
+        private_file::replace(&next, &temporary, bytes, private_file::RESERVED_BYTES).unwrap();
+    }
+
     /// The names of all files except the lock.
     fn files(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.store.place.folder()).unwrap();
+        let entries = std::fs::read_dir(&self.store.place.folder).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let mut names: Vec<_> = names.filter(|name| name != "work.lock").collect();
         names.sort();
@@ -284,19 +298,7 @@ fn a_next_record_is_adopted_if_it_continues_this_login_and_removed_if_not() {
     // E-03, E-07
     for kind in BOTH {
         let fixture = Fixture::with_login(kind, 3);
-        fixture.with_lock(|store| {
-            read(store).unwrap();
-            write(store, &pending_login(3)).unwrap();
-        });
-        let put = |bytes: &[u8]| {
-            private_file::replace(
-                &fixture.file(FileKind::Next),
-                &fixture.file(FileKind::Temporary),
-                bytes,
-                private_file::RESERVED_BYTES,
-            )
-            .unwrap();
-        };
+        fixture.begin_renewal(3);
         let good = next_of(&fixture, 4, false);
         let old = next_of(&fixture, 2, false);
         let far = next_of(&fixture, 5, false);
@@ -304,11 +306,11 @@ fn a_next_record_is_adopted_if_it_continues_this_login_and_removed_if_not() {
         let mut changed = good.clone();
         changed[good.len() / 2] ^= 1;
         for useless in [&old[..], &far, &untrusted, &changed, &good[..good.len() / 2]] {
-            put(useless);
+            fixture.put_next(useless);
             assert_eq!(fixture.generation(), 3, "{kind:?}");
             assert!(!fixture.file(FileKind::Next).exists());
         }
-        put(&good);
+        fixture.put_next(&good);
         let found = fixture.stored_record().unwrap().unwrap();
         assert_eq!((found.generation, found.pending), (4, None));
         assert!(!fixture.file(FileKind::Next).exists());
@@ -338,8 +340,7 @@ fn a_locked_keyring_prevents_a_refresh_and_keeps_what_a_dead_writer_left() {
     // E-10
     let fixture = Fixture::with_login(StoreKind::Keyring, 1);
     let next = next_of(&fixture, 2, false);
-    private_file::replace(&fixture.file(FileKind::Next), &fixture.file(FileKind::Temporary), &next, 0)
-        .unwrap();
+    fixture.put_next(&next);
     fixture.backend.failure(Failure::Locked);
     assert!(fixture.renew(1).unwrap_err().to_string().contains("locked"));
     assert!(now(fixture.store.read()).unwrap_err().to_string().contains("locked"));
@@ -423,13 +424,8 @@ fn the_keyring_has_one_short_entry_that_a_refresh_neither_changes_nor_exceeds() 
 fn an_api_key_is_not_a_login_and_a_login_replaces_it() {
     for kind in BOTH {
         let fixture = Fixture::new(kind);
-        let key = StoredKey {
-            origin: "https://a.test".to_owned(),
-            key: SecretString::from("re_sentinel"),
-            since: Timestamp::UNIX_EPOCH,
-        };
         let mut locked_profile = now(fixture.store.lock_profile(Duration::ZERO)).unwrap();
-        locked_profile.write(StoredCredential::ApiKey(key)).unwrap();
+        locked_profile.write(StoredCredential::ApiKey(api_key())).unwrap();
         drop(locked_profile);
         let Some(StoredCredential::ApiKey(read)) = fixture.store.peek().unwrap() else { panic!("no key") };
         assert_eq!(read.key.expose_secret(), "re_sentinel");
@@ -508,10 +504,7 @@ fn credentials_are_copied_within_their_store_and_removed_under_the_same_lock() {
         assert!(now(fixture.store.copy_to(other())).unwrap().is_none());
 
         let unsettled = Fixture::with_login(kind, 3);
-        unsettled.with_lock(|store| {
-            read(store).unwrap();
-            write(store, &pending_login(3)).unwrap();
-        });
+        unsettled.begin_renewal(3);
         assert!(now(unsettled.store.copy_to(other())).unwrap_err().to_string().contains("hasn't finished"));
     }
 }

@@ -245,11 +245,15 @@ impl Fail {
         vec![Diagnostic::new(code, rule, origin)].into()
     }
 
+    /// Problems with the input, below a headline.
+    pub(crate) fn invalid(headline: impl Into<String>, found: Vec<Diagnostic>) -> Self {
+        Self::Usage(Diagnostics { summary: Some(headline.into()), found, ..Diagnostics::default() })
+    }
+
     /// A use of the program that needs a feature which it was built without.
     pub(crate) fn missing_feature(subject: &str, feature: &str) -> Self {
         let found = Diagnostic::missing_feature(subject, feature);
-        let summary = Some(found.problem.message.clone());
-        Self::Usage(Diagnostics { summary, found: vec![found], ..Diagnostics::default() })
+        Self::invalid(found.problem.message.clone(), vec![found])
     }
 
     /// A failure of this kind.

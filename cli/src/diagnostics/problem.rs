@@ -19,7 +19,7 @@ pub(crate) struct Diagnostic {
 
 impl Diagnostic {
     pub(crate) fn new(code: &'static str, rule: impl Into<String>, origin: Option<Origin>) -> Self {
-        Self { problem: Problem::new("", code, rule), origin, hint: None }
+        Self { origin, ..Problem::new("", code, rule).into() }
     }
 
     /// A use of the program that needs a feature which it was built without.
@@ -27,6 +27,12 @@ impl Diagnostic {
         let rule = format!("{subject} needs the feature `{feature}`, which this program was built without");
         let hint = format!("the packages include it; `cargo install` needs `--features {feature}`");
         Self { hint: Some(hint), ..Self::new("feature", rule, None) }
+    }
+}
+
+impl From<Problem> for Diagnostic {
+    fn from(problem: Problem) -> Self {
+        Self { problem, origin: None, hint: None }
     }
 }
 
@@ -128,13 +134,13 @@ pub(crate) struct Diagnostics {
 impl Diagnostics {
     /// One problem with its location.
     pub(crate) fn from_problem(problem: Problem, origin: Option<Origin>) -> Self {
-        Self { found: vec![Diagnostic { problem, origin, hint: None }], ..Self::default() }
+        vec![Diagnostic { origin, ..problem.into() }].into()
     }
 
     /// The library's validation errors, without locations.
     pub(crate) fn from_problems(problems: &idempost::problem::Problems) -> Self {
-        let found = problems.iter().cloned().map(|problem| Diagnostic { problem, origin: None, hint: None });
-        Self { found: found.collect(), omitted: problems.omitted(), ..Self::default() }
+        let found = problems.iter().cloned().map(Diagnostic::from).collect();
+        Self { found, omitted: problems.omitted(), ..Self::default() }
     }
 
     /// Whether there are no problems.

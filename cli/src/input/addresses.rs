@@ -7,7 +7,7 @@ use csv::{ByteRecord, ReaderBuilder};
 use idempost::{Client, Error, problem::limits::SUPPRESSIONS_PER_BATCH};
 use serde_json::Value;
 
-use crate::diagnostics::{Diagnostic, Problem};
+use crate::diagnostics::{Diagnostic, Diagnostics, Problem};
 use crate::input::documents::Documents;
 use crate::input::open_quote::{self, has_open_quote};
 use crate::input::source::Source;
@@ -18,24 +18,11 @@ const EMAIL: &str = "email";
 /// Maximum number of problems shown; more usually share one cause.
 pub(crate) const MAX_PROBLEMS: usize = 50;
 
-/// Problems with a file, at most [`MAX_PROBLEMS`], and the number of the others.
-#[derive(Debug, Default)]
-pub(crate) struct Rejected {
-    pub(crate) found: Vec<Diagnostic>,
-    pub(crate) omitted: usize,
-}
-
-impl Rejected {
-    fn new(found: Vec<Diagnostic>) -> Self {
-        Self::default().with_diagnostics(found)
-    }
-
-    fn with_diagnostics(mut self, found: Vec<Diagnostic>) -> Self {
-        self.omitted += (self.found.len() + found.len()).saturating_sub(MAX_PROBLEMS);
-        self.found.extend(found);
-        self.found.truncate(MAX_PROBLEMS);
-        self
-    }
+/// Omits all problems but the first [`MAX_PROBLEMS`].
+fn limit(mut report: Diagnostics) -> Diagnostics {
+    report.omitted += report.found.len().saturating_sub(MAX_PROBLEMS);
+    report.found.truncate(MAX_PROBLEMS);
+    report
 }
 
 /// The addresses and their positions in the file.
@@ -61,7 +48,7 @@ enum Places {
 
 impl Addresses {
     /// Reads the addresses, without validating them. Reports the rows and documents without one.
-    pub(crate) fn read(source: Source, text: &Arc<str>) -> Result<Self, Rejected> {
+    pub(crate) fn read(source: Source, text: &Arc<str>) -> Result<Self, Diagnostics> {
         match text.trim_start().chars().next() {
             Some('{' | '[' | '"') if !is_quoted_header(text) => from_json(source, text),
             _ => from_csv(source, text),
@@ -69,7 +56,7 @@ impl Addresses {
     }
 
     /// Applies the client's rules for addresses to all of them.
-    pub(crate) fn check(&self, client: &Client) -> Result<(), Rejected> {
+    pub(crate) fn check(&self, client: &Client) -> Result<(), Diagnostics> {
         let (mut found, mut count): (Vec<(usize, Problem)>, _) = (Vec::new(), 0);
         for (step, batch) in self.emails.chunks(SUPPRESSIONS_PER_BATCH).enumerate() {
             let Err(Error::Invalid(problems)) = client.suppressions().add_batch(batch).preview() else {
@@ -87,7 +74,7 @@ impl Addresses {
             return Ok(());
         }
         let omitted = count - found.len();
-        Err(Rejected { found: self.diagnostics(found), omitted })
+        Err(Diagnostics { found: self.diagnostics(found), omitted, ..Diagnostics::default() })
     }
 
     /// Adds positions to problems with the addresses at these indexes.
@@ -117,8 +104,9 @@ fn is_quoted_header(text: &str) -> bool {
     first.starts_with('"') && serde_json::from_str::<Value>(&first).map_or(true, |value| value == EMAIL)
 }
 
-fn from_json(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
-    let (documents, repeated) = Documents::read(source, Arc::clone(text)).map_err(Rejected::new)?;
+fn from_json(source: Source, text: &Arc<str>) -> Result<Addresses, Diagnostics> {
+    let (documents, repeated) =
+        Documents::read(source, Arc::clone(text)).map_err(|found| limit(found.into()))?;
     let mut count = 0;
     let (mut emails, mut pointers, mut problems) = (Vec::new(), Vec::new(), Vec::new());
     for (index, item) in documents.items.iter().enumerate() {
@@ -140,25 +128,23 @@ fn from_json(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
         }
     }
     let omitted = documents.omitted + count - problems.len();
-    let rejected = Rejected { found: Vec::new(), omitted }
-        .with_diagnostics(repeated)
-        .with_diagnostics(documents.locate(problems));
-    if !rejected.found.is_empty() {
-        return Err(rejected);
+    let found: Vec<_> = repeated.into_iter().chain(documents.locate(problems)).collect();
+    if !found.is_empty() {
+        return Err(limit(Diagnostics { found, omitted, ..Diagnostics::default() }));
     }
     Ok(Addresses { emails, places: Places::Json { documents, pointers } })
 }
 
-fn from_csv(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
+fn from_csv(source: Source, text: &Arc<str>) -> Result<Addresses, Diagnostics> {
     let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
-    let (mut emails, mut spans, mut rejected) = (Vec::new(), Vec::new(), Rejected::default());
+    let (mut emails, mut spans, mut rejected) = (Vec::new(), Vec::new(), Diagnostics::default());
     let (mut column, mut record, mut last) = (None, ByteRecord::new(), 0..0);
     loop {
         let start = usize::try_from(reader.position().byte()).unwrap_or(usize::MAX);
         match reader.read_byte_record(&mut record) {
             Ok(true) => {}
             Ok(false) => break,
-            Err(error) => return Err(Rejected::new(vec![Diagnostic::new("csv", error.to_string(), None)])),
+            Err(error) => return Err(vec![Diagnostic::new("csv", error.to_string(), None)].into()),
         }
         let end = usize::try_from(reader.position().byte()).unwrap_or(usize::MAX);
         let span = trim_line(text, start, end);
@@ -172,11 +158,8 @@ fn from_csv(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
                 // Without a header, each line is an address.
                 if record.len() != 1 || !cell(0).is_some_and(|cell| cell.contains('@')) {
                     let rule = "the first row must name a column `email`, or each line must be one address";
-                    return Err(Rejected::new(vec![Diagnostic::new(
-                        "columns",
-                        rule,
-                        Some(source.origin(text, span)),
-                    )]));
+                    let origin = source.origin(text, span);
+                    return Err(vec![Diagnostic::new("columns", rule, Some(origin))].into());
                 }
                 column = Some(0);
                 emails.extend(cell(0));
@@ -196,7 +179,7 @@ fn from_csv(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
     }
     if has_open_quote(text.as_bytes()) {
         let origin = source.origin(text, last.start..last.start);
-        return Err(Rejected::new(vec![Diagnostic::new("quote", open_quote::RULE, Some(origin))]));
+        return Err(vec![Diagnostic::new("quote", open_quote::RULE, Some(origin))].into());
     }
     if !rejected.found.is_empty() {
         return Err(rejected);
@@ -218,7 +201,7 @@ mod tests {
     fn read(text: &str) -> Result<Vec<String>, Vec<String>> {
         let read = Addresses::read(Source::File("list".into()), &Arc::from(text));
         let messages =
-            |rejected: Rejected| rejected.found.into_iter().map(|one| one.problem.message).collect();
+            |rejected: Diagnostics| rejected.found.into_iter().map(|one| one.problem.message).collect();
         read.map(|addresses| addresses.emails).map_err(messages)
     }
 

@@ -1,9 +1,10 @@
 //! The text and HTML bodies, given on the command line or in files.
 
-use super::flags::Flags;
+use super::origins::flag_origin;
 use super::source::{StdinReaders, is_stdin};
+use crate::diagnostics::{Diagnostic, Origin};
 
-/// Text and HTML bodies
+// No doc comment, which would replace the command's own.
 #[derive(Debug, Default, PartialEq, Eq, clap::Args)]
 #[group(skip)]
 pub(crate) struct Args {
@@ -26,14 +27,8 @@ pub(crate) struct Args {
     pub(crate) html_command: Option<String>,
 }
 
-/// The bodies, from either source.
-#[derive(Debug, Default)]
-pub(crate) struct Bodies {
-    pub(crate) html: Option<String>,
-    pub(crate) text: Option<String>,
-    /// Unknown, since a file couldn't be read.
-    pub(crate) unread: bool,
-}
+/// A body's text and origin, or why it can't be read.
+pub(crate) type Body = Result<(String, Origin), Box<Diagnostic>>;
 
 impl Args {
     /// Whether a flag or a file sets the HTML.
@@ -41,39 +36,35 @@ impl Args {
         self.html.is_some() || self.html_file.is_some()
     }
 
-    /// Reads the files. Commands call `html_command::bodies`, which also runs the command.
-    pub(crate) fn read_files(&self, flags: &mut Flags, stdin: &mut StdinReaders) -> Bodies {
-        let mut unread = false;
-        let mut body = |flag, text: &Option<String>, file_flag, file: &Option<String>| {
-            let read = body(flags, stdin, (flag, text.as_deref()), (file_flag, file.as_deref()));
-            unread |= read.is_err();
-            read.unwrap_or_default()
-        };
-        let text = body("--text", &self.text, "--text-file", &self.text_file);
-        let html = body("--html", &self.html, "--html-file", &self.html_file);
-        Bodies { html, text, unread }
+    /// Reads the files; returns the bodies by field. Commands call `html_command::bodies`, which also runs the command.
+    pub(crate) fn read_files(&self, stdin: &mut StdinReaders) -> Vec<(&'static str, Body)> {
+        let text = read("--text", self.text.as_deref(), "--text-file", self.text_file.as_deref(), stdin);
+        let html = read("--html", self.html.as_deref(), "--html-file", self.html_file.as_deref(), stdin);
+        [("text", text), ("html", html)]
+            .into_iter()
+            .filter_map(|(field, body)| Some((field, body.transpose()?)))
+            .collect()
     }
 }
 
-/// A body is invalid; the problem has been added to the flags.
-struct InvalidBody;
-
 /// Returns one body, if set.
-fn body(
-    flags: &mut Flags,
+fn read(
+    flag: &str,
+    text: Option<&str>,
+    file_flag: &str,
+    file: Option<&str>,
     stdin: &mut StdinReaders,
-    (flag, text): (&'static str, Option<&str>),
-    (file_flag, file): (&'static str, Option<&str>),
-) -> Result<Option<String>, InvalidBody> {
-    let (file_flag, path) = match (text, file) {
+) -> Result<Option<(String, Origin)>, Box<Diagnostic>> {
+    let (flag, path) = match (text, file) {
         (Some(text), Some(_)) => {
-            flags.reject("exclusive", format!("{flag} and {file_flag} can't be used together"), flag, text);
-            return Err(InvalidBody);
+            let rule = format!("{flag} and {file_flag} can't be used together");
+            return Err(Diagnostic::new("exclusive", rule, Some(flag_origin(flag, 1, text))).into());
         }
         (Some(text), None) if is_stdin(text) => (flag, text),
-        (text, None) => return Ok(text.map(str::to_owned)),
+        (Some(text), None) => return Ok(Some((text.to_owned(), flag_origin(flag, 1, text)))),
         (None, Some(path)) => (file_flag, path),
+        (None, None) => return Ok(None),
     };
-    let (_, text) = flags.take(stdin.text(file_flag, path)).ok_or(InvalidBody)?;
-    Ok(Some(text.to_string()))
+    let (_, text) = stdin.text(flag, path)?;
+    Ok(Some((text.to_string(), flag_origin(flag, 1, path))))
 }

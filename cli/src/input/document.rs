@@ -20,21 +20,15 @@ pub(crate) struct Document {
 impl Document {
     /// Reads the JSON named by a flag. Also returns the problems of repeated keys.
     pub(crate) fn read(source: Source, flag: &str) -> Result<(Self, Value, Diagnostics), Box<Diagnostic>> {
-        let wrong = |code, rule, origin| Err(Box::new(Diagnostic::new(code, rule, Some(origin))));
-        let text = match source.text() {
-            Ok(text) => text,
-            Err(rule) => {
-                let value = if source == Source::Stdin { "-".to_owned() } else { source.to_string() };
-                return wrong("file", format!("couldn't read {source}: {rule}"), Origin::flag(flag, value));
-            }
-        };
-        let json::Document { value, repeated, omitted } = match json::read(&text) {
-            Ok(document) => document,
-            Err(error) => {
-                let end = text.ceil_char_boundary((error.at + 1).min(text.len()));
-                return wrong("json", error.message, source.origin(&text, error.at..end));
-            }
-        };
+        let wrong = |code, rule, origin| Box::new(Diagnostic::new(code, rule, Some(origin)));
+        let text = source.text().map_err(|rule| {
+            let value = if source == Source::Stdin { "-".to_owned() } else { source.to_string() };
+            wrong("file", format!("couldn't read {source}: {rule}"), Origin::flag(flag, value))
+        })?;
+        let json::Document { value, repeated, omitted } = json::read(&text).map_err(|error| {
+            let end = text.ceil_char_boundary((error.at + 1).min(text.len()));
+            wrong("json", error.message, source.origin(&text, error.at..end))
+        })?;
         let document = Self { source, text };
         let repeated: Vec<_> =
             repeated.into_iter().map(|path| Problem::new(path, "repeated", "this key is repeated")).collect();

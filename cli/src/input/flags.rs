@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use clap::builder::{PossibleValue, Str, StringValueParser, TypedValueParser};
 use idempost::{
@@ -17,6 +18,7 @@ use serde_json::{Map, Value};
 use super::document::Document;
 use super::json;
 use super::origins::{flag_origin, is_within, narrow};
+use super::pair::Pair;
 use super::source::StdinReaders;
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Missing, Origin};
 use crate::settings::keys;
@@ -28,17 +30,6 @@ pub(crate) enum DryRun {
     Json,
     /// As a curl command.
     Curl,
-}
-
-impl DryRun {
-    /// Parses the flag's value.
-    pub(crate) fn read(text: &str) -> Option<Self> {
-        match text {
-            "json" => Some(Self::Json),
-            "curl" => Some(Self::Curl),
-            _ => None,
-        }
-    }
 }
 
 /// Marks a required flag. Optional for the parser, so that all problems are reported together; the usage line, the manual and `help --json` show
@@ -188,6 +179,21 @@ impl Flags {
         self.reject_at(code, rule, flag_origin(flag, n, value));
     }
 
+    /// Returns what a flag's value means, or adds a problem with it.
+    pub(crate) fn accept<T>(
+        &mut self,
+        read: Option<T>,
+        code: &'static str,
+        rule: impl Into<String>,
+        flag: &str,
+        value: &str,
+    ) -> Option<T> {
+        if read.is_none() {
+            self.reject(code, rule, flag, value);
+        }
+        read
+    }
+
     /// Parses a flag's value as a JSON object.
     pub(crate) fn object(&mut self, flag: &'static str, n: usize, text: &str) -> Map<String, Value> {
         let rule = match json::read(text) {
@@ -278,11 +284,33 @@ impl Flags {
     ) -> Option<u64> {
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let number = text.parse().ok().filter(|number| digits && limits.contains(number));
-        if number.is_none() {
-            let (least, most) = limits.into_inner();
-            self.reject("range", format!("{flag} must be a whole number from {least} to {most}"), flag, text);
+        let (least, most) = limits.into_inner();
+        let rule = format!("{flag} must be a whole number from {least} to {most}");
+        self.accept(number, "range", rule, flag, text)
+    }
+
+    /// Parses a duration above zero.
+    pub(crate) fn parse_duration(&mut self, flag: &str, text: &str) -> Option<Duration> {
+        let reject = |rule| self.reject("type", format!("{flag} {rule}"), flag, text);
+        keys::parse_duration(text).map_err(reject).ok()
+    }
+
+    /// Splits the values of a repeated flag at the first separator; with their indexes. A name is required.
+    pub(crate) fn pairs<'a>(
+        &mut self,
+        flag: &str,
+        form: &str,
+        values: &'a [String],
+        separator: char,
+    ) -> Vec<(usize, Pair<'a>)> {
+        let mut pairs = Vec::new();
+        for (i, text) in values.iter().enumerate() {
+            match Pair::read(text, separator).filter(|pair| !pair.name.is_empty()) {
+                Some(pair) => pairs.push((i, pair)),
+                None => self.reject_nth("type", format!("{flag} must be {form}"), flag, i + 1, text),
+            }
         }
-        number
+        pairs
     }
 
     /// Parses `--idempotency-key`.
@@ -295,12 +323,14 @@ impl Flags {
 
     /// Parses the value of `--dry-run`.
     pub(crate) fn dry_run(&mut self, form: Option<&str>) -> Option<DryRun> {
-        let form = form?;
-        let read = DryRun::read(form);
-        if read.is_none() {
-            self.reject("type", "--dry-run must be json or curl", "--dry-run", form);
+        match form? {
+            "json" => Some(DryRun::Json),
+            "curl" => Some(DryRun::Curl),
+            other => {
+                self.reject("type", "--dry-run must be json or curl", "--dry-run", other);
+                None
+            }
         }
-        read
     }
 
     /// Fails with all problems, if any.

@@ -62,13 +62,7 @@ impl Transport for TracedTransport {
             let started = Instant::now();
             let result = self.transport.send(request).await;
             let took = started.elapsed();
-            let response = match result {
-                Ok(response) => response,
-                Err(error) => {
-                    (self.trace)(&format_failure(took, &error));
-                    return Err(error);
-                }
-            };
+            let response = result.inspect_err(|error| (self.trace)(&format_failure(took, error)))?;
             let (head, body) = response.into_parts();
             (self.trace)(&self::format_response(head.status, &head.headers, b"", took, self.level));
             let body = if self.level >= 3 { self.trace_body(body) } else { body };

@@ -1,5 +1,6 @@
 //! JSON output for pipes and terminals.
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::color::{KEY, NUMBER, STRING, paint};
@@ -96,6 +97,15 @@ fn project_item(item: &Value, fields: &[String], unknown: &mut Vec<String>) -> V
         }
     }
     Value::Object(selected)
+}
+
+/// Adds the fields of a structure to a JSON object.
+pub(crate) fn extend(document: &mut Value, fields: &impl Serialize) {
+    if let (Some(document), Ok(Value::Object(fields))) =
+        (document.as_object_mut(), serde_json::to_value(fields))
+    {
+        document.extend(fields);
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::pager::Pager;
 use super::table::{Column, Columns};
 use super::terminal::{Terminal, escape_line, safe_lines};
 use super::{color, json, secret, suggestion};
-use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Origin};
+use crate::diagnostics::{Diagnostic, Fail, Origin};
 use crate::literal;
 use crate::settings::{Form, keys};
 
@@ -40,12 +40,15 @@ pub(crate) struct OutputOptions {
 pub(crate) struct Out {
     /// The properties of the streams.
     pub(crate) terminal: Terminal,
-    form: Form,
+    /// The output format.
+    pub(crate) form: Form,
     fields: Vec<String>,
     jq: Option<Jq>,
     columns: Vec<String>,
-    quiet: bool,
-    messages_are_json: bool,
+    /// Whether notes are suppressed.
+    pub(crate) quiet: bool,
+    /// Whether notes, warnings and errors are JSON: only if JSON was requested explicitly. With only a filter, errors stay text.
+    pub(crate) messages_are_json: bool,
     pager: Option<Pager>,
 }
 
@@ -87,21 +90,6 @@ impl Out {
     /// Whether `--jq` or fields select a part of each result.
     pub(crate) fn filters(&self) -> bool {
         self.jq.is_some() || !self.fields.is_empty()
-    }
-
-    /// Whether notes, warnings and errors are JSON: only if JSON was requested explicitly. With only a filter, errors stay text.
-    pub(crate) fn has_json_messages(&self) -> bool {
-        self.messages_are_json
-    }
-
-    /// The output format.
-    pub(crate) fn form(&self) -> Form {
-        self.form
-    }
-
-    /// Whether notes are suppressed.
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.quiet
     }
 
     /// Whether items can be written before all have arrived: always except for a JSON document and an aligned table.
@@ -163,10 +151,14 @@ impl Out {
             }
             return Ok(());
         }
+        self.lines(rows.iter().map(|row| columns.tsv(row)))
+    }
+
+    /// Prints lines of text.
+    fn lines(&self, lines: impl Iterator<Item = impl AsRef<str>>) -> Result<(), Fail> {
         let mut text = String::new();
-        for row in rows {
-            let line = columns.tsv(row);
-            text += &if self.terminal.stdout { safe_lines(&line) } else { line.into() };
+        for line in lines {
+            text += &if self.terminal.stdout { safe_lines(line.as_ref()) } else { line.as_ref().into() };
             text.push('\n');
         }
         self.bytes(text.as_bytes())
@@ -177,14 +169,7 @@ impl Out {
         match self.form {
             Form::Json => self.document(document),
             Form::Ndjson => self.print_document(document, false),
-            Form::Human | Form::Tsv => {
-                let mut text = String::new();
-                for line in lines {
-                    text += &if self.terminal.stdout { safe_lines(line) } else { line.as_str().into() };
-                    text.push('\n');
-                }
-                self.bytes(text.as_bytes())
-            }
+            Form::Human | Form::Tsv => self.lines(lines.iter()),
         }
     }
 
@@ -380,9 +365,5 @@ fn invalid_jq(expression: &str, found: Vec<super::jq::Invalid>) -> Fail {
         let origin = Origin::Flag { name: "--jq".to_owned(), n: 1, value, span };
         Diagnostic::new("jq", invalid.message, Some(origin))
     });
-    Fail::Usage(Diagnostics {
-        summary: Some("invalid --jq expression".to_owned()),
-        found: found.collect(),
-        ..Diagnostics::default()
-    })
+    Fail::invalid("invalid --jq expression", found.collect())
 }

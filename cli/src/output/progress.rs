@@ -16,11 +16,11 @@ const MIN_UPLOAD: u64 = 512 * 1024;
 /// The minimum number of rows for a bar.
 const MIN_ROWS: u64 = 50;
 /// Maximum time between two log lines.
-pub(super) const LOG_INTERVAL: Duration = Duration::from_secs(10);
+pub(crate) const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A progress display: a bar that is erased at the end, even after an interruption, or lines.
 #[derive(Debug)]
-pub(super) enum Shown {
+pub(crate) enum Shown {
     Nothing,
     Bar(ProgressBar),
     Lines(Log),
@@ -28,23 +28,23 @@ pub(super) enum Shown {
 
 /// Lines in a log, with the step and the time of the last one.
 #[derive(Debug)]
-pub(super) struct Log {
+pub(crate) struct Log {
     json: bool,
     last: Mutex<(u64, Instant)>,
 }
 
 impl Shown {
     /// Selects the style if standard error supports it. `Auto` writes lines to a log only if `logged` is set.
-    pub(super) fn new(
+    pub(crate) fn new(
         style: ProgressStyle,
         out: &Out,
         logged: bool,
         bar: impl FnOnce() -> ProgressBar,
     ) -> Self {
-        let json = out.has_json_messages();
+        let json = out.messages_are_json;
         let lines = |json| Self::Lines(Log { json, last: Mutex::new((0, Instant::now())) });
         match style {
-            _ if out.is_quiet() => Self::Nothing,
+            _ if out.quiet => Self::Nothing,
             ProgressStyle::Json => lines(true),
             ProgressStyle::Plain => lines(json),
             ProgressStyle::Auto if !json && out.terminal.stderr => Self::Bar(bar()),
@@ -54,12 +54,12 @@ impl Shown {
     }
 
     /// The bar, if there is one.
-    pub(super) fn bar(&self) -> Option<&ProgressBar> {
+    pub(crate) fn bar(&self) -> Option<&ProgressBar> {
         if let Self::Bar(bar) = self { Some(bar) } else { None }
     }
 
     /// Writes a line, as JSON or text, if the step has changed or the interval has passed.
-    pub(super) fn log(
+    pub(crate) fn log(
         &self,
         step: u64,
         interval: impl FnOnce(bool) -> Duration,
@@ -96,7 +96,7 @@ fn is_due(last: &mut (u64, Instant), step: u64, interval: Duration, now: Instant
 }
 
 /// A bar with this template.
-pub(super) fn bar(template: &str, total: Option<u64>, target: ProgressDrawTarget) -> ProgressBar {
+pub(crate) fn bar(template: &str, total: Option<u64>, target: ProgressDrawTarget) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(total, target);
     if let Ok(style) = BarStyle::with_template(template) {
         bar.set_style(style.progress_chars("━╸ "));

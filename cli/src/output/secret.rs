@@ -1,7 +1,6 @@
 //! Secrets: one-time secrets are written to a private file, or to standard output on request; all other output is redacted.
 
 use std::borrow::Cow;
-use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
 use std::ops::Range;
 use std::path::Path;
@@ -11,6 +10,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
 use crate::diagnostics::Fail;
+use crate::files::private_options;
 use crate::literal::check_local;
 
 /// JSON fields with credentials.
@@ -85,11 +85,7 @@ fn find_string(text: &str, start: usize, end: usize) -> Option<Range<usize>> {
 ///
 /// Created before the request is sent: otherwise an unwritable file would lose the secret.
 pub(crate) fn create_file(path: &str) -> Result<SecretFile<'_>, Fail> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = check_local().and_then(|()| options.open(path));
+    let file = check_local().and_then(|()| private_options().create_new(true).open(path));
     let file = file.map_err(|error| {
         let hint = "choose a new file; an existing one is never replaced";
         let hint = (error.kind() == ErrorKind::AlreadyExists).then_some(hint);
@@ -101,16 +97,11 @@ pub(crate) fn create_file(path: &str) -> Result<SecretFile<'_>, Fail> {
 /// A file created for a secret; removed if none is written.
 #[derive(Debug)]
 pub(crate) struct SecretFile<'a> {
-    path: &'a Path,
+    pub(crate) path: &'a Path,
     file: Option<std::fs::File>,
 }
 
-impl<'a> SecretFile<'a> {
-    /// The file's path.
-    pub(crate) fn path(&self) -> &'a Path {
-        self.path
-    }
-
+impl SecretFile<'_> {
     /// Writes the secret and a line ending.
     pub(crate) fn write(mut self, secret: &str) -> Result<(), Fail> {
         let Some(mut file) = self.file.take() else { return Ok(()) };

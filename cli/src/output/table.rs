@@ -32,6 +32,8 @@ pub(crate) struct Column {
     /// The format of the cells on a terminal.
     kind: Kind,
     text: Text,
+    /// Shown only on request.
+    pub(crate) is_optional: bool,
 }
 
 /// The source of a cell's text.
@@ -48,7 +50,7 @@ enum Text {
 impl Column {
     /// A column for the field with the same name.
     pub(crate) const fn new(name: &'static str, header: &'static str, kind: Kind) -> Self {
-        Self { name, header, kind, text: Text::Field }
+        Self { name, header, kind, text: Text::Field, is_optional: false }
     }
 
     /// Takes the value at this JSON pointer instead.
@@ -59,6 +61,11 @@ impl Column {
     /// Computes the text from the row instead.
     pub(crate) const fn format_with(self, text: fn(&Value) -> String) -> Self {
         Self { text: Text::Of(text), ..self }
+    }
+
+    /// Shows the column only on request.
+    pub(crate) const fn optional(self) -> Self {
+        Self { is_optional: true, ..self }
     }
 
     /// The same values as bars; for the last column.

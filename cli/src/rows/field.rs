@@ -36,7 +36,7 @@ pub(crate) struct Field {
     conflicts: Option<&'static str>,
     requires: Option<&'static str>,
     /// An empty list clears it.
-    empties: bool,
+    pub(super) empties: bool,
     by_hand: bool,
     hyphens: bool,
     is_local: bool,
@@ -116,162 +116,63 @@ impl Field {
         Self { form: Form::PlaceOrFlag, ..Self::new(name, value, help) }
     }
 
-    /// The name of the flag and of the argument, if it isn't the field's.
-    pub(crate) const fn flag(mut self, flag: &'static str) -> Self {
-        self.flag = Some(flag);
-        self.id = flag;
-        self
-    }
-
-    /// The name of the argument, if it isn't the field's.
-    pub(crate) const fn arg_id(mut self, id: &'static str) -> Self {
-        self.id = id;
-        self
-    }
-
-    /// The help, if commands describe a shared field differently.
-    pub(crate) const fn help(mut self, help: &'static str) -> Self {
-        self.help = help;
-        self
-    }
-
-    /// A second name of the flag.
-    pub(crate) const fn alias(mut self, alias: &'static str) -> Self {
-        self.alias = Some(alias);
-        self
-    }
-
-    /// The name in messages, if not the flag's.
-    pub(crate) const fn label(mut self, name: &'static str) -> Self {
-        self.called = Some(name);
-        self
-    }
-
-    /// Paragraphs below the help.
-    pub(crate) const fn detail(mut self, detail: &'static str) -> Self {
-        self.detail = detail;
-        self
-    }
-
-    /// The values, if the SDK doesn't declare them.
-    pub(crate) const fn choices(mut self, values: &'static [&'static str]) -> Self {
-        self.kind = Some(Kind::Choice(values));
-        self
-    }
-
-    /// A list, if the SDK doesn't declare one.
-    pub(crate) const fn list(mut self, items: &'static Kind) -> Self {
-        self.kind = Some(Kind::List(items));
-        self
-    }
-
-    /// One value of JSON text.
-    pub(crate) const fn json(mut self) -> Self {
-        self.kind = Some(Kind::Json);
-        self
-    }
-
-    /// A flag without a value, for `true`.
-    pub(crate) const fn switch(mut self) -> Self {
-        self.is_switch = true;
-        self
-    }
-
-    /// A list that commas may separate.
-    pub(crate) const fn delimited(mut self) -> Self {
-        self.delimited = true;
-        self
-    }
-
-    /// Replaces the values: `all`.
-    pub(crate) const fn map(mut self, map: fn(Vec<String>) -> Vec<String>) -> Self {
-        self.map = Some(map);
-        self
-    }
-
-    /// The parser rejects it together with this argument.
-    pub(crate) const fn conflicts(mut self, other: &'static str) -> Self {
-        self.conflicts = Some(other);
-        self
-    }
-
-    /// Requires this argument.
-    pub(crate) const fn requires(mut self, other: &'static str) -> Self {
-        self.requires = Some(other);
-        self
-    }
-
-    /// The command can't run without it.
-    pub(crate) const fn required(mut self) -> Self {
-        self.required = Some(true);
-        self
-    }
-
-    /// The command can run without it.
-    pub(crate) const fn optional(mut self) -> Self {
-        self.required = Some(false);
-        self
-    }
-
-    /// Several values may follow one flag, or be positional arguments.
-    pub(crate) const fn multiple(mut self) -> Self {
-        self.several = true;
-        self
-    }
-
-    /// `--clear` empties the list.
-    pub(crate) const fn clear_to_empty(mut self) -> Self {
-        self.empties = true;
-        self
-    }
-
-    /// The name for `--clear`, if not the flag's.
-    pub(crate) const fn clear(mut self, name: &'static str) -> Self {
-        self.clear = Some(name);
-        self
-    }
-
-    /// The setting `from` is the default.
-    pub(crate) const fn default_sender(mut self) -> Self {
-        self.is_sender = true;
-        self
-    }
-
-    /// The row's `fill` reads it.
-    pub(crate) const fn manual(mut self) -> Self {
-        self.by_hand = true;
-        self
-    }
-
-    /// A value may begin with a dash.
-    pub(crate) const fn hyphens(mut self) -> Self {
-        self.hyphens = true;
-        self
-    }
-
-    /// Declares that the value names a local file or a command.
-    pub(crate) const fn local(mut self) -> Self {
-        self.is_local = true;
-        self
+    setters! {
+        /// The name of the flag and of the argument, if it isn't the field's.
+        flag(flag: &'static str) { flag = Some(flag), id = flag }
+        /// The name of the argument, if it isn't the field's.
+        arg_id(id: &'static str) { id = id }
+        /// The help, if commands describe a shared field differently.
+        help(help: &'static str) { help = help }
+        /// A second name of the flag.
+        alias(alias: &'static str) { alias = Some(alias) }
+        /// The name in messages, if not the flag's.
+        label(name: &'static str) { called = Some(name) }
+        /// Paragraphs below the help.
+        detail(detail: &'static str) { detail = detail }
+        /// The values, if the SDK doesn't declare them.
+        choices(values: &'static [&'static str]) { kind = Some(Kind::Choice(values)) }
+        /// A list, if the SDK doesn't declare one.
+        list(items: &'static Kind) { kind = Some(Kind::List(items)) }
+        /// One value of JSON text.
+        json() { kind = Some(Kind::Json) }
+        /// A flag without a value, for `true`.
+        switch() { is_switch = true }
+        /// A list that commas may separate.
+        delimited() { delimited = true }
+        /// Replaces the values: `all`.
+        map(map: fn(Vec<String>) -> Vec<String>) { map = Some(map) }
+        /// The parser rejects it together with this argument.
+        conflicts(other: &'static str) { conflicts = Some(other) }
+        /// Requires this argument.
+        requires(other: &'static str) { requires = Some(other) }
+        /// The command can't run without it.
+        required() { required = Some(true) }
+        /// The command can run without it.
+        optional() { required = Some(false) }
+        /// Several values may follow one flag, or be positional arguments.
+        multiple() { several = true }
+        /// `--clear` empties the list.
+        clear_to_empty() { empties = true }
+        /// The name for `--clear`, if not the flag's.
+        clear(name: &'static str) { clear = Some(name) }
+        /// The setting `from` is the default.
+        default_sender() { is_sender = true }
+        /// The row's `fill` reads it.
+        manual() { by_hand = true }
+        /// A value may begin with a dash.
+        hyphens() { hyphens = true }
+        /// Declares that the value names a local file or a command.
+        local() { is_local = true }
     }
 }
 
 impl Field {
-    /// The name of its argument.
-    pub(super) fn id(&self) -> &'static str {
-        self.id
-    }
-
     /// The request's field with this name, if set by this one.
     pub(super) fn setting(&self, name: &'static str) -> Option<Self> {
         match self.form {
             Form::Bodies => matches!(name, "html" | "text").then_some(Self { name, ..*self }),
             _ => (self.name.split('/').next() == Some(name)).then_some(*self),
         }
-    }
-
-    pub(super) fn is_emptied(&self) -> bool {
-        self.empties
     }
 
     pub(super) fn kind(&self, known: &[fields::Field]) -> Kind {

@@ -114,7 +114,7 @@ impl Body {
 impl<'a> Given<'a> {
     pub(super) fn new(verb: &'static Verb, matches: &'a ArgMatches) -> Self {
         let mut given = Self { verb, matches, ids: Ids(Vec::new()) };
-        given.ids = Ids(verb.ids.iter().filter_map(|id| given.text(id.id())).collect());
+        given.ids = Ids(verb.ids.iter().filter_map(|id| given.text(id.id)).collect());
         given
     }
 
@@ -383,7 +383,7 @@ impl Field {
 
     /// The field's placeholder in a message, if it has one: `{email}`.
     fn find_placeholder(&self, message: &str) -> Option<String> {
-        let mark = format!("{{{}}}", self.id());
+        let mark = format!("{{{}}}", self.id);
         message.contains(&mark).then_some(mark)
     }
 }

@@ -82,15 +82,14 @@ impl Paging {
     pub(super) fn add_to(self, command: clap::Command) -> clap::Command {
         match self {
             Self::Usual => pages::Args::augment_args(command),
-            Self::Complete => pages::CompleteArgs::augment_args(command),
+            Self::Complete => pages::Args::augment_args(command).mut_arg("limit", pages::complete),
             Self::Older => pages::OlderArgs::augment_args(command),
         }
     }
 
     fn read(self, matches: &ArgMatches) -> Result<pages::Args, Fail> {
         match self {
-            Self::Usual => parse(matches),
-            Self::Complete => parse::<pages::CompleteArgs>(matches).map(Into::into),
+            Self::Usual | Self::Complete => parse(matches),
             Self::Older => parse::<pages::OlderArgs>(matches).map(Into::into),
         }
     }
@@ -177,16 +176,24 @@ pub(crate) struct ShowOrUpdate<I, T, U>(
 pub(crate) struct Checked<T>(pub(crate) fn(&Client, &Given<'_>) -> Call<T>);
 
 /// A function of an input.
-pub(crate) struct With<I>(pub(crate) for<'a> fn(I, Plan, Given<'a>, &'a Context) -> Done<'a>);
+pub(crate) struct With<I, F>(F, PhantomData<fn() -> I>);
 
 /// A function of the arguments.
-pub(crate) struct Run(pub(crate) Arguments, pub(crate) for<'a> fn(Given<'a>, &'a Context) -> Done<'a>);
+pub(crate) struct Run<F>(pub(crate) Arguments, pub(crate) F);
 
 /// A hand-written command: its arguments and its function.
-pub(crate) struct Own<A>(pub(crate) for<'a> fn(A, &'a Context) -> Done<'a>);
+pub(crate) struct Own<A, F>(F, PhantomData<fn() -> A>);
 
 /// A hand-written command that never waits.
 pub(crate) struct Direct<A>(pub(crate) fn(&A, &Context) -> Result<(), Fail>);
+
+pub(crate) const fn with<I, F>(run: F) -> With<I, F> {
+    With(run, PhantomData)
+}
+
+pub(crate) const fn own<A, F>(run: F) -> Own<A, F> {
+    Own(run, PhantomData)
+}
 
 pub(crate) trait Response: DeserializeOwned + Send + 'static {}
 
@@ -325,11 +332,16 @@ operation!(
     |operation, given, context| change(operation.0, operation.1, operation.2, &given, context).await
 );
 
-operation!([I: Input + 'static] With<I>, I::FIELDS, |_| Arguments::Body, |operation, given, context| {
-    let read = |json: &Value, files| read_input(json, files, without_attachments, I::check);
-    let (input, plan) = given.plan(Change::Create, read, context).await?;
-    operation.0(input, plan, given, context).await
-});
+operation!(
+    [I: Input + 'static, F: AsyncFn(I, Plan, Given<'_>, &Context) -> Result<(), Fail> + Sync] With<I, F>,
+    I::FIELDS,
+    |_| Arguments::Body,
+    |operation, given, context| {
+        let read = |json: &Value, files| read_input(json, files, without_attachments, I::check);
+        let (input, plan) = given.plan(Change::Create, read, context).await?;
+        operation.0(input, plan, given, context).await
+    }
+);
 
 operation!([I: Input + 'static, T: Response] Parse<I, T>, I::FIELDS, |_| Arguments::Body, |operation, given, context| {
     let (input, plan) = given.plan(Change::Create, |json, _| operation.0(json), context).await?;
@@ -356,7 +368,12 @@ operation!([T: Response] Checked<T>, &[], |_| Arguments::DryRun, |operation, giv
     execute(&given, &plan, context, &|client| operation.0(client, &given).response()).await
 });
 
-operation!([] Run, &[], |operation| operation.0, |operation, given, context| operation.1(given, context).await);
+operation!(
+    [F: AsyncFn(Given<'_>, &Context) -> Result<(), Fail> + Sync] Run<F>,
+    &[],
+    |operation| operation.0,
+    |operation, given, context| operation.1(given, context).await
+);
 
 /// Fetches and prints a record, or opens its page.
 pub(crate) async fn show(
@@ -411,7 +428,7 @@ fn without_attachments<I>(input: I, _: Attachment) -> I {
     input
 }
 
-impl<A: Args> Operation for Own<A> {
+impl<A: Args, F: AsyncFn(A, &Context) -> Result<(), Fail> + Sync> Operation for Own<A, F> {
     fn augment(&self, _: &Verb, command: clap::Command) -> clap::Command {
         A::augment_args(command)
     }

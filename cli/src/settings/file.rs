@@ -310,7 +310,7 @@ fn entry(item: &Item) -> Option<Entry> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     const FILE: &str = "# mine\ndefault_profile = \"work\"\n\n[defaults]\noutput = \"human\" # for eyes\nretries = 5\n\n\
@@ -320,7 +320,7 @@ mod tests {
         ConfigFile::parse(Path::new("config.toml"), text)
     }
 
-    fn problems(fail: Fail) -> Vec<Diagnostic> {
+    pub(in crate::settings) fn problems(fail: Fail) -> Vec<Diagnostic> {
         match fail {
             Fail::Usage(report) => report.found,
             other => panic!("{other:?}"),

@@ -33,6 +33,10 @@ impl ConfigKey {
         Self { default: Some(value), ..self }
     }
 
+    const fn given_by(self, variable: &'static str, flag: &'static str) -> Self {
+        self.env(variable).flag(flag)
+    }
+
     const fn env(self, variable: &'static str) -> Self {
         Self { env: Some(variable), ..self }
     }
@@ -68,40 +72,34 @@ pub(crate) enum Kind {
 /// All settings of a profile or `[defaults]`.
 pub(crate) static KEYS: &[ConfigKey] = &[
     ConfigKey::new("base_url", Kind::BaseUrl, "base URL of the service")
-        .env("IDEMPOST_BASE_URL")
-        .flag("--base-url"),
+        .given_by("IDEMPOST_BASE_URL", "--base-url"),
     ConfigKey::new("cacert", Kind::Text, "PEM file of certificate authorities to trust besides the system's")
-        .env("IDEMPOST_CACERT")
-        .flag("--cacert"),
+        .given_by("IDEMPOST_CACERT", "--cacert"),
     ConfigKey::new(
         "client_cert",
         Kind::Text,
         "PEM file with a client certificate and its private key, for a service or gateway that requires one",
     )
-    .env("IDEMPOST_CLIENT_CERT")
-    .flag("--client-cert"),
+    .given_by("IDEMPOST_CLIENT_CERT", "--client-cert"),
     ConfigKey::new(
         "proxy",
         Kind::Proxy,
         "proxy (http, https or socks5) instead of HTTPS_PROXY; NO_PROXY lists exceptions",
     )
-    .env("IDEMPOST_PROXY")
-    .flag("--proxy"),
+    .given_by("IDEMPOST_PROXY", "--proxy"),
     ConfigKey::new("from", Kind::Text, "default sender").flag("--from"),
     ConfigKey::new(
         "allow_to",
         Kind::AllowTo,
         "allowed recipients: addresses or *@DOMAIN, comma-separated; all sources apply",
     )
-    .env("IDEMPOST_ALLOW_TO")
-    .flag("--allow-to"),
+    .given_by("IDEMPOST_ALLOW_TO", "--allow-to"),
     ConfigKey::new(
         "redirect_to",
         Kind::RedirectTo,
         "addresses that receive everything instead, comma-separated",
     )
-    .env("IDEMPOST_REDIRECT_TO")
-    .flag("--redirect-to"),
+    .given_by("IDEMPOST_REDIRECT_TO", "--redirect-to"),
     ConfigKey::new("client_id", Kind::Text, "OAuth client ID for logins"),
     ConfigKey::new(
         "issuer",
@@ -122,19 +120,16 @@ pub(crate) static KEYS: &[ConfigKey] = &[
     .env("IDEMPOST_CREDENTIAL_STORE"),
     ConfigKey::new("output", Kind::OneOf(&["human", "json", "ndjson", "tsv"]), "output format")
         .default("human")
-        .env("IDEMPOST_OUTPUT")
-        .flag("--output"),
+        .given_by("IDEMPOST_OUTPUT", "--output"),
     ConfigKey::new(
         "timeout",
         Kind::Duration,
         "timeout of a request including retries; by default 60 s, plus 1 s per 64 KiB of body",
     )
-    .env("IDEMPOST_TIMEOUT")
-    .flag("--timeout"),
+    .given_by("IDEMPOST_TIMEOUT", "--timeout"),
     ConfigKey::new("retries", Kind::Count(100), "maximum number of retries, where retrying is safe")
         .default("3")
-        .env("IDEMPOST_RETRIES")
-        .flag("--retries"),
+        .given_by("IDEMPOST_RETRIES", "--retries"),
     ConfigKey::new(
         "color",
         Kind::OneOf(&["auto", "always", "never"]),
@@ -147,8 +142,7 @@ pub(crate) static KEYS: &[ConfigKey] = &[
         .flag("--progress"),
     ConfigKey::new("no_input", Kind::Switch, "never prompt")
         .default("false")
-        .env("IDEMPOST_NO_INPUT")
-        .flag("--no-input"),
+        .given_by("IDEMPOST_NO_INPUT", "--no-input"),
     ConfigKey::new("complete_ids", Kind::Switch, "shell completions request IDs from the service")
         .default("true"),
 ];

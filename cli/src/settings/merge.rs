@@ -372,6 +372,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::settings::file::tests::problems;
 
     const FILE: &str = "default_profile = \"work\"\n[defaults]\nretries = 5\noutput = \"tsv\"\n[profiles.work]\nretries = 6\n\
                         base_url = \"https://work.example.com\"\n[profiles.local]\nbase_url = \"http://127.0.0.1:4010\"\n";
@@ -390,13 +391,6 @@ mod tests {
         let mut env = env.to_vec();
         env.push(("IDEMPOST_CONFIG_DIR", folder.path().to_str().unwrap()));
         load(flags, &Env::from_pairs(&env))
-    }
-
-    fn problems(fail: Fail) -> Vec<Diagnostic> {
-        match fail {
-            Fail::Usage(report) => report.found,
-            other => panic!("{other:?}"),
-        }
     }
 
     #[test]

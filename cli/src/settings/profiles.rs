@@ -7,6 +7,7 @@ use std::path::Path;
 use super::env::Env;
 use super::file::ConfigFile;
 use super::paths;
+use crate::files::if_found;
 
 /// The active profile if none is named. It always exists.
 pub(crate) const DEFAULT: &str = "default";
@@ -27,11 +28,7 @@ pub(crate) fn names(file: Option<&ConfigFile>, env: &Env) -> Vec<String> {
 
 /// The profiles that have a file in the credentials folder.
 pub(crate) fn with_credentials(folder: &Path) -> io::Result<Vec<String>> {
-    let entries = match std::fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
+    let Some(entries) = if_found(std::fs::read_dir(folder))? else { return Ok(Vec::new()) };
     let mut found: Vec<String> = entries
         .filter_map(|entry| {
             let name = entry.ok()?.file_name().into_string().ok()?;

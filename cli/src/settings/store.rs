@@ -1,7 +1,7 @@
 //! Changes to `config.toml`: one writer at a time, each based on the previous result.
 
 use std::fs::{File, TryLockError};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::env::Env;
@@ -19,7 +19,7 @@ const POLL: Duration = Duration::from_millis(10);
 /// Readers need no lock: the file is replaced atomically.
 #[derive(Debug)]
 pub(crate) struct ConfigStore {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     // The kernel releases the lock at every kind of exit. The file stays.
     _lock: File,
 }
@@ -35,11 +35,7 @@ impl ConfigStore {
             return Err(failed(std::io::Error::other("not a regular file")));
         }
         files::create_dir(files::folder(&path)).map_err(failed)?;
-        let mut options = File::options();
-        options.write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let lock = options.open(name).map_err(failed)?;
+        let lock = files::private_options().create(true).truncate(false).open(name).map_err(failed)?;
         let until = Instant::now() + TIMEOUT;
         loop {
             match lock.try_lock() {
@@ -63,11 +59,6 @@ impl ConfigStore {
     pub(crate) fn write(&self, text: &str) -> Result<(), Fail> {
         let failed = |error| Fail::local(format!("couldn't write {}", self.path.display()), error);
         files::write(&self.path, text.as_bytes()).map_err(failed)
-    }
-
-    /// The file's path.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Replaces the file with the result of `change`; `None` changes nothing.

@@ -12,25 +12,7 @@ use crate::input::body_builder::{flag_origin, flag_span};
 use crate::input::document::Document;
 use crate::input::flags::Flags;
 use crate::input::json;
-use crate::input::pair::Pair;
 use crate::input::source::{self, StdinReaders};
-
-fn split_pairs<'a>(
-    flags: &mut Flags,
-    flag: &str,
-    form: &str,
-    values: &'a [String],
-    separator: char,
-) -> Vec<(usize, Pair<'a>)> {
-    let mut pairs = Vec::new();
-    for (i, text) in values.iter().enumerate() {
-        match Pair::read(text, separator).filter(|pair| !pair.name.is_empty()) {
-            Some(pair) => pairs.push((i, pair)),
-            None => flags.reject_nth("type", format!("{flag} must be {form}"), flag, i + 1, text),
-        }
-    }
-    pairs
-}
 
 pub(super) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let Args { method, path, field, json_field, query, header, segment, input, include, all, dry_run } = args;
@@ -39,7 +21,7 @@ pub(super) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
 
     let method = read_method(&method, &mut flags);
     let path = fill_path(&path, &segment, &mut flags);
-    let query = split_pairs(&mut flags, "--query", "NAME=VALUE", &query, '=');
+    let query = flags.pairs("--query", "NAME=VALUE", &query, '=');
     let query = query.into_iter().map(|(_, pair)| (pair.name.to_owned(), pair.value.to_owned())).collect();
     let headers = headers(&header, &mut flags);
     let body = read_body(input.as_deref(), &field, &json_field, &mut stdin, &mut flags);
@@ -59,11 +41,8 @@ fn read_method(text: &str, flags: &mut Flags) -> Method {
     let known = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::HEAD];
     let upper = text.to_ascii_uppercase();
     known.into_iter().find(|method| method.as_str() == upper).unwrap_or_else(|| {
-        flags.reject_at(
-            "type",
-            "METHOD must be GET, POST, PUT, PATCH, DELETE or HEAD",
-            flag_origin("METHOD", 1, text),
-        );
+        let rule = "METHOD must be GET, POST, PUT, PATCH, DELETE or HEAD";
+        flags.reject_at("type", rule, flag_origin("METHOD", 1, text));
         Method::GET
     })
 }
@@ -76,7 +55,7 @@ fn fill_path(path: &str, segments: &[String], flags: &mut Flags) -> String {
         flags.reject_at("url", rule, flag_origin("PATH", 1, path));
         return "/".to_owned();
     }
-    let pairs = split_pairs(flags, "--path", "NAME=VALUE", segments, '=');
+    let pairs = flags.pairs("--path", "NAME=VALUE", segments, '=');
     let mut used = BTreeSet::new();
     let mut filled = if path.starts_with('/') { String::new() } else { "/".to_owned() };
     let mut rest = 0;
@@ -111,7 +90,7 @@ fn fill_path(path: &str, segments: &[String], flags: &mut Flags) -> String {
 
 fn headers(values: &[String], flags: &mut Flags) -> Vec<(String, String)> {
     let mut headers: Vec<(String, String)> = Vec::new();
-    for (i, pair) in split_pairs(flags, "--header", "`NAME: VALUE`", values, ':') {
+    for (i, pair) in flags.pairs("--header", "`NAME: VALUE`", values, ':') {
         let (name, value) = (pair.name, pair.value.trim());
         let origin = |span| flag_span("--header", i + 1, &values[i], span);
         match (HeaderName::try_from(name), HeaderValue::try_from(value)) {
@@ -119,11 +98,8 @@ fn headers(values: &[String], flags: &mut Flags) -> Vec<(String, String)> {
                 flags.reject_at("header", "a header must have a valid HTTP name", origin(pair.name_range()));
             }
             (_, Err(_)) => {
-                flags.reject_at(
-                    "header",
-                    "a header value must not contain control characters such as line breaks",
-                    origin(pair.value_at),
-                );
+                let rule = "a header value must not contain control characters such as line breaks";
+                flags.reject_at("header", rule, origin(pair.value_at));
             }
             (Ok(name), _) if matches!(name.as_str(), "authorization" | "host" | "content-length") => {
                 flags.reject_at("reserved", "this header is set by idempost", origin(pair.name_range()));
@@ -161,10 +137,10 @@ fn read_body(
             return Some(other);
         }
     };
-    for (_, pair) in split_pairs(flags, "--field", "NAME=TEXT", fields, '=') {
+    for (_, pair) in flags.pairs("--field", "NAME=TEXT", fields, '=') {
         object.insert(pair.name.to_owned(), pair.value.into());
     }
-    for (i, pair) in split_pairs(flags, "--json-field", "NAME=JSON", json_fields, '=') {
+    for (i, pair) in flags.pairs("--json-field", "NAME=JSON", json_fields, '=') {
         let origin = flag_span("--json-field", i + 1, &json_fields[i], pair.value_at.clone());
         if let Some(path) = source::input_name(pair.value) {
             let Some(source) = flags.take(stdin.claim("--json-field", path)) else { continue };

@@ -8,44 +8,36 @@ use crate::output::table::{Column, Kind};
 use crate::rows::field::Field;
 use crate::rows::given::Given;
 use crate::rows::operation::{Arguments, Pages, Paging, Run, execute};
-use crate::rows::{Noun, Verb};
+use crate::rows::{Verb, noun};
 
-/// The commands.
-#[derive(Debug)]
-pub(crate) struct Grants;
+noun!(Grants, "Manage OAuth grants: the applications authorized for this account", VERBS);
 
-impl Noun for Grants {
-    const ABOUT: &'static str = "Manage OAuth grants: the applications authorized for this account";
-    const VERBS: &'static [Verb] = &[
-        Verb::list(
-            "List OAuth grants, newest first, including revoked ones",
-            &TABLE,
-            &Pages(Paging::Complete, |client, _| client.oauth_grants().list()),
-        )
-        .detail("Without --limit, the service returns all of them.")
-        .examples(&["auth grants list --jq '.data[] | select(.revoked_at == null).client.name'"]),
-        Verb::new(
-            "revoke",
-            "Revoke an OAuth grant; all its tokens become invalid",
-            &Run(Arguments::DryRun, |given, context| Box::pin(revoke(given, context))),
-        )
-        .ids(&[Field::positional("id", "ID", "ID of the grant")])
-        .unknown_outcome("the grant may have been revoked; check: idempost auth grants list")
-        .examples(&["auth grants revoke 650e8400-e29b-41d4-a716-446655440001"]),
-    ];
-}
+const VERBS: &[Verb] = &[
+    Verb::list(
+        "List OAuth grants, newest first, including revoked ones",
+        &TABLE,
+        &Pages(Paging::Complete, |client, _| client.oauth_grants().list()),
+    )
+    .detail("Without --limit, the service returns all of them.")
+    .examples(&["auth grants list --jq '.data[] | select(.revoked_at == null).client.name'"]),
+    Verb::new(
+        "revoke",
+        "Revoke an OAuth grant; all its tokens become invalid",
+        &Run(Arguments::DryRun, revoke),
+    )
+    .ids(&[Field::positional("id", "ID", "ID of the grant")])
+    .unknown_outcome("the grant may have been revoked; check: idempost auth grants list")
+    .examples(&["auth grants revoke 650e8400-e29b-41d4-a716-446655440001"]),
+];
 
-const TABLE: Table = Table {
-    columns: &[
-        Column::new("id", "ID", Kind::Id),
-        Column::new("client", "APPLICATION", Kind::Shrinks).pointer("/client/name"),
-        Column::new("scopes", "SCOPES", Kind::Text),
-        Column::new("revoked_at", "REVOKED", Kind::Time),
-        Column::new("created_at", "CREATED", Kind::Time),
-    ],
-    shown: 5,
-    nothing: "no OAuth grants yet",
-};
+const TABLE: Table = Table::new(&[
+    Column::new("id", "ID", Kind::Id),
+    Column::new("client", "APPLICATION", Kind::Shrinks).pointer("/client/name"),
+    Column::new("scopes", "SCOPES", Kind::Text),
+    Column::new("revoked_at", "REVOKED", Kind::Time),
+    Column::new("created_at", "CREATED", Kind::Time),
+])
+.nothing("no OAuth grants yet");
 
 async fn revoke(given: Given<'_>, context: &Context) -> Result<(), Fail> {
     let (id, plan) = (given.ids[0], given.plan_change(context).await?);

@@ -17,11 +17,13 @@ mod unfinished;
 
 use std::time::Duration;
 
+use clap::ValueEnum as _;
 use idempost::auth::{
     AuthError, AuthorizationCode, AuthorizationRequest, AuthorizationServer, EndReason, RedirectListener,
     Revocation, Scope, Session, TokenRecord,
 };
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::countdown::Countdown;
@@ -110,16 +112,20 @@ pub(crate) struct Args {
     with_token: bool,
 }
 
-/// A validated login.
-struct Plan {
+/// A login's target and scopes.
+#[derive(Clone, Serialize, Deserialize)]
+struct Login {
     target: Target,
-    /// The settings from flags, saved with the login.
+    /// The settings saved with the login, except for the base URL.
     saves: Vec<(String, String)>,
     scopes: Vec<String>,
+}
+
+/// A validated login.
+struct Plan {
+    login: Login,
     client_id: Option<String>,
     store: Option<StoreKind>,
-    /// Whether the command line chose the store.
-    chosen: bool,
     port: u16,
     timeout: Duration,
 }
@@ -129,12 +135,15 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     if let Some(url) = &args.callback_url {
         return unfinished::finish(url, &args, context).await;
     }
-    let plan = plan(&args, context)?;
+    let mut plan = plan(&args, context)?;
     let credentials = Credentials::new(&context.env, profile::selected_name(context)?)?;
     let store = choose_store(&credentials, plan.store, context).await?;
+    if args.store.is_some() || plan.store.is_none() && store != StoreKind::default() {
+        plan.login.saves.push(("store".to_owned(), store.name().to_owned()));
+    }
     revoke_earlier(&credentials, context).await?;
     let metadata = if args.with_token {
-        store_key(&plan, &credentials, store, context).await?
+        store_key(&plan.login.target, &credentials, store, context).await?
     } else {
         // Without a terminal, the user can't paste the redirect's URL.
         let alone = !args.device && args.port.is_none() && !context.out.terminal.stdin;
@@ -147,11 +156,11 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         } else {
             authorize(&plan, args.no_browser, context).await?.store_in(place).await?
         };
-        warn_about_scope(&plan, &record, context);
+        warn_about_scope(&plan.login.scopes, &record, context);
         metadata(&record)
     };
-    save_settings(&plan, store, context)?;
-    print_result(&plan, store, metadata, context)
+    save_settings(&plan.login, context)?;
+    print_result(&plan.login, store, metadata, context)
 }
 
 /// Revokes an unrevoked earlier login, since the new one overwrites its tokens.
@@ -202,22 +211,14 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
         // RFC 6749, 3.3
         let fits = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
         if scope.is_empty() || !scope.bytes().all(fits) {
-            flags.reject_nth(
-                "charset",
-                "a scope must be a single word, such as emails:send",
-                "--scope",
-                n + 1,
-                scope,
-            );
+            let rule = "a scope must be a single word, such as emails:send";
+            flags.reject_nth("charset", rule, "--scope", n + 1, scope);
         }
     }
     let store = match args.store.as_deref() {
         Some(word) => {
-            let kind = parse_store(word);
-            if kind.is_none() {
-                flags.reject("type", "the store must be keyring or file", "--store", word);
-            }
-            kind
+            let kind = StoreKind::from_str(word, false).ok();
+            flags.accept(kind, "type", "the store must be keyring or file", "--store", word)
         }
         None => settings.store.as_ref().map(|store| store.value),
     };
@@ -245,42 +246,28 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
     if args.client_id.as_deref().is_some_and(|id| id.trim().is_empty()) {
         flags.reject("empty", "a client ID must not be empty", "--client-id", "");
     }
-    if context.global.has_sandbox() {
-        flags.reject(
-            "exclusive",
-            "auth login can't be used with --sandbox, which ends with the command",
-            "--sandbox",
-            "",
-        );
+    if context.global.sandbox {
+        let rule = "auth login can't be used with --sandbox, which ends with the command";
+        flags.reject("exclusive", rule, "--sandbox", "");
     }
     if settings.base_url.is_none() {
         flags.add_missing("--base-url, IDEMPOST_BASE_URL or `base_url` in the profile");
     }
-    let issuer = args.issuer.as_deref().and_then(|text| match keys::base_url(text) {
-        Ok(issuer) => Some(issuer),
-        Err(rule) => {
-            flags.reject("setting", format!("--issuer {rule}"), "--issuer", text);
-            None
-        }
+    let issuer = args.issuer.as_deref().and_then(|text| {
+        let reject = |rule| flags.reject("setting", format!("--issuer {rule}"), "--issuer", text);
+        keys::base_url(text).map_err(reject).ok()
     });
     flags.finish()?;
     let target = Target::new(issuer, args.trust_endpoints, context)?;
     let issuer = args.issuer.iter().map(|issuer| ("issuer".to_owned(), issuer.clone()));
     let trust = args.trust_endpoints.then(|| ("trust_endpoints".to_owned(), true.to_string()));
     Ok(Plan {
-        target,
-        saves: issuer.chain(trust).collect(),
-        scopes,
+        login: Login { target, saves: issuer.chain(trust).collect(), scopes },
         client_id: args.client_id.clone().or_else(|| settings.client_id.as_ref().map(|id| id.value.clone())),
         store,
-        chosen: args.store.is_some(),
         port: args.port.unwrap_or_default(),
         timeout,
     })
-}
-
-fn parse_store(word: &str) -> Option<StoreKind> {
-    <StoreKind as clap::ValueEnum>::from_str(word, false).ok()
 }
 
 /// Tests the store that will hold the login. A plain file is never used without consent.
@@ -307,7 +294,7 @@ async fn choose_store(
 }
 
 async fn store_key(
-    plan: &Plan,
+    target: &Target,
     credentials: &Credentials,
     store: StoreKind,
     context: &Context,
@@ -325,7 +312,7 @@ async fn store_key(
         write_stderr("\n");
     }
     let key = key.map_err(Fail::Usage)?;
-    let origin = plan.target.base_url.origin().ascii_serialization();
+    let origin = target.base_url.origin().ascii_serialization();
     credentials.store_api_key(Some(store), &origin, key).await?;
     Ok(json!({ "kind": "api_key", "origin": origin }))
 }
@@ -354,7 +341,7 @@ impl Grant {
 
 /// Obtains an authorization code through the browser.
 async fn authorize(plan: &Plan, no_browser: bool, context: &Context) -> Result<Grant, Fail> {
-    let server = plan.target.discover(context).await?;
+    let server = plan.login.target.discover(context).await?;
     let may_paste = is_interactive(context)?;
     let receiver = match RedirectListener::bind_to(plan.port).await {
         Ok(receiver) => {
@@ -372,7 +359,7 @@ async fn authorize(plan: &Plan, no_browser: bool, context: &Context) -> Result<G
     let redirect_uri =
         receiver.as_ref().map_or(PASTE_REDIRECT_URI, RedirectListener::redirect_uri).to_owned();
     let authorization = request(&server, redirect_uri, plan, context).await?;
-    show(&authorization, plan, context);
+    show(&authorization, &plan.login.scopes, context);
     match browser::skip_reason(no_browser, context) {
         None => browser::open(authorization.url().as_str(), context),
         Some(reason) => context.out.note(&format!("no browser opened: {reason}")),
@@ -399,17 +386,15 @@ async fn request(
     context: &Context,
 ) -> Result<AuthorizationRequest, Fail> {
     let client_id = client::resolve(server, plan.client_id.as_deref(), context).await?;
-    let mut authorizing = server.authorize(client_id, redirect_uri);
-    for scope in &plan.scopes {
-        authorizing = authorizing.scope(Scope::from(scope.clone()));
-    }
-    Ok(authorizing.build()?)
+    let authorizing = server.authorize(client_id, redirect_uri);
+    let scopes = plan.login.scopes.iter().cloned();
+    Ok(scopes.fold(authorizing, |authorizing, scope| authorizing.scope(Scope::from(scope))).build()?)
 }
 
 /// Prints the page's URL: always, since a failing opener may not report it.
-fn show(authorization: &AuthorizationRequest, plan: &Plan, context: &Context) {
-    let (url, scope) = (authorization.url().as_str(), plan.scopes.join(" "));
-    write_stderr(&if context.out.has_json_messages() {
+fn show(authorization: &AuthorizationRequest, scopes: &[String], context: &Context) {
+    let (url, scope) = (authorization.url().as_str(), scopes.join(" "));
+    write_stderr(&if context.out.messages_are_json {
         format!("{}\n", json!({ "open": { "url": url, "scope": scope } }))
     } else {
         format!("Open this page to allow `idempost` to use your account ({scope}):\n  {url}\n")
@@ -460,29 +445,23 @@ fn metadata(record: &TokenRecord) -> Value {
 }
 
 /// Warns if the granted scope differs from the requested one.
-fn warn_about_scope(plan: &Plan, record: &TokenRecord, context: &Context) {
-    let more: Vec<_> =
-        record.scope.split(' ').filter(|scope| !plan.scopes.iter().any(|asked| asked == scope)).collect();
-    if !more.is_empty() && !record.scope.is_empty() {
-        context
-            .out
-            .warn(&format!("the granted scope is wider than requested; additional: {}", more.join(" ")));
+fn warn_about_scope(scopes: &[String], record: &TokenRecord, context: &Context) {
+    let asked: Vec<_> = scopes.iter().map(String::as_str).collect();
+    let granted: Vec<_> = record.scope.split(' ').collect();
+    let warn = |how: &str, some: &[&str], others: &[&str]| {
+        let more: Vec<_> = some.iter().copied().filter(|scope| !others.contains(scope)).collect();
+        if !more.is_empty() {
+            context.out.warn(&format!("the granted scope is {how}: {}", more.join(" ")));
+        }
+    };
+    if !record.scope.is_empty() {
+        warn("wider than requested; additional", &granted, &asked);
     }
-    let less: Vec<_> = plan
-        .scopes
-        .iter()
-        .filter(|asked| !record.scope.split(' ').any(|scope| scope == *asked))
-        .cloned()
-        .collect();
-    if !less.is_empty() {
-        context
-            .out
-            .warn(&format!("the granted scope is narrower than requested; missing: {}", less.join(" ")));
-    }
+    warn("narrower than requested; missing", &asked, &granted);
 }
 
 /// Writes the settings that later commands need to find the login: the base URL and the store.
-fn save_settings(plan: &Plan, store: StoreKind, context: &Context) -> Result<(), Fail> {
+fn save_settings(login: &Login, context: &Context) -> Result<(), Fail> {
     let settings = context.settings()?;
     let name = profile::display_name(context)?;
     let written = |profile| {
@@ -491,14 +470,11 @@ fn save_settings(plan: &Plan, store: StoreKind, context: &Context) -> Result<(),
     };
     let kept = written(Some(name)).or_else(|| written(None));
     let mut values = Vec::new();
-    let base_url = &plan.target.base_url;
+    let base_url = &login.target.base_url;
     if kept.as_ref() != Some(base_url) || !profile::is_written(context)? {
         values.push(("base_url", base_url.as_str().trim_end_matches('/')));
     }
-    values.extend(plan.saves.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-    if plan.chosen || plan.store.is_none() && store != StoreKind::default() {
-        values.push(("store", store.name()));
-    }
+    values.extend(login.saves.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     if values.is_empty() {
         return Ok(());
     }
@@ -519,7 +495,7 @@ fn save_settings(plan: &Plan, store: StoreKind, context: &Context) -> Result<(),
     Ok(())
 }
 
-fn print_result(plan: &Plan, store: StoreKind, mut metadata: Value, context: &Context) -> Result<(), Fail> {
+fn print_result(login: &Login, store: StoreKind, mut metadata: Value, context: &Context) -> Result<(), Fail> {
     let name = profile::display_name(context)?;
     metadata["profile"] = name.into();
     metadata["store"] = store.name().into();
@@ -554,7 +530,7 @@ fn print_result(plan: &Plan, store: StoreKind, mut metadata: Value, context: &Co
             (given, _) => context.out.warn(&format!("{given} is set and takes precedence over this login")),
         }
     }
-    if metadata["kind"] == "login" && plan.scopes == [SCOPE] {
+    if metadata["kind"] == "login" && login.scopes == [SCOPE] {
         context.out.note(
             "this login may only send emails; for all commands: idempost auth login --scope full_access",
         );

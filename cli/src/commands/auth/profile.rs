@@ -38,7 +38,7 @@ pub(super) fn write(
         store.update(|text| file::without_setting(text, profile, name))?;
     }
     store.set(profile, values)?;
-    Ok(store.path().to_owned())
+    Ok(store.path.clone())
 }
 
 /// The error for a profile name that doesn't exist.

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::credentials::{CredentialKind, Overview};
 use crate::diagnostics::Fail;
 use crate::output::time::format_relative;
-use crate::output::{record, secret};
+use crate::output::{json, record, secret};
 use crate::settings::{Credential, Setting, Source};
 
 /// Show who commands act as: profile, service, credential, scope and expiry
@@ -26,7 +26,7 @@ pub(crate) struct Args {}
 
 /// Prints the status.
 pub(crate) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
-    if context.global.has_sandbox() {
+    if context.global.sandbox {
         let mut document = json!({ "sandbox": true });
         context.identity()?.add_to(&mut document);
         return context.out.result(&record::lines(&document), &document);
@@ -41,9 +41,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
         "base_url_source": settings.base_url.as_ref().map(|base_url| base_url.source.to_string()),
     });
     let mut print = |fields: Value| {
-        if let (Some(document), Value::Object(fields)) = (document.as_object_mut(), fields) {
-            document.extend(fields);
-        }
+        json::extend(&mut document, &fields);
         context.out.result(&record::lines(&document), &document)
     };
     if let Some(given) = context.credential()? {

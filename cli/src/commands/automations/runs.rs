@@ -19,17 +19,14 @@ use crate::rows::given::Given;
 /// The state to wait for.
 pub(super) const COMPLETED: &str = "completed";
 
-pub(super) const TABLE: Table = Table {
-    columns: &[
-        Column::new("id", "ID", Kind::Id),
-        Column::new("status", "STATUS", Kind::State),
-        Column::new("started_at", "STARTED", Kind::Time),
-        Column::new("completed_at", "ENDED", Kind::Time),
-        Column::new("created_at", "CREATED", Kind::Time),
-    ],
-    shown: 4,
-    nothing: "no runs",
-};
+pub(super) const TABLE: Table = Table::new(&[
+    Column::new("id", "ID", Kind::Id),
+    Column::new("status", "STATUS", Kind::State),
+    Column::new("started_at", "STARTED", Kind::Time),
+    Column::new("completed_at", "ENDED", Kind::Time),
+    Column::new("created_at", "CREATED", Kind::Time).optional(),
+])
+.nothing("no runs");
 
 const STEPS: [Column; 6] = [
     Column::new("key", "STEP", Kind::Text),
@@ -83,12 +80,6 @@ async fn wait_until_ended(id: &str, run: &str, timeout: Duration, context: &Cont
         check: format!("idempost automations run {id} {run}"),
     };
     let wait = context.client()?.automations().wait_for_run(id, run);
-    wait::poll_until_terminal(wait, timeout, &words, context, terminal_state).await.map(drop)
-}
-
-fn terminal_state(run: &AutomationRun) -> End {
-    match &run.status {
-        Some(RunStatus::Completed) => End::Good(COMPLETED.to_owned()),
-        status => End::Bad(status.as_ref().map_or("unknown", RunStatus::as_str).to_owned()),
-    }
+    let end = |run: &AutomationRun| End::of(run.status.as_ref().map(RunStatus::as_str), COMPLETED);
+    wait::poll_until_terminal(wait, timeout, &words, context, end).await.map(drop)
 }

@@ -73,20 +73,7 @@ pub(super) async fn wait(timeout: Option<Duration>, response: &Value, context: &
         failed: "the broadcast failed".to_owned(),
         check: format!("idempost broadcasts get {id}"),
     };
-    wait::poll_until_terminal(
-        context.client()?.broadcasts().wait(id),
-        timeout,
-        &words,
-        context,
-        terminal_state,
-    )
-    .await
-    .map(drop)
-}
-
-fn terminal_state(broadcast: &Broadcast) -> End {
-    match &broadcast.status {
-        Some(BroadcastStatus::Sent) => End::Good("sent".to_owned()),
-        status => End::Bad(status.as_ref().map_or("unknown", BroadcastStatus::as_str).to_owned()),
-    }
+    let end = |sent: &Broadcast| End::of(sent.status.as_ref().map(BroadcastStatus::as_str), SENT);
+    let wait = context.client()?.broadcasts().wait(id);
+    wait::poll_until_terminal(wait, timeout, &words, context, end).await.map(drop)
 }

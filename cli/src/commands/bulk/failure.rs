@@ -17,10 +17,7 @@ impl From<BulkError> for Fail {
 
 fn from_bulk_error(error: BulkError) -> Fail {
     match error {
-        BulkError::Input(problems) => {
-            let found = problems.into_iter().map(|problem| Diagnostic { problem, origin: None, hint: None });
-            found.collect::<Vec<_>>().into()
-        }
+        BulkError::Input(problems) => problems.into_iter().map(Diagnostic::from).collect::<Vec<_>>().into(),
         BulkError::Client(error) => Fail::Sdk(error),
         BulkError::Account(error) => {
             let hint = match error {
@@ -92,28 +89,19 @@ pub(super) fn from_planning_error(error: BulkError, file: &str, mut flags: Flags
         BulkError::Input(problems) => {
             let columns = problems.iter().any(|problem| problem.code == "unknown");
             flags.add_problems(idempost::problem::Problems::check(problems));
-            match flags.finish() {
-                Err(Fail::Usage(report)) if columns => Fail::Usage(Diagnostics {
-                    help: Some("--ignore-column NAME skips a column".to_owned()),
-                    ..report
-                }),
-                failed => failed.err().unwrap_or_else(|| Fail::Usage(Diagnostics::default())),
-            }
+            let fail = flags.finish().err().unwrap_or_else(|| Fail::Usage(Diagnostics::default()));
+            fail.hint_if(columns.then_some("--ignore-column NAME skips a column"))
         }
         BulkError::Io { action: "read", source, .. } if file != "-" => {
             flags.reject("file", format!("couldn't read {file}: {source}"), "FILE", file);
             flags.finish().err().unwrap_or_else(|| Fail::Usage(Diagnostics::default()))
         }
         BulkError::Differs(differences) => from_differences(&differences),
-        BulkError::BeyondLimit { job, limit, .. } => Fail::Usage(Diagnostics {
-            summary: Some(message),
-            help: Some(format!(
-                "to send them: idempost bulk resume {job}; to send only the first {}: idempost bulk cancel {job}, then this \
-                 command with --add --limit {limit}",
-                format_count(limit, "row")
-            )),
-            ..Diagnostics::default()
-        }),
+        BulkError::BeyondLimit { job, limit, .. } => Fail::invalid(message, Vec::new()).hint(format!(
+            "to send them: idempost bulk resume {job}; to send only the first {}: idempost bulk cancel {job}, then this \
+             command with --add --limit {limit}",
+            format_count(limit, "row")
+        )),
         BulkError::Io { action, path, source } => {
             Fail::error(format!("couldn't {action} {}: {source}; nothing was sent", path.display()))
         }
@@ -129,12 +117,11 @@ pub(super) fn from_planning_error(error: BulkError, file: &str, mut flags: Flags
 /// The failure for a job of the same name with other rows or another message: the differences, and the options.
 fn from_differences(differences: &Differences) -> Fail {
     let Differences { name, job, remaining, known, new, changed, first_changed, missing, .. } = differences;
-    let mut lines = vec![format!(
-        "{} of these rows are already in the job, which has {} left to send",
-        format_number(*known),
-        format_count(*remaining, "row")
-    )];
-    lines.push(format_count(*new, "new row"));
+    let (in_job, left) = (format_number(*known), format_count(*remaining, "row"));
+    let mut lines = vec![
+        format!("{in_job} of these rows are already in the job, which has {left} left to send"),
+        format_count(*new, "new row"),
+    ];
     if *changed > 0 {
         let rows =
             first_changed.iter().map(|(row, to)| format!("row {row}, {to}")).collect::<Vec<_>>().join("; ");
@@ -147,11 +134,7 @@ fn from_differences(differences: &Differences) -> Fail {
         let unsent = if *remaining > 0 { ", which still sends the unsent ones" } else { "" };
         lines.push(format!("{} only in the job{unsent}", format_count(*missing, "row")));
     }
-    let found = lines.into_iter().map(|line| Diagnostic {
-        problem: Problem::new("", "job", line),
-        origin: None,
-        hint: None,
-    });
+    let found = lines.into_iter().map(|line| Diagnostic::new("job", line, None));
     let add = match changed {
         0 => "--add sends the new rows".to_owned(),
         _ => {
@@ -166,15 +149,10 @@ fn from_differences(differences: &Differences) -> Fail {
              cancel {job}, then this command with --add"
         ),
     };
-    Fail::Usage(Diagnostics {
-        summary: Some(format!(
-            "the job `{name}` ({job}) exists and differs in: {}; nothing was sent",
-            differences.what()
-        )),
-        found: found.collect(),
-        help: Some(format!("{add}{unsent}; to send all rows as a separate job: --job NAME")),
-        ..Diagnostics::default()
-    })
+    let what = differences.what();
+    let headline = format!("the job `{name}` ({job}) exists and differs in: {what}; nothing was sent");
+    Fail::invalid(headline, found.collect())
+        .hint(format!("{add}{unsent}; to send all rows as a separate job: --job NAME"))
 }
 
 /// The failure for invalid rows: the first problems, and the location of the others if the job's folder is kept.
@@ -204,5 +182,5 @@ fn diagnostic(problem: &RowProblem) -> Diagnostic {
     let place = column.as_deref().map(|column| format!(", {column}")).unwrap_or_default();
     let mut shown = Problem::new("", "row", format!("row {row} (line {line}){place}: {message}"));
     shown.found.clone_from(found);
-    Diagnostic { problem: shown, origin: None, hint: None }
+    shown.into()
 }

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use crate::context::Context;
 use crate::diagnostics::{Fail, Origin};
+use crate::files::if_found;
 use crate::settings::paths;
 
 // The argument that names a job; no doc comment, which would replace the command's own.
@@ -30,7 +31,7 @@ pub(super) enum Jobs {
 impl Jobs {
     /// A folder for new jobs: a temporary one if the service ends with this command, or `temporary` is set.
     pub(super) fn open(temporary: bool, context: &Context) -> Result<Self, Fail> {
-        if !temporary && !context.global.has_sandbox() {
+        if !temporary && !context.global.sandbox {
             return Ok(Self::Kept(folder(context)?));
         }
         let made = tempfile::Builder::new().prefix("idempost-bulk-").tempdir();
@@ -76,11 +77,9 @@ pub(super) fn last_changed(folder: &Path) -> Timestamp {
 
 /// The folders of all jobs, the latest first: by the last change of the journal, or else of the plan.
 pub(super) fn list_folders(jobs: &Path) -> Result<Vec<PathBuf>, Fail> {
-    let entries = match std::fs::read_dir(jobs) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(Fail::local(format!("couldn't read {}", jobs.display()), error)),
-    };
+    let entries = if_found(std::fs::read_dir(jobs))
+        .map_err(|error| Fail::local(format!("couldn't read {}", jobs.display()), error))?;
+    let Some(entries) = entries else { return Ok(Vec::new()) };
     let changed = |path: &Path| path.metadata().and_then(|file| file.modified()).ok();
     let mut found: Vec<(SystemTime, PathBuf)> = entries
         .flatten()

@@ -17,28 +17,24 @@ use crate::output::table::{Column, Kind};
 )]
 pub(crate) struct Args {}
 
-/// The first nine columns are the default.
-const TABLE: Table = Table {
-    columns: &[
-        Column::new("job", "JOB", Kind::Id),
-        Column::new("name", "NAME", Kind::Text),
-        Column::new("state", "STATE", Kind::State),
-        Column::new("sent", "SENT", Kind::Text),
-        Column::new("remaining", "REMAINING", Kind::Text),
-        Column::new("rejected", "REJECTED", Kind::Text),
-        Column::new("unknown", "UNKNOWN", Kind::Text),
-        Column::new("invalid", "INVALID", Kind::Text),
-        Column::new("created_at", "PLANNED", Kind::Time),
-        Column::new("rows", "ROWS", Kind::Text),
-        Column::new("requests", "REQUESTS", Kind::Text),
-        Column::new("input", "INPUT", Kind::Text),
-        Column::new("base_url", "BASE URL", Kind::Text),
-        Column::new("profile", "PROFILE", Kind::Text),
-        Column::new("folder", "FOLDER", Kind::Text),
-    ],
-    shown: 9,
-    nothing: "no jobs yet",
-};
+const TABLE: Table = Table::new(&[
+    Column::new("job", "JOB", Kind::Id),
+    Column::new("name", "NAME", Kind::Text),
+    Column::new("state", "STATE", Kind::State),
+    Column::new("sent", "SENT", Kind::Text),
+    Column::new("remaining", "REMAINING", Kind::Text),
+    Column::new("rejected", "REJECTED", Kind::Text),
+    Column::new("unknown", "UNKNOWN", Kind::Text),
+    Column::new("invalid", "INVALID", Kind::Text),
+    Column::new("created_at", "PLANNED", Kind::Time),
+    Column::new("rows", "ROWS", Kind::Text).optional(),
+    Column::new("requests", "REQUESTS", Kind::Text).optional(),
+    Column::new("input", "INPUT", Kind::Text).optional(),
+    Column::new("base_url", "BASE URL", Kind::Text).optional(),
+    Column::new("profile", "PROFILE", Kind::Text).optional(),
+    Column::new("folder", "FOLDER", Kind::Text).optional(),
+])
+.nothing("no jobs yet");
 
 pub(super) async fn run(Args {}: Args, context: &Context) -> Result<(), Fail> {
     let columns = TABLE.columns(context)?;

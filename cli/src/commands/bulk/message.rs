@@ -7,7 +7,6 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::bodies;
 use crate::input::flags::Flags;
-use crate::input::pair::Pair;
 use crate::input::source::StdinReaders;
 
 /// Sets a field of the message, or adds to one.
@@ -133,15 +132,11 @@ fn add_pairs(
     values: &[String],
     add: fn(Message, &str, &str) -> Message,
 ) -> Message {
-    for (i, text) in values.iter().enumerate() {
-        let Some(pair) = Pair::read(text, separator).filter(|pair| !pair.name.is_empty()) else {
-            let form = if separator == ':' { "NAME: VALUE" } else { "NAME=VALUE" };
-            flags.reject_nth("type", format!("{flag} must be {form}"), flag, i + 1, text);
-            continue;
-        };
+    let form = if separator == ':' { "NAME: VALUE" } else { "NAME=VALUE" };
+    for (i, pair) in flags.pairs(flag, form, values, separator) {
         let mut path = pointer.to_owned();
         idempost::problem::push_token(&mut path, pair.name);
-        flags.nth_field(&path, flag, i + 1, text);
+        flags.nth_field(&path, flag, i + 1, &values[i]);
         message = add(message, pair.name, pair.value);
     }
     message

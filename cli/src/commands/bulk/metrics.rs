@@ -13,12 +13,13 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use idempost_bulk::Counts;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
+use super::progress::Figures;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::output::job_progress::Figures;
 
 /// The only path.
 const PATH: &str = "/metrics";
@@ -87,16 +88,17 @@ async fn accept(listener: TcpListener, text: Arc<Mutex<String>>) {
 
 /// The text format: a job's ID has no character that needs an escape.
 fn render_text(job: &str, figures: &Figures) -> String {
-    let Figures { state, sent, rejected, unknown, remaining, requests, throttled, .. } = figures;
+    let Figures { state, requests_per_second, now } = figures;
+    let Counts { sent, rejected, unknown, remaining } = now.counts;
     let emails = [("sent", sent), ("rejected", rejected), ("unknown", unknown), ("remaining", remaining)];
     let emails = emails.map(|(outcome, emails)| {
         format!("idempost_bulk_emails{{job=\"{job}\",outcome=\"{outcome}\"}} {emails}\n")
     });
     let running = u8::from(state == "running");
     let others = [
-        ("requests_total", "counter", requests.to_string()),
-        ("throttled_total", "counter", throttled.to_string()),
-        ("requests_per_second", "gauge", figures.requests_per_second.to_string()),
+        ("requests_total", "counter", now.requests.to_string()),
+        ("throttled_total", "counter", now.throttled.to_string()),
+        ("requests_per_second", "gauge", requests_per_second.to_string()),
         ("running", "gauge", running.to_string()),
     ];
     let others = others.map(|(name, kind, value)| {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::words::{duration, format_count, format_number};
 use crate::context::{Context, Identity};
 use crate::diagnostics::Fail;
+use crate::output::json::extend;
 use crate::output::terminal::shorten;
 
 /// The number of rendered emails.
@@ -26,7 +27,7 @@ pub(super) struct Overview<'a> {
     emails: Vec<PreviewEmail>,
     rps: f64,
     /// The number of days on which the schedule sends it.
-    days: Option<u64>,
+    pub(super) days: Option<u64>,
 }
 
 impl<'a> Overview<'a> {
@@ -35,11 +36,6 @@ impl<'a> Overview<'a> {
         let emails = plan.preview(SHOWN)?;
         let rps = max_rps.unwrap_or(ESTIMATED_RPS);
         Ok(Self { plan, identity: context.identity()?, emails, rps, days: None })
-    }
-
-    /// Sets the number of days on which the schedule sends the job.
-    pub(super) fn on_days(self, days: Option<u64>) -> Self {
-        Self { days, ..self }
     }
 
     /// The time that requests take at the estimated rate.
@@ -178,11 +174,7 @@ impl<'a> Overview<'a> {
             "emails": emails.collect::<Vec<_>>(),
         });
         self.identity.add_to(&mut document);
-        if let (Some(document), Ok(Value::Object(counts))) =
-            (document.as_object_mut(), serde_json::to_value(self.plan.counts()))
-        {
-            document.extend(counts);
-        }
+        extend(&mut document, self.plan.counts());
         document
     }
 

@@ -34,14 +34,15 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let schedule = args.schedule.read(false, &mut flags);
     let skip_invalid = args.plan.skip_invalid;
     let account_suppressions = args.plan.account_suppressions;
-    let described = args.plan.read(flags, context).await?;
+    let mut described = args.plan.read(flags, context).await?;
+    described.schedule.clone_from(&schedule);
     let client =
         if account_suppressions { context.client_for_jobs()? } else { context.client_for_preview()? };
     let unkept = context.settings()?.base_url.is_none();
     let jobs = Jobs::open(unkept, context)?;
-    let days = |emails| schedule.as_ref().and_then(|schedule| schedule.days(emails));
-    let job = described.scheduled(schedule.clone()).plan(&client, &jobs).await?;
-    let overview = Overview::new(job.plan(), max_rps, context)?.on_days(days(job.plan().counts().valid));
+    let job = described.plan(&client, &jobs).await?;
+    let mut overview = Overview::new(job.plan(), max_rps, context)?;
+    overview.days = schedule.and_then(|schedule| schedule.days(job.plan().counts().valid));
     context.out.result(&overview.lines(), &overview.document())?;
     overview.warnings().iter().for_each(|warning| context.out.warn(warning));
     if job.plan().counts().invalid > 0 && !skip_invalid {

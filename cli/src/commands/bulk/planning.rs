@@ -11,7 +11,7 @@ use super::message::MessageArgs;
 use super::{failure, rows};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail};
-use crate::input::addresses::{Addresses, Rejected};
+use crate::input::addresses::Addresses;
 use crate::input::flags::{Choices, Flags, Local, Required};
 use crate::input::source::{Source, StdinReaders};
 
@@ -105,8 +105,10 @@ pub(super) struct JobInput {
     has_message: bool,
     limit: Option<u64>,
     max_size: Option<u64>,
-    batch_size: Option<u64>,
-    schedule: Option<Schedule>,
+    /// The maximum number of emails in a request.
+    pub(super) batch_size: Option<u64>,
+    /// When the job sends.
+    pub(super) schedule: Option<Schedule>,
     suppressed: Vec<String>,
     profile: Option<String>,
 }
@@ -159,16 +161,6 @@ impl PlanArgs {
 }
 
 impl JobInput {
-    /// Limits the number of emails in a request.
-    pub(super) fn limit_batch_size(self, emails: Option<u64>) -> Self {
-        Self { batch_size: emails, ..self }
-    }
-
-    /// Sets when the job sends.
-    pub(super) fn scheduled(self, schedule: Option<Schedule>) -> Self {
-        Self { schedule, ..self }
-    }
-
     /// Validates all rows and plans the job in the folder of jobs, or opens it if it exists.
     pub(super) async fn plan(&self, client: &Client, jobs: &Jobs) -> Result<Job, Fail> {
         let folder = jobs.path();
@@ -235,35 +227,16 @@ impl JobInput {
 
 /// Reads the addresses of `--suppress`. Each row must have one: an address that can't be read would be sent to.
 fn read_addresses(file: &str, stdin: &mut StdinReaders, flags: &mut Flags, client: &Client) -> Vec<String> {
-    let Some(source) = flags.take(stdin.claim("--suppress", file)) else { return Vec::new() };
-    let text = match source.text() {
-        Ok(text) => text,
-        Err(rule) => {
-            flags.reject("file", format!("couldn't read {source}: {rule}"), "--suppress", file);
-            return Vec::new();
-        }
-    };
-    let read = Addresses::read(source, &text);
-    match read.and_then(|read| read.check(client).map(|()| read.emails)) {
-        Ok(emails) => emails,
-        Err(Rejected { found, omitted }) => {
-            for problem in found {
-                flags.push(problem);
-            }
-            flags.omit(omitted);
-            Vec::new()
-        }
-    }
+    let Some((source, text)) = flags.take(stdin.text("--suppress", file)) else { return Vec::new() };
+    let read = Addresses::read(source, &text).and_then(|read| read.check(client).map(|()| read.emails));
+    flags.take(read).unwrap_or_default()
 }
 
 /// Parses a whole number above 0.
 fn parse_positive(given: Option<&str>, flag: &'static str, flags: &mut Flags) -> Option<u64> {
     let text = given?;
     let number = text.parse().ok().filter(|&number: &u64| number > 0);
-    if number.is_none() {
-        flags.reject("range", format!("{flag} must be a whole number above 0"), flag, text);
-    }
-    number
+    flags.accept(number, "range", format!("{flag} must be a whole number above 0"), flag, text)
 }
 
 /// The job in whose folder this list of invalid rows is.

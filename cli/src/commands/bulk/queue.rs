@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::diagnostics::{Diagnostic, Fail, Problem};
 use crate::input::body_builder::flag_origin;
 use crate::input::flags::Flags;
+use crate::output::report::error_chain;
 
 // The flags of a queue; no doc comment, which would replace the command's own.
 #[derive(Debug, clap::Args)]
@@ -191,9 +192,8 @@ impl QueueArgs {
         if let Some(monitoring) = &self.queue_monitoring {
             options = valid(options.monitoring(monitoring), "--queue-monitoring", monitoring)?;
         }
-        if let Some(path) = &self.queue_creds {
-            options = options.auth(QueueAuth::CredentialsFile(path.clone()));
-        }
+        let creds = self.queue_creds.iter().cloned().map(QueueAuth::CredentialsFile);
+        options = creds.fold(options, QueueOptions::auth);
         options = self.queue_ca.iter().fold(options, QueueOptions::ca_file);
         if let (Some(certificate), Some(key)) = (&self.queue_cert, &self.queue_key) {
             options = options.client_certificate(certificate, key);
@@ -238,12 +238,6 @@ pub(super) fn from_queue_error(error: QueueError) -> Fail {
         }
         error => BulkError::from(error).into(),
     }
-}
-
-/// The messages of an error and its sources.
-fn error_chain(error: &dyn std::error::Error) -> String {
-    let sources = std::iter::successors(error.source(), |error| error.source());
-    sources.fold(error.to_string(), |text, source| format!("{text}: {source}"))
 }
 
 /// The storage of a job in the queue.

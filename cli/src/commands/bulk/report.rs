@@ -12,6 +12,7 @@ use super::{account, status};
 use crate::actions::pages::{self, Table};
 use crate::context::Context;
 use crate::diagnostics::Fail;
+use crate::output::json::extend;
 use crate::output::record;
 use crate::output::table::{Column, Kind};
 
@@ -43,27 +44,23 @@ pub(crate) struct Args {
     account: AccountArgs,
 }
 
-/// The first five columns are the default, with --outcomes six.
-const ROWS: Table = Table {
-    columns: &[
-        Column::new("row", "ROW", Kind::Text),
-        Column::new("recipient", "RECIPIENT", Kind::Text),
-        Column::new("outcome", "OUTCOME", Kind::State),
-        Column::new("id", "ID", Kind::Id),
-        Column::new("reason", "REASON", Kind::Text),
-        Column::new("last_event", "LAST EVENT", Kind::State),
-        Column::new("status", "STATUS", Kind::Text),
-        Column::new("batch", "BATCH", Kind::Text),
-        Column::new("key", "KEY", Kind::Text),
-        Column::new("first_attempt", "FIRST ATTEMPT", Kind::Text),
-        Column::new("part", "PART", Kind::Id),
-    ],
-    shown: 5,
-    nothing: "no row has an outcome yet",
-};
+const ROWS: Table = Table::new(&[
+    Column::new("row", "ROW", Kind::Text),
+    Column::new("recipient", "RECIPIENT", Kind::Text),
+    Column::new("outcome", "OUTCOME", Kind::State),
+    Column::new("id", "ID", Kind::Id),
+    Column::new("reason", "REASON", Kind::Text),
+    Column::new("last_event", "LAST EVENT", Kind::State).optional(),
+    Column::new("status", "STATUS", Kind::Text).optional(),
+    Column::new("batch", "BATCH", Kind::Text).optional(),
+    Column::new("key", "KEY", Kind::Text).optional(),
+    Column::new("first_attempt", "FIRST ATTEMPT", Kind::Text).optional(),
+    Column::new("part", "PART", Kind::Id).optional(),
+])
+.nothing("no row has an outcome yet");
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
-    let columns = Table { shown: ROWS.shown + usize::from(args.outcomes), ..ROWS }.columns(context)?;
+    let columns = ROWS.columns_with(args.outcomes.then_some("last_event"), context)?;
     let job = job::inspect(args.job.job.as_deref(), context).await?;
     let events = if args.outcomes {
         let client = context.client()?;
@@ -149,11 +146,7 @@ fn format_time(unix_ms: u64) -> Option<String> {
 /// The JSON object.
 pub(super) fn document(job: &Job, report: &Report) -> Value {
     let mut document = json!({ "object": "bulk_report", "folder": job.plan().dir() });
-    if let (Some(document), Ok(Value::Object(fields))) =
-        (document.as_object_mut(), serde_json::to_value(report))
-    {
-        document.extend(fields);
-    }
+    extend(&mut document, report);
     document
 }
 

@@ -49,12 +49,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         (true, false) => Some(Retry::Rejected),
         (false, true) => Some(Retry::Unknown),
         (true, true) => {
-            flags.reject(
-                "exclusive",
-                "--rejected and --unknown can't be used together",
-                "--unknown",
-                "--unknown",
-            );
+            let rule = "--rejected and --unknown can't be used together";
+            flags.reject("exclusive", rule, "--unknown", "--unknown");
             None
         }
         (false, false) => {

@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::actions::shell::Shell;
-use crate::diagnostics::{Diagnostics, Fail, Problem};
+use crate::diagnostics::Fail;
 use crate::input::body_builder::flag_origin;
 use crate::input::flags::Flags;
 use crate::input::source::Source;
@@ -39,10 +39,8 @@ pub(super) async fn run_command(command: &str, max_size: Option<u64>) -> Result<
     let file = NamedTempFile::new().map_err(failed)?;
     let mut to = tokio::fs::File::from_std(file.reopen().map_err(failed)?);
     let copied = Shell::copy(command, max_size.unwrap_or(MAX_OUTPUT), &mut to).await;
-    copied.map_err(|rule| {
-        let origin = flag_origin("--from-command", 1, command);
-        Fail::Usage(Diagnostics::from_problem(Problem::new("", "command", rule), Some(origin)))
-    })?;
+    let origin = || flag_origin("--from-command", 1, command);
+    copied.map_err(|rule| Fail::usage("command", rule, Some(origin())))?;
     to.flush().await.map_err(failed)?;
     Ok(file)
 }
@@ -146,5 +144,5 @@ fn read_failure(file: &Path, error: &csv::Error) -> Fail {
 
 pub(super) fn invalid_file(file: &Path, rule: String) -> Fail {
     let origin = flag_origin("--only", 1, &file.display().to_string());
-    Fail::Usage(Diagnostics::from_problem(Problem::new("", "file", rule), Some(origin)))
+    Fail::usage("file", rule, Some(origin))
 }

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use idempost::Client;
 use idempost::problem::Problem;
-use idempost_bulk::{Account, Ending, Event, Job, JobState, Progress, Report, RunOptions, Schedule};
+use idempost_bulk::{Account, Ending, Event, Job, JobState, Report, RunOptions, Schedule};
 use serde_json::{Value, json};
 
 use super::account::AccountArgs;
 use super::job::{self, Jobs};
 use super::metrics::Metrics;
+use super::progress::{Figures, JobProgress};
 use super::queue::{DistributeArgs, Distribution};
 use super::schedule::ScheduleArgs;
 use super::words::{describe_canceled, duration, format_count};
@@ -20,8 +21,6 @@ use crate::actions::shell::Shell;
 use crate::context::Context;
 use crate::diagnostics::{Fail, Kind, Signal};
 use crate::input::flags::Flags;
-use crate::output::job_progress::{Figures, JobProgress};
-use crate::settings::keys;
 use crate::signals::Signals;
 
 /// The number of rejected or unknown batches that are shown one by one.
@@ -98,30 +97,21 @@ impl RunArgs {
     pub(super) fn read(&self, flags: &mut Flags) -> Options {
         let max_rps = max_rps(self.max_rps.as_deref(), flags);
         let concurrency = concurrency(&self.concurrency, flags);
-        let max_outage = keys::parse_duration(&self.max_outage).unwrap_or_else(|rule| {
-            flags.reject("type", format!("--max-outage {rule}"), "--max-outage", &self.max_outage);
-            Duration::ZERO
-        });
+        let max_outage = flags.parse_duration("--max-outage", &self.max_outage).unwrap_or_default();
         // Invalid rows were rejected earlier, or the job is being continued.
         let mut run = RunOptions::default().skip_invalid().max_outage(max_outage);
         run = max_rps.into_iter().fold(run, RunOptions::max_rps);
         run = run.concurrency(concurrency);
-        let max_rejections = self.max_rejections.parse().unwrap_or_else(|_| {
-            let rule = "--max-rejections must be a whole number";
-            flags.reject("range", rule, "--max-rejections", &self.max_rejections);
-            0
-        });
-        run = run.max_rejections(max_rejections);
+        let (given, rule) = (&self.max_rejections, "--max-rejections must be a whole number");
+        let max_rejections = flags.accept(given.parse().ok(), "range", rule, "--max-rejections", given);
+        run = run.max_rejections(max_rejections.unwrap_or_default());
         for (i, text) in self.stop_on.iter().enumerate() {
             match text.parse() {
                 Ok(rule) if !self.queue.is_given() => run = run.stop_on(rule),
-                Ok(_) => flags.reject_nth(
-                    "exclusive",
-                    "--stop-on can't be used with --queue",
-                    "--stop-on",
-                    i + 1,
-                    text,
-                ),
+                Ok(_) => {
+                    let rule = "--stop-on can't be used with --queue";
+                    flags.reject_nth("exclusive", rule, "--stop-on", i + 1, text);
+                }
                 Err(Problem { code, message, .. }) => {
                     flags.reject_nth(code, message, "--stop-on", i + 1, text);
                 }
@@ -132,12 +122,8 @@ impl RunArgs {
         run = schedule.iter().cloned().fold(run, RunOptions::schedule);
         let distributed = self.queue.read(max_rps, flags);
         let metrics = self.metrics_address.as_deref().and_then(|address| {
-            let parsed = address.parse().ok();
-            if parsed.is_none() {
-                let rule = "--metrics-address must be an IP address and a port, such as 127.0.0.1:9464";
-                flags.reject("type", rule, "--metrics-address", address);
-            }
-            parsed
+            let rule = "--metrics-address must be an IP address and a port, such as 127.0.0.1:9464";
+            flags.accept(address.parse().ok(), "type", rule, "--metrics-address", address)
         });
         let batch_size = schedule.and_then(|schedule| schedule.smallest_cap());
         let same_account = self.account.same_account;
@@ -158,21 +144,15 @@ impl Options {
 /// Parses `--concurrency`.
 pub(super) fn concurrency(given: &str, flags: &mut Flags) -> usize {
     let number = given.parse().ok().filter(|number| (1..=64).contains(number));
-    number.unwrap_or_else(|| {
-        let rule = "--concurrency must be a whole number from 1 to 64";
-        flags.reject("range", rule, "--concurrency", given);
-        1
-    })
+    let rule = "--concurrency must be a whole number from 1 to 64";
+    flags.accept(number, "range", rule, "--concurrency", given).unwrap_or(1)
 }
 
 /// Parses `--max-rps`.
 pub(super) fn max_rps(given: Option<&str>, flags: &mut Flags) -> Option<f64> {
     let text = given?;
     let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
-    if rate.is_none() {
-        flags.reject("range", "--max-rps must be a number above 0", "--max-rps", text);
-    }
-    rate
+    flags.accept(rate, "range", "--max-rps must be a number above 0", "--max-rps", text)
 }
 
 /// Moves the job's clock by the seconds in `IDEMPOST_BULK_CLOCK_OFFSET`, in tests. Release builds ignore it.
@@ -249,7 +229,8 @@ pub(super) async fn run(
                     left = now.counts.remaining;
                     requested |= now.requests > 0;
                     pace.add(now.elapsed, now.requests);
-                    let figures = figures(&now, &state, pace.per_second());
+                    let requests_per_second = pace.per_second();
+                    let figures = Figures { state: state.clone(), requests_per_second, now };
                     if let Some(metrics) = &metrics {
                         metrics.set(&figures);
                     }
@@ -350,21 +331,6 @@ impl Pace {
         let requests = u32::try_from(now - before).unwrap_or(u32::MAX);
         let seconds = end.saturating_sub(*begin).as_secs_f64();
         if seconds > 0.0 { f64::from(requests) / seconds } else { 0.0 }
-    }
-}
-
-fn figures(now: &Progress, state: &str, requests_per_second: f64) -> Figures {
-    Figures {
-        state: state.to_owned(),
-        sent: now.counts.sent,
-        rejected: now.counts.rejected,
-        unknown: now.counts.unknown,
-        remaining: now.counts.remaining,
-        requests_per_second,
-        learned_limit: now.learned_limit,
-        requests: now.requests,
-        throttled: now.throttled,
-        eta: now.remaining,
     }
 }
 

@@ -37,24 +37,20 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
-/// The first nine columns are the default.
-const TABLE: Table = Table {
-    columns: &[
-        Column::new("job", "JOB", Kind::Id),
-        Column::new("records", "RECORDS", Kind::Text),
-        Column::new("lost_bytes", "LOST BYTES", Kind::Text),
-        Column::new("sent", "SENT", Kind::Text),
-        Column::new("rejected", "REJECTED", Kind::Text),
-        Column::new("unknown", "UNKNOWN", Kind::Text),
-        Column::new("in_flight", "IN FLIGHT", Kind::Text),
-        Column::new("remaining", "REMAINING", Kind::Text),
-        Column::new("damaged_journal", "DAMAGED JOURNAL", Kind::Text),
-        Column::new("lost", "LOST", Kind::Text),
-        Column::new("dry_run", "DRY RUN", Kind::Text),
-    ],
-    shown: 9,
-    nothing: "the journal isn't damaged, and nothing was changed",
-};
+const TABLE: Table = Table::new(&[
+    Column::new("job", "JOB", Kind::Id),
+    Column::new("records", "RECORDS", Kind::Text),
+    Column::new("lost_bytes", "LOST BYTES", Kind::Text),
+    Column::new("sent", "SENT", Kind::Text),
+    Column::new("rejected", "REJECTED", Kind::Text),
+    Column::new("unknown", "UNKNOWN", Kind::Text),
+    Column::new("in_flight", "IN FLIGHT", Kind::Text),
+    Column::new("remaining", "REMAINING", Kind::Text),
+    Column::new("damaged_journal", "DAMAGED JOURNAL", Kind::Text),
+    Column::new("lost", "LOST", Kind::Text).optional(),
+    Column::new("dry_run", "DRY RUN", Kind::Text).optional(),
+])
+.nothing("the journal isn't damaged, and nothing was changed");
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let columns = TABLE.columns(context)?;

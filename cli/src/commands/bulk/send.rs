@@ -62,14 +62,12 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let options = run.read(&mut flags);
     let skip_invalid = plan.skip_invalid;
-    let described = running::run_until_interrupted(&mut signals, Box::pin(plan.read(flags, context))).await?;
+    let mut described =
+        running::run_until_interrupted(&mut signals, Box::pin(plan.read(flags, context))).await?;
+    described.batch_size = options.batch_size;
     let client = context.client_for_jobs()?;
     let jobs = Jobs::open(false, context)?;
-    let job = running::run_until_interrupted(
-        &mut signals,
-        described.limit_batch_size(options.batch_size).plan(&client, &jobs),
-    )
-    .await?;
+    let job = running::run_until_interrupted(&mut signals, described.plan(&client, &jobs)).await?;
     if job.plan().counts().invalid > 0 && !skip_invalid {
         return Err(failure::from_invalid_rows(job.plan(), jobs.is_persistent()));
     }

@@ -122,7 +122,7 @@ fn ids(noun: &str, words: &[String], env: &Env) -> Vec<CompletionCandidate> {
 }
 
 fn list_ids(noun: &str, label: &str, words: &[String], env: &Env) -> Option<Vec<(String, Option<String>)>> {
-    let [profile, api_key_file, base_url, cacert, client_cert, proxy] = [
+    let given = [
         ("--profile", Some('p')),
         ("--api-key-file", None),
         ("--base-url", None),
@@ -130,16 +130,19 @@ fn list_ids(noun: &str, label: &str, words: &[String], env: &Env) -> Option<Vec<
         ("--client-cert", None),
         ("--proxy", None),
     ]
-    .map(|(flag, short)| value(flag, short, words));
+    .map(|(flag, short)| {
+        let is_stdin = |value: &String| flag == "--api-key-file" && value == "-";
+        (flag, value(flag, short, words).filter(|value| !is_stdin(value)))
+    });
     // The shell would change these.
     let is_quoted = |value: &String| value.contains(['\'', '"', '\\', '$', '`', '~']);
-    let given = [&profile, &api_key_file, &base_url, &cacert, &client_cert, &proxy];
-    if given.into_iter().flatten().any(is_quoted) {
+    if given.iter().filter_map(|(_, value)| value.as_ref()).any(is_quoted) {
         return None;
     }
+    let [(_, profile), (_, api_key_file), (_, base_url), ..] = given.clone();
     let flags = Flags {
         profile,
-        api_key_file: api_key_file.filter(|file| file != "-"),
+        api_key_file,
         values: base_url.map(|url| ("base_url", url)).into_iter().collect(),
         ..Flags::default()
     };
@@ -148,18 +151,10 @@ fn list_ids(noun: &str, label: &str, words: &[String], env: &Env) -> Option<Vec<
     if let Some(cached) = cache::read(&key, noun, env) {
         return Some(cached);
     }
-    let named = [
-        ("--profile", flags.profile.as_deref()),
-        ("--api-key-file", flags.api_key_file.as_deref()),
-        ("--base-url", flags.values.first().map(|(_, url)| url.as_str())),
-        ("--cacert", cacert.as_deref()),
-        ("--client-cert", client_cert.as_deref()),
-        ("--proxy", proxy.as_deref()),
-    ];
     let mut child = Command::new(std::env::current_exe().ok()?);
     child.args(noun.split(' '));
     child.args(["list", "--limit", "100", "--json", "--quiet", "--no-input", "--retries", "0"]);
-    child.args(named.into_iter().filter_map(|(flag, value)| Some(format!("{flag}={}", value?))));
+    child.args(given.into_iter().filter_map(|(flag, value)| Some(format!("{flag}={}", value?))));
     child.args(["--timeout", TIMEOUT.0]).env_remove(VARIABLE).env_remove("IDEMPOST_OUTPUT");
     let (send, listed) = std::sync::mpsc::channel();
     // A longer request keeps running: it may be saving refreshed tokens.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::find;
+use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::output::table::{Column, Kind, text_at};
@@ -30,16 +31,15 @@ pub(crate) struct GetArgs {
     key: String,
 }
 
-const COLUMNS: &[Column] = &[
+const TABLE: Table = Table::new(&[
     Column::new("name", "NAME", Kind::Text),
     Column::new("value", "VALUE", Kind::Shrinks),
-    Column::new("source", "SOURCE", Kind::Text),
-];
+    Column::new("source", "SOURCE", Kind::Text).optional(),
+]);
 
 /// Prints all settings.
 pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
-    let shown = if args.origin { COLUMNS } else { &COLUMNS[..2] };
-    let columns = context.out.columns(if context.global.columns.is_empty() { shown } else { COLUMNS })?;
+    let columns = TABLE.columns_with(args.origin.then_some("source"), context)?;
     let rows = rows(context)?;
     if context.out.is_json() {
         return context.out.document(&json!({ "settings": rows }));

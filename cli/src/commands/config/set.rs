@@ -49,7 +49,7 @@ pub(super) fn set(args: &SetArgs, context: &Context) -> Result<(), Fail> {
     context.out.note(&format!(
         "set {} in {}",
         setting_path(&args.key, profile.as_deref()),
-        store.path().display()
+        store.path.display()
     ));
     Ok(())
 }
@@ -61,7 +61,7 @@ pub(super) fn unset(args: &UnsetArgs, context: &Context) -> Result<(), Fail> {
     let profile = profile(context, store.read()?.as_ref());
     if !store.update(|text| file::without_setting(text, profile.as_deref(), &args.key))? {
         let place = setting_path(&args.key, profile.as_deref());
-        context.out.note(&format!("{place} wasn't set in {}", store.path().display()));
+        context.out.note(&format!("{place} wasn't set in {}", store.path.display()));
     }
     Ok(())
 }

@@ -107,12 +107,11 @@ struct ImportOptions {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let options = options(&args, &mut flags);
-    let csv = if let Some(max_size) = parse_size(&args.max_size) {
-        Csv::open(&args.file, max_size, &mut flags).await
-    } else {
-        let rule = "--max-size must be a positive size in bytes, optionally with a unit such as MB or MiB";
-        flags.reject("type", rule, "--max-size", &args.max_size);
-        None
+    let rule = "--max-size must be a positive size in bytes, optionally with a unit such as MB or MiB";
+    let max_size = flags.accept(parse_size(&args.max_size), "type", rule, "--max-size", &args.max_size);
+    let csv = match max_size {
+        Some(max_size) => Csv::open(&args.file, max_size, &mut flags).await,
+        None => None,
     };
     let wait =
         flags.take(wait::plan(args.wait.as_deref(), &args.timeout.wait_timeout, server::COMPLETED)).flatten();

@@ -7,17 +7,14 @@ use crate::input::flags::Flags;
 use crate::output::table::{Column, Kind};
 use crate::rows::given::Given;
 
-/// Columns of a list of subscriptions; the first three are the default.
-pub(super) const TABLE: Table = Table {
-    columns: &[
-        Column::new("id", "ID", Kind::Id),
-        Column::new("name", "NAME", Kind::Shrinks),
-        Column::new("subscription", "SUBSCRIPTION", Kind::Text),
-        Column::new("description", "DESCRIPTION", Kind::Shrinks),
-    ],
-    shown: 3,
-    nothing: "no topics yet",
-};
+/// Columns of a list of subscriptions.
+pub(super) const TABLE: Table = Table::new(&[
+    Column::new("id", "ID", Kind::Id),
+    Column::new("name", "NAME", Kind::Shrinks),
+    Column::new("subscription", "SUBSCRIPTION", Kind::Text),
+    Column::new("description", "DESCRIPTION", Kind::Shrinks).optional(),
+])
+.nothing("no topics yet");
 
 /// The entries of `--topics`; malformed ones have no subscription.
 fn read_topics(text: &str) -> Vec<(String, Option<Subscription>)> {

@@ -35,12 +35,8 @@ pub(super) async fn checks(settings: &Settings, context: &Context, checks: &mut 
         if asked != overview.metadata.origin {
             let message =
                 format!("the login is for {}, but the base URL is {asked}", overview.metadata.origin);
-            checks.add(
-                "origin",
-                State::Error,
-                message,
-                Some("choose the profile of this service, or log in to it"),
-            );
+            let hint = Some("choose the profile of this service, or log in to it");
+            checks.add("origin", State::Error, message, hint);
         }
     }
     check_store(&credentials, &overview, checks).await;
@@ -94,12 +90,8 @@ async fn check_store(credentials: &Credentials, overview: &Overview, checks: &mu
         Err(error) => {
             let hint =
                 "without it the login can't be refreshed; nothing is lost until a refresh is attempted";
-            checks.add(
-                "store",
-                State::Error,
-                format!("{place}: {}", report::error_chain(&error)),
-                Some(hint),
-            );
+            let message = format!("{place}: {}", report::error_chain(&error));
+            checks.add("store", State::Error, message, Some(hint));
         }
     }
 }

@@ -12,56 +12,47 @@ use crate::diagnostics::Fail;
 use crate::output::record;
 use crate::rows::field::Field;
 use crate::rows::given::{Given, Plan};
-use crate::rows::operation::{self, Act, Arguments, Run, With};
-use crate::rows::{Noun, Verb};
+use crate::rows::operation::{self, Act, Arguments, Run, with};
+use crate::rows::{Verb, noun};
 
-/// The commands.
-#[derive(Debug)]
-pub(crate) struct Claim;
+noun!(Claim, "Claim domains that another account has verified", VERBS);
 
-impl Noun for Claim {
-    const ABOUT: &'static str = "Claim domains that another account has verified";
-    const VERBS: &'static [Verb] = &[
-        Verb::new(
-            "create",
-            "Claim a domain that another account has verified, and show the TXT record to publish",
-            &With(|claim, plan, given, context| Box::pin(create(claim, plan, given, context))),
-        )
-        .detail("Prints the ID of the domain that is created for the claim; deleting it (domains delete) cancels the claim. Publish the record, then run `domains claim verify`. A claim expires after 7 days; claiming the domain again starts over.")
-        .fields(&[NAME, REGION, RETURN_PATH, OPENS, CLICKS, TRACKING])
-        .wait_flag(COMPLETED, WAIT)
-        .hint("domains claim create acme.test")
-        .unknown_outcome("the domain may have been claimed; repeating the command is safe")
-        .examples(&[
-            "domains claim create acme.test",
-            "domains claim create acme.test --region eu-west-1 --tracking-subdomain links --click-tracking",
-        ]),
-        Verb::new(
-            "get",
-            "Show the latest claim of a domain",
-            &Run(Arguments::Nothing, |given, context| Box::pin(get(given, context))),
-        )
+const VERBS: &[Verb] = &[
+    Verb::new(
+        "create",
+        "Claim a domain that another account has verified, and show the TXT record to publish",
+        &with(create),
+    )
+    .detail("Prints the ID of the domain that is created for the claim; deleting it (domains delete) cancels the claim. Publish the record, then run `domains claim verify`. A claim expires after 7 days; claiming the domain again starts over.")
+    .fields(&[NAME, REGION, RETURN_PATH, OPENS, CLICKS, TRACKING])
+    .wait_flag(COMPLETED, WAIT)
+    .hint("domains claim create acme.test")
+    .unknown_outcome("the domain may have been claimed; repeating the command is safe")
+    .examples(&[
+        "domains claim create acme.test",
+        "domains claim create acme.test --region eu-west-1 --tracking-subdomain links --click-tracking",
+    ]),
+    Verb::new("get", "Show the latest claim of a domain", &Run(Arguments::Nothing, get))
         .ids(DOMAIN)
         .wait_flag(COMPLETED, WAIT)
         .examples(&[
             "domains claim get d91cd9bd-1176-453e-8fc1-35364d380206",
             "domains claim get d91cd9bd-1176-453e-8fc1-35364d380206 --jq .record.value",
         ]),
-        Verb::new(
-            "verify",
-            "Start the check of a claim's TXT record",
-            &Act(|client, ids| client.domains().verify_claim(ids[0])),
-        )
-        .detail("The service checks in the background and then transfers the domain; --wait waits for the outcome. A completed domain has new DKIM records: publish them, then run `domains verify`.")
-        .ids(DOMAIN)
-        .wait_flag(COMPLETED, WAIT)
-        .print_argument(0)
-        .unknown_outcome("the check may have started; check: idempost domains claim get {0}")
-        .on_success(|given, plan, _, context| Box::pin(finish_verify(given.ids[0], plan.wait, context)))
-        .after_help("Example:\n  idempost domains claim verify d91cd9bd-1176-453e-8fc1-35364d380206 --wait\n\n\
-            Exit codes: 0 started, or with --wait completed; 3 the claim is blocked or has failed; 8 timed out"),
-    ];
-}
+    Verb::new(
+        "verify",
+        "Start the check of a claim's TXT record",
+        &Act(|client, ids| client.domains().verify_claim(ids[0])),
+    )
+    .detail("The service checks in the background and then transfers the domain; --wait waits for the outcome. A completed domain has new DKIM records: publish them, then run `domains verify`.")
+    .ids(DOMAIN)
+    .wait_flag(COMPLETED, WAIT)
+    .print_argument(0)
+    .unknown_outcome("the check may have started; check: idempost domains claim get {0}")
+    .on_success(|given, plan, _, context| Box::pin(finish_verify(given.ids[0], plan.wait, context)))
+    .after_help("Example:\n  idempost domains claim verify d91cd9bd-1176-453e-8fc1-35364d380206 --wait\n\n\
+        Exit codes: 0 started, or with --wait completed; 3 the claim is blocked or has failed; 8 timed out"),
+];
 
 const DOMAIN: &[Field] = &[Field::positional("id", "ID", "ID of the domain created for the claim")];
 /// The state to wait for.
@@ -111,14 +102,8 @@ async fn wait_until_completed(timeout: Duration, id: &str, context: &Context) ->
     let next = format!(
         "publish its DNS records (idempost domains records {id}), then: idempost domains verify {id} --wait"
     );
-    wait::poll_until_terminal(
-        context.client()?.domains().wait_for_claim(id),
-        timeout,
-        &words,
-        context,
-        terminal_state,
-    )
-    .await?;
+    let wait = context.client()?.domains().wait_for_claim(id);
+    wait::poll_until_terminal(wait, timeout, &words, context, terminal_state).await?;
     context.out.note(&next);
     Ok(())
 }

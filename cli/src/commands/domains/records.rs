@@ -37,7 +37,7 @@ pub(super) async fn run(given: Given<'_>, context: &Context) -> Result<(), Fail>
         let lines: Vec<_> = domain.value.records.iter().map(zone_line).collect();
         return context.out.result(&lines, &envelope);
     }
-    if context.out.form() == Form::Human && context.out.terminal.stdout {
+    if context.out.form == Form::Human && context.out.terminal.stdout {
         let rows = envelope["data"].as_array().map(Vec::as_slice).unwrap_or_default();
         return context.out.result(&table(rows, &columns), &envelope);
     }

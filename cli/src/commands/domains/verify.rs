@@ -25,9 +25,8 @@ pub(super) async fn wait(id: &str, timeout: Option<Duration>, context: &Context)
         failed: "verification failed".to_owned(),
         check,
     };
-    wait::poll_until_terminal(context.client()?.domains().wait(id), timeout, &words, context, terminal_state)
-        .await
-        .map(drop)
+    let wait = context.client()?.domains().wait(id);
+    wait::poll_until_terminal(wait, timeout, &words, context, terminal_state).await.map(drop)
 }
 
 /// A failure names the records that weren't found.

@@ -4,18 +4,18 @@ use std::collections::BTreeSet;
 
 use http::Method;
 use idempost::{
-    BatchEmail, Call, Client, IdempotencyKey,
+    BatchEmail, Call, Client,
     emails::{AcceptedBatch, check_batch},
     problem::{Problem, Problems},
 };
 use serde_json::Value;
 
 use crate::actions::html_command;
-use crate::actions::mutation::{self, Mutation};
+use crate::actions::mutation::{self, Sending};
 use crate::context::Context;
-use crate::diagnostics::{Diagnostics, Fail, repeatable_with};
+use crate::diagnostics::{Diagnostics, Fail};
 use crate::input::documents::Documents;
-use crate::input::flags::{Choices, DryRun, Flags};
+use crate::input::flags::{Choices, Flags};
 use crate::output::format_count;
 
 /// Send up to 100 emails in one request
@@ -68,17 +68,13 @@ pub(crate) struct Plan {
     recipients: usize,
     permissive: bool,
     unchecked: bool,
-    key: IdempotencyKey,
-    key_given: bool,
-    dry_run: Option<DryRun>,
+    sending: Sending,
 }
 
 /// Reads the file and validates every email in it.
-pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
+async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let mut flags = Flags::default();
-    let key_given = args.idempotency_key.is_some();
-    let key = flags.idempotency_key(args.idempotency_key.as_deref()).unwrap_or_else(IdempotencyKey::random);
-    let dry_run = flags.dry_run(args.dry_run.as_deref());
+    let sending = Sending::read(args.idempotency_key.as_deref(), args.dry_run.as_deref(), &mut flags);
 
     let (source, text) = context.stdin().text("FILE", &args.file)?;
     let (mut documents, mut found) = Documents::read(source, text)?;
@@ -146,39 +142,22 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     }
     let recipients = documents.items.iter().map(recipient_count).sum();
     let json = (!readable).then_some(documents.items);
-    Ok(Plan {
-        emails,
-        json,
-        recipients,
-        permissive: args.permissive,
-        unchecked: args.no_validate,
-        key,
-        key_given,
-        dry_run,
-    })
+    Ok(Plan { emails, json, recipients, permissive: args.permissive, unchecked: args.no_validate, sending })
 }
 
 /// Sends the batch or shows the request.
-pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let plan = plan(args, context).await?;
     let make = |client: &Client| {
         let call: Call<AcceptedBatch> = match &plan.json {
             None => client.emails().send_batch(&plan.emails),
             Some(items) => client.request(Method::POST, "/emails/batch").json(items).with_response_type(),
         };
         let call = if plan.permissive { call.permissive() } else { call };
-        let call = if plan.unchecked { call.skip_validation() } else { call };
-        call.idempotency_key(plan.key.as_str())
+        if plan.unchecked { call.skip_validation() } else { call }
     };
-    let unknown_outcome = repeatable_with("the emails may have been accepted", &plan.key);
-    let mutation = Mutation {
-        dry_run: plan.dry_run,
-        unknown_outcome: &unknown_outcome,
-        key: Some(&plan.key),
-        key_given: plan.key_given,
-        contents: &[],
-    };
-    let done = mutation.execute(context, make).await.map_err(permissive_before);
-    let Some((_, response)) = done? else { return Ok(()) };
+    let done = plan.sending.execute("the emails may have been accepted", &[], context, make).await;
+    let Some((_, response)) = done.map_err(permissive_before)? else { return Ok(()) };
     let AcceptedBatch { data, errors, .. } = &response.value;
     let ids: Vec<String> = data.iter().map(|accepted| accepted.id.to_string()).collect();
     let accepted = format_count(ids.len(), "email");

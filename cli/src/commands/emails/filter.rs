@@ -40,13 +40,8 @@ struct Filter {
 /// Reads the flags.
 pub(super) fn selection(given: &Given<'_>, flags: &mut Flags) -> Option<Selects> {
     let since = given.text("since").and_then(|text| {
-        let read = parse_since(text, Timestamp::now());
-        if read.is_none() {
-            let rule =
-                "--since must be a time such as 2026-11-26T09:00:00Z, a date, or an age such as 2h or 7d";
-            flags.reject("type", rule, "--since", text);
-        }
-        read
+        let rule = "--since must be a time such as 2026-11-26T09:00:00Z, a date, or an age such as 2h or 7d";
+        flags.accept(parse_since(text, Timestamp::now()), "type", rule, "--since", text)
     });
     let parts = parts(["to", "from", "subject"].map(|flag| given.text(flag)));
     let filter = Filter { parts, status: given.texts("status"), since };

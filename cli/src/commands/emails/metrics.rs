@@ -115,24 +115,17 @@ impl Args {
                 flags.reject("type", format!("{flag} must be one of {}", known.join(", ")), flag, value);
             }
         }
-        let mut query = EmailMetricsQuery::new()
+        let query = EmailMetricsQuery::new()
             .metrics(self.metrics.iter().map(|name| EmailMetric::from(name.as_str())))
             .dimensions(self.dimensions.iter().map(|name| MetricsDimension::from(name.as_str())))
             .domains(self.domain_id.iter().map(DomainId::from))
             .emails(self.email_id.iter().map(EmailId::from))
             .broadcasts(self.broadcast_id.iter().map(BroadcastId::from));
-        if let Some(date) = &self.start_date {
-            query = query.start_date(date);
-        }
-        if let Some(date) = &self.end_date {
-            query = query.end_date(date);
-        }
-        if let Some(name) = &self.timezone {
-            query = query.timezone(name);
-        }
-        if let Some(granularity) = &self.granularity {
-            query = query.granularity(MetricsGranularity::from(granularity.as_str()));
-        }
+        let query = self.start_date.iter().fold(query, EmailMetricsQuery::start_date);
+        let query = self.end_date.iter().fold(query, EmailMetricsQuery::end_date);
+        let query = self.timezone.iter().fold(query, EmailMetricsQuery::timezone);
+        let granularity = self.granularity.as_deref();
+        let query = granularity.into_iter().fold(query, EmailMetricsQuery::granularity);
         flags.add_problems(query.check());
         flags.finish()?;
         Ok(query)
@@ -169,7 +162,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let by_default = context.global.columns.is_empty();
     let out = &context.out;
     let mut columns = if by_default { args.columns() } else { COLUMNS.to_vec() };
-    if out.form() == Form::Human && out.terminal.stdout && by_default {
+    if out.form == Form::Human && out.terminal.stdout && by_default {
         columns.extend(args.table_columns().first().and_then(|name| column(name)).map(Column::bars));
     }
     let columns = Some(columns.as_slice()).filter(|_| !args.dimensions.is_empty());

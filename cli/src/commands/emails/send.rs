@@ -7,17 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
-use idempost::{Accepted, Call, Client, Email, IdempotencyKey};
+use idempost::{Accepted, Call, Client, Email};
 use serde_json::Value;
 
-pub(crate) use plan::plan;
-
 use crate::actions::dry_run::Content;
-use crate::actions::mutation::{self, Mutation};
+use crate::actions::mutation::{self, Sending};
 use crate::actions::wait::TimeoutFlag;
 use crate::context::Context;
-use crate::diagnostics::{Fail, repeatable_with};
-use crate::input::flags::{Choices, DryRun, Local, Required};
+use crate::diagnostics::Fail;
+use crate::input::bodies;
+use crate::input::flags::{Choices, Local, Required};
 use crate::output::format_count;
 use crate::output::progress::Upload;
 
@@ -45,7 +44,8 @@ use crate::output::progress::Upload;
         idempost emails send --input mail.json --idempotency-key order-17\n  \
         idempost emails send --input mail.json --to test@example.com --dry-run\n\n\
         Exit codes: 0 accepted, 2 invalid input, 3 rejected or bounced, 4 credential, 6 rate limit, 7 unavailable,\n\
-        8 wait timeout, 9 unknown outcome: retry with the printed key. All of them: idempost help exit-codes"
+        8 wait timeout, 9 unknown outcome: retry with the printed key. All of them: idempost help exit-codes",
+    mut_arg("text", |text| text.long_help(TEXT_HELP))
 )]
 pub(crate) struct Args {
     /// Sender: `you@x.test` or `You <you@x.test>`
@@ -61,24 +61,8 @@ pub(crate) struct Args {
     /// Subject; required unless the template has one
     #[arg(long, value_name = "TEXT", add = Required)]
     subject: Option<String>,
-    /// Plain-text body, - reads standard input; derived from the HTML by default
-    ///
-    /// An empty value disables the derivation. For text with a leading dash, write --text='- one'. Without any body, the text is
-    /// read from standard input if that is a pipe or a file.
-    #[arg(long, value_name = "TEXT", help_heading = "Body")]
-    text: Option<String>,
-    /// Plain-text body from a file; - reads standard input
-    #[arg(long, value_name = "PATH", help_heading = "Body")]
-    text_file: Option<String>,
-    /// HTML body; - reads standard input
-    #[arg(long, value_name = "HTML", help_heading = "Body")]
-    html: Option<String>,
-    /// HTML body from a file; - reads standard input
-    #[arg(long, value_name = "PATH", help_heading = "Body")]
-    html_file: Option<String>,
-    /// HTML body from a command's output, such as a renderer; nothing is sent if it fails
-    #[arg(long, value_name = "COMMAND", help_heading = "Body")]
-    html_command: Option<String>,
+    #[command(flatten)]
+    bodies: bodies::Args,
     /// Write the body in $VISUAL or $EDITOR
     ///
     /// The editor opens a temporary file with the body so far: the text, or the HTML if only that is given. If the result is empty or unchanged,
@@ -165,16 +149,18 @@ pub(crate) struct Args {
     no_validate: bool,
 }
 
+const TEXT_HELP: &str = "Plain-text body, - reads standard input; derived from the HTML by default\n\n\
+    An empty value disables the derivation. For text with a leading dash, write --text='- one'. Without any body, the text is \
+    read from standard input if that is a pipe or a file.";
+
 /// A validated send.
 #[derive(Debug)]
 pub(crate) struct Plan {
     message: Message,
     contents: Vec<Content>,
-    key: IdempotencyKey,
-    key_given: bool,
+    sending: Sending,
     recipients: usize,
     unchecked: bool,
-    dry_run: Option<DryRun>,
     /// How long to wait for delivery.
     wait: Option<Duration>,
 }
@@ -208,9 +194,11 @@ impl Message {
 }
 
 /// Sends the email or shows the request.
-pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let plan = plan::plan(args, context).await?;
     let progress = context.settings()?.progress.value;
-    let upload = Arc::new(Upload::new(progress, &context.out, &upload_label(&plan.contents)));
+    let label = format!("uploading {}", format_count(plan.contents.len(), "file"));
+    let upload = Arc::new(Upload::new(progress, &context.out, &label));
     let make = |client: &Client| {
         let call: Call<Accepted> = match &plan.message {
             Message::Email(email) => client.emails().send(email),
@@ -218,17 +206,10 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
         };
         let call = if plan.unchecked { call.skip_validation() } else { call };
         let seen = Arc::clone(&upload);
-        call.idempotency_key(plan.key.as_str()).on_upload(move |sent, total| seen.set(sent, total))
+        call.on_upload(move |sent, total| seen.set(sent, total))
     };
-    let unknown_outcome = repeatable_with("the email may have been accepted", &plan.key);
-    let mutation = Mutation {
-        dry_run: plan.dry_run,
-        unknown_outcome: &unknown_outcome,
-        key: Some(&plan.key),
-        key_given: plan.key_given,
-        contents: &plan.contents,
-    };
-    let done = mutation.execute(context, make).await;
+    let what = "the email may have been accepted";
+    let done = plan.sending.execute(what, &plan.contents, context, make).await;
     upload.finish();
     let Some((client, accepted)) = done? else { return Ok(()) };
     let id = accepted.value.id.as_str();
@@ -249,8 +230,4 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
         Some(timeout) => wait::wait_until_final(timeout, &client, &accepted.value.id, |_| {}, context).await,
         None => Ok(()),
     }
-}
-
-fn upload_label(contents: &[Content]) -> String {
-    format!("uploading {}", format_count(contents.len(), "file"))
 }

@@ -87,45 +87,39 @@ pub(super) fn search(client: &Client, given: &Given<'_>) -> List<InboxThreadMatc
     if given.is_set("has_attachment") { list.has_attachment(true) } else { list }
 }
 
-/// Columns of threads; the first five are the default.
-pub(super) const TABLE: Table = Table {
-    columns: &[
-        Column::new("id", "ID", Kind::Id),
-        Column::new("from", "FROM", Kind::Shrinks),
-        Column::new("subject", "SUBJECT", Kind::Shrinks),
-        Column::new("email_count", "EMAILS", Kind::Text),
-        Column::new("received_at", "RECEIVED", Kind::Time),
-        Column::new("folder", "FOLDER", Kind::Text),
-        Column::new("read", "READ", Kind::Text),
-        Column::new("labels", "LABELS", Kind::Shrinks),
-        Column::new("to", "TO", Kind::Shrinks),
-        Column::new("cc", "CC", Kind::Shrinks),
-        Column::new("bcc", "BCC", Kind::Shrinks),
-        Column::new("has_attachment", "ATTACHMENT", Kind::Text),
-        Column::new("has_draft", "DRAFT", Kind::Text),
-        Column::new("matched_email_id", "MATCH", Kind::Id),
-    ],
-    shown: 5,
-    nothing: "no threads",
-};
+/// Columns of threads.
+pub(super) const TABLE: Table = Table::new(&[
+    Column::new("id", "ID", Kind::Id),
+    Column::new("from", "FROM", Kind::Shrinks),
+    Column::new("subject", "SUBJECT", Kind::Shrinks),
+    Column::new("email_count", "EMAILS", Kind::Text),
+    Column::new("received_at", "RECEIVED", Kind::Time),
+    Column::new("folder", "FOLDER", Kind::Text).optional(),
+    Column::new("read", "READ", Kind::Text).optional(),
+    Column::new("labels", "LABELS", Kind::Shrinks).optional(),
+    Column::new("to", "TO", Kind::Shrinks).optional(),
+    Column::new("cc", "CC", Kind::Shrinks).optional(),
+    Column::new("bcc", "BCC", Kind::Shrinks).optional(),
+    Column::new("has_attachment", "ATTACHMENT", Kind::Text).optional(),
+    Column::new("has_draft", "DRAFT", Kind::Text).optional(),
+    Column::new("matched_email_id", "MATCH", Kind::Id).optional(),
+])
+.nothing("no threads");
 
-/// Columns of emails; the first five are the default.
-pub(super) const EMAILS: Table = Table {
-    columns: &[
-        Column::new("id", "ID", Kind::Id),
-        Column::new("direction", "DIRECTION", Kind::Text),
-        Column::new("from", "FROM", Kind::Shrinks),
-        Column::new("to", "TO", Kind::Shrinks),
-        Column::new("received_at", "TIME", Kind::Time),
-        Column::new("subject", "SUBJECT", Kind::Shrinks),
-        Column::new("text", "TEXT", Kind::Shrinks),
-        Column::new("html", "HTML", Kind::Shrinks),
-        Column::new("cc", "CC", Kind::Shrinks),
-        Column::new("bcc", "BCC", Kind::Shrinks),
-        Column::new("reply_to", "REPLY-TO", Kind::Shrinks),
-        Column::new("message_id", "MESSAGE-ID", Kind::Shrinks),
-        Column::new("read", "READ", Kind::Text),
-    ],
-    shown: 5,
-    nothing: "no emails",
-};
+/// Columns of emails.
+pub(super) const EMAILS: Table = Table::new(&[
+    Column::new("id", "ID", Kind::Id),
+    Column::new("direction", "DIRECTION", Kind::Text),
+    Column::new("from", "FROM", Kind::Shrinks),
+    Column::new("to", "TO", Kind::Shrinks),
+    Column::new("received_at", "TIME", Kind::Time),
+    Column::new("subject", "SUBJECT", Kind::Shrinks).optional(),
+    Column::new("text", "TEXT", Kind::Shrinks).optional(),
+    Column::new("html", "HTML", Kind::Shrinks).optional(),
+    Column::new("cc", "CC", Kind::Shrinks).optional(),
+    Column::new("bcc", "BCC", Kind::Shrinks).optional(),
+    Column::new("reply_to", "REPLY-TO", Kind::Shrinks).optional(),
+    Column::new("message_id", "MESSAGE-ID", Kind::Shrinks).optional(),
+    Column::new("read", "READ", Kind::Text).optional(),
+])
+.nothing("no emails");

@@ -30,33 +30,25 @@ pub(super) struct Runner {
     slots: Arc<Semaphore>,
 }
 
-/// The result of a command.
-#[derive(Debug)]
-pub(super) enum CallOutcome {
-    /// The output, without secrets.
-    Done(Value),
-    /// The error, as JSON if the command printed one.
-    Failed(String),
-}
-
 impl Runner {
     pub(super) fn new(program: PathBuf, common: Vec<OsString>) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self { program, common, slots: Arc::new(Semaphore::new(cores * PROCESSES_PER_CORE)) }
     }
 
-    /// Runs a command to its end, even if the application cancels the call: an interrupted send would have an unknown outcome.
-    pub(super) async fn run(&self, command_line: Vec<OsString>) -> CallOutcome {
+    /// Runs a command to its end, even if the application cancels the call: an interrupted send would have an unknown outcome. Returns its output
+    /// without secrets, or its error, as JSON if it printed one.
+    pub(super) async fn run(&self, command_line: Vec<OsString>) -> Result<Value, String> {
         let runner = self.clone();
         let ran = tokio::spawn(async move { runner.output(command_line).await });
         match ran.await {
             Ok(Ok(ran)) => ran,
-            Ok(Err(error)) => CallOutcome::Failed(format!("couldn't run the command: {error}")),
-            Err(_) => CallOutcome::Failed("the command was aborted".to_owned()),
+            Ok(Err(error)) => Err(format!("couldn't run the command: {error}")),
+            Err(_) => Err("the command was aborted".to_owned()),
         }
     }
 
-    async fn output(&self, command_line: Vec<OsString>) -> std::io::Result<CallOutcome> {
+    async fn output(&self, command_line: Vec<OsString>) -> std::io::Result<Result<Value, String>> {
         let _slot = self.slots.acquire().await;
         let mut child = Command::new(&self.program)
             .args(command_line)
@@ -73,17 +65,17 @@ impl Runner {
         if !status.success() {
             let text = String::from_utf8_lossy(&stderr);
             let error = text.lines().rev().find(|line| line.starts_with("{\"error\"")).unwrap_or(text.trim());
-            return Ok(CallOutcome::Failed(secret::redact(error).into_owned()));
+            return Ok(Err(secret::redact(error).into_owned()));
         }
         if stdout.len() as u64 > MAX_RESULT {
-            let rule =
-                format!("the result exceeds {MAX_RESULT} bytes; request less, for example with `limit`");
-            return Ok(CallOutcome::Failed(rule));
+            return Ok(Err(format!(
+                "the result exceeds {MAX_RESULT} bytes; request less, for example with `limit`"
+            )));
         }
         let mut values: Vec<Value> =
             Deserializer::from_slice(&stdout).into_iter().collect::<Result<_, _>>().unwrap_or_default();
         values.iter_mut().for_each(secret::redact_credentials);
-        Ok(CallOutcome::Done(if values.len() == 1 { values.remove(0) } else { Value::Array(values) }))
+        Ok(Ok(if values.len() == 1 { values.remove(0) } else { Value::Array(values) }))
     }
 
     /// The command line of a call. The error names the argument, the rule and the value.

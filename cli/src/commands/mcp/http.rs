@@ -30,6 +30,7 @@ use crate::files;
 
 /// The only path.
 const PATH: &str = "/mcp";
+const TEXT: &str = "text/plain; charset=utf-8";
 /// The allowed lengths of a token.
 const TOKEN_LENGTH: std::ops::RangeInclusive<usize> = 16..=256;
 /// The maximum number of connections; further ones wait.
@@ -134,18 +135,21 @@ fn handler(server: Server, port: u16) -> Handler {
 impl Endpoint {
     async fn handle(&self, request: Request<Incoming>) -> Response<BoxBody<Bytes, Infallible>> {
         if !self.is_authorized(request.headers()) {
-            let mut response =
-                text_response(StatusCode::UNAUTHORIZED, "missing or wrong token (Authorization: Bearer …)\n");
+            let text = "missing or wrong token (Authorization: Bearer …)\n";
+            let mut response = build_response(StatusCode::UNAUTHORIZED, TEXT, text);
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             return response;
         }
         if request.uri().path() != PATH {
-            return text_response(StatusCode::NOT_FOUND, "the only path is /mcp\n");
+            return build_response(StatusCode::NOT_FOUND, TEXT, "the only path is /mcp\n");
         }
         let is_json = has_json(request.headers());
         let response = self.handler.handle(request).await;
         if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
-            return malformed_response();
+            // rmcp reports a body that isn't a message as an unsupported media type.
+            let error = json!({"code": -32700, "message": "the body must be one JSON-RPC message"});
+            let body = json!({"jsonrpc": "2.0", "error": error}).to_string();
+            return build_response(StatusCode::BAD_REQUEST, "application/json", body);
         }
         response
     }
@@ -161,11 +165,14 @@ fn digest(token: &str) -> [u8; 32] {
     Sha256::digest(token).into()
 }
 
-fn text_response(status: StatusCode, text: &'static str) -> Response<BoxBody<Bytes, Infallible>> {
-    let mut response = Response::new(Full::from(text).boxed());
+fn build_response(
+    status: StatusCode,
+    content_type: &'static str,
+    body: impl Into<Full<Bytes>>,
+) -> Response<BoxBody<Bytes, Infallible>> {
+    let mut response = Response::new(body.into().boxed());
     *response.status_mut() = status;
-    let kind = HeaderValue::from_static("text/plain; charset=utf-8");
-    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
 
@@ -173,16 +180,6 @@ fn has_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     kind.and_then(|kind| kind.split(';').next())
         .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
-}
-
-/// The response to a body that isn't a message, which rmcp reports as an unsupported media type.
-fn malformed_response() -> Response<BoxBody<Bytes, Infallible>> {
-    let error = json!({"code": -32700, "message": "the body must be one JSON-RPC message"});
-    let body = json!({"jsonrpc": "2.0", "error": error}).to_string();
-    let mut response = Response::new(Full::from(body).boxed());
-    *response.status_mut() = StatusCode::BAD_REQUEST;
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
 }
 
 /// The token from the file or the environment.

@@ -1,6 +1,7 @@
 //! The protocol: lists the tools, confirms changes with the user, and runs calls.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::sync::{Mutex, PoisonError};
 
 use rmcp::ErrorData;
@@ -15,7 +16,7 @@ use rmcp::service::{RequestContext, RoleServer, ServiceExt as _};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::call::{CallOutcome, Runner};
+use super::call::Runner;
 use super::catalog::{COMMANDS, Catalog};
 use super::stdio::Stdio;
 use super::tools::Tool;
@@ -41,13 +42,6 @@ pub(super) struct Server {
 struct Pending {
     tool: String,
     arguments: Map<String, Value>,
-}
-
-/// The decision before a change.
-enum Gate {
-    Run,
-    Ask,
-    Refuse(String),
 }
 
 /// Serves until the application closes standard input.
@@ -101,19 +95,7 @@ impl ServerHandler for Server {
                 return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
             }
         };
-        let command_line = match self.runner.command_line(tool, &arguments) {
-            Ok(command_line) => command_line,
-            Err(problem) => return Ok(failure(problem)),
-        };
-        let previews = matches!(arguments.get("dry_run"), Some(Value::Bool(true) | Value::String(_)));
-        if tool.access > Access::Read && !previews {
-            match self.gate(tool, &request, &arguments, &context) {
-                Gate::Run => {}
-                Gate::Refuse(reason) => return Ok(failure(reason)),
-                Gate::Ask => return self.ask(tool, arguments, &context).await,
-            }
-        }
-        Ok(self.run(tool, command_line).await)
+        Ok(self.call(tool, arguments, &request, &context).await.unwrap_or_else(failure))
     }
 
     /// Rejects a method that isn't MCP's, or one with invalid parameters, which rmcp doesn't distinguish.
@@ -139,47 +121,65 @@ impl Server {
         Self { catalog, runner, confirm, pending: Mutex::default() }
     }
 
-    async fn run(&self, tool: &Tool, command_line: Vec<std::ffi::OsString>) -> CallToolResponse {
+    /// Runs a call, or asks the user first. The error says why it wasn't run, or failed.
+    async fn call(
+        &self,
+        tool: &Tool,
+        arguments: Map<String, Value>,
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, String> {
+        let command_line = self.runner.command_line(tool, &arguments)?;
+        let previews = matches!(arguments.get("dry_run"), Some(Value::Bool(true) | Value::String(_)));
+        if tool.access > Access::Read && !previews && self.must_ask(tool, request, &arguments, context)? {
+            return self.ask(tool, arguments, command_line, context).await;
+        }
+        self.run(tool, command_line).await
+    }
+
+    async fn run(&self, tool: &Tool, command_line: Vec<OsString>) -> Result<CallToolResponse, String> {
         match self.runner.run(command_line).await {
-            CallOutcome::Failed(error) if tool.returns_content() => {
-                failure(fence::enclose(&serde_json::from_str(&error).unwrap_or(error.into())))
+            Err(error) if tool.returns_content() => {
+                Err(fence::enclose(&serde_json::from_str(&error).unwrap_or(error.into())))
             }
-            CallOutcome::Failed(error) => failure(error),
             // Structured content would be outside the fence.
-            CallOutcome::Done(value) if tool.returns_content() => {
-                CallToolResult::success(vec![ContentBlock::text(fence::enclose(&value))]).into()
+            Ok(value) if tool.returns_content() => {
+                Ok(CallToolResult::success(vec![ContentBlock::text(fence::enclose(&value))]).into())
             }
-            CallOutcome::Done(value) => structured_result(value),
+            ran => ran.map(structured_result),
         }
     }
 
-    /// Whether a change may run now.
-    fn gate(
+    /// Whether to ask the user before a change. The error says why it is refused.
+    fn must_ask(
         &self,
         tool: &Tool,
         request: &CallToolRequestParams,
         arguments: &Map<String, Value>,
         context: &RequestContext<RoleServer>,
-    ) -> Gate {
+    ) -> Result<bool, String> {
         let elicitation = context.client_capabilities().and_then(|capabilities| capabilities.elicitation);
         let can_ask = elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none());
         match (self.confirm, can_ask) {
-            (Confirm::Never, _) => return Gate::Run,
+            (Confirm::Never, _) => return Ok(false),
             (Confirm::Always, false) => {
                 let reason = "each change needs the user's confirmation, and this application can't ask for it (it doesn't support elicitation); \
                      nothing was done. To allow changes without confirmation, the user can start the server with `--confirm never`";
-                return Gate::Refuse(reason.to_owned());
+                return Err(reason.to_owned());
             }
             (Confirm::Always, true) => {}
         }
-        let Some(state) = &request.request_state else { return Gate::Ask };
+        let Some(state) = &request.request_state else { return Ok(true) };
         let asked = self.pending.lock().unwrap_or_else(PoisonError::into_inner).remove(state);
         let call = Pending { tool: tool.name(), arguments: arguments.clone() };
         if asked != Some(call) {
-            return Gate::Ask;
+            return Ok(true);
         }
         let answer = request.input_responses.as_ref().and_then(|responses| responses.get(CONFIRM));
-        decision(answer.and_then(|answer| serde_json::from_value(answer.clone()).ok()))
+        match answer.and_then(|answer| serde_json::from_value(answer.clone()).ok()) {
+            Some(answer) => check_answer(answer).map(|()| false),
+            None => Ok(true),
+        }
     }
 
     /// Asks the user whether to execute a call, showing its request. From protocol 2026-07-28 on, the question is the response, and the
@@ -188,23 +188,13 @@ impl Server {
         &self,
         tool: &Tool,
         arguments: Map<String, Value>,
+        command_line: Vec<OsString>,
         context: &RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    ) -> Result<CallToolResponse, String> {
         let mut preview = arguments.clone();
         preview.insert("dry_run".to_owned(), true.into());
-        let (preview, command_line) =
-            match (self.runner.command_line(tool, &preview), self.runner.command_line(tool, &arguments)) {
-                (Ok(preview), Ok(command_line)) => (preview, command_line),
-                (Err(problem), _) | (_, Err(problem)) => return Ok(failure(problem)),
-            };
-        let request = match self.runner.run(preview).await {
-            CallOutcome::Done(request) => request,
-            CallOutcome::Failed(error) => return Ok(failure(error)),
-        };
-        let question = match question::build_question(tool, &request) {
-            Ok(question) => form(question)?,
-            Err(problem) => return Ok(failure(problem)),
-        };
+        let request = self.runner.run(self.runner.command_line(tool, &preview)?).await?;
+        let question = form(question::build_question(tool, &request)?)?;
         if context
             .protocol_version()
             .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
@@ -213,12 +203,11 @@ impl Server {
             let requests = [(CONFIRM.to_owned(), InputRequest::Elicitation(ElicitRequest::new(question)))];
             return Ok(InputRequiredResult::new(Some(requests.into()), Some(state)).into());
         }
-        match context.peer.create_elicitation(question).await.map(|answer| decision(Some(answer))) {
-            Ok(Gate::Run) => Ok(self.run(tool, command_line).await),
-            Ok(Gate::Refuse(reason)) => Ok(failure(reason)),
-            Ok(Gate::Ask) => Ok(failure("the user didn't answer".to_owned())),
-            Err(error) => Ok(failure(format!("the user couldn't be asked: {error}; nothing was done"))),
-        }
+        let answer = context.peer.create_elicitation(question).await;
+        let answer =
+            answer.map_err(|error| format!("the user couldn't be asked: {error}; nothing was done"))?;
+        check_answer(answer)?;
+        self.run(tool, command_line).await
     }
 
     fn store_pending(&self, call: Pending) -> String {
@@ -232,25 +221,20 @@ impl Server {
     }
 }
 
-/// The effect of an answer.
-fn decision(answer: Option<ElicitResult>) -> Gate {
-    let Some(answer) = answer else { return Gate::Ask };
+/// Whether the user confirmed the change.
+fn check_answer(answer: ElicitResult) -> Result<(), String> {
     let confirmed = answer.content.as_ref().and_then(|content| content.get(CONFIRM)).and_then(Value::as_bool);
     match (answer.action, confirmed) {
-        (ElicitationAction::Accept, Some(true)) => Gate::Run,
-        (ElicitationAction::Cancel, _) => Gate::Refuse("the user canceled; nothing was done".to_owned()),
-        _ => Gate::Refuse("the user declined; nothing was done".to_owned()),
+        (ElicitationAction::Accept, Some(true)) => Ok(()),
+        (ElicitationAction::Cancel, _) => Err("the user canceled; nothing was done".to_owned()),
+        _ => Err("the user declined; nothing was done".to_owned()),
     }
 }
 
 /// The form with a question.
-fn form(message: String) -> Result<ElicitRequestParams, ErrorData> {
+fn form(message: String) -> Result<ElicitRequestParams, String> {
     let schema = ElicitationSchema::builder().required_bool(CONFIRM).build();
-    Ok(ElicitRequestParams::FormElicitationParams {
-        meta: None,
-        message,
-        requested_schema: schema.map_err(|error| ErrorData::internal_error(error.to_owned(), None))?,
-    })
+    Ok(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema: schema? })
 }
 
 /// A result as text, and as structured content.

@@ -9,12 +9,9 @@ fn read(given: &Given<'_>, body: &mut Body) -> Option<Value> {
     let (text, number) = (given.text("fallback"), given.text("fallback-number"));
     body.is_touched |= text.is_some() || number.is_some();
     let read = number.and_then(|text| {
+        let rule = "--fallback-number must be a number such as 17, -1 or 2.5";
         let number = serde_json::from_str::<Number>(text).ok();
-        if number.is_none() {
-            let rule = "--fallback-number must be a number such as 17, -1 or 2.5";
-            body.flags.reject("type", rule, "--fallback-number", text);
-        }
-        number
+        body.flags.accept(number, "type", rule, "--fallback-number", text)
     });
     if let (Some(_), Some(number)) = (text, number) {
         let rule = "--fallback and --fallback-number can't be used together";

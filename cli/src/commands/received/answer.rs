@@ -1,14 +1,14 @@
 //! The common part of `received forward` and `received reply`: the flags, and the send.
 
-use idempost::{Accepted, Client, Email, IdempotencyKey};
+use idempost::{Accepted, Client, Email};
 
 use crate::actions::dry_run::Content;
-use crate::actions::html_command;
-use crate::actions::mutation::{self, Mutation};
+use crate::actions::html_command::{self, Bodies};
+use crate::actions::mutation::{self, Sending};
 use crate::context::Context;
-use crate::diagnostics::{Fail, repeatable_with};
-use crate::input::bodies::{self, Bodies};
-use crate::input::flags::{Choices, DryRun, Flags, Required};
+use crate::diagnostics::Fail;
+use crate::input::bodies;
+use crate::input::flags::{Choices, Flags, Required};
 use crate::output::format_count;
 
 /// The email to send
@@ -46,9 +46,7 @@ pub(super) struct Plan {
     bcc: Vec<String>,
     subject: Option<String>,
     pub(super) bodies: Bodies,
-    key: IdempotencyKey,
-    key_given: bool,
-    dry_run: Option<DryRun>,
+    sending: Sending,
 }
 
 impl Plan {
@@ -75,10 +73,8 @@ impl Plan {
         let email =
             Email::default().to(to).cc(&cc).bcc(&bcc).subject(subject.clone().unwrap_or_default()).text("-");
         flags.add_problems(from.iter().cloned().fold(email, Email::from).check());
-        let key_given = idempotency_key.is_some();
-        let key = flags.idempotency_key(idempotency_key.as_deref()).unwrap_or_else(IdempotencyKey::random);
-        let dry_run = flags.dry_run(dry_run.as_deref());
-        Ok(Self { from: from.unwrap_or_default(), cc, bcc, subject, bodies, key, key_given, dry_run })
+        let sending = Sending::read(idempotency_key.as_deref(), dry_run.as_deref(), flags);
+        Ok(Self { from: from.unwrap_or_default(), cc, bcc, subject, bodies, sending })
     }
 
     /// Whether a body flag was passed, even an unreadable one.
@@ -89,22 +85,15 @@ impl Plan {
 
     /// Applies the flags to the email that was prepared, and sends it.
     pub(super) async fn send(self, email: Email, context: &Context) -> Result<(), Fail> {
-        let Self { from, cc, bcc, subject, bodies, key, key_given, dry_run } = self;
+        let Self { from, cc, bcc, subject, bodies, sending } = self;
         let email = email.from(from).cc(cc).bcc(bcc);
         let email = subject.into_iter().fold(email, Email::subject);
         let email = bodies.html.into_iter().fold(email, Email::html);
         let email = bodies.text.into_iter().fold(email, Email::text);
-        let contents = if dry_run.is_some() { contents(&email) } else { Vec::new() };
-        let unknown_outcome = repeatable_with("the email may have been accepted", &key);
-        let mutation = Mutation {
-            dry_run,
-            unknown_outcome: &unknown_outcome,
-            key: Some(&key),
-            key_given,
-            contents: &contents,
-        };
-        let make = |client: &Client| client.emails().send(&email).idempotency_key(key.as_str());
-        let Some((_, accepted)) = mutation.execute::<Accepted>(context, make).await? else { return Ok(()) };
+        let contents = if sending.dry_run.is_some() { contents(&email) } else { Vec::new() };
+        let make = |client: &Client| client.emails().send(&email);
+        let done = sending.execute::<Accepted>("the email may have been accepted", &contents, context, make);
+        let Some((_, accepted)) = done.await? else { return Ok(()) };
         let id = accepted.value.id.as_str();
         mutation::print(id, &accepted, context)?;
         let fields = email.fields();

@@ -37,29 +37,27 @@ pub(crate) struct Args {
 // The flags of both commands that list attachments. No doc comment: it would replace the command's.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
+#[command(mut_arg("limit", pages::complete))]
 pub(crate) struct Selection {
     /// Save all attachments to this folder, creating it if needed, and print their paths
     #[arg(long, value_name = "DIR", conflicts_with_all = ["limit", "after", "before", "all"])]
     download: Option<PathBuf>,
     #[command(flatten)]
-    part: pages::CompleteArgs,
+    part: pages::Args,
 }
 
-/// Columns of the list; the first four are the default.
-const TABLE: Table = Table {
-    columns: &[
-        Column::new("id", "ID", Kind::Id),
-        Column::new("filename", "NAME", Kind::Shrinks),
-        Column::new("size", "BYTES", Kind::Text),
-        Column::new("content_type", "TYPE", Kind::Text),
-        Column::new("content_disposition", "DISPOSITION", Kind::Text),
-        Column::new("content_id", "CONTENT ID", Kind::Text),
-        Column::new("expires_at", "EXPIRES", Kind::Time),
-        Column::new("download_url", "DOWNLOAD URL", Kind::Text),
-    ],
-    shown: 4,
-    nothing: "no attachments",
-};
+/// Columns of the list.
+const TABLE: Table = Table::new(&[
+    Column::new("id", "ID", Kind::Id),
+    Column::new("filename", "NAME", Kind::Shrinks),
+    Column::new("size", "BYTES", Kind::Text),
+    Column::new("content_type", "TYPE", Kind::Text),
+    Column::new("content_disposition", "DISPOSITION", Kind::Text).optional(),
+    Column::new("content_id", "CONTENT ID", Kind::Text).optional(),
+    Column::new("expires_at", "EXPIRES", Kind::Time).optional(),
+    Column::new("download_url", "DOWNLOAD URL", Kind::Text).optional(),
+])
+.nothing("no attachments");
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     show(Folder::Received, &args.id, args.selection, context).await

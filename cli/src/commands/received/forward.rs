@@ -3,9 +3,9 @@
 use clap::builder::NonEmptyStringValueParser;
 
 use super::answer::{self, Plan};
+use crate::actions::html_command::Bodies;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::bodies::Bodies;
 use crate::input::flags::{Flags, Required};
 
 /// Forward a received email

@@ -88,14 +88,14 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let plan = plan(&args)?;
     let columns = TABLE.columns(context)?;
     let client = context.client()?;
-    let mut cursor = if context.global.has_sandbox() {
+    let mut cursor = if context.global.sandbox {
         // The sandbox of `--sandbox` ends with the command, so a cursor would be useless.
         Cursor::in_memory()
     } else {
         Cursor::open(args.cursor.as_deref(), client.base_url(), plan.begin != Start::Cursor, context)?
     };
     let start = match plan.begin {
-        Start::Cursor if cursor.is_set() => "resuming where the last watch stopped",
+        Start::Cursor if cursor.is_set => "resuming where the last watch stopped",
         Start::Oldest => "starting with the oldest email",
         _ => "waiting for new emails",
     };
@@ -122,10 +122,7 @@ fn plan(args: &Args) -> Result<Plan, Fail> {
     let limit = args.limit.as_ref().and_then(|text| {
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let number = text.parse().ok().filter(|&number: &u64| digits && number > 0);
-        if number.is_none() {
-            flags.reject("range", "--limit must be a whole number above 0", "--limit", text);
-        }
-        number
+        flags.accept(number, "range", "--limit must be a whole number above 0", "--limit", text)
     });
     flags.finish()?;
     let begin = match (args.from_now, args.from_start) {
@@ -150,7 +147,7 @@ impl Watch<'_> {
     /// Finds the starting position of a watch without a cursor, and stores it.
     async fn begin(&mut self, begin: Start, once: bool, cursor: &mut Cursor) -> Result<(), Fail> {
         match begin {
-            Start::Cursor if cursor.is_set() => return Ok(()),
+            Start::Cursor if cursor.is_set => return Ok(()),
             Start::Oldest => cursor.start_after(None),
             Start::Cursor | Start::Now => {
                 let newest = loop {

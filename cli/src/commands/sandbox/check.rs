@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::inbox::{EmailFilter, find_newest};
 use super::{captured_or_received, client, client_without_timeout};
+use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, Flags};
@@ -49,28 +50,23 @@ pub(crate) struct Args {
     ignore: Vec<String>,
 }
 
-const COLUMNS: &[Column] = &[
+const TABLE: Table = Table::new(&[
     Column::new("severity", "SEVERITY", Kind::State),
     Column::new("code", "CODE", Kind::Id),
     Column::new("count", "COUNT", Kind::Id),
     Column::new("place", "PLACE", Kind::Id).format_with(format_position),
     Column::new("message", "MESSAGE", Kind::Shrinks),
-];
-
-/// Columns shown only on request.
-const MORE: &[Column] = &[
-    Column::new("excerpt", "EXCERPT", Kind::Text).pointer("/places/0/excerpt"),
-    Column::new("feature", "FEATURE", Kind::Text),
-];
+    Column::new("excerpt", "EXCERPT", Kind::Text).pointer("/places/0/excerpt").optional(),
+    Column::new("feature", "FEATURE", Kind::Text).optional(),
+])
+.nothing("no findings");
 
 /// Checks the email.
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let lowest = LEVELS.iter().position(|level| *level == args.fail_on);
-    if lowest.is_none() {
-        let rule = "the severity must be note, warning, error or never";
-        flags.reject("unknown", rule, "--fail-on", &args.fail_on);
-    }
+    let rule = "the severity must be note, warning, error or never";
+    let lowest = flags.accept(lowest, "unknown", rule, "--fail-on", &args.fail_on);
     for (n, code) in args.ignore.iter().enumerate() {
         let known = check::RULES.iter().map(|rule| rule.code).chain(check::features());
         if !known.clone().any(|known| known == code) {
@@ -118,10 +114,9 @@ fn show(report: &Value, context: &Context) -> Result<(), Fail> {
     if context.out.is_json() && context.global.columns.is_empty() {
         return context.out.document(report);
     }
-    let columns = if context.global.columns.is_empty() { COLUMNS.to_vec() } else { [COLUMNS, MORE].concat() };
-    let columns = context.out.columns(&columns)?;
+    let columns = TABLE.columns(context)?;
     let findings = report["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
-    context.out.note(&if findings.is_empty() { "no findings".to_owned() } else { summarize(findings) });
+    context.out.note(&if findings.is_empty() { TABLE.nothing.to_owned() } else { summarize(findings) });
     if let Some(links) = report.get("links") {
         context.out.note(&summarize_links(links));
     }

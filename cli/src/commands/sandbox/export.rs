@@ -100,12 +100,8 @@ fn parse_format(args: &Args, flags: &mut Flags) -> Format {
         flags.reject("file", rule, "DEST", &args.to_path.display().to_string());
     }
     if format == Format::Eml && args.to_path.is_file() {
-        flags.reject(
-            "file",
-            "this is a file; eml needs a folder",
-            "DEST",
-            &args.to_path.display().to_string(),
-        );
+        let rule = "this is a file; eml needs a folder";
+        flags.reject("file", rule, "DEST", &args.to_path.display().to_string());
     }
     format
 }
@@ -276,7 +272,7 @@ mod tests {
             .map(|(i, size)| Mail { id: i.to_string(), size, name: String::new() })
             .collect();
         let chunks = split_chunks(&mails);
-        let ids: Vec<_> = chunks.concat_ids();
+        let ids: Vec<_> = chunks.iter().copied().flatten().map(|mail| mail.id.clone()).collect();
         assert_eq!(ids, (0..mails.len()).map(|i| i.to_string()).collect::<Vec<_>>());
         for chunk in chunks {
             assert!(
@@ -284,16 +280,6 @@ mod tests {
                     || chunk.len() <= MAX_CHUNK_MAILS
                         && chunk.iter().map(|mail| mail.size).sum::<u64>() <= MAX_CHUNK_BYTES
             );
-        }
-    }
-
-    trait Ids {
-        fn concat_ids(&self) -> Vec<String>;
-    }
-
-    impl Ids for Vec<&[Mail]> {
-        fn concat_ids(&self) -> Vec<String> {
-            self.iter().flat_map(|chunk| chunk.iter().map(|mail| mail.id.clone())).collect()
         }
     }
 }

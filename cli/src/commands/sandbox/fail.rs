@@ -11,7 +11,6 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 use crate::output::table::{Column, Kind, text_at};
-use crate::settings::keys;
 
 /// Make requests fail on purpose
 ///
@@ -200,12 +199,8 @@ fn plan(args: &Args, flags: &mut Flags) -> Plan {
         flags.reject("exclusive", "--code requires an SMTP stage, such as 'SMTP RCPT'", "--code", code);
     }
     if let Some(status) = what.status.as_ref().filter(|_| wanted.contains_key("smtp")) {
-        flags.reject(
-            "exclusive",
-            "--status applies to requests; for an SMTP stage, use --code",
-            "--status",
-            status,
-        );
+        let rule = "--status applies to requests; for an SMTP stage, use --code";
+        flags.reject("exclusive", rule, "--status", status);
     }
     let counted = read_frequency(often, &mut wanted, flags);
     let given = !rule.is_empty() || asked || counted;
@@ -214,12 +209,8 @@ fn plan(args: &Args, flags: &mut Flags) -> Plan {
     }
     if let Some(id) = clear {
         if given {
-            flags.reject(
-                "exclusive",
-                "--clear can't be used with a rule or other flags; to remove one rule, use --clear=ID",
-                "--clear",
-                id,
-            );
+            let rule = "--clear can't be used with a rule or other flags; to remove one rule, use --clear=ID";
+            flags.reject("exclusive", rule, "--clear", id);
         }
         if !id.bytes().all(|byte| byte.is_ascii_digit()) {
             flags.reject("type", "the ID must be a number, as shown by --list", "--clear", id);
@@ -233,12 +224,8 @@ fn read_requests(rule: &[String], renewal: bool, wanted: &mut Map<String, Value>
     let text = rule.join(" ");
     if renewal {
         if !text.is_empty() {
-            flags.reject(
-                "exclusive",
-                "--rotate-then-lose applies to `POST /oauth/token` and can't be used with a rule",
-                "RULE",
-                &text,
-            );
+            let rule = "--rotate-then-lose applies to `POST /oauth/token` and can't be used with a rule";
+            flags.reject("exclusive", rule, "RULE", &text);
         }
         wanted.extend([("method".to_owned(), json!("POST")), ("path".to_owned(), json!("/oauth/token"))]);
         return;
@@ -259,12 +246,8 @@ fn read_requests(rule: &[String], renewal: bool, wanted: &mut Map<String, Value>
         [method] => (Some(*method), None),
         [method, path] => (Some(*method), Some(*path)),
         _ => {
-            return flags.reject(
-                "type",
-                "a rule must be a method, a path, or both: POST /emails",
-                "RULE",
-                &text,
-            );
+            let rule = "a rule must be a method, a path, or both: POST /emails";
+            return flags.reject("type", rule, "RULE", &text);
         }
     };
     if let Some(path) = path.filter(|path| !path.starts_with('/')) {
@@ -273,12 +256,8 @@ fn read_requests(rule: &[String], renewal: bool, wanted: &mut Map<String, Value>
     if let Some(method) = method {
         let method = method.to_ascii_uppercase();
         if !["GET", "POST", "PATCH", "PUT", "DELETE"].contains(&method.as_str()) {
-            flags.reject(
-                "type",
-                "the method must be GET, POST, PATCH or DELETE, and the path must start with /",
-                "RULE",
-                &text,
-            );
+            let rule = "the method must be GET, POST, PATCH or DELETE, and the path must start with /";
+            flags.reject("type", rule, "RULE", &text);
         }
         wanted.insert("method".to_owned(), method.into());
     }
@@ -332,15 +311,11 @@ fn read_action(what: &Failure, wanted: &mut Map<String, Value>, flags: &mut Flag
         wanted.insert("name".to_owned(), name.as_str().into());
     }
     if let Some(text) = slow {
-        let longest = Duration::from_hours(1);
-        match keys::parse_duration(text) {
-            Ok(by) if by <= longest => {
-                let by = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
-                wanted.insert("delay_ms".to_owned(), by.into());
-            }
-            Ok(_) => flags.reject("range", "--slow must be at most 1h", "--slow", text),
-            Err(rule) => flags.reject("type", format!("--slow {rule}"), "--slow", text),
+        let by = flags.parse_duration("--slow", text).unwrap_or_default();
+        if by > Duration::from_hours(1) {
+            flags.reject("range", "--slow must be at most 1h", "--slow", text);
         }
+        wanted.insert("delay_ms".to_owned(), u64::try_from(by.as_millis()).unwrap_or(u64::MAX).into());
     }
     if let Some(text) = retry_after {
         if given.first().is_some_and(|(.., action)| !matches!(*action, "answer" | "rate_limit")) {

@@ -109,7 +109,7 @@ async fn forward_mails(
         let rendered = mail.clone();
         let _ = tokio::task::spawn_blocking(move || rendered.mime.len()).await;
         if let Err(reason) = forward(&target, &mail, &service).await {
-            (queue.report)(&format!("email {} wasn't forwarded to {}: {reason}", mail.id, target.name()));
+            (queue.report)(&format!("email {} wasn't forwarded to {}: {reason}", mail.id, target.name));
         }
         queue.release(mail.held_bytes);
         if mails.is_empty() {

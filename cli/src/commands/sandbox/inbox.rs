@@ -13,29 +13,25 @@ use tokio::time::{Instant, sleep};
 
 use super::wait::{deadline, format_limit, max_wait};
 use super::{captured_or_received, client, client_without_timeout, unreachable_failure};
+use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail, Origin};
 use crate::output::table::{Column, Kind, text_at};
 use crate::output::terminal::{escape_line, safe_lines};
-use crate::rows::operation::Own;
-use crate::rows::{Noun, Verb};
+use crate::rows::operation::own;
+use crate::rows::{Verb, noun};
 
-/// The commands.
-#[derive(Debug)]
-pub(crate) struct Inbox;
+noun!(Inbox, "Inspect, mark and delete captured emails", VERBS);
 
-impl Noun for Inbox {
-    const ABOUT: &'static str = "Inspect, mark and delete captured emails";
-    const VERBS: &'static [Verb] = &[
-        Verb::custom("list", &Own(|args, context| Box::pin(list(args, context)))),
-        Verb::custom("get", &Own(|args, context| Box::pin(get(args, context)))),
-        Verb::custom("latest", &Own(|args, context| Box::pin(latest(args, context)))),
-        Verb::custom("wait", &Own(|args, context| Box::pin(wait(args, context)))),
-        Verb::custom("delete", &Own(|args, context| Box::pin(change::delete(args, context)))),
-        Verb::custom("mark", &Own(|args, context| Box::pin(change::mark(args, context)))),
-        Verb::custom("release", &Own(|args, context| Box::pin(release(args, context)))),
-    ];
-}
+const VERBS: &[Verb] = &[
+    Verb::custom("list", &own(list)),
+    Verb::custom("get", &own(get)),
+    Verb::custom("latest", &own(latest)),
+    Verb::custom("wait", &own(wait)),
+    Verb::custom("delete", &own(change::delete)),
+    Verb::custom("mark", &own(change::mark)),
+    Verb::custom("release", &own(release)),
+];
 
 /// Filter for captured emails; all given conditions must match.
 #[derive(Debug, Clone, clap::Args)]
@@ -177,25 +173,23 @@ pub(crate) struct ReleaseArgs {
     to: Vec<String>,
 }
 
-const COLUMNS: &[Column] = &[
+/// Columns of captured emails.
+const CAPTURED: Table = Table::new(&[
     Column::new("id", "ID", Kind::Id),
     Column::new("to", "TO", Kind::Text),
     Column::new("subject", "SUBJECT", Kind::Shrinks),
     Column::new("last_event", "LAST EVENT", Kind::State),
     Column::new("created_at", "CAPTURED", Kind::Time),
-];
-
-/// Columns shown only on request.
-const MORE: &[Column] = &[
-    Column::new("email_id", "EMAIL", Kind::Id),
-    Column::new("from", "FROM", Kind::Text),
-    Column::new("cc", "CC", Kind::Text),
-    Column::new("bcc", "BCC", Kind::Text),
-    Column::new("size", "SIZE", Kind::Text),
-];
+    Column::new("email_id", "EMAIL", Kind::Id).optional(),
+    Column::new("from", "FROM", Kind::Text).optional(),
+    Column::new("cc", "CC", Kind::Text).optional(),
+    Column::new("bcc", "BCC", Kind::Text).optional(),
+    Column::new("size", "SIZE", Kind::Text).optional(),
+])
+.nothing("no emails");
 
 /// Columns of unsent emails.
-const UNSENT: &[Column] = &[
+const UNSENT: Table = Table::new(&[
     Column::new("id", "ID", Kind::Id),
     Column::new("to", "TO", Kind::Text),
     Column::new("subject", "SUBJECT", Kind::Shrinks),
@@ -203,15 +197,12 @@ const UNSENT: &[Column] = &[
     Column::new("reason", "REASON", Kind::Text),
     Column::new("scheduled_at", "SCHEDULED", Kind::Time),
     Column::new("created_at", "ACCEPTED", Kind::Time),
-];
-
-/// Columns of unsent emails, shown only on request.
-const MORE_UNSENT: &[Column] = &[
-    Column::new("from", "FROM", Kind::Text),
-    Column::new("cc", "CC", Kind::Text),
-    Column::new("bcc", "BCC", Kind::Text),
-    Column::new("last_event", "LAST EVENT", Kind::State),
-];
+    Column::new("from", "FROM", Kind::Text).optional(),
+    Column::new("cc", "CC", Kind::Text).optional(),
+    Column::new("bcc", "BCC", Kind::Text).optional(),
+    Column::new("last_event", "LAST EVENT", Kind::State).optional(),
+])
+.nothing("no emails");
 
 async fn get(args: GetArgs, context: &Context) -> Result<(), Fail> {
     show(&args.id, args.how, &client(context)?, context).await
@@ -224,11 +215,9 @@ async fn latest(args: LatestArgs, context: &Context) -> Result<(), Fail> {
 }
 
 async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> {
-    let asked = !context.global.columns.is_empty();
     let sent = args.state == State::Sent;
-    let (usual, more) = if sent { (COLUMNS, MORE) } else { (UNSENT, MORE_UNSENT) };
-    let columns = if asked { [usual, more].concat() } else { usual.to_vec() };
-    let columns = context.out.columns(&columns)?;
+    let table = if sent { CAPTURED } else { UNSENT };
+    let columns = table.columns(context)?;
     let mut query = args.which.query();
     query.push(("limit", args.limit.to_string()));
     if let Some(state) = args.state.to_possible_value().filter(|_| !sent) {
@@ -236,7 +225,7 @@ async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> {
     }
     let list = fetch_messages(&client(context)?, &query).await?;
     if list["data"].as_array().is_some_and(Vec::is_empty) {
-        context.out.note("no emails");
+        context.out.note(table.nothing);
     }
     context.out.list(&list, &columns)
 }

@@ -45,7 +45,7 @@ pub(super) struct RelayArgs {
 pub(super) struct Target {
     transport: AsyncSmtpTransport<Tokio1Executor>,
     /// Its URL, without credentials.
-    name: String,
+    pub(super) name: String,
     /// Whether the password would be sent unencrypted.
     pub(super) readable: bool,
     /// Whether every captured mail is forwarded.
@@ -80,10 +80,6 @@ impl Target {
         let local = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
         let readable = url.scheme() == "smtp" && tls.is_none() && url.password().is_some() && !local;
         Ok(Self { transport, name: without_credentials(&url), readable, forwards: flag == "--smtp", allow })
-    }
-
-    pub(super) fn name(&self) -> &str {
-        &self.name
     }
 
     /// The server as the service uses it.
@@ -223,7 +219,7 @@ mod tests {
             let target = Target::read("--smtp", text, AllowList::default())
                 .unwrap_or_else(|_| panic!("{text} was refused"));
             assert_eq!(target.readable, readable, "{text}");
-            assert!(!target.name().contains("hidden"));
+            assert!(!target.name.contains("hidden"));
         }
     }
 }

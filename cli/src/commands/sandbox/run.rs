@@ -44,7 +44,7 @@ pub(crate) struct Args {
 /// Starts the sandbox and the command, and waits for the command.
 pub(super) async fn run(args: Box<Args>, context: &Context) -> Result<(), Fail> {
     let server = SandboxServer::open(0, &ListenArgs::default(), &args.service, context).await?;
-    let base_url = server.base_url().to_owned();
+    let base_url = server.base_url.clone();
     let smtp = [("IDEMPOST_SANDBOX_SMTP", server.smtp_url()), ("IDEMPOST_SANDBOX_SMTPS", server.smtps_url())];
     let smtp = smtp.into_iter().filter_map(|(name, url)| Some((name, url?)));
     let smtp_address = server.smtp_address();

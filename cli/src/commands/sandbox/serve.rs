@@ -60,7 +60,7 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(super) async fn run(args: Box<Args>, context: &Context) -> Result<(), Fail> {
     let server = SandboxServer::open(args.port, &args.reach, &args.service, context).await?;
-    let (base_url, key) = (server.base_url(), server.key());
+    let (base_url, key) = (server.base_url.as_str(), server.key.as_str());
     // The complete output is valid shell input.
     let mut lines = vec![
         format!("# sandbox {base_url}"),

@@ -29,9 +29,9 @@ const MAX_PEM: u64 = 1 << 20;
 pub(super) struct SandboxServer {
     pub(super) service: Arc<Service>,
     http: TcpListener,
-    base_url: String,
-    /// The API key that the sandbox suggests.
-    key: String,
+    pub(super) base_url: String,
+    /// The API key that the sandbox suggests, which contains the password, if any.
+    pub(super) key: String,
     smtp: Option<(TcpListener, SocketAddr)>,
     smtps: Option<(TcpListener, SocketAddr)>,
     /// The certificate of both SMTP listeners.
@@ -85,14 +85,14 @@ impl SandboxServer {
         });
         if let Some(target) = &target {
             if target.readable {
-                let name = target.name();
+                let name = &target.name;
                 context.out.warn(&format!("the password for {name} is sent unencrypted; add ?tls=required"));
             }
             service.set_relay(target.relay());
         }
         let relay = target.as_ref().map(|target| {
             let purpose = if target.forwards { "forward" } else { "release" };
-            (purpose, target.name().to_owned())
+            (purpose, target.name.clone())
         });
         let forward = target.filter(|target| target.forwards);
         let forward = forward.map(|target| Forward::start(target, &service, context));
@@ -109,15 +109,6 @@ impl SandboxServer {
             relay,
             keeper,
         })
-    }
-
-    pub(super) fn base_url(&self) -> &str {
-        &self.base_url
-    }
-
-    /// The suggested API key, which contains the password, if any.
-    pub(super) fn key(&self) -> &str {
-        &self.key
     }
 
     pub(super) fn has_password(&self) -> bool {
@@ -259,10 +250,7 @@ async fn bind_if(
 
 async fn bind(host: IpAddr, port: u16, flag: &str) -> Result<(TcpListener, SocketAddr), Fail> {
     let listener = TcpListener::bind((host, port)).await;
-    let bound = listener.and_then(|listener| {
-        let address = listener.local_addr()?;
-        Ok((listener, address))
-    });
+    let bound = listener.and_then(|listener| listener.local_addr().map(|address| (listener, address)));
     bound.map_err(|error| {
         Fail::local(format!("couldn't listen on {}", SocketAddr::new(host, port)), error)
             .hint(format!("choose another with {flag} N, or any free port with {flag} 0"))

@@ -8,7 +8,7 @@ use super::BATCH;
 use crate::actions::trace;
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail};
-use crate::input::addresses::{Addresses, Rejected};
+use crate::input::addresses::Addresses;
 use crate::output::progress::Rows;
 
 /// Add addresses from a file to the suppression list
@@ -70,8 +70,8 @@ fn interrupted_message(done: usize, total: usize) -> String {
     )
 }
 
-fn rejected_failure(Rejected { found, omitted }: Rejected) -> Fail {
-    let count = found.len() + omitted;
+fn rejected_failure(report: Diagnostics) -> Fail {
+    let count = report.found.len() + report.omitted;
     let summary = (count > 1).then(|| format!("invalid input: {count} problems; nothing was sent"));
-    Fail::Usage(Diagnostics { summary, found, omitted, ..Diagnostics::default() })
+    Fail::Usage(Diagnostics { summary, ..report })
 }

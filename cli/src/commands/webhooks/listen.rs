@@ -154,7 +154,7 @@ fn announce(
 ) -> Result<(), Fail> {
     let secret = registration.filter(|_| print_secret).map(|made| made.secret.expose());
     if let Some(secret) = secret.filter(|_| !context.out.is_json() || context.out.filters()) {
-        if context.out.has_json_messages() {
+        if context.out.messages_are_json {
             write_stderr_json(&json!({ "signing_secret": secret }));
         } else {
             write_stderr(&format!("signing secret: {}\n", escape_line(secret)));
@@ -317,8 +317,5 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
 
 fn address(flag: &str, text: &str, flags: &mut Flags) -> Option<Url> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-    if url.is_none() {
-        flags.reject("url", "the URL must be an absolute http or https URL", flag, text);
-    }
-    url
+    flags.accept(url, "url", "the URL must be an absolute http or https URL", flag, text)
 }

@@ -39,14 +39,10 @@ fn text(source: &Source) -> Result<String, String> {
 
 /// Parses `--tolerance`: a duration, or `any`.
 pub(super) fn parse_tolerance(text: Option<&str>, flags: &mut Flags) -> Option<Duration> {
-    match text? {
-        "any" => Some(Duration::MAX),
-        text => match keys::parse_duration(text) {
-            Ok(tolerance) => Some(tolerance),
-            Err(rule) => {
-                flags.reject("range", format!("a tolerance {rule}, or `any`"), "--tolerance", text);
-                None
-            }
-        },
+    let text = text?;
+    if text == "any" {
+        return Some(Duration::MAX);
     }
+    let reject = |rule| flags.reject("range", format!("a tolerance {rule}, or `any`"), "--tolerance", text);
+    keys::parse_duration(text).map_err(reject).ok()
 }

@@ -114,19 +114,13 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
         payload.as_deref().and_then(|name| flags.take(stdin.bytes("--payload", name))).unwrap_or_default();
     let tolerance = secrets::parse_tolerance(tolerance.as_deref(), &mut flags);
     let at = at.as_deref().and_then(|text| {
-        let time = text.parse::<Timestamp>().ok();
-        if time.is_none() {
-            let rule = "--at must be a time in ISO 8601, such as 2026-03-01T12:00:00Z";
-            flags.reject("type", rule, "--at", text);
-        }
-        time.map(SystemTime::from)
+        let rule = "--at must be a time in ISO 8601, such as 2026-03-01T12:00:00Z";
+        flags.accept(text.parse::<Timestamp>().ok(), "type", rule, "--at", text).map(SystemTime::from)
     });
     flags.finish()?;
     // Missing parts have just been reported.
-    let mut verifier = verifier.ok_or_else(|| Fail::Usage(crate::diagnostics::Diagnostics::default()))?;
-    if let Some(tolerance) = tolerance {
-        verifier = verifier.tolerance(tolerance);
-    }
+    let verifier = verifier.ok_or_else(|| Fail::Usage(crate::diagnostics::Diagnostics::default()))?;
+    let verifier = tolerance.into_iter().fold(verifier, WebhookVerifier::tolerance);
     Ok(Plan { verifier, headers, payload, at: at.unwrap_or_else(SystemTime::now) })
 }
 

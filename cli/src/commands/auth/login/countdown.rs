@@ -20,8 +20,8 @@ impl Countdown {
     pub(super) fn new(timeout: Duration, context: &Context) -> Result<Self, Fail> {
         let out = &context.out;
         let shown = out.terminal.stderr
-            && !out.is_quiet()
-            && !out.has_json_messages()
+            && !out.quiet
+            && !out.messages_are_json
             && context.settings()?.progress.value == ProgressStyle::Auto;
         let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);

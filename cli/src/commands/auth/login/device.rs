@@ -16,9 +16,9 @@ use crate::signals;
 
 /// Prints the page and the code, waits until access is allowed, and stores the login.
 pub(super) async fn log_in(plan: &Plan, store: ProfileStore, context: &Context) -> Result<TokenRecord, Fail> {
-    let server = plan.target.discover(context).await?;
+    let server = plan.login.target.discover(context).await?;
     let device = begin(&server, plan, context).await?;
-    show(&device, plan, context);
+    show(&device, &plan.login.scopes, context);
     let countdown = Countdown::new(plan.timeout.min(device.expires_in()), context)?;
     let allowed = tokio::select! {
         allowed = tokio::time::timeout(plan.timeout, server.exchange_device(&device)) => allowed,
@@ -40,7 +40,8 @@ async fn begin(
     context: &Context,
 ) -> Result<DeviceAuthorization, Fail> {
     let request = |client_id: String| {
-        plan.scopes
+        plan.login
+            .scopes
             .iter()
             .fold(server.authorize_device(client_id), |request, scope| {
                 request.scope(Scope::from(scope.clone()))
@@ -64,10 +65,10 @@ fn is_unknown_client(error: &AuthError) -> bool {
         if matches!(error.code, OAuthErrorCode::InvalidClient | OAuthErrorCode::UnauthorizedClient))
 }
 
-fn show(device: &DeviceAuthorization, plan: &Plan, context: &Context) {
-    let (url, code, scope) = (device.verification_uri(), device.user_code(), plan.scopes.join(" "));
+fn show(device: &DeviceAuthorization, scopes: &[String], context: &Context) {
+    let (url, code, scope) = (device.verification_uri(), device.user_code(), scopes.join(" "));
     let complete = device.verification_uri_complete();
-    if context.out.has_json_messages() {
+    if context.out.messages_are_json {
         let open = json!({ "url": url, "user_code": code, "complete_url": complete, "scope": scope });
         return write_stderr(&format!("{}\n", json!({ "open": open })));
     }

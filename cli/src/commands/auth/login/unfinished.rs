@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::{Args, Grant, PASTE_REDIRECT_URI, Plan, Target, paste};
+use super::{Args, Grant, Login, PASTE_REDIRECT_URI, Plan, paste};
 use crate::commands::auth::{auth_failure, profile};
 use crate::context::Context;
 use crate::credentials::{Credentials, StoreKind};
@@ -26,13 +26,9 @@ const MAX_BYTES: u64 = 16 * 1024;
 #[derive(Serialize, Deserialize)]
 struct Unfinished {
     begun_at: Timestamp,
-    target: Target,
-    /// The settings that flags set, to save with the login.
-    saves: Vec<(String, String)>,
+    #[serde(flatten)]
+    login: Login,
     store: StoreKind,
-    /// Whether to write the store to the configuration file.
-    chosen: bool,
-    scopes: Vec<String>,
     request: Value,
 }
 
@@ -43,15 +39,12 @@ pub(super) async fn begin(
     credentials: &Credentials,
     context: &Context,
 ) -> Result<(), Fail> {
-    let server = plan.target.discover(context).await?;
+    let server = plan.login.target.discover(context).await?;
     let request = super::request(&server, PASTE_REDIRECT_URI.to_owned(), plan, context).await?;
     let unfinished = Unfinished {
         begun_at: Timestamp::now(),
-        target: plan.target.clone(),
-        saves: plan.saves.clone(),
+        login: plan.login.clone(),
         store,
-        chosen: plan.chosen || plan.store.is_none() && store != StoreKind::default(),
-        scopes: plan.scopes.clone(),
         request: serde_json::from_slice(&request.to_json()).unwrap_or_default(),
     };
     let bytes = serde_json::to_vec(&unfinished).unwrap_or_default();
@@ -60,7 +53,7 @@ pub(super) async fn begin(
     context.out.note(&format!(
         "open this page in any browser to allow `idempost` to use your account ({}); then, within 10 minutes, pass the URL that it redirects to, even if \
          it doesn't load: idempost{named} auth login --callback-url URL",
-        plan.scopes.join(" ")
+        plan.login.scopes.join(" ")
     ));
     let url = request.url().as_str();
     context.out.result(
@@ -68,7 +61,7 @@ pub(super) async fn begin(
         &json!({
             "profile": profile::display_name(context)?,
             "url": url,
-            "scope": plan.scopes.join(" "),
+            "scope": plan.login.scopes.join(" "),
             "redirect_uri": request.redirect_uri(),
             "expires_at": (unfinished.begun_at + LIFETIME).to_string(),
         }),
@@ -88,7 +81,7 @@ pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Resul
         ("--store", args.store.is_some()),
         ("--no-browser", args.no_browser),
         ("--with-token", args.with_token),
-        ("--sandbox", context.global.has_sandbox()),
+        ("--sandbox", context.global.sandbox),
     ] {
         if is_set {
             flags.reject("exclusive", format!("{name} can't be used with --callback-url"), name, "");
@@ -101,16 +94,17 @@ pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Resul
     let name = profile::display_name(context)?;
     let bytes = bytes.ok_or_else(|| none(format!("profile `{name}` has no unfinished login")))?;
     let unreadable = || none("the unfinished login is unreadable".to_owned());
-    let unfinished: Unfinished = serde_json::from_slice(&bytes).map_err(|_| unreadable())?;
-    let request = serde_json::to_vec(&unfinished.request).unwrap_or_default();
+    let Unfinished { begun_at, login, store, request } =
+        serde_json::from_slice(&bytes).map_err(|_| unreadable())?;
+    let request = serde_json::to_vec(&request).unwrap_or_default();
     let request = AuthorizationRequest::from_json(&request).map_err(|_| unreadable())?;
-    if Timestamp::now().duration_since(unfinished.begun_at) > LIFETIME {
+    if Timestamp::now().duration_since(begun_at) > LIFETIME {
         credentials.take_unfinished()?;
         return Err(none(
             "the login was started more than 10 minutes ago, and its code has expired".to_owned(),
         ));
     }
-    check_base_url(&unfinished.target.base_url, context)?;
+    check_base_url(&login.target.base_url, context)?;
     let given = if given == "-" { read()? } else { given.to_owned() };
     let code = match request.code_from_url(&given) {
         Ok(code) => code,
@@ -123,27 +117,16 @@ pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Resul
             return Err(auth_failure(&error));
         }
     };
-    let server = unfinished.target.discover(context).await?;
+    let server = login.target.discover(context).await?;
     // A code is sent at most once: its reuse would revoke the grant.
     if !credentials.take_unfinished()? {
         return Err(none("another command is finishing this login".to_owned()));
     }
-    let Unfinished { target, saves, store, chosen, scopes, .. } = unfinished;
     let record =
         Grant { server, authorization: request, code }.store_in(credentials.store(Some(store))).await?;
-    let plan = Plan {
-        target,
-        saves,
-        scopes,
-        client_id: None,
-        store: Some(store),
-        chosen,
-        port: 0,
-        timeout: std::time::Duration::ZERO,
-    };
-    super::warn_about_scope(&plan, &record, context);
-    super::save_settings(&plan, store, context)?;
-    super::print_result(&plan, store, super::metadata(&record), context)
+    super::warn_about_scope(&login.scopes, &record, context);
+    super::save_settings(&login, context)?;
+    super::print_result(&login, store, super::metadata(&record), context)
 }
 
 fn invalid_callback(rule: String) -> Fail {

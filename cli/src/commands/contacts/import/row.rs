@@ -91,37 +91,21 @@ impl Row {
 
     /// The contact to create.
     pub(super) fn contact(&self, segments: &[String]) -> NewContact {
-        let mut contact = NewContact::new(&self.email);
-        if let Some(name) = &self.first_name {
-            contact = contact.first_name(name);
-        }
-        if let Some(name) = &self.last_name {
-            contact = contact.last_name(name);
-        }
-        if let Some(unsubscribed) = self.unsubscribed {
-            contact = contact.unsubscribed(unsubscribed);
-        }
-        for (key, value) in &self.properties {
-            contact = contact.property(key, value.clone());
-        }
+        let contact = self.first_name.iter().fold(NewContact::new(&self.email), NewContact::first_name);
+        let contact = self.last_name.iter().fold(contact, NewContact::last_name);
+        let contact = self.unsubscribed.into_iter().fold(contact, NewContact::unsubscribed);
+        let properties = self.properties.iter();
+        let contact = properties.fold(contact, |contact, (key, value)| contact.property(key, value.clone()));
         segments.iter().fold(contact, |contact, segment| contact.segment(segment.as_str()))
     }
 
     /// The same as an update; `None` if only the address is set.
     pub(super) fn patch(&self) -> Option<ContactPatch> {
-        let mut patch = ContactPatch::new();
-        if let Some(name) = &self.first_name {
-            patch = patch.first_name(name);
-        }
-        if let Some(name) = &self.last_name {
-            patch = patch.last_name(name);
-        }
-        if let Some(unsubscribed) = self.unsubscribed {
-            patch = patch.unsubscribed(unsubscribed);
-        }
-        for (key, value) in &self.properties {
-            patch = patch.property(key, value.clone());
-        }
+        let patch = self.first_name.iter().fold(ContactPatch::new(), ContactPatch::first_name);
+        let patch = self.last_name.iter().fold(patch, ContactPatch::last_name);
+        let patch = self.unsubscribed.into_iter().fold(patch, ContactPatch::unsubscribed);
+        let properties = self.properties.iter();
+        let patch = properties.fold(patch, |patch, (key, value)| patch.property(key, value.clone()));
         patch.check().is_ok().then_some(patch)
     }
 }

@@ -13,6 +13,7 @@ use super::row::Row;
 use super::{ImportOptions, OnConflict};
 use crate::context::Context;
 use crate::diagnostics::{Fail, Kind};
+use crate::files::private_options;
 use crate::literal::check_local;
 use crate::output::progress::Rows;
 
@@ -182,11 +183,7 @@ impl RejectedRows {
     /// Creates the file immediately, so that an unwritable path is reported before anything is sent.
     fn new(path: &std::path::Path, csv: &Csv) -> Result<Self, Fail> {
         let name = path.display().to_string();
-        let mut options = File::options();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = check_local().and_then(|()| options.open(path));
+        let file = check_local().and_then(|()| private_options().create_new(true).open(path));
         let file = file.map_err(|error| Fail::local(format!("couldn't write {name}"), error))?;
         let mut refusals = Self { writer: Writer::from_writer(file), name };
         let header = csv.header().ok().flatten().unwrap_or_default();

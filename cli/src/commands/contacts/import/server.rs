@@ -90,14 +90,10 @@ async fn wait_until_finished(
         failed: "the import ended before the last row".to_owned(),
         check: show_command(&id),
     };
-    let import = wait::poll_until_terminal(
-        client.contact_imports().wait(id),
-        timeout,
-        &words,
-        context,
-        terminal_state,
-    )
-    .await?;
+    let end =
+        |import: &ContactImport| End::of(import.status.as_ref().map(ContactImportStatus::as_str), COMPLETED);
+    let wait = client.contact_imports().wait(id);
+    let import = wait::poll_until_terminal(wait, timeout, &words, context, end).await?;
     let ContactImportCounts { total, created, updated, skipped, failed, .. } = import.counts;
     let [total, created, updated, skipped, failed] =
         [total, created, updated, skipped, failed].map(Option::unwrap_or_default);
@@ -108,13 +104,6 @@ async fn wait_until_finished(
     let message = format!("{failed} of {total} rows failed");
     Err(Fail::items(failed == total, message)
         .hint(format!("to list the invalid ones: idempost contacts import {file} --dry-run")))
-}
-
-fn terminal_state(import: &ContactImport) -> End {
-    match &import.status {
-        Some(ContactImportStatus::Completed) => End::Good(COMPLETED.to_owned()),
-        status => End::Bad(status.as_ref().map_or("unknown", ContactImportStatus::as_str).to_owned()),
-    }
 }
 
 /// The command that shows an import, for hints.

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::columns::Columns;
 use super::file::Csv;
 use super::row::{CellProblem, Row};
-use crate::diagnostics::{Diagnostic, Diagnostics, Fail};
+use crate::diagnostics::{Diagnostic, Fail};
 
 /// Maximum number of problems shown; more usually share one cause.
 const MAX_PROBLEMS: usize = 50;
@@ -69,8 +69,7 @@ fn report(csv: &Csv, columns: &Columns, repeated: &HashSet<u64>, rows: u64) -> R
     let more = count.saturating_sub(found.len());
     let more = if more == 0 { String::new() } else { format!(", the first {} shown", found.len()) };
     let problems = if count == 1 { "problem" } else { "problems" };
-    let summary = Some(format!("{count} {problems} in {}{more}; nothing was sent", csv.name));
-    Err(Fail::Usage(Diagnostics { summary, found, ..Diagnostics::default() }))
+    Err(Fail::invalid(format!("{count} {problems} in {}{more}; nothing was sent", csv.name), found))
 }
 
 /// Calls `see` with each row and its line, without the header.

@@ -1,10 +1,10 @@
 //! Builds the email from flags and documents, and reports all problems together.
 
-use idempost::{Email, IdempotencyKey, problem::Problems};
+use idempost::{Email, problem::Problems};
 use serde_json::{Value, json};
 
 use super::{Args, Message, Plan, wait::DELIVERED};
-use crate::actions::{attachments, editor, html_command, wait};
+use crate::actions::{attachments, editor, html_command, mutation::Sending, wait};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostic, Fail, Missing};
 use crate::input::{
@@ -54,11 +54,11 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     ] {
         builder.set_all(field, flag, values);
     }
-    set_body(&mut builder, &mut stdin, "text", "--text", args.text, "--text-file", args.text_file);
-    let html_given = args.html.is_some() || args.html_file.is_some();
-    set_body(&mut builder, &mut stdin, "html", "--html", args.html, "--html-file", args.html_file);
-    if let Some(command) = &args.html_command {
-        set_html_from_command(command, html_given, &mut builder).await;
+    for (field, body) in html_command::read(&args.bodies, &mut stdin).await {
+        match body {
+            Ok((text, origin)) => builder.set(field, text, origin),
+            Err(found) => report_unreadable(&mut builder, field, *found),
+        }
     }
     if let Some(id) = args.template {
         let origin = flag_origin("--template", 1, &id);
@@ -86,11 +86,9 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         add_tag(&mut builder, i + 1, text);
     }
 
-    let key_given = args.idempotency_key.is_some();
     let flags = builder.flags();
-    let key = flags.idempotency_key(args.idempotency_key.as_deref()).unwrap_or_else(IdempotencyKey::random);
+    let sending = Sending::read(args.idempotency_key.as_deref(), args.dry_run.as_deref(), flags);
     let wait = flags.take(wait::plan(args.wait.as_deref(), &args.timeout.wait_timeout, DELIVERED)).flatten();
-    let dry_run = flags.dry_run(args.dry_run.as_deref());
 
     let (mut email, shape_errors) = Email::read(&builder.value());
     let mut contents = attachments::describe_contents(builder.fields());
@@ -105,7 +103,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
                 }
                 files.push(file);
             }
-            Err(found) => builder.flags().push(found),
+            Err(found) => builder.flags().push(*found),
         }
     }
     let raw = args.no_validate && shape_errors.is_err();
@@ -131,7 +129,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let recipients = ["to", "cc", "bcc"]
         .into_iter()
         .filter_map(|field| builder.fields().get(field))
-        .map(count_addresses)
+        .map(|value| value.as_array().map_or(1, Vec::len))
         .sum();
     for warning in email.warnings() {
         context.out.warn(&warning.to_string());
@@ -140,7 +138,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     report(builder)?;
     let message = match edited {
         Some((field, draft)) => {
-            if dry_run.is_none() {
+            if sending.dry_run.is_none() {
                 // Reports other problems before the user starts writing.
                 context.client()?;
             }
@@ -149,7 +147,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         }
         None => message,
     };
-    Ok(Plan { message, contents, key, key_given, recipients, unchecked: args.no_validate, dry_run, wait })
+    Ok(Plan { message, contents, sending, recipients, unchecked: args.no_validate, wait })
 }
 
 /// Returns all problems; missing fields are listed separately, since they have no position.
@@ -175,39 +173,6 @@ fn report(builder: BodyBuilder) -> Result<(), Fail> {
         "idempost emails send --from 'You <you@yours.test>' --to ada@example.com --subject '…' --text '…'";
     report.help = (!report.missing.is_empty()).then(|| help.to_owned());
     Err(Fail::Usage(report))
-}
-
-fn count_addresses(value: &Value) -> usize {
-    value.as_array().map_or(1, Vec::len)
-}
-
-fn set_body(
-    builder: &mut BodyBuilder,
-    stdin: &mut StdinReaders,
-    field: &str,
-    flag: &str,
-    text: Option<String>,
-    file_flag: &str,
-    file: Option<String>,
-) {
-    if let (Some(text), Some(_)) = (&text, &file) {
-        let rule = format!("{flag} and {file_flag} can't be used together");
-        builder.flags().reject_at("exclusive", rule, flag_origin(flag, 1, text));
-        return builder.set(field, text.as_str(), flag_origin(flag, 1, text));
-    }
-    let (flag, path) = match (text, file) {
-        (Some(text), _) if source::is_stdin(&text) => (flag, text),
-        (Some(text), _) => {
-            let origin = flag_origin(flag, 1, &text);
-            return builder.set(field, text, origin);
-        }
-        (None, Some(path)) => (file_flag, path),
-        (None, None) => return,
-    };
-    match stdin.text(flag, &path) {
-        Ok((_, text)) => builder.set(field, &*text, flag_origin(flag, 1, &path)),
-        Err(found) => report_unreadable(builder, field, *found),
-    }
 }
 
 /// The body to edit and its current text; a placeholder replaces a missing one.
@@ -256,19 +221,6 @@ fn report_unreadable(builder: &mut BodyBuilder, field: &str, found: Diagnostic) 
     }
     builder.placeholder(&format!("/{field}"));
     builder.flags().push(found);
-}
-
-/// Sets the HTML to a command's output.
-async fn set_html_from_command(command: &str, given: bool, builder: &mut BodyBuilder) {
-    let origin = flag_origin("--html-command", 1, command);
-    if given {
-        let rule = "--html-command can't be used with --html or --html-file";
-        return builder.flags().reject_at("exclusive", rule, origin);
-    }
-    match html_command::output(command).await {
-        Ok(html) => builder.set("html", html, origin),
-        Err(rule) => report_unreadable(builder, "html", Diagnostic::new("command", rule, Some(origin))),
-    }
 }
 
 /// Splits a flag's value into name and value.

@@ -1,7 +1,7 @@
 //! The position of a watch: an atomically replaced file, and a lock file.
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -36,7 +36,7 @@ pub(super) struct Cursor {
     _lock: Option<File>,
     stored: CursorFile,
     /// Whether it holds a position.
-    set: bool,
+    pub(super) is_set: bool,
     unsaved: bool,
     saved: Instant,
 }
@@ -96,13 +96,8 @@ impl Cursor {
         Ok(Self::new(Some(path), Some(lock), stored, set))
     }
 
-    fn new(file: Option<PathBuf>, lock: Option<File>, stored: CursorFile, set: bool) -> Self {
-        Self { file, _lock: lock, stored, set, unsaved: false, saved: Instant::now() }
-    }
-
-    /// Whether it holds a position.
-    pub(super) fn is_set(&self) -> bool {
-        self.set
+    fn new(file: Option<PathBuf>, lock: Option<File>, stored: CursorFile, is_set: bool) -> Self {
+        Self { file, _lock: lock, stored, is_set, unsaved: false, saved: Instant::now() }
     }
 
     /// The last printed email, if any.
@@ -118,7 +113,7 @@ impl Cursor {
     /// Starts after this email, as if it had been printed; with `None`, before all emails.
     pub(super) fn start_after(&mut self, newest: Option<&Value>) {
         self.stored = CursorFile::empty(std::mem::take(&mut self.stored.service));
-        (self.set, self.unsaved) = (true, true);
+        (self.is_set, self.unsaved) = (true, true);
         if let Some(newest) = newest {
             self.advance(newest);
         }
@@ -194,11 +189,7 @@ fn read(path: &Path) -> Result<Option<CursorFile>, Fail> {
 
 /// Takes the lock. The kernel releases it at every kind of exit; the file stays.
 fn lock(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
+    let mut file = files::private_options().read(true).create(true).truncate(false).open(path)?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
@@ -247,14 +238,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("c.json");
         let mut first = cursor(&path);
-        assert!(!first.is_set());
+        assert!(!first.is_set);
         for n in 0..=RECENT {
             first.advance(&json!({"id": format!("id-{n}"), "created_at": "2026-01-01T00:00:00Z"}));
         }
         assert!(!path.exists(), "not saved for every line");
         drop(first);
         let again = cursor(&path);
-        assert!(again.is_set() && again.last().unwrap().id == format!("id-{RECENT}"));
+        assert!(again.is_set && again.last().unwrap().id == format!("id-{RECENT}"));
         assert!(again.contains("id-1") && !again.contains("id-0"));
         #[cfg(unix)]
         assert_eq!(paths::permission_bits(&path), Some(0o600));

@@ -81,7 +81,7 @@ pub(super) async fn delete(client: &Client, context: &Context) -> idempost::Resu
 
 /// The folder of these files, and the account; `None` if the service ends with the command.
 fn locate(context: &Context) -> Option<(PathBuf, String)> {
-    if context.global.has_sandbox() {
+    if context.global.sandbox {
         return None;
     }
     let folder = paths::state_dir(&context.env).ok().flatten()?.join("listeners");

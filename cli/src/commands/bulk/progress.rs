@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use idempost_bulk::Progress;
 use indicatif::{HumanCount, ProgressDrawTarget};
 use serde_json::json;
 
-use super::out::Out;
-use super::progress::{LOG_INTERVAL, Shown, bar};
-use super::terminal::escape_line;
+use crate::output::out::Out;
+use crate::output::progress::{LOG_INTERVAL, Shown, bar};
+use crate::output::terminal::escape_line;
 use crate::settings::ProgressStyle;
 
 /// Time between two objects.
@@ -15,40 +16,30 @@ const JSON_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The figures of a running job.
 #[derive(Debug, Clone)]
-pub(crate) struct Figures {
+pub(super) struct Figures {
     /// `running`, `stopping`, `paused: …`.
-    pub(crate) state: String,
-    pub(crate) sent: u64,
-    pub(crate) rejected: u64,
-    pub(crate) unknown: u64,
-    pub(crate) remaining: u64,
-    pub(crate) requests_per_second: f64,
-    /// The service's limit in requests per second, once it is known.
-    pub(crate) learned_limit: Option<f64>,
-    pub(crate) requests: u64,
-    /// The number of responses with status 429.
-    pub(crate) throttled: u64,
-    /// The estimated time until the job is finished.
-    pub(crate) eta: Option<Duration>,
+    pub(super) state: String,
+    pub(super) requests_per_second: f64,
+    pub(super) now: Progress,
 }
 
 #[derive(Debug)]
-pub(crate) struct JobProgress {
+pub(super) struct JobProgress {
     shown: Shown,
     total: u64,
 }
 
 impl JobProgress {
     /// Starts showing progress. A job takes a long time, so logs get lines too, unless progress is turned off.
-    pub(crate) fn new(style: ProgressStyle, out: &Out, total: u64) -> Self {
+    pub(super) fn new(style: ProgressStyle, out: &Out, total: u64) -> Self {
         let bar = || bar("{bar:20} {msg}", Some(total), ProgressDrawTarget::stderr());
         Self { shown: Shown::new(style, out, true, bar), total }
     }
 
     /// Shows the figures.
-    pub(crate) fn set(&self, figures: &Figures) {
+    pub(super) fn set(&self, figures: &Figures) {
         if let Some(bar) = self.shown.bar() {
-            bar.set_position(self.total.saturating_sub(figures.remaining));
+            bar.set_position(self.total.saturating_sub(figures.now.counts.remaining));
             bar.set_message(self.text(figures));
         }
         let interval = |json| if json { JSON_INTERVAL } else { LOG_INTERVAL };
@@ -57,7 +48,7 @@ impl JobProgress {
     }
 
     /// Prints something else while the bar is hidden.
-    pub(crate) fn suspend(&self, print: impl FnOnce()) {
+    pub(super) fn suspend(&self, print: impl FnOnce()) {
         match self.shown.bar() {
             Some(bar) => bar.suspend(print),
             None => print(),
@@ -65,31 +56,22 @@ impl JobProgress {
     }
 
     fn text(&self, figures: &Figures) -> String {
-        let Figures {
-            state,
-            sent,
-            rejected,
-            unknown,
-            requests_per_second,
-            learned_limit,
-            throttled,
-            eta,
-            ..
-        } = figures;
-        let mut parts = vec![format!("{}/{} sent", HumanCount(*sent), HumanCount(self.total))];
-        for (n, what) in [(rejected, "rejected"), (unknown, "unknown")] {
-            if *n > 0 {
-                parts.push(format!("{} {what}", HumanCount(*n)));
+        let Figures { state, requests_per_second, now } = figures;
+        let (counts, throttled) = (&now.counts, now.throttled);
+        let mut parts = vec![format!("{}/{} sent", HumanCount(counts.sent), HumanCount(self.total))];
+        for (n, what) in [(counts.rejected, "rejected"), (counts.unknown, "unknown")] {
+            if n > 0 {
+                parts.push(format!("{} {what}", HumanCount(n)));
             }
         }
         // A sandbox without a limit announces one that no client reaches.
-        let limit = learned_limit.filter(|limit| *limit < 100_000.0);
+        let limit = now.learned_limit.filter(|limit| *limit < 100_000.0);
         let limit = limit.map(|limit| format!(" (limit {limit:.1})")).unwrap_or_default();
         parts.push(format!("{requests_per_second:.1} requests/s{limit}"));
-        if *throttled > 0 {
+        if throttled > 0 {
             parts.push(format!("{throttled} × 429"));
         }
-        parts.extend(eta.map(|eta| format!("{} left", format_elapsed(eta))));
+        parts.extend(now.remaining.map(|left| format!("{} left", format_elapsed(left))));
         if state != "running" {
             parts.push(escape_line(state).into_owned());
         }
@@ -97,19 +79,19 @@ impl JobProgress {
     }
 
     fn object(&self, figures: &Figures) -> serde_json::Value {
-        let Figures { state, sent, rejected, unknown, remaining, requests, throttled, .. } = figures;
+        let Figures { state, requests_per_second, now } = figures;
         json!({ "progress": {
             "state": state,
             "total": self.total,
-            "sent": sent,
-            "rejected": rejected,
-            "unknown": unknown,
-            "remaining": remaining,
-            "requests": requests,
-            "throttled": throttled,
-            "requests_per_second": figures.requests_per_second,
-            "learned_limit": figures.learned_limit,
-            "eta_seconds": figures.eta.map(|eta| eta.as_secs()),
+            "sent": now.counts.sent,
+            "rejected": now.counts.rejected,
+            "unknown": now.counts.unknown,
+            "remaining": now.counts.remaining,
+            "requests": now.requests,
+            "throttled": now.throttled,
+            "requests_per_second": requests_per_second,
+            "learned_limit": now.learned_limit,
+            "eta_seconds": now.remaining.map(|left| left.as_secs()),
         }})
     }
 }
@@ -126,18 +108,11 @@ mod tests {
     use super::*;
 
     fn figures() -> Figures {
-        Figures {
-            state: "running".to_owned(),
-            sent: 12_300,
-            rejected: 0,
-            unknown: 100,
-            remaining: 987_600,
-            requests_per_second: 9.76,
-            learned_limit: Some(10.0),
-            requests: 125,
-            throttled: 2,
-            eta: Some(Duration::from_secs(3_723)),
-        }
+        let mut now = Progress::default();
+        (now.counts.sent, now.counts.unknown, now.counts.remaining) = (12_300, 100, 987_600);
+        (now.requests, now.throttled, now.learned_limit) = (125, 2, Some(10.0));
+        now.remaining = Some(Duration::from_secs(3_723));
+        Figures { state: "running".to_owned(), requests_per_second: 9.76, now }
     }
 
     #[test]
@@ -145,7 +120,8 @@ mod tests {
         let progress = JobProgress { shown: Shown::Nothing, total: 1_000_000 };
         let line = "12,300/1,000,000 sent, 100 unknown, 9.8 requests/s (limit 10.0), 2 × 429, 1:02:03 left";
         assert_eq!(progress.text(&figures()), line);
-        let paused = Figures { state: "paused: quota".to_owned(), eta: None, throttled: 0, ..figures() };
+        let mut paused = Figures { state: "paused: quota".to_owned(), ..figures() };
+        (paused.now.remaining, paused.now.throttled) = (None, 0);
         assert!(progress.text(&paused).ends_with("(limit 10.0), paused: quota"));
     }
 
