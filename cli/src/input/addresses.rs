@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use csv::{ByteRecord, ReaderBuilder};
 use idempost::{Client, Error, problem::limits::SUPPRESSIONS_PER_BATCH};
+use idempost_bulk::detect_delimiter;
 use serde_json::Value;
 
 use crate::diagnostics::{Diagnostic, Diagnostics, Problem};
@@ -136,7 +137,10 @@ fn from_json(source: Source, text: &Arc<str>) -> Result<Addresses, Diagnostics> 
 }
 
 fn from_csv(source: Source, text: &Arc<str>) -> Result<Addresses, Diagnostics> {
-    let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
+    let delimiter = detect_delimiter(text.as_bytes());
+    let mut reader = ReaderBuilder::new();
+    let mut reader =
+        reader.has_headers(false).flexible(true).delimiter(delimiter).from_reader(text.as_bytes());
     let (mut emails, mut spans, mut rejected) = (Vec::new(), Vec::new(), Diagnostics::default());
     let (mut column, mut record, mut last) = (None, ByteRecord::new(), 0..0);
     loop {
@@ -177,7 +181,7 @@ fn from_csv(source: Source, text: &Arc<str>) -> Result<Addresses, Diagnostics> {
             rejected.found.push(Diagnostic::new("row", rule, Some(source.origin(text, span))));
         }
     }
-    if has_open_quote(text.as_bytes()) {
+    if has_open_quote(text.as_bytes(), delimiter) {
         let origin = source.origin(text, last.start..last.start);
         return Err(vec![Diagnostic::new("quote", open_quote::RULE, Some(origin))].into());
     }
@@ -213,6 +217,8 @@ mod tests {
             "id,Email ,note\r\n1, a@x.test,\"x\ny\"\r\n2,b@x.test,\r\n",
             "\"email\",\"origin\"\n\"a@x.test\",bounce\nb@x.test,manual\n",
             "\"email\"\na@x.test\nb@x.test",
+            "id;email\n1;a@x.test\n2;b@x.test\n",
+            "email\tnote\na@x.test\t1,5\nb@x.test\t\n",
             "a@x.test\n\nb@x.test",
             "{\"email\":\"a@x.test\",\"origin\":\"bounce\"}\n{\"email\":\"b@x.test\"}\n",
             "[\"a@x.test\", {\"email\": \"b@x.test\"}]",
@@ -228,7 +234,10 @@ mod tests {
         let found = read("x,email\n1\n2,a@x.test\n3\n").unwrap_err();
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(read("name,address\nAda,a@x.test\n").unwrap_err()[0].contains("column `email`"));
-        assert_eq!(read("email,note\na@x.test,\"spam\nb@x.test,\n").unwrap_err(), [open_quote::RULE]);
+        for delimiter in [",", ";"] {
+            let text = "email,note\na@x.test,\"spam\nb@x.test,\n".replace(',', delimiter);
+            assert_eq!(read(&text).unwrap_err(), [open_quote::RULE]);
+        }
         let found = read("{\"email\":1}\n{}\n").unwrap_err();
         assert_eq!(found, ["an address must be a string", "`email` is required"]);
         for text in ["x,email\n".to_owned() + &"1\n".repeat(1_000), "{}\n".repeat(1_000)] {

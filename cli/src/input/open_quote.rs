@@ -1,13 +1,14 @@
 //! A quote in CSV that is never closed: it would make one field of all rows that follow.
 
-use csv_core::{ReadFieldResult, Reader};
+use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
 
 /// The rule that such a row breaks.
 pub(crate) const RULE: &str = "a quote in this row is never closed";
 
 /// Returns whether a text ends within quotes.
-pub(crate) fn has_open_quote(text: &[u8]) -> bool {
-    let (mut parser, mut rest, mut field) = (Reader::new(), text, [0; 4096]);
+pub(crate) fn has_open_quote(text: &[u8], delimiter: u8) -> bool {
+    let mut parser = ReaderBuilder::new().delimiter(delimiter).build();
+    let (mut rest, mut field) = (text, [0; 4096]);
     while !rest.is_empty() {
         let (_, read, _) = parser.read_field(rest, &mut field);
         rest = &rest[read..];
@@ -30,10 +31,10 @@ mod tests {
         for text in
             ["", "a", "a\n", "a\r\n", "a,", "a,b\"", "\"a\"", "\"a\"\"\"\n", "a,\"b\nc\"\r\n", "\"a\" b"]
         {
-            assert!(!has_open_quote(text.as_bytes()), "{text:?}");
+            assert!(!has_open_quote(text.as_bytes(), b','), "{text:?}");
         }
         for text in ["\"", "a\n\"b", "a,\"b\nc,d\n", "\"a\"\"", "\"a\"\"\n"] {
-            assert!(has_open_quote(text.as_bytes()), "{text:?}");
+            assert!(has_open_quote(text.as_bytes(), b','), "{text:?}");
         }
     }
 }

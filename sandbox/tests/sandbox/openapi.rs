@@ -164,16 +164,11 @@ fn own_routes_read_every_declared_field_with_its_type_and_reject_others() {
             checked += 1;
         }
         let known: Vec<_> = fields.map(|(name, _)| format!("`{name}`")).collect();
-        let unknown =
-            (!known.is_empty()).then(|| operation.ask(&sandbox, Some(&Given::Field("x", json!(1)))));
-        let expected = (!known.is_empty())
-            .then(|| format!("\"x\" is not a field here; these are: {}.", known.join(", ")));
-        let found = unknown.map(|answer| answer.message());
-        assert!(
-            found.iter().zip(&expected).all(|(found, expected)| found.ends_with(expected)),
-            "{}: {found:?}, {expected:?}",
-            operation.path
-        );
+        if !known.is_empty() {
+            let message = operation.ask(&sandbox, Some(&Given::Field("x", json!(1)))).message();
+            let expected = format!("\"x\" is not a field here; these are: {}.", known.join(", "));
+            assert!(message.ends_with(&expected), "{}: {message}, {expected}", operation.path);
+        }
     }
     assert!(checked > 30, "{checked}");
 }

@@ -235,7 +235,8 @@ fn read_addresses(file: &str, stdin: &mut StdinReaders, flags: &mut Flags, clien
 /// Parses a whole number above 0.
 fn parse_positive(given: Option<&str>, flag: &'static str, flags: &mut Flags) -> Option<u64> {
     let text = given?;
-    let number = text.parse().ok().filter(|&number: &u64| number > 0);
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = text.parse().ok().filter(|&number: &u64| digits && number > 0);
     flags.accept(number, "range", format!("{flag} must be a whole number above 0"), flag, text)
 }
 

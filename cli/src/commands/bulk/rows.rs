@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Seek as _, Write as _};
 use std::path::Path;
 
 use csv::{Reader, ReaderBuilder, StringRecord};
-use idempost_bulk::{Format, Input};
+use idempost_bulk::{Format, Input, detect_delimiter};
 use tempfile::NamedTempFile;
 use tokio::io::AsyncWriteExt as _;
 
@@ -127,10 +127,7 @@ fn open(file: &Path) -> Result<Reader<File>, Fail> {
         .and_then(|()| File::open(file))
         .and_then(|file| BufReader::new(file).read_until(b'\n', &mut first));
     read.map_err(|error| invalid_file(file, format!("couldn't be read: {error}")))?;
-    let header = String::from_utf8_lossy(&first);
-    let delimiter = ['\t', ';', ','].into_iter().max_by_key(|delimiter| header.matches(*delimiter).count());
-    let delimiter = delimiter.and_then(|delimiter| u8::try_from(delimiter).ok());
-    let reader = ReaderBuilder::new().flexible(true).delimiter(delimiter.unwrap_or(b',')).from_path(file);
+    let reader = ReaderBuilder::new().flexible(true).delimiter(detect_delimiter(&first)).from_path(file);
     reader.map_err(|error| read_failure(file, &error))
 }
 

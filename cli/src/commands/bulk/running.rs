@@ -143,9 +143,8 @@ impl Options {
 
 /// Parses `--concurrency`.
 pub(super) fn concurrency(given: &str, flags: &mut Flags) -> usize {
-    let number = given.parse().ok().filter(|number| (1..=64).contains(number));
-    let rule = "--concurrency must be a whole number from 1 to 64";
-    flags.accept(number, "range", rule, "--concurrency", given).unwrap_or(1)
+    let number = flags.parse_number("--concurrency", given, 1..=64);
+    number.and_then(|number| usize::try_from(number).ok()).unwrap_or(1)
 }
 
 /// Parses `--max-rps`.
