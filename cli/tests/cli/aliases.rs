@@ -13,7 +13,7 @@ fn an_alias_is_set_listed_replaced_and_deleted() {
     idempost.run(&["alias", "set", "bounced", "emails list"]).ok();
     idempost.run(&["alias", "set", "bounced", "emails list --status bounced"]).ok();
     idempost.run(&["alias", "set", "hi", SEND_ALIAS]).ok();
-    let text = std::fs::read_to_string(idempost.config_file()).unwrap();
+    let text = idempost.read(".config/idempost/config.toml");
     assert!(text.starts_with("# ours\n[defaults] # all\nretries = 5\n\n[aliases]\nbounced = "), "{text}");
     let expected = json!([
         { "name": "bounced", "command": "emails list --status bounced" },

@@ -412,15 +412,13 @@ fn a_configured_client_id_is_used() {
 #[test]
 fn all_problems_with_the_flags_are_reported_at_once() {
     let idempost = Idempost::new();
-    idempost.run("auth login --store cloud --scope 'a\"b' --client-id ''").fails_with(
-        2,
-        &[
-            "must be keyring or file",
-            "a scope must be a single word",
-            "a client ID must not be empty",
-            "missing: --base-url",
-        ],
-    );
+    let expected = [
+        "must be keyring or file",
+        "a scope must be a single word",
+        "a client ID must not be empty",
+        "missing: --base-url",
+    ];
+    idempost.run("auth login --store cloud --scope 'a\"b' --client-id ''").fails_with(2, &expected);
     let ran = idempost.run("auth login --with-token --scope x --port 1 --no-browser");
     ran.fails_with(2, &["--scope can't be used", "--port can't be used", "--no-browser can't be used"]);
     idempost.run(&["--sandbox", "auth", "login"]).fails_with(2, &["can't be used with --sandbox"]);

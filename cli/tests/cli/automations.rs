@@ -16,9 +16,9 @@ fn series() -> Value {
     ], "connections": [{"from": "start", "to": "pause"}, {"from": "pause", "to": "note"}]})
 }
 
-fn created(service: &Service, more: &[&str]) -> String {
-    let arguments = [&["automations", "create", "--definition", "-"], more].concat();
-    service.run_with(&arguments, &series().to_string()).ok().trim().to_owned()
+fn created(service: &Service, flags: &str) -> String {
+    let create = ("automations create --definition -", flags);
+    service.run_with(&create, &series().to_string()).ok().trim().to_owned()
 }
 
 fn day(service: &Service) {
@@ -29,7 +29,7 @@ fn day(service: &Service) {
 fn an_automation_round_trips_through_its_definition() {
     // AUTO-01, AUTO-02
     let service = Service::start();
-    let id = created(&service, &[]);
+    let id = created(&service, "");
     let shown = service.run(&["automations", "get", &id]).ok_with(&[
         "Welcome",
         "STEP",
@@ -62,7 +62,7 @@ fn an_automation_round_trips_through_its_definition() {
 fn an_event_starts_a_run_that_can_be_awaited_and_stopped() {
     // RUN-01, RUN-03, RUN-04, RUN-06, GEN-07
     let service = Service::start();
-    let id = created(&service, &[]);
+    let id = created(&service, "");
     let send = ["events", "send", "user.created", "--email", "ada@example.com", "--payload", "name=Ada"];
     let name = service.run(&(&send, "--payload-json seats=5")).ok();
     assert_eq!(name, "user.created\n");
@@ -90,7 +90,7 @@ fn an_event_starts_a_run_that_can_be_awaited_and_stopped() {
 #[test]
 fn problems_with_a_definition_are_reported_at_their_place_in_the_file() {
     let service = Service::start();
-    let file = service.idempost().home().join("series.json");
+    let idempost = service.idempost();
     let text = r#"{
   "name": "",
   "steps": [
@@ -105,26 +105,22 @@ fn problems_with_a_definition_are_reported_at_their_place_in_the_file() {
   ]
 }
 "#;
-    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-    std::fs::write(&file, text).unwrap();
-    let path = file.to_str().unwrap();
-    service.run(&["automations", "create", "--definition", path, "--status", "on"]).fails_with(
-        2,
-        &[
-            "/name: `name` must not be empty",
-            "/status: `status` must be `enabled` or `disabled`",
-            "/steps/1/key: `key` must be unique",
-            "/steps/1/type: `type` must be one of",
-            "/steps/2/config/form: `config` has no field `form`",
-            "/steps/3/config/field: `field` must start with",
-            "/steps/3/config/value: `value` is required for the operator `eq`",
-            "/connections/0/to: `to` must be the key of a step",
-            "/connections/1/type: `type` is only valid for connections from a `wait_for_event` step",
-            "series.json:5:",
-            "series.json:10:",
-            "--status:1:1",
-        ],
-    );
+    idempost.write("series.json", text);
+    let expected = [
+        "/name: `name` must not be empty",
+        "/status: `status` must be `enabled` or `disabled`",
+        "/steps/1/key: `key` must be unique",
+        "/steps/1/type: `type` must be one of",
+        "/steps/2/config/form: `config` has no field `form`",
+        "/steps/3/config/field: `field` must start with",
+        "/steps/3/config/value: `value` is required for the operator `eq`",
+        "/connections/0/to: `to` must be the key of a step",
+        "/connections/1/type: `type` is only valid for connections from a `wait_for_event` step",
+        "series.json:5:",
+        "series.json:10:",
+        "--status:1:1",
+    ];
+    idempost.run("automations create --definition series.json --status on").fails_with(2, &expected);
     assert_eq!(service.asked(), 0);
 
     for (text, part) in [
@@ -132,8 +128,7 @@ fn problems_with_a_definition_are_reported_at_their_place_in_the_file() {
         ("[]", "expected a JSON object"),
         ("{\"name\": \"a\", \"name\": \"b\", \"steps\": [], \"connections\": []}", "this key is repeated"),
     ] {
-        let arguments = ["automations", "create", "--definition", "-"];
-        let stderr = service.run_with(&arguments, text).fails(2);
+        let stderr = service.run_with("automations create --definition -", text).fails(2);
         assert!(stderr.to_lowercase().contains(&part.to_lowercase()), "{part}: {stderr}");
     }
     assert_eq!(service.asked(), 0);

@@ -50,7 +50,7 @@ fn every_problem_in_every_email_is_reported_at_its_place() {
         {\"from\": \"Acme a@acme.test\", \"to\": \"bob@example.com\", \"subject\": \"Hi\",\n   \
         \"tags\": [{\"name\": \"week 47\", \"value\": \"x\"}], \"scheduled_at\": \"in 1 hour\", \"attachments\": [], \
         \"to\": \"c@example.com\", \"txt\": \"x\"},\n  7]";
-    std::fs::write(idempost.home().join("batch.json"), text).unwrap();
+    idempost.write("batch.json", text);
     let error = idempost.run(&["emails", "batch", "batch.json", "--json"]).error(2);
     let problems = error["problems"].as_array().unwrap();
     let mut reported: Vec<_> = problems
@@ -119,13 +119,12 @@ fn a_key_that_was_first_used_with_permissive_lists_what_was_rejected_only_with_i
 fn a_dry_run_shows_the_batch() {
     let shown = Idempost::new().run_with("emails batch - -n --idempotency-key k", &lines(&emails(2))).json();
     let shown = &shown["dry_run"];
-    has(&shown, &json!({"path": "/emails/batch", "body": emails(2), "headers": {"idempotency-key": "k"}}));
+    has(shown, &json!({"path": "/emails/batch", "body": emails(2), "headers": {"idempotency-key": "k"}}));
 }
 
 #[test]
 fn a_malformed_line_is_reported_with_its_number() {
-    let error = Idempost::new()
-        .run_with(&["emails", "batch", "-", "--json"], "{\"from\": \"a@x.test\"}\n{\"from\": }\n")
-        .error(2);
+    let lines = "{\"from\": \"a@x.test\"}\n{\"from\": }\n";
+    let error = Idempost::new().run_with("emails batch - --json", lines).error(2);
     assert_eq!(error["problems"][0]["origin"], json!({"stdin": "-", "line": 2, "column": 10}));
 }

@@ -24,20 +24,16 @@ fn stage(recipients: &[&str]) -> (Service, String) {
 #[test]
 fn recipients_are_listed_by_type_and_filtered() {
     let (service, id) = stage(&["ada@x.test", "bounced@x.test", "clicked@y.test"]);
-    let recipients = |arguments: &[&str]| {
-        service.done(&(
-            &["broadcasts", "recipients", id.as_str(), "--columns", "email,count,bounce_type"],
-            arguments,
-        ))
-    };
-    assert_eq!(recipients(&["--type", "clicked"]), "clicked@y.test\t1");
+    let command = format!("broadcasts recipients {id}");
+    let columns = (&command, "--columns email,count,bounce_type");
+    let recipients = |flags: &str| service.done(&(columns, flags));
+    assert_eq!(recipients("--type clicked"), "clicked@y.test\t1");
     let expected = "bounced@x.test\t\tpermanent";
-    assert_eq!(recipients(&["--type", "bounced", "--bounce-type", "permanent"]), expected);
-    assert_eq!(recipients(&["--type", "sent", "--email", "X.test"]).lines().count(), 2);
-    assert_eq!(recipients(&["--type", "sent", "--all"]).lines().count(), 3);
-    let link = ["--type", "clicked", "--jq", ".data[0].clicked_links[0].url"];
-    let command = [&["broadcasts", "recipients", id.as_str()], &link[..]].concat();
-    assert_eq!(service.done(&command), "https://acme.test/docs");
+    assert_eq!(recipients("--type bounced --bounce-type permanent"), expected);
+    assert_eq!(recipients("--type sent --email X.test").lines().count(), 2);
+    assert_eq!(recipients("--type sent --all").lines().count(), 3);
+    let link = service.done(&(&command, "--type clicked --jq .data[0].clicked_links[0].url"));
+    assert_eq!(link, "https://acme.test/docs");
     assert_eq!(service.done(&["broadcasts", "clicked-links", &id]), "https://acme.test/docs\t1\t1");
 }
 

@@ -98,12 +98,9 @@ fn all_problems_are_reported_at_once_by_flag() {
     assert!(problems.iter().all(|problem| problem["code"] == "required"), "{error}");
     let paths: Vec<_> = problems.iter().map(|problem| problem["path"].as_str().unwrap()).collect();
     assert_eq!(paths, ["/segment_id", "/from", "/subject", ""]);
-    let error = Idempost::new()
-        .run(
-            "broadcasts create --segment-id s --from x --subject Hi --html-file /nonexistent \
-             --scheduled-at 'in 1 hour' --wait --json",
-        )
-        .error(2);
+    let create = "broadcasts create --segment-id s --from x --subject Hi --html-file /nonexistent \
+                  --scheduled-at 'in 1 hour' --wait --json";
+    let error = Idempost::new().run(create).error(2);
     let flags: Vec<_> = error["problems"]
         .as_array()
         .unwrap()

@@ -225,7 +225,9 @@ pub(crate) fn commands(idempost: &Idempost) -> Vec<Value> {
     fn collect(command: Value, found: &mut Vec<Value>) {
         let below = command["commands"].as_array().unwrap().clone();
         found.push(command);
-        below.into_iter().for_each(|command| collect(command, found));
+        for command in below {
+            collect(command, found);
+        }
     }
     let mut found = Vec::new();
     collect(idempost.run("help --json").json(), &mut found);

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Idempost, has};
+use crate::support::{Idempost, has, mode};
 
 #[test]
 fn a_setting_can_be_set_read_and_unset() {
     let idempost = Idempost::new();
     idempost.run(&["config", "set", "retries", "5"]).ok();
     assert_eq!(idempost.run(&["config", "get", "retries"]).ok(), "5\n");
-    assert_eq!(std::fs::read_to_string(idempost.config_file()).unwrap(), "[defaults]\nretries = 5\n");
+    assert_eq!(idempost.read(".config/idempost/config.toml"), "[defaults]\nretries = 5\n");
     idempost.run(&["config", "unset", "retries"]).ok();
     assert_eq!(idempost.run(&["config", "get", "retries"]).ok(), "3\n");
 }
@@ -20,7 +20,7 @@ fn writing_preserves_comments_and_creates_the_named_profile() {
     idempost.run(&["--profile", "work", "config", "set", "base_url", "https://api.example.com"]).ok();
     idempost.run(&["config", "set", "output", "json"]).ok();
     idempost.run(&["config", "set", "default_profile", "work", "-o", "human"]).ok();
-    let text = std::fs::read_to_string(idempost.config_file()).unwrap();
+    let text = idempost.read(".config/idempost/config.toml");
     assert!(
         text.contains("# ours\n") && text.contains("[defaults] # all\noutput = \"json\" # short\n"),
         "{text}"
@@ -30,10 +30,8 @@ fn writing_preserves_comments_and_creates_the_named_profile() {
 
 #[test]
 fn the_file_is_private() {
-    use std::os::unix::fs::PermissionsExt as _;
     let idempost = Idempost::new();
     idempost.run(&["config", "set", "retries", "5"]).ok();
-    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let file = idempost.config_file();
     assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
 }

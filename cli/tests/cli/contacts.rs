@@ -7,7 +7,7 @@ use idempost_reference_server::faults::{Action, Rule};
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::{CommandLine, Finish as _, has};
+use crate::support::{CommandLine, Finish as _, has, mode};
 
 fn contact(service: &Service, email: &str) -> Value {
     service.run(&["contacts", "get", email, "--json"]).json()
@@ -87,7 +87,7 @@ fn an_imported_file_round_trips_with_properties_and_segments() {
                 ada@example.com,Ada,\"L, \"\"A\"\"\",false,\"two\nlines\",3\r\n\
                 b+c/d#e@x.test,,,true,,\r\n";
     let program = service.idempost();
-    std::fs::write(program.home().join("people.csv"), text).unwrap();
+    program.write("people.csv", text);
     // One row at a time, so that contacts are in the file's order.
     let import = ["contacts", "import", "people.csv", "--segment-id", &weekly, "--concurrency", "1"];
     let stderr = program.run(&import).ok();
@@ -112,7 +112,7 @@ fn an_imported_file_round_trips_with_properties_and_segments() {
     assert_eq!(lines, ["ada@example.com", "b+c/d#e@x.test"]);
     let file = ["contacts", "export", "--no-properties", "--output-file", "out.csv"];
     assert_eq!(program.run(&file).ok(), "2 contacts written to out.csv\n");
-    let written = std::fs::read_to_string(program.home().join("out.csv")).unwrap();
+    let written = program.read("out.csv");
     assert!(written.starts_with("email,first_name,last_name,unsubscribed\nb+c"), "{written}");
 }
 
@@ -225,11 +225,9 @@ fn a_rejected_row_is_written_to_a_file_with_its_reason_and_the_others_continue()
     let arguments = ["contacts", "import", "-", "--concurrency", "1", "--failed", "rejected.csv"];
     let ran = program.run_with(&arguments, text);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(10), "1 written, 0 skipped, 1 rejected\n"), "{ran:?}");
-    let rejected = std::fs::read_to_string(program.home().join("rejected.csv")).unwrap();
+    let rejected = program.read("rejected.csv");
     assert_eq!(rejected, "email,first_name,rejection_reason\nada@example.com,Ada,Not this one.\n");
-    use std::os::unix::fs::PermissionsExt as _;
-    let mode = program.home().join("rejected.csv").metadata().unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o600, "it contains addresses");
+    assert_eq!(mode(program.home().join("rejected.csv")), 0o600, "it contains addresses");
     // Importing the same file would overwrite it.
     program.run_with(&arguments, text).fails(2);
     let corrected = ["contacts", "import", "rejected.csv", "--map", "rejection_reason="];
@@ -248,7 +246,7 @@ fn an_import_of_a_million_rows_takes_little_memory() {
     for n in 0..950_000 {
         writeln!(text, "p{n}@example.com").unwrap();
     }
-    std::fs::write(idempost.home().join("people.csv"), text).unwrap();
+    idempost.write("people.csv", text);
     let mut command = idempost.command();
     let mut child = command.args(["contacts", "import", "people.csv", "--dry-run"]).spawn().unwrap();
     let (mut peak, begun) = (0, Instant::now());
@@ -290,7 +288,7 @@ fn the_service_imports_a_file_from_one_request() {
     service.done(&["contacts", "create", "old@example.com", "--first-name", "Old"]);
     let program = service.idempost();
     let text = "E-mail,first_name,Orders,Notes\nold@example.com,New,3,x\nmüller@bücher.test,,,\nnobody,,,\n";
-    std::fs::write(program.home().join("people.csv"), text).unwrap();
+    program.write("people.csv", text);
     let maps = ["--map", "E-mail=email", "--map", "Orders=orders", "--map", "Notes=", "--map", "first_name="];
     let import =
         ["contacts", "import", "people.csv", "--server", "--segment-id", &weekly, "--opt-out", &news];
@@ -323,19 +321,18 @@ fn the_service_imports_a_file_from_one_request() {
 #[test]
 fn invalid_flags_of_a_server_import_send_nothing() {
     let service = Service::start();
-    let asked = |arguments: &[&str], text: &str, part: &str| {
-        service.run_with(arguments, text).fails_with(2, &[part]);
-    };
-    let import = |more: &[&'static str]| [&["contacts", "import", "-", "--server"], more].concat();
-    asked(&import(&["--on-conflict", "fail"]), "email\n", "must be update or skip");
-    asked(&import(&["--failed", "x.csv"]), "email\n", "--failed");
-    asked(&import(&["--concurrency", "2"]), "email\n", "--concurrency");
-    asked(&import(&["--wait=done"]), "email\n", "--wait must be `completed`");
-    asked(&import(&[]), "name\n", "the column `email` is missing");
-    asked(&["contacts", "import", "-", "--wait"], "email\n", "--server");
-    assert_eq!(service.asked(), 0);
-    let ran = service.run_with(&import(&["--dry-run"]), "email\nada@example.com\n");
+    for (flags, text, part) in [
+        ("--server --on-conflict fail", "email\n", "must be update or skip"),
+        ("--server --failed x.csv", "email\n", "--failed"),
+        ("--server --concurrency 2", "email\n", "--concurrency"),
+        ("--server --wait=done", "email\n", "--wait must be `completed`"),
+        ("--server", "name\n", "the column `email` is missing"),
+        ("--wait", "email\n", "--server"),
+        ("--server --dry-run", "email\nnobody\n", "standard input:2, column 1 (email)"),
+    ] {
+        service.run_with(&("contacts import -", flags), text).fails_with(2, &[part]);
+    }
+    let ran = service.run_with("contacts import - --server --dry-run", "email\nada@example.com\n");
     ran.says(&["1 rows, no problems found, nothing sent"]);
-    asked(&import(&["--dry-run"]), "email\nnobody\n", "standard input:2, column 1 (email)");
     assert_eq!(service.asked(), 0);
 }

@@ -62,7 +62,7 @@ impl Setup {
         let issued = self.service.core().grant("idempost-cli", "acme", "full_access");
         let base_url = self.service.base_url();
         std::fs::create_dir_all(self.folder()).unwrap();
-        set_mode(&self.folder(), 0o700);
+        set_mode(self.folder(), 0o700);
         self.write(&json!({
             "form": 1, "login": "first", "tokens": {
                 "form": 1, "generation": 1, "origin": base_url,
@@ -87,7 +87,7 @@ impl Setup {
         let kept = kept.to_string();
         let hash = format!("{:x}", Sha256::digest(&kept));
         std::fs::write(self.file("cred"), format!("{{\"sha256\":\"{hash}\",\"kept\":{kept}}}")).unwrap();
-        set_mode(&self.file("cred"), 0o600);
+        set_mode(self.file("cred"), 0o600);
     }
 
     fn kept(&self) -> Value {

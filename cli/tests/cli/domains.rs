@@ -66,19 +66,17 @@ fn a_domain_is_registered_and_verified() {
 fn a_failed_verification_is_3_and_a_timeout_is_8() {
     let service = Service::start();
     hurry(&service);
-    let verify = |service: &Service, id: &str, more: &[&str], code: i32| {
-        let ran = service.run(&(format!("domains verify {id} --wait"), more));
-        assert_eq!((ran.code, ran.stdout.trim()), (Some(code), id), "verification has started: {ran:?}");
-        ran.stderr
+    let verify = |service: &Service, id: &str, flags: &str, code: i32| {
+        let ran = service.run(&(format!("domains verify {id} --wait"), flags)).exits(code);
+        assert_eq!(ran.stdout.trim(), id, "verification has started: {ran:?}");
+        ran
     };
     let id = created(&service, &["--name", "fail.acme.test"]);
-    let stderr = verify(&service, &id, &[], 3);
-    assert!(stderr.contains("failed; not found: send.fail.acme.test MX"), "{stderr}");
-    assert!(stderr.contains(&format!("idempost domains get {id}")), "{stderr}");
+    let get = format!("idempost domains get {id}");
+    verify(&service, &id, "", 3).says(&["failed; not found: send.fail.acme.test MX", &get]);
     let service = Service::start();
     let id = created(&service, &["--name", "slow.acme.test"]);
-    let stderr = verify(&service, &id, &["--wait-timeout", "50ms"], 8);
-    assert!(stderr.contains("it is pending"), "{stderr}");
+    verify(&service, &id, "--wait-timeout 50ms", 8).says(&["it is pending"]);
     service.run(&["domains", "verify", UNKNOWN, "--wait"]).fails(5);
 }
 
@@ -189,25 +187,22 @@ fn a_domain_of_another_account_is_claimed() {
 fn a_blocked_or_failed_claim_is_3_with_the_reason_and_a_timeout_is_8() {
     let service = Service::start();
     hurry(&service);
-    let claim = |name: &str, more: &[&str]| {
+    let claim = |name: &str, flags: &str| {
         owned(&service, name);
-        service.run(&(&["domains", "claim", "create", name], more))
+        service.run(&(["domains", "claim", "create", name], flags))
     };
     for (name, reason) in
         [("blocked.acme.test", "blocked: recent_owner_activity"), ("fail.acme.test", "TXT record")]
     {
-        let id = claim(name, &[]).stdout.trim().to_owned();
-        let ran = service.run(&["domains", "claim", "verify", &id, "--wait"]);
-        assert_eq!((ran.code, ran.stdout.trim()), (Some(3), id.as_str()), "the check has started: {ran:?}");
-        assert!(ran.stderr.contains(reason), "{ran:?}");
-        assert!(ran.stderr.contains(&format!("idempost domains claim get {id}")), "{ran:?}");
+        let id = claim(name, "").stdout.trim().to_owned();
+        let ran = service.run(&["domains", "claim", "verify", &id, "--wait"]).exits(3);
+        assert_eq!(ran.stdout.trim(), id, "the check has started: {ran:?}");
+        ran.says(&[reason, &format!("idempost domains claim get {id}")]);
     }
-    let ran = claim("acme.test", &["--wait", "--wait-timeout", "1s"]);
-    assert!(ran.code == Some(8) && ran.stderr.contains("it is pending"), "{ran:?}");
+    claim("acme.test", "--wait --wait-timeout 1s").exits(8).says(&["it is pending"]);
     service.run(&["domains", "claim", "create", "free.test"]).fails(3);
     let before = service.asked();
-    let dry =
-        ["domains", "claim", "create", "acme.test", "--click-tracking", "--dry-run", "--jq", ".dry_run.body"];
-    assert_eq!(service.run(&dry).ok(), "{\"name\":\"acme.test\",\"click_tracking\":true}\n");
+    let dry = "domains claim create acme.test --click-tracking --dry-run --jq .dry_run.body";
+    assert_eq!(service.run(dry).ok(), "{\"name\":\"acme.test\",\"click_tracking\":true}\n");
     assert_eq!(service.asked(), before);
 }

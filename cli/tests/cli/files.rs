@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::service::Service;
-use crate::support::{Finish as _, Idempost, Ran, exit_code, wait_until};
+use crate::support::{Finish as _, Idempost, Ran, exit_code, mode, wait_until};
 
 fn pipe(path: PathBuf) -> PathBuf {
     assert!(std::process::Command::new("mkfifo").arg("-m600").arg(&path).status().unwrap().success());
@@ -66,28 +66,24 @@ fn ctrl_c_ends_an_export_to_a_pipe_without_a_reader() {
 #[test]
 fn a_sandbox_export_writes_to_a_pipe_and_never_overwrites_a_file() {
     let sandbox = crate::sandbox::Sandbox::start("");
-    let idempost =
-        Idempost::new().env("IDEMPOST_BASE_URL", &sandbox.base_url).env("IDEMPOST_API_KEY", "sb_test");
+    let idempost = Idempost::at(&sandbox.base_url, "sb_test");
     idempost.run(&crate::support::SEND).ok();
     let pipe = pipe(idempost.home().join("pipe"));
     let (ran, text) = received(&idempost, &["sandbox", "export", "pipe", "--format", "mbox"], &pipe);
     ran.ok();
     assert!(text.starts_with("From ") && is_pipe(&pipe), "{text:?}");
-    std::fs::write(idempost.home().join("mails.mbox"), "mine").unwrap();
+    idempost.write("mails.mbox", "mine");
     idempost.run(&["sandbox", "export", "mails.mbox"]).fails(2);
 }
 
 #[test]
 fn folders_of_exported_and_downloaded_mail_are_private() {
-    use std::os::unix::fs::PermissionsExt as _;
     let sandbox = crate::sandbox::Sandbox::start("");
-    let idempost =
-        Idempost::new().env("IDEMPOST_BASE_URL", &sandbox.base_url).env("IDEMPOST_API_KEY", "sb_test");
+    let idempost = Idempost::at(&sandbox.base_url, "sb_test");
     idempost.run(&crate::support::SEND).ok();
     idempost.run(&["sandbox", "export", "mails/today"]).ok();
     for folder in ["mails", "mails/today"] {
-        let mode = idempost.home().join(folder).metadata().unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o700, "{folder}");
+        assert_eq!(mode(idempost.home().join(folder)), 0o700, "{folder}");
     }
 }
 
@@ -102,7 +98,7 @@ fn root_leaves_a_file_to_its_owner() {
     idempost.run(&["config", "set", "retries", "2"]).ok();
     let file = std::fs::metadata(idempost.config_file()).unwrap();
     assert_eq!((file.uid(), file.gid()), owner);
-    assert_eq!(std::fs::read_to_string(idempost.config_file()).unwrap(), "[defaults]\nretries = 2\n");
+    assert_eq!(idempost.read(".config/idempost/config.toml"), "[defaults]\nretries = 2\n");
 }
 
 #[test]

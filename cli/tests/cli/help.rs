@@ -59,7 +59,7 @@ fn the_command_tree_is_available_as_json() {
     assert_eq!(tree["exit_codes"][9]["name"], "unknown");
     let options = tree["arguments"].as_array().unwrap();
     let base_url = options.iter().find(|option| option["name"] == "--base-url").unwrap();
-    has(&base_url, &json!({"type": "text", "global": true}));
+    has(base_url, &json!({"type": "text", "global": true}));
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn files_are_attached_to_replies_forwards_and_drafts() {
         .run(&["inboxes", "create-draft", INBOX, "--text", "x", "--attach", &attach, "--dry-run"])
         .json();
     let file = &shown["dry_run"]["body"]["attachments"][0];
-    has(&file, &json!({"filename": "Rechnung März.txt", "content": {"bytes": 12}}));
+    has(file, &json!({"filename": "Rechnung März.txt", "content": {"bytes": 12}}));
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_dry_run_shows_the_request() {
     {
         let shown = service.run(&(("inboxes", command), &addresses)).json();
         let body = &shown["dry_run"]["body"];
-        has(&body, &json!({"to": ["a@x.test", "b@x.test"], "cc": ["c@x.test", "d@x.test"]}));
+        has(body, &json!({"to": ["a@x.test", "b@x.test"], "cc": ["c@x.test", "d@x.test"]}));
     }
     assert_eq!(service.asked(), 0);
 }

@@ -83,7 +83,7 @@ fn ctrl_c_in_the_editor_leaves_config_edit_running() {
     wait_until("the editor runs", || ready.exists());
     interrupt();
     child.finish().ok();
-    assert_eq!(std::fs::read_to_string(idempost.config_file()).unwrap(), "retries = 9\n");
+    assert_eq!(idempost.read(".config/idempost/config.toml"), "retries = 9\n");
     let left = std::fs::read_dir(idempost.config_file().parent().unwrap()).unwrap();
     let left: Vec<_> =
         left.map(|entry| entry.unwrap().file_name()).filter(|name| name != "config.lock").collect();
@@ -180,7 +180,7 @@ fn an_interrupted_import_reports_its_progress() {
         let delay = Rule::new(Action::Delay(Duration::from_mins(1)));
         service.faults().add(delay.on_request(Method::POST, path).skip_first(first));
         let idempost = service.idempost();
-        std::fs::write(idempost.home().join("people.csv"), format!("email\n{addresses}")).unwrap();
+        idempost.write("people.csv", format!("email\n{addresses}"));
         let child = idempost.spawn(arguments);
         let sent = || service.requests().iter().filter(|request| request.path == path).count();
         wait_until("a request is in flight", || sent() > first);
@@ -194,7 +194,7 @@ fn an_interrupted_import_reports_its_progress() {
 fn a_finished_import_that_cannot_be_printed_reports_its_result() {
     let service = Service::start();
     let idempost = service.idempost();
-    std::fs::write(idempost.home().join("people.csv"), "email\nada@example.com\n").unwrap();
+    idempost.write("people.csv", "email\nada@example.com\n");
     for (noun, result) in [("contacts", "1 written"), ("suppressions", "1 addresses are on")] {
         idempost.run_to(full_disk(), &[noun, "import", "people.csv"]).exits(1).says(&[result]);
     }
@@ -356,7 +356,7 @@ fn ctrl_c_at_the_terminal_reaches_the_sandboxed_command_once() {
     let idempost = crate::support::Idempost::new();
     // Standard input isn't a terminal, but the terminal still sends the Ctrl-C.
     let script = "n=0; trap 'n=$((n+1))' INT; echo ready; while [ $n = 0 ]; do sleep 0.05; done; sleep 0.3; echo caught $n";
-    std::fs::write(idempost.home().join("count"), script).unwrap();
+    idempost.write("count", script);
     let program = env!("CARGO_BIN_EXE_idempost");
     let mut command = idempost.wrapped("sh");
     command.args(["-c", &format!("exec {program} sandbox run -- sh count < /dev/null")]);

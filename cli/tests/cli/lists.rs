@@ -214,9 +214,7 @@ fn a_filter_searches_a_limited_number_of_pages_and_says_so() {
 fn nothing_is_sent_without_a_credential() {
     let service = Service::start();
     let idempost = Idempost::new().env("IDEMPOST_BASE_URL", service.base_url());
-    for arguments in
-        [&["emails", "list"][..], &["emails", "get", "x"], &["logs", "list"], &["api", "GET", "/emails"]]
-    {
+    for arguments in ["emails list", "emails get x", "logs list", "api GET /emails"] {
         idempost.run(arguments).fails(4);
     }
     assert_eq!(service.asked(), 0);

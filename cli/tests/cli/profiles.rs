@@ -1,5 +1,8 @@
 //! Profiles: which ones exist, and concurrent changes.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+
 use serde_json::json;
 
 use crate::service::Service;
@@ -43,7 +46,6 @@ fn a_profile_name_that_is_empty_or_not_text_is_rejected() {
     let idempost = Idempost::new().env("IDEMPOST_BASE_URL", BASE_URL);
     let error = idempost.run(&["--profile", "", "emails", "list"]).fails(2);
     assert!(error.starts_with("error: the profile's name must not be empty\n"), "{error}");
-    use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
     let invalid = OsStr::from_bytes(b"tw\xff");
     let mut command = idempost.command();
     let ran = command.env("IDEMPOST_PROFILE", invalid).args(["emails", "list"]).finish();

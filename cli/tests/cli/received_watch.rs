@@ -307,11 +307,11 @@ fn each_profile_and_each_service_has_its_own_cursor() {
     assert_eq!((look(&one, "work"), look(&other, "work"), look(&one, "home")), (2, 3, 2));
     let files: Vec<_> = idempost.home().join(".local/state/idempost/received").read_dir().unwrap().collect();
     assert_eq!(files.len(), 6, "three cursors with a lock each");
-    let once = |service: &Service| {
+    let look_once = |service: &Service| {
         idempost.run(&((WATCH, "--once --cursor c.json --base-url"), [service.base_url()]))
     };
-    once(&one).ok();
-    once(&other).fails_with(2, &["this cursor belongs to"]);
+    look_once(&one).ok();
+    look_once(&other).fails_with(2, &["this cursor belongs to"]);
 }
 
 #[test]

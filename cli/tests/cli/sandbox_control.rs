@@ -86,9 +86,9 @@ fn rules_are_removed() {
     assert_eq!(add("/emails --always --after 3"), "3\n");
     let list = sandbox.run(&["sandbox", "fail", "--list", "--json"]).json();
     let [first, second, third] = list["data"].as_array().unwrap().as_slice() else { panic!("{list}") };
-    has(&first, &json!({"path": "/oauth/token", "action": "lose"}));
-    has(&second, &json!({"retry_after": "7", "percent": 30}));
-    has(&third, &json!({"after": 3, "always": true, "status": 500}));
+    has(first, &json!({"path": "/oauth/token", "action": "lose"}));
+    has(second, &json!({"retry_after": "7", "percent": 30}));
+    has(third, &json!({"after": 3, "always": true, "status": 500}));
     sandbox.run(&["sandbox", "fail", "--clear=2"]).ok();
     assert_eq!(sandbox.run(&["sandbox", "fail", "--list"]).ok().lines().count(), 2);
     sandbox.run(&["sandbox", "fail", "--clear=2"]).fails_with(5, &["used up"]);

@@ -126,7 +126,7 @@ const CREATE: [(&str, &str, &str, &str); 10] = [
 fn the_main_field_of_create_is_an_argument_or_a_flag_but_not_both() {
     let idempost = Idempost::new();
     let series = r#"{"steps":[{"key":"start","type":"trigger","config":{"event_name":"user.created"}}],"connections":[]}"#;
-    std::fs::write(idempost.home().join("series.json"), series).unwrap();
+    idempost.write("series.json", series);
     for (noun, flag, value, more) in CREATE {
         let create = |field: &[&str]| idempost.run(&((&[noun, "create", "-n"], field), more));
         let by_argument = create(&[value]).json();

@@ -30,9 +30,7 @@ fn a_closed_pipe_ends_the_program_silently() {
 fn an_invalid_command_line_is_a_json_object_if_json_is_requested() {
     // G-06
     let idempost = Idempost::new();
-    for arguments in
-        [&["--json", "emials"][..], &["config", "--json=x", "--nonsense"], &["-o", "ndjson", "config", "get"]]
-    {
+    for arguments in ["--json emials", "config --json=x --nonsense", "-o ndjson config get"] {
         let error = idempost.run(arguments).error(2);
         has(&error, &json!({"kind": "usage", "outcome": "not_sent"}));
     }

@@ -1,7 +1,7 @@
 //! `suppressions`.
 
 use idempost_reference_server::faults::{Action, Rule};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::service::Service;
 use crate::support::Idempost;
@@ -65,27 +65,18 @@ fn more_than_a_hundred_addresses_are_imported_instead() {
 #[test]
 fn check_answers_by_its_exit_code() {
     let service = Service::start();
-    let check = |more: &[&str]| {
-        let arguments: Vec<_> =
-            ["suppressions", "check", "ada@example.com"].iter().chain(more).copied().collect();
-        service.run(&arguments)
-    };
-    assert_eq!(check(&[]).ok(), "ada@example.com  not suppressed\n");
-    let document = check(&["--json"]).json();
+    let check = "suppressions check ada@example.com";
+    let check_as_json = "suppressions check ada@example.com --json";
+    assert_eq!(service.run(check).ok(), "ada@example.com  not suppressed\n");
+    let document = service.run(check_as_json).json();
     let expected = json!({ "object": "suppression_check", "email": "ada@example.com", "suppressed": false, "suppression": null });
     assert_eq!(document, expected);
     let id = service.done(&["suppressions", "add", "Ada@Example.com"]);
-    let ran = check(&[]);
-    assert_eq!(ran.code, Some(3), "{ran:?}");
+    let ran = service.run(check).exits(3).says(&["idempost suppressions remove ada@example.com"]);
     assert!(ran.stdout.starts_with("ada@example.com  suppressed  manual  "), "{ran:?}");
-    assert!(ran.stderr.contains("idempost suppressions remove ada@example.com"), "{ran:?}");
-    let ran = check(&["--json"]);
-    let document: Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!((ran.code, &document["suppression"]["id"]), (Some(3), &json!(id)));
+    assert_eq!(service.run(check_as_json).exits(3).document()["suppression"]["id"], json!(id));
     // A service that can't be reached doesn't respond.
-    let unreachable =
-        Idempost::new().env("IDEMPOST_BASE_URL", "http://127.0.0.1:9").env("IDEMPOST_API_KEY", "sb_x");
-    unreachable.run(&["suppressions", "check", "ada@example.com", "--retries", "0"]).fails(7);
+    Idempost::at("http://127.0.0.1:9", "sb_x").run(&(check, "--retries 0")).fails(7);
 }
 
 #[test]

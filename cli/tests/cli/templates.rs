@@ -13,7 +13,7 @@ const WELCOME: &str =
 fn a_template_is_created_published_and_sent() {
     let service = Service::start();
     let idempost = service.idempost();
-    std::fs::write(idempost.home().join("welcome.html"), "<p>Hello {{{NAME}}}, {{{N}}}</p>").unwrap();
+    idempost.write("welcome.html", "<p>Hello {{{NAME}}}, {{{N}}}</p>");
     let more = "--html-file welcome.html --variable NAME=friend --variable N:number --publish";
     let id = idempost.run(&(WELCOME, more)).ok();
     let body = &service.bodies()[0];

@@ -144,7 +144,7 @@ impl Front {
 
     /// The program, which trusts only the system's authorities.
     fn untrusted(&self) -> Idempost {
-        Idempost::new().env("IDEMPOST_BASE_URL", &self.address).env("IDEMPOST_API_KEY", "sb_test")
+        Idempost::at(&self.address, "sb_test")
     }
 
     /// Asserts that the program rejects the certificate with this reason after one attempt, and that nothing reaches the service.
@@ -263,10 +263,7 @@ fn a_service_that_supports_only_an_outdated_version_is_refused_without_a_retry()
         listener.set_nonblocking(true).unwrap();
         listener
     });
-    let idempost = Idempost::new()
-        .env("IDEMPOST_BASE_URL", format!("https://{host}"))
-        .env("IDEMPOST_API_KEY", "sb_test");
-    let stderr = idempost.run(&SEND).fails(4);
+    let stderr = Idempost::at(format!("https://{host}"), "sb_test").run(&SEND).fails(4);
     assert!(stderr.contains(&host) && stderr.to_lowercase().contains("version"), "{stderr}");
     assert!(serving.join().unwrap().accept().is_err(), "a second connection: {stderr}");
 }

@@ -36,7 +36,7 @@ fn a_secret_is_shown_only_on_request() {
     let secret = idempost.run(&(CREATE, "--json --jq .signing_secret")).ok();
     assert!(secret.starts_with("whsec_"));
     let ran = idempost.run(&(CREATE, "--secret-file hook.secret"));
-    let kept = std::fs::read_to_string(idempost.home().join("hook.secret")).unwrap();
+    let kept = idempost.read("hook.secret");
     assert!(kept.starts_with("whsec_") && kept != secret);
     assert!(!ran.stderr.contains(kept.trim()) && !ran.ok().contains(kept.trim()));
 }

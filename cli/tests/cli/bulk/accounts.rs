@@ -43,10 +43,10 @@ fn a_job_is_never_continued_from_another_account() {
         &url,
         "--same-account",
     ];
-    let refuses = |ran: Ran| ran.hides(&["sb_"]).fails_with(4, &refused);
-    refuses(bench.with_key(OTHER, &("send people.csv --yes", MESSAGE)));
+    let is_refused = |ran: Ran| ran.hides(&["sb_"]).fails_with(4, &refused);
+    is_refused(bench.with_key(OTHER, &("send people.csv --yes", MESSAGE)));
     for verb in ["resume", "retry --rejected --yes", "reconcile", "cancel --yes"] {
-        refuses(bench.with_key(OTHER, &(verb, [&id])));
+        is_refused(bench.with_key(OTHER, &(verb, [&id])));
     }
     assert_eq!(bench.service.core().mails(OTHER).len(), 0);
     assert_eq!(bench.status(), before);

@@ -45,7 +45,7 @@ fn on_end_gets_the_state_and_the_report_of_each_run() {
     let states: Vec<_> = logged.iter().map(|(_, state, report)| (&**state, &report["sent"])).collect();
     assert_eq!(states, [("paused", &100.into()), ("stopped", &200.into()), ("finished", &250.into())]);
     for (job, state, report) in &logged {
-        has(&report, &json!({"job": job.as_str(), "state": state.as_str()}));
+        has(report, &json!({"job": job.as_str(), "state": state.as_str()}));
     }
 }
 

@@ -38,13 +38,13 @@ fn a_file_readable_by_others_is_refused_with_a_hint() {
     // E-04
     let setup = Setup::expired();
     for mode in [0o644, 0o660, 0o666, 0o604] {
-        set_mode(&setup.file("cred"), mode);
+        set_mode(setup.file("cred"), mode);
         refused(&setup, "chmod 600");
     }
-    set_mode(&setup.file("cred"), 0o600);
-    set_mode(&setup.folder(), 0o777);
+    set_mode(setup.file("cred"), 0o600);
+    set_mode(setup.folder(), 0o777);
     refused(&setup, "(mode 777); run: chmod 700");
-    set_mode(&setup.folder(), 0o700);
+    set_mode(setup.folder(), 0o700);
     if rustix::process::geteuid().is_root() {
         // As with sudo in another user's home folder. Only root can give files away; the SDK's `files.rs` proves the rule for every user.
         for path in [setup.file("cred"), setup.folder()] {
@@ -129,9 +129,9 @@ fn an_unwritable_folder_stops_a_refresh_before_anything_is_sent() {
     // Modes don't restrict root.
     if !rustix::process::geteuid().is_root() {
         let setup = Setup::expired();
-        set_mode(&setup.folder(), 0o500);
+        set_mode(setup.folder(), 0o500);
         refused(&setup, "credentials");
-        set_mode(&setup.folder(), 0o700);
+        set_mode(setup.folder(), 0o700);
     }
 }
 
@@ -181,7 +181,7 @@ fn files_are_private_regardless_of_the_umask() {
         let setup = Setup::expired();
         setup.through(&format!("umask {mask}; exec \"$0\" \"$@\"")).ok();
         assert_eq!(mode(setup.file("cred")), 0o600, "{mask}");
-        set_mode(&setup.file("lock"), 0o600);
+        set_mode(setup.file("lock"), 0o600);
         setup.works();
         assert_eq!(setup.shown(), 1);
     }

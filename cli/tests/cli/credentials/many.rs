@@ -96,7 +96,7 @@ fn a_fresh_login_is_used_without_the_lock() {
 fn commands_that_need_no_login_do_not_read_it() {
     let setup = Setup::fresh();
     // All access is rejected.
-    set_mode(&setup.folder(), 0o777);
+    set_mode(setup.folder(), 0o777);
     setup.idempost.run(&["--version"]).ok();
     let mut keyed = setup.command();
     keyed.env("IDEMPOST_API_KEY", "re_123456789").finish().ok();
