@@ -9,23 +9,20 @@ use crate::support::Idempost;
 #[test]
 fn the_response_is_printed_unchanged() {
     let service = Service::start();
-    let idempost = service.idempost();
     let post = r#"api POST /emails -f from=hi@acme.test -F 'to=["a@example.com"]' -f subject=7 -f text=x
         -H 'Idempotency-Key: order-17' --jq .id"#;
-    let id = idempost.run(post).ok();
-    assert_eq!(
-        service.bodies(),
-        [json!({"from": "hi@acme.test", "to": ["a@example.com"], "subject": "7", "text": "x"})]
-    );
-    assert_eq!(service.core().requests()[0].headers["idempotency-key"], "order-17");
+    let id = service.run(post).ok();
+    let expected = [json!({"from": "hi@acme.test", "to": ["a@example.com"], "subject": "7", "text": "x"})];
+    assert_eq!(service.bodies(), expected);
+    assert_eq!(service.requests()[0].headers["idempotency-key"], "order-17");
     let segment = format!("id={}", id.trim_end());
-    let record = idempost.run(&["api", "get", "emails/{id}", "--path", &segment]).json();
+    let record = service.run(&["api", "get", "emails/{id}", "--path", &segment]).json();
     assert_eq!(record["subject"], "7");
-    let shown = idempost.run(&["api", "GET", "/emails", "-Q", "limit=1", "-i"]).ok();
+    let shown = service.run(&["api", "GET", "/emails", "-Q", "limit=1", "-i"]).ok();
     let (head, body) = shown.split_once("\n\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200 OK\n") && head.contains("\nx-request-id: "), "{head}");
     assert_eq!(serde_json::from_str::<Value>(body).unwrap()["data"][0]["id"], id.trim_end());
-    assert_eq!(service.core().requests().last().unwrap().query.as_deref(), Some("limit=1"));
+    assert_eq!(service.requests().last().unwrap().query.as_deref(), Some("limit=1"));
 }
 
 #[test]
@@ -36,11 +33,10 @@ fn all_pages_of_a_list_are_merged() {
             |i| json!({"from": "hi@acme.test", "to": "a@example.com", "subject": i.to_string(), "text": "x"}),
         )
         .collect();
-    let idempost = service.idempost();
-    idempost.run_with(&["api", "POST", "/emails/batch", "--input", "-"], &json!(batch).to_string()).ok();
-    let all = idempost.run(&["api", "GET", "/emails", "--all", "-Q", "limit=2", "--json"]).json();
+    service.run_with(&["api", "POST", "/emails/batch", "--input", "-"], &json!(batch).to_string()).ok();
+    let all = service.run(&["api", "GET", "/emails", "--all", "-Q", "limit=2", "--json"]).json();
     assert_eq!((all["data"].as_array().unwrap().len(), &all["has_more"]), (5, &json!(false)));
-    let subjects = idempost.run("api GET /emails --all -Q limit=2 -o ndjson --jq .subject").ok();
+    let subjects = service.run("api GET /emails --all -Q limit=2 -o ndjson --jq .subject").ok();
     assert_eq!(subjects, "4\n3\n2\n1\n0\n");
 }
 
@@ -52,35 +48,29 @@ fn a_list_without_has_more_is_read_to_its_end() {
         Action::http_response(200, json!({ "object": "list", "data": items }).to_string())
     };
     for ids in [&["e", "d"][..], &["c", "b"], &["a"]] {
-        service.core().faults().add_once(page(ids));
+        service.faults().add_once(page(ids));
     }
     let command = ["api", "GET", "/emails", "--all", "-Q", "limit=2", "-o", "ndjson", "--jq", ".id"];
-    assert_eq!(service.idempost().run(&command).ok(), "e\nd\nc\nb\na\n");
-    let queries: Vec<_> =
-        service.core().requests().into_iter().map(|request| request.query.unwrap()).collect();
+    assert_eq!(service.run(&command).ok(), "e\nd\nc\nb\na\n");
+    let queries: Vec<_> = service.requests().into_iter().map(|request| request.query.unwrap()).collect();
     assert_eq!(queries, ["limit=2", "limit=2&after=d", "limit=2&after=b"]);
-    service.core().faults().add_once(page(&["b", "a"]));
-    let run = service.idempost().run(&["topics", "list", "--limit", "2"]);
-    assert!(run.stderr.contains("more available · next: --after a"), "{}", run.stderr);
+    service.faults().add_once(page(&["b", "a"]));
+    service.run(&["topics", "list", "--limit", "2"]).says(&["more available · next: --after a"]);
 }
 
 #[test]
 fn a_dry_run_shows_any_request() {
-    let shown = Idempost::new()
-        .run(&["api", "PATCH", "/templates/{id}", "--path", "id=a/b", "-F", "text=null", "-Q", "a=b c", "-n"])
-        .json();
+    let shown =
+        Idempost::new().run("api PATCH '/templates/{id}' --path id=a/b -F text=null -Q 'a=b c' -n").json();
     let shown = &shown["dry_run"];
-    assert_eq!(
-        (&shown["method"], &shown["path"], &shown["body"]),
-        (&json!("PATCH"), &json!("/templates/a%2Fb?a=b+c"), &json!({"text": null}))
-    );
+    let expected = (&json!("PATCH"), &json!("/templates/a%2Fb?a=b+c"), &json!({"text": null}));
+    assert_eq!((&shown["method"], &shown["path"], &shown["body"]), expected);
 }
 
 #[test]
 fn all_problems_are_reported_at_once_and_nothing_is_sent() {
     let service = Service::start();
     let wrong = service
-        .idempost()
         .run("api FETCH https://evil.test/emails -f x -H 'Authorization: x' -F n= -n=wget --json")
         .error(2);
     let codes: Vec<_> =
@@ -92,8 +82,7 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
         (&["api", "GET", "/emails/../domains"], "must not contain the segments"),
         (&["api", "GET", "//evil.test"], "PATH must be relative"),
     ] {
-        let stderr = service.idempost().run(arguments).fails(2);
-        assert!(stderr.contains(expected), "{arguments:?} {stderr}");
+        service.run(arguments).fails_with(2, &[expected]);
     }
     assert_eq!(service.asked(), 0);
 }

@@ -1,6 +1,6 @@
 //! The program at a terminal, with a user who reads and types.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use idempost_drivers::rexpect::process::WaitStatus;
 use idempost_drivers::rexpect::session::{PtySession, spawn_command};
@@ -11,15 +11,20 @@ use crate::support::{CommandLine, Idempost};
 /// The program, its home folder, and its terminal.
 pub(crate) struct Session {
     pub(crate) pty: PtySession,
-    _idempost: Idempost,
+    pub(crate) idempost: Idempost,
 }
 
 pub(crate) fn run(idempost: Idempost, line: &(impl CommandLine + ?Sized)) -> Session {
-    let idempost = idempost.env("TERM", "xterm");
     let mut command = idempost.command();
+    command.args(line.words());
+    start(idempost, command)
+}
+
+/// Starts another command of this program.
+pub(crate) fn start(idempost: Idempost, mut command: Command) -> Session {
     // The terminal serves as all three streams.
-    command.args(line.words()).stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
-    Session { pty: spawn_command(command, Some(60_000)).unwrap(), _idempost: idempost }
+    command.env("TERM", "xterm").stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
+    Session { pty: spawn_command(command, Some(60_000)).unwrap(), idempost }
 }
 
 pub(crate) fn code(session: &Session) -> i32 {
@@ -30,11 +35,11 @@ pub(crate) fn code(session: &Session) -> i32 {
 }
 
 fn segment(service: &Service) -> String {
-    service.idempost().run(&["segments", "create", "Readers"]).ok().trim().to_owned()
+    service.run(&["segments", "create", "Readers"]).ok().trim().to_owned()
 }
 
 fn exists(service: &Service, id: &str) -> bool {
-    service.idempost().run(&["segments", "list"]).ok().contains(id)
+    service.run(&["segments", "list"]).ok().contains(id)
 }
 
 #[test]
@@ -84,7 +89,7 @@ fn a_deletion_with_yes_no_input_quiet_json_or_in_ci_does_not_prompt() {
         assert_eq!((code(&session), exists(&service, &id)), (0, false), "{flag}");
     }
     let id = segment(&service);
-    service.idempost().run(&["segments", "rm", &id]).ok();
+    service.run(&["segments", "rm", &id]).ok();
     assert!(!exists(&service, &id));
 }
 
@@ -92,7 +97,7 @@ fn a_deletion_with_yes_no_input_quiet_json_or_in_ci_does_not_prompt() {
 fn only_a_long_table_at_a_terminal_is_paged() {
     let service = Service::start();
     for n in 0..30 {
-        service.idempost().run(&["segments", "create", &format!("Segment {n}")]).ok();
+        service.run(&["segments", "create", &format!("Segment {n}")]).ok();
     }
     let printed = |idempost: Idempost, arguments: &[&str]| {
         let mut session = run(idempost, arguments);
@@ -121,7 +126,7 @@ fn only_a_long_table_at_a_terminal_is_paged() {
 fn ctrl_c_reaches_the_open_pager() {
     let service = Service::start();
     for n in 0..30 {
-        service.idempost().run(&["segments", "create", &format!("Segment {n}")]).ok();
+        service.run(&["segments", "create", &format!("Segment {n}")]).ok();
     }
     let pager = "trap 'echo trapped; ended=1' INT; cat > /dev/null; echo open; \
                  while [ -z \"$ended\" ]; do sleep 0.1; done; echo closed";
@@ -137,7 +142,7 @@ fn ctrl_c_reaches_the_open_pager() {
 #[test]
 fn json_is_colored_at_a_terminal() {
     let service = Service::start();
-    service.idempost().run(&["segments", "create", "a \"quoted\": name"]).ok();
+    service.run(&["segments", "create", "a \"quoted\": name"]).ok();
     let list = ["segments", "list", "--json"];
     let colored = run(service.idempost(), &list).pty.exp_eof().unwrap();
     assert!(colored.contains("\u{1b}[1m\u{1b}[34m\"name\"\u{1b}[0m: \u{1b}[32m\"a"), "{colored:?}");
@@ -145,7 +150,7 @@ fn json_is_colored_at_a_terminal() {
     for plain in [
         run(service.idempost().env("NO_COLOR", "1"), &list).pty.exp_eof().unwrap(),
         run(service.idempost(), &(list, "--color never")).pty.exp_eof().unwrap(),
-        service.idempost().run(&list).ok(),
+        service.run(&list).ok(),
     ] {
         assert!(!plain.contains('\u{1b}'), "{plain:?}");
         let value: serde_json::Value = serde_json::from_str(&plain).unwrap();
@@ -156,7 +161,7 @@ fn json_is_colored_at_a_terminal() {
 #[test]
 fn metrics_have_bars_at_a_terminal() {
     let service = Service::start();
-    service.idempost().run(&crate::support::SEND).ok();
+    service.run(&crate::support::SEND).ok();
     let metrics = ["emails", "metrics", "--dimensions", "domain", "--metrics", "sent,open_rate"];
     let mut session = run(service.idempost(), &metrics);
     session.pty.exp_string("DOMAIN").unwrap();
@@ -166,6 +171,6 @@ fn metrics_have_bars_at_a_terminal() {
     session.pty.exp_string(&block.repeat(24)).unwrap();
     session.pty.exp_eof().unwrap();
     assert_eq!(code(&session), 0);
-    let piped = service.idempost().run(&metrics).ok();
+    let piped = service.run(&metrics).ok();
     assert_eq!(piped, "acme.test\t1\t0.0\n");
 }

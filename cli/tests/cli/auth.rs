@@ -1,6 +1,5 @@
 //! `auth`: logins with a simulated browser, and everything that can go wrong.
 
-#[cfg(unix)]
 mod at_a_terminal;
 mod elsewhere;
 mod in_two_commands;
@@ -8,9 +7,7 @@ mod in_use;
 mod intercepted;
 mod responses;
 
-use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::PathBuf;
 use std::process::Child;
 use std::time::Duration;
 
@@ -18,15 +15,14 @@ use http::Method;
 use idempost_conformance::person::Person;
 use idempost_reference_server::faults::{Action, Rule};
 use idempost_reference_server::{OAuthClient, Settings, TokenEventKind};
-#[cfg(unix)]
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use url::Url;
 
 use crate::service::Service;
-use crate::support::{Finish as _, Idempost, Ran, SEND, wait_until};
-#[cfg(unix)]
-use crate::support::{exit_code, signal};
+use crate::support::{
+    CommandLine, Finish as _, Idempost, Ran, SEND, exit_code, has, lines, request, shows, signal, wait_until,
+};
 
 /// A running login, and the page that it opened.
 struct Login {
@@ -35,20 +31,18 @@ struct Login {
 }
 
 impl Login {
-    fn begin(idempost: &Idempost, arguments: &[&str]) -> Self {
-        let (opener, address) = (idempost.home().join("opener"), idempost.home().join("address"));
+    fn begin(idempost: &Idempost, flags: &(impl CommandLine + ?Sized)) -> Self {
+        let (browser, address) = idempost.browser();
         let _ = std::fs::remove_file(&address);
-        script(&opener, &format!("printf %s \"$1\" > '{0}.part' && mv '{0}.part' '{0}'", address.display()));
         let mut command = idempost.command();
-        command.args(["auth", "login"]).args(arguments).env("BROWSER", &opener);
-        let child = command.spawn().unwrap();
+        let child = command.args(("auth login", flags).words()).env("BROWSER", browser).spawn().unwrap();
         wait_until("a browser opens", || address.exists());
         let page = Url::parse(&std::fs::read_to_string(&address).unwrap()).unwrap();
         Self { child, page }
     }
 
     fn parameter(&self, name: &str) -> String {
-        self.page.query_pairs().find(|(known, _)| known == name).unwrap().1.into_owned()
+        query(&self.page, name)
     }
 
     /// The host and port of the redirect URI.
@@ -57,12 +51,14 @@ impl Login {
         format!("{}:{}", back.host_str().unwrap(), back.port().unwrap())
     }
 
-    /// The user allows or denies access, and the browser is redirected.
-    fn decided(self, person: &Person, allows: bool) -> Ran {
-        let page = self.page.as_str();
-        let back = runtime()
-            .block_on(async { if allows { person.allows(page).await } else { person.denies(page).await } });
-        visit(&back);
+    /// The user of an account allows access, and the browser is redirected.
+    fn allowed(self, account: &str) -> Ran {
+        visit(&runtime().block_on(Person::of(account).allows(self.page.as_str())));
+        self.end()
+    }
+
+    fn denied(self) -> Ran {
+        visit(&denied(self.page.as_str()));
         self.end()
     }
 
@@ -75,7 +71,7 @@ impl Login {
     }
 
     fn end(self) -> Ran {
-        Ran::of(self.child.finish())
+        self.child.finish()
     }
 }
 
@@ -85,24 +81,31 @@ fn runtime() -> tokio::runtime::Runtime {
 
 /// A browser visits a URL on this machine and follows redirects.
 fn visit(address: &str) {
-    let address = Url::parse(address).unwrap();
-    let host = format!("{}:{}", address.host_str().unwrap(), address.port().unwrap());
-    let get = |target: &str| {
-        let mut stream = TcpStream::connect(&host).unwrap();
-        write!(stream, "GET {target} HTTP/1.1\r\nHost: {host}\r\nSec-Fetch-Mode: navigate\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    };
-    let answer = get(&format!("{}?{}", address.path(), address.query().unwrap()));
-    assert!(answer.starts_with("HTTP/1.1 303 "), "{answer}");
-    assert!(get("/done").starts_with("HTTP/1.1 200 "));
+    let done = Url::parse(address).unwrap().join("/done").unwrap();
+    for (url, status) in [(address, 303), (done.as_str(), 200)] {
+        let (found, response) = request(url, "GET", "sec-fetch-mode: navigate\r\n", "");
+        assert_eq!(found, status, "{response}");
+    }
 }
 
-fn script(path: &PathBuf, text: &str) {
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).unwrap();
+/// The parameter of a URL.
+fn query(url: &Url, name: &str) -> String {
+    url.query_pairs().find(|(known, _)| known == name).unwrap().1.into_owned()
+}
+
+/// The authorization code in the URL of a redirect.
+fn code_of(back: &str) -> String {
+    query(&Url::parse(back).unwrap(), "code")
+}
+
+/// The URL to which the browser is redirected after the user allows access on this page.
+fn allowed(page: &str) -> String {
+    runtime().block_on(Person::of("sb_test").allows(page))
+}
+
+/// The same after the user denies it.
+fn denied(page: &str) -> String {
+    runtime().block_on(Person::of("sb_test").denies(page))
 }
 
 /// A program without credentials that stores logins in a file.
@@ -110,21 +113,32 @@ fn without_credentials(service: &Service) -> Idempost {
     Idempost::new().env("IDEMPOST_BASE_URL", service.base_url()).env("IDEMPOST_CREDENTIAL_STORE", "file")
 }
 
-pub(crate) fn logged_in(service: &Service, arguments: &[&str]) -> Idempost {
+/// Runs it without the base URL of its environment.
+fn without_base_url(idempost: &Idempost, line: &(impl CommandLine + ?Sized)) -> Ran {
+    idempost.command().args(line.words()).env_remove("IDEMPOST_BASE_URL").finish()
+}
+
+/// Logs in; the user of this account allows access.
+pub(crate) fn log_in(idempost: &Idempost, account: &str, flags: &(impl CommandLine + ?Sized)) -> Ran {
+    Login::begin(idempost, flags).allowed(account)
+}
+
+pub(crate) fn logged_in(service: &Service, flags: &str) -> Idempost {
     let idempost = without_credentials(service);
-    Login::begin(&idempost, arguments).decided(&Person::of("sb_test"), true).ok();
+    log_in(&idempost, "sb_test", flags).ok();
     idempost
 }
 
-fn service() -> Service {
-    let service = Service::start();
-    service.core().set_base_url(&service.base_url());
-    // Browsers request pages that aren't part of the contract.
-    service.unjudged()
+pub(crate) fn service() -> Service {
+    Service::for_logins(Settings { seed: Some(0), beta: true, ..Settings::default() })
+}
+
+fn token_events(service: &Service) -> Vec<TokenEventKind> {
+    service.core().token_events().into_iter().map(|event| event.kind).collect()
 }
 
 fn asked_for(service: &Service, path: &str) -> usize {
-    service.core().requests().iter().filter(|request| request.path == path).count()
+    service.requests().iter().filter(|request| request.path == path).count()
 }
 
 #[test]
@@ -132,40 +146,28 @@ fn a_login_is_created_used_shown_and_ended() {
     // AUTHZ-01
     let service = service();
     let idempost = without_credentials(&service);
-    assert!(idempost.run(&["auth", "status"]).fails(4).contains("auth login"));
-    let login = Login::begin(&idempost, &[]);
+    idempost.run(&["auth", "status"]).fails_with(4, &["auth login"]);
+    let login = Login::begin(&idempost, "");
     assert_eq!(login.parameter("scope"), "emails:send", "least privilege by default");
-    let ran = login.decided(&Person::of("sb_test"), true);
-    assert!(
-        ran.stderr.contains("/oauth/authorize?") && ran.stderr.contains("--scope full_access"),
-        "{ran:?}"
-    );
-    let message = ran.ok();
-    for part in ["profile `default`", "scope emails:send", "refreshed automatically", "only you can read"] {
-        assert!(message.contains(part), "{part}: {message}");
-    }
+    let ran = login.allowed("sb_test").says(&["/oauth/authorize?", "--scope full_access"]);
+    ran.ok_with(&["profile `default`", "scope emails:send", "refreshed automatically", "only you can read"]);
 
     idempost.run(&SEND).ok();
-    assert_eq!(service.core().mails("sb_test").len(), 1);
+    assert_eq!(service.mails().len(), 1);
     idempost.run(&["emails", "list"]).fails_with(4, &["--scope full_access"]);
 
-    let status = idempost.run(&["auth", "status", "--json"]).json();
-    assert_eq!(
-        (&status["kind"], &status["scope"], &status["store"], &status["state"], &status["generation"]),
-        (&json!("login"), &json!("emails:send"), &json!("file"), &json!("logged_in"), &json!(1))
-    );
-    let lines = idempost.run(&["auth", "status"]).ok();
-    assert!(lines.contains("\nscope              emails:send\n"), "{lines}");
+    let expected = json!({
+        "kind": "login", "scope": "emails:send", "store": "file", "state": "logged_in", "generation": 1,
+    });
+    has(&idempost.run("auth status --json").json(), &expected);
+    idempost.run(&["auth", "status"]).ok_with(&["\nscope              emails:send\n"]);
 
     let token = idempost.run(&["auth", "token"]).ok();
     assert!(token.ends_with('\n') && token.trim().split('.').count() == 3, "a token and nothing else");
-    let other = Idempost::new()
-        .env("IDEMPOST_BASE_URL", service.base_url())
-        .env("IDEMPOST_ACCESS_TOKEN", token.trim());
+    let other = without_credentials(&service).env("IDEMPOST_ACCESS_TOKEN", token.trim());
     other.run(&SEND).ok();
 
-    let message = idempost.run(&["auth", "logout"]).ok();
-    assert!(message.contains("access revoked"), "{message}");
+    idempost.run(&["auth", "logout"]).ok_with(&["access revoked"]);
     other.run(&SEND).fails(4);
     idempost.run(&["auth", "status"]).fails(4);
     idempost.run(&["auth", "token"]).fails(4);
@@ -177,8 +179,8 @@ fn a_denied_login_is_reported_and_nothing_is_stored() {
     // C-02
     let service = service();
     let idempost = without_credentials(&service);
-    let message = Login::begin(&idempost, &[]).decided(&Person::of("sb_test"), false).fails(4);
-    assert!(message.contains("access was denied in the browser; nothing was stored"), "{message}");
+    let denied = Login::begin(&idempost, "").denied();
+    denied.fails_with(4, &["access was denied in the browser; nothing was stored"]);
     idempost.run(&["auth", "status"]).fails(4);
 }
 
@@ -195,17 +197,13 @@ fn each_authorization_error_has_its_own_message() {
         ("temporarily_unavailable", 7, "try again"),
     ] {
         let evil = "%1B%5D52%3Bc%3BZXZpbA%3D%3D%07%E2%80%AEwhy";
-        let message = Login::begin(&idempost, &[])
+        let message = Login::begin(&idempost, "")
             .back_with(&format!("error={name}&error_description={evil}"))
-            .fails(code);
-        assert!(message.contains(expected), "{name}: {message}");
+            .fails_with(code, &[expected]);
         assert!(!message.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{message:?}");
     }
-    assert_eq!(
-        asked_for(&service, "/oauth/token"),
-        5,
-        "each login asks whether the client is known, and sends no code"
-    );
+    // Each login asks whether the client is known, and sends no code.
+    assert_eq!(asked_for(&service, "/oauth/token"), 5);
 }
 
 #[test]
@@ -225,13 +223,12 @@ fn an_authorization_code_is_sent_only_once_whatever_the_outcome() {
         (Action::DropBefore, 4),
     ] {
         let what = format!("{action:?}");
-        let login = Login::begin(&idempost, &[]);
+        let login = Login::begin(&idempost, "");
         let before = asked_for(&service, "/oauth/token");
-        service.core().faults().add(Rule::new(action).on_request(Method::POST, "/oauth/token"));
-        let message = login.decided(&Person::of("sb_test"), true).fails(code);
-        assert!(message.contains("help: "), "{what}: {message}");
+        service.faults().add(Rule::new(action).on_request(Method::POST, "/oauth/token"));
+        login.allowed("sb_test").fails_with(code, &["help: "]);
         assert!(asked_for(&service, "/oauth/token") - before <= 1, "{what}");
-        assert_eq!(service.core().faults().pending(), 0, "{what}: not requested");
+        assert_eq!(service.faults().pending(), 0, "{what}: not requested");
         idempost.run(&["auth", "status"]).fails(4);
     }
 }
@@ -246,13 +243,10 @@ fn a_different_granted_scope_is_accepted_with_a_warning() {
     ] {
         let idempost = without_credentials(&service);
         let answer = json!({ "access_token": "a", "token_type": "Bearer", "expires_in": 900, "refresh_token": "r", "scope": scope });
-        let login = Login::begin(&idempost, &[]);
-        let rule = Rule::new(Action::http_response(200, answer.to_string()))
-            .on_request(Method::POST, "/oauth/token");
-        service.core().faults().add(rule);
-        let ran = login.decided(&Person::of("sb_test"), true);
-        assert!(ran.stderr.contains(expected), "{ran:?}");
-        ran.ok();
+        let login = Login::begin(&idempost, "");
+        let action = Action::http_response(200, answer.to_string());
+        service.faults().add(Rule::new(action).on_request(Method::POST, "/oauth/token"));
+        login.allowed("sb_test").says(&[expected]).ok();
         assert_eq!(idempost.run(&["auth", "status", "--json"]).json()["scope"], scope);
     }
 }
@@ -274,19 +268,18 @@ fn a_login_without_a_redirect_times_out_and_closes_the_port() {
 fn the_request_timeout_does_not_end_a_login() {
     let service = service();
     let idempost =
-        without_credentials(&service).env("IDEMPOST_TIMEOUT", "9s").config("[defaults]\ntimeout = \"9s\"\n");
-    let login = Login::begin(&idempost, &["--timeout", "9s", "--login-timeout", "10s"]);
-    login.end().fails_with(4, &["timed out after 10 s"]);
+        without_credentials(&service).env("IDEMPOST_TIMEOUT", "3s").config("[defaults]\ntimeout = \"3s\"\n");
+    let login = Login::begin(&idempost, "--timeout 3s --login-timeout 4s");
+    login.end().fails_with(4, &["timed out after 4 s"]);
     idempost.run("auth login --login-timeout soon").fails_with(2, &["--login-timeout must be a duration"]);
 }
 
-#[cfg(unix)]
 #[test]
 fn ctrl_c_ends_the_wait_at_once_and_nothing_is_stored() {
     // C-11
     let service = service();
     let idempost = without_credentials(&service);
-    let login = Login::begin(&idempost, &[]);
+    let login = Login::begin(&idempost, "");
     let host = login.host();
     signal(&login.child, Signal::INT);
     login.end().fails(130);
@@ -294,17 +287,16 @@ fn ctrl_c_ends_the_wait_at_once_and_nothing_is_stored() {
     idempost.run(&["auth", "status"]).fails(4);
 }
 
-#[cfg(unix)]
 #[test]
 fn ctrl_c_after_the_code_was_sent_waits_until_the_login_is_stored() {
     // F-04
     let service = service();
     let idempost = without_credentials(&service);
-    let login = Login::begin(&idempost, &[]);
+    let login = Login::begin(&idempost, "");
     let before = asked_for(&service, "/oauth/token");
     let slow = Rule::new(Action::Delay(Duration::from_secs(5))).on_request(Method::POST, "/oauth/token");
-    service.core().faults().add(slow);
-    let back = runtime().block_on(Person::of("sb_test").allows(login.page.as_str()));
+    service.faults().add(slow);
+    let back = allowed(login.page.as_str());
     visit(&back);
     wait_until("the code is sent", || asked_for(&service, "/oauth/token") > before);
     signal(&login.child, Signal::INT);
@@ -316,15 +308,14 @@ fn ctrl_c_after_the_code_was_sent_waits_until_the_login_is_stored() {
 fn the_store_is_tested_before_the_browser_opens() {
     // C-15
     let service = service();
-    let idempost = Idempost::new().env("IDEMPOST_BASE_URL", service.base_url()).env("BROWSER", "false");
+    let idempost = Idempost::new().env("IDEMPOST_BASE_URL", service.base_url());
     // Without a bus, there is no keyring; without a terminal, the file store can't be confirmed.
-    let message = idempost.run(&["auth", "login"]).fails(2);
-    assert!(message.contains("--store file"), "{message}");
+    idempost.run(&["auth", "login"]).fails_with(2, &["--store file"]);
     idempost.run(&["auth", "login", "--store", "keyring"]).fails_with(1, &["keyring"]);
     // A folder that can't be created.
     let idempost = without_credentials(&service);
     std::fs::create_dir_all(idempost.home().join(".config/idempost")).unwrap();
-    std::fs::write(idempost.home().join(".config/idempost/credentials"), "in the way").unwrap();
+    idempost.write(".config/idempost/credentials", "in the way");
     idempost.run(&["auth", "login", "--store", "file"]).fails(1);
     let message = idempost.run(&["auth", "login"]).fails(1);
     assert!(!message.contains("--store file"), "it would fail, too: {message}");
@@ -336,35 +327,22 @@ fn a_browser_that_does_not_open_does_not_prevent_the_login() {
     // C-09
     let service = service();
     let idempost = without_credentials(&service);
-    let hangs = idempost.home().join("hangs");
-    script(&hangs, "exec sleep 30");
-    for (browser, arguments) in [
-        ("/nowhere/browser", &[][..]),
-        ("false", &[]),
-        ("true", &[]),
-        (hangs.to_str().unwrap(), &[]),
-        ("true", &["--no-browser", "--port", "0"]),
+    let hangs = idempost.script("hangs", "exec sleep 30");
+    for (browser, flags) in [
+        ("/nowhere/browser", ""),
+        ("false", ""),
+        ("true", ""),
+        (&hangs, ""),
+        ("true", "--no-browser --port 0"),
     ] {
         let mut command = idempost.command();
-        let log = idempost.home().join("log");
-        let stderr = std::fs::File::create(&log).unwrap();
-        let child = command
-            .args(["auth", "login", "--json"])
-            .args(arguments)
-            .env("BROWSER", browser)
-            .stderr(stderr)
-            .spawn()
-            .unwrap();
-        let mut page = None;
-        wait_until(&format!("{browser} has a page"), || {
-            let message = std::fs::read_to_string(&log).unwrap();
-            let mut lines = message.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-            page = lines.find_map(|line| Some(line["open"]["url"].as_str()?.to_owned()));
-            page.is_some()
-        });
-        let page = page.unwrap();
-        visit(&runtime().block_on(Person::of("sb_test").allows(&page)));
-        assert_eq!(Ran::of(child.finish()).json()["kind"], "login", "{browser}");
+        command.args(("auth login --json", flags).words()).env("BROWSER", browser);
+        let mut child = command.spawn().unwrap();
+        let mut events =
+            lines(&mut child.stderr).filter_map(|line| serde_json::from_str::<Value>(&line).ok());
+        let page = events.find_map(|event| Some(event["open"]["url"].as_str()?.to_owned())).unwrap();
+        visit(&allowed(&page));
+        assert_eq!(child.finish().json()["kind"], "login", "{browser}");
     }
 }
 
@@ -376,12 +354,13 @@ fn the_browser_inherits_no_file_of_the_login() {
     let idempost = without_credentials(&service);
     // A login that is being replaced, so that its files exist.
     idempost.run_with(&["auth", "login", "--with-token"], "sb_test\n").ok();
-    let (opener, open) = (idempost.home().join("lists"), idempost.home().join("open"));
-    script(&opener, &format!("ls -l /proc/self/fd > '{0}.part' && mv '{0}.part' '{0}'", open.display()));
+    let open = idempost.home().join("open");
+    let list = format!("ls -l /proc/self/fd > '{0}.part' && mv '{0}.part' '{0}'", open.display());
     let mut command = idempost.command();
-    let mut child = command.args(["auth", "login"]).env("BROWSER", &opener).spawn().unwrap();
+    let mut child =
+        command.args(["auth", "login"]).env("BROWSER", idempost.script("lists", &list)).spawn().unwrap();
     wait_until("a browser opens", || open.exists());
-    let open = std::fs::read_to_string(&open).unwrap();
+    let open = idempost.read("open");
     assert!(open.contains(" 1 -> ") && !open.contains("credentials") && !open.contains("socket:"), "{open}");
     signal(&child, Signal::INT);
     assert_eq!(exit_code(&mut child), Some(130));
@@ -389,22 +368,17 @@ fn the_browser_inherits_no_file_of_the_login() {
 
 #[test]
 fn a_registered_client_belongs_to_the_login_at_its_server() {
-    let unregistered = || {
-        let settings = Settings { oauth_clients: Vec::new(), ..Settings::default() };
-        let service = Service::with(settings);
-        service.core().set_base_url(&service.base_url());
-        service.unjudged()
-    };
+    let unregistered = || Service::for_logins(Settings { oauth_clients: Vec::new(), ..Settings::default() });
     let service = unregistered();
     let idempost = without_credentials(&service);
     let registered = |service: &Service| asked_for(service, "/oauth/register");
-    let first = Login::begin(&idempost, &[]);
+    let first = Login::begin(&idempost, "");
     let id = first.parameter("client_id");
-    first.decided(&Person::of("sb_test"), true).ok();
+    first.allowed("sb_test").ok();
     idempost.run(&["config", "get", "client_id"]).fails(5);
-    let again = Login::begin(&idempost, &[]);
+    let again = Login::begin(&idempost, "");
     assert_eq!(again.parameter("client_id"), id);
-    again.decided(&Person::of("sb_test"), true).ok();
+    again.allowed("sb_test").ok();
     assert_eq!((registered(&service), asked_for(&service, "/oauth/authorize")), (1, 2), "only the browser's");
 
     // Another server, and a separate profile for it.
@@ -412,11 +386,11 @@ fn a_registered_client_belongs_to_the_login_at_its_server() {
     let elsewhere = ["--profile", "other", "--base-url", &other.base_url()];
     let login = Login::begin(&idempost, &elsewhere);
     assert_ne!(login.parameter("client_id"), id);
-    login.decided(&Person::of("sb_test"), true).ok();
+    login.allowed("sb_test").ok();
     assert_eq!(registered(&other), 1);
     // A denied login leaves nothing.
     let idempost = without_credentials(&service);
-    Login::begin(&idempost, &[]).decided(&Person::of("sb_test"), false).fails(4);
+    Login::begin(&idempost, "").denied().fails(4);
     idempost.run(&["config", "get", "client_id"]).fails(5);
     let given = Login::begin(&idempost, &["--client-id", "mine", "--login-timeout", "1s"]);
     assert_eq!(given.parameter("client_id"), "mine");
@@ -425,38 +399,29 @@ fn a_registered_client_belongs_to_the_login_at_its_server() {
 
 #[test]
 fn a_configured_client_id_is_used() {
-    let clients = vec![OAuthClient::new("mine", "Mine", "http://127.0.0.1/callback")];
-    let service = Service::with(Settings { seed: Some(0), oauth_clients: clients, ..Settings::default() });
-    service.core().set_base_url(&service.base_url());
-    let service = service.unjudged();
+    let oauth_clients = vec![OAuthClient::new("mine", "Mine", "http://127.0.0.1/callback")];
+    let service = Service::for_logins(Settings { seed: Some(0), oauth_clients, ..Settings::default() });
     let idempost =
         without_credentials(&service).config("[defaults]\nclient_id = \"mine\"\nscope = \"full_access\"\n");
-    let login = Login::begin(&idempost, &[]);
-    assert_eq!(
-        (login.parameter("client_id"), login.parameter("scope")),
-        ("mine".to_owned(), "full_access".to_owned())
-    );
-    login.decided(&Person::of("sb_test"), true).ok();
+    let login = Login::begin(&idempost, "");
+    assert_eq!((&*login.parameter("client_id"), &*login.parameter("scope")), ("mine", "full_access"));
+    login.allowed("sb_test").ok();
     idempost.run(&["emails", "list"]).ok();
 }
 
 #[test]
 fn all_problems_with_the_flags_are_reported_at_once() {
     let idempost = Idempost::new();
-    let message = idempost.run("auth login --store cloud --scope 'a\"b' --client-id ''").fails(2);
-    for expected in [
+    let expected = [
         "must be keyring or file",
         "a scope must be a single word",
         "a client ID must not be empty",
         "missing: --base-url",
-    ] {
-        assert!(message.contains(expected), "{expected}: {message}");
-    }
-    let message = idempost.run("auth login --with-token --scope x --port 1 --no-browser").fails(2);
-    for expected in ["--scope can't be used", "--port can't be used", "--no-browser can't be used"] {
-        assert!(message.contains(expected), "{expected}: {message}");
-    }
-    assert!(idempost.run(&["--sandbox", "auth", "login"]).fails(2).contains("can't be used with --sandbox"));
+    ];
+    idempost.run("auth login --store cloud --scope 'a\"b' --client-id ''").fails_with(2, &expected);
+    let ran = idempost.run("auth login --with-token --scope x --port 1 --no-browser");
+    ran.fails_with(2, &["--scope can't be used", "--port can't be used", "--no-browser can't be used"]);
+    idempost.run(&["--sandbox", "auth", "login"]).fails_with(2, &["can't be used with --sandbox"]);
 }
 
 #[test]
@@ -467,39 +432,30 @@ fn no_secret_of_a_login_is_ever_printed() {
     let mut seen = String::new();
     let mut note = |ran: &Ran| seen = format!("{seen}{}{}", ran.stdout, ran.stderr);
     let login = Login::begin(&idempost, &["-vvv"]);
-    let back = runtime().block_on(Person::of("sb_test").allows(login.page.as_str()));
+    let back = allowed(login.page.as_str());
     visit(&back);
     note(&login.end());
-    for command in [
-        &SEND[..],
-        &["auth", "status", "--json"],
-        &["auth", "list", "--json"],
-        &["config", "list"],
-        &["doctor", "--json"],
-    ] {
+    note(&idempost.run(&(SEND, "-vvv")));
+    for command in ["auth status --json", "auth list --json", "config list", "doctor --json"] {
         note(&idempost.run(&(command, "-vvv")));
     }
     service.core().clock().advance(Duration::from_secs(901));
     note(&idempost.run(&(SEND, "-vvv")));
-    let code =
-        Url::parse(&back).unwrap().query_pairs().find(|(name, _)| name == "code").unwrap().1.into_owned();
-    let file =
-        std::fs::read_to_string(idempost.home().join(".config/idempost/credentials/default.cred")).unwrap();
-    let kept: Value = serde_json::from_str(file.trim()).unwrap();
+    let kept: Value =
+        serde_json::from_str(&idempost.read(".config/idempost/credentials/default.cred")).unwrap();
     let tokens = &kept["kept"]["tokens"];
-    note(&idempost.run(&["auth", "logout", "-vvv"]));
-    for secret in [&code, tokens["access_token"].as_str().unwrap(), tokens["refresh_token"].as_str().unwrap()]
-    {
+    let secrets = [&json!(code_of(&back)), &tokens["access_token"], &tokens["refresh_token"]];
+    note(&idempost.run("auth logout -vvv"));
+    for secret in secrets.map(|secret| secret.as_str().unwrap()) {
         assert!(secret.len() > 10 && !seen.contains(secret), "{secret}");
     }
     assert!(!seen.contains("sb_rt_") && !seen.contains("sb_code_"), "{seen}");
     // The requests of the login, of the refresh and of the logout are traced.
-    for traced in [
+    let traced = [
         "&code=[redacted]&code_verifier=[redacted]&",
         "grant_type=refresh_token&client_id=idempost-cli&refresh_token=[redacted]",
         "token=[redacted]&token_type_hint=refresh_token",
         r#""access_token":"[redacted]""#,
-    ] {
-        assert!(seen.contains(traced), "{traced}: {seen}");
-    }
+    ];
+    shows(&seen, &traced);
 }

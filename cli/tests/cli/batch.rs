@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::Idempost;
+use crate::support::{Idempost, has};
 
 fn email(i: usize) -> Value {
     json!({"from": "hi@acme.test", "to": [format!("u{i}@example.com")], "subject": "Hi", "text": i.to_string()})
@@ -22,9 +22,9 @@ fn an_array_and_lines_are_equivalent_and_the_ids_are_in_order() {
     // BATCH-01, BATCH-07, BATCH-08
     let service = Service::start();
     for text in [json!(emails(3)).to_string(), lines(&emails(3))] {
-        let ids = service.idempost().run_with(&["emails", "batch", "-"], &text).ok();
+        let ids = service.run_with(&["emails", "batch", "-"], &text).ok();
         let of_subject = |id: &str| {
-            let record = service.idempost().run(&["emails", "get", id, "--json"]).json();
+            let record = service.run(&["emails", "get", id, "--json"]).json();
             record["text"].clone()
         };
         assert_eq!(ids.lines().map(of_subject).collect::<Vec<_>>(), ["0", "1", "2"]);
@@ -36,13 +36,10 @@ fn an_array_and_lines_are_equivalent_and_the_ids_are_in_order() {
 fn a_batch_has_1_to_100_emails() {
     // BATCH-03, A-29
     let service = Service::start();
-    let idempost = service.idempost();
-    assert!(idempost.run_with(&["emails", "batch", "-"], "[]").fails(2).contains("at least 1 email"));
-    assert!(
-        idempost.run_with("emails batch -", &lines(&emails(101))).fails(2).contains("at most 100 emails")
-    );
+    service.run_with(&["emails", "batch", "-"], "[]").fails_with(2, &["at least 1 email"]);
+    service.run_with("emails batch -", &lines(&emails(101))).fails_with(2, &["at most 100 emails"]);
     assert_eq!(service.asked(), 0);
-    assert_eq!(idempost.run_with(&["emails", "batch", "-"], &lines(&emails(100))).ok().lines().count(), 100);
+    assert_eq!(service.run_with(&["emails", "batch", "-"], &lines(&emails(100))).ok().lines().count(), 100);
 }
 
 #[test]
@@ -53,7 +50,7 @@ fn every_problem_in_every_email_is_reported_at_its_place() {
         {\"from\": \"Acme a@acme.test\", \"to\": \"bob@example.com\", \"subject\": \"Hi\",\n   \
         \"tags\": [{\"name\": \"week 47\", \"value\": \"x\"}], \"scheduled_at\": \"in 1 hour\", \"attachments\": [], \
         \"to\": \"c@example.com\", \"txt\": \"x\"},\n  7]";
-    std::fs::write(idempost.home().join("batch.json"), text).unwrap();
+    idempost.write("batch.json", text);
     let error = idempost.run(&["emails", "batch", "batch.json", "--json"]).error(2);
     let problems = error["problems"].as_array().unwrap();
     let mut reported: Vec<_> = problems
@@ -86,53 +83,48 @@ fn every_problem_in_every_email_is_reported_at_its_place() {
 #[test]
 fn with_permissive_the_valid_emails_are_sent_and_the_exit_code_is_10() {
     let service = Service::start().unjudged();
-    let idempost = service.idempost();
     let mut batch = emails(2);
     batch.insert(1, json!({"from": "hi@acme.test", "to": "b@example.com", "text": "no subject"}));
     let text = json!(batch).to_string();
-    let ran = idempost.run_with(&["emails", "batch", "-", "--permissive"], &text);
+    let ran = service.run_with(&["emails", "batch", "-", "--permissive"], &text);
     assert_eq!((ran.code, ran.stdout.lines().count()), (Some(10), 2), "{ran:?}");
     assert!(ran.stderr.contains("error: 1 email rejected, 2 emails accepted\n  /1: "), "{ran:?}");
-    let ran = idempost.run_with(&["emails", "batch", "-", "--permissive", "--json"], &text);
+    let ran = service.run_with(&["emails", "batch", "-", "--permissive", "--json"], &text);
     let document: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((&document["errors"][0]["index"], ran.code), (&json!(1), Some(10)));
     let error: Value = serde_json::from_str(ran.stderr.lines().last().unwrap()).unwrap();
     assert_eq!(error["error"]["kind"], "partial");
-    let ran = idempost.run_with(&["emails", "batch", "-"], &text);
-    assert_eq!(ran.code, Some(2), "without it, one invalid email fails the batch: {ran:?}");
+    service.run_with(&["emails", "batch", "-"], &text).exits(2);
 }
 
 #[test]
 fn a_key_that_was_first_used_with_permissive_lists_what_was_rejected_only_with_it() {
     let service = Service::start().unjudged();
-    let idempost = service.idempost();
     let mut batch = emails(2);
     batch[1]["from"] = json!("Acme");
     let text = json!(batch).to_string();
     let command = ["emails", "batch", "-", "--no-validate", "--idempotency-key", "news-17"];
     let permissive = [&command[..], &["--permissive"]].concat();
-    let first = idempost.run_with(&permissive, &text);
+    let first = service.run_with(&permissive, &text);
     assert_eq!((first.code, first.stdout.lines().count()), (Some(10), 1), "{first:?}");
-    let strict = idempost.run_with(&command, &text);
-    assert_eq!(strict.code, Some(10), "{strict:?}");
-    assert!(strict.stderr.contains("1 of 2 emails were accepted and 1 rejected"), "{strict:?}");
-    assert!(strict.stderr.contains("run the same command with --permissive"), "{strict:?}");
+    let strict = service
+        .run_with(&command, &text)
+        .exits(10)
+        .says(&["1 of 2 emails were accepted and 1 rejected", "run the same command with --permissive"]);
     assert!(!strict.stderr.contains("next:"), "the same command would fail again: {strict:?}");
-    assert_eq!(idempost.run_with(&permissive, &text).stdout, first.stdout);
+    assert_eq!(service.run_with(&permissive, &text).stdout, first.stdout);
 }
 
 #[test]
 fn a_dry_run_shows_the_batch() {
     let shown = Idempost::new().run_with("emails batch - -n --idempotency-key k", &lines(&emails(2))).json();
     let shown = &shown["dry_run"];
-    assert_eq!((&shown["path"], &shown["body"]), (&json!("/emails/batch"), &json!(emails(2))));
-    assert_eq!(shown["headers"]["idempotency-key"], "k");
+    has(shown, &json!({"path": "/emails/batch", "body": emails(2), "headers": {"idempotency-key": "k"}}));
 }
 
 #[test]
 fn a_malformed_line_is_reported_with_its_number() {
-    let error = Idempost::new()
-        .run_with(&["emails", "batch", "-", "--json"], "{\"from\": \"a@x.test\"}\n{\"from\": }\n")
-        .error(2);
+    let lines = "{\"from\": \"a@x.test\"}\n{\"from\": }\n";
+    let error = Idempost::new().run_with("emails batch - --json", lines).error(2);
     assert_eq!(error["problems"][0]["origin"], json!({"stdin": "-", "line": 2, "column": 10}));
 }

@@ -24,22 +24,16 @@ fn stage(recipients: &[&str]) -> (Service, String) {
 #[test]
 fn recipients_are_listed_by_type_and_filtered() {
     let (service, id) = stage(&["ada@x.test", "bounced@x.test", "clicked@y.test"]);
-    let recipients = |arguments: &[&str]| {
-        service.done(&(
-            &["broadcasts", "recipients", id.as_str(), "--columns", "email,count,bounce_type"],
-            arguments,
-        ))
-    };
-    assert_eq!(recipients(&["--type", "clicked"]), "clicked@y.test\t1");
-    assert_eq!(
-        recipients(&["--type", "bounced", "--bounce-type", "permanent"]),
-        "bounced@x.test\t\tpermanent"
-    );
-    assert_eq!(recipients(&["--type", "sent", "--email", "X.test"]).lines().count(), 2);
-    assert_eq!(recipients(&["--type", "sent", "--all"]).lines().count(), 3);
-    let link = ["--type", "clicked", "--jq", ".data[0].clicked_links[0].url"];
-    let command = [&["broadcasts", "recipients", id.as_str()], &link[..]].concat();
-    assert_eq!(service.done(&command), "https://acme.test/docs");
+    let command = format!("broadcasts recipients {id}");
+    let columns = (&command, "--columns email,count,bounce_type");
+    let recipients = |flags: &str| service.done(&(columns, flags));
+    assert_eq!(recipients("--type clicked"), "clicked@y.test\t1");
+    let expected = "bounced@x.test\t\tpermanent";
+    assert_eq!(recipients("--type bounced --bounce-type permanent"), expected);
+    assert_eq!(recipients("--type sent --email X.test").lines().count(), 2);
+    assert_eq!(recipients("--type sent --all").lines().count(), 3);
+    let link = service.done(&(&command, "--type clicked --jq .data[0].clicked_links[0].url"));
+    assert_eq!(link, "https://acme.test/docs");
     assert_eq!(service.done(&["broadcasts", "clicked-links", &id]), "https://acme.test/docs\t1\t1");
 }
 
@@ -48,7 +42,7 @@ fn pages_continue_at_the_cursor_of_the_last_item() {
     let (service, id) = stage(&["a@x.test", "b@x.test", "c@x.test"]);
     let command = ["broadcasts", "recipients", id.as_str(), "--type", "sent", "--columns", "email,id"];
     let all = service.done(&command);
-    let ran = service.idempost().run(&(&command, "--limit 1"));
+    let ran = service.run(&(&command, "--limit 1"));
     assert_eq!(ran.stdout.trim_end(), all.lines().next().unwrap());
     let cursor = ran.stdout.trim_end().split('\t').nth(1).unwrap();
     assert!(ran.stderr.contains(&format!("--after {cursor}")), "{ran:?}");

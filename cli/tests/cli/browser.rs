@@ -1,8 +1,6 @@
 //! Logins in a real browser.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::Output;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -12,20 +10,13 @@ use idempost_needs::needs;
 use idempost_reference_server::Settings;
 use tokio::time::sleep;
 
-use crate::support::{Finish as _, Idempost};
+use crate::support::{Finish as _, Idempost, Ran};
 
 /// Runs `auth login` until this browser shows the consent page.
-async fn ask_for_consent(idempost: &Idempost, browser: &Browser) -> JoinHandle<Output> {
-    let address = idempost.home().join("address");
-    let opener = idempost.home().join("opener");
-    std::fs::write(
-        &opener,
-        format!("#!/bin/sh\nprintf %s \"$1\" > '{}.part' && mv '{0}.part' '{0}'\n", address.display()),
-    )
-    .unwrap();
-    std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o700)).unwrap();
+async fn ask_for_consent(idempost: &Idempost, browser: &Browser) -> JoinHandle<Ran> {
+    let (opener, address) = idempost.browser();
     let mut command = idempost.command();
-    command.args(["auth", "login", "--store", "file"]).env("BROWSER", &opener);
+    command.args(["auth", "login", "--store", "file"]).env("BROWSER", opener);
     let process = std::thread::spawn(move || command.finish());
 
     let until = Instant::now() + TIMEOUT;
@@ -46,16 +37,16 @@ async fn ask_for_consent(idempost: &Idempost, browser: &Browser) -> JoinHandle<O
 }
 
 /// Runs `auth login` with this browser; `decide` is the button that the user clicks.
-pub(crate) async fn log_in(idempost: &Idempost, browser: &Browser, decide: &str) -> Output {
+pub(crate) async fn log_in(idempost: &Idempost, browser: &Browser, decide: &str) -> Ran {
     let process = ask_for_consent(idempost, browser).await;
     let driver = browser.driver();
     driver.find(By::Css(format!("button[value={decide}]"))).await.unwrap().click().await.unwrap();
 
-    let output = tokio::task::spawn_blocking(|| process.join().unwrap()).await.unwrap();
+    let ran = tokio::task::spawn_blocking(|| process.join().unwrap()).await.unwrap();
     // Neither the URL nor the page reveals the code or the decision.
     let ended = driver.current_url().await.unwrap();
     assert!(ended.query().is_none() && ended.host_str() == Some("127.0.0.1"), "{ended}");
-    output
+    ran
 }
 
 #[needs("chromium", "chromedriver")]
@@ -67,15 +58,10 @@ async fn access_is_allowed_and_denied_in_a_real_browser() {
     server.service().set_base_url(&server.base_url());
     let idempost = Idempost::new().env("IDEMPOST_BASE_URL", server.base_url());
 
-    let denied = log_in(&idempost, &browser, "deny").await;
-    let stderr = String::from_utf8_lossy(&denied.stderr).into_owned();
-    assert_eq!(denied.status.code(), Some(4), "{stderr}");
-    assert!(stderr.contains("declined") || stderr.contains("denied"), "{stderr}");
+    log_in(&idempost, &browser, "deny").await.fails_with(4, &["access was denied"]);
     assert_eq!(server.service().token_events(), []);
 
-    let allowed = log_in(&idempost, &browser, "allow").await;
-    let stderr = String::from_utf8_lossy(&allowed.stderr).into_owned();
-    assert_eq!(allowed.status.code(), Some(0), "{stderr}");
+    log_in(&idempost, &browser, "allow").await.ok();
     assert_eq!(server.service().token_events().len(), 1);
     let sent = idempost.run("emails send --from hi@acme.test --to ada@example.com --subject Hello --text Hi");
     sent.ok();

@@ -13,10 +13,13 @@ mod verbs;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::process::{Child, Command, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, Command};
+
+use serde_json::Value;
 
 use crate::service::Service;
-use crate::support::{Idempost, Ran, wait_until};
+use crate::support::{CommandLine, Finish as _, Idempost, Ran, kill, wait_until};
 
 /// The message of all jobs.
 const MESSAGE: [&str; 6] = ["--from", "hi@acme.test", "--subject", "Hello {{{NAME|there}}}", "--text", "Hi"];
@@ -33,41 +36,85 @@ impl Bench {
     }
 
     fn of(service: Service, people: usize) -> Self {
-        let bench = Self { idempost: service.idempost(), service };
-        bench.write("people.csv", csv(people));
-        bench
+        let idempost = service.idempost();
+        Self { service, idempost }.sending_to(people)
+    }
+
+    /// With a login instead of an API key.
+    fn logged_in(flags: &str, people: usize) -> Self {
+        let service = crate::auth::service();
+        let idempost = crate::auth::logged_in(&service, flags);
+        Self { service, idempost }.sending_to(people)
+    }
+
+    fn sending_to(self, people: usize) -> Self {
+        self.write("people.csv", csv(people));
+        self
     }
 
     /// Writes a file in the program's folder.
     fn write(&self, name: &str, content: impl AsRef<[u8]>) {
-        std::fs::write(self.idempost.home().join(name), content).unwrap();
+        self.idempost.write(name, content);
     }
 
     /// Runs `bulk` with these arguments.
-    fn bulk(&self, arguments: &[&str]) -> Ran {
-        self.idempost.run(&("bulk", arguments))
+    fn bulk(&self, line: &(impl CommandLine + ?Sized)) -> Ran {
+        self.idempost.run(&("bulk", line))
+    }
+
+    /// Runs `bulk` with these arguments, and its clock moved by seconds.
+    fn later(&self, offset: u64, line: &(impl CommandLine + ?Sized)) -> Ran {
+        let mut command = self.idempost.command();
+        command.env("IDEMPOST_BULK_CLOCK_OFFSET", offset.to_string()).args(("bulk", line).words()).finish()
+    }
+
+    /// Plans people.csv with the message and these flags.
+    fn plan(&self, flags: &(impl CommandLine + ?Sized)) -> Ran {
+        self.bulk(&(("plan people.csv", MESSAGE), flags))
     }
 
     /// Runs `bulk send people.csv --yes` with the message and these flags.
-    fn send(&self, flags: &[&str]) -> Ran {
-        self.idempost.run(&(("bulk send people.csv --yes", MESSAGE), flags))
+    fn send(&self, flags: &(impl CommandLine + ?Sized)) -> Ran {
+        self.sending(flags).finish()
     }
 
     /// Starts the same command without waiting for it.
-    fn start(&self, flags: &[&str]) -> Child {
+    fn start(&self, flags: &(impl CommandLine + ?Sized)) -> Child {
         self.sending(flags).spawn().unwrap()
     }
 
-    fn sending(&self, flags: &[&str]) -> Command {
+    fn sending(&self, flags: &(impl CommandLine + ?Sized)) -> Command {
         let mut command = self.idempost.command();
-        command.args(["bulk", "send", "people.csv", "--yes"]).args(MESSAGE).args(flags).stdin(Stdio::null());
+        command.args((("bulk send people.csv --yes", MESSAGE), flags).words());
         command
+    }
+
+    /// Starts the same command, and kills it after this number of requests.
+    fn kill_after(&self, requests: usize, flags: &(impl CommandLine + ?Sized)) {
+        let mut child = self.start(flags);
+        self.until_asked(requests);
+        kill(&mut child);
+    }
+
+    /// The status of the latest job.
+    fn status(&self) -> Value {
+        self.bulk("status --json").json()
+    }
+
+    /// The ID of the latest job.
+    fn job(&self) -> String {
+        self.status()["job"].as_str().unwrap().to_owned()
+    }
+
+    /// A file of the latest job.
+    fn file(&self, name: &str) -> PathBuf {
+        PathBuf::from(self.status()["folder"].as_str().unwrap()).join(name)
     }
 
     /// The number of emails that each recipient got.
     fn delivered(&self) -> BTreeMap<String, usize> {
         let mut delivered = BTreeMap::new();
-        for mail in self.service.core().mails("sb_test") {
+        for mail in self.service.mails() {
             for to in mail.to {
                 *delivered.entry(to).or_default() += 1;
             }

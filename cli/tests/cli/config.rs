@@ -1,15 +1,15 @@
 //! The configuration file and the resulting settings.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::support::Idempost;
+use crate::support::{Idempost, has, mode};
 
 #[test]
 fn a_setting_can_be_set_read_and_unset() {
     let idempost = Idempost::new();
     idempost.run(&["config", "set", "retries", "5"]).ok();
     assert_eq!(idempost.run(&["config", "get", "retries"]).ok(), "5\n");
-    assert_eq!(std::fs::read_to_string(idempost.config_file()).unwrap(), "[defaults]\nretries = 5\n");
+    assert_eq!(idempost.read(".config/idempost/config.toml"), "[defaults]\nretries = 5\n");
     idempost.run(&["config", "unset", "retries"]).ok();
     assert_eq!(idempost.run(&["config", "get", "retries"]).ok(), "3\n");
 }
@@ -20,7 +20,7 @@ fn writing_preserves_comments_and_creates_the_named_profile() {
     idempost.run(&["--profile", "work", "config", "set", "base_url", "https://api.example.com"]).ok();
     idempost.run(&["config", "set", "output", "json"]).ok();
     idempost.run(&["config", "set", "default_profile", "work", "-o", "human"]).ok();
-    let text = std::fs::read_to_string(idempost.config_file()).unwrap();
+    let text = idempost.read(".config/idempost/config.toml");
     assert!(
         text.contains("# ours\n") && text.contains("[defaults] # all\noutput = \"json\" # short\n"),
         "{text}"
@@ -28,13 +28,10 @@ fn writing_preserves_comments_and_creates_the_named_profile() {
     assert_eq!(idempost.run(&["config", "get", "base_url", "-o", "human"]).ok(), "https://api.example.com\n");
 }
 
-#[cfg(unix)]
 #[test]
 fn the_file_is_private() {
-    use std::os::unix::fs::PermissionsExt as _;
     let idempost = Idempost::new();
     idempost.run(&["config", "set", "retries", "5"]).ok();
-    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let file = idempost.config_file();
     assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
 }
@@ -59,13 +56,12 @@ fn every_setting_has_a_source() {
     assert_eq!(source("profile"), ("work".into(), format!("{file}:1")));
     assert_eq!(source("credential"), ("(hidden)".into(), "IDEMPOST_API_KEY".into()));
     assert!(!list.to_string().contains("secret_value"));
-    let text = idempost.run(&["config", "list", "--origin"]).ok();
-    assert!(text.contains(&format!("retries\t7\t{file}:3\n")), "{text}");
+    idempost.run(&["config", "list", "--origin"]).ok_with(&[&format!("retries\t7\t{file}:3\n")]);
 }
 
 #[test]
 fn an_unset_setting_is_not_found() {
-    assert!(Idempost::new().run(&["config", "get", "base_url"]).fails(5).contains("`base_url` isn't set"));
+    Idempost::new().run(&["config", "get", "base_url"]).fails_with(5, &["`base_url` isn't set"]);
 }
 
 #[test]
@@ -111,8 +107,7 @@ fn a_secret_is_masked_in_every_spelling_of_its_setting() {
 
 #[test]
 fn a_misspelled_setting_is_refused_with_a_suggestion() {
-    let stderr = Idempost::new().run(&["config", "set", "base-url", "https://x.test"]).fails(2);
-    assert!(stderr.contains("did you mean `base_url`?"), "{stderr}");
+    Idempost::new().run("config set base-url https://x.test").fails_with(2, &["did you mean `base_url`?"]);
 }
 
 #[test]
@@ -135,20 +130,14 @@ fn a_syntax_error_has_a_caret_and_does_not_block_config_commands() {
     idempost.run(&["config", "path"]).ok();
     idempost.run(&["help"]).ok();
     let error = idempost.run(&["config", "list", "--json"]).error(2);
-    assert_eq!((&error["kind"], &error["outcome"]), (&Value::from("usage"), &Value::from("not_sent")));
+    has(&error, &json!({"kind": "usage", "outcome": "not_sent"}));
     assert_eq!(error["problems"][0]["origin"]["line"], 2);
 }
 
 #[test]
 fn an_unknown_setting_is_a_warning_with_a_caret() {
     let idempost = Idempost::new().config("[defaults]\noutptu = \"json\"\n");
-    let ran = idempost.run(&["doctor", "--offline"]);
-    assert!(
-        ran.stderr.contains("warning")
-            && ran.stderr.contains("^^^^^^")
-            && ran.stderr.contains("did you mean `output`?"),
-        "{ran:?}"
-    );
+    idempost.run(&["doctor", "--offline"]).says(&["warning", "^^^^^^", "did you mean `output`?"]);
     let ran = idempost.run(&["doctor", "--offline", "--json"]);
     let warning: Value = serde_json::from_str(ran.stderr.lines().next().unwrap()).unwrap();
     assert_eq!(warning["warning"]["hint"], "did you mean `output`?");
@@ -183,33 +172,30 @@ fn an_empty_variable_is_unset() {
 #[test]
 fn an_unknown_profile_is_an_error_and_not_a_default() {
     let idempost = Idempost::new().config("[profiles.work]\nretries = 1\n");
-    let stderr = idempost.run(&["--profile", "wrok", "config", "list"]).fails(2);
-    assert!(stderr.contains("there is no profile `wrok`; did you mean `work`?"), "{stderr}");
+    let ran = idempost.run(&["--profile", "wrok", "config", "list"]);
+    ran.fails_with(2, &["there is no profile `wrok`; did you mean `work`?"]);
 }
 
 #[test]
 fn the_key_can_come_from_a_file_or_standard_input() {
     let idempost = Idempost::new();
-    let key = idempost.home().join("key");
-    std::fs::write(&key, "sb_hidden\n").unwrap();
-    let list = idempost.run(&["config", "list", "--api-key-file", key.to_str().unwrap(), "--json"]).ok();
-    assert!(list.contains("(hidden)") && !list.contains("sb_hidden"), "{list}");
-    let list = idempost.run_with(&["config", "list", "--api-key-file", "-", "--origin"], "sb_hidden\n").ok();
-    assert!(list.contains("credential\t(hidden)\tstandard input\n"), "{list}");
+    let key = idempost.write("key", "sb_hidden\n");
+    let list = idempost.run(&["config", "list", "--api-key-file", &key, "--json"]);
+    list.hides(&["sb_hidden"]).ok_with(&["(hidden)"]);
+    let list = idempost.run_with("config list --api-key-file - --origin", "sb_hidden\n");
+    list.ok_with(&["credential\t(hidden)\tstandard input\n"]);
     idempost.run("config list --api-key-file nowhere").fails_with(2, &["couldn't read the API key"]);
 }
 
-#[cfg(unix)]
 #[test]
 fn an_editor_command_may_have_flags_and_its_result_is_validated() {
     let idempost = Idempost::new().env("EDITOR", "sed -i s/idempost/outptu=1#/");
-    let ran = idempost.run(&["config", "edit"]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    idempost.run(&["config", "edit"]).exits(0);
     assert!(idempost.config_file().exists());
     let idempost = Idempost::new().env("VISUAL", "false");
-    assert!(idempost.run(&["config", "edit"]).fails(1).contains("the editor `false` failed"));
+    idempost.run(&["config", "edit"]).fails_with(1, &["the editor `false` failed"]);
     let idempost = Idempost::new().env("VISUAL", "no-such-editor");
-    assert!(idempost.run(&["config", "edit"]).fails(1).contains("set VISUAL or EDITOR"));
+    idempost.run(&["config", "edit"]).fails_with(1, &["set VISUAL or EDITOR"]);
 }
 
 #[test]

@@ -7,14 +7,14 @@ use idempost_reference_server::faults::{Action, Rule};
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::CommandLine;
+use crate::support::{CommandLine, Finish as _, has, mode};
 
 fn contact(service: &Service, email: &str) -> Value {
-    service.idempost().run(&["contacts", "get", email, "--json"]).json()
+    service.run(&["contacts", "get", email, "--json"]).json()
 }
 
 fn emails(service: &Service, list: &(impl CommandLine + ?Sized)) -> Vec<String> {
-    let page = service.idempost().run(&(list, "--json")).json();
+    let page = service.run(&(list, "--json")).json();
     page["data"].as_array().unwrap().iter().map(|one| one["email"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -35,19 +35,18 @@ fn a_contact_is_created_shown_changed_and_deleted_by_address() {
     let id = service.done(&(create, &[address, "--segment-id", &weekly]));
     let found = contact(&service, address);
     assert_eq!(found["id"], id.as_str());
-    assert_eq!(
-        found["properties"],
-        json!({"city": {"type": "string", "value": "007"}, "orders": {"type": "number", "value": 3}})
-    );
+    let expected =
+        json!({"city": {"type": "string", "value": "007"}, "orders": {"type": "number", "value": 3}});
+    assert_eq!(found["properties"], expected);
     let change = "contacts update --clear last-name --clear-property orders --unsubscribed";
     assert_eq!(service.done(&(change, &[address])), id);
     let found = contact(&service, &id);
-    assert_eq!((&found["last_name"], &found["unsubscribed"]), (&Value::Null, &json!(true)));
+    has(&found, &json!({"last_name": null, "unsubscribed": true}));
     assert_eq!(found["properties"].as_object().unwrap().len(), 1);
     assert_eq!(emails(&service, &["contacts", "list", "--segment-id", &weekly]), [address]);
     assert_eq!(emails(&service, &["contacts", "list", "--segment", &weekly]), [address]);
     assert_eq!(service.done(&["contacts", "delete", address]), id);
-    service.idempost().run(&["contacts", "get", address]).fails(5);
+    service.run(&["contacts", "get", address]).fails(5);
 }
 
 #[test]
@@ -57,14 +56,14 @@ fn membership_is_visible_from_both_sides() {
     service.done(&["contacts", "create", "ada@example.com"]);
     assert_eq!(service.done(&["contacts", "add-to-segment", "ada@example.com", &weekly]), weekly);
     assert_eq!(emails(&service, &["segments", "contacts", &weekly]), ["ada@example.com"]);
-    let segments = service.idempost().run(&["contacts", "segments", "ada@example.com", "--json"]).json();
+    let segments = service.run(&["contacts", "segments", "ada@example.com", "--json"]).json();
     assert_eq!(segments["data"][0]["name"], "Weekly");
     assert_eq!(service.done(&["segments", "rename", &weekly, "Monthly"]), weekly);
-    assert_eq!(service.idempost().run(&["segments", "get", &weekly, "--json"]).json()["name"], "Monthly");
+    assert_eq!(service.run(&["segments", "get", &weekly, "--json"]).json()["name"], "Monthly");
     service.done(&["contacts", "remove-from-segment", "ada@example.com", &weekly]);
     assert_eq!(emails(&service, &["segments", "contacts", &weekly]), Vec::<String>::new());
     assert_eq!(service.done(&["segments", "delete", &weekly]), weekly);
-    service.idempost().run(&["segments", "get", &weekly]).fails(5);
+    service.run(&["segments", "get", &weekly]).fails(5);
 }
 
 #[test]
@@ -72,10 +71,10 @@ fn audiences_list_the_segments_and_warn_once() {
     // AUD-02, AUD-03, A-52
     let service = Service::start();
     service.done(&["segments", "create", "Weekly"]);
-    let ran = service.idempost().run(&["audiences", "list", "--limit", "1", "-o", "tsv"]);
+    let ran = service.run(&["audiences", "list", "--limit", "1", "-o", "tsv"]);
     assert_eq!(ran.stderr.matches("deprecated").count(), 1, "{ran:?}");
-    assert_eq!(ran.ok(), service.idempost().run(&["segments", "list", "-o", "tsv"]).ok());
-    let help = service.idempost().run(&["audiences", "--help"]).ok();
+    assert_eq!(ran.ok(), service.run(&["segments", "list", "-o", "tsv"]).ok());
+    let help = service.run(&["audiences", "--help"]).ok();
     assert!(help.starts_with("Deprecated") && help.contains("Deprecated: list segments"), "{help}");
 }
 
@@ -88,7 +87,7 @@ fn an_imported_file_round_trips_with_properties_and_segments() {
                 ada@example.com,Ada,\"L, \"\"A\"\"\",false,\"two\nlines\",3\r\n\
                 b+c/d#e@x.test,,,true,,\r\n";
     let program = service.idempost();
-    std::fs::write(program.home().join("people.csv"), text).unwrap();
+    program.write("people.csv", text);
     // One row at a time, so that contacts are in the file's order.
     let import = ["contacts", "import", "people.csv", "--segment-id", &weekly, "--concurrency", "1"];
     let stderr = program.run(&import).ok();
@@ -96,10 +95,7 @@ fn an_imported_file_round_trips_with_properties_and_segments() {
     assert_eq!(emails(&service, &["segments", "contacts", &weekly]), ["b+c/d#e@x.test", "ada@example.com"]);
     let ada = contact(&service, "ada@example.com");
     assert_eq!(ada["properties"]["orders"], json!({"type": "number", "value": 3}));
-    assert_eq!(
-        (&ada["last_name"], &ada["properties"]["city"]["value"]),
-        (&json!("L, \"A\""), &json!("two\nlines"))
-    );
+    has(&ada, &json!({"last_name": "L, \"A\"", "properties": {"city": {"value": "two\nlines"}}}));
 
     let exported = program.run(&["contacts", "export", "--segment-id", &weekly]).ok();
     let expected = "email,first_name,last_name,unsubscribed,city,orders\n\
@@ -109,14 +105,14 @@ fn an_imported_file_round_trips_with_properties_and_segments() {
     // Into another account, through standard input.
     let other = Service::start();
     properties(&other);
-    other.idempost().run_with(&["contacts", "import", "-"], &exported).ok();
-    let again = other.idempost().run(&["contacts", "export"]).ok();
+    other.run_with(&["contacts", "import", "-"], &exported).ok();
+    let again = other.run(&["contacts", "export"]).ok();
     let mut lines: Vec<_> = again.matches("ada@example.com").chain(again.matches("b+c/d#e@x.test")).collect();
     lines.sort_unstable();
     assert_eq!(lines, ["ada@example.com", "b+c/d#e@x.test"]);
     let file = ["contacts", "export", "--no-properties", "--output-file", "out.csv"];
     assert_eq!(program.run(&file).ok(), "2 contacts written to out.csv\n");
-    let written = std::fs::read_to_string(program.home().join("out.csv")).unwrap();
+    let written = program.read("out.csv");
     assert!(written.starts_with("email,first_name,last_name,unsubscribed\nb+c"), "{written}");
 }
 
@@ -138,7 +134,7 @@ fn unreadable_consent_is_never_shown_or_exported_as_subscribed() {
     ];
     let list = json!({ "object": "list", "data": contacts, "has_more": false });
     let rule = Rule::new(Action::http_response(200, list.to_string())).on_path("/contacts").always();
-    service.core().faults().add(rule);
+    service.faults().add(rule);
     let idempost = service.idempost();
     let ran = idempost.run(&["contacts", "export", "--no-properties"]);
     assert_eq!(
@@ -151,7 +147,7 @@ fn unreadable_consent_is_never_shown_or_exported_as_subscribed() {
     let subscribed: Vec<_> = table.lines().filter(|line| line.contains("false")).collect();
     assert!(subscribed.len() == 1 && subscribed[0].contains("ada@x.test"), "{table}");
     // An import needs a decision on each of them.
-    let stderr = service.idempost().run_with(&["contacts", "import", "-"], &ran.stdout).fails(2);
+    let stderr = service.run_with(&["contacts", "import", "-"], &ran.stdout).fails(2);
     assert_eq!(stderr.matches("expected true or false; found").count(), 3, "{stderr}");
 }
 
@@ -162,31 +158,27 @@ fn all_problems_with_a_file_are_reported_with_line_and_column_before_anything_is
     let before = service.asked();
     let text =
         "email,orders,unsubscribed\nada@example.com,3,no\nnobody,x,perhaps\nADA@example.com,1,\nb@x.test\n";
-    let stderr = service.idempost().run_with(&["contacts", "import", "-"], text).fails(2);
-    for expected in [
-        "5 problems in standard input; nothing was sent",
-        "standard input:3, column 1 (email)",
-        "standard input:3, column 2 (orders)",
-        "standard input:3, column 3 (unsubscribed)",
-        "standard input:4: the address ADA@example.com is already on line 2",
-        "standard input:5: the row has 1 cells; expected 3",
-    ] {
-        assert!(stderr.contains(expected), "{expected}\n{stderr}");
-    }
-    service
-        .idempost()
-        .run_with("contacts import -", "email,town\na@b.c,x\n")
-        .fails_with(2, &["standard input:1, column 2: `town` is neither a contact field nor an"]);
-    let posts = service.core().requests();
+    service.run_with(&["contacts", "import", "-"], text).fails_with(
+        2,
+        &[
+            "5 problems in standard input; nothing was sent",
+            "standard input:3, column 1 (email)",
+            "standard input:3, column 2 (orders)",
+            "standard input:3, column 3 (unsubscribed)",
+            "standard input:4: the address ADA@example.com is already on line 2",
+            "standard input:5: the row has 1 cells; expected 3",
+        ],
+    );
+    let ran = service.run_with("contacts import -", "email,town\na@b.c,x\n");
+    ran.fails_with(2, &["standard input:1, column 2: `town` is neither a contact field nor an"]);
+    let posts = service.requests();
     assert!(!posts[before..].iter().any(|request| request.method != Method::GET), "something was written");
 
-    service
-        .idempost()
-        .run_with("contacts import -", "mail,mail\n")
-        .fails_with(2, &["the column `email` is missing", "another column"]);
-    service.idempost().run_with(&["contacts", "import", "-"], "").fails(2);
-    service.idempost().run(&["contacts", "import", "no-such-file.csv"]).fails(2);
-    service.idempost().run(&["contacts", "import", ".", "--concurrency", "0", "--on-conflict", "x"]).fails(2);
+    let ran = service.run_with("contacts import -", "mail,mail\n");
+    ran.fails_with(2, &["the column `email` is missing", "another column"]);
+    service.run_with(&["contacts", "import", "-"], "").fails(2);
+    service.run(&["contacts", "import", "no-such-file.csv"]).fails(2);
+    service.run(&["contacts", "import", ".", "--concurrency", "0", "--on-conflict", "x"]).fails(2);
 }
 
 #[test]
@@ -196,13 +188,12 @@ fn columns_are_mapped_or_skipped_and_a_dry_run_sends_nothing() {
     let text = "E-mail,Town,Notes\nada@example.com,London,x\n";
     let map = ["contacts", "import", "-", "--map", "E-mail=email", "--map", "Town=city", "--map", "Notes="];
     let before = service.asked();
-    let ran = service.idempost().run_with(&(&map, "--dry-run"), text);
-    assert!(ran.stderr.contains("1 rows, no problems found, nothing sent"), "{ran:?}");
+    service.run_with(&(&map, "--dry-run"), text).says(&["1 rows, no problems found, nothing sent"]);
     assert_eq!(service.asked(), before);
-    service.idempost().run_with(&map, text).ok();
+    service.run_with(&map, text).ok();
     assert_eq!(contact(&service, "ada@example.com")["properties"]["city"]["value"], "London");
     let wrong = ["contacts", "import", "-", "--map", "Mail=email", "--map", "x"];
-    service.idempost().run_with(&wrong, text).fails_with(2, &["there is no column `Mail`"]);
+    service.run_with(&wrong, text).fails_with(2, &["there is no column `Mail`"]);
 }
 
 #[test]
@@ -212,7 +203,7 @@ fn an_existing_contact_is_updated_skipped_or_rejected_as_requested() {
     service.done(&["contacts", "create", "ada@example.com", "--first-name", "Old", "--last-name", "L"]);
     let import = |how: &str| {
         let arguments = ["contacts", "import", "-", "--on-conflict", how, "--json"];
-        let ran = service.idempost().run_with(&arguments, text);
+        let ran = service.run_with(&arguments, text);
         (ran.code, serde_json::from_str::<Value>(&ran.stdout).unwrap())
     };
     let counted = |written: u64, skipped: u64, rejected: u64| json!({"object": "import", "rows": 2, "written": written, "skipped": skipped, "rejected": rejected});
@@ -220,7 +211,7 @@ fn an_existing_contact_is_updated_skipped_or_rejected_as_requested() {
     assert_eq!(contact(&service, "ada@example.com")["first_name"], "Old");
     assert_eq!(import("update"), (Some(0), counted(2, 0, 0)));
     let ada = contact(&service, "ada@example.com");
-    assert_eq!((&ada["first_name"], &ada["last_name"]), (&json!("Ada"), &json!("L")));
+    has(&ada, &json!({"first_name": "Ada", "last_name": "L"}));
     assert_eq!(import("fail"), (Some(3), counted(0, 0, 2)));
 }
 
@@ -228,20 +219,15 @@ fn an_existing_contact_is_updated_skipped_or_rejected_as_requested() {
 fn a_rejected_row_is_written_to_a_file_with_its_reason_and_the_others_continue() {
     let service = Service::start();
     let answer = Action::error(422, "validation_error", "Not this one.");
-    service.core().faults().add(Rule::new(answer).on_request(Method::POST, "/contacts").times(1));
+    service.faults().add(Rule::new(answer).on_request(Method::POST, "/contacts").times(1));
     let program = service.idempost();
     let text = "email,first_name\nada@example.com,Ada\nbob@example.com,Bob\n";
     let arguments = ["contacts", "import", "-", "--concurrency", "1", "--failed", "rejected.csv"];
     let ran = program.run_with(&arguments, text);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(10), "1 written, 0 skipped, 1 rejected\n"), "{ran:?}");
-    let rejected = std::fs::read_to_string(program.home().join("rejected.csv")).unwrap();
+    let rejected = program.read("rejected.csv");
     assert_eq!(rejected, "email,first_name,rejection_reason\nada@example.com,Ada,Not this one.\n");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        let mode = program.home().join("rejected.csv").metadata().unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600, "it contains addresses");
-    }
+    assert_eq!(mode(program.home().join("rejected.csv")), 0o600, "it contains addresses");
     // Importing the same file would overwrite it.
     program.run_with(&arguments, text).fails(2);
     let corrected = ["contacts", "import", "rejected.csv", "--map", "rejection_reason="];
@@ -260,7 +246,7 @@ fn an_import_of_a_million_rows_takes_little_memory() {
     for n in 0..950_000 {
         writeln!(text, "p{n}@example.com").unwrap();
     }
-    std::fs::write(idempost.home().join("people.csv"), text).unwrap();
+    idempost.write("people.csv", text);
     let mut command = idempost.command();
     let mut child = command.args(["contacts", "import", "people.csv", "--dry-run"]).spawn().unwrap();
     let (mut peak, begun) = (0, Instant::now());
@@ -272,7 +258,7 @@ fn an_import_of_a_million_rows_takes_little_memory() {
         peak = most.unwrap_or(peak);
         std::thread::sleep(Duration::from_millis(5));
     }
-    let ran = crate::support::Ran::of(child.wait_with_output().unwrap());
+    let ran = child.finish();
     assert!(ran.stderr.starts_with("950000 rows, no problems found"), "{ran:?}");
     assert!(peak > 0 && peak < 64 * 1024, "{peak} KiB");
 }
@@ -285,16 +271,11 @@ fn an_interrupted_import_reports_its_progress_and_how_to_continue() {
     for n in 0..20 {
         writeln!(text, "person{n}@example.com").unwrap();
     }
-    service
-        .core()
-        .faults()
-        .add(Rule::new(answer).on_request(Method::POST, "/contacts").skip_first(7).times(1));
+    service.faults().add(Rule::new(answer).on_request(Method::POST, "/contacts").skip_first(7).times(1));
     let arguments = ["contacts", "import", "-", "--concurrency", "1"];
-    service
-        .idempost()
-        .run_with(&arguments, &text)
-        .fails_with(4, &["7 of 20 rows are done", "run the same command again"]);
-    assert_eq!(service.idempost().run_with(&arguments, &text).ok(), "20 written, 0 skipped, 0 rejected\n");
+    let ran = service.run_with(&arguments, &text);
+    ran.fails_with(4, &["7 of 20 rows are done", "run the same command again"]);
+    assert_eq!(service.run_with(&arguments, &text).ok(), "20 written, 0 skipped, 0 rejected\n");
     assert_eq!(emails(&service, &["contacts", "list"]).len(), 20);
 }
 
@@ -307,55 +288,51 @@ fn the_service_imports_a_file_from_one_request() {
     service.done(&["contacts", "create", "old@example.com", "--first-name", "Old"]);
     let program = service.idempost();
     let text = "E-mail,first_name,Orders,Notes\nold@example.com,New,3,x\nmüller@bücher.test,,,\nnobody,,,\n";
-    std::fs::write(program.home().join("people.csv"), text).unwrap();
+    program.write("people.csv", text);
     let maps = ["--map", "E-mail=email", "--map", "Orders=orders", "--map", "Notes=", "--map", "first_name="];
     let import =
         ["contacts", "import", "people.csv", "--server", "--segment-id", &weekly, "--opt-out", &news];
-    let ran = program.run(&((&import, &maps), "--wait"));
-    assert_eq!(ran.code, Some(10), "{ran:?}");
-    assert!(ran.stderr.contains("1 created, 1 updated, 0 skipped, 1 failed"), "{ran:?}");
-    assert!(ran.stderr.contains("1 of 3 rows failed") && ran.stderr.contains("--dry-run"), "{ran:?}");
+    let ran = program.run(&((&import, &maps), "--wait")).exits(10).says(&[
+        "1 created, 1 updated, 0 skipped, 1 failed",
+        "1 of 3 rows failed",
+        "--dry-run",
+    ]);
     let id = ran.stdout.trim().to_owned();
     let listed = program.run(&["contacts", "imports", "list", "--status", "completed"]).ok();
     assert!(listed.starts_with(&format!("{id}\tcompleted\t3\t1\t1\t0\t1\t")), "{listed}");
     assert_eq!(program.run(&["contacts", "imports", "get", &id, "--jq", ".counts.failed"]).ok(), "1\n");
     let old = contact(&service, "old@example.com");
-    assert_eq!((&old["first_name"], &old["properties"]["orders"]["value"]), (&json!("Old"), &json!(3)));
-    assert_eq!(
-        emails(&service, &["segments", "contacts", &weekly]),
-        ["müller@bücher.test", "old@example.com"]
-    );
+    has(&old, &json!({"first_name": "Old", "properties": {"orders": {"value": 3}}}));
+    let expected = ["müller@bücher.test", "old@example.com"];
+    assert_eq!(emails(&service, &["segments", "contacts", &weekly]), expected);
     let topics = program.run(&["contacts", "topics", "old@example.com", "--json"]).json();
     assert_eq!(topics["data"][0]["subscription"], "opt_out");
 
     // The same through standard input, again after a rejected attempt.
     let fault =
         Rule::new(Action::TooMany { retry_after: None }).on_request(Method::POST, "/contacts/imports");
-    service.core().faults().add(fault.times(1));
+    service.faults().add(fault.times(1));
     let again = ["contacts", "import", "-", "--server", "--on-conflict", "skip", "--wait"];
     let ran = program.run_with(&again, "email\nold@example.com\nnew@example.com\n");
-    assert!(ran.code == Some(0) && ran.stderr.contains("1 created, 0 updated, 1 skipped"), "{ran:?}");
-    let ran = program.run_with(&["contacts", "import", "-", "--server", "--wait"], "email\nnobody\n");
-    assert_eq!(ran.code, Some(3), "{ran:?}");
+    ran.exits(0).says(&["1 created, 0 updated, 1 skipped"]);
+    program.run_with(&["contacts", "import", "-", "--server", "--wait"], "email\nnobody\n").exits(3);
 }
 
 #[test]
 fn invalid_flags_of_a_server_import_send_nothing() {
     let service = Service::start();
-    let asked = |arguments: &[&str], text: &str, part: &str| {
-        let stderr = service.idempost().run_with(arguments, text).fails(2);
-        assert!(stderr.contains(part), "{part}: {stderr}");
-    };
-    let import = |more: &[&'static str]| [&["contacts", "import", "-", "--server"], more].concat();
-    asked(&import(&["--on-conflict", "fail"]), "email\n", "must be update or skip");
-    asked(&import(&["--failed", "x.csv"]), "email\n", "--failed");
-    asked(&import(&["--concurrency", "2"]), "email\n", "--concurrency");
-    asked(&import(&["--wait=done"]), "email\n", "--wait must be `completed`");
-    asked(&import(&[]), "name\n", "the column `email` is missing");
-    asked(&["contacts", "import", "-", "--wait"], "email\n", "--server");
-    assert_eq!(service.asked(), 0);
-    let ran = service.idempost().run_with(&import(&["--dry-run"]), "email\nada@example.com\n");
-    assert!(ran.stderr.contains("1 rows, no problems found, nothing sent"), "{ran:?}");
-    asked(&import(&["--dry-run"]), "email\nnobody\n", "standard input:2, column 1 (email)");
+    for (flags, text, part) in [
+        ("--server --on-conflict fail", "email\n", "must be update or skip"),
+        ("--server --failed x.csv", "email\n", "--failed"),
+        ("--server --concurrency 2", "email\n", "--concurrency"),
+        ("--server --wait=done", "email\n", "--wait must be `completed`"),
+        ("--server", "name\n", "the column `email` is missing"),
+        ("--wait", "email\n", "--server"),
+        ("--server --dry-run", "email\nnobody\n", "standard input:2, column 1 (email)"),
+    ] {
+        service.run_with(&("contacts import -", flags), text).fails_with(2, &[part]);
+    }
+    let ran = service.run_with("contacts import - --server --dry-run", "email\nada@example.com\n");
+    ran.says(&["1 rows, no problems found, nothing sent"]);
     assert_eq!(service.asked(), 0);
 }

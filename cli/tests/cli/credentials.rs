@@ -9,7 +9,6 @@ mod stress;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::sync::Arc;
 
 use http::Method;
 use idempost_reference_server::faults::{Action, Rule};
@@ -19,7 +18,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::service::Service;
-use crate::support::{Idempost, wait_until};
+use crate::support::{Finish as _, Idempost, Ran, set_mode, wait_until};
 
 /// A command that needs a credential and has no side effects.
 const CALL: [&str; 2] = ["emails", "list"];
@@ -32,17 +31,22 @@ fn holder_of(lock: &Path) -> u32 {
 
 /// A service with one grant, and a home folder with its login in a file.
 struct Setup {
-    service: Arc<Service>,
+    service: Service,
     idempost: Idempost,
 }
 
 impl Setup {
+    /// Without the login.
+    fn new() -> Self {
+        let settings = Settings { seed: Some(0), rate_limit: Some(10_000), ..Settings::default() };
+        let service = Service::with(settings).unjudged();
+        let idempost = Idempost::new().env("IDEMPOST_BASE_URL", service.base_url());
+        Self { service, idempost }
+    }
+
     /// The access token has just been issued.
     fn fresh() -> Self {
-        let settings = Settings { seed: Some(0), rate_limit: Some(10_000), ..Settings::default() };
-        let service = Arc::new(Service::with(settings).unjudged());
-        let idempost = Idempost::new().env("IDEMPOST_BASE_URL", service.base_url());
-        let setup = Self { service, idempost };
+        let setup = Self::new();
         setup.log_in();
         setup
     }
@@ -58,7 +62,7 @@ impl Setup {
         let issued = self.service.core().grant("idempost-cli", "acme", "full_access");
         let base_url = self.service.base_url();
         std::fs::create_dir_all(self.folder()).unwrap();
-        assert_private(&self.folder(), 0o700);
+        set_mode(self.folder(), 0o700);
         self.write(&json!({
             "form": 1, "login": "first", "tokens": {
                 "form": 1, "generation": 1, "origin": base_url,
@@ -83,7 +87,7 @@ impl Setup {
         let kept = kept.to_string();
         let hash = format!("{:x}", Sha256::digest(&kept));
         std::fs::write(self.file("cred"), format!("{{\"sha256\":\"{hash}\",\"kept\":{kept}}}")).unwrap();
-        assert_private(&self.file("cred"), 0o600);
+        set_mode(self.file("cred"), 0o600);
     }
 
     fn kept(&self) -> Value {
@@ -134,13 +138,18 @@ impl Setup {
         self.command().spawn().unwrap()
     }
 
+    /// Runs the command through a script.
+    fn through(&self, script: &str) -> Ran {
+        self.idempost.through(script).args(CALL).finish()
+    }
+
     #[track_caller]
     fn works(&self) {
         self.idempost.run(&CALL).ok();
     }
 
     fn on_token(&self, action: Action) {
-        self.service.core().faults().add(Rule::new(action).on_request(Method::POST, "/oauth/token"));
+        self.service.faults().add(Rule::new(action).on_request(Method::POST, "/oauth/token"));
     }
 
     /// The events at the token endpoint since the grant was created.
@@ -159,7 +168,7 @@ impl Setup {
 
     /// The number of times a refresh token was sent, with or without a response.
     fn shown(&self) -> usize {
-        let requests = self.service.core().requests();
+        let requests = self.service.requests();
         requests.iter().filter(|request| request.path == "/oauth/token").count()
     }
 
@@ -177,7 +186,20 @@ impl Setup {
     }
 }
 
-fn assert_private(path: &std::path::Path, mode: u32) {
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+/// Several processes at a time refresh an expired token once, in each of these rounds.
+fn refreshed_once(processes: usize, rounds: usize) {
+    let setup = Setup::fresh();
+    for round in 1..=rounds {
+        setup.age();
+        all_succeed((0..processes).map(|_| setup.start()).collect());
+        assert_eq!((setup.rotations(), setup.shown()), (round, round));
+    }
+    assert_eq!(setup.files(), ["default.cred"]);
+    assert_eq!(setup.tokens()["generation"], rounds + 1);
+}
+
+fn all_succeed(children: Vec<Child>) {
+    for child in children {
+        child.finish().ok();
+    }
 }

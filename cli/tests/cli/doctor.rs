@@ -1,12 +1,12 @@
 //! `doctor`: its checks and hints.
 
+use idempost_conformance::peer::Act;
 use idempost_reference_server::faults::{Action, Rule};
 use serde_json::Value;
 
-use crate::outcomes::proxy;
 use crate::sandbox::Sandbox;
-use crate::service::Service;
-use crate::support::{Idempost, SEND};
+use crate::service::{ScriptedPeer, Service};
+use crate::support::{Idempost, SEND, UNUSED, set_mode, shows};
 
 fn check<'a>(report: &'a Value, name: &str) -> &'a Value {
     report["checks"].as_array().unwrap().iter().find(|check| check["name"] == name).unwrap()
@@ -14,11 +14,7 @@ fn check<'a>(report: &'a Value, name: &str) -> &'a Value {
 
 #[test]
 fn without_settings_it_names_what_to_set() {
-    let ran = Idempost::new().run(&["doctor"]);
-    assert_eq!(ran.code, Some(1), "{ran:?}");
-    for named in ["idempost config set base_url", "IDEMPOST_API_KEY"] {
-        assert!(ran.stdout.contains(named), "{ran:?}");
-    }
+    Idempost::new().run(&["doctor"]).exits(1).prints(&["idempost config set base_url", "IDEMPOST_API_KEY"]);
 }
 
 #[test]
@@ -32,46 +28,34 @@ fn with_its_own_sandbox_every_check_passes() {
 
 #[test]
 fn it_distinguishes_a_rejected_key_from_a_sending_key() {
-    let sandbox = Sandbox::start(&[]);
-    let report = |key: &str| {
-        let idempost =
-            Idempost::new().env("IDEMPOST_BASE_URL", &sandbox.base_url).env("IDEMPOST_API_KEY", key);
-        let ran = idempost.run(&["doctor", "--json"]);
-        (ran.code, serde_json::from_str::<Value>(&ran.stdout).unwrap())
+    let sandbox = Sandbox::start("");
+    let report = |key: &str, code: i32| {
+        Idempost::at(&sandbox.base_url, key).run("doctor --json").exits(code).document()
     };
-    let (code, refused) = report("someone-elses");
-    assert_eq!((code, &check(&refused, "service")["state"]), (Some(1), &Value::from("error")), "{refused}");
-    let (code, sends) = report("sb_mine_sending");
-    assert_eq!(code, Some(0), "{sends}");
-    assert!(check(&sends, "service")["message"].as_str().unwrap().contains("may only send"));
+    assert_eq!(check(&report("someone-elses", 1), "service")["state"], "error");
+    let sends = report("sb_mine_sending", 0);
+    shows(check(&sends, "service")["message"].as_str().unwrap(), &["may only send"]);
 }
 
 #[test]
 fn an_unreachable_service_is_reported_and_offline_sends_nothing() {
-    // Nothing listens on port 9 of this machine.
-    let idempost = Idempost::new()
-        .env("IDEMPOST_BASE_URL", "http://127.0.0.1:9")
-        .env("IDEMPOST_API_KEY", "sb_hidden_key");
-    let ran = idempost.run(&["doctor"]);
-    assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stdout.contains("check the base URL"), "{ran:?}");
-    assert!(!(ran.stdout + ran.stderr.as_str()).contains("hidden_key"));
-    idempost.run(&["doctor", "--offline"]).ok();
+    let idempost = Idempost::at(format!("http://{UNUSED}"), "sb_hidden_key");
+    idempost.run("doctor").exits(1).prints(&["check the base URL"]).hides(&["hidden_key"]);
+    idempost.run("doctor --offline").ok();
 }
 
 #[test]
 fn a_proxy_is_named_without_its_password() {
     // B-25
     let idempost = Idempost::new().env("HTTPS_PROXY", "http://me:hunter2@proxy.test:3128");
-    let ran = idempost.run(&["doctor", "--offline"]);
-    assert!(ran.stdout.contains("HTTPS_PROXY set") && !ran.stdout.contains("hunter2"), "{ran:?}");
+    idempost.run("doctor --offline").prints(&["HTTPS_PROXY set"]).hides(&["hunter2"]);
 }
 
 /// A proxy that connects to a peer whose TLS fails; returns its address and the first request.
-fn connecting_proxy() -> (std::net::SocketAddr, std::thread::JoinHandle<String>) {
+fn connecting_proxy() -> (String, std::thread::JoinHandle<String>) {
     use std::io::{Read as _, Write as _};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
+    let address = listener.local_addr().unwrap().to_string();
     let serving = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let mut part = [0; 4096];
@@ -89,21 +73,15 @@ fn connecting_proxy() -> (std::net::SocketAddr, std::thread::JoinHandle<String>)
 #[test]
 fn the_proxy_of_each_address_is_named_and_tried() {
     // B-25
-    // Nothing listens on the bound port.
-    let closed = tokio::net::TcpSocket::new_v4().unwrap();
-    closed.bind(([127, 0, 0, 1], 0).into()).unwrap();
-    let refused = closed.local_addr().unwrap();
-    let (denies, _) = proxy("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
+    let denies = ScriptedPeer::new([Act::answer(403, &[], "")]);
+    let denies_at = denies.base_url().replace("http://", "");
     let (connects, seen) = connecting_proxy();
-    for (address, works) in [(refused, false), (denies, false), (connects, true)] {
-        let idempost = Idempost::new()
-            .env("IDEMPOST_BASE_URL", "https://api.service.invalid")
+    for (address, works) in [(UNUSED, false), (&denies_at, false), (&connects, true)] {
+        let idempost = Idempost::at("https://api.service.invalid", "re_sentinel")
             .env("IDEMPOST_SANDBOX_URL", "https://mail.service.invalid")
-            .env("IDEMPOST_API_KEY", "re_sentinel")
             .env("NO_PROXY", "mail.service.invalid")
             .env("HTTPS_PROXY", format!("http://me:sentinel@{address}"));
-        let ran = idempost.run(&["doctor", "--json"]);
-        let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let report = idempost.run("doctor --json").hides(&["sentinel"]).document();
         let proxies: Vec<_> =
             report["checks"].as_array().unwrap().iter().filter(|check| check["name"] == "proxy").collect();
         let [service, sandbox] = proxies[..] else { panic!("{report}") };
@@ -112,34 +90,27 @@ fn the_proxy_of_each_address_is_named_and_tried() {
         assert!(message.starts_with(&named), "{message}");
         assert_eq!((service["state"] == "ok", message.ends_with("; connected")), (works, works), "{service}");
         assert_eq!(sandbox["message"], "connecting to mail.service.invalid directly");
-        assert!(!format!("{ran:?}").contains("sentinel"), "{ran:?}");
     }
     let seen = seen.join().unwrap();
     assert!(seen.contains("CONNECT api.service.invalid:443 ") && !seen.contains("sentinel"), "{seen}");
 }
 
-#[cfg(unix)]
 #[test]
 fn a_file_writable_by_others_is_a_warning() {
-    use std::os::unix::fs::PermissionsExt as _;
     let idempost = Idempost::new().config("[defaults]\nretries = 1\n");
-    std::fs::set_permissions(idempost.config_file(), std::fs::Permissions::from_mode(0o666)).unwrap();
-    let ran = idempost.run(&["doctor", "--offline"]);
-    assert!(ran.stdout.contains("mode 666") && ran.stdout.contains("chmod go-w"), "{ran:?}");
+    set_mode(idempost.config_file(), 0o666);
+    idempost.run(&["doctor", "--offline"]).prints(&["mode 666", "chmod go-w"]);
 }
 
-#[cfg(unix)]
 #[test]
 fn it_checks_the_stored_credentials_of_the_profile() {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    let idempost = Idempost::new().env("IDEMPOST_BASE_URL", "http://127.0.0.1:9");
-    idempost.run_with(&["auth", "login", "--with-token", "--store", "file"], "sb_kept\n").ok();
-    let report = |idempost: &Idempost| {
-        let ran = idempost.run(&["doctor", "--offline", "--json"]);
-        assert!(!(ran.stdout.clone() + ran.stderr.as_str()).contains("sb_kept"), "{ran:?}");
-        serde_json::from_str::<Value>(&ran.stdout).unwrap()
+    let stored = || {
+        let idempost = Idempost::new().env("IDEMPOST_BASE_URL", "http://127.0.0.1:9");
+        idempost.run_with("auth login --with-token --store file", "sb_kept\n").ok();
+        idempost
     };
+    let report = |idempost: &Idempost| idempost.run("doctor --offline --json").hides(&["sb_kept"]).document();
+    let idempost = stored();
     let well = report(&idempost);
     for name in ["credential", "store", "lock"] {
         assert_eq!(check(&well, name)["state"], "ok", "{well}");
@@ -147,25 +118,20 @@ fn it_checks_the_stored_credentials_of_the_profile() {
     let elsewhere = report(&idempost.env("IDEMPOST_BASE_URL", "http://127.0.0.1:10"));
     assert_eq!(check(&elsewhere, "origin")["state"], "error", "{elsewhere}");
 
-    let idempost = Idempost::new().env("IDEMPOST_BASE_URL", "http://127.0.0.1:9");
-    idempost.run_with(&["auth", "login", "--with-token", "--store", "file"], "sb_kept\n").ok();
-    let status = idempost.run(&["auth", "status", "--json"]).json();
-    let file = std::path::PathBuf::from(status["path"].as_str().unwrap());
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let idempost = stored();
+    let status = idempost.run("auth status --json").json();
+    let file = status["path"].as_str().unwrap();
+    set_mode(file, 0o644);
     let open = report(&idempost);
-    let reported = open["checks"].as_array().unwrap().iter().any(|check| {
-        check["state"] == "error" && check["message"].to_string().contains(&*file.to_string_lossy())
-    });
-    assert!(reported, "{open}");
+    let reports = |check: &Value| check["state"] == "error" && check["message"].to_string().contains(file);
+    assert!(open["checks"].as_array().unwrap().iter().any(reports), "{open}");
 }
 
 #[test]
 fn every_invalid_setting_is_reported_with_its_source() {
     let idempost =
         Idempost::new().env("IDEMPOST_TIMEOUT", "2 parsecs").config("[defaults]\nretries = \"many\"\n");
-    let ran = idempost.run(&["doctor", "--offline", "--json", "--color", "pink"]);
-    assert_eq!(ran.code, Some(1), "{ran:?}");
-    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let report = idempost.run("doctor --offline --json --color pink").exits(1).document();
     for (name, place) in [
         ("environment", "IDEMPOST_TIMEOUT: timeout must be"),
         ("config", "config.toml:2: retries must be"),
@@ -173,7 +139,7 @@ fn every_invalid_setting_is_reported_with_its_source() {
     ] {
         let check = check(&report, name);
         assert_eq!(check["state"], "error");
-        assert!(check["message"].as_str().unwrap().contains(place), "{check}");
+        shows(check["message"].as_str().unwrap(), &[place]);
     }
 }
 
@@ -186,10 +152,9 @@ fn a_clock_that_differs_from_the_service_s_is_a_warning() {
         let date = date.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
         let list = r#"{"object":"list","data":[],"has_more":false}"#;
         for answer in [Action::http_response(200, list), Action::error(403, "restricted_api_key", "no")] {
-            service.core().faults().clear();
-            service.core().faults().add(Rule::new(answer.header("date", &date)).always());
-            let ran = service.idempost().run(&["doctor", "--json"]);
-            let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+            service.faults().clear();
+            service.faults().add(Rule::new(answer.header("date", &date)).always());
+            let report = service.run("doctor --json").document();
             let clock = check(&report, "clock");
             let message = clock["message"].as_str().unwrap();
             assert!(clock["state"] == "warning" && message.contains(side), "{clock}");
@@ -198,6 +163,6 @@ fn a_clock_that_differs_from_the_service_s_is_a_warning() {
         }
     }
     // Nothing else changes: a send succeeds.
-    service.core().faults().clear();
-    service.idempost().run(&SEND).ok();
+    service.faults().clear();
+    service.run(&SEND).ok();
 }

@@ -29,7 +29,7 @@ fn created(service: &Service, flags: &(impl CommandLine + ?Sized)) -> String {
 fn a_domain_is_registered_and_verified() {
     // DOM-01, DOM-33, DOM-35
     let service = Service::start();
-    let ran = service.idempost().run("domains create --name acme.test --tracking-subdomain links");
+    let ran = service.run("domains create --name acme.test --tracking-subdomain links");
     let id = ran.stdout.trim().to_owned();
     assert_eq!(ran.stdout.lines().count(), 1, "only the ID is printed: {ran:?}");
     for part in [
@@ -48,39 +48,36 @@ fn a_domain_is_registered_and_verified() {
     assert!(ran.stderr.contains(&format!("idempost domains verify {id} --wait")), "{ran:?}");
 
     hurry(&service);
-    let ran = service.idempost().run(&["domains", "verify", &id, "--wait"]);
+    let ran = service.run(&["domains", "verify", &id, "--wait"]);
     assert_eq!(ran.stdout.trim(), id);
     assert!(ran.stderr.contains("verified after"), "{ran:?}");
-    let status = service.idempost().run(&["domains", "get", &id, "--jq", ".status"]).ok();
+    let status = service.run(&["domains", "get", &id, "--jq", ".status"]).ok();
     assert_eq!(status, "verified\n");
-    let shown = service.idempost().run(&["domains", "get", &id]).ok();
-    assert!(shown.contains("name                acme.test") && shown.contains("VALUE"), "{shown}");
+    let shown = service.run(&["domains", "get", &id]).ok_with(&["name                acme.test", "VALUE"]);
     assert!(!shown.contains("[{"), "the records are a table: {shown}");
-    let list = service.idempost().run(&["domains", "ls", "--json"]).ok();
+    let list = service.run(&["domains", "ls", "--json"]).ok();
     let list: Value = serde_json::from_str(&list).unwrap();
     assert_eq!((&list["data"][0]["id"], list["data"].as_array().unwrap().len()), (&json!(id), 1));
-    service.idempost().run(&["domains", "delete", &id]).ok();
-    service.idempost().run(&["domains", "get", &id]).fails(5);
+    service.run(&["domains", "delete", &id]).ok();
+    service.run(&["domains", "get", &id]).fails(5);
 }
 
 #[test]
 fn a_failed_verification_is_3_and_a_timeout_is_8() {
     let service = Service::start();
     hurry(&service);
-    let verify = |service: &Service, id: &str, more: &[&str], code: i32| {
-        let ran = service.idempost().run(&(format!("domains verify {id} --wait"), more));
-        assert_eq!((ran.code, ran.stdout.trim()), (Some(code), id), "verification has started: {ran:?}");
-        ran.stderr
+    let verify = |service: &Service, id: &str, flags: &str, code: i32| {
+        let ran = service.run(&(format!("domains verify {id} --wait"), flags)).exits(code);
+        assert_eq!(ran.stdout.trim(), id, "verification has started: {ran:?}");
+        ran
     };
     let id = created(&service, &["--name", "fail.acme.test"]);
-    let stderr = verify(&service, &id, &[], 3);
-    assert!(stderr.contains("failed; not found: send.fail.acme.test MX"), "{stderr}");
-    assert!(stderr.contains(&format!("idempost domains get {id}")), "{stderr}");
+    let get = format!("idempost domains get {id}");
+    verify(&service, &id, "", 3).says(&["failed; not found: send.fail.acme.test MX", &get]);
     let service = Service::start();
     let id = created(&service, &["--name", "slow.acme.test"]);
-    let stderr = verify(&service, &id, &["--wait-timeout", "50ms"], 8);
-    assert!(stderr.contains("it is pending"), "{stderr}");
-    service.idempost().run(&["domains", "verify", UNKNOWN, "--wait"]).fails(5);
+    verify(&service, &id, "--wait-timeout 50ms", 8).says(&["it is pending"]);
+    service.run(&["domains", "verify", UNKNOWN, "--wait"]).fails(5);
 }
 
 #[test]
@@ -105,7 +102,7 @@ fn every_flag_sets_its_field() {
         ]
     );
     let columns = ["domains", "list", "--columns", "name,region,sending,receiving,open_tracking"];
-    let row = service.idempost().run(&columns).ok();
+    let row = service.run(&columns).ok();
     assert_eq!(row, "acme.test\tsa-east-1\tenabled\tdisabled\tfalse\n");
 }
 
@@ -113,26 +110,24 @@ fn every_flag_sets_its_field() {
 fn a_duplicate_name_is_rejected_by_the_service() {
     let service = Service::start();
     let id = created(&service, &["--name", "acme.test"]);
-    service.idempost().run("domains create --name ACME.test").fails_with(3, &["validation_error", &id]);
+    service.run("domains create --name ACME.test").fails_with(3, &["validation_error", &id]);
 }
 
 #[test]
 fn records_are_printed_for_people_pipes_and_name_servers() {
     let service = Service::start();
     let id = created(&service, &["--name", "acme.test", "--receiving", "enabled"]);
-    let zone = service.idempost().run(&["domains", "records", &id, "--format", "zone"]).ok();
-    assert!(zone.contains("send.acme.test.\tIN\tMX\t10 feedback.us-east-1.mail.example.\n"), "{zone}");
-    assert!(
-        zone.contains("send.acme.test.\tIN\tTXT\t\"v=spf1 include:spf.us-east-1.mail.example ~all\"\n"),
-        "{zone}"
-    );
-    assert!(zone.contains("\nacme.test.\tIN\tMX\t10 inbound.us-east-1.mail.example.\n"), "{zone}");
+    let zone = service.run(&["domains", "records", &id, "--format", "zone"]).ok_with(&[
+        "send.acme.test.\tIN\tMX\t10 feedback.us-east-1.mail.example.\n",
+        "send.acme.test.\tIN\tTXT\t\"v=spf1 include:spf.us-east-1.mail.example ~all\"\n",
+        "\nacme.test.\tIN\tMX\t10 inbound.us-east-1.mail.example.\n",
+    ]);
     assert_eq!(zone.lines().count(), 6);
-    let piped = service.idempost().run(&["domains", "records", &id, "--columns", "type,name"]).ok();
+    let piped = service.run(&["domains", "records", &id, "--columns", "type,name"]).ok();
     assert!(piped.starts_with("MX\tsend.acme.test\nTXT\tsend.acme.test\n"), "{piped}");
-    let json = service.idempost().run(&format!("domains records {id} --json --jq .data[0].priority")).ok();
+    let json = service.run(&format!("domains records {id} --json --jq .data[0].priority")).ok();
     assert_eq!(json, "10\n");
-    service.idempost().run(&["domains", "records", &id, "--format", "bind"]).fails(2);
+    service.run(&["domains", "records", &id, "--format", "bind"]).fails(2);
     // At any terminal width, a truncated value couldn't be copied.
     let narrow = service.idempost().env("IDEMPOST_FORCE_TTY", "40").run(&["domains", "records", &id]).ok();
     assert!(
@@ -147,20 +142,19 @@ fn a_scheduled_email_is_rescheduled_or_canceled() {
     let send = "emails send --from hi@acme.test --to ada@example.com --subject Hi --text x";
     let scheduled = || service.done(&(send, "--scheduled-at 'in 1 hour'"));
     let (late, never) = (scheduled(), scheduled());
-    let ran = service.idempost().run(&["emails", "update", &late, "--scheduled-at", "in 2 hours"]).ok();
+    let ran = service.run(&["emails", "update", &late, "--scheduled-at", "in 2 hours"]).ok();
     assert_eq!(ran.trim(), late);
-    let ran = service.idempost().run(&["emails", "cancel", &never, "--json"]).ok();
+    let ran = service.run(&["emails", "cancel", &never, "--json"]).ok();
     assert_eq!(serde_json::from_str::<Value>(&ran).unwrap(), json!({ "object": "email", "id": never }));
-    service.idempost().run(&["emails", "cancel", &never]).ok();
+    service.run(&["emails", "cancel", &never]).ok();
     service.core().clock().advance(Duration::from_mins(90));
-    assert!(service.core().mails("sb_test").is_empty());
+    assert!(service.mails().is_empty());
     service.core().clock().advance(Duration::from_hours(1));
-    assert_eq!(service.core().mails("sb_test")[0].email_id, late);
-    let stderr = service.idempost().run(&["emails", "cancel", &late]).fails(3);
-    assert!(stderr.contains("Only a scheduled email can be canceled"), "{stderr}");
-    let stderr = service.idempost().run(&["emails", "get", &never, "--jq", ".last_event"]).ok();
+    assert_eq!(service.mails()[0].email_id, late);
+    service.run(&["emails", "cancel", &late]).fails_with(3, &["Only a scheduled email can be canceled"]);
+    let stderr = service.run(&["emails", "get", &never, "--jq", ".last_event"]).ok();
     assert_eq!(stderr, "canceled\n");
-    service.idempost().run(&["emails", "cancel", UNKNOWN]).fails(5);
+    service.run(&["emails", "cancel", UNKNOWN]).fails(5);
 }
 
 /// Registers and verifies a domain of another account.
@@ -175,45 +169,40 @@ fn a_domain_of_another_account_is_claimed() {
     let service = Service::start();
     hurry(&service);
     owned(&service, "acme.test");
-    let program = service.idempost();
-    let ran = program.run(&["domains", "claim", "create", "acme.test", "--tracking-subdomain", "links"]);
+    let ran = service.run(&["domains", "claim", "create", "acme.test", "--tracking-subdomain", "links"]);
     let id = ran.stdout.trim().to_owned();
     assert_eq!((ran.code, ran.stdout.lines().count()), (Some(0), 1), "{ran:?}");
     assert!(ran.stderr.contains("acme.test  TXT  idempost-domain-verification="), "{ran:?}");
     assert!(ran.stderr.contains(&format!("idempost domains claim verify {id} --wait")), "{ran:?}");
-    assert_eq!(program.run(&["domains", "claim", "get", &id, "--jq", ".status"]).ok(), "pending\n");
-    let ran = program.run(&["domains", "claim", "verify", &id, "--wait"]);
+    assert_eq!(service.run(&["domains", "claim", "get", &id, "--jq", ".status"]).ok(), "pending\n");
+    let ran = service.run(&["domains", "claim", "verify", &id, "--wait"]);
     assert_eq!((ran.code, ran.stdout.trim()), (Some(0), id.as_str()), "{ran:?}");
     assert!(ran.stderr.contains("completed after"), "{ran:?}");
     assert!(ran.stderr.contains(&format!("idempost domains verify {id} --wait")), "{ran:?}");
-    let shown = program.run(&["domains", "claim", "get", &id, "--wait"]);
-    assert!(shown.stdout.contains("completed"), "{shown:?}");
-    program.run(&["domains", "verify", &id, "--wait"]).ok();
+    service.run(&["domains", "claim", "get", &id, "--wait"]).prints(&["completed"]);
+    service.run(&["domains", "verify", &id, "--wait"]).ok();
 }
 
 #[test]
 fn a_blocked_or_failed_claim_is_3_with_the_reason_and_a_timeout_is_8() {
     let service = Service::start();
     hurry(&service);
-    let claim = |name: &str, more: &[&str]| {
+    let claim = |name: &str, flags: &str| {
         owned(&service, name);
-        service.idempost().run(&(&["domains", "claim", "create", name], more))
+        service.run(&(["domains", "claim", "create", name], flags))
     };
     for (name, reason) in
         [("blocked.acme.test", "blocked: recent_owner_activity"), ("fail.acme.test", "TXT record")]
     {
-        let id = claim(name, &[]).stdout.trim().to_owned();
-        let ran = service.idempost().run(&["domains", "claim", "verify", &id, "--wait"]);
-        assert_eq!((ran.code, ran.stdout.trim()), (Some(3), id.as_str()), "the check has started: {ran:?}");
-        assert!(ran.stderr.contains(reason), "{ran:?}");
-        assert!(ran.stderr.contains(&format!("idempost domains claim get {id}")), "{ran:?}");
+        let id = claim(name, "").stdout.trim().to_owned();
+        let ran = service.run(&["domains", "claim", "verify", &id, "--wait"]).exits(3);
+        assert_eq!(ran.stdout.trim(), id, "the check has started: {ran:?}");
+        ran.says(&[reason, &format!("idempost domains claim get {id}")]);
     }
-    let ran = claim("acme.test", &["--wait", "--wait-timeout", "1s"]);
-    assert!(ran.code == Some(8) && ran.stderr.contains("it is pending"), "{ran:?}");
-    service.idempost().run(&["domains", "claim", "create", "free.test"]).fails(3);
+    claim("acme.test", "--wait --wait-timeout 1s").exits(8).says(&["it is pending"]);
+    service.run(&["domains", "claim", "create", "free.test"]).fails(3);
     let before = service.asked();
-    let dry =
-        ["domains", "claim", "create", "acme.test", "--click-tracking", "--dry-run", "--jq", ".dry_run.body"];
-    assert_eq!(service.idempost().run(&dry).ok(), "{\"name\":\"acme.test\",\"click_tracking\":true}\n");
+    let dry = "domains claim create acme.test --click-tracking --dry-run --jq .dry_run.body";
+    assert_eq!(service.run(dry).ok(), "{\"name\":\"acme.test\",\"click_tracking\":true}\n");
     assert_eq!(service.asked(), before);
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::service::Service;
-use crate::support::{Finish as _, Idempost, Ran, exit_code, wait_until};
+use crate::support::{Finish as _, Idempost, Ran, exit_code, mode, wait_until};
 
 fn pipe(path: PathBuf) -> PathBuf {
     assert!(std::process::Command::new("mkfifo").arg("-m600").arg(&path).status().unwrap().success());
@@ -59,35 +59,31 @@ fn ctrl_c_ends_an_export_to_a_pipe_without_a_reader() {
     #[cfg(target_os = "linux")]
     crate::support::wait_until_blocked(&child, "the command opens the pipe", &["257", "56"], "0xffffff9c");
     crate::support::signal(&child, rustix::process::Signal::INT);
-    Ran::of(child.finish()).fails(130);
+    child.finish().fails(130);
     assert!(is_pipe(&pipe));
 }
 
 #[test]
 fn a_sandbox_export_writes_to_a_pipe_and_never_overwrites_a_file() {
-    let sandbox = crate::sandbox::Sandbox::start(&[]);
-    let idempost =
-        Idempost::new().env("IDEMPOST_BASE_URL", &sandbox.base_url).env("IDEMPOST_API_KEY", "sb_test");
+    let sandbox = crate::sandbox::Sandbox::start("");
+    let idempost = Idempost::at(&sandbox.base_url, "sb_test");
     idempost.run(&crate::support::SEND).ok();
     let pipe = pipe(idempost.home().join("pipe"));
     let (ran, text) = received(&idempost, &["sandbox", "export", "pipe", "--format", "mbox"], &pipe);
     ran.ok();
     assert!(text.starts_with("From ") && is_pipe(&pipe), "{text:?}");
-    std::fs::write(idempost.home().join("mails.mbox"), "mine").unwrap();
+    idempost.write("mails.mbox", "mine");
     idempost.run(&["sandbox", "export", "mails.mbox"]).fails(2);
 }
 
 #[test]
 fn folders_of_exported_and_downloaded_mail_are_private() {
-    use std::os::unix::fs::PermissionsExt as _;
-    let sandbox = crate::sandbox::Sandbox::start(&[]);
-    let idempost =
-        Idempost::new().env("IDEMPOST_BASE_URL", &sandbox.base_url).env("IDEMPOST_API_KEY", "sb_test");
+    let sandbox = crate::sandbox::Sandbox::start("");
+    let idempost = Idempost::at(&sandbox.base_url, "sb_test");
     idempost.run(&crate::support::SEND).ok();
     idempost.run(&["sandbox", "export", "mails/today"]).ok();
     for folder in ["mails", "mails/today"] {
-        let mode = idempost.home().join(folder).metadata().unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o700, "{folder}");
+        assert_eq!(mode(idempost.home().join(folder)), 0o700, "{folder}");
     }
 }
 
@@ -102,7 +98,7 @@ fn root_leaves_a_file_to_its_owner() {
     idempost.run(&["config", "set", "retries", "2"]).ok();
     let file = std::fs::metadata(idempost.config_file()).unwrap();
     assert_eq!((file.uid(), file.gid()), owner);
-    assert_eq!(std::fs::read_to_string(idempost.config_file()).unwrap(), "[defaults]\nretries = 2\n");
+    assert_eq!(idempost.read(".config/idempost/config.toml"), "[defaults]\nretries = 2\n");
 }
 
 #[test]
@@ -134,7 +130,7 @@ fn an_endless_configuration_file_is_refused() {
     assert!(file.is_symlink());
     std::fs::remove_file(&file).unwrap();
     std::fs::File::create(&file).unwrap().set_len(2 << 20).unwrap();
-    assert!(idempost.run(&["config", "list"]).fails(2).contains("larger than 1 MiB"));
+    idempost.run(&["config", "list"]).fails_with(2, &["larger than 1 MiB"]);
 }
 
 #[test]
@@ -144,7 +140,7 @@ fn a_cursor_that_is_a_pipe_is_refused_at_once() {
     let pipe = pipe(idempost.home().join("pipe"));
     let mut child = idempost.spawn(&["received", "watch", "--cursor", "pipe"]);
     assert_eq!(exit_code(&mut child), Some(1));
-    let stderr = Ran::of(child.finish()).fails(1);
+    let stderr = child.finish().fails(1);
     assert!(stderr.contains("not a regular file") && is_pipe(&pipe), "{stderr}");
 }
 
@@ -163,11 +159,8 @@ fn endless(arguments: &[&str], start: &str, more: &str) -> (String, usize) {
         assert!(taken < 64 << 20, "the command reads without end");
         next = &chunk;
     }
-    let stderr = Ran::of(child.finish()).fails(2);
-    assert_eq!(
-        service.core().requests().iter().filter(|request| request.method == http::Method::POST).count(),
-        0
-    );
+    let stderr = child.finish().fails(2);
+    assert_eq!(service.requests().iter().filter(|request| request.method == http::Method::POST).count(), 0);
     (stderr, taken)
 }
 
@@ -193,10 +186,8 @@ fn an_import_with_an_open_quote_sends_nothing() {
     for flags in ["", "--dry-run"] {
         let text = "email,first_name\na@b.test,\"Ada\nb@b.test,Bob\n";
         let line = format!("contacts import - {flags}");
-        service
-            .idempost()
-            .run_with(line.as_str(), text)
-            .fails_with(2, &["row 2 (line 2): a quote in this row is never closed"]);
+        let ran = service.run_with(line.as_str(), text);
+        ran.fails_with(2, &["row 2 (line 2): a quote in this row is never closed"]);
     }
     assert_eq!(service.asked(), 0);
 }
@@ -210,9 +201,8 @@ fn an_import_stops_when_the_file_is_too_large() {
     let idempost = Idempost::new();
     std::fs::File::create(idempost.home().join("large.csv")).unwrap().set_len(2 << 30).unwrap();
     idempost.run(&["contacts", "import", "large.csv", "--dry-run"]).fails_with(2, &["found 2147483648"]);
-    let stderr =
-        idempost.run(&["contacts", "import", "large.csv", "--dry-run", "--max-size", "3GiB"]).fails(2);
-    assert!(stderr.contains("row 1 (line 1), column 1: a field must have"), "{stderr}");
+    let ran = idempost.run(&["contacts", "import", "large.csv", "--dry-run", "--max-size", "3GiB"]);
+    ran.fails_with(2, &["row 1 (line 1), column 1: a field must have"]);
     for wrong in ["0", "1PB", "-1", "many"] {
         let size = format!("--max-size={wrong}");
         idempost.run(&["contacts", "import", "large.csv", "--dry-run", &size]).fails(2);
@@ -231,6 +221,6 @@ fn ctrl_c_ends_an_import_that_waits_for_its_file() {
     child.stdin.as_mut().unwrap().write_all(input.as_bytes()).unwrap();
     let stdin = child.stdin.take();
     crate::support::signal(&child, rustix::process::Signal::INT);
-    Ran::of(child.finish()).fails(130);
+    child.finish().fails(130);
     drop(stdin);
 }

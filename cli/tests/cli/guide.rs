@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use crate::support::{Idempost, concurrently};
 use idempost_needs::needs;
 use idempost_reference_server::{
     Settings,
@@ -13,8 +14,6 @@ use idempost_reference_server::{
 };
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use tokio::process::Command;
-
-use crate::support::concurrently;
 
 /// The folders of the published crates.
 const CRATES: [&str; 5] = ["cli", "sdk", "bulk", "sandbox", "tests/reference-server"];
@@ -234,8 +233,7 @@ fn every_command_on_a_page_has_the_flags_of_the_program() {
     concurrently(checked, |mut command| {
         let end = command.iter().position(|word| word == "--").unwrap_or(command.len());
         command.insert(end, "--help".to_owned());
-        let ran = idempost.run(&command);
-        assert_eq!(ran.code, Some(0), "{}\n{}", command.join(" "), ran.stderr);
+        idempost.run(&command).exits(0);
     });
 }
 
@@ -422,7 +420,6 @@ async fn the_readme_and_the_guide_show_the_program_s_actual_output() {
 }
 
 /// The loop of `scripts.md` around a send, through an outage that lasts longer than the program's own retries.
-#[cfg(unix)]
 #[test]
 fn the_retry_loop_of_the_guide_sends_one_email() {
     let page = include_str!("../../../docs/scripts.md");
@@ -430,15 +427,15 @@ fn the_retry_loop_of_the_guide_sends_one_email() {
     let script = blocks.iter().find(|block| block.language == "sh").map(|block| &block.text).unwrap();
     let service = crate::service::Service::start();
     let outage = Rule::new(Action::error(503, "internal_server_error", "An outage."));
-    service.core().faults().add(outage.on_path("/emails").times(6));
+    service.faults().add(outage.on_path("/emails").times(6));
     // The program's own delays are as short as possible, and the loop's take no time.
     let shortened = format!(
         "sleep() {{ :; }}\nidempost() {{ {} --retries 1 \"$@\"; }}\n{script}",
         env!("CARGO_BIN_EXE_idempost")
     );
-    let sent = || service.idempost().run(&["emails", "list", "--columns", "subject"]).ok();
+    let sent = || service.run(&["emails", "list", "--columns", "subject"]).ok();
     service.idempost().shell(&shortened).ok();
-    assert_eq!((sent().as_str(), service.core().faults().pending()), ("Order 17\n", 0));
+    assert_eq!((sent().as_str(), service.faults().pending()), ("Order 17\n", 0));
     service.idempost().shell(&shortened).ok();
     assert_eq!(sent(), "Order 17\n", "another run of the script sends nothing");
 }
@@ -494,13 +491,8 @@ fn every_link_of_the_readme_and_the_guide_leads_somewhere() {
 
 #[test]
 fn the_guide_s_reference_has_every_command() {
-    let page = crate::support::Idempost::new()
-        .run(&["help", "--jq", include_str!("../../../docs/commands.jq")])
-        .stdout;
-    let mut commands = Vec::new();
-    let tree = crate::support::Idempost::new().run(&["help", "--json"]).json();
-    crate::completeness::leaves(&tree, &mut commands);
-    for leaf in commands {
+    let page = Idempost::new().run(&["help", "--jq", include_str!("../../../docs/commands.jq")]).stdout;
+    for leaf in crate::completeness::leaves(&Idempost::new()) {
         let command = leaf["command"].as_str().unwrap();
         assert!(page.contains(&format!("\n### {command}\n")), "{command}");
     }

@@ -1,7 +1,6 @@
 //! The identity that a command uses: `whoami`, the names in plans and prompts, and the account that each kind of command uses.
 
-use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use idempost_needs::needs;
 use rustix::process::Signal;
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::bulk::distributed::Queue;
 use crate::service::Service;
-use crate::support::{Finish as _, Idempost, Ran, SEND, exit_code, signal};
+use crate::support::{CommandLine, Finish as _, Idempost, Ran, SEND, finish_with, has, signal};
 
 /// A service for each source of an account; sources of lower precedence are always set up too.
 struct Sources {
@@ -20,6 +19,9 @@ struct Sources {
     idempost: Idempost,
 }
 
+const SEND_PEOPLE: &str = "bulk send people.csv --from hi@acme.test --subject Hello --text Hi";
+const PLAN_PEOPLE: &str = "bulk plan people.csv --from hi@acme.test --subject Hello --text Hi";
+
 /// The sources, in order of precedence.
 const SOURCES: [&str; 4] = ["flag", "environment", "profile", "default"];
 
@@ -28,41 +30,42 @@ impl Sources {
         let [flag, environment, profile, default] = std::array::from_fn(|_| Service::start());
         let idempost = Idempost::new();
         for (name, service) in [("by-flag", &flag), ("by-variable", &profile), ("by-default", &default)] {
-            let url = service.base_url();
-            let login =
-                ["--profile", name, "--base-url", &url, "auth", "login", "--with-token", "--store", "file"];
-            idempost.run_with(&login, &format!("sb_{name}_0123456789abcdefghi\n")).ok();
+            let login = ("auth login --with-token --store file --base-url", [service.base_url()]);
+            let key = format!("sb_{name}_0123456789abcdefghi\n");
+            idempost.run_with(&(login, ["--profile", name]), &key).ok();
         }
         idempost.run(&["auth", "use", "by-default"]).ok();
-        std::fs::write(idempost.home().join("people.csv"), "to\nada@example.com\n").unwrap();
+        idempost.write("people.csv", "to\nada@example.com\n");
         Self { flag, environment, profile, default, idempost }
     }
 
-    /// A command whose account is chosen by this source.
-    fn command(&self, source: &str, arguments: &[&str]) -> Command {
+    /// The program in the environment of this source, without its flag.
+    fn around(&self, source: &str) -> Command {
         let mut command = self.idempost.command();
-        command.args(arguments);
         if ["flag", "environment"].contains(&source) {
             command.env("IDEMPOST_API_KEY", "sb_environment_0123456789abcdefghi");
             command.env("IDEMPOST_BASE_URL", self.environment.base_url());
         }
-        match source {
-            "flag" => {
-                command.args(["--profile", "by-flag"]);
-            }
-            "profile" => {
-                command.env("IDEMPOST_PROFILE", "by-variable");
-            }
-            _ => {}
+        if source == "profile" {
+            command.env("IDEMPOST_PROFILE", "by-variable");
         }
         command
     }
 
+    /// A command whose account is chosen by this source.
+    fn command(&self, source: &str, line: &(impl CommandLine + ?Sized)) -> Command {
+        let mut command = self.around(source);
+        command.args(line.words()).args((source == "flag").then_some("--profile=by-flag"));
+        command
+    }
+
+    fn run(&self, source: &str, line: &(impl CommandLine + ?Sized)) -> Ran {
+        self.command(source, line).finish()
+    }
+
     /// Runs it with this standard input.
-    fn run(&self, source: &str, arguments: &[&str], input: &str) -> Ran {
-        let mut child = self.command(source, arguments).stdin(Stdio::piped()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        Ran::of(child.finish())
+    fn run_with(&self, source: &str, line: &str, input: &str) -> Ran {
+        finish_with(&mut self.command(source, line), input)
     }
 
     fn services(&self) -> [&Service; 4] {
@@ -91,54 +94,38 @@ fn tool_call() -> String {
 fn every_command_reaches_the_account_that_the_strongest_source_names() {
     // A-49
     let sources = Sources::new();
-    let bulk = ["people.csv", "--from", "hi@acme.test", "--subject", "Hello", "--text", "Hi"];
     for (n, source) in SOURCES.into_iter().enumerate() {
         let url = sources.services()[n].base_url();
         for command in ["send", "bulk send", "resume", "worker", "mcp", "completion", "whoami"] {
             let what = format!("{command} by {source}");
             let before = sources.asked();
-            let run = |arguments: &[&str]| sources.run(source, arguments, "");
+            let named = &[&*format!(" at {url}")];
             match command {
-                "send" => drop(run(&SEND).ok()),
+                "send" => drop(sources.run(source, &SEND).ok()),
                 "bulk send" => {
-                    let ran = run(&[&["bulk", "send", "--yes", "--again"], &bulk[..]].concat());
-                    assert!(ran.stderr.contains(&format!(" at {url}")), "{what}: {ran:?}");
-                    ran.ok();
+                    sources.run(source, &(SEND_PEOPLE, "--yes --again")).says(named).ok();
                 }
                 "resume" => {
-                    let plan = run(&[&["bulk", "plan", "--again", "--json"], &bulk[..]].concat()).json();
+                    let plan = sources.run(source, &(PLAN_PEOPLE, "--again --json")).json();
                     assert_eq!(plan["base_url"], url, "{what}");
-                    let ran = run(&["bulk", "resume", plan["job"].as_str().unwrap()]);
-                    assert!(ran.stderr.contains(&format!(" at {url}")), "{what}: {ran:?}");
-                    ran.ok();
+                    let resume = ["bulk", "resume", plan["job"].as_str().unwrap()];
+                    sources.run(source, &resume).says(named).ok();
                 }
                 // It names the account before it connects to its queue.
-                "worker" => {
-                    let ran = run(&["bulk", "worker", "--queue", "nats://127.0.0.1:9"]);
-                    assert!(ran.stderr.contains(&format!(" at {url}")), "{what}: {ran:?}");
-                }
+                "worker" => drop(sources.run(source, "bulk worker --queue nats://127.0.0.1:9").says(named)),
                 "mcp" => {
-                    let ran = sources.run(source, &["mcp"], &tool_call());
-                    assert!(ran.stdout.contains(r#""isError":false"#), "{what}: {ran:?}");
+                    sources.run_with(source, "mcp", &tool_call()).prints(&[r#""isError":false"#]);
                 }
                 "completion" => {
-                    let mut shell = sources.idempost.command();
+                    let mut shell = sources.around(source);
                     shell.env("IDEMPOST_COMPLETE", "fish").args(["--", "idempost"]);
-                    if ["flag", "environment"].contains(&source) {
-                        shell.env("IDEMPOST_API_KEY", "sb_environment_0123456789abcdefghi");
-                        shell.env("IDEMPOST_BASE_URL", sources.environment.base_url());
-                    }
-                    match source {
-                        "flag" => drop(shell.arg("--profile=by-flag")),
-                        "profile" => drop(shell.env("IDEMPOST_PROFILE", "by-variable")),
-                        _ => {}
-                    }
-                    let ran = Ran::of(shell.args(["emails", "get", ""]).finish());
+                    shell.args((source == "flag").then_some("--profile=by-flag"));
+                    let ran = shell.args(["emails", "get", ""]).finish();
                     let ids = ran.stdout.lines().filter(|line| line.contains("\tHello")).count();
                     assert_eq!(ids, 3, "{what}: {ran:?}");
                 }
                 _ => {
-                    let status = run(&["whoami", "--json"]).json();
+                    let status = sources.run(source, "whoami --json").json();
                     assert_eq!(status["base_url"], format!("{url}/"), "{what}");
                 }
             }
@@ -160,18 +147,17 @@ fn a_worker_sends_with_the_account_that_the_strongest_source_names() {
     for (n, source) in SOURCES.into_iter().enumerate() {
         let queue = Queue::start();
         let address = queue.address();
-        let mut worker = sources.command(source, &["bulk", "worker", "--queue", &address]).spawn().unwrap();
+        let worker = sources.command(source, &["bulk", "worker", "--queue", &address]).spawn().unwrap();
         let before = sources.asked();
-        let send = ["bulk", "send", "people.csv", "--yes", "--again", "--queue", &address];
-        let message = ["--from", "hi@acme.test", "--subject", "Hello", "--text", "Hi"];
-        sources.run(source, &[&send[..], &message].concat(), "").ok();
+        let flags = ["--yes", "--again", "--queue", &address];
+        sources.run(source, &(SEND_PEOPLE, flags)).ok();
         let asked = sources.asked();
         for other in 0..4 {
             assert_eq!(asked[other] > before[other], other == n, "{source}: {before:?} {asked:?}");
         }
         signal(&worker, Signal::INT);
-        assert_eq!(exit_code(&mut worker), Some(0), "{source}");
-        let mails = sources.services().map(|service| service.core().requests().len());
+        worker.finish().exits(0);
+        let mails = sources.services().map(|service| service.requests().len());
         assert_eq!(mails, asked, "{source}: nothing more is sent");
     }
 }
@@ -179,51 +165,52 @@ fn a_worker_sends_with_the_account_that_the_strongest_source_names() {
 #[test]
 fn whoami_names_each_part_of_the_identity_with_its_source() {
     let sources = Sources::new();
-    let status = |source: &str, flags: &[&str]| {
-        sources.run(source, &[&["whoami", "--json"], flags].concat(), "").json()
+    let status = |source: &str| sources.run(source, "whoami --json").json();
+    let config = sources.idempost.config_file();
+    let credential = config.with_file_name("credentials/by-flag.cred");
+    let in_config = |source: &Value| {
+        let file = format!("{}:", config.display());
+        assert!(source.as_str().unwrap().starts_with(&file), "{source} isn't in {file}");
     };
-    let parts = |status: &Value| {
-        ["profile", "profile_source", "base_url_source", "credential_source", "kind", "key"]
-            .map(|name| status[name].as_str().unwrap_or_default().to_owned())
-    };
-    let config = sources.idempost.config_file().display().to_string();
-    let folder = sources.idempost.config_file().with_file_name("credentials").display().to_string();
-    let [profile, by, base_url, credential, kind, key] = parts(&status("flag", &[]));
-    assert_eq!((profile.as_str(), by.as_str(), kind.as_str()), ("by-flag", "--profile", "api_key"));
-    assert!(base_url.starts_with(&format!("{config}:")), "{base_url}");
-    assert_eq!((credential, key), (format!("{folder}/by-flag.cred"), "sb_by-…fghi".to_owned()));
-    let [profile, by, base_url, credential, _, key] = parts(&status("environment", &[]));
-    assert!(profile == "by-default" && by.starts_with(&config), "{profile} {by}");
-    assert_eq!((base_url.as_str(), credential.as_str()), ("IDEMPOST_BASE_URL", "IDEMPOST_API_KEY"));
-    assert_eq!(key, "sb_env…fghi");
-    let [profile, by, ..] = parts(&status("profile", &[]));
-    assert_eq!((profile.as_str(), by.as_str()), ("by-variable", "IDEMPOST_PROFILE"));
-    let lines = sources.run("flag", &["whoami"], "").ok();
-    assert_eq!(lines, sources.run("flag", &["auth", "status"], "").ok());
-    assert!(lines.contains("\nprofile_source     --profile\n") && !lines.contains("0123456789"), "{lines}");
-    assert!(sources.asked() == [0; 4], "whoami sends nothing");
-    let sandbox = sources.run("flag", &["--sandbox", "whoami", "--json"], "").json();
-    assert_eq!((&sandbox["sandbox"], &sandbox["profile"]), (&json!(true), &Value::Null));
+    let by_flag = status("flag");
+    let expected = json!({
+        "profile": "by-flag", "profile_source": "--profile", "kind": "api_key",
+        "credential_source": credential.to_str(), "key": "sb_by-…fghi",
+    });
+    has(&by_flag, &expected);
+    in_config(&by_flag["base_url_source"]);
+    let by_environment = status("environment");
+    let expected = json!({
+        "profile": "by-default", "base_url_source": "IDEMPOST_BASE_URL",
+        "credential_source": "IDEMPOST_API_KEY", "key": "sb_env…fghi",
+    });
+    has(&by_environment, &expected);
+    in_config(&by_environment["profile_source"]);
+    let expected = json!({"profile": "by-variable", "profile_source": "IDEMPOST_PROFILE"});
+    has(&status("profile"), &expected);
+    let lines = sources.run("flag", "whoami").hides(&["0123456789"]).ok();
+    assert_eq!(lines, sources.run("flag", "auth status").ok());
+    assert!(lines.contains("\nprofile_source     --profile\n"), "{lines}");
+    assert_eq!(sources.asked(), [0; 4], "whoami sends nothing");
+    let sandbox = sources.run("flag", "--sandbox whoami --json").json();
+    has(&sandbox, &json!({"sandbox": true, "profile": null}));
 }
 
 #[test]
 fn whoami_shows_the_account_scope_and_expiry_of_an_access_token() {
-    let service = Service::start();
-    let service = service.unjudged();
-    service.core().set_base_url(&service.base_url());
-    let idempost = super::auth::logged_in(&service, &["--scope", "full_access"]);
+    let service = crate::auth::service();
+    let idempost = crate::auth::logged_in(&service, "--scope full_access");
     let login = idempost.run(&["whoami", "--json"]).json();
-    assert_eq!((&login["kind"], &login["scope"]), (&json!("login"), &json!("full_access")));
+    has(&login, &json!({"kind": "login", "scope": "full_access"}));
     let token = idempost.run(&["auth", "token"]).ok();
     let given = Idempost::new()
         .env("IDEMPOST_BASE_URL", service.base_url())
         .env("IDEMPOST_ACCESS_TOKEN", token.trim());
     let given = given.run(&["whoami", "--json"]).json();
     assert!(login["account"].is_string() && login["expires_at"].is_string(), "{login}");
-    for part in ["account", "scope"] {
-        assert_eq!(given[part], login[part], "{part}");
-    }
-    assert!(given["expires_at"].is_string() && given["kind"] == "access_token", "{given}");
+    let expected = json!({"account": login["account"], "scope": login["scope"], "kind": "access_token"});
+    has(&given, &expected);
+    assert!(given["expires_at"].is_string(), "{given}");
 }
 
 #[test]
@@ -231,26 +218,17 @@ fn dry_runs_traces_and_questions_name_the_account() {
     let sources = Sources::new();
     let url = sources.flag.base_url();
     let named = format!("profile `by-flag` at {url}");
-    let shown = sources.run("flag", &[&SEND[..], &["--dry-run"]].concat(), "").json();
-    assert_eq!(
-        (&shown["dry_run"]["profile"], &shown["dry_run"]["base_url"]),
-        (&json!("by-flag"), &json!(url))
-    );
-    let shown = sources.run("environment", &[&SEND[..], &["--dry-run"]].concat(), "").json();
+    let shown = sources.run("flag", &(SEND, "--dry-run")).json();
+    has(&shown["dry_run"], &json!({"profile": "by-flag", "base_url": url}));
+    let shown = sources.run("environment", &(SEND, "--dry-run")).json();
     assert_eq!(shown["dry_run"]["credential_source"], "IDEMPOST_API_KEY");
-    let curl = sources.run("flag", &[&SEND[..], &["--dry-run=curl"]].concat(), "");
-    assert!(curl.stderr.contains(&named), "{curl:?}");
-    let traced = sources.run("flag", &[&SEND[..], &["-v"]].concat(), "");
-    assert!(traced.stderr.contains(&format!("POST {url}/emails as {named}")), "{traced:?}");
-    let traced = sources.run("flag", &["emails", "list", "-v"], "");
-    assert!(traced.stderr.contains(&format!("GET {url}/emails as {named}")), "{traced:?}");
-    let plan = ["bulk", "plan", "people.csv", "--from", "hi@acme.test", "--subject", "Hello", "--text", "Hi"];
-    let plan = sources.run("flag", &plan, "").ok();
-    assert!(plan.contains(&format!("\nas          {named}\n")), "{plan}");
-    for import in ["contacts", "suppressions"] {
-        let ran = sources.run("flag", &[import, "import", "-", "--dry-run"], "email\nada@example.com\n");
-        assert!(ran.stderr.contains(&format!("nothing sent\nas {named}\n")), "{ran:?}");
+    sources.run("flag", &(SEND, "--dry-run=curl")).says(&[&named]);
+    sources.run("flag", &(SEND, "-v")).says(&[&format!("POST {url}/emails as {named}")]);
+    sources.run("flag", "emails list -v").says(&[&format!("GET {url}/emails as {named}")]);
+    sources.run("flag", PLAN_PEOPLE).ok_with(&[&format!("\nas          {named}\n")]);
+    for import in ["contacts import - --dry-run", "suppressions import - --dry-run"] {
+        let imported = sources.run_with("flag", import, "email\nada@example.com\n");
+        imported.says(&[&format!("nothing sent\nas {named}\n")]);
     }
-    let send = ["bulk", "send", "people.csv", "--from", "hi@acme.test", "--subject", "Hello", "--text", "Hi"];
-    sources.run("flag", &send, "").fails_with(2, &[&format!("(as {named})")]);
+    sources.run("flag", SEND_PEOPLE).fails_with(2, &[&format!("(as {named})")]);
 }

@@ -1,7 +1,5 @@
 //! A command reports the outcome of its request, no matter how it ends.
-#![cfg(unix)]
 
-use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -9,12 +7,14 @@ use std::time::Duration;
 use http::Method;
 use idempost_reference_server::faults::{Action, Rule};
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::json;
 
 use crate::service::Service;
 #[cfg(target_os = "linux")]
-use crate::support::wait_until_blocked;
-use crate::support::{Finish as _, Ran, SEND, concurrently, signal, wait_until};
+use crate::support::{
+    Finish as _, Ran, SEND, closed_pipe, concurrently, finish_with, full_disk, has, signal, wait_until,
+    wait_until_blocked,
+};
 
 /// Waits until a thread of the program reads standard input.
 #[cfg(target_os = "linux")]
@@ -22,12 +22,6 @@ fn until_it_reads(child: &Child, arguments: &[&str]) {
     // read(0, …) or splice(0, …), by their numbers on x86-64 and aarch64.
     let what = format!("{arguments:?} reads standard input");
     wait_until_blocked(child, &what, &["0", "63", "275", "76"], "0x0");
-}
-
-fn error_of(output: &std::process::Output) -> Value {
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    let last = stderr.lines().last().unwrap_or_else(|| panic!("no output: {output:?}"));
-    serde_json::from_str::<Value>(last).unwrap_or_else(|error| panic!("{error}: {stderr}"))["error"].clone()
 }
 
 #[cfg(target_os = "linux")]
@@ -54,9 +48,9 @@ fn a_signal_ends_every_command_that_reads_standard_input() {
             until_it_reads(&child, arguments);
             signal(&child, which);
             let stdin = child.stdin.take();
-            let output = child.finish();
+            let ran = child.finish();
             drop(stdin);
-            assert_eq!(output.status.code(), Some(code), "{arguments:?} {which:?} {output:?}");
+            assert_eq!(ran.code, Some(code), "{arguments:?} {which:?} {ran:?}");
         }
     });
     assert_eq!(service.asked(), 0, "nothing was sent");
@@ -88,8 +82,8 @@ fn ctrl_c_in_the_editor_leaves_config_edit_running() {
     let (child, interrupt) = in_foreground(command);
     wait_until("the editor runs", || ready.exists());
     interrupt();
-    Ran::of(child.finish()).ok();
-    assert_eq!(std::fs::read_to_string(idempost.config_file()).unwrap(), "retries = 9\n");
+    child.finish().ok();
+    assert_eq!(idempost.read(".config/idempost/config.toml"), "retries = 9\n");
     let left = std::fs::read_dir(idempost.config_file().parent().unwrap()).unwrap();
     let left: Vec<_> =
         left.map(|entry| entry.unwrap().file_name()).filter(|name| name != "config.lock").collect();
@@ -121,7 +115,7 @@ fn ctrl_c_ends_an_endless_filter_with_the_code_of_an_interrupt() {
         burns
     });
     interrupt();
-    let ran = Ran::of(child.finish());
+    let ran = child.finish();
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(130), ""), "{ran:?}");
     assert!(!ran.stderr.contains("nests too deeply"), "{ran:?}");
     wait_until("the filter has ended", || {
@@ -143,11 +137,11 @@ fn a_filter_ends_with_the_program_that_started_it() {
 }
 
 fn newest_email(service: &Service) -> String {
-    service.core().mails("sb_test")[0].email_id.clone()
+    service.mails()[0].email_id.clone()
 }
 
 /// A send whose response doesn't arrive, ended by a signal.
-fn interrupted(service: &Service, flags: &[&str]) -> std::process::Output {
+fn interrupted(service: &Service, flags: &[&str]) -> Ran {
     let before = service.asked();
     let idempost = service.idempost();
     let child = idempost.spawn(&(SEND, flags));
@@ -156,22 +150,21 @@ fn interrupted(service: &Service, flags: &[&str]) -> std::process::Output {
     child.finish()
 }
 
+fn newest_key(service: &Service) -> String {
+    service.requests().last().unwrap().headers["idempotency-key"].to_str().unwrap().to_owned()
+}
+
 #[test]
 fn quiet_does_not_hide_the_idempotency_key_of_an_interrupted_send() {
     let service = Service::start();
-    service.core().faults().add(Rule::new(Action::Delay(Duration::from_mins(1))).always());
+    service.faults().add(Rule::new(Action::Delay(Duration::from_mins(1))).always());
     for flags in [&["-q"][..], &["--idempotency-key", "order-17", "-q"]] {
-        let output = interrupted(&service, flags);
-        let key = service.core().requests().last().unwrap().headers["idempotency-key"].clone();
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(130));
-        assert!(stderr.contains(key.to_str().unwrap()), "{stderr}");
+        let ran = interrupted(&service, flags).exits(130);
+        ran.says(&[&newest_key(&service)]);
     }
     for flags in [&["--json"][..], &["--json", "-q"], &["-o", "ndjson", "--jq", ".id"]] {
-        let error = error_of(&interrupted(&service, flags));
-        let key = service.core().requests().last().unwrap().headers["idempotency-key"].clone();
-        assert_eq!(error["outcome"], "unknown", "{flags:?} {error}");
-        assert_eq!(error["idempotency_key"], key.to_str().unwrap());
+        let error = interrupted(&service, flags).last_error();
+        has(&error, &json!({"outcome": "unknown", "idempotency_key": newest_key(&service)}));
     }
 }
 
@@ -185,31 +178,25 @@ fn an_interrupted_import_reports_its_progress() {
     ] {
         let service = Service::start();
         let delay = Rule::new(Action::Delay(Duration::from_mins(1)));
-        service.core().faults().add(delay.on_request(Method::POST, path).skip_first(first));
+        service.faults().add(delay.on_request(Method::POST, path).skip_first(first));
         let idempost = service.idempost();
-        std::fs::write(idempost.home().join("people.csv"), format!("email\n{addresses}")).unwrap();
-        let mut command = idempost.command();
-        let child = command.args(arguments).stderr(Stdio::piped()).spawn().unwrap();
-        let sent = || service.core().requests().iter().filter(|request| request.path == path).count();
+        idempost.write("people.csv", format!("email\n{addresses}"));
+        let child = idempost.spawn(arguments);
+        let sent = || service.requests().iter().filter(|request| request.path == path).count();
         wait_until("a request is in flight", || sent() > first);
         signal(&child, Signal::INT);
-        let stderr = String::from_utf8(child.finish().stderr).unwrap();
-        assert!(stderr.contains(progress) && stderr.contains("run the same command again"), "{stderr}");
+        child.finish().says(&[progress, "run the same command again"]);
     }
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn a_finished_import_that_cannot_be_printed_reports_its_result() {
     let service = Service::start();
     let idempost = service.idempost();
-    std::fs::write(idempost.home().join("people.csv"), "email\nada@example.com\n").unwrap();
+    idempost.write("people.csv", "email\nada@example.com\n");
     for (noun, result) in [("contacts", "1 written"), ("suppressions", "1 addresses are on")] {
-        let mut command = idempost.command();
-        command
-            .args([noun, "import", "people.csv"])
-            .stdout(File::options().write(true).open("/dev/full").unwrap());
-        let ran = Ran::of(command.output().unwrap());
-        assert!(ran.code == Some(1) && ran.stderr.contains(result), "{ran:?}");
+        idempost.run_to(full_disk(), &[noun, "import", "people.csv"]).exits(1).says(&[result]);
     }
 }
 
@@ -220,7 +207,7 @@ fn a_signal_during_a_retry_delay_reports_the_outcome_so_far() {
     {
         let service = Service::start();
         let answer = Action::http_response(status, "{}").header("retry-after", "60");
-        service.core().faults().add(Rule::new(answer).always());
+        service.faults().add(Rule::new(answer).always());
         let idempost = service.idempost();
         let mut child = idempost.spawn(&(SEND, ["--timeout", "10m"]));
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
@@ -230,7 +217,7 @@ fn a_signal_during_a_retry_delay_reports_the_outcome_so_far() {
         }
         signal(&child, Signal::INT);
         stderr.read_to_string(&mut shown).unwrap();
-        assert_eq!(child.finish().status.code(), Some(130));
+        child.finish().exits(130);
         assert!(shown.contains(stated) && shown.contains("next:") == repeated, "{shown}");
     }
 }
@@ -240,47 +227,26 @@ fn a_signal_during_a_retry_delay_reports_the_outcome_so_far() {
 fn an_accepted_send_that_cannot_be_printed_reports_its_id_and_key() {
     // F-07
     let service = Service::start();
-    let to_a_full_disk = |flags: &[&str]| {
-        let idempost = service.idempost();
-        let mut command = idempost.command();
-        command.args(SEND).args(["--idempotency-key", "order-17"]).args(flags);
-        command.stdout(File::create("/dev/full").unwrap()).finish()
-    };
+    let keyed = (SEND, "--idempotency-key order-17");
+    let to_a_full_disk = |flags: &str| service.idempost().run_to(full_disk(), &(keyed, flags));
     let mut first = String::new();
-    for flags in [&[][..], &["-q"]] {
-        let output = to_a_full_disk(flags);
-        let stderr = String::from_utf8(output.stderr).unwrap();
+    for flags in ["", "-q"] {
+        let ran = to_a_full_disk(flags).exits(1);
         // With the idempotency key, all of them send one email.
         first = newest_email(&service);
-        assert_eq!(output.status.code(), Some(1), "{stderr}");
-        assert!(stderr.contains(&first) && stderr.contains("order-17"), "{stderr}");
+        ran.says(&[&first, "order-17"]);
     }
-    let idempost = service.idempost();
-    let filtered = idempost.command().args(SEND).args(["--json", "--jq", ".id|keys"]).finish();
+    let filtered = service.run(&(SEND, "--json --jq '.id|keys'"));
     let newest = newest_email(&service);
-    for (output, id) in [(filtered, newest), (to_a_full_disk(&["--json"]), first)] {
-        let error = error_of(&output);
-        assert_eq!(error["outcome"], "accepted", "{error}");
-        assert_eq!(error["ids"][0], id, "{error}");
+    for (ran, id) in [(filtered, &newest), (to_a_full_disk("--json"), &first)] {
+        let error = ran.last_error();
+        has(&error, &json!({"outcome": "accepted", "ids": [id]}));
         assert!(error["idempotency_key"].is_string(), "{error}");
     }
-}
-
-#[test]
-fn a_send_to_a_closed_pipe_reports_its_id_and_key() {
-    // F-07
-    let service = Service::start();
-    for flags in [&[][..], &["-q"], &["--json"]] {
-        let (reader, writer) = std::io::pipe().unwrap();
-        drop(reader);
-        let idempost = service.idempost();
-        let mut command = idempost.command();
-        command.args(SEND).args(["--idempotency-key", "order-17"]).args(flags);
-        let output = command.stdout(writer).finish();
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        let id = newest_email(&service);
-        assert_eq!(output.status.code(), Some(0), "{stderr}");
-        assert!(stderr.contains(&id) && stderr.contains("order-17"), "{stderr}");
+    // F-07: a pipe without a reader is no error.
+    for flags in ["", "-q", "--json"] {
+        let ran = service.idempost().run_to(closed_pipe(), &(keyed, flags)).exits(0);
+        ran.says(&[&first, "order-17"]);
     }
 }
 
@@ -289,14 +255,10 @@ fn without_standard_streams_an_email_is_sent_once() {
     // F-07
     let service = Service::start();
     for redirections in ["2>&-", ">&-", ">&- 2>&-", "<&- >&- 2>&-"] {
-        let before = service.core().mails("sb_test").len();
+        let before = service.mails().len();
         let idempost = service.idempost();
-        let mut command = idempost.wrapped("sh");
-        let script = format!("exec \"$0\" \"$@\" {redirections}");
-        command.args(["-c", &script, env!("CARGO_BIN_EXE_idempost")]).args(SEND);
-        let output = command.finish();
-        assert_eq!(output.status.code(), Some(0), "{redirections}: {output:?}");
-        assert_eq!(service.core().mails("sb_test").len(), before + 1, "{redirections}");
+        idempost.through(&format!("exec \"$0\" \"$@\" {redirections}")).args(SEND).finish().exits(0);
+        assert_eq!(service.mails().len(), before + 1, "{redirections}");
     }
 }
 
@@ -306,65 +268,31 @@ fn a_batch_to_a_closed_pipe_still_reports_rejected_emails() {
     let service = Service::start().unjudged();
     let batch = r#"[{"from":"hi@acme.test","to":"ada@example.com","subject":"Hi","text":"x"},
                     {"from":"hi@acme.test","to":"not an address","subject":"Hi","text":"x"}]"#;
-    let (reader, writer) = std::io::pipe().unwrap();
-    drop(reader);
     let idempost = service.idempost();
     let mut command = idempost.command();
-    command.args(["-q", "emails", "batch", "--permissive", "-"]).stdin(Stdio::piped()).stdout(writer);
-    let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(batch.as_bytes()).unwrap();
-    let output = child.finish();
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    let id = newest_email(&service);
-    assert_eq!(output.status.code(), Some(10), "{stderr}");
-    assert!(
-        stderr.contains(&id) && stderr.contains("1 email rejected, 1 email accepted\n  /1: "),
-        "{stderr}"
-    );
+    command.args(["-q", "emails", "batch", "--permissive", "-"]).stdout(closed_pipe());
+    let ran = finish_with(&mut command, batch).exits(10);
+    ran.says(&[&newest_email(&service), "1 email rejected, 1 email accepted\n  /1: "]);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_new_api_key_that_cannot_be_shown_is_revoked() {
     let service = Service::start();
-    let create = |flags: &[&str], stdout: Stdio| {
-        let idempost = service.idempost();
-        let mut command = idempost.command();
-        command.args(["api-keys", "create", "--name", "Lost"]).args(flags).stdout(stdout).finish()
+    let create = |flags: &str, stdout: Stdio| {
+        service.idempost().run_to(stdout, &("api-keys create --name Lost", flags))
     };
-    let names = || service.idempost().run(&["api-keys", "list", "--columns", "name"]).ok();
+    let names = || service.run("api-keys list --columns name").ok();
     let before = names();
-    let (reader, closed) = std::io::pipe().unwrap();
-    drop(reader);
-    let attempts = [
-        create(&[], File::create("/dev/full").unwrap().into()),
-        create(&["-q"], closed.into()),
-        create(&["--json", "--jq", ".id|keys"], Stdio::piped()),
-    ];
-    for output in attempts {
-        let ran = Ran::of(output);
-        assert_eq!(ran.code, Some(1), "{ran:?}");
-        assert!(ran.stderr.contains("was revoked"), "{ran:?}");
-        assert!(!ran.stderr.contains("sb_"), "{ran:?}");
+    for (flags, stdout) in
+        [("", full_disk().into()), ("-q", closed_pipe().into()), ("--json --jq '.id|keys'", Stdio::piped())]
+    {
+        create(flags, stdout).exits(1).says(&["was revoked"]).hides(&["sb_"]);
     }
     assert_eq!(names(), before);
-    service.core().faults().add(
-        Rule::new(Action::http_response(500, "broken")).on_request(Method::DELETE, "/api-keys/{id}").always(),
-    );
-    let ran = Ran::of(create(&[], File::create("/dev/full").unwrap().into()));
-    assert!(ran.stderr.contains("idempost api-keys delete "), "{ran:?}");
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn help_that_cannot_be_written_is_an_error() {
-    for flags in [&["--help"][..], &["--version"], &["emails", "send", "--help"]] {
-        let idempost = crate::support::Idempost::new();
-        let output = idempost.command().args(flags).stdout(File::create("/dev/full").unwrap()).finish();
-        let ran = Ran::of(output);
-        assert!(ran.stderr.contains("couldn't write to standard output"), "{ran:?}");
-        assert_eq!(ran.code, Some(1));
-    }
+    let broken = Rule::new(Action::http_response(500, "broken"));
+    service.faults().add(broken.on_request(Method::DELETE, "/api-keys/{id}").always());
+    create("", full_disk().into()).says(&["idempost api-keys delete "]);
 }
 
 #[test]
@@ -381,11 +309,7 @@ fn an_unbounded_filter_ends_with_an_error_and_not_with_the_program() {
     ];
     concurrently(unbounded, |expression| {
         let ran = idempost.run(&["--sandbox", "emails", "list", "--jq", expression]);
-        assert_eq!(ran.code, Some(1), "{expression} {ran:?}");
-        assert!(
-            ran.stderr.contains("the filter nests too deeply or needs too much memory"),
-            "{expression} {ran:?}"
-        );
+        ran.exits(1).says(&["the filter nests too deeply or needs too much memory"]);
     });
     let nested =
         ["(".repeat(8_000) + "." + ")".repeat(8_000).as_str(), ".|".repeat(8_000) + ".", ".a".repeat(8_000)];
@@ -432,7 +356,7 @@ fn ctrl_c_at_the_terminal_reaches_the_sandboxed_command_once() {
     let idempost = crate::support::Idempost::new();
     // Standard input isn't a terminal, but the terminal still sends the Ctrl-C.
     let script = "n=0; trap 'n=$((n+1))' INT; echo ready; while [ $n = 0 ]; do sleep 0.05; done; sleep 0.3; echo caught $n";
-    std::fs::write(idempost.home().join("count"), script).unwrap();
+    idempost.write("count", script);
     let program = env!("CARGO_BIN_EXE_idempost");
     let mut command = idempost.wrapped("sh");
     command.args(["-c", &format!("exec {program} sandbox run -- sh count < /dev/null")]);

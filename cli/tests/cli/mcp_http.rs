@@ -1,8 +1,7 @@
 //! `idempost mcp --http`, with an independent client, and with the requests that a web page could send.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::Child;
 use std::sync::{Arc, Mutex};
 
 use idempost_drivers::rmcp;
@@ -20,23 +19,23 @@ use rmcp::{ClientHandler, ErrorData};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Idempost, Limited, exit_code, signal};
+use crate::support::{Idempost, Running, exit_code, lines, signal, taken_port};
 
 /// A running `idempost mcp --http`.
 struct Endpoint {
-    process: Child,
+    process: Running,
     url: String,
     /// The header in which a new token is printed.
     header: String,
 }
 
 impl Endpoint {
-    fn start(idempost: &Idempost, options: &[&str]) -> Self {
-        let mut process = idempost.spawn(&(["mcp", "--http", "0"], options));
-        let mut lines = BufReader::new(Limited(process.stdout.take().unwrap())).lines();
-        let url = lines.next().unwrap().unwrap();
-        let given = options.contains(&"--token-file");
-        let header = if given { String::new() } else { lines.next().unwrap().unwrap() };
+    fn start(idempost: &Idempost, options: &str) -> Self {
+        let mut process = Running(idempost.spawn(&("mcp --http 0", options)));
+        let mut lines = lines(&mut process.stdout);
+        let url = lines.next().unwrap();
+        let given = options.contains("--token-file");
+        let header = if given { String::new() } else { lines.next().unwrap() };
         Self { process, url, header }
     }
 
@@ -78,13 +77,6 @@ impl Endpoint {
         let mut response = String::new();
         stream.read_to_string(&mut response).unwrap();
         (response.split(' ').nth(1).unwrap().parse().unwrap(), response)
-    }
-}
-
-impl Drop for Endpoint {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 
@@ -133,8 +125,7 @@ fn text(result: &CallToolResult) -> String {
 
 async fn with_service() -> (ReferenceServer, Idempost) {
     let server = ReferenceServer::start_http(Settings::default()).await;
-    let idempost =
-        Idempost::new().env("IDEMPOST_BASE_URL", server.base_url()).env("IDEMPOST_API_KEY", server.api_key());
+    let idempost = Idempost::at(server.base_url(), server.api_key());
     (server, idempost)
 }
 
@@ -142,7 +133,7 @@ async fn with_service() -> (ReferenceServer, Idempost) {
 async fn a_client_over_http_lists_and_calls_tools_and_confirms_changes() {
     // G-12
     let (server, idempost) = with_service().await;
-    let endpoint = Endpoint::start(&idempost, &["--allow", "send", "--allow-to", "*@acme.test"]);
+    let endpoint = Endpoint::start(&idempost, "--allow send --allow-to '*@acme.test'");
     let mut sent = 0;
     for lifecycle in [
         ClientLifecycleMode::Initialize,
@@ -185,7 +176,7 @@ async fn a_client_over_http_lists_and_calls_tools_and_confirms_changes() {
 async fn http_requests_without_the_token_or_from_web_pages_are_rejected() {
     // G-15
     let (_server, idempost) = with_service().await;
-    let endpoint = Endpoint::start(&idempost, &[]);
+    let endpoint = Endpoint::start(&idempost, "");
     let (host, bearer) = (endpoint.host(), format!("Bearer {}", endpoint.token()));
     let own = format!("http://{host}");
     let localhost = host.replace("127.0.0.1", "localhost");
@@ -219,7 +210,7 @@ async fn http_requests_without_the_token_or_from_web_pages_are_rejected() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_malformed_message_over_http_is_a_parse_error() {
     let (_server, idempost) = with_service().await;
-    let endpoint = Endpoint::start(&idempost, &[]);
+    let endpoint = Endpoint::start(&idempost, "");
     let bearer = format!("Bearer {}", endpoint.token());
     let headers = [("host", endpoint.host()), ("authorization", bearer.as_str())];
     for kind in ["application/json", "Application/JSON; charset=utf-8"] {
@@ -233,8 +224,8 @@ async fn a_malformed_message_over_http_is_a_parse_error() {
 async fn a_given_token_isn_t_printed_and_ctrl_c_ends_the_server() {
     // G-15
     let (_server, idempost) = with_service().await;
-    std::fs::write(idempost.home().join("token"), "0123456789abcdef-file\n").unwrap();
-    let mut by_file = Endpoint::start(&idempost, &["--token-file", "token", "--json"]);
+    idempost.write("token", "0123456789abcdef-file\n");
+    let mut by_file = Endpoint::start(&idempost, "--token-file token --json");
     let printed: Value = serde_json::from_str(&by_file.url).unwrap();
     assert_eq!(printed["token"], Value::Null, "{printed}");
     by_file.url = printed["url"].as_str().unwrap().to_owned();
@@ -248,10 +239,9 @@ async fn a_given_token_isn_t_printed_and_ctrl_c_ends_the_server() {
     assert!(TcpStream::connect(by_file.host()).is_err());
 
     let idempost = idempost.env("IDEMPOST_MCP_TOKEN", "short");
-    let error = idempost.run("mcp --http 0").fails_with(2, &["IDEMPOST_MCP_TOKEN", "16 to 256 characters"]);
-    assert!(!error.contains("short"), "{error}");
+    let refused = idempost.run("mcp --http 0").hides(&["short"]);
+    refused.fails_with(2, &["IDEMPOST_MCP_TOKEN", "16 to 256 characters"]);
     idempost.run(&["mcp", "--token-file", "token"]).fails_with(2, &["--http"]);
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = taken.local_addr().unwrap().port().to_string();
+    let (_taken, port) = taken_port();
     idempost.run(&["mcp", "--http", &port, "--token-file", "token"]).fails_with(1, &[&port, "--http 0"]);
 }

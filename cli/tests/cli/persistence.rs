@@ -11,7 +11,7 @@ use rand::{Rng as _, SeedableRng as _};
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
-use crate::support::{Idempost, exhaustive};
+use crate::support::{Idempost, Ran, exhaustive};
 
 const MAIL: &str = r#"{"from":"hi@acme.test","to":"ada@example.com","subject":"Hello","text":"It works"}"#;
 
@@ -73,7 +73,6 @@ fn ids(items: &[Value], field: &str) -> HashSet<String> {
     items.iter().map(|item| item[field].as_str().unwrap().to_owned()).collect()
 }
 
-#[cfg(unix)]
 #[test]
 fn sent_emails_persist_over_a_restart() {
     let folder = tempfile::tempdir().unwrap();
@@ -146,13 +145,17 @@ fn a_killed_process_loses_nothing_older_than_a_second() {
     }
 }
 
+/// Starts a sandbox that can't use its folder.
+fn serve(folder: &str) -> Ran {
+    Idempost::new().run(&["sandbox", "serve", "--port", "0", "--data", folder])
+}
+
 #[test]
 fn two_sandboxes_cannot_share_a_folder() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().display().to_string();
     let first = Sandbox::start(&["--data", &data]);
-    let stderr = Idempost::new().run(&["sandbox", "serve", "--port", "0", "--data", &data]).fails(1);
-    assert!(stderr.contains("another sandbox is using it") && stderr.contains(&data), "{stderr}");
+    serve(&data).fails_with(1, &["another sandbox is using it", &data]);
     Line::to(&first.base_url).send().unwrap();
 }
 
@@ -162,19 +165,15 @@ fn an_unusable_folder_is_reported_with_a_hint() {
     let file = folder.path().join("file");
     std::fs::write(&file, "x").unwrap();
     let under = file.join("data").display().to_string();
-    let stderr = Idempost::new().run(&["sandbox", "serve", "--port", "0", "--data", &under]).fails(1);
-    assert!(stderr.contains("choose a writable folder"), "{stderr}");
+    serve(&under).fails_with(1, &["choose a writable folder"]);
 
-    std::fs::write(folder.path().join("sandbox.redb"), "This is a letter to my grandmother.".repeat(1_000))
-        .unwrap();
-    let data = folder.path().display().to_string();
-    let stderr = Idempost::new().run(&["sandbox", "serve", "--port", "0", "--data", &data]).fails(1);
-    assert!(stderr.contains("damaged") && stderr.contains("move it away"), "{stderr}");
-    let kept = std::fs::read_to_string(folder.path().join("sandbox.redb")).unwrap();
+    let database = folder.path().join("sandbox.redb");
+    std::fs::write(&database, "This is a letter to my grandmother.".repeat(1_000)).unwrap();
+    serve(&folder.path().display().to_string()).fails_with(1, &["damaged", "move it away"]);
+    let kept = std::fs::read_to_string(database).unwrap();
     assert!(kept.starts_with("This is a letter"));
 }
 
-#[cfg(unix)]
 #[test]
 fn a_damaged_file_is_not_reported_as_a_bug() {
     let folder = tempfile::tempdir().unwrap();
@@ -210,8 +209,7 @@ fn on_a_full_disk_the_sandbox_warns_continues_and_catches_up() {
     let data = folder.path().display().to_string();
     // By default the signal would kill a process at the limit; ignored, it becomes an error like a full disk.
     let idempost = Idempost::new();
-    let mut command = idempost.wrapped("sh");
-    command.args(["-c", r#"trap '' XFSZ; exec "$0" "$@""#, env!("CARGO_BIN_EXE_idempost")]);
+    let command = idempost.through(r#"trap '' XFSZ; exec "$0" "$@""#);
     let mut sandbox = Sandbox::start_by(idempost, command, &["--data", &data]);
     let sandbox_id = Pid::from_raw(i32::try_from(sandbox.pid()).unwrap());
     let limit_file_size = |bytes| {
@@ -227,20 +225,16 @@ fn on_a_full_disk_the_sandbox_warns_continues_and_catches_up() {
     let warning = sandbox.says();
     assert!(warning.contains("couldn't write changes to"), "{warning}");
     sent.push(line.send().unwrap());
-    assert_eq!(
-        line.ask("GET", "/_/ready", "").unwrap(),
-        json!({"ready": true, "keeps": true, "saved": false})
-    );
+    let ready = line.ask("GET", "/_/ready", "").unwrap();
+    assert_eq!(ready, json!({"ready": true, "keeps": true, "saved": false}));
     limit_file_size(None);
     let stderr = sandbox.stop();
     assert!(stderr.contains("are written to"), "{stderr}");
     let again = Sandbox::start(&["--data", &data]);
     let mut line = Line::to(&again.base_url);
     assert_eq!(ids(&line.all("/emails"), "id"), sent.into_iter().collect());
-    assert_eq!(
-        line.ask("GET", "/_/ready", "").unwrap(),
-        json!({"ready": true, "keeps": true, "saved": true})
-    );
+    let ready = line.ask("GET", "/_/ready", "").unwrap();
+    assert_eq!(ready, json!({"ready": true, "keeps": true, "saved": true}));
 }
 
 #[test]
@@ -248,9 +242,8 @@ fn resetting_a_persistent_sandbox_needs_confirmation() {
     let folder = tempfile::tempdir().unwrap();
     let sandbox = Sandbox::start(&["--data", &folder.path().display().to_string()]);
     Line::to(&sandbox.base_url).send().unwrap();
-    let idempost = sandbox.client();
-    idempost.run(&["sandbox", "reset"]).fails_with(2, &["--yes"]);
-    assert_eq!(idempost.run(&["sandbox", "inbox", "list"]).ok().lines().count(), 1);
-    idempost.run(&["sandbox", "reset", "--yes"]).ok();
-    assert_eq!(idempost.run(&["sandbox", "inbox", "list"]).ok(), "");
+    sandbox.run(&["sandbox", "reset"]).fails_with(2, &["--yes"]);
+    assert_eq!(sandbox.run(&["sandbox", "inbox", "list"]).ok().lines().count(), 1);
+    sandbox.run(&["sandbox", "reset", "--yes"]).ok();
+    assert_eq!(sandbox.run(&["sandbox", "inbox", "list"]).ok(), "");
 }

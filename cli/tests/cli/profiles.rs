@@ -1,16 +1,18 @@
 //! Profiles: which ones exist, and concurrent changes.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+
 use serde_json::json;
 
 use crate::service::Service;
-use crate::support::{Finish as _, Idempost, Ran, SEND};
+use crate::support::{CommandLine as _, Finish as _, Idempost, Ran, SEND, has, shows};
 
 const BASE_URL: &str = "http://127.0.0.1:9";
 
-fn with_key(idempost: &Idempost, profile: &[&str]) {
-    let login =
-        [profile, &["auth", "login", "--with-token", "--store", "file", "--base-url", BASE_URL]].concat();
-    idempost.run_with(&login, "sb_kept\n").ok();
+fn with_key(idempost: &Idempost, flags: &str) {
+    let login = ("auth login --with-token --store file --base-url", [BASE_URL]);
+    idempost.run_with(&(login, flags), "sb_kept\n").ok();
 }
 
 /// The active profile.
@@ -27,20 +29,16 @@ fn suggested_commands_select_the_profile_of_the_command_line() {
     let service = Service::start();
     let idempost =
         Idempost::new().config(&format!("[profiles.work]\nbase_url = \"{}\"\n", service.base_url()));
-    let work = |arguments: &[&str]| idempost.run(&[&["--profile", "work"], arguments].concat());
     let expected = "log in: idempost --profile work auth login; or set";
-    assert!(work(&["emails", "list"]).fails(4).contains(expected));
-    let error = work(&["emails", "list", "--json"]).error(4);
+    idempost.run("--profile work emails list").fails_with(4, &[expected]);
+    let error = idempost.run("--profile work emails list --json").error(4);
     assert!(error["hint"].as_str().unwrap().contains(expected), "{error}");
-    idempost
-        .run_with(&["--profile", "work", "auth", "login", "--with-token", "--store", "file"], "sb_test\n")
-        .ok();
-    let note = work(&["domains", "create", "acme.test"]).stderr;
-    assert!(note.contains("idempost --profile work domains verify"), "{note}");
+    idempost.run_with("--profile work auth login --with-token --store file", "sb_test\n").ok();
+    let created = idempost.run("--profile work domains create acme.test");
+    created.says(&["idempost --profile work domains verify"]);
     let url = service.base_url();
-    let flags = ["--base-url", url.as_str(), "emails", "list"];
     let expected = format!("log in: idempost --base-url {url} auth login");
-    assert!(idempost.run(&flags).fails(4).contains(&expected));
+    idempost.run(&["--base-url", &url, "emails", "list"]).fails_with(4, &[&expected]);
 }
 
 #[test]
@@ -48,19 +46,14 @@ fn a_profile_name_that_is_empty_or_not_text_is_rejected() {
     let idempost = Idempost::new().env("IDEMPOST_BASE_URL", BASE_URL);
     let error = idempost.run(&["--profile", "", "emails", "list"]).fails(2);
     assert!(error.starts_with("error: the profile's name must not be empty\n"), "{error}");
-    #[cfg(unix)]
-    {
-        use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
-        let invalid = OsStr::from_bytes(b"tw\xff");
-        let mut command = idempost.command();
-        let error =
-            Ran::of(command.env("IDEMPOST_PROFILE", invalid).args(["emails", "list"]).output().unwrap());
-        assert!(error.fails(2).contains("IDEMPOST_PROFILE: there is no profile"));
-        for arguments in [&["--profile", "?", "emails", "list"][..], &["emails", "get", "?"]] {
-            let arguments = arguments.iter().map(|one| if *one == "?" { invalid } else { OsStr::new(one) });
-            let error = Ran::of(idempost.command().args(arguments).output().unwrap()).fails(2);
-            assert!(error.starts_with("error: the argument `tw\u{fffd}` isn't valid UTF-8\n"), "{error}");
-        }
+    let invalid = OsStr::from_bytes(b"tw\xff");
+    let mut command = idempost.command();
+    let ran = command.env("IDEMPOST_PROFILE", invalid).args(["emails", "list"]).finish();
+    ran.fails_with(2, &["IDEMPOST_PROFILE: there is no profile"]);
+    for arguments in [&["--profile", "?", "emails", "list"][..], &["emails", "get", "?"]] {
+        let arguments = arguments.iter().map(|one| if *one == "?" { invalid } else { OsStr::new(one) });
+        let error = idempost.command().args(arguments).finish().fails(2);
+        assert!(error.starts_with("error: the argument `tw\u{fffd}` isn't valid UTF-8\n"), "{error}");
     }
 }
 
@@ -68,15 +61,10 @@ fn a_profile_name_that_is_empty_or_not_text_is_rejected() {
 fn concurrent_changes_are_all_written() {
     let idempost = Idempost::new().config("# mine\n");
     let names: Vec<String> = (0..20).map(|n| format!("p{n}")).collect();
-    let children: Vec<_> = names
-        .iter()
-        .map(|name| {
-            let mut command = idempost.command();
-            command.args(["--profile", name, "config", "set", "retries", "7"]).spawn().unwrap()
-        })
-        .collect();
+    let set = |name: &String| idempost.spawn(&format!("--profile {name} config set retries 7"));
+    let children: Vec<_> = names.iter().map(set).collect();
     for child in children {
-        assert!(child.finish().status.success());
+        child.finish().ok();
     }
     let text = config(&idempost);
     let lost: Vec<_> = names.iter().filter(|name| !text.contains(&format!("[profiles.{name}]"))).collect();
@@ -84,38 +72,25 @@ fn concurrent_changes_are_all_written() {
     assert_eq!(text.matches("retries = 7").count(), 20);
 }
 
-#[cfg(unix)]
 #[test]
 fn a_change_while_the_editor_is_open_is_not_lost() {
     let idempost = Idempost::new().config("[defaults]\nretries = 1\n");
-    let editor = idempost.home().join("editor.sh");
     let program = env!("CARGO_BIN_EXE_idempost");
-    std::fs::write(
-        &editor,
-        format!("{program} config set retries 9\nprintf 'output = \"tsv\"\\n' >> \"$1\"\n"),
-    )
-    .unwrap();
-    let idempost = idempost.env("EDITOR", format!("sh {}", editor.display()));
-    let stderr = idempost
-        .run("config edit")
-        .fails_with(1, &["changed while the editor was open", "edited version is in"]);
+    let edit = format!("{program} config set retries 9\nprintf 'output = \"tsv\"\\n' >> \"$1\"");
+    let editor = idempost.script("editor", &edit);
+    let idempost = idempost.env("EDITOR", editor);
+    let expected = ["changed while the editor was open", "edited version is in"];
+    let stderr = idempost.run("config edit").fails_with(1, &expected);
     assert_eq!(config(&idempost), "[defaults]\nretries = 9\n");
-    let kept = std::fs::read_dir(idempost.config_file().parent().unwrap()).unwrap();
-    let kept: Vec<_> = kept
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| stderr.contains(&*path.to_string_lossy()))
-        .collect();
-    assert!(
-        kept.iter().any(|path| std::fs::read_to_string(path).unwrap().contains("tsv")),
-        "{kept:?} {stderr}"
-    );
+    let (_, kept) = stderr.split_once("edited version is in ").unwrap();
+    shows(&std::fs::read_to_string(kept.lines().next().unwrap()).unwrap(), &["tsv"]);
 
     // A file that doesn't parse isn't saved; a broken file can be repaired.
-    std::fs::write(&editor, "echo ']' >> \"$1\"\n").unwrap();
+    idempost.script("editor", "echo ']' >> \"$1\"");
     idempost.run(&["config", "edit"]).fails(2);
     assert_eq!(config(&idempost), "[defaults]\nretries = 9\n");
-    std::fs::write(idempost.config_file(), "]").unwrap();
-    std::fs::write(&editor, "echo 'x = 1' > \"$1\"\n").unwrap();
+    let idempost = idempost.config("]");
+    idempost.script("editor", "echo 'x = 1' > \"$1\"");
     idempost.run(&["config", "edit"]).ok();
     assert_eq!(config(&idempost), "x = 1\n");
 }
@@ -124,11 +99,10 @@ fn a_change_while_the_editor_is_open_is_not_lost() {
 fn the_default_profile_can_be_named_explicitly() {
     let idempost = Idempost::new();
     idempost.run(&["--profile", "default", "config", "list"]).ok();
-    with_key(&idempost, &[]);
-    for command in [&["auth", "status"][..], &["--profile", "default", "auth", "status"]] {
-        let status = idempost.run(&(command, "--json")).json();
-        let part = |name: &str| status[name].clone();
-        assert_eq!([part("profile"), part("origin"), part("kind")], ["default", BASE_URL, "api_key"]);
+    with_key(&idempost, "");
+    for command in ["auth status --json", "--profile default auth status --json"] {
+        let expected = json!({"profile": "default", "origin": BASE_URL, "kind": "api_key"});
+        has(&idempost.run(command).json(), &expected);
     }
     assert_eq!(idempost.run(&["auth", "use", "default"]).ok(), "default\n");
     idempost.run(&["auth", "status"]).ok();
@@ -141,37 +115,35 @@ fn the_default_profile_can_be_named_explicitly() {
 #[test]
 fn a_profile_with_credentials_exists_until_it_is_logged_out() {
     let idempost = Idempost::new();
-    with_key(&idempost, &["--profile", "work"]);
-    std::fs::write(idempost.config_file(), "").unwrap();
+    with_key(&idempost, "--profile work");
+    let idempost = idempost.config("");
     idempost.run(&["--profile", "work", "auth", "status"]).ok();
-    assert!(idempost.run(&["--profile", "wrok", "auth", "status"]).fails(2).contains("did you mean `work`?"));
+    idempost.run(&["--profile", "wrok", "auth", "status"]).fails_with(2, &["did you mean `work`?"]);
     idempost.run(&["auth", "use", "work"]).ok();
     idempost.run(&["auth", "status"]).ok();
     idempost.run(&["auth", "logout"]).ok();
     // A missing default profile would make every command fail.
-    assert!(idempost.run(&["auth", "status"]).fails(4).contains("profile `default` isn't logged in"));
+    idempost.run(&["auth", "status"]).fails_with(4, &["profile `default` isn't logged in"]);
 }
 
 #[test]
 fn a_renamed_profile_keeps_its_settings_credentials_and_position() {
     let idempost = Idempost::new()
         .config("# ours\n[profiles.work] # at work\nretries = 5\n\n[profiles.local]\nretries = 1\n");
-    with_key(&idempost, &["--profile", "work"]);
+    with_key(&idempost, "--profile work");
     idempost.run(&["auth", "use", "work"]).ok();
     let before = config(&idempost);
     let renamed = idempost.run(&["auth", "rename", "work", "acme", "--json"]).json();
     assert_eq!(renamed, json!({ "profile": "acme", "renamed_from": "work" }));
-    assert_eq!(
-        config(&idempost),
-        before.replace("[profiles.work]", "[profiles.acme]").replace("\"work\"", "\"acme\"")
-    );
+    let expected = before.replace("[profiles.work]", "[profiles.acme]").replace("\"work\"", "\"acme\"");
+    assert_eq!(config(&idempost), expected);
     assert_eq!(active(&idempost), "acme");
     assert_eq!(idempost.run(&["auth", "token"]).ok(), "sb_kept\n");
     idempost.run(&["--profile", "work", "auth", "status"]).fails(2);
 
     let before = config(&idempost);
-    assert!(idempost.run("auth rename acme local").fails(2).contains("profile `local` already exists"));
-    assert!(idempost.run(&["auth", "rename", "work", "new"]).fails(5).contains("no profile `work`"));
+    idempost.run("auth rename acme local").fails_with(2, &["profile `local` already exists"]);
+    idempost.run(&["auth", "rename", "work", "new"]).fails_with(5, &["no profile `work`"]);
     idempost.run(&["auth", "rename", "acme", " "]).fails(2);
     idempost.run(&["auth", "rename", "acme", "acme"]).fails(2);
     assert_eq!(config(&idempost), before);
@@ -181,18 +153,17 @@ fn a_renamed_profile_keeps_its_settings_credentials_and_position() {
 #[test]
 fn a_renamed_default_profile_stays_the_default() {
     let idempost = Idempost::new();
-    with_key(&idempost, &[]);
+    with_key(&idempost, "");
     idempost.run(&["auth", "rename", "default", "acme"]).ok();
     assert_eq!(active(&idempost), "acme");
     idempost.run(&["auth", "rename", "acme", "default"]).ok();
     assert_eq!(active(&idempost), "default");
 }
 
-#[cfg(unix)]
 #[test]
 fn a_rename_that_fails_changes_nothing() {
     let idempost = Idempost::new().config("[profiles.work]\nretries = 1\n");
-    with_key(&idempost, &["--profile", "work"]);
+    with_key(&idempost, "--profile work");
     let credentials = idempost.config_file().with_file_name("credentials");
     // The new name can't be locked.
     std::fs::create_dir(credentials.join("acme.lock")).unwrap();
@@ -204,18 +175,14 @@ fn a_rename_that_fails_changes_nothing() {
 #[test]
 fn a_relative_folder_is_refused_with_its_variable() {
     // E-11
-    for (variable, code) in [("HOME", 2), ("IDEMPOST_CONFIG_DIR", 2)] {
+    for variable in ["HOME", "IDEMPOST_CONFIG_DIR"] {
         let idempost = Idempost::new();
-        let mut command = idempost.command();
-        command.args(["config", "set", "retries", "5"]).env(variable, "here");
-        let stderr = crate::support::Ran::of(command.finish()).fails(code);
-        assert!(stderr.contains(&format!("{variable}: must be an absolute path (found `here`)")), "{stderr}");
+        let run = |line: &str| idempost.command().args(line.words()).env(variable, "here").finish();
+        let expected = format!("{variable}: must be an absolute path (found `here`)");
+        run("config set retries 5").fails_with(2, &[&expected]);
         assert!(!idempost.home().join("here").exists());
-        let mut command = idempost.command();
-        command.args(["auth", "status"]).env(variable, "here");
-        crate::support::Ran::of(command.finish()).fails(code);
-        let mut help = idempost.command();
-        assert!(help.args(["help"]).env(variable, "here").finish().status.success());
+        run("auth status").fails(2);
+        run("help").ok();
     }
     // The XDG specification requires relative paths to be ignored.
     let idempost = Idempost::new().env("XDG_CONFIG_HOME", "here");
@@ -234,10 +201,8 @@ impl Accounts {
     fn new() -> Self {
         let (work, environment) = (Service::start(), Service::start());
         let idempost = Idempost::new();
-        let base_url = work.base_url();
-        let login = ["auth", "login", "--with-token", "--store", "file"];
-        let login = [&["--profile", "work", "--base-url", &base_url], &login[..]].concat();
-        idempost.run_with(&login, "sb_work\n").ok();
+        let login = "auth login --with-token --store file --profile work --base-url";
+        idempost.run_with(&(login, [work.base_url()]), "sb_work\n").ok();
         let idempost = idempost
             .env("IDEMPOST_BASE_URL", environment.base_url())
             .env("IDEMPOST_API_KEY", "sb_environment");
@@ -251,7 +216,7 @@ impl Accounts {
         (self.work.core().mails("sb_work").len(), self.environment.core().mails("sb_environment").len())
     }
 
-    fn send(&self, flags: &[&str]) -> Ran {
+    fn send(&self, flags: &str) -> Ran {
         self.idempost.run(&(SEND, flags))
     }
 }
@@ -260,26 +225,19 @@ impl Accounts {
 fn an_explicit_profile_wins_over_the_key_in_the_environment() {
     //
     let accounts = Accounts::new();
-    let sent = accounts.send(&["--profile", "work"]);
-    assert!(
-        sent.stderr.contains("IDEMPOST_API_KEY is ignored: --profile selects profile `work`"),
-        "{sent:?}"
-    );
-    sent.ok();
+    let ignored = "IDEMPOST_API_KEY is ignored: --profile selects profile `work`";
+    accounts.send("--profile work").says(&[ignored]).ok();
     assert_eq!(accounts.sent(), (1, 0));
-    assert_eq!(accounts.send(&["--profile", "work", "--quiet"]).stderr, "");
+    assert_eq!(accounts.send("--profile work --quiet").stderr, "");
     assert_eq!(accounts.sent(), (2, 0));
-    let run = |command: &[&str]| accounts.idempost.run(&(command, "--profile work"));
-    assert_eq!(run(&["auth", "token"]).ok(), "sb_work\n");
-    assert_eq!(run(&["auth", "status", "--json"]).json()["profile_source"], "--profile");
-    assert!(run(&["doctor"]).stdout.contains("IDEMPOST_API_KEY is ignored"));
+    let run = |command| accounts.idempost.run(&(command, "--profile work"));
+    assert_eq!(run("auth token").ok(), "sb_work\n");
+    assert_eq!(run("auth status --json").json()["profile_source"], "--profile");
+    run("doctor").prints(&["IDEMPOST_API_KEY is ignored"]);
     // A key file is also named explicitly.
-    std::fs::write(accounts.idempost.home().join("key"), "sb_file\n").unwrap();
-    let sent = accounts.send(&["--profile", "work", "--api-key-file", "key"]);
-    assert!(
-        sent.stderr.contains("key takes precedence over the stored API key of profile `work`"),
-        "{sent:?}"
-    );
+    accounts.idempost.write("key", "sb_file\n");
+    let sent = accounts.send("--profile work --api-key-file key");
+    sent.says(&["key takes precedence over the stored API key of profile `work`"]);
     assert_eq!(accounts.work.core().mails("sb_file").len(), 1);
 }
 
@@ -288,13 +246,10 @@ fn the_key_in_the_environment_wins_over_the_default_profile() {
     //
     let accounts = Accounts::new();
     accounts.idempost.run(&["auth", "use", "work"]).ok();
-    let sent = accounts.send(&[]);
-    assert!(
-        sent.stderr.contains("IDEMPOST_API_KEY takes precedence over the stored API key of profile `work`"),
-        "{sent:?}"
-    );
+    let note = "IDEMPOST_API_KEY takes precedence over the stored API key of profile `work`";
+    accounts.send("").says(&[note]);
     assert_eq!(accounts.sent(), (0, 1));
-    assert_eq!(accounts.send(&["--quiet"]).stderr, "");
+    assert_eq!(accounts.send("--quiet").stderr, "");
 }
 
 #[test]
@@ -303,31 +258,24 @@ fn a_key_in_the_environment_is_never_sent_to_an_explicit_profile() {
     let accounts = Accounts::new();
     let url = accounts.work.base_url();
     accounts.idempost.run(&["--profile", "empty", "config", "set", "base_url", &url]).ok();
-    accounts
-        .send(&["--profile", "empty"])
-        .fails_with(4, &["profile `empty` has no credential, and IDEMPOST_API_KEY isn't sent"]);
+    let expected = "profile `empty` has no credential, and IDEMPOST_API_KEY isn't sent";
+    accounts.send("--profile empty").fails_with(4, &[expected]);
     assert_eq!((accounts.sent(), accounts.work.asked()), ((0, 0), 0));
 }
 
 #[test]
 fn profile_and_key_in_the_environment_are_rejected_together() {
     //
-    let accounts = Accounts::new();
-    let run = |arguments: &[&str]| {
-        let mut command = accounts.idempost.command();
-        Ran::of(command.args(arguments).env("IDEMPOST_PROFILE", "work").output().unwrap())
-    };
-    for command in [&SEND[..], &["auth", "token"], &["auth", "status"], &["mcp"]] {
-        let stderr = run(command).fails(2);
-        assert!(
-            stderr
-                .contains("IDEMPOST_PROFILE (profile `work`) and IDEMPOST_API_KEY select different accounts"),
-            "{stderr}"
-        );
+    let mut accounts = Accounts::new();
+    accounts.idempost = accounts.idempost.env("IDEMPOST_PROFILE", "work");
+    let expected = "IDEMPOST_PROFILE (profile `work`) and IDEMPOST_API_KEY select different accounts";
+    accounts.send("").fails_with(2, &[expected]);
+    for command in ["auth token", "auth status", "mcp"] {
+        accounts.idempost.run(command).fails_with(2, &[expected]);
     }
-    assert!(run(&["doctor"]).stdout.contains("select different accounts"));
+    accounts.idempost.run("doctor").prints(&["select different accounts"]);
     assert_eq!(accounts.sent(), (0, 0));
-    run(&[&SEND[..], &["--profile", "work"]].concat()).ok();
+    accounts.send("--profile work").ok();
     assert_eq!(accounts.sent(), (1, 0));
 }
 
@@ -336,6 +284,6 @@ fn a_profile_without_an_account_uses_the_key_in_the_environment() {
     //
     let accounts = Accounts::new();
     accounts.idempost.run(&["--profile", "plain", "config", "set", "retries", "1"]).ok();
-    accounts.send(&["--profile", "plain"]).ok();
+    accounts.send("--profile plain").ok();
     assert_eq!(accounts.sent(), (0, 1));
 }

@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use crate::service::Service;
+use crate::support::has;
 
 const MAIL: &str = concat!(
     "From: Ada <ada@example.com>\r\nTo: in@acme.test\r\nSubject: Files\r\nMIME-Version: 1.0\r\n",
@@ -22,8 +23,7 @@ fn a_received_mail_is_read_and_its_attachments_are_saved_safely() {
     let id = id.trim();
     assert_eq!(idempost.run("received ls --columns id,subject").ok().trim(), format!("{id}\tFiles"));
     assert_eq!(idempost.run(&["emails", "receiving", "list", "--columns", "id"]).ok().trim(), id);
-    let shown = idempost.run(&["received", "get", id]).ok();
-    assert!(shown.contains("Ada <ada@example.com>") && shown.contains("Here"), "{shown}");
+    idempost.run(&["received", "get", id]).ok_with(&["Ada <ada@example.com>", "Here"]);
     let list = idempost.run(&["received", "attachments", id, "--columns", "filename,size"]).ok();
     assert_eq!(list.trim(), "../../evil.txt\t3\n../../evil.txt\t3");
 
@@ -45,18 +45,17 @@ fn a_received_mail_is_read_and_its_attachments_are_saved_safely() {
 #[test]
 fn the_checks_of_the_sender_are_set_and_shown() {
     let service = Service::start();
-    let idempost = service.idempost();
     let checks = ["--spf", "pass", "--dkim", "gray", "--dmarc", "fail"];
     let receive: Vec<_> = ["sandbox", "receive", "-"].into_iter().chain(checks).collect();
-    let id = idempost.run_with(&receive, MAIL).ok();
-    let shown = idempost.run(&["received", "get", id.trim()]).ok();
-    assert!(shown.contains("authentication  spf pass, dkim gray, dmarc fail\n"), "{shown}");
-    let json = idempost.run(&["received", "get", id.trim(), "--html-format", "cid", "--json"]).json();
+    let id = service.run_with(&receive, MAIL).ok();
+    let ran = service.run(&["received", "get", id.trim()]);
+    ran.ok_with(&["authentication  spf pass, dkim gray, dmarc fail\n"]);
+    let json = service.run(&["received", "get", id.trim(), "--html-format", "cid", "--json"]).json();
     assert_eq!(json["authentication"], json!({"spf": "pass", "dkim": "gray", "dmarc": "fail"}));
     assert_eq!(json["html_format"], "cid");
-    idempost.run_with("sandbox receive - --spf good", MAIL).fails_with(3, &["`spf` must be one of `pass`"]);
-    let stderr = idempost.run(&["received", "get", id.trim(), "--html-format", "inline"]).fails(3);
-    assert!(stderr.contains("`html_format` must be one of `data_uri`, `cid`"), "{stderr}");
+    service.run_with("sandbox receive - --spf good", MAIL).fails_with(3, &["`spf` must be one of `pass`"]);
+    let ran = service.run(&["received", "get", id.trim(), "--html-format", "inline"]);
+    ran.fails_with(3, &["`html_format` must be one of `data_uri`, `cid`"]);
 }
 
 #[test]
@@ -72,7 +71,7 @@ fn a_mail_is_composed_from_flags() {
     arguments.extend(["--attach", file.to_str().unwrap()]);
     let id = idempost.run(&arguments).ok();
     let email = idempost.run(&["received", "get", id.trim(), "--json"]).json();
-    assert_eq!((&email["subject"], &email["received_for"]), (&json!("Help"), &json!(["in@acme.test"])));
+    has(&email, &json!({"subject": "Help", "received_for": ["in@acme.test"]}));
     assert_eq!(email["attachments"][0]["filename"], "log.txt");
 }
 
@@ -90,20 +89,15 @@ const RICH: &str = concat!(
 #[test]
 fn a_received_mail_is_forwarded_once_per_key() {
     let service = Service::start();
-    let idempost = service.idempost();
-    let id = idempost.run_with(&["sandbox", "receive", "-", "--to", "support@acme.test"], RICH).ok();
+    let id = service.run_with(&["sandbox", "receive", "-", "--to", "support@acme.test"], RICH).ok();
     let flags = "--from hi@acme.test --to eve@example.com dan@example.com --idempotency-key forward-1";
     let keyed = (["received", "forward", id.trim()], flags);
-    let sent = idempost.run(&keyed);
-    assert!(sent.stderr.contains("accepted for 2 recipients"), "{}", sent.stderr);
-    assert_eq!(idempost.run(&keyed).ok(), sent.ok(), "the retry returns the first email");
-    let mail = idempost.run(&["sandbox", "inbox", "list", "--json"]).json();
+    let sent = service.run(&keyed).says(&["accepted for 2 recipients"]);
+    assert_eq!(service.run(&keyed).ok(), sent.ok(), "the retry returns the first email");
+    let mail = service.run(&["sandbox", "inbox", "list", "--json"]).json();
     assert_eq!(mail["data"].as_array().unwrap().len(), 1);
     let mail = &mail["data"][0];
-    assert_eq!(
-        (&mail["subject"], &mail["to"]),
-        (&json!("Grüße"), &json!(["eve@example.com", "dan@example.com"]))
-    );
+    has(mail, &json!({"subject": "Grüße", "to": ["eve@example.com", "dan@example.com"]}));
     assert_eq!(
         mail["attachments"],
         json!([
@@ -112,7 +106,7 @@ fn a_received_mail_is_forwarded_once_per_key() {
         ])
     );
     let html =
-        idempost.run(&["sandbox", "inbox", "get", mail["id"].as_str().unwrap(), "--json"]).json()["html"]
+        service.run(&["sandbox", "inbox", "get", mail["id"].as_str().unwrap(), "--json"]).json()["html"]
             .clone();
     assert_eq!(html.as_str().unwrap().trim_end(), "<img src=\"cid:logo@acme\">");
 }
@@ -120,51 +114,42 @@ fn a_received_mail_is_forwarded_once_per_key() {
 #[test]
 fn a_wrapped_forward_has_the_original_as_its_attachment() {
     let service = Service::start();
-    let idempost = service.idempost();
-    let id = idempost.run_with(&["sandbox", "receive", "-", "--to", "support@acme.test"], RICH).ok();
+    let id = service.run_with(&["sandbox", "receive", "-", "--to", "support@acme.test"], RICH).ok();
     let flags = ["--from", "hi@acme.test", "--to", "abuse@example.com"];
     let forward: Vec<_> = ["received", "forward", id.trim()].into_iter().chain(flags).collect();
     let wrapped: Vec<_> = forward.iter().copied().chain(["--wrap", "--text", "See below."]).collect();
-    let plan = idempost.run(&(wrapped.as_slice(), "--dry-run")).json();
+    let plan = service.run(&(wrapped.as_slice(), "--dry-run")).json();
     let body = &plan["dry_run"]["body"];
-    assert_eq!((&body["subject"], &body["text"]), (&json!("Fwd: Grüße"), &json!("See below.")));
+    has(body, &json!({"subject": "Fwd: Grüße", "text": "See below."}));
     assert_eq!(body["attachments"][0]["content"]["bytes"], RICH.len());
     assert_eq!(body["attachments"][0]["filename"], "forwarded_message.eml");
-    assert_eq!(idempost.run(&["sandbox", "inbox", "list"]).ok().trim(), "");
-    idempost.run(&wrapped).ok();
-    let mail = idempost.run(&["sandbox", "inbox", "list", "--json"]).json()["data"][0].clone();
+    assert_eq!(service.run(&["sandbox", "inbox", "list"]).ok().trim(), "");
+    service.run(&wrapped).ok();
+    let mail = service.run(&["sandbox", "inbox", "list", "--json"]).json()["data"][0].clone();
     assert_eq!(mail["attachments"][0]["content_type"], "message/rfc822");
 
     let none = "00000000-0000-4000-8000-000000000000";
-    idempost.run(&["received", "forward", none, "--from", "hi@acme.test", "--to", "a@x.test"]).fails(5);
+    service.run(&["received", "forward", none, "--from", "hi@acme.test", "--to", "a@x.test"]).fails(5);
 }
 
 #[test]
 fn a_reply_stays_in_the_thread_and_goes_to_all_on_request() {
     let service = Service::start();
-    let idempost = service.idempost();
-    let id = idempost.run_with(&["sandbox", "receive", "-", "--to", "support@acme.test"], RICH).ok();
-    let reply = ["received", "reply", id.trim(), "--from", "Support <support@acme.test>", "--text", "On it."];
-    let body = |more: &[&str]| {
-        let arguments = [&reply, more, &["--dry-run"]].concat();
-        idempost.run(&arguments).json()["dry_run"]["body"].clone()
-    };
-    let one = body(&[]);
-    assert_eq!((&one["to"], &one["subject"]), (&json!(["desk@example.com"]), &json!("Re: Grüße")));
-    assert_eq!(
-        one["headers"],
-        json!({"In-Reply-To": "<m2@example.com>", "References": "<m1@example.com> <m2@example.com>"})
-    );
+    let id = service.run_with(&["sandbox", "receive", "-", "--to", "support@acme.test"], RICH).ok();
+    let reply = ("received reply --from 'Support <support@acme.test>' --text 'On it.'", [id.trim()]);
+    let body = |flags| service.run(&((&reply, flags), "--dry-run")).json()["dry_run"]["body"].clone();
+    let one = body("");
+    has(&one, &json!({"to": ["desk@example.com"], "subject": "Re: Grüße"}));
+    let expected =
+        json!({"In-Reply-To": "<m2@example.com>", "References": "<m1@example.com> <m2@example.com>"});
+    assert_eq!(one["headers"], expected);
     assert_eq!(one["cc"], json!(null));
-    let all = body(&["--reply-all", "--cc", "boss@acme.test", "--subject", "Done"]);
+    let all = body("--reply-all --cc boss@acme.test --subject Done");
     assert_eq!(all["to"], json!(["desk@example.com", "Bob <bob@example.com>"]));
-    assert_eq!((&all["cc"], &all["subject"]), (&json!(["c@example.com", "boss@acme.test"]), &json!("Done")));
-    idempost.run(&(&reply, "--reply-all")).ok();
-    let source = idempost.run(&["sandbox", "inbox", "list", "--json"]).json()["data"][0].clone();
-    assert_eq!(
-        (&source["to"], &source["cc"]),
-        (&json!(["desk@example.com", "Bob <bob@example.com>"]), &json!(["c@example.com"]))
-    );
+    has(&all, &json!({"cc": ["c@example.com", "boss@acme.test"], "subject": "Done"}));
+    service.run(&(&reply, "--reply-all")).ok();
+    let source = service.run(&["sandbox", "inbox", "list", "--json"]).json()["data"][0].clone();
+    has(&source, &json!({"to": ["desk@example.com", "Bob <bob@example.com>"], "cc": ["c@example.com"]}));
 }
 
 #[test]
@@ -187,15 +172,13 @@ fn attachments_of_a_sent_mail_are_listed_and_saved() {
 #[test]
 fn sent_and_received_mails_are_shared_by_links_that_expire() {
     let service = Service::start();
-    let idempost = service.idempost();
-    let received = idempost.run_with(&["sandbox", "receive", "-", "--to", "in@acme.test"], MAIL).ok();
+    let received = service.run_with(&["sandbox", "receive", "-", "--to", "in@acme.test"], MAIL).ok();
     let send = "emails send --from hi@acme.test --to ada@example.com --subject Log --text Hi";
-    for id in [received, idempost.run(&send).ok()] {
-        let url = idempost.run(&["emails", "share", id.trim(), "--for", "1h 30m"]).ok();
-        assert!(url.contains("/_/shared/"), "{url}");
-        let json = idempost.run(&["emails", "share", id.trim(), "--json"]).json();
+    for id in [received, service.run(&send).ok()] {
+        service.run(&["emails", "share", id.trim(), "--for", "1h 30m"]).ok_with(&["/_/shared/"]);
+        let json = service.run(&["emails", "share", id.trim(), "--json"]).json();
         assert_eq!(json["id"], id.trim());
     }
-    let plan = idempost.run("emails share 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --for 90m --dry-run").json();
+    let plan = service.run("emails share 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --for 90m --dry-run").json();
     assert_eq!(plan["dry_run"]["body"], json!({"expires_in": "1h 30m"}));
 }

@@ -146,12 +146,11 @@ sandbox receive /nowhere.eml => /nowhere.eml
 fn every_problem_of_a_command_line_is_reported_and_nothing_is_sent() {
     // LIST-09, DOM-22, DOM-26, DOM-31, A-31, A-32, A-35, A-36, A-39, A-40, A-41, A-43, A-44
     let service = Service::start();
-    let idempost = service.idempost();
     let text = REFUSED.replace("{51}", &"é".repeat(51)).replace("{201}", &"é".repeat(201));
     let text = text.trim_matches('\n').replace("\n    ", " ");
     concurrently(text.lines(), |case| {
         let (line, parts) = case.split_once(" => ").unwrap();
-        let stderr = idempost.run(line).fails(2);
+        let stderr = service.run(line).fails(2);
         for part in parts.split(" | ") {
             assert!(stderr.contains(part), "{line}: {part:?} is not in\n{stderr}");
         }

@@ -1,56 +1,74 @@
 //! `sandbox …` and the flag `--sandbox`: real processes over real sockets.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::{Child, ChildStderr, ChildStdout, Command};
+use std::process::{ChildStderr, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-#[cfg(unix)]
 use rustix::process::Signal;
 
 use serde_json::json;
 
-#[cfg(unix)]
-use crate::support::signal;
-use crate::support::{Finish as _, Idempost, Limited, Ran, exit_code, wait_until};
+use crate::support::{
+    CommandLine, Finish as _, Idempost, Limited, Lines, Ran, Running, exit_code, has, kill, lines, request,
+    shows, signal, taken_port, wait_until,
+};
 
 /// A sandbox that runs until dropped.
 pub(crate) struct Sandbox {
     pub(crate) base_url: String,
     pub(crate) lines: Vec<String>,
-    child: Child,
-    idempost: Idempost,
+    child: Running,
     stderr: BufReader<Limited<ChildStderr>>,
-    _stdout: BufReader<Limited<ChildStdout>>,
+    _stdout: Lines,
+    _idempost: Idempost,
 }
 
 impl Sandbox {
-    pub(crate) fn start(flags: &[&str]) -> Self {
+    pub(crate) fn start(flags: &(impl CommandLine + ?Sized)) -> Self {
         let idempost = Idempost::new();
         let command = idempost.command();
         Self::start_by(idempost, command, flags)
     }
 
     /// Starts it with this command, which is the program or execs it.
-    pub(crate) fn start_by(idempost: Idempost, mut command: Command, flags: &[&str]) -> Self {
-        let mut child = command.args(["sandbox", "serve", "--port", "0"]).args(flags).spawn().unwrap();
+    pub(crate) fn start_by(
+        idempost: Idempost,
+        mut command: Command,
+        flags: &(impl CommandLine + ?Sized),
+    ) -> Self {
+        let mut child = command.args(("sandbox serve --port 0", flags).words()).spawn().unwrap();
         let stderr = BufReader::new(Limited(child.stderr.take().unwrap()));
-        let mut stdout = BufReader::new(Limited(child.stdout.take().unwrap()));
+        let mut stdout = self::lines(&mut child.stdout);
         let mut lines = Vec::new();
         while !lines.iter().any(|line: &String| line.starts_with("export ")) {
-            let mut line = String::new();
-            assert!(stdout.read_line(&mut line).unwrap() > 0, "exited after {lines:?}");
-            lines.push(line.trim_end().to_owned());
+            lines.push(stdout.next().unwrap_or_else(|| panic!("exited after {lines:?}")));
         }
         let (_, after) = lines.last().unwrap().split_once("IDEMPOST_BASE_URL=").unwrap();
         let base_url = after.split_whitespace().next().unwrap().to_owned();
-        Self { base_url, lines, child, idempost, stderr, _stdout: stdout }
+        Self { base_url, lines, child: Running(child), stderr, _stdout: stdout, _idempost: idempost }
     }
 
     /// The program, configured as the sandbox's output says.
     pub(crate) fn client(&self) -> Idempost {
-        Idempost::new().env("IDEMPOST_BASE_URL", &self.base_url).env("IDEMPOST_API_KEY", "sb_local")
+        Idempost::at(&self.base_url, "sb_local")
+    }
+
+    /// Runs a command so configured.
+    pub(crate) fn run(&self, line: &(impl CommandLine + ?Sized)) -> Ran {
+        self.client().run(line)
+    }
+
+    /// Sends one email; returns its ID.
+    pub(crate) fn send(&self, to: &str, subject: &str, flags: &(impl CommandLine + ?Sized)) -> String {
+        let send = "emails send --from 'Acme <hi@acme.test>' --text 'Hello\n\u{9b}2J' --to";
+        self.run(&((send, [to, "--subject", subject]), flags)).ok().trim_end().to_owned()
+    }
+
+    /// Runs a command so configured with this standard input.
+    pub(crate) fn run_with(&self, line: &(impl CommandLine + ?Sized), input: &str) -> Ran {
+        self.client().run_with(line, input)
     }
 
     /// The value after a name in the output.
@@ -59,7 +77,6 @@ impl Sandbox {
     }
 
     /// Stops it and returns its standard error.
-    #[cfg(unix)]
     pub(crate) fn stop(&mut self) -> String {
         self.signal(Signal::TERM);
         assert_eq!(self.wait(), Some(0));
@@ -69,14 +86,12 @@ impl Sandbox {
     }
 
     /// The next line of its standard error.
-    #[cfg(unix)]
     pub(crate) fn says(&mut self) -> String {
         let mut line = String::new();
         self.stderr.read_line(&mut line).unwrap();
         line
     }
 
-    #[cfg(unix)]
     pub(crate) fn signal(&self, which: Signal) {
         signal(&self.child, which);
     }
@@ -87,8 +102,7 @@ impl Sandbox {
 
     /// Kills it.
     pub(crate) fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+        kill(&mut self.child);
     }
 
     pub(crate) fn wait(&mut self) -> Option<i32> {
@@ -96,17 +110,9 @@ impl Sandbox {
     }
 }
 
-impl Drop for Sandbox {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        let _ = &self.idempost;
-    }
-}
-
 #[test]
 fn the_output_of_serve_can_be_pasted_into_a_shell() {
-    let sandbox = Sandbox::start(&[]);
+    let sandbox = Sandbox::start("");
     let (export, comments) = sandbox.lines.split_last().unwrap();
     assert!(comments.len() > 3 && comments.iter().all(|line| line.starts_with("# ")), "{comments:?}");
     let login = format!("idempost --base-url {} auth login", sandbox.base_url);
@@ -116,17 +122,16 @@ fn the_output_of_serve_can_be_pasted_into_a_shell() {
     sandbox.client().run(&["doctor"]).ok();
 }
 
-#[cfg(unix)]
 #[test]
 fn the_commands_suggested_by_serve_work() {
-    let sandbox = Sandbox::start(&[]);
+    let sandbox = Sandbox::start("");
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_idempost")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
     let suggested: Vec<_> = sandbox.lines.iter().filter_map(|line| line.strip_prefix("# try ")).collect();
     assert!(suggested.len() > 1, "{:?}", sandbox.lines);
     let script = format!("set -e\n{}\n{}\n", sandbox.lines.last().unwrap(), suggested.join("\n"));
-    let ran = Idempost::new().env("PATH", path).shell(&script);
-    assert!(ran.ok().contains("Subject:  Hello"), "the last command shows the email of the first");
+    // The last command shows the email of the first.
+    Idempost::new().env("PATH", path).shell(&script).ok_with(&["Subject:  Hello"]);
 }
 
 #[test]
@@ -141,11 +146,10 @@ fn a_sandbox_stops_with_the_program_that_holds_its_standard_input() {
     assert_eq!(sandbox.wait(), Some(0));
 }
 
-#[cfg(unix)]
 #[test]
 fn a_stopped_sandbox_exits_with_0() {
     for which in [Signal::TERM, Signal::INT] {
-        let mut sandbox = Sandbox::start(&[]);
+        let mut sandbox = Sandbox::start("");
         sandbox.signal(which);
         assert_eq!(sandbox.wait(), Some(0), "{which:?}");
     }
@@ -153,8 +157,7 @@ fn a_stopped_sandbox_exits_with_0() {
 
 #[test]
 fn a_port_in_use_is_reported_with_a_hint() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = taken.local_addr().unwrap().port().to_string();
+    let (_taken, port) = taken_port();
     Idempost::new().run(&["sandbox", "serve", "--port", &port]).fails_with(1, &[&port, "--port 0"]);
 }
 
@@ -168,257 +171,182 @@ fn waiting_for_a_missing_sandbox_times_out() {
 
 #[test]
 fn the_key_of_a_real_service_is_never_sent_to_sandbox_routes() {
-    let idempost = Idempost::new().env("IDEMPOST_API_KEY", "re_hidden");
-    for command in [&["reset"][..], &["inbox", "list"], &["wait"]] {
-        let arguments = [&["--base-url", "https://api.example.com", "sandbox"], command].concat();
-        idempost.run(&arguments).fails_with(2, &["isn't a loopback address"]);
+    let idempost = Idempost::at("https://api.example.com", "re_hidden");
+    for command in ["sandbox reset", "sandbox inbox list", "sandbox wait"] {
+        idempost.run(command).fails_with(2, &["isn't a loopback address"]);
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn run_gives_the_command_a_sandbox_and_exits_with_its_code() {
     let idempost = Idempost::new();
     let ran = idempost.run("sandbox run -- sh -c 'echo $IDEMPOST_BASE_URL $IDEMPOST_API_KEY; exit 7'");
-    assert_eq!(ran.code, Some(7), "{ran:?}");
+    let ran = ran.exits(7);
     assert!(ran.stdout.starts_with("http://127.0.0.1:") && ran.stdout.ends_with(" sb_local\n"), "{ran:?}");
     let program = env!("CARGO_BIN_EXE_idempost");
     idempost.run(&["sandbox", "run", "--", program, "doctor"]).ok();
-    assert_eq!(idempost.run(&["sandbox", "run", "--", "sh", "-c", "kill -9 $$"]).code, Some(137));
+    idempost.run("sandbox run -- sh -c 'kill -9 $$'").exits(137);
 }
 
-#[cfg(unix)]
 #[test]
 fn run_configures_resend_clients_for_the_sandbox() {
     let script = "echo $RESEND_BASE_URL $RESEND_API_URL $IDEMPOST_BASE_URL $RESEND_API_KEY";
-    let run = |flags: &[&str]| {
+    let run = |flags: &str| {
         let idempost =
             Idempost::new().env("RESEND_API_KEY", "re_live").env("RESEND_BASE_URL", "https://live.test");
         idempost.run(&(("sandbox run", flags), &["--", "sh", "-c", script]))
     };
-    let printed = run(&[]).ok();
-    let words: Vec<_> = printed.split_whitespace().collect();
-    assert!(words.len() == 4 && words[3] == "sb_local", "{words:?}");
-    assert!(
-        words[1].starts_with("http://127.0.0.1:")
-            && (words[0], words[2]) == (&*format!("{}/", words[1]), words[1]),
-        "{words:?}"
-    );
+    let printed = run("").ok();
+    let url = printed.split_whitespace().nth(1).unwrap();
+    assert_eq!(printed, format!("{url}/ {url} {url} sb_local\n"));
+    assert!(url.starts_with("http://127.0.0.1:"), "{url}");
 
-    let ran = run(&["--no-vendor-env", "-q"]);
-    assert!(
-        ran.stdout.starts_with("https://live.test http://127.0.0.1:") && ran.stdout.ends_with(" re_live\n"),
-        "{ran:?}"
-    );
-    let ran = run(&["--no-vendor-env"]);
-    assert!(ran.stderr.contains("may send real emails"), "{ran:?}");
+    let printed = run("--no-vendor-env -q").ok();
+    assert!(printed.starts_with("https://live.test http://127.0.0.1:"), "{printed}");
+    assert!(printed.ends_with(" re_live\n"), "{printed}");
+    run("--no-vendor-env").says(&["may send real emails"]);
 }
 
 #[test]
 fn a_command_that_cannot_be_started_has_the_shell_s_exit_code() {
-    let stderr = Idempost::new().run(&["sandbox", "run", "--", "no-such-program", "--flag"]).fails(127);
-    assert!(stderr.contains("couldn't start `no-such-program`"), "{stderr}");
     let idempost = Idempost::new();
-    idempost.run(&["sandbox", "run", "--", "/", "--flag"]).fails(126);
+    let missing = idempost.run("sandbox run -- no-such-program --flag");
+    missing.fails_with(127, &["couldn't start `no-such-program`"]);
+    idempost.run("sandbox run -- / --flag").fails(126);
 }
 
-#[cfg(unix)]
 #[test]
 fn a_signal_is_forwarded_to_the_command_which_is_awaited() {
     let idempost = Idempost::new();
     let script = "trap 'echo stopped; exit 9' TERM; echo ready; while :; do sleep 0.05; done";
     let mut child = idempost.spawn(&["sandbox", "run", "--", "sh", "-c", script]);
-    let mut stdout = BufReader::new(Limited(child.stdout.take().unwrap())).lines();
-    assert_eq!(stdout.next().unwrap().unwrap(), "ready");
+    let mut stdout = lines(&mut child.stdout);
+    assert_eq!(stdout.next().unwrap(), "ready");
     signal(&child, Signal::TERM);
-    assert_eq!(stdout.next().unwrap().unwrap(), "stopped");
+    assert_eq!(stdout.next().unwrap(), "stopped");
     assert_eq!(exit_code(&mut child), Some(9));
-}
-
-/// Sends one email to the sandbox; returns its ID.
-pub(crate) fn send(idempost: &Idempost, to: &str, subject: &str, more: &[&str]) -> String {
-    let send = "emails send --from 'Acme <hi@acme.test>' --text 'Hello\n\u{9b}2J' --to";
-    idempost.run(&((send, [to, "--subject", subject]), more)).ok().trim_end().to_owned()
 }
 
 #[test]
 fn the_inbox_lists_the_newest_first_and_every_filter_works() {
-    let sandbox = Sandbox::start(&[]);
-    let idempost = sandbox.client();
-    send(&idempost, "ada@example.com", "Welcome", &["--tag", "kind=first"]);
-    let second = send(&idempost, "bob@example.com", "Invoice", &[]);
+    let sandbox = Sandbox::start("");
+    sandbox.send("ada@example.com", "Welcome", &["--tag", "kind=first"]);
+    let second = sandbox.send("bob@example.com", "Invoice", "");
 
-    let subjects = |filter: &[&str]| {
-        let arguments = [&["sandbox", "inbox", "list", "--columns", "subject"], filter].concat();
-        idempost.run(&arguments).ok().lines().map(str::to_owned).collect::<Vec<_>>()
-    };
-    assert_eq!(subjects(&[]), ["Invoice", "Welcome"]);
-    for filter in [
-        &["--to", "ADA@"][..],
-        &["--subject", "welc"],
-        &["--tag", "kind=first"],
-        &["--to", "ada", "--from", "acme"],
-    ] {
-        assert_eq!(subjects(filter), ["Welcome"], "{filter:?}");
+    let subjects = |filter: &str| sandbox.run(&("sandbox inbox list --columns subject", filter)).ok();
+    assert_eq!(subjects(""), "Invoice\nWelcome\n");
+    for filter in ["--to ADA@", "--subject welc", "--tag kind=first", "--to ada --from acme"] {
+        assert_eq!(subjects(filter), "Welcome\n", "{filter}");
     }
-    assert_eq!(subjects(&["--to", "nobody"]), [""; 0]);
-    assert_eq!(subjects(&["--limit", "1"]), ["Invoice"]);
+    assert_eq!(subjects("--to nobody"), "");
+    assert_eq!(subjects("--limit 1"), "Invoice\n");
 
-    let latest = idempost.run(&["sandbox", "inbox", "latest", "--json"]).json();
-    let raw = idempost.run(&["sandbox", "inbox", "latest", "--raw"]).ok();
-    assert!(raw.contains("\r\nSubject: ") && raw.contains("\r\n\r\n"), "{raw}");
-    assert_eq!((&latest["email_id"], &latest["subject"]), (&second.into(), &"Invoice".into()));
+    let latest = sandbox.run(&["sandbox", "inbox", "latest", "--json"]).json();
+    sandbox.run(&["sandbox", "inbox", "latest", "--raw"]).ok_with(&["\r\nSubject: ", "\r\n\r\n"]);
+    has(&latest, &json!({"email_id": second, "subject": "Invoice"}));
     let id = latest["id"].as_str().unwrap();
-    let shown = idempost.run(&["sandbox", "inbox", "get", id]).ok();
-    assert!(shown.contains("From:     Acme <hi@acme.test>\nTo:       bob@example.com\n"), "{shown}");
-    assert!(!shown.contains('\u{9b}') && shown.contains("Hello\n\\u{9b}2J"), "{shown:?}");
+    let head = "From:     Acme <hi@acme.test>\nTo:       bob@example.com\n";
+    let shown = sandbox.run(&["sandbox", "inbox", "get", id]).hides(&["\u{9b}"]);
+    shown.ok_with(&[head, "Hello\n\\u{9b}2J"]);
 
     let other = sandbox.client().env("IDEMPOST_API_KEY", "sb_other");
     assert_eq!(other.run(&["sandbox", "inbox", "list"]).ok(), "", "every key is a separate account");
-    assert!(other.run(&["sandbox", "inbox", "latest"]).fails(5).contains("no captured email matches"));
+    other.run(&["sandbox", "inbox", "latest"]).fails_with(5, &["no captured email matches"]);
 
-    idempost.run(&["sandbox", "reset"]).ok();
-    assert_eq!(idempost.run(&["sandbox", "inbox", "list"]).ok(), "");
+    sandbox.run(&["sandbox", "reset"]).ok();
+    assert_eq!(sandbox.run(&["sandbox", "inbox", "list"]).ok(), "");
 }
 
 #[test]
 fn unsent_emails_are_listed_by_their_state() {
-    let sandbox = Sandbox::start(&[]);
-    let idempost = sandbox.client();
-    send(&idempost, "ada@example.com", "Left", &[]);
-    let later = send(&idempost, "ada@example.com", "Later", &["--scheduled-at", "in 1 hour"]);
-    send(&idempost, "failed@example.com", "Failed", &[]);
-    let list = |flags: &[&str]| {
-        let arguments = [&["sandbox", "inbox", "list", "--columns", "subject,state,reason"], flags].concat();
-        idempost.run(&arguments).ok().lines().map(str::to_owned).collect::<Vec<_>>()
-    };
-    assert_eq!(list(&["--state", "unsent"]), ["Failed\tfailed\t", "Later\tscheduled\t"]);
-    assert_eq!(list(&["--state", "scheduled", "--to", "ADA"]), ["Later\tscheduled\t"]);
-    assert!(list(&["--state", "canceled"]).is_empty());
-    let listed = idempost.run(&["sandbox", "inbox", "list", "--state", "scheduled", "--json"]).json();
+    let sandbox = Sandbox::start("");
+    sandbox.send("ada@example.com", "Left", "");
+    let later = sandbox.send("ada@example.com", "Later", &["--scheduled-at", "in 1 hour"]);
+    sandbox.send("failed@example.com", "Failed", "");
+    let list = |flags| sandbox.run(&("sandbox inbox list --columns subject,state,reason", flags)).ok();
+    assert_eq!(list("--state unsent"), "Failed\tfailed\t\nLater\tscheduled\t\n");
+    assert_eq!(list("--state scheduled --to ADA"), "Later\tscheduled\t\n");
+    assert_eq!(list("--state canceled"), "");
+    let listed = sandbox.run(&["sandbox", "inbox", "list", "--state", "scheduled", "--json"]).json();
     assert_eq!(listed["data"][0]["id"], later.as_str());
-    let subjects = idempost.run(&["sandbox", "inbox", "list", "--columns", "subject"]).ok();
+    let subjects = sandbox.run(&["sandbox", "inbox", "list", "--columns", "subject"]).ok();
     assert_eq!(subjects, "Left\n", "by default, sent emails");
-    idempost.run(&["sandbox", "inbox", "list", "--state", "late"]).fails_with(2, &["unsent", "canceled"]);
+    sandbox.run(&["sandbox", "inbox", "list", "--state", "late"]).fails_with(2, &["unsent", "canceled"]);
 }
 
 #[test]
 fn waiting_for_an_email_ends_when_it_arrives() {
-    let sandbox = Sandbox::start(&[]);
+    let sandbox = Sandbox::start("");
     let idempost = sandbox.client();
-    let wait =
-        ["sandbox", "inbox", "wait", "--subject", "Late", "--timeout", "60s", "--json", "--jq", ".subject"];
-    let waiting = idempost.spawn(&wait);
-    send(&idempost, "ada@example.com", "Too early", &[]);
-    send(&idempost, "ada@example.com", "Late", &[]);
-    let output = waiting.finish();
-    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"Late\n"[..]));
+    let waiting = idempost.spawn("sandbox inbox wait --subject Late --timeout 60s --json --jq .subject");
+    sandbox.send("ada@example.com", "Too early", "");
+    sandbox.send("ada@example.com", "Late", "");
+    assert_eq!(waiting.finish().ok(), "Late\n");
     let error = idempost.run("sandbox inbox wait --to nobody --timeout 100ms --json").error(8);
     assert_eq!(error["kind"], "pending");
 }
 
 #[test]
 fn one_search_language_selects_emails_to_list_show_await_and_export() {
-    let sandbox = Sandbox::start(&[]);
-    let idempost = sandbox.client();
-    send(&idempost, "ada@example.com", "Your code", &["--tag", "kind=login"]);
-    send(&idempost, "bob@example.com", "Code of conduct", &[]);
+    let sandbox = Sandbox::start("");
+    sandbox.send("ada@example.com", "Your code", &["--tag", "kind=login"]);
+    sandbox.send("bob@example.com", "Code of conduct", "");
     let search = ["--query", "subject:\"your code\" -to:bob after:1h", "--tag", "kind"];
-    for command in ["latest", "wait"] {
-        let arguments = [&["sandbox", "inbox", command, "--jq", ".subject", "--json"], &search[..]].concat();
-        assert_eq!(idempost.run(&arguments).ok(), "Your code\n", "{command}");
+    for command in ["latest --json --jq .subject", "wait --json --jq .subject", "list --columns subject"] {
+        let found = sandbox.run(&(("sandbox inbox", command), &search)).ok();
+        assert_eq!(found, "Your code\n", "{command}");
     }
-    let arguments = [&["sandbox", "inbox", "list", "--columns", "subject"], &search[..]].concat();
-    assert_eq!(idempost.run(&arguments).ok(), "Your code\n");
-    let exported = idempost.run(&("sandbox export - --format json", &search)).ok();
-    let exported: serde_json::Value = serde_json::from_str(&exported).unwrap();
+    let exported = sandbox.run(&("sandbox export - --format json", &search)).json();
     assert_eq!((exported.as_array().unwrap().len(), &exported[0]["subject"]), (1, &"Your code".into()));
-    for command in [
-        &["inbox", "list"][..],
-        &["inbox", "latest"],
-        &["inbox", "wait"],
-        &["export", "-", "--format", "json"],
-    ] {
-        let arguments = [&["sandbox"], command, &["--query", "from:acme before:yesterdayish"]].concat();
-        idempost.run(&arguments).fails_with(3, &["character 11: `before:` must be", "yesterdayish"]);
+    for command in ["inbox list", "inbox latest", "inbox wait", "export - --format json"] {
+        let wrong = sandbox.run(&(("sandbox", command), "--query 'from:acme before:yesterdayish'"));
+        wrong.fails_with(3, &["character 11: `before:` must be", "yesterdayish"]);
     }
 }
 
 #[test]
 fn a_wait_prints_the_code_or_a_link_alone() {
-    let sandbox = Sandbox::start(&[]);
+    let sandbox = Sandbox::start("");
     let idempost = sandbox.client();
-    let wait = |more: &[&str]| {
-        let arguments =
-            [&["sandbox", "inbox", "wait", "--to", "ada@example.com", "--timeout", "60s"], more].concat();
-        idempost.run(&arguments)
-    };
+    let wait = |flags| idempost.run(&("sandbox inbox wait --to ada@example.com --timeout 60s", flags));
     let html = "<p>Your code is <b>482 913</b></p><a href='https://acme.test/verify?t=1&amp;u=2'>Verify your Email</a> \
         <a href='https://acme.test/verify/help'>Verify: help</a> <a href='https://acme.test/off'>Unsubscribe</a>";
-    send(&idempost, "ada@example.com", "Welcome", &["--html", html]);
-    assert_eq!(wait(&["--code"]).ok(), "482913\n");
-    assert_eq!(
-        wait(&["--link", "VERIFY"]).ok(),
-        "https://acme.test/verify?t=1&u=2\n",
-        "the first one that contains it"
-    );
-    let document = wait(&["--code", "--json"]).json();
-    assert_eq!((&document["code"], &document["codes"]), (&json!("482913"), &json!(["482913"])));
+    sandbox.send("ada@example.com", "Welcome", &["--html", html]);
+    assert_eq!(wait("--code").ok(), "482913\n");
+    // The first one that contains it.
+    assert_eq!(wait("--link VERIFY").ok(), "https://acme.test/verify?t=1&u=2\n");
+    let document = wait("--code --json").json();
+    has(&document, &json!({"code": "482913", "codes": ["482913"]}));
     let email_id = document["email_id"].as_str().unwrap();
-    wait(&["--link", "off", "--json"]).fails_with(5, &["`Verify your Email`, `Verify: help`, `Unsubscribe`"]);
-    let document = wait(&["--link", "unsub", "--json"]).json();
+    wait("--link off --json").fails_with(5, &["`Verify your Email`, `Verify: help`, `Unsubscribe`"]);
+    let document = wait("--link unsub --json").json();
     assert_eq!(document["link"], json!({"text": "Unsubscribe", "url": "https://acme.test/off"}));
 
-    let timed_out =
-        ["sandbox", "inbox", "wait", "--to", "ada", "--after", email_id, "--code", "--timeout", "100ms"];
-    assert!(idempost.run(&timed_out).fails(8).contains("timed out after 100 ms"));
-    let later =
-        idempost.spawn(&["sandbox", "inbox", "wait", "--after", email_id, "--code", "--timeout", "60s"]);
-    send(&idempost, "ada@example.com", "Again", &["--html", "<p>Your verification code: 7731</p>"]);
-    assert_eq!(later.finish().stdout, b"7731\n");
-    assert!(wait(&["--raw"]).ok().starts_with("From: "));
+    let after = format!("sandbox inbox wait --after {email_id} --code");
+    let timed_out = idempost.run(&(&after, "--to ada --timeout 100ms"));
+    timed_out.fails_with(8, &["timed out after 100 ms"]);
+    let later = idempost.spawn(&(&after, "--timeout 60s"));
+    sandbox.send("ada@example.com", "Again", &["--html", "<p>Your verification code: 7731</p>"]);
+    assert_eq!(later.finish().ok(), "7731\n");
+    assert!(wait("--raw").ok().starts_with("From: "));
 
-    send(&idempost, "ada@example.com", "Nothing", &[]);
-    assert!(wait(&["--code"]).fails(5).contains("the email has no one-time code; its subject is `Nothing`"));
-    assert!(wait(&["--link", "x"]).fails(5).contains("no link contains `x`: the email has no links"));
-    assert!(wait(&["--link", "x", "--code"]).fails(2).contains("--code"));
-    wait(&["--after", "yesterday"]).fails_with(3, &["`after` must be the id of a captured or sent email"]);
+    sandbox.send("ada@example.com", "Nothing", "");
+    wait("--code").fails_with(5, &["the email has no one-time code; its subject is `Nothing`"]);
+    wait("--link x").fails_with(5, &["no link contains `x`: the email has no links"]);
+    wait("--link x --code").fails_with(2, &["--code"]);
+    wait("--after yesterday").fails_with(3, &["`after` must be the id of a captured or sent email"]);
 }
 
 #[test]
-#[cfg(unix)]
 fn verbose_logs_requests_without_keys() {
     let mut sandbox = Sandbox::start(&["-v"]);
-    send(&sandbox.client(), "ada@example.com", "Hi", &[]);
+    sandbox.send("ada@example.com", "Hi", "");
     let stderr = sandbox.stop();
-    assert!(stderr.contains("POST /emails → 200"), "{stderr}");
-    assert!(
-        stderr.lines().any(|line| line.contains("POST /emails → 200") && line.ends_with(" ms")),
-        "{stderr}"
-    );
-    assert!(!stderr.contains("sb_local"), "{stderr}");
-}
-
-/// Posts a form and returns the raw response.
-#[cfg(unix)]
-fn post_form(base_url: &str, path: &str, form: &str) -> String {
-    use std::io::{Read as _, Write as _};
-    let host = base_url.trim_start_matches("http://");
-    let mut stream = std::net::TcpStream::connect(host).unwrap();
-    let length = form.len();
-    write!(
-        stream,
-        "POST {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-type: application/x-www-form-urlencoded\r\n\
-         content-length: {length}\r\n\r\n{form}"
-    )
-    .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
+    let logged = |line: &str| line.contains("POST /emails → 200") && line.ends_with(" ms");
+    assert!(stderr.lines().any(logged) && !stderr.contains("sb_local"), "{stderr}");
 }
 
 #[tokio::test]
-#[cfg(unix)]
 async fn verbose_logs_a_login_without_its_secrets() {
     const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
     const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
@@ -434,25 +362,26 @@ async fn verbose_logs_a_login_without_its_secrets() {
     let form = format!(
         "grant_type=authorization_code&client_id=idempost-cli&code={code}&{REDIRECT}&code_verifier={VERIFIER}"
     );
-    let answer = post_form(&sandbox.base_url, "/oauth/token", &form);
+    let post = |path: &str, form: &str| {
+        let form_type = "content-type: application/x-www-form-urlencoded\r\n";
+        request(&format!("{}{path}", sandbox.base_url), "POST", form_type, form).1
+    };
+    let answer = post("/oauth/token", &form);
     let tokens: serde_json::Value = serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap();
-    let (access, refresh) =
-        (tokens["access_token"].as_str().unwrap(), tokens["refresh_token"].as_str().unwrap());
+    let [access, refresh] = ["access_token", "refresh_token"].map(|name| tokens[name].as_str().unwrap());
     let refreshing = format!("grant_type=refresh_token&client_id=idempost-cli&refresh_token={refresh}");
     for path in ["/oauth/token", "/oauth/token", &format!("/oauth/token?refresh_token={refresh}")] {
-        post_form(&sandbox.base_url, path, &refreshing);
+        post(path, &refreshing);
     }
-    let revoking = format!("client_id=idempost-cli%1B%5B2J&token={refresh}");
-    post_form(&sandbox.base_url, "/oauth/revoke", &revoking);
+    post("/oauth/revoke", &format!("client_id=idempost-cli%1B%5B2J&token={refresh}"));
     let stderr = sandbox.stop();
-    for line in [
+    let logged = [
         "GET /oauth/authorize client_id=idempost-cli response_type=code scope=emails:send → 302,",
         "POST /oauth/token grant_type=authorization_code client_id=idempost-cli → 200,",
         "POST /oauth/token grant_type=refresh_token client_id=idempost-cli → 400 invalid_grant,",
         "POST /oauth/revoke client_id=idempost-cli?[2J → 401 invalid_client,",
-    ] {
-        assert!(stderr.contains(line), "{line}: {stderr}");
-    }
+    ];
+    shows(&stderr, &logged);
     for secret in [&code, VERIFIER, CHALLENGE, "hidden-state", access, refresh, "sb_rt_", "sb_local"] {
         assert!(!stderr.contains(secret), "{secret}: {stderr}");
     }
@@ -461,10 +390,9 @@ async fn verbose_logs_a_login_without_its_secrets() {
 #[test]
 fn the_requested_rate_limit_applies() {
     let sandbox = Sandbox::start(&["--rate-limit", "1"]);
-    let idempost = sandbox.client();
     // All requests arrive within the same second.
-    idempost.run(&["sandbox", "clock", "freeze"]).ok();
-    let codes: Vec<_> = (0..5).map(|_| idempost.run(&["emails", "list", "--retries", "0"]).code).collect();
+    sandbox.run(&["sandbox", "clock", "freeze"]).ok();
+    let codes: Vec<_> = (0..5).map(|_| sandbox.run(&["emails", "list", "--retries", "0"]).code).collect();
     assert!(codes.contains(&Some(6)), "{codes:?}");
 }
 
@@ -473,39 +401,33 @@ fn a_command_with_its_own_sandbox_lists_the_captured_emails() {
     let idempost = Idempost::new();
     let send = "--sandbox emails send --from 'Acme <hi@acme.test>' --to ada@example.com --bcc eve@example.com \
          --subject Hello --text 'It works'";
-    let ran = idempost.run(&send);
-    for part in [
+    let ran = idempost.run(&send).says(&[
         "from     Acme <hi@acme.test>\n",
         "to       ada@example.com, eve@example.com\n",
         "subject  Hello\n",
         " bytes\n",
-    ] {
-        assert!(ran.stderr.contains(part), "{ran:?}");
-    }
+    ]);
     assert_eq!(ran.ok().trim_end().len(), 36, "the result is only the ID");
 
     let ran = idempost.run(&(&send, "--json"));
     let captured: serde_json::Value = serde_json::from_str(ran.stderr.lines().last().unwrap()).unwrap();
-    assert_eq!(captured["captured"]["to"], serde_json::json!(["ada@example.com", "eve@example.com"]));
-    let ran = idempost.run(&(&send, "--quiet"));
-    assert_eq!(ran.stderr, "", "{ran:?}");
+    assert_eq!(captured["captured"]["to"], json!(["ada@example.com", "eve@example.com"]));
+    assert_eq!(idempost.run(&(&send, "--quiet")).stderr, "");
 
     let batch = r#"[{"from":"a@acme.test","to":"x@example.com","subject":"One","text":"1"},{"from":"a@acme.test","to":"y@example.com","subject":"Two","text":"2"}]"#;
-    let ran = idempost.run_with(&["--sandbox", "emails", "batch", "-"], batch);
-    assert!(
-        ran.stderr.contains("FROM")
-            && ran.stderr.contains("x@example.com  One")
-            && ran.stderr.contains("y@example.com  Two"),
-        "{ran:?}"
-    );
+    idempost.run_with(&["--sandbox", "emails", "batch", "-"], batch).says(&[
+        "FROM",
+        "x@example.com  One",
+        "y@example.com  Two",
+    ]);
 }
 
 #[test]
 fn the_sandbox_flag_overrides_every_setting() {
     // Nothing listens on port 9: a request to it would fail.
-    let idempost = Idempost::new()
-        .config("default_profile = \"x\"\n[profiles.x]\nbase_url = \"http://127.0.0.1:9\"\nfrom = \"a@acme.test\"\n")
-        .env("IDEMPOST_API_KEY", "re_real_key");
+    let config =
+        "default_profile = \"x\"\n[profiles.x]\nbase_url = \"http://127.0.0.1:9\"\nfrom = \"a@acme.test\"\n";
+    let idempost = Idempost::new().config(config).env("IDEMPOST_API_KEY", "re_real_key");
     idempost.run("--sandbox emails send --to ada@example.com --subject Hi --text x").ok();
 }
 
@@ -515,11 +437,9 @@ fn a_scheduled_email_is_not_captured_before_its_sandbox_ends() {
         "--sandbox emails send --from a@acme.test --to ada@example.com --subject Hi --text x \
          --scheduled-at 'in 1 hour'",
     );
-    assert!(ran.stderr.contains("the email is scheduled") && !ran.stderr.contains("captured by"), "{ran:?}");
-    ran.ok();
+    ran.says(&["the email is scheduled"]).hides(&["captured by"]).ok();
 }
 
-#[cfg(unix)]
 #[test]
 fn an_interrupted_wait_has_the_signal_s_exit_code() {
     // A service that accepts the connection and never responds.
@@ -565,14 +485,13 @@ fn cutting_proxy(target: String, after: Duration) -> (String, Arc<AtomicUsize>) 
 
 #[test]
 fn a_wait_for_an_email_continues_after_a_proxy_cuts_its_connection() {
-    let sandbox = Sandbox::start(&[]);
+    let sandbox = Sandbox::start("");
     let target = sandbox.base_url.trim_start_matches("http://").to_owned();
     let (url, cut) = cutting_proxy(target, Duration::from_millis(200));
     let behind = Idempost::new().env("IDEMPOST_SANDBOX_URL", &url);
-    let wait = ["sandbox", "inbox", "wait", "--to", "ada@example.com", "--jq", ".subject", "--timeout"];
-    let waiting = behind.command().args(wait).arg("60s").spawn().unwrap();
+    let waiting = behind.spawn("sandbox inbox wait --to ada@example.com --jq .subject --timeout 60s");
     wait_until("two connections are cut", || cut.load(Ordering::SeqCst) >= 2);
-    send(&sandbox.client(), "ada@example.com", "Late", &[]);
-    assert_eq!(Ran::of(waiting.finish()).ok(), "Late\n");
+    sandbox.send("ada@example.com", "Late", "");
+    assert_eq!(waiting.finish().ok(), "Late\n");
     behind.run("sandbox inbox wait --to nobody --timeout 500ms").fails_with(8, &["timed out after 500 ms"]);
 }

@@ -4,69 +4,57 @@ use std::fs;
 use std::path::PathBuf;
 
 use mail_parser::MessageParser;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::sandbox::{Sandbox, send};
-use crate::support::{Idempost, SEND};
+use crate::sandbox::Sandbox;
+use crate::support::{Idempost, SEND, has};
 
 #[test]
 fn the_next_requests_fail_as_requested_and_later_ones_succeed() {
-    let sandbox = Sandbox::start(&[]);
-    let idempost = sandbox.client();
-    let added = idempost.run(&["sandbox", "fail", "POST /emails", "--status", "503", "--times", "2"]);
-    assert_eq!(
-        (added.stdout.as_str(), added.stderr.as_str()),
-        ("1\n", "the next 2 of POST /emails: 503 application_error\n")
-    );
-    let listed = idempost.run(&["sandbox", "fail", "--list"]).ok();
+    let sandbox = Sandbox::start("");
+    let added = sandbox.run(&["sandbox", "fail", "POST /emails", "--status", "503", "--times", "2"]);
+    let expected = ("1\n", "the next 2 of POST /emails: 503 application_error\n");
+    assert_eq!((&*added.stdout, &*added.stderr), expected);
+    let listed = sandbox.run(&["sandbox", "fail", "--list"]).ok();
     assert_eq!(listed, "1\tPOST\t/emails\tanswer\t503\tthe next 2\t0\t503 application_error\n");
-    let once = [&SEND[..], &["--retries", "0"]].concat();
-    idempost.run(&once).fails(9);
-    assert!(idempost.run(&SEND).ok().len() > 30, "the second failure is retried");
-    assert_eq!(idempost.run(&["sandbox", "fail", "--list"]).ok(), "");
-    assert_eq!(idempost.run(&["emails", "list", "--json"]).json()["data"].as_array().unwrap().len(), 1);
+    sandbox.run(&(SEND, "--retries 0")).fails(9);
+    assert!(sandbox.run(&SEND).ok().len() > 30, "the second failure is retried");
+    assert_eq!(sandbox.run(&["sandbox", "fail", "--list"]).ok(), "");
+    assert_eq!(sandbox.run(&["emails", "list", "--json"]).json()["data"].as_array().unwrap().len(), 1);
 }
 
 #[test]
 fn a_send_with_a_lost_or_truncated_response_is_delivered_once() {
-    let sandbox = Sandbox::start(&[]);
-    let idempost = sandbox.client();
-    for (flags, sent) in
-        [(&["--lose"][..], 1), (&["--truncate", "10"], 2), (&["--drop"], 3), (&["--slow", "50ms"], 4)]
-    {
-        idempost.run(&("sandbox fail 'POST /emails'", flags)).ok();
-        idempost.run(&SEND).ok();
-        let mails = idempost.run(&["sandbox", "inbox", "list", "--json"]).json();
+    let sandbox = Sandbox::start("");
+    for (flags, sent) in [("--lose", 1), ("--truncate 10", 2), ("--drop", 3), ("--slow 50ms", 4)] {
+        sandbox.run(&("sandbox fail 'POST /emails'", flags)).ok();
+        sandbox.run(&SEND).ok();
+        let mails = sandbox.run(&["sandbox", "inbox", "list", "--json"]).json();
         assert_eq!(mails["data"].as_array().unwrap().len(), sent, "{flags:?}");
-        assert_eq!(idempost.run(&["sandbox", "fail", "--list"]).ok(), "", "{flags:?} was applied");
+        assert_eq!(sandbox.run(&["sandbox", "fail", "--list"]).ok(), "", "{flags:?} was applied");
     }
-    idempost.run(&["sandbox", "fail", "GET", "/emails/{id}", "--stall", "--always"]).ok();
+    sandbox.run(&["sandbox", "fail", "GET", "/emails/{id}", "--stall", "--always"]).ok();
     let id = "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794";
-    let given_up = idempost.run(&["emails", "get", id, "--timeout", "300ms", "--retries", "0"]);
+    let given_up = sandbox.run(&["emails", "get", id, "--timeout", "300ms", "--retries", "0"]);
     given_up.fails(7);
 }
 
 #[test]
 fn rules_apply_to_the_account_that_adds_them_or_to_all() {
-    let sandbox = Sandbox::start(&[]);
-    let fail = |key: &str, flags: &[&str]| {
-        let arguments = [&["sandbox", "fail", "GET /emails", "--status", "422", "--always"], flags].concat();
-        sandbox.client().env("IDEMPOST_API_KEY", key).run(&arguments)
-    };
-    let list = |key: &str| sandbox.client().env("IDEMPOST_API_KEY", key).run(&["emails", "list"]);
-    fail("sb_a", &[]).ok();
+    let sandbox = Sandbox::start("");
+    let client = |key: &str| sandbox.client().env("IDEMPOST_API_KEY", key);
+    let fail = |flags| client("sb_a").run(&("sandbox fail 'GET /emails' --status 422 --always", flags));
+    let list = |key: &str| client(key).run("emails list");
+    fail("").ok();
     list("sb_a").fails(3);
     list("sb_b").ok();
-    let added = fail("sb_a", &["--all-accounts"]);
+    let added = fail("--all-accounts");
     assert_eq!(added.stderr, "all of GET /emails, of all accounts: 422 validation_error\n");
     list("sb_b").fails(3);
-    let clear = |flags: &[&str]| {
-        let arguments = [&["sandbox", "fail", "--clear"], flags].concat();
-        sandbox.client().env("IDEMPOST_API_KEY", "sb_b").run(&arguments)
-    };
-    assert_eq!(clear(&[]).stderr, "the account's rules removed\n");
+    let clear = |flags| client("sb_b").run(&("sandbox fail --clear", flags));
+    assert_eq!(clear("").stderr, "the account's rules removed\n");
     list("sb_b").fails(3);
-    clear(&["--all-accounts"]).ok();
+    clear("--all-accounts").ok();
     list("sb_b").ok();
     list("sb_a").ok();
 }
@@ -76,49 +64,41 @@ fn stages_of_smtp_fail_in_the_same_words() {
     let sandbox = Sandbox::start(&["--smtp-port", "0"]);
     let idempost = sandbox.client();
     let added = idempost.run(&["sandbox", "fail", "SMTP RCPT", "--code", "451", "--percent", "30"]);
-    assert_eq!(
-        (added.stdout.as_str(), added.stderr.as_str()),
-        ("1\n", "30% of SMTP RCPT: 451 4.7.1 Greylisted, try again later\n")
-    );
+    let shown = "30% of SMTP RCPT: 451 4.7.1 Greylisted, try again later\n";
+    assert_eq!((&*added.stdout, &*added.stderr), ("1\n", shown));
     let added = idempost.run("sandbox fail smtp end-of-data --slow 50ms --times 2 --after 1");
     let shown = "the next 2 of SMTP END-OF-DATA, after 1 that succeed: the service's own reply, 50 ms late\n";
     assert_eq!(added.stderr, shown);
     let listed = idempost.run(&["sandbox", "fail", "--list"]).ok();
-    assert_eq!(
-        listed,
-        "1\tSMTP\tRCPT\tanswer\t451\t30%\t0\t451 4.7.1 Greylisted, try again later\n\
-         2\tSMTP\tEND-OF-DATA\tslow\t\tthe next 2\t0\tthe service's own reply, 50 ms late\n"
-    );
-    let stderr = idempost.run(&["sandbox", "fail", "SMTP DATA", "--truncate", "3"]).fails(3);
-    assert!(stderr.contains("`action` must be one of answer, drop, lose, stall, slow"), "{stderr}");
+    let expected = "1\tSMTP\tRCPT\tanswer\t451\t30%\t0\t451 4.7.1 Greylisted, try again later\n\
+                    2\tSMTP\tEND-OF-DATA\tslow\t\tthe next 2\t0\tthe service's own reply, 50 ms late\n";
+    assert_eq!(listed, expected);
+    let ran = idempost.run(&["sandbox", "fail", "SMTP DATA", "--truncate", "3"]);
+    ran.fails_with(3, &["`action` must be one of answer, drop, lose, stall, slow"]);
 }
 
 #[test]
 fn rules_are_removed() {
-    let sandbox = Sandbox::start(&[]);
-    let idempost = sandbox.client();
-    let add = |flags: &[&str]| idempost.run(&("sandbox fail", flags)).ok();
-    assert_eq!(add(&["--rotate-then-lose"]), "1\n");
-    assert_eq!(add(&["--rate-limit", "--retry-after", "7", "--percent", "30"]), "2\n");
-    assert_eq!(add(&["/emails", "--always", "--after", "3"]), "3\n");
-    let list = idempost.run(&["sandbox", "fail", "--list", "--json"]).json();
+    let sandbox = Sandbox::start("");
+    let add = |flags| sandbox.run(&("sandbox fail", flags)).ok();
+    assert_eq!(add("--rotate-then-lose"), "1\n");
+    assert_eq!(add("--rate-limit --retry-after 7 --percent 30"), "2\n");
+    assert_eq!(add("/emails --always --after 3"), "3\n");
+    let list = sandbox.run(&["sandbox", "fail", "--list", "--json"]).json();
     let [first, second, third] = list["data"].as_array().unwrap().as_slice() else { panic!("{list}") };
-    assert_eq!((&first["path"], &first["action"]), (&"/oauth/token".into(), &"lose".into()));
-    assert_eq!((&second["retry_after"], &second["percent"]), (&"7".into(), &30.into()));
-    assert_eq!((&third["after"], &third["always"], &third["status"]), (&3.into(), &true.into(), &500.into()));
-    idempost.run(&["sandbox", "fail", "--clear=2"]).ok();
-    assert_eq!(idempost.run(&["sandbox", "fail", "--list"]).ok().lines().count(), 2);
-    assert!(idempost.run(&["sandbox", "fail", "--clear=2"]).fails(5).contains("used up"));
-    idempost.run(&["sandbox", "fail", "--clear"]).ok();
-    assert_eq!(idempost.run(&["sandbox", "fail", "--list"]).ok(), "");
+    has(first, &json!({"path": "/oauth/token", "action": "lose"}));
+    has(second, &json!({"retry_after": "7", "percent": 30}));
+    has(third, &json!({"after": 3, "always": true, "status": 500}));
+    sandbox.run(&["sandbox", "fail", "--clear=2"]).ok();
+    assert_eq!(sandbox.run(&["sandbox", "fail", "--list"]).ok().lines().count(), 2);
+    sandbox.run(&["sandbox", "fail", "--clear=2"]).fails_with(5, &["used up"]);
+    sandbox.run(&["sandbox", "fail", "--clear"]).ok();
+    assert_eq!(sandbox.run(&["sandbox", "fail", "--list"]).ok(), "");
 }
 
 #[test]
 fn all_problems_with_a_rule_are_reported() {
-    let stderr = Idempost::new()
-        .run("sandbox fail 'BREW emails' --status 99 --drop --slow soon --times 0 --percent 101 --after x")
-        .fails(2);
-    for part in [
+    let expected = [
         "a path must start with /",
         "the method must be GET, POST, PATCH or DELETE",
         "--status must be a whole number from 200 to 599",
@@ -128,36 +108,34 @@ fn all_problems_with_a_rule_are_reported() {
         "--percent must be a whole number from 1 to 100",
         "--percent and --times can't be used together",
         "--after must be a whole number",
-    ] {
-        assert!(stderr.contains(part), "{part}: {stderr}");
-    }
+    ];
+    let wrong = "sandbox fail 'BREW emails' --status 99 --drop --slow soon --times 0 --percent 101 --after x";
+    Idempost::new().run(wrong).fails_with(2, &expected);
     for (arguments, part) in [
-        (&["POST", "/a/b c"][..], "a method, a path, or both"),
-        (&["SMTP"], "SMTP must be followed by a stage: CONNECT, EHLO, AUTH, MAIL, RCPT, DATA, END-OF-DATA"),
-        (&["SMTP HELO"], "SMTP must be followed by a stage"),
-        (&["SMTP RCPT", "--code", "250"], "--code must be a whole number from 400 to 599"),
-        (&["SMTP RCPT", "--code", "451", "--drop"], "--drop and --code can't be used together"),
-        (&["SMTP RCPT", "--status", "503"], "for an SMTP stage, use --code"),
-        (&["POST /emails", "--code", "451"], "--code requires an SMTP stage"),
-        (&["POST /emails", "--rotate-then-lose"], "can't be used with a rule"),
-        (&["--drop", "--retry-after", "1"], "--retry-after requires"),
-        (&["--list", "--drop"], "--list can't be used with a rule or other flags"),
-        (&["--clear=x"], "the ID must be a number"),
-        (&["--clear", "--status", "500"], "--clear can't be used with a rule or other flags"),
-        (&["--slow", "2h"], "at most 1h"),
+        ("POST '/a/b c'", "a method, a path, or both"),
+        ("SMTP", "SMTP must be followed by a stage: CONNECT, EHLO, AUTH, MAIL, RCPT, DATA, END-OF-DATA"),
+        ("'SMTP HELO'", "SMTP must be followed by a stage"),
+        ("'SMTP RCPT' --code 250", "--code must be a whole number from 400 to 599"),
+        ("'SMTP RCPT' --code 451 --drop", "--drop and --code can't be used together"),
+        ("'SMTP RCPT' --status 503", "for an SMTP stage, use --code"),
+        ("'POST /emails' --code 451", "--code requires an SMTP stage"),
+        ("'POST /emails' --rotate-then-lose", "can't be used with a rule"),
+        ("--drop --retry-after 1", "--retry-after requires"),
+        ("--list --drop", "--list can't be used with a rule or other flags"),
+        ("--clear=x", "the ID must be a number"),
+        ("--clear --status 500", "--clear can't be used with a rule or other flags"),
+        ("--slow 2h", "at most 1h"),
     ] {
-        let stderr = Idempost::new().run(&("sandbox fail", arguments)).fails(2);
-        assert!(stderr.contains(part), "{arguments:?}: {stderr}");
+        Idempost::new().run(&("sandbox fail", arguments)).fails_with(2, &[part]);
     }
-    let sandbox = Sandbox::start(&[]);
+    let sandbox = Sandbox::start("");
     sandbox.client().run("sandbox fail 'POST /emials'").fails_with(3, &["must be a path of the service"]);
 }
 
 #[test]
 fn the_clock_is_shown_stopped_moved_and_sped_up() {
-    let sandbox = Sandbox::start(&[]);
-    let idempost = sandbox.client();
-    let clock = |arguments: &[&str]| idempost.run(&("sandbox clock", arguments));
+    let sandbox = Sandbox::start("");
+    let clock = |arguments: &[&str]| sandbox.run(&("sandbox clock", arguments));
     let shown = clock(&[]);
     assert_eq!(shown.stderr, "running\n");
     assert!(shown.stdout.starts_with("20") && shown.stdout.ends_with("Z\n"), "{shown:?}");
@@ -166,22 +144,19 @@ fn the_clock_is_shown_stopped_moved_and_sped_up() {
     assert_eq!(clock(&["advance", "1h", "30m"]).stdout, "2040-01-01T13:30:00.000Z\n");
     assert_eq!(clock(&["advance", "2 days"]).stdout, "2040-01-03T13:30:00.000Z\n");
     let fast = clock(&["scale", "60", "--json"]).json();
-    assert_eq!(
-        (&fast["scale"], &fast["frozen"], &fast["now"]),
-        (&60.0.into(), &true.into(), &"2040-01-03T13:30:00.000Z".into())
-    );
+    has(&fast, &json!({"scale": 60.0, "frozen": true, "now": "2040-01-03T13:30:00.000Z"}));
     let running = clock(&["run"]).stderr;
     assert!(running.starts_with("running, 60 times as fast, ") && running.ends_with(" ahead\n"), "{running}");
     assert_eq!(clock(&["set", "now"]).stderr, "running, 60 times as fast\n");
-    assert!(clock(&["advance", "soon"]).fails(3).contains("must be a duration"));
-    assert!(clock(&["scale", "-1"]).fails(2).contains("0.001"));
-    assert!(clock(&["scale", "nan"]).fails(2).contains("0.001"));
+    clock(&["advance", "soon"]).fails_with(3, &["must be a duration"]);
+    clock(&["scale", "-1"]).fails_with(2, &["0.001"]);
+    clock(&["scale", "nan"]).fails_with(2, &["0.001"]);
     clock(&["advance"]).fails(2);
 }
 
 #[test]
 fn a_clock_belongs_to_its_account_unless_all_are_named() {
-    let sandbox = Sandbox::start(&[]);
+    let sandbox = Sandbox::start("");
     let clock = |key: &str, arguments: &[&str]| {
         sandbox.client().env("IDEMPOST_API_KEY", key).run(&("sandbox clock", arguments)).ok()
     };
@@ -196,29 +171,28 @@ fn a_clock_belongs_to_its_account_unless_all_are_named() {
 
 #[test]
 fn a_scheduled_email_is_sent_when_the_clock_reaches_its_time() {
-    let sandbox = Sandbox::start(&[]);
-    let idempost = sandbox.client();
-    idempost.run(&(SEND, "--scheduled-at 'in 2 hours'")).ok();
-    let mails = || idempost.run(&["sandbox", "inbox", "list"]).ok().lines().count();
-    idempost.run(&["sandbox", "clock", "advance", "1h"]).ok();
+    let sandbox = Sandbox::start("");
+    sandbox.run(&(SEND, "--scheduled-at 'in 2 hours'")).ok();
+    let mails = || sandbox.run(&["sandbox", "inbox", "list"]).ok().lines().count();
+    sandbox.run(&["sandbox", "clock", "advance", "1h"]).ok();
     assert_eq!(mails(), 0);
-    idempost.run(&["sandbox", "clock", "advance", "61m"]).ok();
+    sandbox.run(&["sandbox", "clock", "advance", "61m"]).ok();
     assert_eq!(mails(), 1);
 }
 
-fn exported(idempost: &Idempost, arguments: &[&str]) -> Vec<PathBuf> {
-    let printed = idempost.run(&("sandbox export", arguments)).ok();
+fn exported(idempost: &Idempost, target: &str) -> Vec<PathBuf> {
+    let printed = idempost.run(&["sandbox", "export", target]).ok();
     printed.lines().map(|line| idempost.home().join(line)).collect()
 }
 
 #[test]
 fn emails_are_exported_one_by_one_under_safe_names_and_only_once() {
-    let sandbox = Sandbox::start(&[]);
+    let sandbox = Sandbox::start("");
     let idempost = sandbox.client();
     for subject in ["../../etc/passwd", "Ünïcode \u{202e}gpj.exe", "CON", "x"] {
-        send(&idempost, "ada@example.com", subject, &[]);
+        sandbox.send("ada@example.com", subject, "");
     }
-    let files = exported(&idempost, &["out/mails"]);
+    let files = exported(&idempost, "out/mails");
     assert_eq!(files.len(), 4);
     for (file, subject) in files.iter().zip(["../../etc/passwd", "Ünïcode \u{202e}gpj.exe", "CON", "x"]) {
         assert_eq!(file.parent().unwrap(), idempost.home().join("out/mails"));
@@ -228,74 +202,63 @@ fn emails_are_exported_one_by_one_under_safe_names_and_only_once() {
         assert_eq!(MessageParser::new().parse(&mail).unwrap().subject(), Some(subject));
     }
     fs::write(&files[3], "my own notes").unwrap();
-    let again = idempost.run(&["sandbox", "export", "out/mails"]);
-    assert!(again.stderr.contains("4 mails, 1 of them new"), "{again:?}");
+    idempost.run(&["sandbox", "export", "out/mails"]).says(&["4 mails, 1 of them new"]);
     assert_eq!(fs::read_to_string(&files[3]).unwrap(), "my own notes");
     assert_eq!(idempost.home().join("out/mails").read_dir().unwrap().count(), 5);
 }
 
 #[test]
 fn emails_are_exported_as_one_file_oldest_first() {
-    let sandbox = Sandbox::start(&[]);
+    let sandbox = Sandbox::start("");
     let idempost = sandbox.client();
-    let batch: Vec<Value> = (0..250)
-        .map(|n| {
-            serde_json::json!({"from": "hi@acme.test", "to": format!("n{n}@example.com"), "subject": format!("no {n}"), "text": "From me"})
-        })
-        .collect();
+    let email = |n| json!({"from": "hi@acme.test", "to": format!("n{n}@example.com"), "subject": format!("no {n}"), "text": "From me"});
+    let batch: Vec<_> = (0..250).map(email).collect();
     for chunk in batch.chunks(100) {
         let input = serde_json::to_string(chunk).unwrap();
         idempost.run_with(&["api", "POST", "/emails/batch", "--input", "-"], &input).ok();
     }
-    exported(&idempost, &["all.json"]);
-    let all: Vec<Value> =
-        serde_json::from_slice(&fs::read(idempost.home().join("all.json")).unwrap()).unwrap();
+    exported(&idempost, "all.json");
+    let all: Vec<Value> = serde_json::from_str(&idempost.read("all.json")).unwrap();
     let subjects: Vec<_> = all.iter().map(|mail| mail["subject"].as_str().unwrap().to_owned()).collect();
     assert_eq!(subjects, (0..250).map(|n| format!("no {n}")).collect::<Vec<_>>());
-    exported(&idempost, &["all.mbox"]);
-    let mbox = fs::read_to_string(idempost.home().join("all.mbox")).unwrap();
+    exported(&idempost, "all.mbox");
+    let mbox = idempost.read("all.mbox");
     assert_eq!(mbox.lines().filter(|line| line.starts_with("From ")).count(), 250);
     assert_eq!(mbox.lines().filter(|line| line.starts_with(">From ")).count(), 250);
     assert_eq!(idempost.run(&["sandbox", "export", "-", "--format", "mbox"]).ok(), mbox);
     let some = idempost.run(&["sandbox", "export", "-", "--format", "json", "--to", "n7@"]).json();
     assert_eq!(some.as_array().unwrap().len(), 1);
     let none = idempost.run(&["sandbox", "export", "-", "--format", "json", "--to", "unsubscribed"]).json();
-    assert_eq!(none, serde_json::json!([]));
-    assert!(idempost.run(&["sandbox", "export", "all.mbox"]).fails(2).contains("won't be overwritten"));
+    assert_eq!(none, json!([]));
+    idempost.run(&["sandbox", "export", "all.mbox"]).fails_with(2, &["won't be overwritten"]);
 }
 
 #[test]
 fn an_impossible_export_is_reported() {
     let idempost = Idempost::new();
-    let stderr = idempost.run(&["sandbox", "export", "-", "--format", "eml"]).fails(2);
-    assert!(stderr.contains("only a single file can be written to standard output"), "{stderr}");
-    assert!(idempost.run("sandbox export x --format pst").fails(2).contains("eml, mbox or json"));
-    fs::write(idempost.home().join("file"), "").unwrap();
-    assert!(idempost.run(&["sandbox", "export", "file"]).fails(2).contains("this is a file"));
-    let sandbox = Sandbox::start(&[]);
+    let many = idempost.run("sandbox export - --format eml");
+    many.fails_with(2, &["only a single file can be written to standard output"]);
+    idempost.run("sandbox export x --format pst").fails_with(2, &["eml, mbox or json"]);
+    idempost.write("file", "");
+    idempost.run(&["sandbox", "export", "file"]).fails_with(2, &["this is a file"]);
+    let sandbox = Sandbox::start("");
     sandbox.client().run("sandbox export no/such/folder/all.mbox").fails_with(1, &["couldn't write"]);
 }
 
 #[test]
 fn a_simulated_event_is_sent_to_subscribed_webhooks() {
-    let sandbox = Sandbox::start(&[]);
-    let idempost = sandbox.client();
-    let types = idempost.run(&["sandbox", "trigger", "--list"]).ok();
+    let sandbox = Sandbox::start("");
+    let types = sandbox.run(&["sandbox", "trigger", "--list"]).ok();
     assert!(types.lines().any(|kind| kind == "email.bounced"), "{types}");
-    let unsubscribed = idempost.run(&["sandbox", "trigger", "email.bounced"]);
-    assert!(
-        unsubscribed.stdout.is_empty()
-            && unsubscribed.stderr.contains("no webhook is subscribed to email.bounced"),
-        "{unsubscribed:?}"
-    );
-    let hook =
-        ["webhooks", "create", "--endpoint", "https://hooks.example.com/in", "--event", "email.bounced"];
-    idempost.run(&hook).ok();
-    let overrides = ["--override", "bounce.type=Transient", "--override", "to:=[\"bob@example.com\"]"];
-    let ran = idempost.run(&("sandbox trigger email.bounced", &overrides));
-    assert!(ran.stderr.contains("sent to 1 webhook") && ran.stdout.lines().count() == 1, "{ran:?}");
-    let other = idempost.run(&["sandbox", "trigger", "email.opened", "--json"]).json();
-    assert_eq!(other["deliveries"], serde_json::json!([]));
-    assert!(idempost.run(&["sandbox", "trigger", "email.lost"]).fails(3).contains("email.bounced"));
-    idempost.run(&["sandbox", "trigger"]).fails(2);
+    let unsubscribed = sandbox.run(&["sandbox", "trigger", "email.bounced"]);
+    let unsubscribed = unsubscribed.says(&["no webhook is subscribed to email.bounced"]);
+    assert_eq!(unsubscribed.stdout, "");
+    sandbox.run("webhooks create --endpoint https://hooks.example.com/in --event email.bounced").ok();
+    let overrides = r#"--override bounce.type=Transient --override 'to:=["bob@example.com"]'"#;
+    let ran = sandbox.run(&("sandbox trigger email.bounced", overrides)).says(&["sent to 1 webhook"]);
+    assert_eq!(ran.stdout.lines().count(), 1, "{ran:?}");
+    let other = sandbox.run(&["sandbox", "trigger", "email.opened", "--json"]).json();
+    assert_eq!(other["deliveries"], json!([]));
+    sandbox.run(&["sandbox", "trigger", "email.lost"]).fails_with(3, &["email.bounced"]);
+    sandbox.run(&["sandbox", "trigger"]).fails(2);
 }

@@ -1,11 +1,11 @@
 //! Flags with several values, whole JSON objects, all event types, and following the log.
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::received_watch::Watching;
 use crate::service::Service;
-use crate::support::{CommandLine, Idempost};
-#[cfg(unix)]
-use crate::support::{Limited, exit_code, wait_until};
+use crate::support::{CommandLine, Idempost, SEND, exit_code, has, shows, wait_until};
 
 fn body(line: &(impl CommandLine + ?Sized)) -> Value {
     Idempost::new().run(&(line, "-n")).json()["dry_run"]["body"].clone()
@@ -17,12 +17,8 @@ fn several_addresses_may_follow_one_flag() {
     let to = "--to a@x.test b@x.test --cc c@x.test d@x.test --bcc e@x.test --bcc f@x.test";
     let body = body(&(send, to));
     assert_eq!(body["to"], json!(["a@x.test", "b@x.test"]));
-    assert_eq!(
-        (&body["cc"], &body["bcc"]),
-        (&json!(["c@x.test", "d@x.test"]), &json!(["e@x.test", "f@x.test"]))
-    );
-    let stderr = Idempost::new().run(&(send, "--to a@x.test b@@x.test")).fails(2);
-    assert!(stderr.contains("--to (2nd)"), "{stderr}");
+    has(&body, &json!({"cc": ["c@x.test", "d@x.test"], "bcc": ["e@x.test", "f@x.test"]}));
+    Idempost::new().run(&(send, "--to a@x.test b@@x.test")).fails_with(2, &["--to (2nd)"]);
 }
 
 #[test]
@@ -52,58 +48,39 @@ fn all_selects_every_event_type_except_beta() {
     assert_eq!(two["events"], json!(["email.sent", "email.failed"]));
 }
 
-#[cfg(unix)]
 #[test]
 fn the_log_is_followed_until_a_signal() {
-    use std::io::{BufRead as _, BufReader};
-
     let service = Service::start();
-    let idempost = service.idempost();
-    idempost.run(&["segments", "list"]).ok();
-    let tail = ["logs", "tail", "--interval", "20ms", "--method", "GET", "-o", "ndjson", "--jq", ".endpoint"];
-    let mut child = idempost.spawn(&tail);
-    let mut stderr = BufReader::new(Limited(child.stderr.take().unwrap())).lines();
-    assert!(stderr.next().unwrap().unwrap().contains("stop with Ctrl-C"));
+    service.run("segments list").ok();
+    let tail = "logs tail --interval 20ms --method GET -o ndjson --jq .endpoint";
+    let mut tail = Watching::of(&service.idempost(), tail);
     let before = service.asked();
     wait_until("the log is polled", || service.asked() >= before + 2);
-    idempost.run(&["segments", "create", "Readers"]).ok();
-    idempost.run(&["topics", "list"]).ok();
-    idempost.run(&["domains", "list"]).ok();
-    let mut lines = BufReader::new(Limited(child.stdout.take().unwrap())).lines();
-    assert_eq!([lines.next().unwrap().unwrap(), lines.next().unwrap().unwrap()], ["/topics", "/domains"]);
-    crate::support::signal(&child, rustix::process::Signal::TERM);
-    assert_eq!(exit_code(&mut child), Some(0));
+    for line in ["segments create Readers", "topics list", "domains list"] {
+        service.run(line).ok();
+    }
+    assert_eq!([tail.line(), tail.line()], ["/topics", "/domains"]);
+    assert_eq!(tail.end(Signal::TERM), (Some(0), vec![]));
 }
 
-#[cfg(unix)]
 #[test]
 fn sent_emails_are_followed_until_a_signal() {
-    use std::io::{BufRead as _, BufReader};
-
-    use crate::support::SEND;
-
     let service = Service::start();
-    let idempost = service.idempost();
-    idempost.run(&SEND).ok();
-    let tail =
-        ["emails", "tail", "--interval", "20ms", "--to", "EXAMPLE", "-o", "ndjson", "--jq", ".subject"];
-    let mut child = idempost.spawn(&tail);
-    let mut stderr = BufReader::new(Limited(child.stderr.take().unwrap())).lines();
-    assert!(stderr.next().unwrap().unwrap().contains("waiting for new emails; stop with Ctrl-C"));
+    service.run(&SEND).ok();
+    let tail = "emails tail --interval 20ms --to EXAMPLE -o ndjson --jq .subject";
+    let mut tail = Watching::of(&service.idempost(), tail);
+    shows(&tail.note, &["waiting for new emails"]);
     let before = service.asked();
     wait_until("the list is polled", || service.asked() >= before + 2);
     for (to, subject) in
         [("ada@example.com", "First"), ("ada@other.test", "No"), ("bob@example.com", "Second")]
     {
-        idempost.run(&((&SEND[..4], &["--to", to, "--subject", subject]), &SEND[8..])).ok();
+        service.run(&((&SEND[..4], &["--to", to, "--subject", subject]), &SEND[8..])).ok();
     }
-    let mut lines = BufReader::new(Limited(child.stdout.take().unwrap())).lines();
-    assert_eq!([lines.next().unwrap().unwrap(), lines.next().unwrap().unwrap()], ["First", "Second"]);
-    crate::support::signal(&child, rustix::process::Signal::TERM);
-    assert_eq!(exit_code(&mut child), Some(0));
+    assert_eq!([tail.line(), tail.line()], ["First", "Second"]);
+    assert_eq!(tail.end(Signal::TERM), (Some(0), vec![]));
 }
 
-#[cfg(unix)]
 #[test]
 fn html_is_read_from_a_command_whose_failure_sends_nothing() {
     let send = |command: &str| {
@@ -122,8 +99,7 @@ fn html_is_read_from_a_command_whose_failure_sends_nothing() {
         let error = html(command, "--json --sandbox").error(2);
         assert!(error.to_string().contains(part), "{command}: {error}");
     }
-    let stderr = html("echo x", "--html y --tag z").fails(2);
-    assert!(stderr.contains("can't be used with --html") && stderr.contains("NAME=VALUE"), "{stderr}");
+    html("echo x", "--html y --tag z").fails_with(2, &["can't be used with --html", "NAME=VALUE"]);
 
     let idempost = Idempost::new();
     let mut child = idempost.command().args(send("touch begun; sleep 60")).arg("-n").spawn().unwrap();
@@ -150,14 +126,13 @@ const CREATE: [(&str, &str, &str, &str); 10] = [
 fn the_main_field_of_create_is_an_argument_or_a_flag_but_not_both() {
     let idempost = Idempost::new();
     let series = r#"{"steps":[{"key":"start","type":"trigger","config":{"event_name":"user.created"}}],"connections":[]}"#;
-    std::fs::write(idempost.home().join("series.json"), series).unwrap();
+    idempost.write("series.json", series);
     for (noun, flag, value, more) in CREATE {
         let create = |field: &[&str]| idempost.run(&((&[noun, "create", "-n"], field), more));
         let by_argument = create(&[value]).json();
         assert!(by_argument.to_string().contains(value), "{noun}: {by_argument}");
         assert_eq!(by_argument, create(&[flag, value]).json(), "{noun}");
-        let both = create(&[value, flag, value]).fails(2);
-        assert!(both.contains("can't be used with") && both.contains(flag), "{noun}: {both}");
+        let both = create(&[value, flag, value]).fails_with(2, &["can't be used with", flag]);
         assert_eq!(both.matches("error:").count(), 1, "{noun}: {both}");
     }
     for noun in ["segments", "api-keys"] {
@@ -212,17 +187,14 @@ fn a_json_array_sets_subscriptions_steps_and_connections_and_an_object_replaces_
 fn one_click_unsubscribe_headers_come_from_one_flag() {
     let send = "emails send --from hi@acme.test --to ada@example.com --subject s --text t";
     let shown = body(&(send, "--list-unsubscribe https://acme.test/u?t=1 --header 'X-A: b'"));
-    assert_eq!(
-        shown["headers"],
-        json!({"List-Unsubscribe": "<https://acme.test/u?t=1>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click", "X-A": "b"})
-    );
+    let expected = json!({"List-Unsubscribe": "<https://acme.test/u?t=1>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click", "X-A": "b"});
+    assert_eq!(shown["headers"], expected);
     for url in ["http://acme.test/u", "mailto:leave@acme.test", "x"] {
-        let stderr = Idempost::new().run(&(&send, &["--list-unsubscribe", url])).fails(2);
-        assert!(stderr.contains("https URL") && stderr.contains("--list-unsubscribe"), "{stderr}");
+        let ran = Idempost::new().run(&(&send, &["--list-unsubscribe", url]));
+        ran.fails_with(2, &["https URL", "--list-unsubscribe"]);
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn every_command_with_an_html_body_takes_it_from_a_command() {
     let segment = "78261eea-8f8b-4381-83c6-79fa7120f1cf";
@@ -243,8 +215,7 @@ fn every_command_with_an_html_body_takes_it_from_a_command() {
             ("printf '\\377'", "", "isn't UTF-8"),
             ("echo x", "--html y", "can't be used with --html"),
         ] {
-            let stderr = Idempost::new().run(&render(renderer, more)).fails(2);
-            assert!(stderr.contains(part) && stderr.contains("--html-command"), "{command:?}: {stderr}");
+            Idempost::new().run(&render(renderer, more)).fails_with(2, &[part, "--html-command"]);
         }
     }
 
@@ -254,8 +225,8 @@ fn every_command_with_an_html_body_takes_it_from_a_command() {
         "bulk plan - --from hi@acme.test --subject s",
     ] {
         let failing = (command, "--html-command 'echo broken >&2; exit 7'");
-        let stderr = Idempost::new().run_with(&failing, "to\nada@example.com\n").fails(2);
-        assert!(stderr.contains("broken") && stderr.contains("--html-command"), "{command:?}: {stderr}");
+        let ran = Idempost::new().run_with(&failing, "to\nada@example.com\n");
+        ran.fails_with(2, &["broken", "--html-command"]);
     }
 
     let one = json!({"from": "hi@acme.test", "to": "ada@example.com", "subject": "s"});
@@ -270,8 +241,7 @@ fn every_command_with_an_html_body_takes_it_from_a_command() {
     let sent = &sent["dry_run"]["body"];
     assert_eq!((&sent[0]["html"], &sent[1]["html"]), (&json!("<p>Made</p>"), &json!("<p>Own</p>")));
     assert!(sent[2].get("html").is_none());
-    let error = idempost.run_with(&(line, "'exit 3'"), &batch).fails(2);
-    assert!(error.contains("the command failed") && error.contains("--html-command"), "{error}");
+    idempost.run_with(&(line, "'exit 3'"), &batch).fails_with(2, &["the command failed", "--html-command"]);
 }
 
 #[test]
@@ -281,33 +251,30 @@ fn a_batch_has_schedules_only_with_a_flag_and_a_service_that_supports_them() {
     let email = |when: &str| json!({"from": "hi@acme.test", "to": "ada@example.com", "subject": "s", "text": "t", "scheduled_at": when});
     let batch = json!([email("in 1 hour"), email("in 2 hours")]).to_string();
     let live = Service::with(Settings { compat: Compat::Live, ..Settings::default() }).unjudged();
-    live.idempost()
-        .run_with("emails batch -", &batch)
+    live.run_with("emails batch -", &batch)
         .fails_with(2, &["not supported in a batch", "--allow-scheduled-at"]);
     assert_eq!(live.asked(), 0);
-    let ids = live.idempost().run_with(&["emails", "batch", "-", "--allow-scheduled-at"], &batch).ok();
+    let ids = live.run_with(&["emails", "batch", "-", "--allow-scheduled-at"], &batch).ok();
     for id in ids.lines() {
-        assert_eq!(live.idempost().run(&["emails", "get", id, "--jq", ".last_event"]).ok(), "scheduled\n");
+        assert_eq!(live.run(&["emails", "get", id, "--jq", ".last_event"]).ok(), "scheduled\n");
     }
     assert_eq!(ids.lines().count(), 2);
-    let stderr = live
-        .idempost()
-        .run_with(&["emails", "batch", "-", "--allow-scheduled-at"], &json!([email("")]).to_string());
+    let stderr = live.run_with("emails batch - --allow-scheduled-at", &json!([email("")]).to_string());
     assert!(stderr.fails(2).contains("scheduled_at"));
 
     let strict = Service::start().unjudged();
-    let stderr =
-        strict.idempost().run_with(&["emails", "batch", "-", "--allow-scheduled-at"], &batch).fails(3);
-    assert!(stderr.contains("`[0].scheduled_at` is not supported in a batch"), "{stderr}");
+    let ran = strict.run_with(&["emails", "batch", "-", "--allow-scheduled-at"], &batch);
+    ran.fails_with(3, &["`[0].scheduled_at` is not supported in a batch"]);
 }
 
 #[test]
 fn limits_of_the_public_service_are_warnings() {
     let send = "emails send --from hi@acme.test --to a@x.test --subject s --text t -n";
     let tags = (0..76).map(|n| format!("--tag=n{n}=v")).collect::<Vec<_>>().join(" ");
-    let ran = Idempost::new().run(&((send, tags), "--scheduled-at=2099-01-01T00:00:00Z"));
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    for part in ["/tags", "75 tags", "/scheduled_at", "30 days"] {
-        assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
-    }
+    Idempost::new().run(&((send, tags), "--scheduled-at=2099-01-01T00:00:00Z")).exits(0).says(&[
+        "/tags",
+        "75 tags",
+        "/scheduled_at",
+        "30 days",
+    ]);
 }

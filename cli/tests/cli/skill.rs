@@ -1,6 +1,6 @@
 //! `idempost skill`: its format, where it is written, its index, and its scripts. The guide's tests run its sessions and its Rust code.
 
-use crate::completeness::leaves;
+use crate::completeness::{leaves, name};
 use crate::support::{Idempost, SEND};
 use idempost_reference_server::{ClockStart, ReferenceServer, Settings};
 
@@ -41,20 +41,18 @@ fn the_skill_has_the_common_format_and_the_program_s_version_and_codes() {
 fn the_skill_is_installed_when_asked_and_replaces_no_other_file() {
     let idempost = Idempost::new();
     let text = idempost.run(&["skill"]).ok();
-    for (arguments, path) in [
-        (&["skill", "--install"][..], ".agents/skills/idempost/SKILL.md"),
-        (&["skill", "--install", "skills"], "skills/idempost/SKILL.md"),
+    for (install, path) in [
+        ("skill --install", ".agents/skills/idempost/SKILL.md"),
+        ("skill --install skills", "skills/idempost/SKILL.md"),
     ] {
-        let file = idempost.home().join(path);
-        let read = || std::fs::read_to_string(&file).unwrap();
-        assert_eq!(idempost.run(arguments).ok().trim(), path);
-        assert_eq!(read().trim_end(), text.trim_end());
-        idempost.run(arguments).ok();
-        std::fs::write(&file, "mine").unwrap();
-        idempost.run(arguments).fails_with(2, &[path, "--yes"]);
-        assert_eq!(read(), "mine");
-        idempost.run(&(arguments, "--yes")).ok();
-        assert_eq!(read().trim_end(), text.trim_end());
+        assert_eq!(idempost.run(install).ok().trim(), path);
+        assert_eq!(idempost.read(path).trim_end(), text.trim_end());
+        idempost.run(install).ok();
+        idempost.write(path, "mine");
+        idempost.run(install).fails_with(2, &[path, "--yes"]);
+        assert_eq!(idempost.read(path), "mine");
+        idempost.run(&(install, "--yes")).ok();
+        assert_eq!(idempost.read(path).trim_end(), text.trim_end());
     }
     std::fs::create_dir_all(idempost.home().join("folder/idempost/SKILL.md")).unwrap();
     idempost.run(&["skill", "--install", "folder"]).fails_with(1, &["not a regular file"]);
@@ -66,12 +64,10 @@ fn the_index_names_every_command_and_rule_in_at_most_8_kb() {
     let idempost = Idempost::new();
     let index = idempost.run(&["skill", "--index"]).ok();
     assert!(index.len() <= 8 * 1024, "{} bytes", index.len());
-    let mut commands = Vec::new();
-    let tree = idempost.run(&["help", "--json"]).json();
-    leaves(&tree, &mut commands);
+    let commands = leaves(&idempost);
     assert!(commands.len() > 100);
-    for leaf in commands {
-        let command = leaf["command"].as_str().unwrap().strip_prefix("idempost ").unwrap();
+    for leaf in &commands {
+        let command = name(leaf);
         let (noun, verb) = command.split_once(' ').unwrap_or((command, ""));
         let line = index.lines().find(|line| line.starts_with(&format!("- `{noun}` ")));
         let verb = verb.split(' ').next().unwrap();
@@ -113,9 +109,7 @@ async fn every_snippet_of_the_skill_is_run_by_a_test() {
             "toml" => assert!(text.contains(&format!("idempost = \"{}\"", minor())), "{text}"),
             "sh" => {
                 let server = ReferenceServer::start_http(Settings::default()).await;
-                let idempost = Idempost::new()
-                    .env("IDEMPOST_BASE_URL", server.base_url())
-                    .env("IDEMPOST_API_KEY", server.api_key());
+                let idempost = Idempost::at(server.base_url(), server.api_key());
                 let program = std::path::Path::new(env!("CARGO_BIN_EXE_idempost")).parent().unwrap();
                 let script = format!("PATH={}:$PATH\n{text}", program.display());
                 for _ in 0..2 {
@@ -141,22 +135,20 @@ async fn variables_of_assistants_don_t_change_any_output() {
     // The status and the age of the email stay the same.
     let clock = ClockStart::Frozen("2026-03-02T12:00:00Z".parse().unwrap());
     let server = ReferenceServer::start_http(Settings { seed: Some(0), clock, ..Settings::default() }).await;
-    let program = || {
-        Idempost::new().env("IDEMPOST_BASE_URL", server.base_url()).env("IDEMPOST_API_KEY", server.api_key())
-    };
+    let program = || Idempost::at(server.base_url(), server.api_key());
     let id = program().run(&SEND).ok();
-    let dry_run = [&SEND[..], &["--dry-run", "--idempotency-key", "a"]].concat();
-    let commands: [&[&str]; 10] = [
-        &["--help"],
-        &["emails", "send", "--help"],
-        &["emails", "list"],
-        &["emails", "get", id.trim()],
-        &["emails", "get", id.trim(), "--json"],
-        &["emails", "delete"],
-        &["emails", "send", "--to", "x"],
-        &["domains", "verify"],
-        &["skill"],
-        &dry_run,
+    let get = format!("emails get {}", id.trim());
+    let commands: [&str; 10] = [
+        "--help",
+        "emails send --help",
+        "emails list",
+        &get,
+        &format!("{get} --json"),
+        "emails delete",
+        "emails send --to x",
+        "domains verify",
+        "skill",
+        "emails send --from hi@acme.test --to a@x.test --subject Hi --text Hi --dry-run --idempotency-key a",
     ];
     for tty in [None, Some("100")] {
         for command in commands {
@@ -165,29 +157,17 @@ async fn variables_of_assistants_don_t_change_any_output() {
                 if let Some(columns) = tty {
                     idempost = idempost.env("IDEMPOST_FORCE_TTY", columns);
                 }
-                for name in if assisted { &ASSISTANTS[..] } else { &[] } {
+                for name in ASSISTANTS.split(' ').filter(|_| assisted) {
                     idempost = idempost.env(name, "1");
                 }
                 let ran = idempost.run(command);
                 (ran.code, ran.stdout, ran.stderr)
             });
-            assert_eq!(outputs[0], outputs[1], "{command:?} {tty:?}");
+            assert_eq!(outputs[0], outputs[1], "{command} {tty:?}");
         }
     }
 }
 
 /// Variables by which programs recognize that an assistant runs them.
-const ASSISTANTS: [&str; 12] = [
-    "AGENT",
-    "AI_AGENT",
-    "AUGMENT_AGENT",
-    "CLAUDECODE",
-    "CLAUDE_CODE_ENTRYPOINT",
-    "CLINE_ACTIVE",
-    "CODEX_SANDBOX",
-    "CURSOR_AGENT",
-    "CURSOR_TRACE_ID",
-    "GEMINI_CLI",
-    "OPENCODE",
-    "REPL_ID",
-];
+const ASSISTANTS: &str = "AGENT AI_AGENT AUGMENT_AGENT CLAUDECODE CLAUDE_CODE_ENTRYPOINT CLINE_ACTIVE CODEX_SANDBOX \
+                          CURSOR_AGENT CURSOR_TRACE_ID GEMINI_CLI OPENCODE REPL_ID";

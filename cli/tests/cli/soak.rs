@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
@@ -15,7 +14,7 @@ use rand::{Rng as _, SeedableRng as _};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{CommandLine as _, Finish as _, Idempost, Ran, signal};
+use crate::support::{CommandLine as _, Finish as _, Idempost, Running, free_port, signal};
 
 const ROWS: usize = 1_000;
 const RECEIVED: usize = 10;
@@ -45,27 +44,20 @@ impl Memory {
 /// The processes of the soak test, and where they write.
 struct Soak {
     idempost: Idempost,
-    port: String,
-    listener_port: String,
-    sandbox: Option<Child>,
-    listener: Option<Child>,
-    watch: Option<Child>,
+    port: u16,
+    listener_port: u16,
+    sandbox: Option<Running>,
+    listener: Option<Running>,
+    watch: Option<Running>,
     random: StdRng,
     kills: BTreeMap<&'static str, usize>,
-}
-
-fn free_port() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
 }
 
 impl Soak {
     fn start() -> Self {
         let port = free_port();
-        let idempost = Idempost::new()
-            .env("IDEMPOST_BASE_URL", format!("http://127.0.0.1:{port}"))
-            .env("IDEMPOST_API_KEY", "sb_local");
         let mut soak = Self {
-            idempost,
+            idempost: Idempost::at(format!("http://127.0.0.1:{port}"), "sb_local"),
             port,
             listener_port: free_port(),
             sandbox: None,
@@ -75,23 +67,23 @@ impl Soak {
             kills: BTreeMap::new(),
         };
         soak.start_sandbox();
-        let endpoint = format!("http://127.0.0.1:{}/", soak.listener_port);
-        soak.run(&["webhooks", "create", &endpoint, "--event", "email.delivered", "--secret-file", "secret"]);
+        let create = "webhooks create --event email.delivered --secret-file secret";
+        soak.run(&format!("{create} http://127.0.0.1:{}/", soak.listener_port));
         soak.start_listener();
         soak.start_watch();
         soak
     }
 
-    fn run(&self, arguments: &[&str]) -> String {
-        self.idempost.run(arguments).ok()
+    fn run(&self, line: &str) -> String {
+        self.idempost.run(line).ok()
     }
 
     /// Starts a command that appends its results to a file in the program's folder.
-    fn spawn(&self, arguments: &[&str], name: &str) -> Child {
+    fn spawn(&self, line: &str, name: &str) -> Running {
         let append = |name: String| File::options().create(true).append(true).open(self.file(&name)).unwrap();
         let mut command = self.idempost.command();
-        command.args(arguments).stdout(append(name.to_owned())).stderr(append(format!("{name}.log")));
-        command.spawn().unwrap()
+        command.args(line.words()).stdout(append(name.to_owned())).stderr(append(format!("{name}.log")));
+        Running(command.spawn().unwrap())
     }
 
     fn file(&self, name: &str) -> std::path::PathBuf {
@@ -99,28 +91,23 @@ impl Soak {
     }
 
     fn start_sandbox(&mut self) {
-        let retained = RETAINED.to_string();
-        let flags = ["--data", "data", "--keep", &retained, "--max-memory", "128MiB"];
-        let serve = [&["sandbox", "serve", "--port", &self.port][..], &flags].concat();
-        self.sandbox = Some(self.spawn(&serve, "sandbox"));
-        self.run(&["sandbox", "wait", "--timeout", "5m"]);
+        let flags = format!("--data data --keep {RETAINED} --max-memory 128MiB");
+        self.sandbox = Some(self.spawn(&format!("sandbox serve --port {} {flags}", self.port), "sandbox"));
+        self.run("sandbox wait --timeout 5m");
     }
 
     fn start_listener(&mut self) {
-        let listen =
-            ["webhooks", "listen", "--port", &self.listener_port, "--secret-file", "secret", "-o", "ndjson"];
+        let listen = format!("webhooks listen --port {} --secret-file secret -o ndjson", self.listener_port);
         self.listener = Some(self.spawn(&listen, "events"));
     }
 
     fn start_watch(&mut self) {
-        let watch = ["received", "watch", "--from-start", "--interval", "1s", "-o", "ndjson"];
         // The first watch reads from the start; the others resume.
-        let watch =
-            if self.file("received").exists() { [&watch[..2], &watch[3..]].concat() } else { watch.to_vec() };
-        self.watch = Some(self.spawn(&watch, "received"));
+        let start = if self.file("received").exists() { "" } else { "--from-start" };
+        self.watch = Some(self.spawn(&format!("received watch {start} --interval 1s -o ndjson"), "received"));
     }
 
-    fn end(&mut self, name: &'static str, child: Option<Child>, which: Signal) {
+    fn end(&mut self, name: &'static str, child: Option<Running>, which: Signal) {
         let mut child = child.unwrap();
         assert!(child.try_wait().unwrap().is_none(), "{name} ended by itself:\n{}", self.log(name));
         signal(&child, which);
@@ -138,10 +125,10 @@ impl Soak {
         for row in 0..ROWS {
             writeln!(rows, "r{round}-{row}@example.com").unwrap();
         }
-        std::fs::write(self.file("rows.csv"), rows).unwrap();
+        self.idempost.write("rows.csv", rows);
         let mut line = "bulk send rows.csv --yes --from hi@acme.test --subject Hello --text Hi";
         for attempt in 0.. {
-            let mut child = self.idempost.spawn(&line.words());
+            let mut child = self.idempost.spawn(line);
             if attempt < 3 {
                 std::thread::sleep(Duration::from_millis(self.random.gen_range(100..1_000)));
                 if child.try_wait().unwrap().is_none() {
@@ -157,8 +144,7 @@ impl Soak {
                     continue;
                 }
             }
-            let ended = Ran::of(child.finish());
-            assert_eq!(ended.code, Some(0), "round {round}: {ended:?}");
+            child.finish().exits(0);
             return;
         }
     }
@@ -168,15 +154,6 @@ impl Soak {
             let subject = format!("no {round}-{number}");
             let receive = "sandbox receive --from ada@example.com --to in@acme.test --text Hi --subject";
             self.idempost.run(&(receive, [subject])).ok();
-        }
-    }
-}
-
-impl Drop for Soak {
-    fn drop(&mut self) {
-        for child in [&mut self.sandbox, &mut self.listener, &mut self.watch].into_iter().flatten() {
-            let _ = child.kill();
-            let _ = child.wait();
         }
     }
 }
@@ -286,7 +263,7 @@ fn soak() {
             delivered.emails.len(),
             received.len()
         );
-        soak.run(&["sandbox", "clock", "advance", "1h"]);
+        soak.run("sandbox clock advance 1h");
         std::thread::sleep(Duration::from_secs(2));
     }
     let settled = settled.unwrap();

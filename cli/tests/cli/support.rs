@@ -1,17 +1,19 @@
 //! Runs the program with its own home folder and none of the machine's environment.
 
-use std::io::{Read, Write as _};
-#[cfg(unix)]
-use std::net::TcpListener;
+#[cfg(target_os = "linux")]
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, PipeWriter, Read, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::ops::{Deref, DerefMut};
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-#[cfg(unix)]
 use rand::Rng as _;
-#[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -19,6 +21,9 @@ use serde_json::Value;
 pub(crate) const TIMEOUT: Duration = Duration::from_mins(1);
 /// Longer than any run of a program takes.
 pub(crate) const RUN_TIMEOUT: Duration = Duration::from_mins(10);
+
+/// An address of this machine on which nothing listens.
+pub(crate) const UNUSED: &str = "127.0.0.1:9";
 
 /// The minimal command that sends an email.
 pub(crate) const SEND: [&str; 10] = [
@@ -90,6 +95,9 @@ pub(crate) struct Idempost {
 /// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
+    /// The arguments, unless another command ran the program.
+    #[expect(dead_code, reason = "failed assertions print it")]
+    arguments: Vec<String>,
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -100,6 +108,11 @@ impl Idempost {
         #[cfg(target_os = "linux")]
         default_signals();
         Self { home: tempfile::tempdir().unwrap(), env: Vec::new() }
+    }
+
+    /// The program with this base URL and this API key.
+    pub(crate) fn at(base_url: impl Into<String>, key: impl Into<String>) -> Self {
+        Self::new().env("IDEMPOST_BASE_URL", base_url).env("IDEMPOST_API_KEY", key)
     }
 
     /// Sets an environment variable.
@@ -117,6 +130,33 @@ impl Idempost {
 
     pub(crate) fn home(&self) -> &Path {
         self.home.path()
+    }
+
+    /// Writes a file in the home folder; returns its path.
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.home().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// Writes a shell script in the home folder; returns its path.
+    pub(crate) fn script(&self, name: &str, text: &str) -> String {
+        let path = self.write(name, format!("#!/bin/sh\n{text}\n"));
+        set_mode(&path, 0o700);
+        path
+    }
+
+    /// A browser that writes the URL that it opens to a file; returns the paths of both.
+    pub(crate) fn browser(&self) -> (String, PathBuf) {
+        let address = self.home().join("address");
+        let write = format!("printf %s \"$1\" > '{0}.part' && mv '{0}.part' '{0}'", address.display());
+        (self.script("browser", &write), address)
+    }
+
+    /// Reads a file in the home folder.
+    #[track_caller]
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.home().join(name)).unwrap()
     }
 
     pub(crate) fn config_file(&self) -> PathBuf {
@@ -142,7 +182,7 @@ impl Idempost {
 
     /// Runs it to completion.
     pub(crate) fn run(&self, line: &(impl CommandLine + ?Sized)) -> Ran {
-        Ran::of(self.command().args(line.words()).finish())
+        self.command().args(line.words()).finish()
     }
 
     /// Starts it.
@@ -150,18 +190,26 @@ impl Idempost {
         self.command().args(line.words()).spawn().unwrap()
     }
 
+    /// Runs it with this standard output.
+    pub(crate) fn run_to(&self, stdout: impl Into<Stdio>, line: &(impl CommandLine + ?Sized)) -> Ran {
+        self.command().args(line.words()).stdout(stdout).finish()
+    }
+
+    /// The program's command through a script, which must exec `"$0" "$@"`.
+    pub(crate) fn through(&self, script: &str) -> Command {
+        let mut command = self.wrapped("sh");
+        command.args(["-c", script, env!("CARGO_BIN_EXE_idempost")]);
+        command
+    }
+
     /// Runs a script in the same environment.
-    #[cfg(unix)]
     pub(crate) fn shell(&self, script: &str) -> Ran {
-        Ran::of(self.wrapped("sh").args(["-c", script]).finish())
+        self.wrapped("sh").args(["-c", script]).finish()
     }
 
     /// Runs it with this standard input.
     pub(crate) fn run_with(&self, line: &(impl CommandLine + ?Sized), input: &str) -> Ran {
-        let mut child = self.command().args(line.words()).stdin(Stdio::piped()).spawn().unwrap();
-        // The program may exit without reading it.
-        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-        Ran::of(child.finish())
+        finish_with(self.command().args(line.words()), input)
     }
 }
 
@@ -221,7 +269,6 @@ pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// A free port below those that the system gives to connections, so that none takes it before its server starts.
-#[cfg(unix)]
 pub(crate) fn free_port() -> u16 {
     loop {
         let port = rand::thread_rng().gen_range(15_000..32_000);
@@ -234,23 +281,37 @@ pub(crate) fn free_port() -> u16 {
 /// A program's exit and output, awaited with a timeout.
 pub(crate) trait Finish {
     #[track_caller]
-    fn finish(self) -> Output;
+    fn finish(self) -> Ran;
 }
 
 impl Finish for Child {
-    fn finish(self) -> Output {
+    fn finish(self) -> Ran {
         let id = self.id();
         let (sender, output) = channel();
         std::thread::spawn(move || sender.send(self.wait_with_output()));
         let ended = output.recv_timeout(RUN_TIMEOUT);
-        ended.unwrap_or_else(|_| panic!("timed out waiting until process {id} exits")).unwrap()
+        Ran::of(ended.unwrap_or_else(|_| panic!("timed out waiting until process {id} exits")).unwrap())
     }
 }
 
 impl Finish for &mut Command {
-    fn finish(self) -> Output {
-        self.spawn().unwrap().finish()
+    fn finish(self) -> Ran {
+        let ran = self.spawn().unwrap().finish();
+        Ran { arguments: arguments(self), ..ran }
     }
+}
+
+/// Runs a command with this standard input.
+#[track_caller]
+pub(crate) fn finish_with(command: &mut Command, input: &str) -> Ran {
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    // The program may exit without reading it.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    Ran { arguments: arguments(command), ..child.finish() }
+}
+
+fn arguments(command: &Command) -> Vec<String> {
+    command.get_args().map(|argument| argument.to_string_lossy().into_owned()).collect()
 }
 
 /// The exit code, awaited with a timeout.
@@ -264,11 +325,41 @@ pub(crate) fn exit_code(child: &mut Child) -> Option<i32> {
     status.unwrap().code()
 }
 
+/// A program that is killed when this value is dropped.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have exited already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Deref for Running {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
+impl DerefMut for Running {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
+
+/// Kills a program.
+pub(crate) fn kill(child: &mut Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
 /// A program's output; reading fails if none arrives in time.
 pub(crate) struct Limited<T>(pub(crate) T);
 
-#[cfg(unix)]
-impl<T: Read + std::os::fd::AsFd> Read for Limited<T> {
+impl<T: Read + AsFd> Read for Limited<T> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         use rustix::event::{PollFd, PollFlags, poll};
         let timeout = rustix::time::Timespec::try_from(TIMEOUT).unwrap();
@@ -280,11 +371,36 @@ impl<T: Read + std::os::fd::AsFd> Read for Limited<T> {
     }
 }
 
-#[cfg(not(unix))]
-impl<T: Read> Read for Limited<T> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        self.0.read(buffer)
-    }
+/// The lines of a program's output; reading fails if none arrives in time.
+pub(crate) fn lines(output: &mut Option<impl Read + AsFd + 'static>) -> Lines {
+    Box::new(BufReader::new(Limited(output.take().unwrap())).lines().map(Result::unwrap))
+}
+
+pub(crate) type Lines = Box<dyn Iterator<Item = String>>;
+
+/// A port that is in use.
+pub(crate) fn taken_port() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    (listener, port)
+}
+
+/// Sends a request with these header lines on its own connection; returns the status and the whole response.
+#[track_caller]
+pub(crate) fn request(url: &str, method: &str, headers: &str, body: impl AsRef<[u8]>) -> (u16, String) {
+    let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    let length = body.as_ref().len();
+    let head = format!(
+        "{method} /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    // A request rejected early may have closed the connection by then.
+    let _ = stream.write_all(body.as_ref());
+    let mut response = Vec::new();
+    let _ = Limited(stream).read_to_end(&mut response);
+    let response = String::from_utf8_lossy(&response).into_owned();
+    (response.split(' ').nth(1).unwrap().parse().unwrap(), response)
 }
 
 /// Waits until a thread of a program is blocked in one of these system calls, by their numbers, with this first argument.
@@ -302,26 +418,114 @@ pub(crate) fn wait_until_blocked(child: &Child, what: &str, calls: &[&str], firs
 }
 
 /// Sends a signal, without the program `kill`, which minimal systems lack.
-#[cfg(unix)]
 pub(crate) fn signal(child: &Child, signal: Signal) {
     let id = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(id, signal).unwrap();
 }
 
+/// A file on a full disk.
+#[cfg(target_os = "linux")]
+pub(crate) fn full_disk() -> File {
+    File::options().write(true).open("/dev/full").unwrap()
+}
+
+/// A pipe without a reader.
+pub(crate) fn closed_pipe() -> PipeWriter {
+    std::io::pipe().unwrap().1
+}
+
+/// The permissions of a file.
+pub(crate) fn mode(path: impl AsRef<Path>) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+pub(crate) fn set_mode(path: impl AsRef<Path>, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// Asserts that a text contains these.
+#[track_caller]
+pub(crate) fn shows(text: &str, parts: &[&str]) {
+    let missing: Vec<_> = parts.iter().filter(|part| !text.contains(**part)).collect();
+    assert!(missing.is_empty(), "{missing:?} isn't in {text}");
+}
+
+/// Asserts that a document has these members, and its objects theirs. One that is missing counts as null.
+#[track_caller]
+pub(crate) fn has(document: &Value, members: &Value) {
+    let mut differences = Vec::new();
+    compare("", document, members, &mut differences);
+    assert!(differences.is_empty(), "{} in {document}", differences.join("; "));
+}
+
+fn compare(path: &str, found: &Value, expected: &Value, differences: &mut Vec<String>) {
+    match expected {
+        Value::Object(members) if found.is_object() => {
+            for (name, member) in members {
+                compare(&format!("{path}/{name}"), &found[name], member, differences);
+            }
+        }
+        _ if found == expected => {}
+        _ => differences.push(format!("{path} is {found} instead of {expected}")),
+    }
+}
+
 impl Ran {
-    pub(crate) fn of(output: std::process::Output) -> Self {
+    fn of(output: Output) -> Self {
         Self {
+            arguments: Vec::new(),
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),
         }
     }
 
+    /// Asserts this exit code.
+    #[track_caller]
+    pub(crate) fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        self
+    }
+
+    /// Asserts that standard error contains these texts.
+    #[track_caller]
+    pub(crate) fn says(self, texts: &[&str]) -> Self {
+        self.contains(&self.stderr, texts);
+        self
+    }
+
+    /// Asserts that standard output contains these texts.
+    #[track_caller]
+    pub(crate) fn prints(self, texts: &[&str]) -> Self {
+        self.contains(&self.stdout, texts);
+        self
+    }
+
+    #[track_caller]
+    fn contains(&self, output: &str, texts: &[&str]) {
+        let missing: Vec<_> = texts.iter().filter(|text| !output.contains(**text)).collect();
+        assert!(missing.is_empty(), "{missing:?} isn't in\n{output}\n{self:?}");
+    }
+
+    /// Asserts that the program prints none of these texts, for example secrets.
+    #[track_caller]
+    pub(crate) fn hides(self, texts: &[&str]) -> Self {
+        let shown = |text: &&&str| self.stdout.contains(**text) || self.stderr.contains(**text);
+        let shown: Vec<_> = texts.iter().filter(shown).collect();
+        assert!(shown.is_empty(), "{shown:?} is in {self:?}");
+        self
+    }
+
     /// Asserts success; returns standard output.
     #[track_caller]
     pub(crate) fn ok(self) -> String {
-        assert_eq!(self.code, Some(0), "{self:?}");
-        self.stdout
+        self.exits(0).stdout
+    }
+
+    /// Asserts success, and that standard output contains these texts; returns it.
+    #[track_caller]
+    pub(crate) fn ok_with(self, texts: &[&str]) -> String {
+        self.prints(texts).ok()
     }
 
     /// Asserts this exit code and an empty standard output; returns standard error.
@@ -334,10 +538,7 @@ impl Ran {
     /// Asserts like [`fails`](Self::fails), and that standard error contains these texts.
     #[track_caller]
     pub(crate) fn fails_with(self, code: i32, texts: &[&str]) -> String {
-        let stderr = self.fails(code);
-        let missing: Vec<_> = texts.iter().filter(|text| !stderr.contains(**text)).collect();
-        assert!(missing.is_empty(), "{missing:?} isn't in {stderr}");
-        stderr
+        self.says(texts).fails(code)
     }
 
     /// Asserts success; parses standard output as JSON.
@@ -346,12 +547,25 @@ impl Ran {
         serde_json::from_str(&self.ok()).unwrap()
     }
 
-    /// Asserts this exit code; returns the error object on the last line.
+    /// Parses standard output as JSON.
+    #[track_caller]
+    pub(crate) fn document(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|_| panic!("{self:?}"))
+    }
+
+    /// Asserts this exit code and an empty standard output; returns the error object on the last line.
     #[track_caller]
     pub(crate) fn error(self, code: i32) -> Value {
-        let stderr = self.fails(code);
-        let error: Value = serde_json::from_str(stderr.lines().last().unwrap()).unwrap();
-        assert_eq!(error["error"]["exit_code"], code);
-        error["error"].clone()
+        let error = self.last_error();
+        assert_eq!(error["exit_code"], code, "{self:?}");
+        self.fails(code);
+        error
+    }
+
+    /// The error object on the last line.
+    #[track_caller]
+    pub(crate) fn last_error(&self) -> Value {
+        let last = self.stderr.lines().last().and_then(|line| serde_json::from_str::<Value>(line).ok());
+        last.unwrap_or_else(|| panic!("{self:?}"))["error"].take()
     }
 }

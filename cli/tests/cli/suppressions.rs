@@ -1,14 +1,14 @@
 //! `suppressions`.
 
 use idempost_reference_server::faults::{Action, Rule};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::service::Service;
 use crate::support::Idempost;
 
 /// The addresses on the list, newest first.
 fn listed(service: &Service) -> Vec<String> {
-    let list = service.idempost().run(&["suppressions", "list", "--all", "--json"]).json();
+    let list = service.run(&["suppressions", "list", "--all", "--json"]).json();
     list["data"].as_array().unwrap().iter().map(|entry| entry["email"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -23,7 +23,7 @@ fn an_address_is_added_shown_and_removed() {
     assert_eq!(service.done(&["suppressions", "rm", &id]), id);
     for command in [["suppressions", "get", "ada@example.com"], ["suppressions", "remove", "ada@example.com"]]
     {
-        service.idempost().run(&command).fails(5);
+        service.run(&command).fails(5);
     }
 }
 
@@ -32,11 +32,10 @@ fn several_addresses_are_one_request() {
     let service = Service::start();
     let ids = service.done(&["suppressions", "add", "a@x.test", "b@x.test", "c@x.test"]);
     assert_eq!(ids.lines().count(), 3);
-    let ran = service.idempost().run(&["suppressions", "remove", "b@x.test", "unknown@x.test"]);
+    let ran = service.run(&["suppressions", "remove", "b@x.test", "unknown@x.test"]);
     assert_eq!(ran.stdout.trim(), ids.lines().nth(1).unwrap());
     assert!(ran.code == Some(10) && ran.stderr.contains("1 of 2 entries weren't on the list"), "{ran:?}");
-    let ran = service.idempost().run(&["suppressions", "remove", "b@x.test", "unknown@x.test"]);
-    assert_eq!(ran.code, Some(5), "{ran:?}");
+    service.run(&["suppressions", "remove", "b@x.test", "unknown@x.test"]).exits(5);
     let ids: Vec<_> = ids.lines().collect();
     // A repeated entry counts once.
     let removed = service.done(&["suppressions", "remove", ids[0], ids[2], ids[0]]);
@@ -57,8 +56,8 @@ fn more_than_a_hundred_addresses_are_imported_instead() {
     let service = Service::start();
     let many: Vec<_> = (0..101).map(|n| format!("u{n}@x.test")).collect();
     let many: Vec<_> = ["suppressions", "add"].into_iter().chain(many.iter().map(String::as_str)).collect();
-    service.idempost().run(&many).fails_with(2, &["suppressions import"]);
-    let shown = service.idempost().run(&["suppressions", "add", "a@x.test", "b@x.test", "--dry-run"]).json();
+    service.run(&many).fails_with(2, &["suppressions import"]);
+    let shown = service.run(&["suppressions", "add", "a@x.test", "b@x.test", "--dry-run"]).json();
     assert_eq!(shown["dry_run"]["body"], json!({ "emails": ["a@x.test", "b@x.test"] }), "{shown}");
     assert_eq!(service.asked(), 0);
 }
@@ -66,27 +65,18 @@ fn more_than_a_hundred_addresses_are_imported_instead() {
 #[test]
 fn check_answers_by_its_exit_code() {
     let service = Service::start();
-    let check = |more: &[&str]| {
-        let arguments: Vec<_> =
-            ["suppressions", "check", "ada@example.com"].iter().chain(more).copied().collect();
-        service.idempost().run(&arguments)
-    };
-    assert_eq!(check(&[]).ok(), "ada@example.com  not suppressed\n");
-    let document = check(&["--json"]).json();
+    let check = "suppressions check ada@example.com";
+    let check_as_json = "suppressions check ada@example.com --json";
+    assert_eq!(service.run(check).ok(), "ada@example.com  not suppressed\n");
+    let document = service.run(check_as_json).json();
     let expected = json!({ "object": "suppression_check", "email": "ada@example.com", "suppressed": false, "suppression": null });
     assert_eq!(document, expected);
     let id = service.done(&["suppressions", "add", "Ada@Example.com"]);
-    let ran = check(&[]);
-    assert_eq!(ran.code, Some(3), "{ran:?}");
+    let ran = service.run(check).exits(3).says(&["idempost suppressions remove ada@example.com"]);
     assert!(ran.stdout.starts_with("ada@example.com  suppressed  manual  "), "{ran:?}");
-    assert!(ran.stderr.contains("idempost suppressions remove ada@example.com"), "{ran:?}");
-    let ran = check(&["--json"]);
-    let document: Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!((ran.code, &document["suppression"]["id"]), (Some(3), &json!(id)));
+    assert_eq!(service.run(check_as_json).exits(3).document()["suppression"]["id"], json!(id));
     // A service that can't be reached doesn't respond.
-    let unreachable =
-        Idempost::new().env("IDEMPOST_BASE_URL", "http://127.0.0.1:9").env("IDEMPOST_API_KEY", "sb_x");
-    unreachable.run(&["suppressions", "check", "ada@example.com", "--retries", "0"]).fails(7);
+    Idempost::at("http://127.0.0.1:9", "sb_x").run(&(check, "--retries 0")).fails(7);
 }
 
 #[test]
@@ -94,8 +84,8 @@ fn a_502_with_a_client_errors_name_says_nothing_about_an_address() {
     // B-14
     let service = Service::start();
     service.done(&["suppressions", "add", "ada@example.com"]);
-    service.core().faults().add(Rule::new(Action::error(502, "not_found", "no route")).always());
-    service.idempost().run(&["suppressions", "check", "ada@example.com", "--retries", "0"]).fails(7);
+    service.faults().add(Rule::new(Action::error(502, "not_found", "no route")).always());
+    service.run(&["suppressions", "check", "ada@example.com", "--retries", "0"]).fails(7);
 }
 
 #[test]
@@ -114,7 +104,7 @@ fn a_list_is_exported_and_imported_in_every_format() {
     for format in ["csv", "ndjson"] {
         let exported = idempost.run(&["suppressions", "export", "--format", format]).ok();
         let copy = Service::start();
-        copy.idempost().run_with(&["suppressions", "import", "-"], &exported).ok();
+        copy.run_with(&["suppressions", "import", "-"], &exported).ok();
         assert_eq!(listed(&copy).len(), 205, "{format}");
     }
     let csv = idempost.run(&["suppressions", "export"]).ok();
@@ -135,20 +125,14 @@ fn an_import_reports_every_problem_with_its_line_and_sends_nothing() {
     let rows = (0..150).map(|n| format!("{n},user{n}@example.com\n"));
     let mut text = format!("id,email\n{}", rows.collect::<String>());
     text.push_str("x,nobody\ny,Ada <ada@example.com>\n");
-    let output = service.idempost().run_with(&["suppressions", "import", "-"], &text).fails(2);
-    for part in ["2 problems", "standard input:152:1", "153 | y,Ada", "nobody"] {
-        assert!(output.contains(part), "{part}: {output}");
-    }
-    service
-        .idempost()
-        .run_with("suppressions import -", "{\"email\":\"a@x.test\"}\n{\"email\":1}\n")
-        .fails_with(2, &["standard input:2:", "must be a string"]);
-    service
-        .idempost()
-        .run_with("suppressions import -", "email,note\na@x.test,\"spam\nb@x.test,\n")
-        .fails_with(2, &["standard input:2:1", "a quote in this row is never closed"]);
-    service.idempost().run(&["suppressions", "import", "missing.csv"]).fails_with(2, &["missing.csv"]);
+    let ran = service.run_with(&["suppressions", "import", "-"], &text);
+    ran.fails_with(2, &["2 problems", "standard input:152:1", "153 | y,Ada", "nobody"]);
+    let ran = service.run_with("suppressions import -", "{\"email\":\"a@x.test\"}\n{\"email\":1}\n");
+    ran.fails_with(2, &["standard input:2:", "must be a string"]);
+    let ran = service.run_with("suppressions import -", "email,note\na@x.test,\"spam\nb@x.test,\n");
+    ran.fails_with(2, &["standard input:2:1", "a quote in this row is never closed"]);
+    service.run(&["suppressions", "import", "missing.csv"]).fails_with(2, &["missing.csv"]);
     let ran = Idempost::new().run_with(&["suppressions", "import", "-", "--dry-run"], "a@x.test\n");
-    assert!(ran.code == Some(0) && ran.stderr.contains("nothing sent"), "{ran:?}");
+    ran.exits(0).says(&["nothing sent"]);
     assert_eq!(service.asked(), 0);
 }

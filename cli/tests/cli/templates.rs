@@ -13,7 +13,7 @@ const WELCOME: &str =
 fn a_template_is_created_published_and_sent() {
     let service = Service::start();
     let idempost = service.idempost();
-    std::fs::write(idempost.home().join("welcome.html"), "<p>Hello {{{NAME}}}, {{{N}}}</p>").unwrap();
+    idempost.write("welcome.html", "<p>Hello {{{NAME}}}, {{{N}}}</p>");
     let more = "--html-file welcome.html --variable NAME=friend --variable N:number --publish";
     let id = idempost.run(&(WELCOME, more)).ok();
     let body = &service.bodies()[0];
@@ -23,7 +23,7 @@ fn a_template_is_created_published_and_sent() {
     let shown = idempost.run(&["templates", "get", "welcome", "--json=id,status"]).json();
     assert_eq!(shown, json!({"id": id.trim(), "status": "published"}));
     idempost.run("emails send --template welcome --to ada@example.com --var-json N=7").ok();
-    assert_eq!(service.core().mails("sb_test")[0].subject, "Welcome, friend");
+    assert_eq!(service.mails()[0].subject, "Welcome, friend");
     let listed = idempost.run(&["templates", "list", "--columns", "alias,status"]).ok();
     assert_eq!(listed, "welcome\tpublished\n");
     let copy = idempost.run(&["templates", "duplicate", "welcome"]).ok();
@@ -35,25 +35,23 @@ fn a_template_is_created_published_and_sent() {
 fn an_update_sends_only_the_given_fields_and_clears_others() {
     //
     let service = Service::start();
-    let idempost = service.idempost();
-    idempost.run(&(WELCOME, "--html x")).ok();
+    service.run(&(WELCOME, "--html x")).ok();
     let update = "templates update welcome --subject '' --clear from --clear variable --publish";
-    idempost.run(&update).ok();
+    service.run(&update).ok();
     assert_eq!(service.bodies()[1], json!({"subject": "", "from": null, "variables": []}));
-    let shown = idempost.run("templates get welcome --json=status,has_unpublished_versions").json();
+    let shown = service.run("templates get welcome --json=status,has_unpublished_versions").json();
     assert_eq!(shown, json!({"status": "published", "has_unpublished_versions": false}));
 }
 
 #[test]
 fn a_template_is_published_under_the_alias_set_by_the_same_update() {
     let service = Service::start();
-    let idempost = service.idempost();
-    let id = idempost.run(&(WELCOME, "--html x")).ok();
+    let id = service.run(&(WELCOME, "--html x")).ok();
     let renamed = ["templates", "update", "welcome", "--alias", "hello", "--html", "y", "--publish"];
-    assert_eq!(idempost.run(&renamed).ok(), id);
-    let shown = idempost.run(&["templates", "get", "hello", "--json=status,has_unpublished_versions"]).json();
+    assert_eq!(service.run(&renamed).ok(), id);
+    let shown = service.run(&["templates", "get", "hello", "--json=status,has_unpublished_versions"]).json();
     assert_eq!(shown, json!({"status": "published", "has_unpublished_versions": false}));
-    assert_eq!(idempost.run(&["templates", "update", "hello", "--clear", "alias", "--publish"]).ok(), id);
+    assert_eq!(service.run(&["templates", "update", "hello", "--clear", "alias", "--publish"]).ok(), id);
 }
 
 #[test]
@@ -62,8 +60,7 @@ fn a_template_that_could_not_be_published_is_still_stored() {
     let rule = Rule::new(Action::http_response(503, "{}"))
         .on_request(Method::POST, "/templates/{id}/publish")
         .always();
-    service.core().faults().add(rule);
-    let ran = service.idempost().run(&(WELCOME, "--html x --publish --retries 0"));
-    assert_eq!(ran.code, Some(7), "{ran:?}");
+    service.faults().add(rule);
+    let ran = service.run(&(WELCOME, "--html x --publish --retries 0")).exits(7);
     assert!(!ran.stdout.is_empty() && ran.stderr.contains("retry: idempost templates publish"), "{ran:?}");
 }

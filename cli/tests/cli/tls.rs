@@ -144,7 +144,7 @@ impl Front {
 
     /// The program, which trusts only the system's authorities.
     fn untrusted(&self) -> Idempost {
-        Idempost::new().env("IDEMPOST_BASE_URL", &self.address).env("IDEMPOST_API_KEY", "sb_test")
+        Idempost::at(&self.address, "sb_test")
     }
 
     /// Asserts that the program rejects the certificate with this reason after one attempt, and that nothing reaches the service.
@@ -227,8 +227,7 @@ fn a_client_certificate_is_sent_by_flag_variable_or_profile() {
     let trusted = trusted.config("").env("IDEMPOST_CLIENT_CERT", &both);
     trusted.run(&SEND).ok();
     assert_eq!(front.service.asked(), 3);
-    let checked = trusted.run(&["doctor"]).ok();
-    assert!(checked.contains("own.pem is the client's certificate (IDEMPOST_CLIENT_CERT)"), "{checked}");
+    trusted.run(&["doctor"]).ok_with(&["own.pem is the client's certificate (IDEMPOST_CLIENT_CERT)"]);
 
     for (name, text, rule) in [
         ("none.pem", None, "no such file"),
@@ -241,8 +240,7 @@ fn a_client_certificate_is_sent_by_flag_variable_or_profile() {
             Some(text) => file(name, &text),
             None => folder.join(name).to_str().unwrap().to_owned(),
         };
-        let stderr = trusted.run(&(SEND, &["--client-cert", &path])).fails(2);
-        assert!(stderr.contains("--client-cert") && stderr.contains(rule), "{name}: {stderr}");
+        let stderr = trusted.run(&(SEND, &["--client-cert", &path])).fails_with(2, &["--client-cert", rule]);
         assert!(!stderr.contains("PRIVATE KEY"), "{stderr}");
     }
 }
@@ -265,10 +263,7 @@ fn a_service_that_supports_only_an_outdated_version_is_refused_without_a_retry()
         listener.set_nonblocking(true).unwrap();
         listener
     });
-    let idempost = Idempost::new()
-        .env("IDEMPOST_BASE_URL", format!("https://{host}"))
-        .env("IDEMPOST_API_KEY", "sb_test");
-    let stderr = idempost.run(&SEND).fails(4);
+    let stderr = Idempost::at(format!("https://{host}"), "sb_test").run(&SEND).fails(4);
     assert!(stderr.contains(&host) && stderr.to_lowercase().contains("version"), "{stderr}");
     assert!(serving.join().unwrap().accept().is_err(), "a second connection: {stderr}");
 }
@@ -316,8 +311,7 @@ fn a_file_without_a_readable_certificate_is_an_error_and_nothing_is_sent() {
             }
             let idempost = idempost.env(variable, file.to_str().unwrap());
             idempost.run(&SEND).fails_with(2, &[variable, rule]);
-            let checked = idempost.run(&["doctor"]);
-            assert!(checked.code == Some(1) && checked.stdout.contains(rule), "{checked:?}");
+            idempost.run(&["doctor"]).exits(1).prints(&[rule]);
         }
     }
     assert_eq!(front.connections.load(Ordering::Relaxed), 0);

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::service::Service;
+use crate::support::has;
 
 const UNKNOWN: &str = "00000000-0000-4000-8000-000000000000";
 
@@ -17,16 +18,14 @@ fn a_topic_is_created_shown_changed_and_deleted() {
         "topics create --name Digest --default-subscription opt_out --description Weekly --visibility \
              public",
     );
-    let shown = service.idempost().run(&["topics", "get", &id]).ok();
-    assert!(shown.contains("name                  Digest") && shown.contains("opt_out"), "{shown}");
+    service.run(&["topics", "get", &id]).ok_with(&["name                  Digest", "opt_out"]);
     let update = ["topics", "update", &id, "--name", "Monthly", "--clear", "description"];
     assert_eq!(service.done(&update), id);
     assert_eq!(service.done(&["topics", "update", &id, "--description", "x", "--visibility", "private"]), id);
-    let row =
-        service.done(&["topics", "ls", "--columns", "name,default_subscription,visibility,description"]);
+    let row = service.done("topics ls --columns name,default_subscription,visibility,description");
     assert_eq!(row, "Monthly\topt_out\tprivate\tx");
     assert_eq!(service.done(&["topics", "delete", &id]), id);
-    service.idempost().run(&["topics", "get", &id]).fails(5);
+    service.run(&["topics", "get", &id]).fails(5);
     assert_eq!(
         service.bodies(),
         [
@@ -50,12 +49,11 @@ fn a_property_is_created_shown_changed_and_deleted() {
     assert_eq!(rows, "age\tnumber\t\norders\tnumber\t-2.5\ncity\tstring\tyour town");
     assert_eq!(service.done(&["properties", "update", &city, "--clear", "fallback"]), city);
     assert_eq!(service.done(&["properties", "update", &orders, "--fallback-number", "17"]), orders);
-    let stderr = service.idempost().run(&["properties", "update", &orders, "--fallback", "none"]).fails(3);
-    assert!(stderr.contains("fallback_value"), "{stderr}");
-    let property = service.idempost().run(&["properties", "get", &orders, "--json"]).json();
-    assert_eq!((&property["key"], &property["fallback_value"]), (&json!("orders"), &json!(17)));
+    service.run(&["properties", "update", &orders, "--fallback", "none"]).fails_with(3, &["fallback_value"]);
+    let property = service.run(&["properties", "get", &orders, "--json"]).json();
+    has(&property, &json!({"key": "orders", "fallback_value": 17}));
     assert_eq!(service.done(&["properties", "delete", &city]), city);
-    service.idempost().run(&["properties", "get", &city]).fails(5);
+    service.run(&["properties", "get", &city]).fails(5);
     assert_eq!(
         service.bodies(),
         [
@@ -75,24 +73,21 @@ fn a_contact_subscribes_and_unsubscribes() {
     let service = Service::start();
     let (news, offers) = (topic(&service, "News", "opt_in"), topic(&service, "Offers", "opt_out"));
     let contact = service.done(&["contacts", "create", "ada@example.com"]);
-    let subscriptions = |service: &Service| {
-        service.done(&["contacts", "topics", "ada@example.com", "--columns", "name,subscription"])
-    };
+    let subscriptions =
+        |service: &Service| service.done("contacts topics ada@example.com --columns name,subscription");
     assert_eq!(subscriptions(&service), "Offers\topt_out\nNews\topt_in");
     let update = ["contacts", "update-topics", "ada@example.com", "--opt-in", &offers, "--opt-out", &news];
     assert_eq!(service.done(&update), contact);
     assert_eq!(subscriptions(&service), "Offers\topt_in\nNews\topt_out");
-    assert_eq!(
-        service.bodies().pop().unwrap(),
-        json!([{"id": offers, "subscription": "opt_in"}, {"id": news, "subscription": "opt_out"}])
-    );
-    service.idempost().run(&["contacts", "topics", "bob@example.com"]).fails(5);
-    service.idempost().run(&["contacts", "update-topics", "ada@example.com", "--opt-in", UNKNOWN]).fails(3);
+    let expected = json!([{"id": offers, "subscription": "opt_in"}, {"id": news, "subscription": "opt_out"}]);
+    assert_eq!(service.bodies().pop().unwrap(), expected);
+    service.run(&["contacts", "topics", "bob@example.com"]).fails(5);
+    service.run(&["contacts", "update-topics", "ada@example.com", "--opt-in", UNKNOWN]).fails(3);
     // A contact who opted out is skipped.
     let send = "emails send --from hi@acme.test --to ada@example.com --subject Hi --text x";
     let id = service.done(&(&send, &["--topic-id", &news]));
-    assert!(service.core().mails("sb_test").is_empty());
+    assert!(service.mails().is_empty());
     assert_eq!(service.done(&["emails", "get", &id, "--jq", ".last_event"]), "failed");
     service.done(&(&send, &["--topic-id", &offers]));
-    assert_eq!(service.core().mails("sb_test").len(), 1);
+    assert_eq!(service.mails().len(), 1);
 }

@@ -1,18 +1,19 @@
 //! `webhooks listen`: real deliveries over real sockets, and a temporary webhook that is always deleted.
-#![cfg(unix)]
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, ChildStdout};
+use std::net::TcpStream;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use idempost::webhooks::WebhookVerifier;
+use idempost_conformance::peer::Act;
 use idempost_reference_server::faults::{Action, Rule};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::service::Service;
-use crate::support::{Idempost, Limited, SEND, TIMEOUT, exit_code, signal, wait_until};
+use crate::service::{ScriptedPeer, Service};
+use crate::support::{
+    Finish as _, Idempost, Lines, Running, SEND, TIMEOUT, exit_code, has, lines, mode, request, set_mode,
+    shows, signal, taken_port, wait_until,
+};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
@@ -20,22 +21,22 @@ const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 struct Listener {
     /// Its first line.
     announced: Value,
-    child: Child,
-    stdout: Option<BufReader<Limited<ChildStdout>>>,
+    child: Running,
+    stdout: Option<Lines>,
 }
 
 impl Listener {
     fn start(idempost: &Idempost, flags: &[&str]) -> Self {
-        let mut child = idempost.spawn(&(["webhooks", "listen", "--json"], flags));
-        let stdout = BufReader::new(Limited(child.stdout.take().unwrap()));
-        let mut listener = Self { announced: Value::Null, child, stdout: Some(stdout) };
+        let mut child = Running(idempost.spawn(&("webhooks listen --json", flags)));
+        let stdout = Some(lines(&mut child.stdout));
+        let mut listener = Self { announced: Value::Null, child, stdout };
         listener.announced = listener.next();
         listener
     }
 
     /// With the secret of these tests.
     fn with_secret(idempost: &Idempost, flags: &[&str]) -> Self {
-        std::fs::write(idempost.home().join("secret"), SECRET).unwrap();
+        idempost.write("secret", SECRET);
         Self::start(idempost, &[&["--secret-file", "secret"], flags].concat())
     }
 
@@ -45,14 +46,18 @@ impl Listener {
 
     /// The next printed line.
     fn next(&mut self) -> Value {
-        let mut line = String::new();
-        self.stdout.as_mut().unwrap().read_line(&mut line).unwrap();
-        if line.is_empty() {
-            let mut stderr = String::new();
-            self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-            panic!("exited: {stderr}");
-        }
-        serde_json::from_str(&line).unwrap()
+        let line = self.stdout.as_mut().unwrap().next();
+        serde_json::from_str(&line.unwrap_or_else(|| panic!("exited: {}", self.stderr()))).unwrap()
+    }
+
+    /// Its messages, until it exits.
+    fn stderr(&mut self) -> String {
+        std::io::read_to_string(self.child.stderr.take().unwrap()).unwrap()
+    }
+
+    /// The ID of its webhook.
+    fn webhook(&self) -> &str {
+        self.announced["webhook_id"].as_str().unwrap()
     }
 
     /// Stops it; returns its exit code.
@@ -62,32 +67,8 @@ impl Listener {
     }
 }
 
-impl Drop for Listener {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
-}
-
-/// Sends a request to that address; returns its status and the whole response.
-fn request(url: &str, head: &str, headers: &str, body: &[u8]) -> (u16, String) {
-    let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
-    let mut stream = TcpStream::connect(host).unwrap();
-    let length = body.len();
-    let head = format!(
-        "{head} /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n"
-    );
-    stream.write_all(head.as_bytes()).unwrap();
-    // A request rejected early may have closed the connection by then.
-    let _ = stream.write_all(body);
-    let mut answer = Vec::new();
-    let _ = stream.read_to_end(&mut answer);
-    let answer = String::from_utf8_lossy(&answer).into_owned();
-    (answer.split(' ').nth(1).unwrap().parse().unwrap(), answer)
 }
 
 /// A validly signed delivery, `age` seconds old.
@@ -114,11 +95,8 @@ fn a_signed_delivery_is_shown_and_everything_else_is_rejected() {
 
     assert_eq!(deliver(&url, "msg_1", 0, EVENT).0, 204);
     let record = listener.next();
-    assert_eq!(
-        (&record["id"], &record["type"], &record["status"]),
-        (&json!("msg_1"), &json!("email.sent"), &json!(204))
-    );
-    assert_eq!((&record["verified"], &record["payload"]["data"]["email_id"]), (&json!(true), &json!("e1")));
+    has(&record, &json!({"id": "msg_1", "type": "email.sent", "status": 204}));
+    has(&record, &json!({"verified": true, "payload": {"data": {"email_id": "e1"}}}));
     assert_eq!(deliver(&url, "msg_2", 0, b"\xff no text").0, 204);
     assert_eq!(listener.next()["id"], "msg_2");
 
@@ -160,24 +138,19 @@ fn unselected_event_types_are_accepted_and_not_shown() {
 #[test]
 fn a_filter_applies_to_deliveries_only() {
     let idempost = Idempost::new();
-    std::fs::write(idempost.home().join("secret"), SECRET).unwrap();
-    let listen = ["webhooks", "listen", "--secret-file", "secret", "--jq", ".payload.data.email_id"];
+    idempost.write("secret", SECRET);
+    let listen = "webhooks listen --secret-file secret --jq .payload.data.email_id";
     let mut child = idempost.spawn(&listen);
-    let mut stderr = BufReader::new(Limited(child.stderr.take().unwrap()));
-    let mut line = String::new();
-    stderr.read_line(&mut line).unwrap();
-    let url = line.trim().strip_prefix("listening on ").unwrap();
+    let mut stderr = lines(&mut child.stderr);
+    let line = stderr.next().unwrap();
+    let url = line.strip_prefix("listening on ").unwrap();
     // An unsigned request is rejected and doesn't reach the filter; a delivery that the filter fails on is skipped.
     assert_eq!(request(&url.replace("/hooks", "/favicon.ico"), "GET", "", b"").0 / 100, 4);
     assert_eq!(deliver(url, "msg_0", 0, br#"{"type":"email.sent","data":"no object"}"#).0, 204);
     assert_eq!(deliver(url, "msg_1", 0, EVENT).0, 204);
     signal(&child, Signal::TERM);
-    assert_eq!(exit_code(&mut child), Some(0));
-    let (mut printed, mut warned) = (String::new(), String::new());
-    stderr.read_to_string(&mut warned).unwrap();
-    assert!(warned.contains("the --jq expression failed"), "{warned}");
-    child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
-    assert_eq!(printed, "e1\n", "an acknowledged delivery is shown, even on immediate exit");
+    assert_eq!(child.finish().ok(), "e1\n", "an acknowledged delivery is shown, even on immediate exit");
+    shows(&stderr.collect::<String>(), &["the --jq expression failed"]);
 }
 
 #[test]
@@ -188,46 +161,19 @@ fn an_unsigned_delivery_is_accepted_only_with_the_insecure_flag() {
     let url = listener.url().to_owned();
     assert_eq!(request(&url, "POST", "svix-id: msg_1\r\n", EVENT).0, 204);
     let record = listener.next();
-    assert_eq!((&record["id"], &record["verified"]), (&json!("msg_1"), &json!(false)));
-}
-
-/// An application that returns these responses in order; joins to the requests it received.
-fn application(answers: Vec<&'static str>) -> (String, std::thread::JoinHandle<Vec<Vec<u8>>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/app?x=1", listener.local_addr().unwrap());
-    let serving = std::thread::spawn(move || {
-        let mut requests = Vec::new();
-        for answer in answers {
-            let (mut stream, _) = listener.accept().unwrap();
-            let (mut request, mut part) = (Vec::new(), [0; 4096]);
-            let whole = |request: &[u8]| {
-                let text = String::from_utf8_lossy(request).to_lowercase();
-                let Some((head, _)) = text.split_once("\r\n\r\n") else { return false };
-                let length: usize =
-                    head.split("content-length: ").nth(1).unwrap().lines().next().unwrap().parse().unwrap();
-                request.len() >= head.len() + 4 + length
-            };
-            while !whole(&request) {
-                let read = stream.read(&mut part).unwrap();
-                request.extend_from_slice(&part[..read]);
-            }
-            stream.write_all(answer.as_bytes()).unwrap();
-            requests.push(request);
-        }
-        requests
-    });
-    (url, serving)
+    has(&record, &json!({"id": "msg_1", "verified": false}));
 }
 
 #[test]
 fn a_verified_delivery_is_forwarded_unchanged_and_the_response_is_returned() {
     // H-06
-    let (url, serving) = application(vec![
-        "HTTP/1.1 201 Created\r\ncontent-type: text/x-made\r\ncontent-length: 4\r\nconnection: close\r\n\r\nmade",
-        "HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
-        "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:9/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
-        "no HTTP at all\r\n\r\n",
+    let application = ScriptedPeer::new([
+        Act::answer(201, &[("content-type", "text/x-made")], "made"),
+        Act::answer(500, &[], ""),
+        Act::answer(302, &[("location", "http://127.0.0.1:9/")], ""),
+        Act::AnswerAndClose(b"no HTTP at all\r\n\r\n".to_vec()),
     ]);
+    let url = format!("{}/app?x=1", application.base_url());
     // A configured proxy must not be used.
     let idempost = Idempost::new().env("HTTP_PROXY", "http://127.0.0.1:9");
     let mut listener = Listener::with_secret(&idempost, &["--forward-to", &url]);
@@ -238,10 +184,8 @@ fn a_verified_delivery_is_forwarded_unchanged_and_the_response_is_returned() {
 
     let headers = signed("msg_1", 0, body);
     let (status, answer) = request(&here, "POST", &headers, body);
-    assert!(
-        status == 201 && answer.contains("content-type: text/x-made") && answer.ends_with("made"),
-        "{answer}"
-    );
+    assert!(status == 201 && answer.ends_with("made"), "{answer}");
+    shows(&answer, &["content-type: text/x-made"]);
     let record = listener.next();
     assert_eq!((&record["status"], record["took_ms"].is_u64()), (&json!(201), true));
     for status in [500, 302, 502] {
@@ -249,25 +193,22 @@ fn a_verified_delivery_is_forwarded_unchanged_and_the_response_is_returned() {
         assert_eq!(listener.next()["status"], status);
     }
 
-    let requests = serving.join().unwrap();
+    let requests = application.requests();
     assert_eq!(requests.len(), 4, "unverified deliveries aren't forwarded");
-    let (head, passed) = requests[0].split_at(requests[0].len() - body.len());
-    assert_eq!(passed, body);
-    let head = String::from_utf8_lossy(head).to_lowercase();
+    assert_eq!(requests[0].body, &body[..]);
+    let head = requests[0].head.to_lowercase();
     assert!(head.starts_with("post /app?x=1 http/1.1\r\n"), "{head}");
     for line in headers.to_lowercase().lines() {
         assert!(head.contains(line), "{line}: {head}");
     }
     assert_eq!(head.matches("host:").count(), 1);
 
-    // The application has exited by now.
+    drop(application);
     let (status, answer) = deliver(&here, "msg_3", 0, EVENT);
     assert!(status == 502 && answer.contains("couldn't reach"), "{answer}");
     let record = listener.next();
-    assert!(
-        record["status"] == 502 && record["error"].as_str().unwrap().contains("couldn't reach"),
-        "{record}"
-    );
+    assert_eq!(record["status"], 502);
+    shows(record["error"].as_str().unwrap(), &["couldn't reach"]);
 }
 
 fn webhooks(idempost: &Idempost) -> Vec<Value> {
@@ -281,17 +222,13 @@ fn at_a_sandbox_it_creates_a_webhook_and_always_deletes_it() {
     for which in [Signal::INT, Signal::TERM, Signal::HUP] {
         let mut listener = Listener::start(&idempost, &["--event", "email.sent"]);
         let made = webhooks(&idempost);
-        assert_eq!((made.len(), &made[0]["endpoint"]), (1, &listener.announced["endpoint"]));
-        assert_eq!(
-            (&made[0]["events"], &listener.announced["url"]),
-            (&json!(["email.sent"]), &made[0]["endpoint"])
-        );
+        assert_eq!(made.len(), 1);
+        let endpoint = &listener.announced["url"];
+        has(&made[0], &json!({"events": ["email.sent"], "endpoint": endpoint}));
+        assert_eq!(&listener.announced["endpoint"], endpoint);
         let id = idempost.run(&SEND).ok();
         let record = listener.next();
-        assert_eq!(
-            (&record["type"], &record["verified"], &record["status"]),
-            (&json!("email.sent"), &json!(true), &json!(204))
-        );
+        has(&record, &json!({"type": "email.sent", "verified": true, "status": 204}));
         assert_eq!(record["payload"]["data"]["email_id"], id.trim());
         assert_eq!(listener.stop(which), Some(0), "{which:?}");
         assert_eq!(webhooks(&idempost), Vec::<Value>::new(), "{which:?}");
@@ -306,8 +243,7 @@ fn at_a_sandbox_it_creates_a_webhook_and_always_deletes_it() {
     assert_eq!(webhooks(&idempost), Vec::<Value>::new());
 
     idempost.run("webhooks listen --event email.unheard").fails_with(3, &["`events[0]` must be one of"]);
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = taken.local_addr().unwrap().port().to_string();
+    let (_taken, port) = taken_port();
     idempost.run(&["webhooks", "listen", "--port", &port]).fails(1);
     assert_eq!(webhooks(&idempost), Vec::<Value>::new());
 }
@@ -328,16 +264,10 @@ fn a_public_url_is_registered_with_an_unguessable_path() {
 
 #[test]
 fn only_a_local_sandbox_needs_no_public_url() {
-    let idempost = Idempost::new()
-        .env("IDEMPOST_BASE_URL", "https://api.example.com")
-        .env("IDEMPOST_API_KEY", "re_hidden");
-    let stderr = idempost.run(&["webhooks", "listen"]).fails(2);
-    assert!(stderr.contains("--public-url") && !stderr.contains("re_hidden"), "{stderr}");
+    let idempost = Idempost::at("https://api.example.com", "re_hidden");
+    idempost.run("webhooks listen").hides(&["re_hidden"]).fails_with(2, &["--public-url"]);
     let wrong = "webhooks listen --public-url tunnel --forward-to localhost:3000 --event a,,b --path /x";
-    let stderr = idempost.run(&wrong).fails(2);
-    for flag in ["--public-url", "--forward-to", "--event", "--path"] {
-        assert!(stderr.contains(flag), "{flag}: {stderr}");
-    }
+    idempost.run(&wrong).fails_with(2, &["--public-url", "--forward-to", "--event", "--path"]);
 }
 
 #[test]
@@ -348,7 +278,7 @@ fn a_moved_sandbox_clock_delays_no_delivery() {
     service.core().clock().advance(std::time::Duration::from_hours(24));
     idempost.run(&["contacts", "create", "ada@example.com"]).ok();
     let record = listener.next();
-    assert_eq!((&record["type"], &record["status"]), (&json!("contact.created"), &json!(204)), "{record}");
+    has(&record, &json!({"type": "contact.created", "status": 204}));
 }
 
 #[test]
@@ -356,7 +286,7 @@ fn a_stalled_reader_does_not_keep_the_webhook_from_being_deleted() {
     let service = Service::start().unjudged();
     let idempost = service.idempost();
     let mut listener = Listener::start(&idempost, &["--event", "contact.created"]);
-    let id = listener.announced["webhook_id"].as_str().unwrap().to_owned();
+    let id = listener.webhook().to_owned();
     // Together they exceed a pipe's capacity.
     let large =
         json!({ "type": "contact.created", "data": { "first_name": "x".repeat(60_000) } }).to_string();
@@ -389,7 +319,7 @@ fn a_delivery_is_acknowledged_once_its_line_is_written() {
 /// Waits until the service has received the request for a webhook.
 fn until_asked(service: &Service) {
     wait_until("the webhook is requested", || {
-        service.core().requests().iter().any(|request| request.method == http::Method::POST)
+        service.requests().iter().any(|request| request.method == http::Method::POST)
     });
 }
 
@@ -398,9 +328,9 @@ fn a_webhook_whose_creation_fails_is_not_left_behind() {
     for action in [Action::DropAfter, Action::Truncate(5)] {
         let service = Service::start();
         let idempost = service.idempost();
-        service.core().faults().add(Rule::new(action).on_request(http::Method::POST, "/webhooks"));
+        service.faults().add(Rule::new(action).on_request(http::Method::POST, "/webhooks"));
         idempost.run(&["webhooks", "listen"]).fails_with(7, &["none was left behind"]);
-        let requests = service.core().requests();
+        let requests = service.requests();
         assert!(requests.iter().any(|request| request.method == http::Method::DELETE), "there was one");
         assert_eq!(webhooks(&idempost), Vec::<Value>::new());
     }
@@ -410,25 +340,25 @@ fn a_webhook_whose_creation_fails_is_not_left_behind() {
 fn a_signal_during_creation_leaves_no_webhook_behind() {
     let service = Service::start();
     let idempost = service.idempost();
-    let slow = Action::Delay(Duration::from_secs(5));
-    service.core().faults().add(Rule::new(slow).on_request(http::Method::POST, "/webhooks"));
+    let held = service.hold("/webhooks");
     let mut child = idempost.spawn(&["webhooks", "listen"]);
-    until_asked(&service);
+    held.wait();
     signal(&child, Signal::INT);
+    let mut stderr = lines(&mut child.stderr);
+    shows(&stderr.next().unwrap(), &["so that no webhook is left behind"]);
+    drop(held);
     assert_eq!(exit_code(&mut child), Some(130));
     assert_eq!(webhooks(&idempost), Vec::<Value>::new());
 
     // A second signal doesn't wait for a missing response.
     let service = Service::start();
     let idempost = service.idempost();
-    service.core().faults().add(Rule::new(Action::Stall).on_request(http::Method::POST, "/webhooks"));
+    service.faults().add(Rule::new(Action::Stall).on_request(http::Method::POST, "/webhooks"));
     let mut child = idempost.spawn(&["webhooks", "listen"]);
     until_asked(&service);
     signal(&child, Signal::TERM);
-    let mut stderr = BufReader::new(Limited(child.stderr.take().unwrap()));
-    let mut line = String::new();
-    stderr.read_line(&mut line).unwrap();
-    assert!(line.contains("so that no webhook is left behind"), "{line}");
+    let mut stderr = lines(&mut child.stderr);
+    shows(&stderr.next().unwrap(), &["so that no webhook is left behind"]);
     signal(&child, Signal::TERM);
     assert_eq!(exit_code(&mut child), Some(143));
     assert_eq!(webhooks(&idempost), Vec::<Value>::new());
@@ -439,20 +369,18 @@ fn a_webhook_that_cannot_be_deleted_is_reported() {
     let service = Service::start();
     let idempost = service.idempost().env("IDEMPOST_RETRIES", "0");
     let mut listener = Listener::start(&idempost, &[]);
-    let id = listener.announced["webhook_id"].as_str().unwrap().to_owned();
+    let id = listener.webhook().to_owned();
     let broken = Action::error(503, "service_unavailable", "busy");
     let rule = Rule::new(broken).on_request(http::Method::DELETE, "/webhooks/{webhook_id}");
-    service.core().faults().add(rule.always());
+    service.faults().add(rule.always());
     assert_eq!(listener.stop(Signal::INT), Some(7));
-    let mut stderr = String::new();
-    listener.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-    assert!(stderr.contains(&format!("idempost webhooks delete {id}")), "{stderr}");
+    shows(&listener.stderr(), &[&format!("idempost webhooks delete {id}")]);
 
     // Something else deleted it in the meantime, which is fine too.
-    service.core().faults().clear();
+    service.faults().clear();
     idempost.run(&["webhooks", "delete", &id]).ok();
     let mut listener = Listener::start(&idempost, &[]);
-    idempost.run(&["webhooks", "delete", listener.announced["webhook_id"].as_str().unwrap()]).ok();
+    idempost.run(&["webhooks", "delete", listener.webhook()]).ok();
     assert_eq!(listener.stop(Signal::INT), Some(0));
 }
 
@@ -462,21 +390,16 @@ fn the_secret_of_the_temporary_webhook_is_shown_and_written_on_request() {
     let idempost = service.idempost();
     let mut listener =
         Listener::start(&idempost, &["--events", "all", "--print-secret", "--write-secret", "s"]);
-    let id = listener.announced["webhook_id"].as_str().unwrap();
-    let secret = idempost.run(&["webhooks", "get", id, "--json", "--jq", ".signing_secret"]).ok();
+    let secret = idempost.run(&format!("webhooks get {} --jq .signing_secret", listener.webhook())).ok();
     assert_eq!(listener.announced["signing_secret"], secret.trim());
     let file = idempost.home().join("s");
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), secret);
-    assert_eq!(
-        std::os::unix::fs::PermissionsExt::mode(&file.metadata().unwrap().permissions()) & 0o777,
-        0o600
-    );
+    assert_eq!((idempost.read("s"), mode(&file)), (secret, 0o600));
     assert_eq!(listener.stop(Signal::INT), Some(0));
     let mut listener = Listener::start(&idempost, &[]);
     assert_eq!(listener.announced.get("signing_secret"), None);
     assert_eq!(listener.stop(Signal::INT), Some(0));
     idempost.run(&["webhooks", "listen", "--secret-file", "s", "--print-secret"]).fails(2);
-    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    set_mode(&file, 0o644);
     idempost.run(&["webhooks", "listen", "--write-secret", "s"]).fails_with(2, &["chmod 600"]);
 }
 
@@ -484,29 +407,22 @@ fn the_secret_of_the_temporary_webhook_is_shown_and_written_on_request() {
 fn the_webhook_of_a_killed_listener_is_deleted_by_the_next_one() {
     let service = Service::start();
     let idempost = service.idempost();
-    let endpoints = || -> Vec<String> {
-        let list = idempost.run(&["webhooks", "list", "--json"]).json();
-        let items = list["data"].as_array().unwrap().iter();
-        items.map(|item| item["endpoint"].as_str().unwrap().to_owned()).collect()
-    };
-    let mine =
-        ["webhooks", "create", "https://app.test/hooks", "--event", "email.sent", "--secret-file", "mine"];
-    idempost.run(&mine).ok();
+    let endpoints = || webhooks(&idempost).iter().map(|hook| hook["endpoint"].clone()).collect::<Vec<_>>();
+    idempost.run("webhooks create https://app.test/hooks --event email.sent --secret-file mine").ok();
     let mut killed = Listener::start(&idempost, &[]);
     assert_eq!(endpoints().len(), 2);
     killed.stop(Signal::KILL);
     // Another account isn't affected.
     let mut other = idempost.command();
     let mut other = other.env("IDEMPOST_API_KEY", "sb_other").args(["webhooks", "listen"]).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(Limited(other.stdout.take().unwrap())).read_line(&mut line).unwrap();
+    lines(&mut other.stdout).next().unwrap();
     signal(&other, Signal::INT);
     assert_eq!(exit_code(&mut other), Some(0));
     assert_eq!(endpoints().len(), 2);
     // The webhook of a running listener isn't deleted either.
     let (mut first, mut second) = (Listener::start(&idempost, &[]), Listener::start(&idempost, &[]));
-    let (endpoints_now, dead) = (endpoints(), killed.announced["endpoint"].as_str().unwrap());
-    assert!(endpoints_now.len() == 3 && !endpoints_now.contains(&dead.to_owned()), "{endpoints_now:?}");
+    let (now, dead) = (endpoints(), &killed.announced["endpoint"]);
+    assert!(now.len() == 3 && !now.contains(dead), "{now:?}");
     assert_eq!((first.stop(Signal::INT), second.stop(Signal::INT)), (Some(0), Some(0)));
     assert_eq!(endpoints(), ["https://app.test/hooks"]);
     let left = std::fs::read_dir(idempost.home().join(".local/state/idempost/listeners")).unwrap().count();

@@ -1,18 +1,28 @@
 //! Logins at authorization servers that aren't the API's own: found through the API's metadata (RFC 9728), by `--issuer`, and in the device flow
 //! (RFC 8628). Both servers are scripted.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::*;
 
-/// The parts of a request that these servers examine.
+pub(super) const RESOURCE: &str = "/.well-known/oauth-protected-resource";
+pub(super) const SERVER: &str = "/.well-known/oauth-authorization-server";
+
+/// The parts of a request that these servers examine; the headers in lower case.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
     pub(super) path: String,
-    pub(super) headers: String,
+    headers: String,
     pub(super) body: String,
+}
+
+impl Request {
+    /// The access token.
+    pub(super) fn token(&self) -> Option<&str> {
+        self.headers.lines().find_map(|line| line.strip_prefix("authorization: bearer "))
+    }
 }
 
 /// A response: status, further headers, body. The status 0 closes the connection instead.
@@ -65,10 +75,11 @@ fn read(stream: &TcpStream) -> Option<Request> {
     loop {
         let mut line = String::new();
         reader.read_line(&mut line).ok()?;
+        line.make_ascii_lowercase();
         if line.trim().is_empty() {
             break;
         }
-        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+        if let Some(value) = line.strip_prefix("content-length:") {
             length = value.trim().parse().ok()?;
         }
         headers += &line;
@@ -83,7 +94,15 @@ pub(super) fn json(status: u16, body: impl Into<Value>) -> Answer {
 }
 
 pub(super) fn empty(status: u16) -> Answer {
-    (status, String::new(), String::new())
+    text(status, "")
+}
+
+pub(super) fn text(status: u16, body: &str) -> Answer {
+    (status, String::new(), body.to_owned())
+}
+
+pub(super) fn oauth_error(status: u16, name: &str) -> Answer {
+    json(status, json!({ "error": name }))
 }
 
 pub(super) fn field(body: &str, name: &str) -> String {
@@ -91,15 +110,20 @@ pub(super) fn field(body: &str, name: &str) -> String {
     found.map(|(_, value)| value.into_owned()).unwrap_or_default()
 }
 
-fn tokens() -> Value {
+/// The response with the tokens of a login, or of its refresh.
+pub(super) fn tokens(suffix: &str) -> Value {
     json!({
-        "access_token": "at-sentinel", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt-sentinel",
-        "scope": "emails:send",
+        "access_token": format!("at{suffix}"), "token_type": "Bearer", "expires_in": 900,
+        "refresh_token": format!("rt{suffix}"), "scope": "emails:send",
     })
 }
 
+pub(super) fn sent() -> Answer {
+    json(200, json!({ "id": "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794" }))
+}
+
 /// The metadata of an authorization server, some of whose endpoints are at `endpoints`.
-fn metadata(issuer: &str, endpoints: &str) -> Value {
+pub(super) fn metadata(issuer: &str, endpoints: &str) -> Value {
     json!({
         "issuer": issuer,
         "authorization_endpoint": format!("{issuer}/authorize"),
@@ -114,9 +138,7 @@ fn metadata(issuer: &str, endpoints: &str) -> Value {
 fn authorization_server(decision: &'static str, endpoints: Option<String>) -> Scripted {
     let polls = Mutex::new(0);
     Scripted::start(move |url, request| match request.path.as_str() {
-        "/.well-known/oauth-authorization-server" => {
-            json(200, metadata(url, endpoints.as_deref().unwrap_or(url)))
-        }
+        SERVER => json(200, metadata(url, endpoints.as_deref().unwrap_or(url))),
         "/device_authorization" => json(
             200,
             json!({
@@ -126,20 +148,24 @@ fn authorization_server(decision: &'static str, endpoints: Option<String>) -> Sc
                 "expires_in": 1800, "interval": 1,
             }),
         ),
-        "/token" if field(&request.body, "client_id") != "idempost-cli" => {
-            json(401, json!({ "error": "invalid_client" }))
-        }
+        "/token" if field(&request.body, "client_id") != "idempost-cli" => oauth_error(401, "invalid_client"),
         "/token" if field(&request.body, "device_code") == "device-code-sentinel" => {
             let mut polls = polls.lock().unwrap();
             *polls += 1;
             match (*polls, decision) {
-                (1, _) => json(400, json!({ "error": "authorization_pending" })),
-                (_, "allow") => json(200, tokens()),
-                (_, error) => json(400, json!({ "error": error })),
+                (1, _) => oauth_error(400, "authorization_pending"),
+                (_, "allow") => json(200, tokens("-sentinel")),
+                (_, error) => oauth_error(400, error),
             }
         }
-        "/token" if field(&request.body, "code") == "code-sentinel" => json(200, tokens()),
-        "/token" => json(400, json!({ "error": "invalid_grant" })),
+        "/token" if field(&request.body, "code") == "code-sentinel" => {
+            let mut tokens = tokens("-sentinel");
+            if decision == "no refresh token" {
+                tokens.as_object_mut().unwrap().remove("refresh_token");
+            }
+            json(200, tokens)
+        }
+        "/token" => oauth_error(400, "invalid_grant"),
         "/revoke" => json(200, json!({})),
         _ => empty(404),
     })
@@ -151,15 +177,9 @@ fn api(issuer: Option<&str>, in_challenge: bool) -> Scripted {
     Scripted::start(move |url, request| {
         let resource = json!({ "resource": url, "authorization_servers": [issuer.as_deref()] });
         match request.path.as_str() {
-            "/.well-known/oauth-protected-resource" if issuer.is_some() && !in_challenge => {
-                json(200, resource)
-            }
+            RESOURCE if issuer.is_some() && !in_challenge => json(200, resource),
             "/meta" if in_challenge => json(200, resource),
-            "/emails"
-                if request.headers.to_ascii_lowercase().contains("authorization: bearer at-sentinel") =>
-            {
-                json(200, json!({ "id": "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794" }))
-            }
+            "/emails" if request.token() == Some("at-sentinel") => sent(),
             "/emails" => {
                 let meta = format!("www-authenticate: Bearer resource_metadata=\"{url}/meta\"\r\n");
                 let unauthorized =
@@ -171,8 +191,17 @@ fn api(issuer: Option<&str>, in_challenge: bool) -> Scripted {
     })
 }
 
-fn program(base_url: &str) -> Idempost {
-    Idempost::new().env("IDEMPOST_BASE_URL", base_url).env("IDEMPOST_CREDENTIAL_STORE", "file")
+/// An authorization server, the API that names it, and a program with its base URL.
+fn world(decision: &'static str) -> (Scripted, Scripted, Idempost) {
+    let server = authorization_server(decision, None);
+    let api = api(Some(&server.url), false);
+    let idempost = program(&api);
+    (server, api, idempost)
+}
+
+/// A program without credentials that stores logins in a file.
+pub(super) fn program(api: &Scripted) -> Idempost {
+    Idempost::new().env("IDEMPOST_BASE_URL", &*api.url).env("IDEMPOST_CREDENTIAL_STORE", "file")
 }
 
 #[test]
@@ -181,13 +210,13 @@ fn a_login_takes_place_at_the_server_that_the_api_names() {
     for in_challenge in [false, true] {
         let server = authorization_server("allow", None);
         let api = api(Some(&server.url), in_challenge);
-        let idempost = program(&api.url);
-        let login = Login::begin(&idempost, &[]);
+        let idempost = program(&api);
+        let login = Login::begin(&idempost, "");
         assert_eq!(login.page.origin().ascii_serialization(), server.url);
         login.back_with("code=code-sentinel").ok();
         idempost.run(&SEND).ok();
         let status = idempost.run(&["auth", "status", "--json"]).json();
-        assert_eq!((&status["origin"], &status["issuer"]), (&json!(api.url), &json!(server.url)));
+        has(&status, &json!({"origin": api.url, "issuer": server.url}));
         idempost.run(&["auth", "logout"]).ok();
         assert_eq!(server.requests("/revoke").len(), 1);
         assert!(api.requests("/token").is_empty() && server.requests("/emails").is_empty());
@@ -200,29 +229,27 @@ fn an_issuer_is_given_once_and_belongs_to_its_base_url() {
     let (api, other) = (api(None, false), api(None, false));
     let idempost = Idempost::new().env("IDEMPOST_CREDENTIAL_STORE", "file");
     let work = ["--profile", "work", "--base-url", &api.url];
-    let message = idempost.run(&("auth login --issuer login.example.com", &work)).fails(2);
-    assert!(message.contains("--issuer must be an absolute URL"), "{message}");
-    let login = Login::begin(&idempost, &[&work[..], &["--issuer", &server.url]].concat());
-    assert!(login.page.as_str().starts_with(&server.url), "{}", login.page);
-    let ran = login.back_with("code=code-sentinel");
-    assert!(ran.stderr.contains("saved base_url and issuer to"), "{ran:?}");
-    ran.ok();
+    let ran = idempost.run(&("auth login --issuer login.example.com", &work));
+    ran.fails_with(2, &["--issuer must be an absolute URL"]);
+    let at =
+        |login: &Login, server: &Scripted| assert_eq!(login.page.origin().ascii_serialization(), server.url);
+    let login = Login::begin(&idempost, &(&work, &["--issuer", &server.url]));
+    at(&login, &server);
+    login.back_with("code=code-sentinel").exits(0).says(&["saved base_url and issuer to"]);
 
-    let again = Login::begin(&idempost, &["--profile", "work", "--login-timeout", "1s"]);
-    assert!(again.page.as_str().starts_with(&server.url), "{}", again.page);
+    let again = Login::begin(&idempost, "--profile work --login-timeout 1s");
+    at(&again, &server);
     again.end().fails(4);
     // Another API gets no tokens of this server.
-    let elsewhere =
-        ["--profile", "work", "--base-url", &other.url, "--login-timeout", "1s", "--client-id", "c"];
+    let elsewhere = format!("--profile work --base-url {} --login-timeout 1s --client-id c", other.url);
     let login = Login::begin(&idempost, &elsewhere);
-    assert!(login.page.as_str().starts_with(&other.url), "{}", login.page);
+    at(&login, &other);
     login.end().fails(4);
-    let settings = std::fs::read_to_string(idempost.config_file()).unwrap();
-    assert!(settings.contains(&format!("issuer = \"{}\"", server.url)), "{settings}");
+    shows(&idempost.read(".config/idempost/config.toml"), &[&format!("issuer = \"{}\"", server.url)]);
 
     // An issuer without metadata is an error: its endpoints can't be guessed.
-    let message = idempost.run(&["auth", "login", "--base-url", &api.url, "--issuer", &other.url]).fails(3);
-    assert!(message.contains("publishes no authorization server metadata"), "{message}");
+    let issuer = format!("auth login --base-url {} --issuer {}", api.url, other.url);
+    idempost.run(&issuer).fails_with(3, &["publishes no authorization server metadata"]);
 }
 
 #[test]
@@ -231,17 +258,12 @@ fn endpoints_of_other_origins_have_to_be_trusted() {
     let tokens = authorization_server("allow", None);
     let server = authorization_server("allow", Some(tokens.url.clone()));
     let api = api(Some(&server.url), false);
-    let idempost = program(&api.url);
-    let message = idempost.run(&["auth", "login"]).fails(3);
-    for part in
-        [&format!("`token_endpoint` is at {}, not at {}", tokens.url, server.url), "--trust-endpoints"]
-    {
-        assert!(message.contains(part), "{part}: {message}");
-    }
+    let idempost = program(&api);
+    let refused = format!("`token_endpoint` is at {}, not at {}", tokens.url, server.url);
+    idempost.run("auth login").fails_with(3, &[&refused, "--trust-endpoints"]);
     assert!(tokens.requests("/token").is_empty());
-    for flags in [&["--trust-endpoints"][..], &[]] {
-        let login = Login::begin(&idempost, flags);
-        login.back_with("code=code-sentinel").ok();
+    for flags in ["--trust-endpoints", ""] {
+        Login::begin(&idempost, flags).back_with("code=code-sentinel").ok();
         idempost.run(&SEND).ok();
     }
     assert!(server.requests("/token").is_empty());
@@ -250,27 +272,21 @@ fn endpoints_of_other_origins_have_to_be_trusted() {
 #[test]
 fn a_login_in_the_device_flow_needs_no_browser_here() {
     // RFC 8628
-    let server = authorization_server("allow", None);
-    let api = api(Some(&server.url), false);
-    let idempost = program(&api.url);
-    let ran = idempost.run(&["auth", "login", "--device", "-vvv"]);
-    for part in
-        ["and enter WDJB-MJHT:\n", &format!("  {}/device\n", server.url), "/device?user_code=WDJB-MJHT"]
-    {
-        assert!(ran.stderr.contains(part), "{part}: {ran:?}");
-    }
+    let (server, api, idempost) = world("allow");
+    let ran = idempost.run(&["auth", "login", "--device", "-vvv"]).says(&[
+        "and enter WDJB-MJHT:\n",
+        &format!("  {}/device\n", server.url),
+        "/device?user_code=WDJB-MJHT",
+    ]);
     // Traced like a call, without secrets.
-    for part in [
-        &format!("> GET {}/.well-known/oauth-protected-resource\n", api.url),
+    let traced: [&str; 5] = [
+        &format!("> GET {}{RESOURCE}\n", api.url),
         &format!("> POST {}/token\n", server.url),
         "< 400 Bad Request in ",
         "grant_type=urn:ietf:params:oauth:grant-type:device_code&device_code=[redacted]&client_id=idempost-cli",
         r#"{"access_token":"[redacted]","token_type":"Bearer","expires_in":900,"refresh_token":"[redacted]""#,
-    ] {
-        assert!(ran.stderr.contains(part), "{part}: {ran:?}");
-    }
-    assert!(!format!("{ran:?}").contains("sentinel"), "{ran:?}");
-    assert!(ran.ok().contains("logged in as profile `default`"));
+    ];
+    ran.says(&traced).hides(&["sentinel"]).ok_with(&["logged in as profile `default`"]);
     idempost.run(&SEND).ok();
     assert_eq!(server.requests("/token").len(), 2);
 
@@ -285,46 +301,30 @@ fn a_login_in_the_device_flow_ends_with_its_reason_and_stores_nothing() {
         ("access_denied", "access was denied in the browser"),
         ("expired_token", "the device code has expired"),
     ] {
-        let server = authorization_server(decision, None);
-        let api = api(Some(&server.url), false);
-        let idempost = program(&api.url);
+        let (_server, _api, idempost) = world(decision);
         idempost.run(&["auth", "login", "--device"]).fails_with(4, &[part, "nothing was stored"]);
         idempost.run(&["auth", "status"]).fails(4);
     }
-    let server = authorization_server("authorization_pending", None);
-    let api = api(Some(&server.url), false);
-    let idempost = program(&api.url);
+    let (_server, _api, idempost) = world("authorization_pending");
     idempost.run("auth login --device --login-timeout 1s").fails_with(4, &["timed out after 1 s"]);
     // Like the service, the sandbox doesn't offer it.
     let service = service();
     let idempost = without_credentials(&service);
     idempost.run("auth login --device").fails_with(4, &["doesn't offer the device flow", "auth login"]);
-    let message = idempost.run(&["auth", "login", "--device", "--port", "1", "--with-token"]).fails(2);
-    for part in ["--port can't be used with --device", "--device can't be used with --with-token"] {
-        assert!(message.contains(part), "{message}");
-    }
+    let refused = ["--port can't be used with --device", "--device can't be used with --with-token"];
+    idempost.run("auth login --device --port 1 --with-token").fails_with(2, &refused);
 }
 
 #[test]
 fn a_login_without_a_refresh_token_says_when_it_ends() {
     // RFC 6749, 5.1
-    let server = Scripted::start(|url, request| match request.path.as_str() {
-        "/.well-known/oauth-authorization-server" => json(200, metadata(url, url)),
-        "/token" if field(&request.body, "code") == "code-sentinel" => {
-            json(200, json!({"access_token": "at-sentinel", "token_type": "Bearer", "expires_in": 900}))
-        }
-        "/token" => json(400, json!({ "error": "invalid_grant" })),
-        _ => empty(404),
-    });
-    let api = api(Some(&server.url), false);
-    let idempost = program(&api.url);
-    let message = Login::begin(&idempost, &[]).back_with("code=code-sentinel").ok();
-    assert!(message.contains("expires in 15m; the login ends then"), "{message}");
+    let (_server, _api, idempost) = world("no refresh token");
+    let login = Login::begin(&idempost, "");
+    login.back_with("code=code-sentinel").ok_with(&["expires in 15m; the login ends then"]);
     idempost.run(&SEND).ok();
 }
 
 /// Runs a command, and returns it with its output as shown to a user.
-#[cfg(unix)]
 fn recorded(idempost: &Idempost, command: &str) -> String {
     let program = env!("CARGO_BIN_EXE_idempost");
     let output = idempost.shell(&format!("{} 2>&1", command.replacen("idempost", program, 1))).ok();
@@ -332,16 +332,13 @@ fn recorded(idempost: &Idempost, command: &str) -> String {
 }
 
 /// The part of a text between two others.
-#[cfg(unix)]
 fn between<'a>(text: &'a str, start: &str, end: &str) -> &'a str {
     text.split_once(start).unwrap().1.split_once(end).unwrap().0
 }
 
-#[cfg(unix)]
 #[test]
 fn the_recorded_logins_of_the_guide_show_the_actual_output() {
-    let server = authorization_server("allow", None);
-    let api = api(Some(&server.url), false);
+    let (server, api, _) = world("allow");
     let who = "idempost whoami --jq '.origin, .issuer, .scope'";
     let mut sessions = Vec::new();
     for flow in ["device", "browser"] {

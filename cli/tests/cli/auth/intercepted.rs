@@ -1,27 +1,20 @@
 //! Logins whose requests a proxy, a network's login page or another service responds to.
 
-use super::elsewhere::{Answer, Scripted, empty, field, json};
+use super::elsewhere::{
+    Answer, RESOURCE, SERVER, Scripted, empty, field, json, metadata, oauth_error, program, text,
+};
 use super::*;
 
-const RESOURCE: &str = "/.well-known/oauth-protected-resource";
-const SERVER: &str = "/.well-known/oauth-authorization-server";
 const PAGE: &str = "<html><head><title>Sign in</title></head></html>";
-
-fn program(server: &Scripted) -> Idempost {
-    Idempost::new().env("IDEMPOST_BASE_URL", &*server.url).env("IDEMPOST_CREDENTIAL_STORE", "file")
-}
 
 /// An authorization server whose token endpoint gives this response to the query whether a client is registered.
 fn token_endpoint(answer: Answer) -> Scripted {
     Scripted::start(move |url, request| match request.path.as_str() {
-        SERVER => json(
-            200,
-            json!({
-                "issuer": url, "authorization_endpoint": format!("{url}/authorize"),
-                "token_endpoint": format!("{url}/token"), "registration_endpoint": format!("{url}/register"),
-                "code_challenge_methods_supported": ["S256"],
-            }),
-        ),
+        SERVER => {
+            let mut metadata = metadata(url, url);
+            metadata["registration_endpoint"] = json!(format!("{url}/register"));
+            json(200, metadata)
+        }
         "/token" => answer.clone(),
         "/register" => json(201, json!({ "client_id": "registered" })),
         _ => empty(404),
@@ -30,14 +23,10 @@ fn token_endpoint(answer: Answer) -> Scripted {
 
 /// Asserts that the program reports this response, and what to check, but not that the login or the client is wrong.
 #[track_caller]
-fn is_reported(ran: &Ran, code: i32, response: &str) {
-    let (name, stderr) = (response, &ran.stderr);
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(code), ""), "{name}: {ran:?}");
-    assert!(stderr.starts_with("error: ") && stderr.contains(response), "{name}: {stderr}");
-    assert!(stderr.contains("check ") && stderr.contains(": idempost doctor"), "{name}: {stderr}");
-    for wrong in ["auth login", "--issuer", "--client-id", "overloaded", "metadata can't be used"] {
-        assert!(!stderr.contains(wrong), "{name}: {stderr}");
-    }
+fn is_reported(ran: Ran, code: i32, response: &str) {
+    let wrong = ["auth login", "--issuer", "--client-id", "overloaded", "metadata can't be used"];
+    let message = ran.hides(&wrong).fails_with(code, &[response, "check ", ": idempost doctor"]);
+    assert!(message.starts_with("error: "), "{message}");
 }
 
 /// The message about a response to a request for this URL.
@@ -69,16 +58,16 @@ fn a_response_that_is_not_metadata_is_reported_with_its_url_and_status() {
         (SERVER, 200, PAGE, 4),
         (SERVER, 204, "", 4),
     ] {
-        let server = Scripted::start(move |_, request| {
-            if request.path == path { (status, String::new(), body.to_owned()) } else { empty(404) }
-        });
+        let server = Scripted::start(
+            move |_, request| {
+                if request.path == path { text(status, body) } else { empty(404) }
+            },
+        );
         let expected = expected(&format!("{}{path}", server.url), status, body);
-        is_reported(&program(&server).run(&["auth", "login"]), code, &expected);
-        if path == SERVER {
-            is_reported(&program(&server).run(&["auth", "login", "--device"]), code, &expected);
-            let issuer =
-                program(&server).run(&["auth", "login", "--issuer", &server.url, "--client-id", "c"]);
-            is_reported(&issuer, code, &expected);
+        let issuer = format!("--issuer {} --client-id c", server.url);
+        let flags = ["", "--device", &issuer];
+        for flags in if path == SERVER { &flags[..] } else { &flags[..1] } {
+            is_reported(program(&server).run(&("auth login", flags)), code, &expected);
         }
     }
 }
@@ -87,13 +76,13 @@ fn a_response_that_is_not_metadata_is_reported_with_its_url_and_status() {
 fn an_api_with_a_page_for_unknown_paths_needs_no_metadata() {
     let server = Scripted::start(|_, request| match request.path.as_str() {
         "/oauth/token" if field(&request.body, "client_id") == "idempost-cli" => {
-            json(400, json!({ "error": "invalid_grant" }))
+            oauth_error(400, "invalid_grant")
         }
-        "/oauth/token" => json(401, json!({ "error": "invalid_client" })),
-        _ => (200, String::new(), PAGE.to_owned()),
+        "/oauth/token" => oauth_error(401, "invalid_client"),
+        _ => text(200, PAGE),
     });
-    for arguments in [&[][..], &["--client-id", "c"]] {
-        let stdout = program(&server).run(&("auth login --no-browser", arguments)).ok();
+    for flags in ["", "--client-id c"] {
+        let stdout = program(&server).run(&("auth login --no-browser", flags)).ok();
         assert!(stdout.starts_with(&format!("{}/oauth/authorize?", server.url)), "{stdout}");
     }
 }
@@ -111,9 +100,9 @@ fn a_client_counts_as_registered_only_if_the_token_endpoint_says_so() {
         (503, PAGE, 7),
         (502, "", 7),
     ] {
-        let server = token_endpoint((status, String::new(), body.to_owned()));
+        let server = token_endpoint(text(status, body));
         let ran = program(&server).run(&["auth", "login", "--no-browser"]);
-        is_reported(&ran, code, &expected(&format!("{}/token", server.url), status, body));
+        is_reported(ran, code, &expected(&format!("{}/token", server.url), status, body));
         assert_eq!(server.requests("/register").len(), 0, "{status}");
     }
     let limited = token_endpoint((429, "retry-after: 7\r\n".to_owned(), String::new()));
@@ -125,8 +114,7 @@ fn a_client_counts_as_registered_only_if_the_token_endpoint_says_so() {
         (400, "unauthorized_client", "registered"),
         (400, "invalid_request", "registered"),
     ] {
-        let server = token_endpoint(json(status, json!({ "error": error })));
-        let stdout = program(&server).run(&["auth", "login", "--no-browser"]).ok();
-        assert!(stdout.contains(&format!("client_id={client}&")), "{error}: {stdout}");
+        let server = token_endpoint(oauth_error(status, error));
+        program(&server).run(&["auth", "login", "--no-browser"]).ok_with(&[&format!("client_id={client}&")]);
     }
 }

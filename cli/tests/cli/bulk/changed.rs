@@ -1,22 +1,26 @@
 //! Jobs whose file or message changes before they are finished.
 
+use idempost_reference_server::faults::{Action, Rule};
+
+use serde_json::json;
+
 use super::{Bench, MESSAGE, csv};
+use crate::support::has;
 
 /// Sends 100 of 300 rows.
 fn stopped() -> Bench {
     let bench = Bench::with(300);
-    send_until_quota(&bench, &["--concurrency", "1"], 1);
+    send_until_quota(&bench, "--concurrency 1", 1);
     bench.each_got_one(100);
     bench
 }
 
 /// Sends with these flags until a quota is exhausted after this number of requests.
-fn send_until_quota(bench: &Bench, flags: &[&str], requests: usize) {
-    let quota = idempost_reference_server::faults::Action::error(429, "daily_quota_exceeded", "Enough");
-    let rule = idempost_reference_server::faults::Rule::new(quota);
-    bench.service.core().faults().add(rule.skip_first(requests).always());
-    assert_eq!(bench.send(flags).code, Some(6));
-    bench.service.core().faults().clear();
+fn send_until_quota(bench: &Bench, flags: &str, requests: usize) {
+    let quota = Action::error(429, "daily_quota_exceeded", "Enough");
+    bench.service.faults().add(Rule::new(quota).skip_first(requests).always());
+    bench.send(flags).exits(6);
+    bench.service.faults().clear();
 }
 
 #[test]
@@ -24,8 +28,7 @@ fn a_row_appended_to_an_unfinished_job_is_sent_only_by_choice() {
     // F-09
     let bench = stopped();
     bench.write("people.csv", csv(301));
-    let stderr = bench.send(&[]).fails(2);
-    for text in [
+    let expected = [
         "the job `people.csv` (",
         ") exists and differs in: rows; nothing was sent",
         "300 of these rows are already in the job, which has 200 rows left to send",
@@ -33,31 +36,26 @@ fn a_row_appended_to_an_unfinished_job_is_sent_only_by_choice() {
         "--add sends the new rows",
         "idempost bulk resume ",
         "to send all rows as a separate job: --job NAME",
-    ] {
-        assert!(stderr.contains(text), "{text}\n{stderr}");
-    }
+    ];
+    bench.send("").fails_with(2, &expected);
     bench.each_got_one(100);
     bench.send(&["--add"]).ok();
     bench.each_got_one(301);
     bench.send(&["--add"]).ok();
     let status = bench.bulk(&["status", "people.csv", "--json"]).json();
-    assert_eq!(
-        (&status["sent"], &status["state"], &status["name"]),
-        (&301.into(), &"finished".into(), &"people.csv".into())
-    );
+    has(&status, &json!({"sent": 301, "state": "finished", "name": "people.csv"}));
     bench.each_got_one(301);
 }
 
 #[test]
 fn a_finished_job_with_other_rows_is_not_to_be_resumed() {
     let bench = Bench::with(3);
-    bench.send(&[]).ok();
+    bench.send("").ok();
     bench.write("people.csv", format!("\u{feff}{}", csv(3).replace('\n', "\r\n")));
-    assert!(bench.send(&[]).ok().contains("already complete"));
+    bench.send("").ok_with(&["already complete"]);
     bench.write("people.csv", csv(2));
-    let stderr = bench.send(&[]).fails_with(2, &["exists and differs in: rows; nothing was sent"]);
-    assert!(stderr.contains("1 row only in the job\n"), "{stderr}");
-    assert!(stderr.contains("--job NAME") && !stderr.contains("resume"), "{stderr}");
+    let expected = ["exists and differs in: rows; nothing was sent", "1 row only in the job\n", "--job NAME"];
+    bench.send("").hides(&["resume"]).fails_with(2, &expected);
     bench.each_got_one(3);
 }
 
@@ -65,16 +63,14 @@ fn a_finished_job_with_other_rows_is_not_to_be_resumed() {
 fn a_planned_job_is_sent_with_its_edited_attachment() {
     let bench = Bench::with(0);
     bench.write("people.csv", "to,NAME,attachment\np1@example.com,Ada,a.txt\n");
-    let plan = [&["bulk", "plan", "people.csv"], &MESSAGE[..]].concat();
     for content in ["one", "two", "three"] {
         bench.write("a.txt", content);
-        bench.idempost.run(&plan).ok();
+        bench.plan("").ok();
     }
     bench.write("a.txt", "four");
     // A job that is resumed isn't planned again.
-    let stderr = bench.bulk(&["resume"]).fails(1);
-    assert!(stderr.contains("attachment `a.txt`, ") && stderr.contains("; nothing was sent"), "{stderr}");
-    assert!(stderr.contains("bulk cancel ") && stderr.contains("--add"), "{stderr}");
+    let expected = ["attachment `a.txt`, ", "; nothing was sent", "bulk cancel ", "--add"];
+    bench.bulk("resume").fails_with(1, &expected);
     bench.bulk(&["cancel", "people.csv", "--yes"]).ok();
     bench.send(&["--add"]).ok();
     bench.each_got_one(1);
@@ -83,13 +79,12 @@ fn a_planned_job_is_sent_with_its_edited_attachment() {
 #[test]
 fn an_error_of_planning_says_that_nothing_was_sent() {
     let bench = Bench::with(1);
-    let plan = [&["bulk", "plan", "people.csv"], &MESSAGE[..]].concat();
-    bench.idempost.run(&plan).ok();
-    let folder = bench.bulk(&["status", "--json", "--jq", ".folder"]).ok();
-    let jobs = std::path::Path::new(folder.trim()).parent().unwrap();
+    bench.plan("").ok();
+    let journal = bench.file("journal");
+    let jobs = journal.ancestors().nth(2).unwrap();
     std::fs::remove_dir_all(jobs).unwrap();
     std::fs::write(jobs, "").unwrap();
-    bench.send(&[]).fails_with(1, &["couldn't ", "; nothing was sent"]);
+    bench.send("").fails_with(1, &["couldn't ", "; nothing was sent"]);
 }
 
 #[test]
@@ -106,15 +101,14 @@ fn a_key_tells_two_receipts_of_one_person_apart() {
     let bench = Bench::with(0);
     let orders = "to,order,NAME\na@example.com,1,Ada\na@example.com,2,Ada\n";
     bench.write("orders.csv", orders);
-    let send = |flags: &[&str]| {
-        let command = ["bulk", "send", "orders.csv", "--yes", "--job", "receipts", "--key", "order", "--add"];
-        bench.idempost.run(&((&command, MESSAGE), flags))
+    let send = |flags: &str| {
+        bench.bulk(&(("send orders.csv --yes --job receipts --key order --add", MESSAGE), flags))
     };
-    send(&[]).ok();
+    send("").ok();
     bench.write("orders.csv", orders.replace("2,Ada", "2,Ada Lovelace") + "a@example.com,3,Ada\n");
-    send(&[]).ok();
+    send("").ok();
     assert_eq!(bench.delivered()["a@example.com"], 3);
-    send(&["--key", "number"]).fails_with(2, &["--key"]);
+    send("--key number").fails_with(2, &["--key"]);
 }
 
 #[test]
@@ -122,21 +116,19 @@ fn a_trial_of_the_first_rows_is_part_of_the_job() {
     let bench = Bench::with(120);
     bench.send(&["--limit", "10"]).ok();
     bench.each_got_one(10);
-    bench.send(&[]).ok();
+    bench.send("").ok();
     bench.each_got_one(120);
 }
 
 #[test]
 fn a_limit_does_not_send_the_other_rows_of_an_unfinished_job() {
     let bench = stopped();
-    let stderr = bench.send(&["--limit", "150"]).fails(2);
-    for text in [
+    let expected = [
         "has 150 unsent rows beyond the first 150; nothing was sent",
         "idempost bulk resume ",
         "then this command with --add --limit 150",
-    ] {
-        assert!(stderr.contains(text), "{text}\n{stderr}");
-    }
+    ];
+    bench.send("--limit 150").fails_with(2, &expected);
     bench.each_got_one(100);
     bench.bulk(&["cancel", "people.csv", "--yes"]).ok();
     bench.send(&["--limit", "150", "--add"]).ok();
@@ -146,15 +138,13 @@ fn a_limit_does_not_send_the_other_rows_of_an_unfinished_job() {
 #[test]
 fn a_job_is_canceled_as_a_whole_by_the_id_of_an_earlier_part() {
     let bench = stopped();
-    let first = bench.bulk(&["status", "--json"]).json()["job"].as_str().unwrap().to_owned();
+    let first = bench.job();
     bench.write("people.csv", csv(301));
-    send_until_quota(&bench, &["--add"], 0);
-    let canceled = bench.bulk(&["cancel", &first, "--yes"]);
-    assert_eq!(canceled.code, Some(0), "{canceled:?}");
-    assert!(canceled.stderr.contains(&format!("job {first} is an earlier part of ")), "{canceled:?}");
-    assert!(canceled.stderr.contains("201 rows won't be sent"), "{canceled:?}");
+    send_until_quota(&bench, "--add", 0);
+    let part = format!("job {first} is an earlier part of ");
+    bench.bulk(&["cancel", &first, "--yes"]).exits(0).says(&[&part, "201 rows won't be sent"]);
     for job in [&first, "people.csv"] {
-        assert!(bench.bulk(&["resume", job]).stderr.contains("was canceled"));
+        bench.bulk(&["resume", job]).says(&["was canceled"]);
     }
     bench.each_got_one(100);
 }
@@ -163,9 +153,7 @@ fn a_job_is_canceled_as_a_whole_by_the_id_of_an_earlier_part() {
 fn each_recipient_gets_one_newsletter_with_unique_recipients() {
     let bench = Bench::with(0);
     bench.write("people.csv", "to,NAME\na@example.com,Ada\nAda <A@example.com>,A.\nb@example.com,Bo\n");
-    let plan = bench.idempost.run(&("bulk plan people.csv --unique-recipients", MESSAGE));
-    let plan = plan.ok();
-    assert!(plan.contains("3 (2 valid, 0 invalid, 1 repeated)"), "{plan}");
+    bench.plan("--unique-recipients").ok_with(&["3 (2 valid, 0 invalid, 1 repeated)"]);
     bench.send(&["--unique-recipients"]).ok();
     bench.each_got_one(2);
 }
@@ -173,11 +161,11 @@ fn each_recipient_gets_one_newsletter_with_unique_recipients() {
 #[test]
 fn a_deleted_job_is_gone_with_its_rows() {
     let bench = Bench::with(3);
-    bench.send(&[]).ok();
-    let folder = bench.bulk(&["status", "--json", "--jq", ".folder"]).ok();
+    bench.send("").ok();
+    let journal = bench.file("journal");
     bench.bulk(&["delete", "people.csv", "--yes"]).ok();
-    assert!(!std::path::Path::new(folder.trim()).exists());
-    assert!(bench.bulk(&["list"]).stderr.contains("no jobs yet"));
+    assert!(!journal.parent().unwrap().exists());
+    bench.bulk("list").says(&["no jobs yet"]);
 }
 
 #[test]
@@ -191,12 +179,10 @@ fn an_input_that_is_too_large_is_refused_before_it_fills_the_disk() {
 fn nothing_is_sent_to_a_suppressed_address() {
     let bench = Bench::with(5);
     bench.write("unsubscribed.csv", "email,date\nP2@example.com,2026-11-01\n\"p4@example.com\",\n");
-    let ran = bench.send(&["--suppress", "unsubscribed.csv"]);
-    ran.ok();
+    bench.send("--suppress unsubscribed.csv").ok();
     let delivered = bench.delivered();
     assert_eq!(delivered.keys().collect::<Vec<_>>(), ["p1@example.com", "p3@example.com", "p5@example.com"]);
-    let folder = bench.bulk(&["status", "--json", "--jq", ".folder"]).ok();
-    let skipped = std::fs::read_to_string(std::path::Path::new(folder.trim()).join("skipped.csv")).unwrap();
+    let skipped = std::fs::read_to_string(bench.file("skipped.csv")).unwrap();
     assert_eq!(skipped, "row,recipient,reason\n2,p2@example.com,suppressed\n4,p4@example.com,suppressed\n");
     let bench = Bench::with(5);
     bench.write("unsubscribed.csv", "name,email\nAda,p2@example.com\n");
@@ -216,19 +202,16 @@ fn nothing_is_sent_to_an_address_that_the_account_suppresses() {
     bench.write("others.csv", format!("email\n{}", others.concat()));
     bench.idempost.run(&["suppressions", "add", "p2@example.com"]).ok();
     bench.idempost.run(&["suppressions", "import", "others.csv", "--yes"]).ok();
-    bench.idempost.run(&("bulk plan people.csv", MESSAGE)).ok();
-    let plan = [&["bulk", "plan", "people.csv", "--account-suppressions"], &MESSAGE[..]].concat();
-    let planned = bench.idempost.run(&plan).ok();
-    assert!(planned.contains("2 valid, 0 invalid, 1 suppressed"), "{planned}");
+    bench.plan("").ok();
+    bench.plan("--account-suppressions").ok_with(&["2 valid, 0 invalid, 1 suppressed"]);
     bench.send(&["--account-suppressions"]).ok();
     // The service drops the other suppressed recipients.
     assert_eq!(bench.delivered().keys().collect::<Vec<_>>(), ["p1@example.com", "p3@example.com"]);
-    let folder = bench.bulk(&["status", "--json", "--jq", ".folder"]).ok();
-    let skipped = std::fs::read_to_string(std::path::Path::new(folder.trim()).join("skipped.csv")).unwrap();
+    let skipped = std::fs::read_to_string(bench.file("skipped.csv")).unwrap();
     assert_eq!(skipped, "row,recipient,reason\n2,P2@example.com,suppressed by the account\n");
     // The list grows while a job runs, but it remains the same job.
     bench.idempost.run(&["suppressions", "add", "p3@example.com"]).ok();
-    assert!(bench.send(&["--account-suppressions"]).ok().contains("already complete"));
+    bench.send(&["--account-suppressions"]).ok_with(&["already complete"]);
 }
 
 #[test]
@@ -240,8 +223,7 @@ fn an_address_to_suppress_that_cannot_be_read_is_an_error() {
         ("email,name\n,Ada\n", "address"),
     ] {
         bench.write("unsubscribed.csv", text);
-        let stderr = bench.send(&["--suppress", "unsubscribed.csv"]).fails(2);
-        assert!(stderr.contains(rule), "{text}: {stderr}");
+        bench.send(&["--suppress", "unsubscribed.csv"]).fails_with(2, &[rule]);
     }
     assert_eq!(bench.service.asked(), 0);
     bench.send(&["--suppress", "nowhere.csv"]).fails_with(2, &["couldn't read nowhere.csv"]);

@@ -7,12 +7,14 @@ use idempost_needs::needs;
 use rustix::process::Signal;
 use tempfile::{NamedTempFile, TempDir};
 
-use super::{Bench, MESSAGE};
-use crate::support::{Finish as _, Idempost, Ran, free_port, signal, wait_until};
+use serde_json::json;
 
-/// A NATS server that syncs each record. It is killed when this value is dropped.
+use super::{Bench, MESSAGE};
+use crate::support::{Finish as _, Idempost, Ran, Running, free_port, has, kill, shows, signal, wait_until};
+
+/// A NATS server that syncs each record.
 pub(crate) struct Queue {
-    child: Child,
+    server: Running,
     port: u16,
     folder: TempDir,
 }
@@ -27,17 +29,12 @@ impl Queue {
             store.display()
         );
         std::fs::write(folder.path().join("nats.conf"), config).unwrap();
-        Self { child: server(&folder, port), port, folder }
-    }
-
-    fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+        Self { server: server(&folder, port), port, folder }
     }
 
     /// Restarts the server with the data it has stored.
     fn restart(&mut self) {
-        self.child = server(&self.folder, self.port);
+        self.server = server(&self.folder, self.port);
     }
 
     pub(crate) fn address(&self) -> String {
@@ -45,24 +42,24 @@ impl Queue {
     }
 }
 
-fn server(folder: &TempDir, port: u16) -> Child {
+fn server(folder: &TempDir, port: u16) -> Running {
     let program = std::env::var_os("NATS_SERVER").unwrap_or_else(|| "nats-server".into());
     let mut command = Command::new(program);
     command.arg("--config").arg(folder.path().join("nats.conf")).stdout(Stdio::null()).stderr(Stdio::null());
-    let child = command.spawn().unwrap();
+    let server = Running(command.spawn().unwrap());
     wait_until("the queue accepts connections", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-    child
-}
-
-impl Drop for Queue {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+    server
 }
 
 fn worker(idempost: &Idempost, queue: &Queue) -> Child {
     idempost.spawn(&["bulk", "worker", "--queue", &queue.address()])
+}
+
+/// Interrupts a worker, which ends well.
+#[track_caller]
+fn ends(worker: Child) -> Ran {
+    signal(&worker, Signal::INT);
+    worker.finish().exits(0)
 }
 
 /// A program whose messages go to a file, which can be read while it runs.
@@ -88,8 +85,7 @@ impl Logged {
 /// Sends a second job, with a single row.
 fn send_another(bench: &Bench, queue: &str) -> Ran {
     bench.write("others.csv", "to,NAME\nother@example.com,Other\n");
-    let send = ["bulk", "send", "others.csv", "--yes", "--queue", queue];
-    bench.idempost.run(&(&send, MESSAGE))
+    bench.bulk(&(["send", "others.csv", "--yes", "--queue", queue], MESSAGE))
 }
 
 #[needs("nats-server")]
@@ -102,24 +98,16 @@ fn every_row_of_a_distributed_job_is_sent_once_although_a_worker_and_the_coordin
     let flags = ["--max-rps", "5", "--queue", &address];
     let mut coordinator = bench.start(&flags);
     bench.until_asked(4);
-    first.kill().unwrap();
-    first.wait().unwrap();
+    kill(&mut first);
     bench.until_asked(8);
-    coordinator.kill().unwrap();
-    coordinator.wait().unwrap();
+    kill(&mut coordinator);
 
-    let local = bench.bulk(&["resume"]);
-    assert!(local.stderr.contains("is distributed over a queue"), "{local:?}");
-    let resumed = bench.send(&flags);
-    assert_eq!(resumed.code, Some(0), "{resumed:?}");
+    bench.bulk(&["resume"]).says(&["is distributed over a queue"]);
+    bench.send(&flags).exits(0);
     bench.each_got_one(3_000);
-    let status = bench.bulk(&["status", "--json"]).json();
-    assert_eq!((&status["state"], &status["sent"]), (&"finished".into(), &3_000.into()), "{status}");
-    for worker in [second, third] {
-        signal(&worker, Signal::INT);
-        let ended = Ran::of(worker.finish());
-        assert_eq!(ended.code, Some(0), "{ended:?}");
-    }
+    has(&bench.status(), &json!({"state": "finished", "sent": 3_000}));
+    ends(second);
+    ends(third);
 }
 
 #[needs("nats-server")]
@@ -127,32 +115,23 @@ fn every_row_of_a_distributed_job_is_sent_once_although_a_worker_and_the_coordin
 fn a_worker_with_the_credential_of_another_account_takes_nothing() {
     // F-13
     let (bench, queue) = (Bench::with(3_500), Queue::start());
-    let (machine, other) =
-        (bench.service.idempost(), bench.service.idempost().env("IDEMPOST_API_KEY", "sb_other"));
+    let machine = bench.service.idempost();
+    let other = bench.service.idempost().env("IDEMPOST_API_KEY", "sb_other");
     let (ours, theirs) = (worker(&machine, &queue), worker(&other, &queue));
     let address = queue.address();
     let flags = ["--max-rps", "5", "--queue", &address];
     let sending = bench.start(&flags);
     bench.until_asked(2);
-    let id = bench.bulk(&["status", "--json"]).json()["job"].as_str().unwrap().to_owned();
-    let named = other.run(&["bulk", "worker", &id, "--queue", &address]).fails(4);
-    for part in ["belongs to profile `default`", "but this command uses profile `default`", "--same-account"]
-    {
-        assert!(named.contains(part), "{part}: {named}");
-    }
-    let coordinator =
-        bench.idempost.command().env("IDEMPOST_API_KEY", "sb_other").args(["bulk", "resume"]).output();
-    Ran::of(coordinator.unwrap()).fails(4);
-    assert_eq!(Ran::of(sending.wait_with_output().unwrap()).code, Some(0));
+    let refused =
+        ["belongs to profile `default`", "but this command uses profile `default`", "--same-account"];
+    other.run(&["bulk", "worker", &bench.job(), "--queue", &address]).fails_with(4, &refused);
+    bench.with_key("sb_other", "resume").fails(4);
+    sending.finish().exits(0);
     bench.each_got_one(3_500);
     assert_eq!(bench.service.core().mails("sb_other").len(), 0);
     // Without the name of a job, it waits for other jobs of its own account.
-    for (worker, told) in [(ours, "sending for job"), (theirs, "belongs to profile `default`")] {
-        signal(&worker, Signal::INT);
-        let ended = Ran::of(worker.wait_with_output().unwrap());
-        assert_eq!(ended.code, Some(0), "{ended:?}");
-        assert!(ended.stderr.contains(told), "{ended:?}");
-    }
+    ends(ours).says(&["sending for job"]);
+    ends(theirs).says(&["belongs to profile `default`"]);
 }
 
 #[needs("nats-server")]
@@ -166,43 +145,35 @@ fn workers_without_a_coordinator_are_paused_and_canceled_through_their_queue() {
     let coordinator = bench.start(&flags);
     bench.until_asked(2);
     signal(&coordinator, Signal::INT);
-    let interrupted = Ran::of(coordinator.finish());
-    assert_eq!(interrupted.code, Some(130), "{interrupted:?}");
-    assert!(interrupted.stderr.contains("left, and the workers continue"), "{interrupted:?}");
+    coordinator.finish().exits(130).says(&["left, and the workers continue"]);
     bench.until_asked(4);
 
-    let status = bench.bulk(&["status", "--json"]);
-    assert!(status.stderr.contains("workers may still be sending"), "{status:?}");
-    let status = status.json();
+    let status = bench.bulk("status --json").says(&["workers may still be sending"]).json();
     let id = status["job"].as_str().unwrap();
     for command in [&["pause", id][..], &["cancel", id, "--yes"]] {
         bench.bulk(command).fails_with(2, &["--queue", "workers may be sending job"]);
     }
-    assert_eq!(bench.bulk(&["status", "--json"]).json()["state"], "stopped");
-    let unreachable = bench.bulk(&["cancel", id, "--yes", "--queue", "nats://127.0.0.1:1"]);
-    assert_eq!(unreachable.code, Some(7), "{unreachable:?}");
-    assert_eq!(bench.bulk(&["status", "--json"]).json()["state"], "stopped");
+    assert_eq!(bench.status()["state"], "stopped");
+    bench.bulk(&["cancel", id, "--yes", "--queue", "nats://127.0.0.1:1"]).exits(7);
+    assert_eq!(bench.status()["state"], "stopped");
 
     bench.bulk(&["pause", id, "--queue", &address]).ok();
-    let other = send_another(&bench, &address);
-    assert_eq!(other.code, Some(0), "a paused job keeps no worker from another one: {other:?}");
+    // A paused job keeps no worker from another one.
+    send_another(&bench, &address).exits(0);
     // The only worker has left the paused job, and so receives no more responses for it.
     let paused_at = bench.service.asked();
     let resumed = bench.idempost.spawn(&(["bulk", "resume", id], flags));
     bench.until_asked(paused_at + 3);
     signal(&resumed, Signal::INT);
-    Ran::of(resumed.finish());
+    resumed.finish();
 
-    let canceled = bench.bulk(&["cancel", id, "--yes", "--queue", &address]);
-    assert_eq!(canceled.code, Some(0), "{canceled:?}");
+    let canceled = bench.bulk(&["cancel", id, "--yes", "--queue", &address]).exits(0);
     let status = bench.bulk(&["status", id, "--json"]).json();
     let (sent, left) = (status["sent"].as_u64().unwrap(), status["remaining"].as_u64().unwrap());
     assert_eq!((&status["state"], sent + left), (&"canceled".into(), 6_000), "{status}");
-    let left = left.to_string();
-    assert!(canceled.stderr.replace(',', "").contains(&format!("{left} rows won't be sent")), "{canceled:?}");
-    assert!(bench.bulk(&["cancel", id, "--yes"]).stderr.contains("already canceled"));
-    signal(&worker, Signal::INT);
-    assert_eq!(Ran::of(worker.finish()).code, Some(0));
+    shows(&canceled.stderr.replace(',', ""), &[&format!("{left} rows won't be sent")]);
+    bench.bulk(&["cancel", id, "--yes"]).says(&["already canceled"]);
+    ends(worker);
     bench.each_got_one(usize::try_from(sent).unwrap() + 1);
 }
 
@@ -214,22 +185,15 @@ fn a_job_without_a_coordinator_keeps_no_worker_from_another_one() {
     let mut worker = worker(&machine, &queue);
     let address = queue.address();
     let flags = ["--max-rps", "1", "--queue", &address];
-    let mut coordinator = bench.start(&flags);
-    bench.until_asked(1);
-    coordinator.kill().unwrap();
-    coordinator.wait().unwrap();
+    bench.kill_after(1, &flags);
     bench.until_asked(3);
-    let status = bench.bulk(&["status", "--json"]).json();
-    let other = send_another(&bench, &address);
-    assert_eq!(other.code, Some(0), "{other:?}");
-    let id = status["job"].as_str().unwrap();
-    let canceled = bench.bulk(&["cancel", id, "--yes", "--queue", &address]);
-    assert!(canceled.stderr.contains("nothing was left to cancel"), "{canceled:?}");
-    let status = bench.bulk(&["status", id, "--json"]).json();
-    assert_eq!((&status["state"], &status["sent"]), (&"finished".into(), &300.into()), "{status}");
+    let id = bench.job();
+    send_another(&bench, &address).exits(0);
+    bench.bulk(&["cancel", &id, "--yes", "--queue", &address]).says(&["nothing was left to cancel"]);
+    let status = bench.bulk(&["status", &id, "--json"]).json();
+    has(&status, &json!({"state": "finished", "sent": 300}));
     bench.each_got_one(301);
-    worker.kill().unwrap();
-    worker.wait().unwrap();
+    kill(&mut worker);
 }
 
 #[needs("nats-server")]
@@ -241,14 +205,11 @@ fn a_short_job_does_not_wait_for_a_long_one() {
     let address = queue.address();
     let mut long = bench.start(&["--max-rps", "2", "--queue", &address]);
     bench.until_asked(2);
-    let short = send_another(&bench, &address);
-    assert_eq!(short.code, Some(0), "{short:?}");
+    send_another(&bench, &address).exits(0);
     assert_eq!(bench.delivered().get("other@example.com"), Some(&1));
     assert!(bench.delivered().len() < 4_001, "the long job goes on");
-    long.kill().unwrap();
-    long.wait().unwrap();
-    signal(&worker, Signal::INT);
-    assert_eq!(Ran::of(worker.finish()).code, Some(0));
+    kill(&mut long);
+    ends(worker);
 }
 
 #[needs("nats-server")]
@@ -261,10 +222,8 @@ fn a_job_of_a_higher_priority_goes_first() {
     let mut normal = bench.start(&["--max-rps", "4", "--queue", &address]);
     bench.until_asked(2);
     bench.write("urgent.csv", super::csv(1_500).replace("\np", "\nurgent"));
-    let send =
-        ["bulk", "send", "urgent.csv", "--yes", "--max-rps", "4", "--priority", "high", "--queue", &address];
-    let urgent = bench.idempost.run(&(&send, MESSAGE));
-    assert_eq!(urgent.code, Some(0), "{urgent:?}");
+    let send = format!("send urgent.csv --yes --max-rps 4 --priority high --queue {address}");
+    bench.bulk(&(send, MESSAGE)).exits(0);
     let bodies = bench.service.bodies();
     let is_urgent = |body: &serde_json::Value| body[0]["to"].to_string().contains("urgent");
     let first = bodies.iter().position(is_urgent).unwrap();
@@ -273,19 +232,17 @@ fn a_job_of_a_higher_priority_goes_first() {
     let between = (first..last).filter(|index| !is_urgent(&bodies[*index])).count();
     assert!(between <= 4, "{between} of {}", last - first);
     assert!(bench.delivered().len() < 7_500, "the other job goes on");
-    normal.kill().unwrap();
-    normal.wait().unwrap();
-    signal(&worker, Signal::INT);
-    assert_eq!(Ran::of(worker.finish()).code, Some(0));
+    kill(&mut normal);
+    ends(worker);
 }
 
 #[needs("nats-server")]
 #[test]
 fn workers_stay_when_the_queue_restarts_and_when_they_cannot_serve_a_job() {
     let (bench, mut queue) = (Bench::with(300), Queue::start());
-    let (machine, elsewhere) = (bench.service.idempost(), bench.service.idempost());
+    let machine = bench.service.idempost();
     let spelled = bench.service.base_url().replace("127.0.0.1", "localhost");
-    let elsewhere = elsewhere.env("IDEMPOST_BASE_URL", spelled);
+    let elsewhere = bench.service.idempost().env("IDEMPOST_BASE_URL", spelled);
     let address = queue.address();
     let start =
         |idempost: &Idempost| Logged::start(idempost.command().args(["bulk", "worker", "--queue", &address]));
@@ -293,19 +250,17 @@ fn workers_stay_when_the_queue_restarts_and_when_they_cannot_serve_a_job() {
     for worker in &workers {
         worker.until_it_says("waiting for a job");
     }
-    queue.kill();
+    kill(&mut queue.server);
     for worker in &workers {
         worker.until_it_says("the queue doesn't respond");
     }
     queue.restart();
-    let sent = bench.send(&["--max-rps", "1", "--queue", &queue.address()]);
-    assert_eq!(sent.code, Some(0), "{sent:?}");
+    bench.send(&["--max-rps", "1", "--queue", &queue.address()]).exits(0);
     bench.each_got_one(300);
     let told = ["sending for job", "is left to other workers: the job belongs to"];
     for (worker, told) in workers.into_iter().zip(told) {
         worker.until_it_says(told);
-        signal(&worker.child, Signal::INT);
-        assert_eq!(Ran::of(worker.child.finish()).code, Some(0));
+        ends(worker.child);
     }
 }
 
@@ -318,48 +273,30 @@ fn a_job_without_workers_says_so() {
     sending.until_it_says("no worker is processing the job; start one: idempost bulk worker");
     let machine = bench.service.idempost();
     let worker = worker(&machine, &queue);
-    assert_eq!(Ran::of(sending.child.finish()).code, Some(0));
-    signal(&worker, Signal::INT);
-    assert_eq!(Ran::of(worker.finish()).code, Some(0));
+    sending.child.finish().exits(0);
+    ends(worker);
 }
 
 #[test]
 fn a_priority_is_one_of_three_and_needs_a_queue() {
     let bench = Bench::with(3);
-    let stderr = bench.send(&["--priority", "urgent"]).fails(2);
-    for part in ["--priority must be low, normal or high", "--priority requires --queue"] {
-        assert!(stderr.contains(part), "{part}: {stderr}");
-    }
+    let expected = ["--priority must be low, normal or high", "--priority requires --queue"];
+    bench.send("--priority urgent").fails_with(2, &expected);
 }
 
 #[test]
 fn a_queue_that_is_not_there_is_unavailable_and_nothing_is_sent() {
     let bench = Bench::with(3);
-    let refused = bench.send(&["--queue", "nats://mailer:s3cret@127.0.0.1:1"]);
-    assert_eq!(refused.code, Some(7), "{refused:?}");
-    assert!(
-        refused.stderr.contains("nats://127.0.0.1:1") && !refused.stderr.contains("s3cret"),
-        "{refused:?}"
-    );
+    let refused = bench.send("--queue nats://mailer:s3cret@127.0.0.1:1").exits(7);
+    refused.says(&["nats://127.0.0.1:1"]).hides(&["s3cret"]);
     assert_eq!(bench.delivered().len(), 0);
 }
 
 #[test]
 fn problems_of_the_queue_s_flags_are_reported_at_once_and_without_the_password() {
     let bench = Bench::with(3);
-    let stderr = bench
-        .send(&[
-            "--queue",
-            "http://mailer:s3cret@127.0.0.1",
-            "--queue-ca",
-            "nowhere.pem",
-            "--queue-key",
-            "k.pem",
-        ])
-        .fails(2);
-    for part in ["nats:// or tls://", "--queue-ca must name a file", "--queue-cert and --queue-key together"]
-    {
-        assert!(stderr.contains(part), "{part}: {stderr}");
-    }
-    assert!(!stderr.contains("s3cret"), "{stderr}");
+    let flags = "--queue http://mailer:s3cret@127.0.0.1 --queue-ca nowhere.pem --queue-key k.pem";
+    let expected =
+        ["nats:// or tls://", "--queue-ca must name a file", "--queue-cert and --queue-key together"];
+    bench.send(flags).hides(&["s3cret"]).fails_with(2, &expected);
 }

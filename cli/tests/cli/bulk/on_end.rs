@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use idempost_reference_server::faults::{Action, Rule};
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Bench;
-use crate::support::{Finish as _, signal};
+use crate::support::{Finish as _, has, signal};
 
 /// Appends the state and the report to a file.
 const LOG: &str = r#"read -r report; echo "$IDEMPOST_JOB $IDEMPOST_STATE $report" >> log; echo logged"#;
@@ -15,12 +15,11 @@ const LOG: &str = r#"read -r report; echo "$IDEMPOST_JOB $IDEMPOST_STATE $report
 impl Bench {
     /// The job, the state and the report of each run of the command.
     fn logged(&self) -> Vec<(String, String, Value)> {
-        let log = std::fs::read_to_string(self.idempost.home().join("log")).unwrap_or_default();
-        let parsed = log.lines().map(|line| {
+        let parsed = |line: &str| {
             let [job, state, report] = line.splitn(3, ' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
             (job.to_owned(), state.to_owned(), serde_json::from_str(report).unwrap())
-        });
-        parsed.collect()
+        };
+        self.idempost.read("log").lines().map(parsed).collect()
     }
 }
 
@@ -28,17 +27,16 @@ impl Bench {
 fn on_end_gets_the_state_and_the_report_of_each_run() {
     let bench = Bench::with(250);
     let quota = Action::error(429, "daily_quota_exceeded", "You have reached your daily quota.");
-    bench.service.core().faults().add(Rule::new(quota).skip_first(1).times(1));
+    bench.service.faults().add(Rule::new(quota).skip_first(1).times(1));
     let flags = ["--concurrency", "1", "--on-end", LOG];
-    let paused = bench.send(&flags);
-    assert!(paused.stderr.contains("logged") && !paused.stdout.contains("logged"), "{paused:?}");
-    assert_eq!(paused.code, Some(6));
-    bench.service.core().faults().add(Rule::new(Action::Delay(Duration::from_secs(5))));
+    let paused = bench.send(&flags).exits(6).says(&["logged"]);
+    assert!(!paused.stdout.contains("logged"), "{paused:?}");
+    bench.service.faults().add(Rule::new(Action::Delay(Duration::from_secs(5))));
     let asked = bench.service.asked();
     let child = bench.start(&flags);
     bench.until_asked(asked + 1);
     signal(&child, Signal::INT);
-    assert_eq!(child.finish().status.code(), Some(130));
+    child.finish().exits(130);
     bench.send(&flags).ok();
     bench.each_got_one(250);
     // A job that was complete before doesn't end again.
@@ -47,23 +45,19 @@ fn on_end_gets_the_state_and_the_report_of_each_run() {
     let states: Vec<_> = logged.iter().map(|(_, state, report)| (&**state, &report["sent"])).collect();
     assert_eq!(states, [("paused", &100.into()), ("stopped", &200.into()), ("finished", &250.into())]);
     for (job, state, report) in &logged {
-        assert_eq!((&report["job"], &report["state"]), (&job.as_str().into(), &state.as_str().into()));
+        has(report, &json!({"job": job.as_str(), "state": state.as_str()}));
     }
 }
 
 #[test]
 fn a_failed_on_end_command_is_reported_and_changes_no_outcome() {
     let bench = Bench::with(3);
-    let ran = bench.send(&["--on-end", "exit 3"]);
-    assert!(ran.stderr.contains("--on-end: the command failed (exit status: 3)"), "{ran:?}");
-    assert_eq!(ran.code, Some(1));
+    bench.send(&["--on-end", "exit 3"]).says(&["--on-end: the command failed (exit status: 3)"]).exits(1);
     bench.each_got_one(3);
-    assert_eq!(bench.bulk(&["status", "--json"]).json()["state"], "finished");
+    assert_eq!(bench.status()["state"], "finished");
     // The exit code of a job that didn't end well stays.
     let bench = Bench::with(3);
     let rejected = Action::error(401, "invalid_api_key", "API key is invalid");
-    bench.service.core().faults().add(Rule::new(rejected).always());
-    let ran = bench.send(&["--on-end", "exit 3"]);
-    assert!(ran.stderr.contains("--on-end: the command failed (exit status: 3)"), "{ran:?}");
-    assert_eq!(ran.code, Some(4));
+    bench.service.faults().add(Rule::new(rejected).always());
+    bench.send(&["--on-end", "exit 3"]).says(&["--on-end: the command failed (exit status: 3)"]).exits(4);
 }

@@ -1,12 +1,13 @@
 //! Jobs that send on certain days and hours, with a clock that the tests move.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use rustix::process::Signal;
 
-use super::{Bench, MESSAGE};
-use crate::support::{Finish as _, Limited, signal};
+use serde_json::json;
+
+use super::Bench;
+use crate::support::{Finish as _, has, lines, shows, signal};
 
 /// Returns the seconds from now until an hour of the next day (UTC).
 fn until(hours: u64) -> u64 {
@@ -16,12 +17,11 @@ fn until(hours: u64) -> u64 {
 
 /// Runs `bulk` with its clock moved by seconds until it waits for its schedule, and interrupts it. Returns why it waits.
 pub(super) fn wait_for_schedule(mut command: Command, offset: u64) -> String {
-    command.env("IDEMPOST_BULK_CLOCK_OFFSET", offset.to_string()).stdin(Stdio::null());
-    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(Limited(child.stderr.take().unwrap())).lines().map(Result::unwrap);
+    let mut child = command.env("IDEMPOST_BULK_CLOCK_OFFSET", offset.to_string()).spawn().unwrap();
+    let mut lines = lines(&mut child.stderr);
     let paused = lines.find(|line| line.contains("paused for ")).unwrap();
     signal(&child, Signal::INT);
-    assert_eq!(child.finish().status.code(), Some(130), "{paused}");
+    child.finish().exits(130);
     paused
 }
 
@@ -36,13 +36,9 @@ impl Bench {
 #[test]
 fn a_warm_up_sends_up_to_the_cap_of_each_day() {
     let bench = Bench::with(16);
-    let schedule = ["--daily", "2,5", "--time-zone", "UTC"];
     let noon = until(12);
-    let paused = wait_for_schedule(bench.sending(&schedule), noon);
-    assert!(
-        paused.contains("paused for 11 h 59 min: until ") && paused.contains("cap for this day is 2 emails"),
-        "{paused}"
-    );
+    let paused = wait_for_schedule(bench.sending("--daily 2,5 --time-zone UTC"), noon);
+    shows(&paused, &["paused for 11 h 59 min: until ", "cap for this day is 2 emails"]);
     assert_eq!(bench.delivered().len(), 2);
     // The job keeps its schedule.
     wait_for_schedule(bench.resuming(), noon + 3_600);
@@ -59,57 +55,46 @@ fn a_warm_up_sends_up_to_the_cap_of_each_day() {
 #[test]
 fn a_job_waits_for_its_window() {
     let bench = Bench::with(3);
-    let schedule = ["--window", "08:00-20:00", "--time-zone", "UTC"];
-    let paused = wait_for_schedule(bench.sending(&schedule), until(5));
+    let paused = wait_for_schedule(bench.sending("--window 08:00-20:00 --time-zone UTC"), until(5));
     assert!(paused.contains(" 08:00 UTC, outside the window 08:00-20:00"), "{paused}");
     assert_eq!(bench.service.asked(), 0);
-    let mut resume = bench.resuming();
-    resume.env("IDEMPOST_BULK_CLOCK_OFFSET", until(9).to_string());
-    crate::support::Ran::of(resume.finish()).ok();
+    bench.later(until(9), "resume").ok();
     bench.each_got_one(3);
 }
 
 #[test]
 fn what_is_no_schedule_is_rejected() {
     let bench = Bench::with(100);
-    let stderr =
-        bench.send(&["--daily", "10,x", "--window", "8-20", "--time-zone", "Europe/Atlantis"]).fails(2);
-    for flag in ["--daily", "--window", "--time-zone"] {
-        assert!(stderr.contains(&format!(" {flag}:1:1\n")), "{flag}\n{stderr}");
-    }
-    bench.send(&["--time-zone", "UTC"]).fails_with(2, &["--time-zone requires --daily or --window"]);
-    let queue = bench.send(&["--daily", "10", "--queue", "nats://127.0.0.1:1"]).fails(2);
-    assert!(queue.contains("--daily can't be used with --queue"), "{queue}");
-    bench.idempost.run(&("bulk plan people.csv", MESSAGE)).ok();
-    let stderr = bench.bulk(&["resume", "--daily", "99"]).fails(1);
-    assert!(
-        stderr.contains("requests in the plan contain up to 100 emails, more than the daily cap of 99"),
-        "{stderr}"
-    );
+    let wrong = bench.send("--daily 10,x --window 8-20 --time-zone Europe/Atlantis");
+    wrong.fails_with(2, &[" --daily:1:1\n", " --window:1:1\n", " --time-zone:1:1\n"]);
+    bench.send("--time-zone UTC").fails_with(2, &["--time-zone requires --daily or --window"]);
+    let queued = bench.send("--daily 10 --queue nats://127.0.0.1:1");
+    queued.fails_with(2, &["--daily can't be used with --queue"]);
+    bench.plan("").ok();
+    let expected = "requests in the plan contain up to 100 emails, more than the daily cap of 99";
+    bench.bulk("resume --daily 99").fails_with(1, &[expected]);
     assert_eq!(bench.service.asked(), 0);
 }
 
 #[test]
 fn a_plan_with_a_schedule_is_sent_by_the_same_flags_and_keeps_it() {
     let bench = Bench::with(16);
-    let schedule = ["--daily", "2,5", "--time-zone", "UTC"];
-    let plan = [&["bulk", "plan", "people.csv"], &MESSAGE[..], &schedule, &["--json"]].concat();
-    let planned = bench.idempost.run(&plan).json();
-    assert_eq!((&planned["requests"], &planned["estimate_days"]), (&8.into(), &4.into()));
+    let schedule = "--daily 2,5 --time-zone UTC";
+    let planned = bench.plan(&(schedule, "--json")).json();
+    has(&planned, &json!({"requests": 8, "estimate_days": 4}));
     let noon = until(12);
     wait_for_schedule(bench.resuming(), noon);
     assert_eq!(bench.delivered().len(), 2);
-    wait_for_schedule(bench.sending(&schedule), noon + 3_600);
+    wait_for_schedule(bench.sending(schedule), noon + 3_600);
     assert_eq!(bench.delivered().len(), 2);
-    let id = bench.bulk(&["status", "--json"]).json()["job"].clone();
-    assert_eq!(id, planned["job"]);
+    assert_eq!(bench.job(), planned["job"]);
 }
 
 #[test]
 fn a_domain_gets_no_more_than_its_rate_even_after_an_interruption() {
     let bench = Bench::with(6);
-    let rate = ["--domain-rate", "EXAMPLE.com=2/h", "--domain-rate", "other.test=100/min"];
-    let paused = wait_for_schedule(bench.sending(&rate), 0);
+    let rates = "--domain-rate EXAMPLE.com=2/h --domain-rate other.test=100/min";
+    let paused = wait_for_schedule(bench.sending(rates), 0);
     assert!(paused.contains("example.com is limited to 2 emails per h"), "{paused}");
     assert_eq!(bench.delivered().len(), 2);
     wait_for_schedule(bench.resuming(), 1_800);
@@ -123,9 +108,9 @@ fn a_domain_gets_no_more_than_its_rate_even_after_an_interruption() {
 #[test]
 fn what_is_no_domain_rate_is_rejected() {
     let bench = Bench::with(1);
-    let stderr = bench.send(&["--domain-rate", "a.test=1/s", "--domain-rate", "gmail.com"]).fails(2);
-    assert!(stderr.contains("gmail.com=100/min") && stderr.contains("--domain-rate (2nd):1:1"), "{stderr}");
-    let queue = bench.send(&["--domain-rate", "a.test=1/s", "--queue", "nats://127.0.0.1:1"]).fails(2);
-    assert!(queue.contains("--domain-rate can't be used with --queue"), "{queue}");
+    let wrong = bench.send("--domain-rate a.test=1/s --domain-rate gmail.com");
+    wrong.fails_with(2, &["gmail.com=100/min", "--domain-rate (2nd):1:1"]);
+    let queued = bench.send("--domain-rate a.test=1/s --queue nats://127.0.0.1:1");
+    queued.fails_with(2, &["--domain-rate can't be used with --queue"]);
     assert_eq!(bench.service.asked(), 0);
 }

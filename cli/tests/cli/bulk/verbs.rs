@@ -2,16 +2,19 @@
 
 use idempost_reference_server::faults::{Action, Rule};
 
-use super::{Bench, MESSAGE};
+use serde_json::json;
+
+use super::Bench;
+use crate::support::{has, shows};
 
 #[test]
 fn jobs_are_listed_and_named_by_prefix_or_folder() {
     let bench = Bench::with(3);
-    assert!(bench.bulk(&["list"]).stderr.contains("no jobs yet"));
-    assert!(bench.bulk(&["status"]).fails(5).contains("there are no jobs yet"));
-    bench.idempost.run(&("bulk plan people.csv", MESSAGE)).ok();
-    assert_eq!(bench.bulk(&["status", "--json"]).json()["state"], "planned");
-    bench.send(&[]).ok();
+    bench.bulk("list").says(&["no jobs yet"]);
+    bench.bulk(&["status"]).fails_with(5, &["there are no jobs yet"]);
+    bench.plan("").ok();
+    assert_eq!(bench.status()["state"], "planned");
+    bench.send("").ok();
     bench.send(&["--again"]).ok();
     let jobs = bench.bulk(&["list", "--json"]).json();
     let jobs = jobs["data"].as_array().unwrap();
@@ -34,16 +37,14 @@ fn jobs_are_listed_and_named_by_prefix_or_folder() {
 #[test]
 fn a_damaged_job_is_listed() {
     let bench = Bench::with(3);
-    bench.send(&[]).ok();
-    let folder = bench.bulk(&["list", "--json"]).json()["data"][0]["folder"].as_str().unwrap().to_owned();
-    let journal = std::path::Path::new(&folder).join("journal");
+    bench.send("").ok();
+    let journal = bench.file("journal");
     let mut bytes = std::fs::read(&journal).unwrap();
     let damaged = bytes.len() / 3;
     bytes[damaged] ^= 1;
     std::fs::write(&journal, bytes).unwrap();
-    let listed = bench.bulk(&["list", "--columns", "state,folder"]);
-    assert!(listed.stderr.contains("damaged at byte"), "{}", listed.stderr);
-    assert_eq!(listed.ok(), format!("damaged\t{folder}\n"));
+    let listed = bench.bulk("list --columns state,folder").says(&["damaged at byte"]);
+    assert_eq!(listed.ok(), format!("damaged\t{}\n", journal.parent().unwrap().display()));
     assert_eq!(bench.bulk(&["list", "--json"]).json()["data"][0]["state"], "damaged");
 }
 
@@ -51,15 +52,11 @@ fn a_damaged_job_is_listed() {
 fn a_damaged_job_is_salvaged_and_resumed() {
     // F-09
     let bench = Bench::with(250);
-    bench.service.core().faults().add(Rule::new(Action::Stall).skip_first(1).always());
-    let mut child = bench.start(&["--concurrency", "1"]);
-    bench.until_asked(2);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    bench.service.core().faults().clear();
-    assert!(bench.bulk(&["salvage"]).stderr.contains("isn't damaged"));
-    let folder = bench.bulk(&["list", "--json"]).json()["data"][0]["folder"].as_str().unwrap().to_owned();
-    let journal = std::path::Path::new(&folder).join("journal");
+    bench.service.faults().add(Rule::new(Action::Stall).skip_first(1).always());
+    bench.kill_after(2, "--concurrency 1");
+    bench.service.faults().clear();
+    bench.bulk("salvage").says(&["isn't damaged"]);
+    let journal = bench.file("journal");
     let mut bytes = std::fs::read(&journal).unwrap();
     // In the IDs of the first request.
     bytes[400] ^= 1;
@@ -69,9 +66,10 @@ fn a_damaged_job_is_salvaged_and_resumed() {
     assert_eq!(std::fs::read(&journal).unwrap(), bytes);
     let salvaged = bench.bulk(&["salvage", "--json"]).json();
     let (dry, salvaged) = (&dry["data"][0], &salvaged["data"][0]);
-    assert_eq!((&dry["dry_run"], &salvaged["dry_run"]), (&true.into(), &false.into()));
-    for (field, value) in [("sent", 0), ("unknown", 0), ("in_flight", 200), ("remaining", 250)] {
-        assert_eq!((&dry[field], &salvaged[field]), (&value.into(), &value.into()), "{field}: {salvaged}");
+    for (document, dry_run) in [(dry, true), (salvaged, false)] {
+        let expected =
+            json!({"dry_run": dry_run, "sent": 0, "unknown": 0, "in_flight": 200, "remaining": 250});
+        has(document, &expected);
     }
     assert_eq!(std::fs::read(salvaged["damaged_journal"].as_str().unwrap()).unwrap(), bytes);
     bench.bulk(&["resume"]).ok();
@@ -84,25 +82,23 @@ fn a_started_job_whose_journal_is_lost_is_damaged() {
     // F-09
     for content in [None, Some(&b""[..]), Some(b"BUL"), Some(&[0; 7])] {
         let bench = Bench::with(3);
-        bench.send(&[]).ok();
-        let folder = bench.bulk(&["status", "--json", "--jq", ".folder"]).ok();
-        let journal = std::path::Path::new(folder.trim()).join("journal");
+        bench.send("").ok();
+        let journal = bench.file("journal");
         match content {
             Some(content) => std::fs::write(&journal, content).unwrap(),
             None => std::fs::remove_file(&journal).unwrap(),
         }
         assert_eq!(bench.bulk(&["list", "--json"]).json()["data"][0]["state"], "damaged", "{content:?}");
-        for flags in [&[][..], &["--add"], &["--reply-to", "re@acme.test"]] {
+        for flags in ["", "--add", "--reply-to re@acme.test"] {
             bench.send(flags).fails_with(1, &["is missing or empty", "bulk salvage"]);
         }
         bench.bulk(&["resume"]).fails(1);
-        let dry = bench.bulk(&["salvage", "--dry-run"]);
-        assert_eq!((dry.code, journal.exists()), (Some(9), content.is_some()), "{dry:?}");
-        assert_eq!(bench.bulk(&["salvage"]).code, Some(9));
+        bench.bulk("salvage --dry-run").exits(9);
+        assert_eq!(journal.exists(), content.is_some());
+        bench.bulk("salvage").exits(9);
         // Every row may have been sent.
-        let status = bench.bulk(&["status", "--json"]).json();
-        assert_eq!((&status["unknown"], &status["remaining"]), (&3.into(), &0.into()), "{content:?}");
-        assert_eq!(bench.send(&[]).code, Some(9));
+        has(&bench.status(), &json!({"unknown": 3, "remaining": 0}));
+        bench.send("").exits(9);
         bench.each_got_one(3);
     }
 }
@@ -111,16 +107,14 @@ fn a_started_job_whose_journal_is_lost_is_damaged() {
 fn a_truncated_job_is_salvaged_without_sending_it_again() {
     // F-09
     let bench = Bench::with(250);
-    bench.send(&[]).ok();
-    let folder = bench.bulk(&["list", "--json"]).json()["data"][0]["folder"].as_str().unwrap().to_owned();
-    let journal = std::path::Path::new(&folder).join("journal");
+    bench.send("").ok();
+    let journal = bench.file("journal");
     let bytes = std::fs::read(&journal).unwrap();
     std::fs::write(&journal, &bytes[..bytes.len() / 2]).unwrap();
-    let ran = bench.bulk(&["salvage", "--truncated"]);
-    assert!(ran.code == Some(9) && ran.stderr.contains("the outcome of "), "{ran:?}");
-    assert_eq!(bench.bulk(&["resume"]).code, Some(9));
+    bench.bulk(&["salvage", "--truncated"]).exits(9).says(&["the outcome of "]);
+    bench.bulk("resume").exits(9);
     bench.each_got_one(250);
-    let status = bench.bulk(&["status", "--json"]).json();
+    let status = bench.status();
     assert_eq!(status["sent"].as_u64().unwrap() + status["unknown"].as_u64().unwrap(), 250, "{status}");
 }
 
@@ -132,50 +126,34 @@ fn a_report_has_every_row_with_its_id() {
     assert_eq!(rows.lines().count(), 120);
     // In the order in which the outcomes became known.
     assert!(rows.lines().any(|row| row.starts_with("1\tp1@example.com\tsent\t")), "{rows}");
-    let mails = bench.service.core().mails("sb_test");
+    let mails = bench.service.mails();
     let ids: std::collections::HashSet<_> = mails.iter().map(|mail| mail.email_id.as_str()).collect();
     assert!(rows.lines().all(|row| row.split('\t').any(|cell| ids.contains(cell))), "{rows}");
     let report = bench.bulk(&["report", "--json"]).json();
-    assert_eq!((&report["sent"], &report["state"]), (&120.into(), &"finished".into()));
+    has(&report, &json!({"sent": 120, "state": "finished"}));
 }
 
 #[test]
 fn the_doctor_sends_one_email_twice_and_compares_the_ids() {
     let bench = Bench::with(0);
-    let line = bench.bulk(&["doctor", "--from", "hi@acme.test", "--to", "me@acme.test"]).ok();
+    let doctor = "doctor --from hi@acme.test --to me@acme.test";
+    let line = bench.bulk(doctor).ok();
     assert!(line.starts_with("ok: both requests returned "), "{line}");
     assert_eq!((bench.service.asked(), bench.delivered()["me@acme.test"]), (2, 1));
     bench.bulk(&["doctor"]).fails_with(2, &["missing: --from"]);
     // A service that forgets the key between the requests.
-    let forgets =
-        idempost_reference_server::faults::Action::http_response(200, r#"{"data":[{"id":"another"}]}"#);
-    bench.service.core().faults().add(idempost_reference_server::faults::Rule::new(forgets).skip_first(1));
-    let ran = bench.bulk(&["doctor", "--from", "hi@acme.test", "--to", "me@acme.test", "--json"]);
-    assert_eq!(ran.code, Some(3), "{ran:?}");
-    assert!(ran.stdout.contains(r#""honored":false"#), "{ran:?}");
+    let forgets = Action::http_response(200, r#"{"data":[{"id":"another"}]}"#);
+    bench.service.faults().add(Rule::new(forgets).skip_first(1));
+    bench.bulk(&(doctor, "--json")).exits(3).prints(&[r#""honored":false"#]);
 }
 
 #[test]
 fn the_help_explains_columns_exit_codes_and_limits_of_the_guarantee() {
     let bench = Bench::with(0);
-    let help = bench.bulk(&["send", "--help"]).ok();
-    for text in ["var:NAME", "9 some outcomes", "at most --concurrency requests", "{{{NAME|text}}}"] {
-        assert!(help.replace('\n', " ").contains(text), "{text}\n{help}");
-    }
+    let help = bench.bulk(&["send", "--help"]).ok().replace('\n', " ");
+    shows(&help, &["var:NAME", "9 some outcomes", "at most --concurrency requests", "{{{NAME|text}}}"]);
     let overview = bench.bulk(&["-h"]).ok();
-    for verb in [
-        "plan",
-        "send",
-        "resume",
-        "status",
-        "pause",
-        "cancel",
-        "report",
-        "reconcile",
-        "retry",
-        "doctor",
-        "list",
-    ] {
+    for verb in "plan send resume status pause cancel report reconcile retry doctor list".split(' ') {
         assert!(overview.contains(&format!("  {verb} ")), "{verb}\n{overview}");
     }
 }

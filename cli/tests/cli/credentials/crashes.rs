@@ -1,27 +1,24 @@
 //! A process that is killed at any step of a token refresh: what it leaves behind, and how the next process recovers.
 
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use idempost_reference_server::TokenEventKind;
-use idempost_reference_server::faults::Action;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::Setup;
 use crate::support::{Finish as _, wait_until};
 
 /// Runs the command while the refreshing process is killed at this point. Tokens saved by then are used.
-fn killed_at(mut command: Command, point: &str) {
-    let output = command.env("IDEMPOST_FAILPOINT", point).finish();
-    let died = output.status.signal() == Some(9)
-        || String::from_utf8_lossy(&output.stderr).contains("interrupted (signal: 9");
-    assert_eq!(died, !["C11", "C12"].contains(&point), "{point}: {output:?}");
+pub(super) fn killed_at(mut command: Command, point: &str) {
+    let ran = command.env("IDEMPOST_FAILPOINT", point).finish();
+    let died = ran.code.is_none() || ran.stderr.contains("interrupted (signal: 9");
+    assert_eq!(died, !["C11", "C12"].contains(&point), "{point}: {ran:?}");
 }
 
-fn kill(pid: u32) {
-    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+fn pid(id: u32) -> Pid {
+    Pid::from_raw(i32::try_from(id).unwrap()).unwrap()
 }
 
 /// Runs the call, and kills the refreshing process when the refresh token has arrived at the service.
@@ -29,7 +26,7 @@ fn killed_while_the_service_responds(setup: &Setup) {
     let (lock, done) = (setup.file("lock"), AtomicBool::new(false));
     setup.service.core().on_request(move |request| {
         if request.path == "/oauth/token" && !done.swap(true, Ordering::SeqCst) {
-            kill(super::holder_of(&lock));
+            kill_process(pid(super::holder_of(&lock)), Signal::KILL).unwrap();
         }
     });
     setup.idempost.run(&super::CALL).fails_with(7, &["interrupted"]);
@@ -39,15 +36,15 @@ fn killed_while_the_service_responds(setup: &Setup) {
 fn a_command_killed_during_a_refresh_loses_nothing() {
     // E-09, F-02, F-05
     // C6 and C7 of the table, where the refresh runs in its own process.
-    for signal in [rustix::process::Signal::KILL, rustix::process::Signal::HUP] {
+    for signal in [Signal::KILL, Signal::HUP] {
         let setup = Setup::expired();
-        setup.on_token(Action::Delay(Duration::from_secs(1)));
+        let held = setup.service.hold("/oauth/token");
         // Like a shell's job, which ends with its terminal or is canceled as a whole.
         let mut child = setup.command().process_group(0).spawn().unwrap();
-        wait_until("the refresh token is sent", || setup.shown() == 1);
-        let group = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-        rustix::process::kill_process_group(group, signal).unwrap();
+        held.wait();
+        kill_process_group(pid(child.id()), signal).unwrap();
         child.wait().unwrap();
+        drop(held);
         setup.wait_until_saved();
         setup.works();
         assert_eq!((setup.rotations(), setup.shown(), setup.is_pending()), (1, 1, false));
@@ -139,7 +136,7 @@ fn a_truncated_next_record_is_not_adopted() {
     let torn = [&whole[..300], &vec![0; whole.len() - 300]].concat();
     std::fs::write(setup.file("next"), torn).unwrap();
     setup.age();
-    assert!(setup.idempost.run(&super::CALL).fails(4).contains("lost"));
+    setup.idempost.run(&super::CALL).fails_with(4, &["lost"]);
     assert!(!setup.file("next").exists());
 }
 
@@ -154,5 +151,5 @@ fn an_interrupted_logout_leaves_the_login_or_nothing() {
     assert!(setup.file("cred").exists());
     setup.idempost.run(&["auth", "logout"]).ok();
     assert!(setup.files().is_empty());
-    assert!(setup.idempost.run(&super::CALL).fails(4).contains("log in"));
+    setup.idempost.run(&super::CALL).fails_with(4, &["log in"]);
 }

@@ -1,19 +1,17 @@
 //! Unexpected files in place of a login's files, and how the program handles them.
 
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{CALL, Setup, assert_private};
-use crate::support::Finish as _;
+use super::{CALL, Setup};
+use crate::support::{Finish as _, has, mode, set_mode};
 
 /// Asserts that the call is rejected before anything is sent, with these words in the message.
 #[track_caller]
 fn refused(setup: &Setup, words: &str) {
-    let ran = setup.idempost.run(&CALL);
+    let ran = setup.idempost.run(&CALL).says(&[words]).hides(&["bug in idempost"]);
     assert!(matches!(ran.code, Some(1 | 4)) && ran.stdout.is_empty(), "{ran:?}");
-    assert!(ran.stderr.contains(words), "{words}: {ran:?}");
-    assert!(!ran.stderr.contains("bug in idempost"), "{ran:?}");
     assert_eq!(setup.service.asked(), 0, "{ran:?}");
 }
 
@@ -40,13 +38,13 @@ fn a_file_readable_by_others_is_refused_with_a_hint() {
     // E-04
     let setup = Setup::expired();
     for mode in [0o644, 0o660, 0o666, 0o604] {
-        assert_private(&setup.file("cred"), mode);
+        set_mode(setup.file("cred"), mode);
         refused(&setup, "chmod 600");
     }
-    assert_private(&setup.file("cred"), 0o600);
-    assert_private(&setup.folder(), 0o777);
+    set_mode(setup.file("cred"), 0o600);
+    set_mode(setup.folder(), 0o777);
     refused(&setup, "(mode 777); run: chmod 700");
-    assert_private(&setup.folder(), 0o700);
+    set_mode(setup.folder(), 0o700);
     if rustix::process::geteuid().is_root() {
         // As with sudo in another user's home folder. Only root can give files away; the SDK's `files.rs` proves the rule for every user.
         for path in [setup.file("cred"), setup.folder()] {
@@ -66,8 +64,7 @@ fn a_home_folder_whose_path_is_not_text_is_used() {
     let odd = setup.idempost.home().join(std::ffi::OsString::from_vec(b"h\xffme".to_vec()));
     std::fs::create_dir(&odd).unwrap();
     std::fs::rename(setup.idempost.home().join(".config"), odd.join(".config")).unwrap();
-    let output = setup.command().env("HOME", &odd).finish();
-    assert!(output.status.success(), "{output:?}");
+    setup.command().env("HOME", &odd).finish().ok();
     assert_eq!(setup.shown(), 1);
 }
 
@@ -82,7 +79,7 @@ fn links_are_not_followed() {
             std::fs::rename(&path, &target).unwrap();
         } else {
             std::fs::write(&target, "").unwrap();
-            assert_private(&target, 0o600);
+            set_mode(&target, 0o600);
         }
         symlink(&target, &path).unwrap();
         refused(&setup, "is a link");
@@ -110,7 +107,7 @@ fn a_special_file_is_refused_without_blocking() {
     refused(&setup, "default.cred");
     std::fs::remove_dir(&path).unwrap();
     std::fs::File::create(&path).unwrap().set_len(1 << 30).unwrap();
-    assert_private(&path, 0o600);
+    set_mode(&path, 0o600);
     refused(&setup, "larger than 1 MiB");
 }
 
@@ -132,9 +129,9 @@ fn an_unwritable_folder_stops_a_refresh_before_anything_is_sent() {
     // Modes don't restrict root.
     if !rustix::process::geteuid().is_root() {
         let setup = Setup::expired();
-        assert_private(&setup.folder(), 0o500);
+        set_mode(setup.folder(), 0o500);
         refused(&setup, "credentials");
-        assert_private(&setup.folder(), 0o700);
+        set_mode(setup.folder(), 0o700);
     }
 }
 
@@ -152,7 +149,7 @@ fn a_refreshed_token_that_cannot_be_saved_has_its_own_exit_code() {
             }
         });
         let error = setup.idempost.run(&(command, "--json")).error(11);
-        assert_eq!((&error["kind"], &error["retryable"]), (&"credential_not_saved".into(), &false.into()));
+        has(&error, &json!({"kind": "credential_not_saved", "retryable": false}));
         let message = error["message"].as_str().unwrap();
         assert!(
             message.matches("unavailable").count() == 1
@@ -171,9 +168,9 @@ fn a_file_size_limit_stops_a_refresh_before_anything_is_sent() {
     let setup = Setup::expired();
     let before = std::fs::read(setup.file("cred")).unwrap();
     // No file may grow beyond 4 KiB: like a full disk.
-    let output = shell(&setup, "trap '' XFSZ; ulimit -f 4; exec \"$0\" \"$@\"");
-    assert!(!output.status.success());
-    assert_eq!((setup.shown(), std::fs::read(setup.file("cred")).unwrap()), (0, before), "{output:?}");
+    let ran = setup.through("trap '' XFSZ; ulimit -f 4; exec \"$0\" \"$@\"");
+    assert_ne!(ran.code, Some(0));
+    assert_eq!((setup.shown(), std::fs::read(setup.file("cred")).unwrap()), (0, before), "{ran:?}");
     setup.works();
 }
 
@@ -182,11 +179,9 @@ fn files_are_private_regardless_of_the_umask() {
     // E-14
     for mask in ["000", "077", "777"] {
         let setup = Setup::expired();
-        let output = shell(&setup, &format!("umask {mask}; exec \"$0\" \"$@\""));
-        assert!(output.status.success(), "{mask}: {output:?}");
-        let mode = std::fs::metadata(setup.file("cred")).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600, "{mask}");
-        assert_private(&setup.file("lock"), 0o600);
+        setup.through(&format!("umask {mask}; exec \"$0\" \"$@\"")).ok();
+        assert_eq!(mode(setup.file("cred")), 0o600, "{mask}");
+        set_mode(setup.file("lock"), 0o600);
         setup.works();
         assert_eq!(setup.shown(), 1);
     }
@@ -226,18 +221,16 @@ fn a_login_is_bound_to_its_service() {
     // D-19, E-03
     let setup = Setup::expired();
     let other = crate::service::Service::start();
-    let mut command = setup.command();
-    let output = command.env("IDEMPOST_BASE_URL", other.base_url()).finish();
-    assert_eq!((output.status.code(), other.asked(), setup.service.asked()), (Some(4), 0, 0));
+    setup.command().env("IDEMPOST_BASE_URL", other.base_url()).finish().exits(4);
+    assert_eq!((other.asked(), setup.service.asked()), (0, 0));
 }
 
 #[test]
 fn with_few_file_descriptors_it_fails_cleanly() {
     // F-08
     let setup = Setup::expired();
-    let output = shell(&setup, "ulimit -n 16; exec \"$0\" \"$@\"");
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code().is_some_and(|code| code != 101) && !stderr.contains("bug in"), "{output:?}");
+    let ran = setup.through("ulimit -n 16; exec \"$0\" \"$@\"").hides(&["bug in"]);
+    assert!(ran.code.is_some_and(|code| code != 101), "{ran:?}");
     setup.age();
     setup.works();
 }
@@ -254,10 +247,4 @@ fn refreshes_do_not_accumulate_files_or_disk_space() {
     let after = std::fs::metadata(setup.file("cred")).unwrap().len();
     assert!(before < after && after == 16 * 1024, "{before} {after}");
     assert_eq!((setup.rotations(), setup.files()), (10, vec!["default.cred".to_owned()]));
-}
-
-/// The call, through a shell that prepares its environment.
-fn shell(setup: &Setup, script: &str) -> std::process::Output {
-    let call = setup.command();
-    setup.idempost.wrapped("sh").args(["-c", script]).arg(call.get_program()).args(call.get_args()).finish()
 }

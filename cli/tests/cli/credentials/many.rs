@@ -1,30 +1,16 @@
 //! Several concurrent processes, none of which fails.
 
-use std::process::Child;
 use std::time::Duration;
 
 use idempost_reference_server::faults::Action;
 
-use super::{Setup, assert_private};
-use crate::support::{Finish as _, wait_until};
-
-fn all_succeed(children: Vec<Child>) {
-    for child in children {
-        let output = child.finish();
-        assert!(output.status.success(), "{output:?}");
-    }
-}
+use super::{Setup, all_succeed, refreshed_once};
+use crate::support::{Finish as _, set_mode, wait_until};
 
 #[test]
 fn concurrent_processes_refresh_an_expired_token_once() {
     // TOK-24, D-01
-    let setup = Setup::fresh();
-    for round in 1..=4 {
-        setup.age();
-        all_succeed((0..8).map(|_| setup.start()).collect());
-        assert_eq!((setup.rotations(), setup.shown()), (round, round));
-    }
-    assert_eq!((setup.generation(), setup.files()), (5, vec!["default.cred".to_owned()]));
+    refreshed_once(8, 4);
 }
 
 #[test]
@@ -110,10 +96,9 @@ fn a_fresh_login_is_used_without_the_lock() {
 fn commands_that_need_no_login_do_not_read_it() {
     let setup = Setup::fresh();
     // All access is rejected.
-    assert_private(&setup.folder(), 0o777);
+    set_mode(setup.folder(), 0o777);
     setup.idempost.run(&["--version"]).ok();
     let mut keyed = setup.command();
-    keyed.env("IDEMPOST_API_KEY", "re_123456789");
-    assert!(keyed.finish().status.success());
-    assert!(setup.idempost.run(&super::CALL).fails(4).contains("chmod 700"));
+    keyed.env("IDEMPOST_API_KEY", "re_123456789").finish().ok();
+    setup.idempost.run(&super::CALL).fails_with(4, &["chmod 700"]);
 }

@@ -1,34 +1,33 @@
 //! Logins in a real keyring: GNOME's, on a private session bus (Debian: `dbus-daemon`, `dbus-bin`, `gnome-keyring`).
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
-use std::process::{Child, Command, Output, Stdio};
+use std::io::Write as _;
+use std::ops::Deref;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{Request, Response};
 use idempost_needs::needs;
-use idempost_reference_server::{Settings, TokenEventKind};
-use serde_json::Value;
-use url::Url;
 
-use crate::service::Service;
-use crate::support::{Finish as _, Idempost, Limited, wait_until};
+use serde_json::json;
+
+use super::crashes::killed_at;
+use crate::auth::log_in;
+use crate::support::{Finish as _, Running, has, lines, set_mode, wait_until};
 
 const KEY: &str = "sb_test";
 
 /// A session bus with an unlocked keyring; stopped when dropped.
 struct Desktop {
-    folder: tempfile::TempDir,
-    bus: Child,
-    keyring: Child,
+    /// Dropped first: the keyring ends before its bus.
+    _keyring: Running,
+    _bus: Running,
     address: String,
+    folder: tempfile::TempDir,
 }
 
 impl Desktop {
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        super::assert_private(folder.path(), 0o700);
+        set_mode(folder.path(), 0o700);
         let mut bus = Command::new("dbus-daemon")
             .args(["--session", "--nofork", "--print-address"])
             .env("XDG_RUNTIME_DIR", folder.path())
@@ -36,9 +35,7 @@ impl Desktop {
             .stderr(Stdio::null())
             .spawn()
             .expect("dbus-daemon is installed");
-        let mut address = String::new();
-        BufReader::new(Limited(bus.stdout.take().unwrap())).read_line(&mut address).unwrap();
-        let address = address.trim().to_owned();
+        let address = lines(&mut bus.stdout).next().unwrap();
         let mut keyring = Command::new("gnome-keyring-daemon")
             .args(["--foreground", "--unlock", "--components=secrets"])
             .env("DBUS_SESSION_BUS_ADDRESS", &address)
@@ -52,7 +49,7 @@ impl Desktop {
             .spawn()
             .expect("gnome-keyring-daemon is installed");
         keyring.stdin.take().unwrap().write_all(b"password").unwrap();
-        let desktop = Self { folder, bus, keyring, address };
+        let desktop = Self { _keyring: Running(keyring), _bus: Running(bus), address, folder };
         wait_until("the keyring is on the bus", || {
             let asked = desktop.send(
                 "/org/freedesktop/DBus",
@@ -95,94 +92,33 @@ impl Desktop {
     }
 }
 
-impl Drop for Desktop {
-    fn drop(&mut self) {
-        stop(&mut self.keyring);
-        stop(&mut self.bus);
-    }
-}
-
-fn stop(process: &mut Child) {
-    // It may have exited already.
-    let _ = process.kill();
-    let _ = process.wait();
-}
-
-/// A service, and a home folder that uses this desktop's keyring.
+/// A home folder that uses this desktop's keyring.
 struct Setup {
     desktop: Desktop,
-    service: Service,
-    idempost: Idempost,
+    stored: super::Setup,
+}
+
+impl Deref for Setup {
+    type Target = super::Setup;
+
+    fn deref(&self) -> &super::Setup {
+        &self.stored
+    }
 }
 
 impl Setup {
     fn new() -> Self {
-        let desktop = Desktop::start();
-        let settings = Settings { seed: Some(0), rate_limit: Some(10_000), ..Settings::default() };
-        let service = Service::with(settings).unjudged();
-        let idempost = Idempost::new()
-            .env("IDEMPOST_BASE_URL", service.base_url())
-            .env("DBUS_SESSION_BUS_ADDRESS", &desktop.address);
-        Self { desktop, service, idempost }
+        let (desktop, stored) = (Desktop::start(), super::Setup::new());
+        stored.service.core().set_base_url(&stored.service.base_url());
+        let idempost = stored.idempost.env("DBUS_SESSION_BUS_ADDRESS", &desktop.address);
+        Self { desktop, stored: super::Setup { idempost, ..stored } }
     }
 
     /// With a login in it.
     fn logged_in() -> Self {
         let setup = Self::new();
-        let output = setup.log_in();
-        assert!(output.status.success(), "{output:?}");
+        log_in(&setup.idempost, KEY, "--scope full_access").ok();
         setup
-    }
-
-    /// Runs `auth login`; the test acts as the browser and allows access.
-    fn log_in(&self) -> Output {
-        let mut command = self.idempost.command();
-        command.args(["--json", "auth", "login", "--scope", "full_access"]).env("BROWSER", "true");
-        let mut child = command.spawn().unwrap();
-        let mut stderr = BufReader::new(Limited(child.stderr.take().unwrap()));
-        let mut line = String::new();
-        while !line.contains("\"open\"") {
-            line.clear();
-            if stderr.read_line(&mut line).unwrap() == 0 {
-                return child.finish();
-            }
-        }
-        let message: Value = serde_json::from_str(&line).unwrap();
-        let page = Url::parse(message["open"]["url"].as_str().unwrap()).unwrap();
-        let consent = location(&self.ask("GET", &page, ""));
-        let text = String::from_utf8_lossy(self.ask("GET", &consent, "").body()).into_owned();
-        let token = text.split("name=token value=\"").nth(1).unwrap().split('"').next().unwrap();
-        let decided = self.ask("POST", &consent, &format!("token={token}&account={KEY}&decision=allow"));
-        let back = location(&decided);
-        let mut browser = TcpStream::connect((back.host_str().unwrap(), back.port().unwrap())).unwrap();
-        write!(
-            browser,
-            "GET {}?{} HTTP/1.1\r\nHost: {}:{}\r\nConnection: close\r\n\r\n",
-            back.path(),
-            back.query().unwrap(),
-            back.host_str().unwrap(),
-            back.port().unwrap()
-        )
-        .unwrap();
-        let mut answer = String::new();
-        browser.read_to_string(&mut answer).unwrap();
-        assert!(answer.starts_with("HTTP/1.1 303"), "{answer}");
-        // Remaining output must be read, or the program could block on it.
-        stderr.read_to_string(&mut String::new()).unwrap();
-        child.finish()
-    }
-
-    /// A browser's request to the service.
-    fn ask(&self, method: &str, url: &Url, form: &str) -> Response<Bytes> {
-        let token = form.strip_prefix("token=").and_then(|form| form.split('&').next()).unwrap_or_default();
-        let request = Request::builder()
-            .method(method)
-            .uri(&url[url::Position::BeforePath..])
-            .header("host", format!("{}:{}", url.host_str().unwrap(), url.port().unwrap()))
-            .header("user-agent", "test")
-            .header("cookie", format!("sandbox_consent={token}"))
-            .header("content-type", "application/x-www-form-urlencoded");
-        self.service.core().handle(request.body(Bytes::from(form.to_owned())).unwrap())
     }
 
     /// The access token expires at the service, regardless of the program's clock.
@@ -190,48 +126,11 @@ impl Setup {
         self.service.core().clock().advance(Duration::from_secs(901));
     }
 
-    fn call(&self) -> Command {
-        let mut command = self.idempost.command();
-        command.args(super::CALL);
-        command
-    }
-
-    #[track_caller]
-    fn works(&self) {
-        self.idempost.run(&super::CALL).ok();
-    }
-
-    #[track_caller]
-    fn rotations(&self) -> usize {
-        let events = self.service.core().token_events();
-        let kinds: Vec<_> = events
-            .into_iter()
-            .map(|event| event.kind)
-            .filter(|kind| *kind != TokenEventKind::Issued)
-            .collect();
-        assert!(kinds.iter().all(|kind| matches!(kind, TokenEventKind::Rotated { .. })), "{kinds:?}");
-        kinds.len()
-    }
-
-    fn files(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.idempost.home().join(".config/idempost/credentials")).unwrap();
-        let mut names: Vec<_> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-
     /// Every byte that the program has written outside the keyring.
     fn bytes(&self) -> String {
-        let folder = self.idempost.home().join(".config/idempost/credentials");
-        let files = self.files().into_iter().map(|name| std::fs::read(folder.join(name)).unwrap());
-        files.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
+        let files = std::fs::read_dir(self.folder()).unwrap().map(|entry| entry.unwrap().path());
+        files.map(|file| String::from_utf8_lossy(&std::fs::read(file).unwrap()).into_owned()).collect()
     }
-}
-
-fn location(answer: &Response<Bytes>) -> Url {
-    assert!(answer.status().is_redirection(), "{answer:?}");
-    Url::parse(answer.headers()["location"].to_str().unwrap()).unwrap()
 }
 
 #[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
@@ -242,23 +141,17 @@ fn a_login_is_encrypted_and_refreshed_with_a_key_in_the_keyring() {
     setup.works();
     for round in 1..=3 {
         setup.expire();
-        let children: Vec<_> = (0..4).map(|_| setup.call().spawn().unwrap()).collect();
-        for child in children {
-            let output = child.finish();
-            assert!(output.status.success(), "{output:?}");
-        }
+        super::all_succeed((0..4).map(|_| setup.start()).collect());
         assert_eq!(setup.rotations(), round);
     }
     let status = setup.idempost.run(&["--json", "auth", "status"]).json();
     assert_eq!(status["store"], "keyring", "{status}");
     let token = setup.idempost.run(&["auth", "token"]).ok();
     assert!(!setup.bytes().contains(token.trim()));
-    assert_eq!(setup.files().iter().filter(|name| name.ends_with("next")).count(), 0);
-    assert_eq!(setup.desktop.entries(), 1);
+    assert_eq!((setup.files(), setup.desktop.entries()), (vec!["default.cred".to_owned()], 1));
 
     setup.idempost.run(&["auth", "logout"]).ok();
-    assert_eq!(setup.files(), ["default.lock"]);
-    assert_eq!(setup.desktop.entries(), 0);
+    assert_eq!((setup.files(), setup.desktop.entries()), (vec![], 0));
     setup.idempost.run(&super::CALL).fails(4);
 }
 
@@ -270,9 +163,7 @@ fn a_crash_after_the_response_loses_nothing() {
     let setup = Setup::logged_in();
     for (round, point) in ["C8", "C10", "C11", "C12"].into_iter().enumerate() {
         setup.expire();
-        let output = setup.call().env("IDEMPOST_FAILPOINT", point).finish();
-        let cut_off = String::from_utf8_lossy(&output.stderr).contains("interrupted (signal: 9");
-        assert_eq!(cut_off, !["C11", "C12"].contains(&point), "{point}: {output:?}");
+        killed_at(setup.command(), point);
         assert_eq!(setup.rotations(), 2 * round + 1, "{point}");
         setup.works();
         assert_eq!(setup.rotations(), 2 * round + 1, "{point}");
@@ -280,7 +171,7 @@ fn a_crash_after_the_response_loses_nothing() {
         setup.expire();
         setup.works();
         assert_eq!(setup.rotations(), 2 * round + 2, "{point}");
-        assert_eq!(setup.files(), ["default.cred", "default.lock"], "{point}");
+        assert_eq!(setup.files(), ["default.cred"], "{point}");
     }
 }
 
@@ -292,9 +183,7 @@ fn a_crash_before_the_request_has_no_effect() {
     let setup = Setup::logged_in();
     for (round, point) in ["C1", "C2", "C3"].into_iter().enumerate() {
         setup.expire();
-        let output = setup.call().env("IDEMPOST_FAILPOINT", point).finish();
-        let cut_off = String::from_utf8_lossy(&output.stderr).contains("interrupted (signal: 9");
-        assert_eq!(cut_off, !["C11", "C12"].contains(&point), "{point}: {output:?}");
+        killed_at(setup.command(), point);
         assert_eq!(setup.rotations(), round, "{point}");
         setup.works();
         assert_eq!(setup.rotations(), round + 1, "{point}");
@@ -322,20 +211,14 @@ fn a_login_whose_key_is_missing_is_reported_until_it_is_removed() {
     let copy = config.with_file_name("copy");
     std::fs::rename(&config, &copy).unwrap();
     let run = |arguments: &[&str]| {
-        let mut command = setup.idempost.command();
-        command.args(arguments).env("IDEMPOST_CONFIG_DIR", &copy);
-        command.finish()
+        setup.idempost.command().args(arguments).env("IDEMPOST_CONFIG_DIR", &copy).finish()
     };
-    assert_eq!(run(&["auth", "status"]).status.code(), Some(0));
+    run(&["auth", "status"]).exits(0);
     for command in [&super::CALL[..], &["auth", "token"], &["auth", "logout"]] {
-        let output = run(command);
-        let message = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(4), "{output:?}");
-        assert!(message.contains("the keyring has no key for it; log in again"), "{message}");
-        assert!(message.contains("default.cred"), "{message}");
+        run(command).exits(4).says(&["the keyring has no key for it; log in again", "default.cred"]);
     }
     assert_eq!(setup.service.asked(), asked);
-    assert!(run(&["auth", "logout", "--local"]).status.success());
+    run(&["auth", "logout", "--local"]).ok();
     assert!(!copy.join("credentials/default.cred").exists());
 }
 
@@ -356,7 +239,7 @@ fn a_renamed_profile_keeps_its_login_in_the_keyring() {
     let setup = Setup::logged_in();
     setup.idempost.run(&["auth", "rename", "default", "acme"]).ok();
     let status = setup.idempost.run(&["auth", "status", "--json"]).json();
-    assert_eq!((&status["profile"], &status["store"]), (&"acme".into(), &"keyring".into()));
+    has(&status, &json!({"profile": "acme", "store": "keyring"}));
     setup.expire();
     setup.works();
     assert_eq!(setup.rotations(), 1);
@@ -364,20 +247,16 @@ fn a_renamed_profile_keeps_its_login_in_the_keyring() {
     setup.idempost.run(&super::CALL).fails(4);
 }
 
-#[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
 fn without_a_keyring_the_file_store_is_never_used_implicitly() {
     // E-10
-    let setup = Setup::new();
+    let setup = super::Setup::new();
     for address in ["unix:path=/nowhere", "nonsense"] {
         let mut command = setup.idempost.command();
         command.args(["auth", "login", "--no-browser"]).env("DBUS_SESSION_BUS_ADDRESS", address);
-        let output = command.finish();
-        let message = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code() == Some(2) && message.contains("--store file"), "{output:?}");
-        assert!(!setup.idempost.home().join(".config/idempost/credentials/default.cred").exists());
+        command.finish().exits(2).says(&["--store file"]);
+        assert!(!setup.file("cred").exists());
     }
-    assert!(setup.desktop.folder.path().exists());
 }
 
 #[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
@@ -387,10 +266,9 @@ fn an_unresponsive_bus_times_out() {
     let setup = Setup::logged_in();
     let silent = setup.desktop.folder.path().join("silent");
     let listener = std::os::unix::net::UnixListener::bind(&silent).unwrap();
-    let mut command = setup.call();
+    let mut command = setup.command();
     command.env("DBUS_SESSION_BUS_ADDRESS", format!("unix:path={}", silent.display()));
-    let output = command.finish();
+    let ran = command.finish().says(&["didn't respond within 5 s"]);
     drop(listener);
-    let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && message.contains("didn't respond within 5 s"), "{output:?}");
+    assert_ne!(ran.code, Some(0), "{ran:?}");
 }

@@ -1,14 +1,13 @@
 //! Stress tests of the guarantees. The long versions are run manually:
 //! `cargo test -p idempost-cli --test cli credentials::stress -- --ignored --nocapture --test-threads 1`.
 
-use std::process::Child;
 use std::time::Duration;
 
 use idempost_reference_server::faults::Action;
 use sha2::{Digest as _, Sha256};
 
-use super::Setup;
-use crate::support::{Finish as _, wait_until};
+use super::{Setup, all_succeed, refreshed_once};
+use crate::support::{kill, wait_until};
 
 /// A deterministic pseudorandom generator.
 struct Dice(u64);
@@ -19,22 +18,6 @@ impl Dice {
         self.0 += 1;
         let hash = Sha256::digest(self.0.to_le_bytes());
         hash.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte)) % most
-    }
-}
-
-fn all_succeed(children: Vec<Child>) {
-    for child in children {
-        let output = child.finish();
-        assert!(output.status.success(), "{output:?}");
-    }
-}
-
-fn at_once(processes: usize, rounds: usize) {
-    let setup = Setup::fresh();
-    for round in 1..=rounds {
-        setup.age();
-        all_succeed((0..processes).map(|_| setup.start()).collect());
-        assert_eq!((setup.rotations(), setup.shown()), (round, round));
     }
 }
 
@@ -52,8 +35,7 @@ fn killed(times: usize) {
         } else {
             std::thread::sleep(Duration::from_micros(dice.below(60_000)));
         }
-        child.kill().unwrap();
-        child.wait().unwrap();
+        kill(&mut child);
         setup.age();
         setup.works();
         setup.rotations();
@@ -69,7 +51,7 @@ fn a_command_killed_at_any_moment_loses_no_login() {
 #[test]
 #[ignore = "takes minutes"]
 fn twenty_processes_a_hundred_times() {
-    at_once(20, 100);
+    refreshed_once(20, 100);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::{InboxPage, KEY, email};
+use crate::support::has;
 
 /// Tries everything that a page can do without interaction, and puts the outcomes into its title.
 const ATTACK: &str = "<!doctype html><title>at work</title><body><a id=way href='SANDBOX/_/'>x</a><script>
@@ -106,7 +107,7 @@ async fn dns_rebinding_is_refused() {
             vec![],
         );
         let read = read.await.unwrap().json().clone();
-        assert_eq!((&read["statusCode"], &read["data"]), (&json!(403), &Value::Null));
+        has(&read, &json!({"statusCode": 403, "data": null}));
     }
     page.browser.stop().await;
 }
