@@ -175,7 +175,7 @@ fn all_problems_with_a_file_are_reported_with_line_and_column_before_anything_is
     assert!(!posts[before..].iter().any(|request| request.method != Method::GET), "something was written");
 
     let ran = service.run_with("contacts import -", "mail,mail\n");
-    ran.fails_with(2, &["the column `email` is missing", "another column"]);
+    ran.fails_with(2, &["the column `email` is missing; the columns are: mail, mail", "another column"]);
     service.run_with(&["contacts", "import", "-"], "").fails(2);
     service.run(&["contacts", "import", "no-such-file.csv"]).fails(2);
     service.run(&["contacts", "import", ".", "--concurrency", "0", "--on-conflict", "x"]).fails(2);
@@ -194,6 +194,26 @@ fn columns_are_mapped_or_skipped_and_a_dry_run_sends_nothing() {
     assert_eq!(contact(&service, "ada@example.com")["properties"]["city"]["value"], "London");
     let wrong = ["contacts", "import", "-", "--map", "Mail=email", "--map", "x"];
     service.run_with(&wrong, text).fails_with(2, &["there is no column `Mail`"]);
+}
+
+#[test]
+fn columns_may_be_separated_by_semicolons_and_tabs_which_the_service_does_not_read() {
+    let service = Service::start();
+    properties(&service);
+    let idempost = service.idempost();
+    for (town, delimiter) in [("London; UK", ";"), ("Bath\tUK", "\t")] {
+        let text = format!("email,city\nada@example.com,\"{town}\"\n").replace(',', delimiter);
+        service.run_with("contacts import -", &text).ok();
+        assert_eq!(contact(&service, "ada@example.com")["properties"]["city"]["value"], town);
+        let asked = service.asked();
+        let file = idempost.write("people.csv", &text);
+        let refused = service.run(&["contacts", "import", &file, "--server"]);
+        refused.fails_with(2, &["must be separated by commas; found `", "without --server"]);
+        assert_eq!(service.asked(), asked);
+    }
+    // An open quote is one in the file's own columns.
+    let ran = service.run_with("contacts import -", "email;city\na@x.test;\"x\nb@x.test;y\n");
+    ran.fails_with(2, &["row 2 (line 2): a quote in this row is never closed"]);
 }
 
 #[test]
