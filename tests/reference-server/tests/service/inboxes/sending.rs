@@ -152,6 +152,7 @@ fn what_cannot_be_sent_is_refused_with_the_field_and_the_rule() {
             "`attachments[0].path` must not be on this machine",
         ),
         ("attachments", hosted("https://[::ffff:127.0.0.1]/a"), "must not be on this machine"),
+        ("attachments", hosted("http://files.localhost./a"), "must not be on this machine"),
         ("attachments", hosted("file:///etc/passwd"), "must be an http or https address"),
         ("text", json!(""), "`html` or `text` must have content"),
         ("text", Value::Null, "The body must have at least one of `html`, `text`"),
@@ -168,6 +169,8 @@ fn what_cannot_be_sent_is_refused_with_the_field_and_the_rule() {
     sandbox.post(&format!("{email}/forward"), &to).invalid("found 52");
     assert!(sandbox.mails().is_empty());
     assert_eq!(sandbox.items(format!("{thread}/emails")).len(), 1);
+    let elsewhere = json!({ "text": "x", "attachments": hosted("https://files.example.com/a.pdf") });
+    sandbox.created(&format!("{inbox}/drafts"), &elsewhere);
 }
 
 #[test]
