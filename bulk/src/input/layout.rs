@@ -100,7 +100,8 @@ fn locate_problems(name: &str, line: u64, mut problems: Vec<Problem>) -> Vec<Pro
     problems
 }
 
-/// Returns the delimiter of a CSV file that starts like this: the most frequent of `,`, `;` and tab outside quotes in the first line that isn't empty.
+/// Returns the delimiter of a CSV file that begins with these bytes: the most frequent of `,`, `;` and tab outside quotes in the first line that
+/// isn't empty, and `,` if it has none of them.
 pub fn detect_delimiter(start: &[u8]) -> u8 {
     let line = start.trim_ascii_start();
     let (mut counts, mut quoted) = ([(b',', 0), (b';', 0), (b'\t', 0)], false);

@@ -197,7 +197,7 @@ fn columns_are_mapped_or_skipped_and_a_dry_run_sends_nothing() {
 }
 
 #[test]
-fn columns_may_be_separated_by_semicolons_and_tabs_which_the_service_does_not_read() {
+fn a_file_may_have_semicolons_or_tabs_unless_the_service_imports_it() {
     let service = Service::start();
     properties(&service);
     let idempost = service.idempost();
@@ -211,9 +211,22 @@ fn columns_may_be_separated_by_semicolons_and_tabs_which_the_service_does_not_re
         refused.fails_with(2, &["must be separated by commas; found `", "without --server"]);
         assert_eq!(service.asked(), asked);
     }
+    // Rejected rows keep the file's delimiter.
+    service.done("contacts create bob@example.com");
+    let failed = idempost.home().join("failed.csv");
+    let flags = ["contacts", "import", "-", "--on-conflict", "fail", "--failed", failed.to_str().unwrap()];
+    service.run_with(&flags, "email;first_name\nbob@example.com;\"B;b\"\n").exits(3);
+    let rejected = std::fs::read_to_string(&failed).unwrap();
+    assert!(
+        rejected.starts_with("email;first_name;rejection_reason\nbob@example.com;\"B;b\";"),
+        "{rejected}"
+    );
     // An open quote is one in the file's own columns.
     let ran = service.run_with("contacts import -", "email;city\na@x.test;\"x\nb@x.test;y\n");
     ran.fails_with(2, &["row 2 (line 2): a quote in this row is never closed"]);
+    let wide: Vec<_> = (1..=1_000).map(|n| format!("c{n}")).collect();
+    let ran = service.run_with("contacts import -", &wide.join(";"));
+    ran.fails_with(2, &["the columns are: c1, c2", "c20, and 980 more; to map"]);
 }
 
 #[test]

@@ -25,6 +25,7 @@ contacts create 'Ada <a@b.c>' --property city --property-json orders=x --unsubsc
     => 5 problems
 contacts update ada@example.com --clear email => --clear must be
 contacts update ada@example.com => a field to change
+bulk send p.csv --concurrency +5 --limit +5 => --concurrency must be a whole number | --limit must be a whole number
 contacts imports list --status done => in_progress
 segments create ' ' => `name` is required
 segments metrics --metrics all --dimensions period => --metrics must be one of all_contacts | --dimensions must be

@@ -81,7 +81,7 @@ impl MailView {
         }
     }
 
-    /// Returns the matching mails of a folder, newest first; without a search, all mails, oldest first. The search runs without the lock of the mails.
+    /// Returns the matching mails of a folder, newest first. The search runs without the lock of the mails.
     pub(super) fn search(
         tenant: &Tenant,
         folder: Folder,
@@ -296,9 +296,6 @@ fn matching<T: StoredMail + Searchable>(
     search: &Search,
     canceled: &Cancellation,
 ) -> Result<Vec<Arc<T>>, Problem> {
-    if search.is_empty() {
-        return Ok(lock(mails).oldest_first().cloned().collect());
-    }
     let mut all = lock(mails).newest_first().cloned().collect();
     search.retain_matching(&mut all, tenant, canceled)?;
     Ok(all)

@@ -7,6 +7,9 @@ use crate::diagnostics::{Diagnostic, Fail};
 use crate::input::flags::Flags;
 use crate::input::pair::Pair;
 
+/// Maximum number of columns listed in a message.
+const MAX_NAMES: usize = 20;
+
 /// The contact field that a column sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Field {
@@ -53,7 +56,7 @@ impl Columns {
             }
         }
         let mapped = read_map(map, &names, flags);
-        let found = names.join(", ");
+        let found = list_names(&names);
         let mut all: Vec<(String, Field)> = Vec::new();
         for (i, column) in names.into_iter().enumerate() {
             let target = mapped.get(&column).map_or(column.as_str(), String::as_str);
@@ -130,13 +133,22 @@ fn read_map(map: &[String], names: &[String], flags: &mut Flags) -> HashMap<Stri
         };
         let pair = Pair { name: column.trim(), value: field.trim(), value_at: 0..0 };
         if !names.iter().any(|name| name == pair.name) {
-            let rule = format!("there is no column `{}`; the columns are: {}", pair.name, names.join(", "));
+            let rule = format!("there is no column `{}`; the columns are: {}", pair.name, list_names(names));
             flags.reject_nth("unknown", rule, "--map", i + 1, text);
         } else if mapped.insert(pair.name.to_owned(), pair.value.to_owned()).is_some() {
             flags.reject_nth("exclusive", "this column is mapped twice", "--map", i + 1, text);
         }
     }
     mapped
+}
+
+/// Lists the columns for a message; the first row of another kind of file may have thousands.
+fn list_names(names: &[String]) -> String {
+    let shown = names[..names.len().min(MAX_NAMES)].join(", ");
+    match names.len().saturating_sub(MAX_NAMES) {
+        0 => shown,
+        more => format!("{shown}, and {more} more"),
+    }
 }
 
 fn add_problem(flags: &mut Flags, code: &'static str, rule: String) {

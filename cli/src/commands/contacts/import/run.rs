@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use csv::{ByteRecord, Writer};
+use csv::{ByteRecord, Writer, WriterBuilder};
 use futures_util::StreamExt as _;
 use idempost::{Client, Error, Outcome};
 use serde_json::json;
@@ -185,7 +185,8 @@ impl RejectedRows {
         let name = path.display().to_string();
         let file = check_local().and_then(|()| private_options().create_new(true).open(path));
         let file = file.map_err(|error| Fail::local(format!("couldn't write {name}"), error))?;
-        let mut refusals = Self { writer: Writer::from_writer(file), name };
+        let writer = WriterBuilder::new().delimiter(csv.delimiter).from_writer(file);
+        let mut refusals = Self { writer, name };
         let header = csv.header().ok().flatten().unwrap_or_default();
         refusals.record_rejection(&header, "rejection_reason")?;
         Ok(refusals)
