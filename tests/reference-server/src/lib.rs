@@ -53,6 +53,8 @@ mod cpu_time;
 #[doc(hidden)]
 pub mod delivery;
 #[doc(hidden)]
+pub mod digest;
+#[doc(hidden)]
 pub mod guard;
 #[doc(hidden)]
 pub mod lock;

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 /// Of the reference server, bottom to top.
-const SERVER: [&str; 25] = [
+const SERVER: [&str; 26] = [
     "cpu_time",
     "lock",
+    "digest",
     "seeds",
     "wire",
     "store",

@@ -5,9 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use secrecy::ExposeSecret as _;
-use subtle::ConstantTimeEq as _;
 
 use crate::access::query_key;
+use crate::digest::is_secret;
 use crate::state::State;
 use crate::wire::Problem;
 
@@ -31,7 +31,7 @@ pub fn unauthorized_response(message: &str) -> Response<Bytes> {
 
 /// Whether the request contains the password: in `Authorization: Basic`, or as an API key without an account's name.
 pub fn is_given(password: &str, request: &Request<Bytes>) -> bool {
-    let equals = |given: &[u8]| bool::from(given.ct_eq(password.as_bytes()));
+    let equals = |given: &[u8]| is_secret(password.as_bytes(), given);
     let is_key = |key: &str| {
         let rest = key.strip_prefix("sb_").or_else(|| key.strip_prefix("re_"));
         rest.is_some_and(|rest| equals(rest.as_bytes()))

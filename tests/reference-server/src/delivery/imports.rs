@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::clock::saturating_add;
 use crate::delivery::contacts::{ContactService, RowEffect};
+use crate::model::contact_import::rows::TooLong;
 use crate::model::contact_import::{Counts, Status};
 use crate::state::State;
 use crate::state::job::{ImportJob, Job};
@@ -17,7 +18,7 @@ const STEP_SIZE: u64 = 10_000;
 /// The number of rows applied together within a step.
 const BATCH_SIZE: u64 = 25;
 /// The maximum number of bytes applied together.
-const BATCH_BYTES: u64 = 256 << 10;
+const BATCH_BYTES: usize = 256 << 10;
 /// The delay before each step.
 const STEP_DELAY: SignedDuration = SignedDuration::from_millis(100);
 
@@ -39,12 +40,12 @@ pub fn apply_next(state: &State, mut job: Box<ImportJob>, at: Timestamp) -> Opti
     let start = job.rows.position();
     while counts.total < BATCH_SIZE && job.rows.position() - start < BATCH_BYTES {
         let row = match job.rows.next() {
-            Ok(Some(record)) => job.columns.read(record),
+            Ok(Some(cells)) => job.columns.read(cells),
             Ok(None) => {
                 end = Some(Status::Completed);
                 break;
             }
-            Err(_) => {
+            Err(TooLong) => {
                 end = Some(Status::Failed);
                 break;
             }

@@ -9,9 +9,9 @@ pub mod page;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request as HttpRequest, Response, StatusCode, header};
-use subtle::ConstantTimeEq as _;
 
 use self::page::{ConsentPage, expired_response, invalid_form_response};
+use crate::digest::is_secret;
 use crate::model::credential::Permission;
 use crate::model::oauth::CODE_PREFIX;
 use crate::model::oauth::clients::OAuthClient;
@@ -46,7 +46,7 @@ fn decide(
     name: &str,
 ) -> Response<Bytes> {
     let Ok(form) = Parameters::from_body(request) else { return invalid_form_response() };
-    let proves = |token: &str| bool::from(token.as_bytes().ct_eq(waiting.token.as_bytes()));
+    let proves = |token: &str| is_secret(waiting.token.as_bytes(), token.as_bytes());
     if !form.get("token").is_some_and(proves) || !cookie(request).is_some_and(|token| proves(&token)) {
         return invalid_form_response();
     }

@@ -5,9 +5,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use http::{Request as HttpRequest, Response, StatusCode};
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
-use subtle::ConstantTimeEq as _;
 
+use crate::digest::{is_secret, sha256};
 use crate::model::oauth::clients::OAuthClient;
 use crate::model::oauth::grant::Request;
 use crate::model::oauth::{ACCESS_TOKEN, REFRESH_TOKEN_PREFIX};
@@ -65,8 +64,8 @@ fn redeem_code(
         if asked.redirect_uri != redirect {
             return Err(OAuthRejection::invalid_grant("`redirect_uri` is not the one of the authorization."));
         }
-        let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier));
-        if !bool::from(challenge.as_bytes().ct_eq(asked.challenge.as_bytes())) {
+        let challenge = URL_SAFE_NO_PAD.encode(sha256(&[verifier.as_bytes()]));
+        if !is_secret(asked.challenge.as_bytes(), challenge.as_bytes()) {
             return Err(OAuthRejection::invalid_grant(
                 "`code_verifier` is not the one of the authorization.",
             ));

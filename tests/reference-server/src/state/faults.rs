@@ -25,12 +25,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
-use rand::rngs::StdRng;
-use rand::{Rng as _, SeedableRng as _};
 
 pub use self::smtp::SmtpStage;
 use crate::lock::lock;
 use crate::wire::{Problem, pattern_matches};
+use fastrand::Rng;
 
 /// The effect of a fault.
 #[derive(Clone, Debug)]
@@ -255,13 +254,13 @@ pub struct Faults {
 struct Script {
     rules: Vec<Scripted>,
     added: u64,
-    chance: StdRng,
+    chance: Rng,
 }
 
 impl Faults {
     /// A seed makes random choices repeatable.
     pub(crate) fn new(seed: Option<u64>) -> Self {
-        let chance = seed.map_or_else(StdRng::from_entropy, StdRng::seed_from_u64);
+        let chance = seed.map_or_else(Rng::new, Rng::with_seed);
         Self { script: Mutex::new(Script { rules: Vec::new(), added: 0, chance }) }
     }
 
@@ -366,7 +365,7 @@ impl Faults {
             }
             match &mut rule.share {
                 Share::Always => {}
-                Share::Percent(percent) if chance.gen_range(0..100) < *percent => {}
+                Share::Percent(percent) if chance.u8(0..100) < *percent => {}
                 Share::Times(0) | Share::Percent(_) => continue,
                 Share::Times(times) => *times -= 1,
             }

@@ -11,9 +11,9 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use crate::clock::saturating_add;
+use crate::digest::{Digest, sha256};
 use crate::lock::lock;
 use crate::store::budget::Budget;
 use crate::store::changes;
@@ -49,9 +49,7 @@ struct Slots {
 }
 
 /// A digest of method, path and key.
-type Name = [u8; 32];
-
-type Digest = [u8; 32];
+type Name = Digest;
 
 #[derive(Debug)]
 struct Slot {
@@ -112,9 +110,8 @@ impl Keys {
         body: &[u8],
         now: Timestamp,
     ) -> Result<KeyLookup<'_>, Problem> {
-        let name: Name =
-            Sha256::new().chain_update(format!("{method} {path}\n")).chain_update(key).finalize().into();
-        let body: Digest = Sha256::digest(body).into();
+        let name = sha256(&[method.as_str().as_bytes(), b" ", path.as_bytes(), b"\n", key.as_bytes()]);
+        let body = sha256(&[body]);
 
         let mut slots = lock(&self.slots);
         slots.expire(now);

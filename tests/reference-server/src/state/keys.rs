@@ -10,9 +10,9 @@ use std::sync::RwLock;
 
 use http::{HeaderMap, header};
 use secrecy::{ExposeSecret as _, SecretString};
-use subtle::ConstantTimeEq as _;
 
 use crate::clock::Clock;
+use crate::digest::is_secret;
 use crate::lock::{read as look, write};
 use crate::model::credential::{Credential, Permission};
 use crate::model::oauth::{CODE_PREFIX, REFRESH_TOKEN_PREFIX, jwt};
@@ -96,7 +96,7 @@ impl ApiKeyIndex {
     fn accepts(&self, name: &str) -> bool {
         let Some(password) = self.password.as_ref().map(SecretString::expose_secret) else { return true };
         name.as_bytes().split_at_checked(password.len()).is_some_and(|(start, rest)| {
-            bool::from(start.ct_eq(password.as_bytes())) && matches!(rest.first(), None | Some(b'_'))
+            is_secret(password.as_bytes(), start) && matches!(rest.first(), None | Some(b'_'))
         })
     }
 

@@ -4,14 +4,12 @@ use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hmac::{Hmac, Mac as _};
 use http::uri::Authority;
 use http::{Request, header};
-use rand::rngs::StdRng;
-use rand::{RngCore as _, SeedableRng as _};
-use sha2::Sha256;
 
+use crate::digest::{Digest, first_half, hmac_sha256, is_secret};
 use crate::lock::lock;
+use crate::seeds::RandomBytes;
 use crate::state::names::Names;
 
 /// The base URL of links while no mount is listening: a reserved name that never resolves (RFC 2606).
@@ -46,11 +44,7 @@ pub struct Links {
 
 impl Links {
     pub fn new(seed: Option<u64>) -> Self {
-        let mut key = [0; 64];
-        match seed {
-            Some(seed) => StdRng::seed_from_u64(seed ^ 0x006c_696e_6b73).fill_bytes(&mut key),
-            None => rand::thread_rng().fill_bytes(&mut key),
-        }
+        let key = RandomBytes::new(seed.map(|seed| seed ^ 0x006c_696e_6b73)).take();
         Self { address: Mutex::new(None), names: Mutex::default(), is_published: false, key }
     }
 
@@ -132,8 +126,8 @@ impl Links {
     }
 
     /// Signs bytes for one purpose; the signature is invalid for every other.
-    pub fn sign(&self, purpose: &str, bytes: &[u8]) -> [u8; 32] {
-        self.mac(purpose, bytes).finalize().into_bytes().into()
+    pub fn sign(&self, purpose: &str, bytes: &[u8]) -> Digest {
+        hmac_sha256(&self.key, &[purpose.as_bytes(), &[0], bytes])
     }
 
     /// The tag of a tenant, constant as long as the key is.
@@ -142,7 +136,7 @@ impl Links {
             TagPurpose::UnsubscribeLink => "tenant of an unsubscribe link",
             TagPurpose::Account => "account",
         };
-        *self.sign(purpose, tenant.as_bytes()).first_chunk().unwrap_or(&[0; 16])
+        first_half(self.sign(purpose, tenant.as_bytes()))
     }
 
     /// Encodes bytes and their signature as one path segment.
@@ -156,17 +150,7 @@ impl Links {
     pub fn open(&self, purpose: &str, token: &str) -> Option<Vec<u8>> {
         let mut bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
         let signature = bytes.split_off(bytes.len().checked_sub(32)?);
-        self.mac(purpose, &bytes).verify_slice(&signature).ok()?;
-        Some(bytes)
-    }
-
-    fn mac(&self, purpose: &str, bytes: &[u8]) -> Hmac<Sha256> {
-        // The key has the length of a hash block, so it is used unchanged.
-        let mut mac = Hmac::<Sha256>::new((&self.key).into());
-        mac.update(purpose.as_bytes());
-        mac.update(&[0]);
-        mac.update(bytes);
-        mac
+        is_secret(&self.sign(purpose, &bytes), &signature).then_some(bytes)
     }
 }
 

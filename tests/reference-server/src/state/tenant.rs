@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
-use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::clock::Clock;
+use crate::digest::uuid_of;
 use crate::lock::lock;
 use crate::model::api_key::ApiKey;
 use crate::model::automation::Automation;
@@ -208,8 +208,7 @@ impl Tenant {
 
     /// The ID of the audience of contacts without a segment: constant for this tenant, and not one of its segments.
     pub fn default_audience(&self) -> Uuid {
-        let digest = Sha256::new().chain_update("default audience\n").chain_update(&self.name).finalize();
-        uuid::Builder::from_custom_bytes(*digest.first_chunk().unwrap_or(&[0; 16])).into_uuid()
+        uuid_of(&[b"default audience\n", self.name.as_bytes()])
     }
 
     /// Whether it has no data. Logs and recorded requests don't count.

@@ -4,11 +4,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hmac::{Hmac, Mac as _};
 use http::{HeaderMap, HeaderValue, header};
 use jiff::Timestamp;
-use sha2::Sha256;
 
+use crate::digest::hmac_sha256;
 use crate::model::webhook_delivery::WebhookDelivery;
 
 /// The prefix of a secret.
@@ -36,11 +35,8 @@ pub(super) fn headers(delivery: &WebhookDelivery, secrets: &[&str]) -> HeaderMap
 
 fn signature(secret: &str, id: &str, timestamp: &str, body: &[u8]) -> String {
     let key = STANDARD.decode(secret.trim_start_matches(PREFIX)).unwrap_or_default();
-    let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("a key of any length");
-    for part in [id.as_bytes(), b".", timestamp.as_bytes(), b".", body] {
-        mac.update(part);
-    }
-    format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
+    let signature = hmac_sha256(&key, &[id.as_bytes(), b".", timestamp.as_bytes(), b".", body]);
+    format!("v1,{}", STANDARD.encode(signature))
 }
 
 #[cfg(test)]

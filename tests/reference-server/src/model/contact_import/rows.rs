@@ -1,10 +1,9 @@
 //! The rows of a CSV file, read one at a time, and the contacts in them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::{self, Cursor, Read};
 
 use bytes::Bytes;
-use csv::{ByteRecord, Reader, ReaderBuilder};
+use csv_core::ReadRecordResult;
 
 use crate::model::contact::Contact;
 use crate::model::email::recipients::Mailbox;
@@ -16,56 +15,83 @@ const MAX_ROW: usize = 1 << 20;
 
 /// The rows of a file.
 pub struct Rows {
-    reader: Reader<Bounded>,
-    record: ByteRecord,
+    content: Bytes,
+    /// The number of bytes that were read.
+    position: usize,
+    reader: csv_core::Reader,
+    cells: Vec<u8>,
+    /// The end of each cell.
+    ends: Vec<usize>,
     /// The names of the columns.
     pub header: Vec<String>,
 }
 
-/// A reader that fails at a row that is too long.
-struct Bounded {
-    content: Cursor<Bytes>,
-    left: usize,
+/// A row has more than 1 MiB.
+#[derive(Debug)]
+pub struct TooLong;
+
+/// The cells of a row.
+#[derive(Clone, Copy)]
+pub struct Cells<'a> {
+    bytes: &'a [u8],
+    ends: &'a [usize],
 }
 
-impl Read for Bounded {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.left == 0 && self.content.position() < self.content.get_ref().len() as u64 {
-            return Err(io::Error::other("a row is too long"));
-        }
-        let length = buffer.len().min(self.left);
-        let read = self.content.read(&mut buffer[..length])?;
-        self.left -= read;
-        Ok(read)
+impl<'a> Cells<'a> {
+    /// A cell; empty if the row has fewer.
+    fn get(self, index: usize) -> &'a [u8] {
+        let Some(&end) = self.ends.get(index) else { return &[] };
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..end]
     }
 }
 
 impl Rows {
     /// Reads the first row with the column names. The error continues a sentence about the file.
     pub fn open(content: Bytes) -> Result<Self, &'static str> {
-        let bounded = Bounded { content: Cursor::new(content), left: MAX_ROW };
-        let reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bounded);
-        let mut rows = Self { reader, record: ByteRecord::new(), header: Vec::new() };
-        let record = match rows.next() {
-            Ok(Some(record)) => record,
+        let reader = csv_core::Reader::new();
+        let (cells, ends) = (vec![0; 1 << 10], vec![0; 1 << 4]);
+        let mut rows = Self { content, position: 0, reader, cells, ends, header: Vec::new() };
+        let cells = match rows.next() {
+            Ok(Some(cells)) => cells,
             Ok(None) => return Err("is empty; its first row must have the names of the columns"),
-            Err(_) => return Err("has a first row of more than 1 MiB"),
+            Err(TooLong) => return Err("has a first row of more than 1 MiB"),
         };
-        let names = record.iter().map(|name| std::str::from_utf8(name).map(|name| name.trim().to_owned()));
+        let names = (0..cells.ends.len()).map(|index| str::from_utf8(cells.get(index)));
+        let names = names.map(|name| name.map(|name| name.trim().to_owned()));
         rows.header =
             names.collect::<Result<_, _>>().map_err(|_| "must be UTF-8 text; its first row isn't")?;
         Ok(rows)
     }
 
-    /// The next row; `None` after the last one. A row that is too long is an error and ends the iteration.
-    pub(crate) fn next(&mut self) -> Result<Option<&ByteRecord>, csv::Error> {
-        self.reader.get_mut().left = MAX_ROW;
-        Ok(self.reader.read_byte_record(&mut self.record)?.then_some(&self.record))
+    /// The next row; `None` after the last one. A row that is too long ends the iteration.
+    pub(crate) fn next(&mut self) -> Result<Option<Cells<'_>>, TooLong> {
+        let limit = self.content.len().min(self.position + MAX_ROW);
+        let (mut filled, mut ended) = (0, 0);
+        loop {
+            // At the end of the file, an empty input ends the last row.
+            let input = &self.content[self.position..limit];
+            let (result, read, written, found) =
+                self.reader.read_record(input, &mut self.cells[filled..], &mut self.ends[ended..]);
+            self.position += read;
+            filled += written;
+            ended += found;
+            match result {
+                ReadRecordResult::InputEmpty if limit < self.content.len() => return Err(TooLong),
+                ReadRecordResult::InputEmpty => {}
+                ReadRecordResult::OutputFull => self.cells.resize(2 * self.cells.len(), 0),
+                ReadRecordResult::OutputEndsFull => self.ends.resize(2 * self.ends.len(), 0),
+                ReadRecordResult::Record => {
+                    return Ok(Some(Cells { bytes: &self.cells[..filled], ends: &self.ends[..ended] }));
+                }
+                ReadRecordResult::End => return Ok(None),
+            }
+        }
     }
 
     /// The number of bytes that were read.
-    pub fn position(&self) -> u64 {
-        self.reader.position().byte()
+    pub fn position(&self) -> usize {
+        self.position
     }
 
     /// The indexes of the columns by name; if several have the same name, the first one counts.
@@ -96,8 +122,8 @@ pub struct Row {
 
 impl Columns {
     /// Reads a row; `None` if a cell is invalid.
-    pub fn read(&self, record: &ByteRecord) -> Option<Row> {
-        let cell = |index: usize| std::str::from_utf8(record.get(index).unwrap_or_default()).ok();
+    pub fn read(&self, cells: Cells<'_>) -> Option<Row> {
+        let cell = |index: usize| str::from_utf8(cells.get(index)).ok();
         // The outer option is `None` if the cell is invalid, the inner one if it is empty.
         let optional = |index: Option<usize>| match index {
             Some(index) => cell(index).map(|text| Some(text).filter(|text| !text.is_empty())),
@@ -159,8 +185,8 @@ mod tests {
             properties: BTreeMap::new(),
         };
         let mut found = Vec::new();
-        while let Some(record) = rows.next().unwrap() {
-            found.push(columns.read(record).map(|row| row.email));
+        while let Some(cells) = rows.next().unwrap() {
+            found.push(columns.read(cells).map(|row| row.email));
         }
         found
     }

@@ -6,9 +6,9 @@
 //! name of the record, as the specification writes `<label>.<domain>`.
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
+use crate::digest::sha256;
 use crate::model::domain::Setup;
 use crate::store::interned::{Interned, deserialize_interned};
 
@@ -94,6 +94,6 @@ pub fn records(id: Uuid, setup: &Setup) -> Vec<DnsRecord> {
 /// The selector of one of a domain's DKIM keys: 32 letters and digits.
 fn selector(id: Uuid, number: u8) -> String {
     const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
-    let digest = Sha256::new().chain_update(id).chain_update([number]).finalize();
+    let digest = sha256(&[id.as_bytes(), &[number]]);
     digest.iter().map(|byte| char::from(ALPHABET[usize::from(byte % 32)])).collect()
 }

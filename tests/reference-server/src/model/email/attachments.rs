@@ -7,10 +7,10 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::{DecodeError, Engine as _};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use url::Url;
 use uuid::Uuid;
 
+use crate::digest::uuid_of;
 use crate::mime::limits::{MAX_WORD, is_plain};
 use crate::mime::{self, NotParsed};
 use crate::wire::{Checked, Field, Fields, has_control, input, line, quote, text};
@@ -62,9 +62,7 @@ impl Content {
 /// The ID of an email's attachment, by its index: derived from the email's ID, so that nothing is stored for it.
 pub fn attachment_id(email: Uuid, index: usize) -> Uuid {
     let index = u32::try_from(index).unwrap_or(u32::MAX).to_be_bytes();
-    let digest =
-        Sha256::new().chain_update("attachment\n").chain_update(email).chain_update(index).finalize();
-    uuid::Builder::from_custom_bytes(*digest.first_chunk().unwrap_or(&[0; 16])).into_uuid()
+    uuid_of(&[b"attachment\n", email.as_bytes(), &index])
 }
 
 const BASE64: GeneralPurpose = GeneralPurpose::new(

@@ -3,10 +3,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
-use subtle::ConstantTimeEq as _;
 use url::{Host, Url};
 
+use crate::digest::{is_secret, sha256};
 use crate::model::oauth::SCOPES;
 
 /// A registered OAuth client (`docs/specification.md`, OAuth artifacts).
@@ -54,12 +53,12 @@ impl ClientSecret {
     }
 
     pub(crate) fn matches(&self, given: &str) -> bool {
-        hash_secret(given).as_bytes().ct_eq(self.hash.as_bytes()).into()
+        is_secret(self.hash.as_bytes(), hash_secret(given).as_bytes())
     }
 }
 
 fn hash_secret(secret: &str) -> String {
-    URL_SAFE_NO_PAD.encode(Sha256::digest(secret))
+    URL_SAFE_NO_PAD.encode(sha256(&[secret.as_bytes()]))
 }
 
 impl OAuthClient {

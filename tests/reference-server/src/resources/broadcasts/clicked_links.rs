@@ -7,11 +7,11 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use serde_json::json;
-use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::recipients::unknown_cursor;
 use crate::context::Context;
+use crate::digest::uuid_of;
 use crate::model::metric::Metric;
 use crate::wire::{HandlerResult, Mode, list, opaque_cursor};
 
@@ -37,5 +37,5 @@ pub fn index(context: &Context<'_>) -> HandlerResult {
 
 /// The ID of a link, for cursors.
 fn id(url: &str) -> Uuid {
-    Uuid::from_bytes(*Sha256::digest(url).first_chunk().unwrap_or(&[0; 16]))
+    uuid_of(&[url.as_bytes()])
 }
