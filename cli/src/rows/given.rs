@@ -79,6 +79,22 @@ pub(crate) struct Plan {
 }
 
 impl Body {
+    /// The problems of the input, and of the flags.
+    fn reject(mut self, change: Change, problems: Problems) -> Fail {
+        let Self { unread, is_unknown, .. } = self;
+        self.flags.omit(problems.omitted());
+        // An empty update or an unreadable body was already reported.
+        let follows = |path: &str| match path {
+            "" => unread || is_unknown || change == Change::Update,
+            "/html" => unread || is_unknown,
+            _ => is_unknown,
+        };
+        let problems = problems.into_vec().into_iter();
+        let problems = problems.filter(|one| one.code != "required" || !follows(&one.path));
+        self.flags.add_problems(Problems::check(problems));
+        self.flags.finish().err().unwrap_or_else(|| Fail::Usage(Diagnostics::default()))
+    }
+
     /// Sets a field by its name or path.
     pub(crate) fn set(&mut self, path: &str, value: Value) {
         self.touch(path);
@@ -279,32 +295,24 @@ impl<'a> Given<'a> {
         read: impl FnOnce(&Value, Vec<Attachment>) -> Result<I, Problems>,
         context: &Context,
     ) -> Result<(I, Plan), Fail> {
-        let mut body = self.body(I::FIELDS, context).await;
-        self.clear(&mut body);
-        let Body { json, mut flags, unread, is_unknown, is_touched, attachments, contents, .. } = body;
-        if change == Change::Update && !is_touched {
-            flags.add_missing("a field to change");
+        let (mut body, plan) = self.draft(I::FIELDS, change, context).await;
+        let json = Value::Object(std::mem::take(&mut body.json));
+        match read(&json, std::mem::take(&mut body.attachments)) {
+            Ok(input) => body.flags.finish().map(|()| (input, plan)),
+            Err(problems) => Err(body.reject(change, problems)),
         }
-        let plan = Plan { contents, ..self.mutation_flags(&mut flags) };
-        let (input, problems) = match read(&Value::Object(json), attachments) {
-            Ok(input) => (Some(input), None),
-            Err(problems) => (None, Some(problems)),
-        };
-        flags.omit(problems.as_ref().map_or(0, Problems::omitted));
-        // An empty update or an unreadable body was already reported.
-        let follows = |path: &str| match path {
-            "" => unread || is_unknown || change == Change::Update,
-            "/html" => unread || is_unknown,
-            _ => is_unknown,
-        };
-        let problems = problems
-            .into_iter()
-            .flat_map(Problems::into_vec)
-            .filter(|one| one.code != "required" || !follows(&one.path));
-        flags.add_problems(Problems::check(problems));
-        flags.finish()?;
-        // An input is missing only after problems.
-        input.map(|input| (input, plan)).ok_or_else(|| Fail::Usage(Diagnostics::default()))
+    }
+
+    /// The request without its input. Code that all types of inputs share is compiled once.
+    async fn draft(&self, known: &[fields::Field], change: Change, context: &Context) -> (Body, Plan) {
+        let mut body = self.body(known, context).await;
+        self.clear(&mut body);
+        if change == Change::Update && !body.is_touched {
+            body.flags.add_missing("a field to change");
+        }
+        let contents = std::mem::take(&mut body.contents);
+        let plan = Plan { contents, ..self.mutation_flags(&mut body.flags) };
+        (body, plan)
     }
 }
 

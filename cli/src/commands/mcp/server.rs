@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
@@ -50,7 +50,7 @@ pub(super) async fn serve(server: Server) -> Result<(), Fail> {
         Fail::error(format!("the Model Context Protocol session failed: {error}"))
             .hint("this command is started by an AI application; see idempost mcp --help")
     };
-    let running = server.serve(Stdio::new()).await.map_err(|error| failed(&error))?;
+    let running = Arc::new(server).serve(Stdio::new()).await.map_err(|error| failed(&error))?;
     running.waiting().await.map(drop).map_err(|error| failed(&error))
 }
 

@@ -44,20 +44,31 @@ pub fn notify(
     email: Option<Uuid>,
     data: impl FnOnce() -> Value,
 ) -> Vec<(Uuid, Uuid)> {
-    let subscribed: Vec<_> = {
-        let webhooks = tenant.webhooks.lock();
-        // The usual case, which needs no lookup.
-        if webhooks.len() == 0 {
-            return Vec::new();
-        }
-        webhooks.members(&Subscribed(kind.into())).map(|webhook| webhook.id).collect()
-    };
-    if subscribed.is_empty() {
+    let webhooks = subscribed(tenant, kind);
+    if webhooks.is_empty() { Vec::new() } else { deliver(state, tenant, at, kind, email, &data(), webhooks) }
+}
+
+fn subscribed(tenant: &Tenant, kind: &'static str) -> Vec<Uuid> {
+    let webhooks = tenant.webhooks.lock();
+    // The usual case, which needs no lookup.
+    if webhooks.len() == 0 {
         return Vec::new();
     }
-    let payload = json!({ "type": kind, "created_at": to_iso(at), "data": data() }).to_string();
+    webhooks.members(&Subscribed(kind.into())).map(|webhook| webhook.id).collect()
+}
+
+fn deliver(
+    state: &State,
+    tenant: &Arc<Tenant>,
+    at: Timestamp,
+    kind: &'static str,
+    email: Option<Uuid>,
+    data: &Value,
+    webhooks: Vec<Uuid>,
+) -> Vec<(Uuid, Uuid)> {
+    let payload = json!({ "type": kind, "created_at": to_iso(at), "data": data }).to_string();
     let payload = Bytes::from(payload.into_bytes());
-    let delivery = subscribed.into_iter().map(|webhook| {
+    let events = webhooks.into_iter().map(|webhook| {
         let id = state.next_id();
         let delivery = Arc::new(WebhookDelivery::new(id, webhook, kind, at, email, payload.clone()));
         state.tenants.forget_events(&tenant.deliveries.add(Arc::clone(&delivery)));
@@ -66,7 +77,7 @@ pub fn notify(
         state.event_bus.publish(&tenant.name, BusEventKind::WebhookEvent { webhook, event: id });
         (webhook, id)
     });
-    delivery.collect()
+    events.collect()
 }
 
 /// Makes the next scheduled attempt, unless a replay has succeeded in the meantime.

@@ -103,10 +103,14 @@ impl<'a> Fields<'a> {
         }
         let mut fields = Self::new(entries, location, report);
         let input = read(&mut fields);
-        for (name, _) in fields.entries.iter().flatten() {
-            report.report_unread(&location, name);
-        }
+        fields.report_unread();
         input
+    }
+
+    fn report_unread(&self) {
+        for (name, _) in self.entries.iter().flatten() {
+            self.report.report_unread(&self.location, name);
+        }
     }
 
     fn new(mut entries: Vec<Entry<'a>>, location: Location<'a>, report: &'a Report<'a>) -> Self {
@@ -250,10 +254,13 @@ impl<'a> Fields<'a> {
         field: &str,
         read: impl FnOnce(&Field<'_>) -> Checked<T>,
     ) -> Checked<Option<T>> {
-        let Some((_, json)) = self.index(field).and_then(|index| self.entries[index].take()) else {
-            return Ok(None);
-        };
-        read(&Field::new(json.get(), Location::Field(&self.location, field), self.report)).map(Some)
+        let Some(json) = self.take(field) else { return Ok(None) };
+        read(&Field::new(json, Location::Field(&self.location, field), self.report)).map(Some)
+    }
+
+    fn take(&mut self, field: &str) -> Option<&'a str> {
+        let index = self.index(field)?;
+        self.entries[index].take().map(|(_, json)| json.get())
     }
 
     /// Rejects a field that the object can't have.
@@ -413,12 +420,15 @@ impl<'a> Field<'a> {
 
     /// Reads an object. Its fields that aren't read are ignored.
     pub fn object<T>(&self, read: impl FnOnce(&mut Fields<'_>) -> Checked<T>) -> Checked<T> {
-        let entries = match serde_json::from_str(self.json) {
-            Ok(Object(entries)) => entries,
-            Err(_) if self.is_empty_object() => Vec::new(),
-            Err(_) => return Err(self.reject_type("an object")),
-        };
-        Fields::read(entries, self.location, self.report, read)
+        Fields::read(self.entries()?, self.location, self.report, read)
+    }
+
+    fn entries(&self) -> Checked<Vec<Entry<'a>>> {
+        match serde_json::from_str(self.json) {
+            Ok(Object(entries)) => Ok(entries),
+            Err(_) if self.is_empty_object() => Ok(Vec::new()),
+            Err(_) => Err(self.reject_type("an object")),
+        }
     }
 
     /// Whether this is an empty array that counts as an empty object, which PHP serializes this way. It is reported as ignored.

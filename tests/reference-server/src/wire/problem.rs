@@ -173,7 +173,11 @@ struct Body<'a> {
 
 /// A response with a JSON body.
 pub fn json(status: StatusCode, body: &impl Serialize) -> Response<Bytes> {
-    let body = serde_json::to_vec(body).unwrap_or_else(|error| {
+    json_bytes(status, serde_json::to_vec(body))
+}
+
+fn json_bytes(status: StatusCode, body: serde_json::Result<Vec<u8>>) -> Response<Bytes> {
+    let body = body.unwrap_or_else(|error| {
         // Only a map with non-string keys could fail, and no response has one.
         format!("{{\"statusCode\":500,\"name\":\"application_error\",\"message\":\"{error}\"}}").into_bytes()
     });
