@@ -148,7 +148,7 @@ pub(crate) struct Clock {
 
 /// Simultaneous readings of this machine's clocks.
 #[derive(Clone, Copy, Debug)]
-struct Reading {
+pub(crate) struct Reading {
     monotonic: Instant,
     wall: Duration,
 }
@@ -160,7 +160,8 @@ struct State {
     at: Reading,
     /// Whether only a reference can confirm the time.
     unconfirmed: bool,
-    /// A time from the reference, and this clock's time when it was read.
+    /// A time from the reference, and this clock's time when it was read. The earliest one since the clock was last confirmed, so that it shows all
+    /// the time that has passed since then.
     reference: Option<(Duration, Duration)>,
 }
 
@@ -201,6 +202,14 @@ impl State {
         let time = now.max(confirmed);
         self.anchor(time, to);
         self.reference = reference.map(|reference| (reference, time)).or(self.reference);
+    }
+
+    /// A clock in doubt may be behind: related to it, the reference would hide that.
+    fn observe(&mut self, reference: Duration, to: Reading) {
+        if !self.is_in_doubt(to) {
+            let now = self.advance(to);
+            self.reference.get_or_insert((reference, now));
+        }
     }
 
     #[cfg(feature = "nats")]
@@ -249,17 +258,22 @@ impl Clock {
         self.state.lock().is_in_doubt(self.wall.read())
     }
 
-    /// Confirms the time with the service's clock (time since the Unix epoch), or with the wall clock if the service doesn't state its time.
-    pub(crate) fn confirm(&self, service: Option<Duration>) {
-        self.state.lock().confirm(service, self.wall.read());
+    /// Reads this machine's clocks, before the service is asked for the time.
+    pub(crate) fn read(&self) -> Reading {
+        self.wall.read()
+    }
+
+    /// Confirms the time with the service's clock (time since the Unix epoch), or with the wall clock if the service doesn't state its time. The
+    /// clock is in doubt again if the machine has slept since it was `asked`.
+    pub(crate) fn confirm(&self, service: Option<Duration>, asked: Reading) {
+        self.state.lock().confirm(service, asked);
     }
 
     /// Records the service's time. A later reading shows how much time has passed.
     pub(crate) fn observe_service_time(&self, service: Option<Duration>) {
-        let Some(service) = service else { return };
-        let mut state = self.state.lock();
-        let now = state.advance(self.wall.read());
-        state.reference = Some((service, now));
+        if let Some(service) = service {
+            self.state.lock().observe(service, self.wall.read());
+        }
     }
 
     /// Follows the queue's clock. Corrections within the tolerance may move this clock back.
@@ -338,13 +352,46 @@ mod tests {
             let (machine, mut state) = started();
             // The service's clock is an hour ahead.
             let service = |seconds| START + Duration::from_secs(3_600 + seconds);
-            state.reference = Some((service(50), state.advance(machine.at(50, 0))));
+            state.observe(service(50), machine.at(50, 0));
             let reading = machine.at(60, DAY.cast_signed());
             assert!(state.is_in_doubt(reading));
+            // Another response after the sleep.
+            state.observe(service(60 + slept), reading);
             state.confirm(Some(service(60 + slept)), reading);
             assert_eq!(passed(&mut state, reading), expected);
             assert!(!state.is_in_doubt(reading));
         }
+    }
+
+    #[test]
+    fn short_sleeps_between_responses_add_up() {
+        // F-11
+        let (machine, mut state) = started();
+        let mut minutes = 0;
+        // A minute awake, four asleep.
+        let reading = loop {
+            let reading = machine.at(60 * minutes, 240 * minutes.cast_signed());
+            if state.is_in_doubt(reading) {
+                break reading;
+            }
+            state.observe(START + Duration::from_mins(5 * minutes), reading);
+            minutes += 1;
+        };
+        state.confirm(Some(START + Duration::from_mins(5 * minutes)), reading);
+        assert_eq!((minutes, passed(&mut state, reading)), (2, 600));
+    }
+
+    #[test]
+    fn a_sleep_before_the_service_s_time_arrives_leaves_the_time_in_doubt() {
+        // F-11
+        let wall = WallClock::default();
+        let clock = Clock::new(wall.now().into(), wall.clone(), true);
+        let (asked, time) = (clock.read(), wall.now());
+        wall.advance_millis(DAY.cast_signed() * 1_000);
+        clock.confirm(Some(time), asked);
+        assert!(clock.is_in_doubt());
+        clock.confirm(Some(wall.now()), clock.read());
+        assert!(!clock.is_in_doubt());
     }
 
     #[test]

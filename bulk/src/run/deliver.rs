@@ -31,11 +31,26 @@ struct Batch<'a, S> {
 }
 
 impl<S: Sender> Batch<'_, S> {
+    /// Confirms the time with the service's.
+    async fn confirm_time(&self) -> Result<(), Attempt> {
+        let asked = self.shared.clock.read();
+        let time = self.shared.sender.time().await?;
+        self.shared.clock.confirm(time, asked);
+        Ok(())
+    }
+
     /// Journals that the batch is attempted or ends on a later day than before; the [schedule](crate::schedule) counts it there too.
     async fn record_day(&self) -> Result<()> {
         let (shared, batch) = (self.shared, self.prepared.batch);
-        let attempt = shared.timetable.as_ref().and_then(|days| days.attempt_on_new_day(batch, self.now()));
-        match attempt {
+        let Some(timetable) = &shared.timetable else { return Ok(()) };
+        if shared.clock.is_in_doubt() {
+            // The machine may have slept past midnight while the request was in flight.
+            tokio::select! {
+                _ = self.confirm_time() => {}
+                () = shared.control.wait_for(Stop::Abort) => {}
+            }
+        }
+        match timetable.attempt_on_new_day(batch, self.now()) {
             Some(attempt) => shared.record(&attempt).await,
             None => Ok(()),
         }
@@ -61,11 +76,8 @@ impl<S: Sender> Ledger for Batch<'_, S> {
                 return Ok(permit);
             }
             // The age of a request has to be known before it is repeated, and the time of day before a schedule admits it.
-            match shared.sender.time().await {
-                Ok(time) => {
-                    shared.clock.confirm(time);
-                    return Ok(permit);
-                }
+            match self.confirm_time().await {
+                Ok(()) => return Ok(permit),
                 Err(attempt) => {
                     permit.finish(attempt.observation, &attempt.headers);
                     shared.service.note(&attempt);

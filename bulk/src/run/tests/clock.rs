@@ -13,7 +13,7 @@ fn is_fourth(request: &SendRequest) -> bool {
 async fn run_interrupted(folder: &Path, wall: &WallClock) -> (BulkJob, Arc<Service>) {
     let job = plan_job(folder, 500).await;
     let service = Service::new(|_, request| is_fourth(request).then_some(Fault::TimedOut { executed: true }));
-    *service.time.lock().unwrap() = Some(wall.now());
+    *service.clock.lock().unwrap() = Some(WallClock::default());
     let mut run = job.start_with(Arc::clone(&service), patient_options().wall_clock(wall));
     while service.delivered().0 < 500 && run.next().await.is_some() {}
     run.abort();
@@ -40,7 +40,7 @@ async fn a_clock_set_back_does_not_hide_that_keys_have_expired() {
     let (job, service) = run_interrupted(folder.path(), &wall).await;
     // A day later, the wall clock has been set back to the same time.
     service.forgets_keys.store(true, Ordering::SeqCst);
-    *service.time.lock().unwrap() = Some(wall.now() + Duration::from_hours(24));
+    service.clock.lock().unwrap().as_ref().unwrap().advance_millis(DAY);
     let report = finish_with(&job, &service, patient_options().wall_clock(&wall)).await;
     assert_eq!(report.counts, Counts { sent: 400, unknown: 100, ..Counts::default() });
     assert_eq!(service.delivered(), (500, 1));
@@ -50,18 +50,19 @@ async fn a_clock_set_back_does_not_hide_that_keys_have_expired() {
 async fn day_passes(slept: Option<Duration>) -> (Report, (usize, u32)) {
     let (folder, wall) = (folder(), WallClock::default());
     let job = plan_job(folder.path(), 500).await;
-    let moved = wall.clone();
-    let mut attempts = 0;
+    let (moved, its_clock) = (wall.clone(), WallClock::default());
+    let (mut attempts, clock) = (0, slept.map(|_| its_clock.clone()));
     let service = Service::new(move |_, request| {
         is_fourth(request).then_some(())?;
         attempts += 1;
         if attempts == 1 {
             moved.advance_millis(DAY);
+            its_clock.pass(slept.unwrap_or_default());
         }
         (attempts == 1).then_some(Fault::TimedOut { executed: true })
     });
     service.forgets_keys.store(slept.is_none_or(|slept| !slept.is_zero()), Ordering::SeqCst);
-    *service.time.lock().unwrap() = slept.map(|slept| wall.now() + slept);
+    *service.clock.lock().unwrap() = clock;
     let report = finish_with(&job, &service, patient_options().wall_clock(&wall)).await;
     (report, service.delivered())
 }
