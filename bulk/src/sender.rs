@@ -200,6 +200,9 @@ fn error_response(error: &Error, response: &ApiError, reason: Box<str>) -> Attem
         (ApiErrorKind::Validation, StatusCode::FORBIDDEN) => {
             (AttemptResult::Rejected { status, message: reason }, Observation::Other)
         }
+        _ if error.outcome() == Outcome::Unknown => {
+            (AttemptResult::Uncertain(reason), Observation::ServerError)
+        }
         // One row may name a missing template while others name an existing one.
         _ if error.recovery() == Recovery::Act
             && (response.kind() != ApiErrorKind::NotFound || response.is_html()) =>
@@ -215,9 +218,6 @@ fn error_response(error: &Error, response: &ApiError, reason: Box<str>) -> Attem
         }
         (ApiErrorKind::Conflict, _) if response.name == "resource_locked" => {
             (AttemptResult::NotSent(reason), Observation::ServerError)
-        }
-        _ if error.outcome() == Outcome::Unknown => {
-            (AttemptResult::Uncertain(reason), Observation::ServerError)
         }
         _ => (AttemptResult::Rejected { status, message: reason }, Observation::Other),
     };
@@ -297,6 +297,19 @@ mod tests {
         {
             let result = attempt(&server, &client, Action::error(status, name, "no")).await;
             assert!(matches!(result, AttemptResult::Rejected { .. }), "{status}: {result:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_status_that_does_not_say_whether_the_service_acted_leaves_a_batch_uncertain() {
+        // B-14
+        let server = ReferenceServer::start().await;
+        let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
+        for status in [303, 408, 500, 600] {
+            for body in ["", "<html>Not the API</html>"] {
+                let result = attempt(&server, &client, Action::http_response(status, body)).await;
+                assert!(matches!(result, AttemptResult::Uncertain(_)), "{status} {body}: {result:?}");
+            }
         }
     }
 
