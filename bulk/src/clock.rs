@@ -9,6 +9,8 @@
 //! - The monotonic clock may stop while the machine sleeps, and it doesn't survive the process. If the wall clock has advanced further than the
 //!   monotonic clock, or attempts of an earlier process are open, the [clock is in doubt](Clock::is_in_doubt). Before the process repeats an attempt,
 //!   it then asks a reference that its own machine can't change: the service (the `Date` header of a response) or the queue of a distributed job.
+//! - An attempt that was dated by a wall clock ahead of the true time would seem newer once the clock is right. So if a response shows that this
+//!   clock is ahead of the service's, later attempts of a job without a schedule are journaled by the service's time.
 //! - Clocks that should agree may differ by up to [`TOLERANCE`], which the safety margin of [`RESEND_WITHIN`] covers.
 
 use std::{
@@ -48,6 +50,11 @@ impl UnixMillis {
     /// Returns the time `delay` later.
     pub(crate) fn saturating_add(self, delay: Duration) -> Self {
         Self(self.0.saturating_add(Self::from(delay).0))
+    }
+
+    /// Returns the time `by` earlier.
+    pub(crate) fn saturating_sub(self, by: Duration) -> Self {
+        Self(self.0.saturating_sub(Self::from(by).0))
     }
 
     /// Returns the age of an attempt made at this time, or `None` if that is later than `now` by more than the tolerance.
@@ -274,6 +281,12 @@ impl Clock {
         if let Some(service) = service {
             self.state.lock().observe(service, self.wall.read());
         }
+    }
+
+    /// Returns how far this clock is ahead of the service's, if that is more than the tolerance.
+    pub(crate) fn lead(&self) -> Duration {
+        let ahead = |(service, then): (Duration, Duration)| then.saturating_sub(service);
+        self.state.lock().reference.map(ahead).filter(|lead| *lead > TOLERANCE).unwrap_or_default()
     }
 
     /// Follows the queue's clock. Corrections within the tolerance may move this clock back.

@@ -10,7 +10,7 @@ use crate::{
     deliver::{self, Before, Delivery, Ledger, Service},
     error::{BulkError, Result},
     journal::{Record, UnixMillis},
-    pace::Permit,
+    pace::{Observation, Permit},
     plan::{Prepared, Rendered},
     sender::{Attempt, SendRequest, Sender, response_time},
     state::{AttemptResult, BatchState, BeforeAttempt, Situation},
@@ -127,7 +127,10 @@ impl<S: Sender> Ledger for Batch<'_, S> {
 
     fn finish(&mut self, permit: Permit, attempt: &Attempt) {
         permit.finish(attempt.observation, &attempt.headers);
-        self.shared.clock.observe_service_time(response_time(&attempt.headers));
+        // A proxy may have written any other response.
+        if attempt.observation == Observation::Accepted {
+            self.shared.clock.observe_service_time(response_time(&attempt.headers));
+        }
     }
 
     fn now(&self) -> UnixMillis {

@@ -88,3 +88,25 @@ async fn a_machine_that_slept_for_a_day_repeats_no_request() {
         assert_eq!(delivered, (500, 1), "{service_time:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_was_ahead_and_is_corrected_does_not_hide_that_keys_have_expired() {
+    // F-11
+    let (folder, wall, its_clock) = (folder(), WallClock::default(), WallClock::default());
+    let job = plan_job(folder.path(), 400).await;
+    let service = Service::new(|_, request| is_fourth(request).then_some(Fault::TimedOut { executed: true }));
+    *service.clock.lock().unwrap() = Some(its_clock.clone());
+    wall.advance_millis(DAY / 2);
+    let options = || patient_options().wall_clock(&wall).concurrency(1);
+    assert_eq!(abort_after(&job, &service, options(), 5).await.counts.sent, 300);
+    wall.advance_millis(-DAY / 2);
+    // The job is resumed 30 hours later.
+    for clock in [&wall, &its_clock] {
+        clock.advance_millis(DAY + DAY / 4);
+    }
+    service.forgets_keys.store(true, Ordering::SeqCst);
+    service.set_script(|_, _| None);
+    let report = finish_with(&job, &service, options()).await;
+    assert_eq!(service.delivered(), (400, 1));
+    assert_eq!(report.counts, Counts { sent: 300, unknown: 100, ..Counts::default() });
+}
