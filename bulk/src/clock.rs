@@ -9,6 +9,7 @@
 //! - The monotonic clock may stop while the machine sleeps, and it doesn't survive the process. If the wall clock has advanced further than the
 //!   monotonic clock, or attempts of an earlier process are open, the [clock is in doubt](Clock::is_in_doubt). Before the process repeats an attempt,
 //!   it then asks a reference that its own machine can't change: the service (the `Date` header of a response) or the queue of a distributed job.
+//! - Both clocks stop while a virtual machine is paused. So the service is also asked if no response has stated its time since the attempt ended.
 //! - An attempt that was dated by a wall clock ahead of the true time would seem newer once the clock is right. So if a response shows that this
 //!   clock is ahead of the service's, later attempts of a job without a schedule are journaled by the service's time.
 //! - Clocks that should agree may differ by up to [`TOLERANCE`], which the safety margin of [`RESEND_WITHIN`] covers.
@@ -170,11 +171,13 @@ struct State {
     /// A time from the reference, and this clock's time when it was read. The earliest one since the clock was last confirmed, so that it shows all
     /// the time that has passed since then.
     reference: Option<(Duration, Duration)>,
+    /// When a response last stated the service's time, or the clock was confirmed.
+    checked: Option<Instant>,
 }
 
 impl State {
     fn new(time: Duration, at: Reading) -> Self {
-        Self { time, at, unconfirmed: false, reference: None }
+        Self { time, at, unconfirmed: false, reference: None, checked: None }
     }
 
     /// Advances the time by the monotonic clock and returns it.
@@ -208,15 +211,23 @@ impl State {
         };
         let time = now.max(confirmed);
         self.anchor(time, to);
+        self.checked = Some(to.monotonic);
         self.reference = reference.map(|reference| (reference, time)).or(self.reference);
     }
 
     /// A clock in doubt may be behind: related to it, the reference would hide that.
-    fn observe(&mut self, reference: Duration, to: Reading) {
-        if !self.is_in_doubt(to) {
-            let now = self.advance(to);
+    fn observe(&mut self, reference: Duration, is_trusted: bool, to: Reading) {
+        if self.is_in_doubt(to) {
+            return;
+        }
+        let now = self.advance(to);
+        self.checked = Some(to.monotonic);
+        if is_trusted {
             self.reference.get_or_insert((reference, now));
         }
+        let passed =
+            self.reference.map(|(before, then)| (reference.saturating_sub(before), now.saturating_sub(then)));
+        self.unconfirmed = passed.is_some_and(|(there, here)| there > here + TOLERANCE);
     }
 
     #[cfg(feature = "nats")]
@@ -276,10 +287,15 @@ impl Clock {
         self.state.lock().confirm(service, asked);
     }
 
-    /// Records the service's time. A later reading shows how much time has passed.
-    pub(crate) fn observe_service_time(&self, service: Option<Duration>) {
+    /// Returns whether no response has stated the service's time since this reading. A virtual machine that was paused since then may not know it.
+    pub(crate) fn is_unchecked_since(&self, reading: Reading) -> bool {
+        self.state.lock().checked.is_none_or(|checked| checked < reading.monotonic)
+    }
+
+    /// Records the time in a response. A later one shows how much time has passed, if this one is certainly the service's.
+    pub(crate) fn observe_service_time(&self, service: Option<Duration>, is_trusted: bool) {
         if let Some(service) = service {
-            self.state.lock().observe(service, self.wall.read());
+            self.state.lock().observe(service, is_trusted, self.wall.read());
         }
     }
 
@@ -365,11 +381,11 @@ mod tests {
             let (machine, mut state) = started();
             // The service's clock is an hour ahead.
             let service = |seconds| START + Duration::from_secs(3_600 + seconds);
-            state.observe(service(50), machine.at(50, 0));
+            state.observe(service(50), true, machine.at(50, 0));
             let reading = machine.at(60, DAY.cast_signed());
             assert!(state.is_in_doubt(reading));
             // Another response after the sleep.
-            state.observe(service(60 + slept), reading);
+            state.observe(service(60 + slept), true, reading);
             state.confirm(Some(service(60 + slept)), reading);
             assert_eq!(passed(&mut state, reading), expected);
             assert!(!state.is_in_doubt(reading));
@@ -387,11 +403,25 @@ mod tests {
             if state.is_in_doubt(reading) {
                 break reading;
             }
-            state.observe(START + Duration::from_mins(5 * minutes), reading);
+            state.observe(START + Duration::from_mins(5 * minutes), true, reading);
             minutes += 1;
         };
         state.confirm(Some(START + Duration::from_mins(5 * minutes)), reading);
         assert_eq!((minutes, passed(&mut state, reading)), (2, 600));
+    }
+
+    #[test]
+    fn the_service_s_time_reveals_that_both_clocks_stood_still() {
+        // F-11
+        let (machine, mut state) = started();
+        let service = |seconds| START + Duration::from_secs(seconds);
+        state.observe(service(10), true, machine.at(10, 0));
+        state.observe(service(310), true, machine.at(20, 0));
+        assert!(!state.is_in_doubt(machine.at(20, 0)));
+        state.observe(service(DAY), true, machine.at(30, 0));
+        assert!(state.is_in_doubt(machine.at(30, 0)));
+        state.confirm(Some(service(DAY + 10)), machine.at(40, 0));
+        assert_eq!(passed(&mut state, machine.at(40, 0)), DAY + 10);
     }
 
     #[test]

@@ -46,31 +46,32 @@ async fn a_clock_set_back_does_not_hide_that_keys_have_expired() {
     assert_eq!(service.delivered(), (500, 1));
 }
 
-/// Runs a job in which the wall clock advances by a day between two attempts of batch 3. `slept` is how far the service's clock advances.
-async fn day_passes(slept: Option<Duration>) -> (Report, (usize, u32)) {
+/// Runs a job in which the wall clock advances by `moved` milliseconds between two attempts of batch 3. `slept` is how far the service's clock advances.
+async fn time_passes(moved: i64, slept: Option<Duration>, concurrency: usize) -> (Report, (usize, u32)) {
     let (folder, wall) = (folder(), WallClock::default());
     let job = plan_job(folder.path(), 500).await;
-    let (moved, its_clock) = (wall.clone(), WallClock::default());
+    let (machine, its_clock) = (wall.clone(), WallClock::default());
     let (mut attempts, clock) = (0, slept.map(|_| its_clock.clone()));
     let service = Service::new(move |_, request| {
         is_fourth(request).then_some(())?;
         attempts += 1;
         if attempts == 1 {
-            moved.advance_millis(DAY);
+            machine.advance_millis(moved);
             its_clock.pass(slept.unwrap_or_default());
         }
         (attempts == 1).then_some(Fault::TimedOut { executed: true })
     });
     service.forgets_keys.store(slept.is_none_or(|slept| !slept.is_zero()), Ordering::SeqCst);
     *service.clock.lock().unwrap() = clock;
-    let report = finish_with(&job, &service, patient_options().wall_clock(&wall)).await;
+    let report =
+        finish_with(&job, &service, patient_options().wall_clock(&wall).concurrency(concurrency)).await;
     (report, service.delivered())
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_clock_set_ahead_during_a_run_makes_no_batch_unknown() {
     // F-11
-    let (report, delivered) = day_passes(Some(Duration::ZERO)).await;
+    let (report, delivered) = time_passes(DAY, Some(Duration::ZERO), 16).await;
     assert_eq!(report.counts, Counts { sent: 500, ..Counts::default() });
     assert_eq!(delivered, (500, 1));
 }
@@ -78,8 +79,10 @@ async fn a_clock_set_ahead_during_a_run_makes_no_batch_unknown() {
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_slept_for_a_day_repeats_no_request() {
     // F-11
-    for service_time in [Some(Duration::from_hours(24)), None] {
-        let (report, delivered) = day_passes(service_time).await;
+    let day = Some(Duration::from_hours(24));
+    // The clocks of a virtual machine stand still while it is paused.
+    for (moved, service_time, concurrency) in [(DAY, day, 16), (DAY, None, 16), (0, day, 16), (0, day, 1)] {
+        let (report, delivered) = time_passes(moved, service_time, concurrency).await;
         assert_eq!(
             report.counts,
             Counts { sent: 400, unknown: 100, ..Counts::default() },
