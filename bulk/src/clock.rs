@@ -9,6 +9,9 @@
 //! - The monotonic clock may stop while the machine sleeps, and it doesn't survive the process. If the wall clock has advanced further than the
 //!   monotonic clock, or attempts of an earlier process are open, the [clock is in doubt](Clock::is_in_doubt). Before the process repeats an attempt,
 //!   it then asks a reference that its own machine can't change: the service (the `Date` header of a response) or the queue of a distributed job.
+//! - Both clocks stop while a virtual machine is paused. So the service is also asked if no response has stated its time since the attempt ended.
+//! - An attempt that was dated by a wall clock ahead of the true time would seem newer once the clock is right. So if a response shows that this
+//!   clock is ahead of the service's, later attempts of a job without a schedule are journaled by the service's time.
 //! - Clocks that should agree may differ by up to [`TOLERANCE`], which the safety margin of [`RESEND_WITHIN`] covers.
 
 use std::{
@@ -48,6 +51,11 @@ impl UnixMillis {
     /// Returns the time `delay` later.
     pub(crate) fn saturating_add(self, delay: Duration) -> Self {
         Self(self.0.saturating_add(Self::from(delay).0))
+    }
+
+    /// Returns the time `by` earlier.
+    pub(crate) fn saturating_sub(self, by: Duration) -> Self {
+        Self(self.0.saturating_sub(Self::from(by).0))
     }
 
     /// Returns the age of an attempt made at this time, or `None` if that is later than `now` by more than the tolerance.
@@ -148,7 +156,7 @@ pub(crate) struct Clock {
 
 /// Simultaneous readings of this machine's clocks.
 #[derive(Clone, Copy, Debug)]
-struct Reading {
+pub(crate) struct Reading {
     monotonic: Instant,
     wall: Duration,
 }
@@ -160,13 +168,16 @@ struct State {
     at: Reading,
     /// Whether only a reference can confirm the time.
     unconfirmed: bool,
-    /// A time from the reference, and this clock's time when it was read.
+    /// A time from the reference, and this clock's time when it was read. The earliest one since the clock was last confirmed, so that it shows all
+    /// the time that has passed since then.
     reference: Option<(Duration, Duration)>,
+    /// When a response last stated the service's time, or the clock was confirmed.
+    checked: Option<Instant>,
 }
 
 impl State {
     fn new(time: Duration, at: Reading) -> Self {
-        Self { time, at, unconfirmed: false, reference: None }
+        Self { time, at, unconfirmed: false, reference: None, checked: None }
     }
 
     /// Advances the time by the monotonic clock and returns it.
@@ -200,7 +211,23 @@ impl State {
         };
         let time = now.max(confirmed);
         self.anchor(time, to);
+        self.checked = Some(to.monotonic);
         self.reference = reference.map(|reference| (reference, time)).or(self.reference);
+    }
+
+    /// A clock in doubt may be behind: related to it, the reference would hide that.
+    fn observe(&mut self, reference: Duration, is_trusted: bool, to: Reading) {
+        if self.is_in_doubt(to) {
+            return;
+        }
+        let now = self.advance(to);
+        self.checked = Some(to.monotonic);
+        if is_trusted {
+            self.reference.get_or_insert((reference, now));
+        }
+        let passed =
+            self.reference.map(|(before, then)| (reference.saturating_sub(before), now.saturating_sub(then)));
+        self.unconfirmed = passed.is_some_and(|(there, here)| there > here + TOLERANCE);
     }
 
     #[cfg(feature = "nats")]
@@ -249,17 +276,33 @@ impl Clock {
         self.state.lock().is_in_doubt(self.wall.read())
     }
 
-    /// Confirms the time with the service's clock (time since the Unix epoch), or with the wall clock if the service doesn't state its time.
-    pub(crate) fn confirm(&self, service: Option<Duration>) {
-        self.state.lock().confirm(service, self.wall.read());
+    /// Reads this machine's clocks, before the service is asked for the time.
+    pub(crate) fn read(&self) -> Reading {
+        self.wall.read()
     }
 
-    /// Records the service's time. A later reading shows how much time has passed.
-    pub(crate) fn observe_service_time(&self, service: Option<Duration>) {
-        let Some(service) = service else { return };
-        let mut state = self.state.lock();
-        let now = state.advance(self.wall.read());
-        state.reference = Some((service, now));
+    /// Confirms the time with the service's clock (time since the Unix epoch), or with the wall clock if the service doesn't state its time. The
+    /// clock is in doubt again if the machine has slept since it was `asked`.
+    pub(crate) fn confirm(&self, service: Option<Duration>, asked: Reading) {
+        self.state.lock().confirm(service, asked);
+    }
+
+    /// Returns whether no response has stated the service's time since this reading. A virtual machine that was paused since then may not know it.
+    pub(crate) fn is_unchecked_since(&self, reading: Reading) -> bool {
+        self.state.lock().checked.is_none_or(|checked| checked < reading.monotonic)
+    }
+
+    /// Records the time in a response. A later one shows how much time has passed, if this one is certainly the service's.
+    pub(crate) fn observe_service_time(&self, service: Option<Duration>, is_trusted: bool) {
+        if let Some(service) = service {
+            self.state.lock().observe(service, is_trusted, self.wall.read());
+        }
+    }
+
+    /// Returns how far this clock is ahead of the service's, if that is more than the tolerance.
+    pub(crate) fn lead(&self) -> Duration {
+        let ahead = |(service, then): (Duration, Duration)| then.saturating_sub(service);
+        self.state.lock().reference.map(ahead).filter(|lead| *lead > TOLERANCE).unwrap_or_default()
     }
 
     /// Follows the queue's clock. Corrections within the tolerance may move this clock back.
@@ -338,13 +381,60 @@ mod tests {
             let (machine, mut state) = started();
             // The service's clock is an hour ahead.
             let service = |seconds| START + Duration::from_secs(3_600 + seconds);
-            state.reference = Some((service(50), state.advance(machine.at(50, 0))));
+            state.observe(service(50), true, machine.at(50, 0));
             let reading = machine.at(60, DAY.cast_signed());
             assert!(state.is_in_doubt(reading));
+            // Another response after the sleep.
+            state.observe(service(60 + slept), true, reading);
             state.confirm(Some(service(60 + slept)), reading);
             assert_eq!(passed(&mut state, reading), expected);
             assert!(!state.is_in_doubt(reading));
         }
+    }
+
+    #[test]
+    fn short_sleeps_between_responses_add_up() {
+        // F-11
+        let (machine, mut state) = started();
+        let mut minutes = 0;
+        // A minute awake, four asleep.
+        let reading = loop {
+            let reading = machine.at(60 * minutes, 240 * minutes.cast_signed());
+            if state.is_in_doubt(reading) {
+                break reading;
+            }
+            state.observe(START + Duration::from_mins(5 * minutes), true, reading);
+            minutes += 1;
+        };
+        state.confirm(Some(START + Duration::from_mins(5 * minutes)), reading);
+        assert_eq!((minutes, passed(&mut state, reading)), (2, 600));
+    }
+
+    #[test]
+    fn the_service_s_time_reveals_that_both_clocks_stood_still() {
+        // F-11
+        let (machine, mut state) = started();
+        let service = |seconds| START + Duration::from_secs(seconds);
+        state.observe(service(10), true, machine.at(10, 0));
+        state.observe(service(310), true, machine.at(20, 0));
+        assert!(!state.is_in_doubt(machine.at(20, 0)));
+        state.observe(service(DAY), true, machine.at(30, 0));
+        assert!(state.is_in_doubt(machine.at(30, 0)));
+        state.confirm(Some(service(DAY + 10)), machine.at(40, 0));
+        assert_eq!(passed(&mut state, machine.at(40, 0)), DAY + 10);
+    }
+
+    #[test]
+    fn a_sleep_before_the_service_s_time_arrives_leaves_the_time_in_doubt() {
+        // F-11
+        let wall = WallClock::default();
+        let clock = Clock::new(wall.now().into(), wall.clone(), true);
+        let (asked, time) = (clock.read(), wall.now());
+        wall.advance_millis(DAY.cast_signed() * 1_000);
+        clock.confirm(Some(time), asked);
+        assert!(clock.is_in_doubt());
+        clock.confirm(Some(wall.now()), clock.read());
+        assert!(!clock.is_in_doubt());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The files of a job's folder besides the plan: the lock, the journal, and requests from other processes.
 
-use std::{fs, io::ErrorKind, path::Path};
+use std::{io::ErrorKind, path::Path};
 
 use crate::{
     account::{AccountError, JobAccount, Sending},
@@ -135,13 +135,13 @@ pub(crate) enum Request {
     Cancel,
 }
 
-/// Leaves a request for the process that runs the job. A cancellation can't be undone.
+/// Leaves a request for the process that runs the job. A cancellation can't be undone: a later part may send the rows that this one didn't.
 pub(crate) fn request(dir: &Path, request: Request) -> Result<()> {
     let path = dir.join(match request {
         Request::Pause => PAUSE,
         Request::Cancel => CANCELED,
     });
-    fs::write(&path, []).map_err(BulkError::io("write", path))
+    files::replace(&path, &[])
 }
 
 /// Returns whether workers send the job. Its journal lags behind the ledger, so the job can't be run locally.

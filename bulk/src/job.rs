@@ -210,8 +210,8 @@ impl Job {
     /// doesn't change. The client needs full access to the job's account, since other accounts don't list its emails.
     ///
     /// # Errors
-    /// The errors of [`check_account`](Self::check_account). Also fails if more than 100,000 rows are unknown, a file can't be read or written, or
-    /// the service rejects the request for the list.
+    /// The errors of [`check_account`](Self::check_account). Also fails if a canceled part is still running, more than 100,000 rows are unknown, a
+    /// file can't be read or written, or the service rejects the request for the list.
     pub async fn reconcile(&self, client: &Client, account: &Account) -> Result<Reconciliation> {
         self.check_account(client, account).await?;
         reconcile::reconcile(Arc::clone(&self.plan), client).await

@@ -64,10 +64,18 @@ pub struct RowOutcome {
 
 /// Calls `visit` with the outcome of every row of a job and its earlier parts that has one, part by part, in the order in which the outcomes became
 /// known.
-pub(crate) fn visit(plan: &Plan, mut visit: impl FnMut(RowOutcome) -> Result<()>) -> Result<()> {
+pub(crate) fn visit(plan: &Plan, visit: impl FnMut(RowOutcome) -> Result<()>) -> Result<()> {
+    visit_parts(&parts::with_rows(plan)?, true, visit)
+}
+
+/// Like [`visit`], for parts that were read before, with or without the batches that were sent completely.
+pub(crate) fn visit_parts(
+    parts: &[PartRows],
+    with_sent: bool,
+    mut visit: impl FnMut(RowOutcome) -> Result<()>,
+) -> Result<()> {
     // A process that still runs a canceled part finishes its requests in flight.
-    let abandoned = |part: &PartRows| part.canceled && !part.held;
-    parts::with_rows(plan)?.iter().try_for_each(|part| visit_part(part, true, abandoned(part), &mut visit))
+    parts.iter().try_for_each(|part| visit_part(part, with_sent, part.canceled && !part.held, &mut visit))
 }
 
 /// Like [`visit`], without the batches that were sent completely; for the report of a run that has ended, although it still holds the job's lock.

@@ -280,11 +280,7 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
 fn known_rows(parts: &[Part], draft: &Draft, with_unknown: bool) -> Result<KnownRows> {
     let mut known = EarlierRows::new(draft.dir());
     for (n, part) in parts.iter().enumerate() {
-        if part.canceled && part.held {
-            let id = part.plan.id();
-            let message = format!("job {id} was canceled but is still running; wait until it has stopped");
-            return Err(BulkError::NotRunnable(message));
-        }
+        check_stopped(&part.plan, part.canceled && part.held)?;
         part.plan.verify()?;
         let retried = part.retried_rows(&parts[n + 1..])?;
         part.visit_rows(draft.key(), |row, key, held| match (key, held) {
@@ -295,6 +291,15 @@ fn known_rows(parts: &[Part], draft: &Draft, with_unknown: bool) -> Result<Known
         })?;
     }
     known.finish()
+}
+
+/// Checks that no process still finishes the requests in flight of a canceled part.
+fn check_stopped(part: &Plan, is_finishing: bool) -> Result<()> {
+    if !is_finishing {
+        return Ok(());
+    }
+    let message = format!("job {} was canceled but is still running; wait until it has stopped", part.id());
+    Err(BulkError::NotRunnable(message))
 }
 
 /// Plans parts with the rejected or unknown rows of a plan's job: one for each part that contains such rows, with its message. Returns the last one,
@@ -363,6 +368,13 @@ pub(crate) struct PartRows {
     pub(crate) canceled: bool,
     /// Whether a process is running it.
     pub(crate) held: bool,
+}
+
+impl PartRows {
+    /// Checks that no process still finishes the requests in flight of the canceled part.
+    pub(crate) fn check_stopped(&self) -> Result<()> {
+        check_stopped(&self.plan, self.canceled && self.held)
+    }
 }
 
 /// Returns the parts that a plan's counts include, oldest first.

@@ -19,6 +19,7 @@ use crate::{
     error::{BulkError, Result},
     list::List,
     outcomes::{self, Outcome, RowOutcome},
+    parts::{self, PartRows},
     plan::{Plan, normalize_address},
     report::format_time,
 };
@@ -97,7 +98,9 @@ pub(crate) async fn reconcile(plan: Arc<Plan>, client: &Client) -> Result<Reconc
 impl Search {
     fn new(plan: &Plan) -> Result<Self> {
         let mut search = Self::default();
-        outcomes::visit_unsent(plan, |row| {
+        let parts = parts::with_rows(plan)?;
+        parts.iter().try_for_each(PartRows::check_stopped)?;
+        outcomes::visit_parts(&parts, false, |row| {
             if let Outcome::Unknown { reason } = &row.outcome {
                 search.rows.push(Row { reason: reason.clone(), unknown: row, found: None });
             }
@@ -118,7 +121,7 @@ impl Search {
                 .push(i);
         }
         let Self { by_recipients, taken, .. } = &mut search;
-        outcomes::visit(plan, |row| {
+        outcomes::visit_parts(&parts, true, |row| {
             if let Outcome::Sent { id } = row.outcome
                 && by_recipients.contains_key(&recipients_key(row.recipient.split("; ")))
             {

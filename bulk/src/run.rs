@@ -181,7 +181,9 @@ struct Shared<S> {
 impl<S> Shared<S> {
     /// Journals a record durably, then applies it.
     async fn record(&self, record: &Record) -> Result<()> {
-        self.journal.append(record).await?;
+        // A schedule counts by this machine's clock, which may stay ahead.
+        let lead = if self.timetable.is_some() { Duration::ZERO } else { self.clock.lead() };
+        self.journal.append(&record.dated_back(lead)).await?;
         self.apply(record)
     }
 

@@ -9,7 +9,7 @@
 //!
 //! The journal doesn't contain the time of a result. So a [`Record::Attempt`](crate::journal::Record::Attempt) precedes the first attempt of a batch on
 //! each later day, and an outcome on a later day than the last attempt. Wherever the job is killed, its journal then contains the days on which the
-//! batch counts.
+//! batch counts. If the clock is in doubt, since the machine may have slept, the service is asked for the time first.
 
 mod days;
 mod domains;

@@ -95,12 +95,16 @@ impl Sender for Client {
     async fn time(&self) -> Result<Option<Duration>, Attempt> {
         // Any response states the time, even a rejection.
         let call = self.request(Method::GET, "/domains").retry(RetryPolicy::never()).timeout(TIMEOUT);
-        match call.with_response().await {
-            Ok(response) => Ok(response_time(&response.headers)),
-            Err(Error::Api(response)) => Ok(response_time(&response.headers)),
-            Err(error) if error.status().is_some() => Ok(None),
-            Err(error) => Err(classify_error(&error)),
-        }
+        let error = match call.with_response().await {
+            Ok(response) => return Ok(response_time(&response.headers)),
+            Err(error) => error,
+        };
+        let (time, is_of_service) = match &error {
+            Error::Api(response) => (response_time(&response.headers), !response.name.is_empty()),
+            Error::Decode(response) => (response_time(&response.headers), false),
+            _ => (None, false),
+        };
+        if time.is_some() || is_of_service { Ok(time) } else { Err(classify_error(&error)) }
     }
 
     async fn feedback(&self, ids: &[String], since: u64) -> Result<Feedback, Attempt> {
@@ -200,6 +204,9 @@ fn error_response(error: &Error, response: &ApiError, reason: Box<str>) -> Attem
         (ApiErrorKind::Validation, StatusCode::FORBIDDEN) => {
             (AttemptResult::Rejected { status, message: reason }, Observation::Other)
         }
+        _ if error.outcome() == Outcome::Unknown => {
+            (AttemptResult::Uncertain(reason), Observation::ServerError)
+        }
         // One row may name a missing template while others name an existing one.
         _ if error.recovery() == Recovery::Act
             && (response.kind() != ApiErrorKind::NotFound || response.is_html()) =>
@@ -216,9 +223,6 @@ fn error_response(error: &Error, response: &ApiError, reason: Box<str>) -> Attem
         (ApiErrorKind::Conflict, _) if response.name == "resource_locked" => {
             (AttemptResult::NotSent(reason), Observation::ServerError)
         }
-        _ if error.outcome() == Outcome::Unknown => {
-            (AttemptResult::Uncertain(reason), Observation::ServerError)
-        }
         _ => (AttemptResult::Rejected { status, message: reason }, Observation::Other),
     };
     Attempt { result, observation, headers: response.headers.clone() }
@@ -228,6 +232,7 @@ fn error_response(error: &Error, response: &ApiError, reason: Box<str>) -> Attem
 mod tests {
     use std::time::UNIX_EPOCH;
 
+    use idempost::transport::{BoxFuture, ResponseBody, Transport, TransportError, TransportRequest};
     use idempost_reference_server::{ReferenceServer, faults::Action};
 
     use super::*;
@@ -283,6 +288,46 @@ mod tests {
         assert!(reason.starts_with("127.0.0.1:9 is unreachable") && !reason.contains("nothing"), "{reason}");
     }
 
+    /// Responds to every request with this status and body, and this `Date`.
+    struct Fixed(u16, &'static str, Option<&'static str>);
+
+    impl Transport for Fixed {
+        fn send(
+            &self,
+            _: TransportRequest,
+        ) -> BoxFuture<'_, Result<http::Response<ResponseBody>, TransportError>> {
+            let builder =
+                self.2.iter().fold(http::Response::builder(), |builder, date| builder.header(DATE, *date));
+            let response = builder.status(self.0).body(self.1.into()).unwrap();
+            Box::pin(std::future::ready(Ok(response)))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_page_of_a_proxy_states_no_time_unless_it_has_a_date() {
+        // F-11
+        const DATE: &str = "Thu, 01 Jan 1970 00:00:09 GMT";
+        const REJECTION: &str = r#"{"statusCode":401,"name":"missing_api_key","message":"no"}"#;
+        for (status, body, date, expected) in [
+            (200, "<html>", Some(DATE), Some(Some(9))),
+            (200, "<html>", None, None),
+            (502, "<html>", Some(DATE), Some(Some(9))),
+            (502, "<html>", None, None),
+            // A service without a clock.
+            (200, "{}", None, Some(None)),
+            (401, REJECTION, None, Some(None)),
+        ] {
+            let transport = Fixed(status, body, date);
+            let client = Client::builder().base_url("https://a.test").api_key("re_x").transport(transport);
+            let time = Sender::time(&client.build().unwrap()).await.ok();
+            assert_eq!(
+                time.map(|time| time.map(|time| time.as_secs())),
+                expected,
+                "{status} {body} {date:?}"
+            );
+        }
+    }
+
     #[tokio::test]
     async fn only_a_response_of_the_api_rejects_a_batch() {
         let server = ReferenceServer::start().await;
@@ -297,6 +342,19 @@ mod tests {
         {
             let result = attempt(&server, &client, Action::error(status, name, "no")).await;
             assert!(matches!(result, AttemptResult::Rejected { .. }), "{status}: {result:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_status_that_does_not_say_whether_the_service_acted_leaves_a_batch_uncertain() {
+        // B-14
+        let server = ReferenceServer::start().await;
+        let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
+        for status in [303, 408, 500, 600] {
+            for body in ["", "<html>Not the API</html>"] {
+                let result = attempt(&server, &client, Action::http_response(status, body)).await;
+                assert!(matches!(result, AttemptResult::Uncertain(_)), "{status} {body}: {result:?}");
+            }
         }
     }
 

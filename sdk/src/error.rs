@@ -123,9 +123,9 @@ impl Error {
             | Self::RateLimit(_)
             | Self::Unreachable(_) => Outcome::NotSent,
             Self::Auth(error) => error.outcome(),
-            Self::Api(error) => error.outcome,
+            Self::Api(error) => error.call.outcome,
             Self::OutcomeUnknown(_) => Outcome::Unknown,
-            Self::Decode(error) => error.outcome,
+            Self::Decode(error) => error.call.outcome,
             Self::Paging(_) => Outcome::Accepted,
             Self::WaitTimeout(wait) => wait.outcome(),
         }
@@ -135,48 +135,42 @@ impl Error {
     /// own retries follow the same rule.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Unreachable(failure) | Self::OutcomeUnknown(failure) => failure.retryable,
             Self::Auth(error) => error.is_retryable(),
-            Self::Decode(error) => error.retryable,
-            Self::Api(error) => error.retryable,
             Self::RateLimit(_) | Self::WaitTimeout(_) => true,
-            Self::Invalid(_) | Self::Settings(_) | Self::File(_) | Self::Write(_) | Self::Paging(_) => false,
+            _ => self.call().is_some_and(|call| call.retryable),
         }
     }
 
     /// Returns whether the call wasn't retried because the client's [retry budget](crate::call::RetryPolicy::budget) was exhausted.
     pub fn retry_budget_exhausted(&self) -> bool {
+        self.call().is_some_and(|call| call.budget_exhausted)
+    }
+
+    fn call(&self) -> Option<&CallSummary> {
         match self {
-            Self::Unreachable(failure) | Self::OutcomeUnknown(failure) => failure.budget_exhausted,
-            Self::Api(error) => error.budget_exhausted,
-            Self::Decode(error) => error.budget_exhausted,
-            _ => false,
+            Self::Unreachable(failure) | Self::OutcomeUnknown(failure) => Some(&failure.call),
+            Self::Api(error) => Some(&error.call),
+            Self::Decode(error) => Some(&error.call),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn call_mut(&mut self) -> Option<&mut CallSummary> {
+        match self {
+            Self::Unreachable(failure) | Self::OutcomeUnknown(failure) => Some(&mut failure.call),
+            Self::Api(error) => Some(&mut error.call),
+            Self::Decode(error) => Some(&mut error.call),
+            _ => None,
         }
     }
 
     /// Updates the data about the call.
     #[must_use]
-    pub(crate) fn with_call(self, call: CallSummary) -> Self {
-        match self {
-            Self::Unreachable(failure) => {
-                Self::Unreachable(Box::new(TransportFailure::new(failure.transport, call)))
-            }
-            Self::OutcomeUnknown(failure) => {
-                Self::OutcomeUnknown(Box::new(TransportFailure::new(failure.transport, call)))
-            }
-            Self::Api(error) => Self::Api(Box::new(error.with_call(call))),
-            Self::Decode(error) => Self::Decode(error.with_call(call)),
-            other => other,
+    pub(crate) fn with_call(mut self, call: CallSummary) -> Self {
+        if let Some(summary) = self.call_mut() {
+            *summary = call;
         }
-    }
-
-    pub(crate) fn exhaust_budget(&mut self) {
-        match self {
-            Self::Unreachable(failure) | Self::OutcomeUnknown(failure) => failure.budget_exhausted = true,
-            Self::Api(error) => error.budget_exhausted = true,
-            Self::Decode(error) => error.budget_exhausted = true,
-            _ => {}
-        }
+        self
     }
 
     /// Returns the delay that the service requested, or the time until the client's rate limiter has a slot.
@@ -191,12 +185,7 @@ impl Error {
 
     /// Returns the idempotency key with which the call can be retried within 24 hours without acting twice.
     pub fn idempotency_key(&self) -> Option<&IdempotencyKey> {
-        match self {
-            Self::Api(error) => error.idempotency_key.as_ref(),
-            Self::Unreachable(failure) | Self::OutcomeUnknown(failure) => failure.idempotency_key.as_ref(),
-            Self::Decode(error) => error.idempotency_key.as_ref(),
-            _ => None,
-        }
+        self.call()?.idempotency_key.as_ref()
     }
 
     /// Returns the error response, if the service sent one.
@@ -226,11 +215,7 @@ impl Error {
 
     /// Returns the number of attempts.
     pub fn attempts(&self) -> u32 {
-        match self {
-            Self::Unreachable(failure) | Self::OutcomeUnknown(failure) => failure.attempts,
-            Self::Decode(error) => error.attempts,
-            _ => self.response().map_or(0, |error| error.attempts),
-        }
+        self.call().or(self.response().map(|error| &error.call)).map_or(0, |call| call.attempts)
     }
 }
 

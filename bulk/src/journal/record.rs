@@ -3,6 +3,8 @@
 //! Decoding is total: any bytes yield a record or `None`, without a panic and without an allocation larger than the payload allows. Integers are
 //! little-endian; a text is a `u16` length followed by UTF-8, truncated to [`MAX_TEXT`] bytes when written.
 
+use std::{borrow::Cow, time::Duration};
+
 use super::{SentId, UnixMillis};
 use crate::counts::Counts;
 
@@ -120,6 +122,18 @@ impl Record {
             | Self::Unknown { batch, .. }
             | Self::Rejected { batch, .. }
             | Self::Split { batch } => Some(*batch),
+        }
+    }
+
+    /// Returns the record of an attempt with an earlier time.
+    pub(crate) fn dated_back(&self, by: Duration) -> Cow<'_, Self> {
+        match *self {
+            _ if by.is_zero() => Cow::Borrowed(self),
+            Self::Intent { batch, emails, at, hash } => {
+                Cow::Owned(Self::Intent { batch, emails, at: at.saturating_sub(by), hash })
+            }
+            Self::Attempt { batch, at } => Cow::Owned(Self::Attempt { batch, at: at.saturating_sub(by) }),
+            _ => Cow::Borrowed(self),
         }
     }
 

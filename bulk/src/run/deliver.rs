@@ -7,10 +7,11 @@ use std::{
 
 use super::{Shared, Stop, event::outcome_event};
 use crate::{
+    clock::Reading,
     deliver::{self, Before, Delivery, Ledger, Service},
     error::{BulkError, Result},
     journal::{Record, UnixMillis},
-    pace::Permit,
+    pace::{Observation, Permit},
     plan::{Prepared, Rendered},
     sender::{Attempt, SendRequest, Sender, response_time},
     state::{AttemptResult, BatchState, BeforeAttempt, Situation},
@@ -19,7 +20,7 @@ use crate::{
 /// Delivers a batch.
 pub(super) async fn deliver<S: Sender>(shared: Arc<Shared<S>>, prepared: Rendered) -> Result<Delivery> {
     let is_open = matches!(shared.states.lock().state(prepared.batch), Some(BatchState::Maybe { .. }));
-    let mut batch = Batch { shared: &shared, prepared: &prepared, replayed: is_open };
+    let mut batch = Batch { shared: &shared, prepared: &prepared, replayed: is_open, ended: None };
     deliver::deliver(&mut batch, shared.plan.id(), &prepared).await
 }
 
@@ -28,14 +29,31 @@ struct Batch<'a, S> {
     prepared: &'a Prepared,
     /// An earlier process may have sent the batch, and this process hasn't yet.
     replayed: bool,
+    /// When this process's last attempt ended.
+    ended: Option<Reading>,
 }
 
 impl<S: Sender> Batch<'_, S> {
+    /// Confirms the time with the service's.
+    async fn confirm_time(&self) -> Result<(), Attempt> {
+        let asked = self.shared.clock.read();
+        let time = self.shared.sender.time().await?;
+        self.shared.clock.confirm(time, asked);
+        Ok(())
+    }
+
     /// Journals that the batch is attempted or ends on a later day than before; the [schedule](crate::schedule) counts it there too.
     async fn record_day(&self) -> Result<()> {
         let (shared, batch) = (self.shared, self.prepared.batch);
-        let attempt = shared.timetable.as_ref().and_then(|days| days.attempt_on_new_day(batch, self.now()));
-        match attempt {
+        let Some(timetable) = &shared.timetable else { return Ok(()) };
+        if shared.clock.is_in_doubt() {
+            // The machine may have slept past midnight while the request was in flight.
+            tokio::select! {
+                _ = self.confirm_time() => {}
+                () = shared.control.wait_for(Stop::Abort) => {}
+            }
+        }
+        match timetable.attempt_on_new_day(batch, self.now()) {
             Some(attempt) => shared.record(&attempt).await,
             None => Ok(()),
         }
@@ -57,15 +75,22 @@ impl<S: Sender> Ledger for Batch<'_, S> {
             };
             let is_open =
                 matches!(shared.states.lock().state(prepared.batch), Some(BatchState::Maybe { .. }));
-            if !(is_open || shared.timetable.is_some()) || !shared.clock.is_in_doubt() {
+            let is_unchecked = || self.ended.is_some_and(|ended| shared.clock.is_unchecked_since(ended));
+            let is_known = match (is_open, &shared.timetable) {
+                (true, _) => !shared.clock.is_in_doubt() && !is_unchecked(),
+                (false, Some(_)) => !shared.clock.is_in_doubt(),
+                (false, None) => true,
+            };
+            if is_known {
                 return Ok(permit);
             }
             // The age of a request has to be known before it is repeated, and the time of day before a schedule admits it.
-            match shared.sender.time().await {
-                Ok(time) => {
-                    shared.clock.confirm(time);
-                    return Ok(permit);
-                }
+            let confirmed = tokio::select! {
+                () = shared.control.wait_for(Stop::Drain) => return Err(Delivery::Stopped),
+                confirmed = self.confirm_time() => confirmed,
+            };
+            match confirmed {
+                Ok(()) => return Ok(permit),
                 Err(attempt) => {
                     permit.finish(attempt.observation, &attempt.headers);
                     shared.service.note(&attempt);
@@ -107,15 +132,19 @@ impl<S: Sender> Ledger for Batch<'_, S> {
         if std::mem::take(&mut self.replayed) {
             self.shared.replayed.fetch_add(1, Ordering::Relaxed);
         }
-        tokio::select! {
+        let attempt = tokio::select! {
             attempt = self.shared.sender.send(request) => Some(attempt),
             () = self.shared.control.wait_for(Stop::Abort) => None,
-        }
+        };
+        self.ended = Some(self.shared.clock.read());
+        attempt
     }
 
     fn finish(&mut self, permit: Permit, attempt: &Attempt) {
         permit.finish(attempt.observation, &attempt.headers);
-        self.shared.clock.observe_service_time(response_time(&attempt.headers));
+        // A proxy may have written any other response.
+        let is_trusted = attempt.observation == Observation::Accepted;
+        self.shared.clock.observe_service_time(response_time(&attempt.headers), is_trusted);
     }
 
     fn now(&self) -> UnixMillis {

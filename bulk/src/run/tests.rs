@@ -14,7 +14,6 @@ use std::{
     sync::{Mutex, atomic::AtomicBool},
 };
 
-use http::HeaderMap;
 use idempost::Client;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use serde_json::Value;
@@ -71,8 +70,8 @@ struct Service {
     forgets_keys: AtomicBool,
     /// The number of requests after which its quota is exhausted.
     quota: AtomicU64,
-    /// The time that its responses report.
-    time: Mutex<Option<Duration>>,
+    /// The clock that its responses report.
+    clock: Mutex<Option<WallClock>>,
     wall: Mutex<WallClock>,
 }
 
@@ -92,7 +91,7 @@ impl Service {
             script: Mutex::new(Box::new(script)),
             forgets_keys: AtomicBool::new(false),
             quota: AtomicU64::new(u64::MAX),
-            time: Mutex::default(),
+            clock: Mutex::default(),
             wall: Mutex::default(),
         })
     }
@@ -149,7 +148,7 @@ impl Service {
 
 impl Sender for Arc<Service> {
     async fn time(&self) -> Result<Option<Duration>, Attempt> {
-        Ok(*self.time.lock().unwrap())
+        Ok(self.clock.lock().unwrap().as_ref().map(WallClock::now))
     }
 
     async fn feedback(&self, ids: &[String], _: u64) -> Result<Feedback, Attempt> {
@@ -216,8 +215,16 @@ impl Sender for Arc<Service> {
                 (AttemptResult::from_response(request.emails, ids, errors), Observation::Accepted)
             }
         };
-        Attempt { result, observation, headers: HeaderMap::new() }
+        let date = self.clock.lock().unwrap().as_ref().map(|clock| (http::header::DATE, date(clock.now())));
+        Attempt { result, observation, headers: date.into_iter().collect() }
     }
+}
+
+/// Returns the `Date` header of a response.
+fn date(time: Duration) -> http::HeaderValue {
+    let time = jiff::Timestamp::UNIX_EPOCH + time;
+    let text = jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&time);
+    text.unwrap().try_into().unwrap()
 }
 
 /// Plans a job with this many rows in a folder of its own.

@@ -366,7 +366,7 @@ fn classify(error: &idempost::Error, key_given: bool) -> Kind {
         // The operation that the command waits for was accepted earlier.
         Error::WaitTimeout(_) => Kind::Pending,
         // Accepted, or not the API's response: checking is safe, retrying needs the key.
-        Error::Decode(unread) if unread.idempotency_key.is_some() => Kind::Unknown,
+        Error::Decode(unread) if unread.idempotency_key().is_some() => Kind::Unknown,
         Error::Decode(_) if error.outcome() == Outcome::Unknown => Kind::Unknown,
         error if error.outcome() == Outcome::Unknown && !repeatable => Kind::Unknown,
         Error::Invalid(_) | Error::Settings(_) | Error::File(_) => Kind::Usage,

@@ -232,7 +232,8 @@ pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
 
 /// Why a request failed, without its host: how far it got, the system's error, and the number of attempts.
 pub(crate) fn transport_reason(lost: &idempost::error::TransportFailure) -> String {
-    let attempts = if lost.attempts > 1 { format!(" ({} attempts)", lost.attempts) } else { String::new() };
+    let attempts =
+        if lost.attempts() > 1 { format!(" ({} attempts)", lost.attempts()) } else { String::new() };
     format!("{}{attempts}", with_cause(lost.transport.reason(), &lost.transport))
 }
 

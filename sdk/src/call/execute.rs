@@ -338,7 +338,8 @@ impl<'a> Execution<'a> {
         self.update_limiter(&error.headers, RateVerdict::Unrelated);
         // The session resolves it before the next attempt.
         self.state.record(AttemptResult::Rejected { transient: !self.reauthorized });
-        let rejected = Rejected { token, response: error.with_call(self.state.summary()) };
+        let response = ApiError { call: self.state.summary(), ..error };
+        let rejected = Rejected { token, response };
         if self.reauthorized {
             let error = self.core.credentials.give_up(rejected);
             return self.unauthorized_error(error.into()).into();
@@ -383,7 +384,7 @@ impl<'a> Execution<'a> {
             },
         );
         let cause = again.then(|| Cause::error_response(&error));
-        Failure::new(Error::Api(Box::new(error.with_call(self.state.summary()))), cause)
+        Failure::new(Error::Api(Box::new(error)).with_call(self.state.summary()), cause)
     }
 
     /// Reads the whole body and decodes it.
@@ -417,12 +418,13 @@ impl<'a> Execution<'a> {
         let again = self.state.record(result) && (incomplete || !self.undecodable);
         self.undecodable |= !incomplete;
         let retry = again.then(|| Cause::unreadable_response(error.status));
+        let error = Error::Decode(error).with_call(self.state.summary());
         if matches!(result, AttemptResult::Accepted { .. }) {
             self.refund_retries();
-            self.unread = Some(Error::Decode(error.with_call(self.state.summary())));
+            self.unread = Some(error);
             return Err(Failure { error: None, retry });
         }
-        Err(Failure::new(Error::Decode(error.with_call(self.state.summary())), retry))
+        Err(Failure::new(error, retry))
     }
 
     /// Checks a complete response to a change before it is decoded.
@@ -449,8 +451,10 @@ impl<'a> Execution<'a> {
             // The caller has to learn that the service accepted the request, whatever the result of a later attempt.
             let unread = self.unread.take().map(|error| error.with_call(self.state.summary()));
             let Some(mut error) = unread.or(error) else { return Ok(()) };
-            if self.withdrawn.is_none() {
-                error.exhaust_budget();
+            if self.withdrawn.is_none()
+                && let Some(call) = error.call_mut()
+            {
+                call.budget_exhausted = true;
             }
             tracing::debug!(attempts, error = chain(&error), "the call failed");
             self.trace.record_failure(&error);

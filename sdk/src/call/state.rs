@@ -109,6 +109,7 @@ impl CallState {
             idempotency_key: self.key.clone(),
             outcome: self.outcome,
             retryable: self.is_retryable(),
+            budget_exhausted: false,
         }
     }
 }

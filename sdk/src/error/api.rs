@@ -8,10 +8,9 @@ use http::{HeaderMap, StatusCode};
 use super::{
     error_body,
     headers::{is_html, request_id, retry_after},
-    summary::{CallSummary, Outcome},
+    summary::{CallSummary, Outcome, call_accessors},
     text::{BUDGET_EXHAUSTED, printable},
 };
-use crate::types::IdempotencyKey;
 
 /// An error response with its status, headers and body.
 #[derive(Clone, thiserror::Error)]
@@ -28,14 +27,10 @@ pub struct ApiError {
     pub headers: HeaderMap,
     /// The body as received, at most 1 MiB.
     pub body: Bytes,
-    /// The number of attempts.
-    pub attempts: u32,
-    /// The idempotency key of all attempts, if the service honors one for this operation.
-    pub idempotency_key: Option<IdempotencyKey>,
-    pub(super) outcome: Outcome,
-    pub(super) retryable: bool,
-    pub(super) budget_exhausted: bool,
+    pub(crate) call: CallSummary,
 }
+
+call_accessors!(ApiError);
 
 /// The meaning of an [`ApiError`].
 ///
@@ -79,19 +74,8 @@ impl ApiError {
             message,
             headers: head.headers,
             body,
-            attempts: 1,
-            idempotency_key: None,
-            outcome: Outcome::Rejected,
-            retryable: false,
-            budget_exhausted: false,
+            call: CallSummary::of_request(Outcome::Rejected),
         }
-    }
-
-    pub(crate) fn with_call(mut self, call: CallSummary) -> Self {
-        self.attempts = call.attempts;
-        self.idempotency_key = call.idempotency_key;
-        (self.outcome, self.retryable) = (call.outcome, call.retryable);
-        self
     }
 
     /// Returns the kind of error.
@@ -174,7 +158,7 @@ impl ApiError {
             line.push_str(&printable(to.as_deref().unwrap_or("another address"), 100));
             line.push_str(", which isn't followed");
         }
-        if self.budget_exhausted {
+        if self.call.budget_exhausted {
             line.push_str(BUDGET_EXHAUSTED);
         }
         line
@@ -184,7 +168,7 @@ impl ApiError {
 partial_debug! {
     /// `Debug` omits the body, which may contain parts of the request.
     ApiError {
-        status = [status.as_u16()], name, message, request_id = [request_id()], attempts, body_bytes = [body.len()]
+        status = [status.as_u16()], name, message, request_id = [request_id()], attempts = [attempts()], body_bytes = [body.len()]
     }
 }
 

@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::{
     headers::request_id,
-    summary::{CallSummary, Outcome},
+    summary::{CallSummary, Outcome, call_accessors},
     text::{BUDGET_EXHAUSTED, printable},
 };
-use crate::{transport::TransportError, types::IdempotencyKey};
+use crate::transport::TransportError;
 
 /// The number of bytes of an unreadable body that are kept as a sample.
 const MAX_SAMPLE: usize = 512;
@@ -41,18 +41,14 @@ pub struct DecodeError {
     pub path: String,
     /// The start of the body, at most 512 bytes, with control characters escaped. It can contain private text, so `Debug` omits it.
     pub sample: String,
-    /// The number of attempts.
-    pub attempts: u32,
-    /// The idempotency key of all attempts, if the service honors one for this operation.
-    pub idempotency_key: Option<IdempotencyKey>,
     /// The cause.
     pub source: DecodeCause,
     id: Option<String>,
     secret: Option<SecretString>,
-    pub(super) outcome: Outcome,
-    pub(super) retryable: bool,
-    pub(super) budget_exhausted: bool,
+    pub(super) call: CallSummary,
 }
+
+call_accessors!(DecodeError);
 
 /// The reason why a body couldn't be read.
 #[derive(Debug)]
@@ -91,29 +87,18 @@ impl DecodeError {
             headers: head.headers,
             path: printable(path, MAX_REASON),
             sample: printable(&String::from_utf8_lossy(&body[..body.len().min(MAX_SAMPLE)]), MAX_SAMPLE),
-            attempts: 0,
-            idempotency_key: None,
             source,
             id,
             secret,
-            outcome: Outcome::Accepted,
-            retryable: false,
-            budget_exhausted: false,
+            call: CallSummary::of_request(Outcome::Accepted),
         }
-    }
-
-    pub(crate) fn with_call(mut self: Box<Self>, call: CallSummary) -> Box<Self> {
-        self.attempts = call.attempts;
-        self.idempotency_key = call.idempotency_key;
-        (self.outcome, self.retryable) = (call.outcome, call.retryable);
-        self
     }
 
     /// Returns the ID of the record, if the service accepted the request and the ID precedes the unreadable part; only for a single email, not for a
     /// batch. Otherwise, a call with the same input and the same [`idempotency_key`](Self::idempotency_key) returns the ID within 24 hours; a change
     /// without a key has to be looked up.
     pub fn id(&self) -> Option<&str> {
-        self.id.as_deref().filter(|_| self.outcome == Outcome::Accepted)
+        self.id.as_deref().filter(|_| self.call.outcome == Outcome::Accepted)
     }
 
     /// Returns the secret that the service created for an API key or a webhook, if the readable part of the response contains it. The service never
@@ -133,8 +118,8 @@ impl DecodeError {
         let page =
             format!("status {status}, but this isn't the API's response (a proxy, or a wrong base URL?)");
         let accepted = format!("the service accepted the request (status {status})");
-        match self.outcome {
-            Outcome::Accepted => match (self.id(), &self.idempotency_key) {
+        match self.call.outcome {
+            Outcome::Accepted => match (self.id(), self.idempotency_key()) {
                 (Some(id), _) => {
                     let id = printable(id, 100);
                     format!("{accepted} with the ID {id}, but the rest of its response couldn't be read")
@@ -155,7 +140,7 @@ impl DecodeError {
             (DecodeCause::Json(_), "") => "the body doesn't match the specification".to_owned(),
             (DecodeCause::Json(_), path) => format!("{path} doesn't match the specification"),
         };
-        if self.budget_exhausted {
+        if self.call.budget_exhausted {
             line.push_str(BUDGET_EXHAUSTED);
         }
         line
@@ -207,6 +192,6 @@ impl<'de> Visitor<'de> for &mut Readable {
 partial_debug! {
     /// `Debug` omits the sample and the headers, which can contain private text and secrets.
     DecodeError {
-        status = [status.as_u16()], path, source, request_id = [request_id()], attempts
+        status = [status.as_u16()], path, source, request_id = [request_id()], attempts = [attempts()]
     }
 }

@@ -42,7 +42,7 @@ impl Error {
 
 #[expect(clippy::match_same_arms, reason = "each group of responses states why")]
 fn from_response(error: &ApiError) -> Recovery {
-    let is_send = error.idempotency_key.is_some();
+    let is_send = error.idempotency_key().is_some();
     match (error.kind(), error.status) {
         (ApiErrorKind::Authentication | ApiErrorKind::Permission | ApiErrorKind::Redirect, _) => {
             Recovery::Act
@@ -55,7 +55,7 @@ fn from_response(error: &ApiError) -> Recovery {
         (ApiErrorKind::Validation, StatusCode::FORBIDDEN) if !is_send => Recovery::Never,
         (_, StatusCode::FORBIDDEN) => Recovery::Act,
         (ApiErrorKind::RateLimited | ApiErrorKind::QuotaExceeded, _) => Recovery::Wait,
-        _ if error.retryable => Recovery::Wait,
+        _ if error.call.retryable => Recovery::Wait,
         // Whether this comes from the service or a proxy, a smaller message may be accepted.
         (_, StatusCode::PAYLOAD_TOO_LARGE) => Recovery::Never,
         _ if error.is_html() => Recovery::Act,
@@ -71,7 +71,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::{error::CallSummary, types::IdempotencyKey};
+    use crate::types::IdempotencyKey;
 
     fn response(status: u16, name: &str, retryable: bool) -> Recovery {
         response_to(Some("k"), status, name, retryable)
@@ -85,14 +85,9 @@ mod tests {
     fn response_of(key: Option<&str>, status: u16, body: String, retryable: bool) -> Recovery {
         let mut response = http::Response::new(());
         *response.status_mut() = StatusCode::from_u16(status).unwrap();
-        let summary = CallSummary {
-            operation: "emails.send",
-            attempts: 1,
-            idempotency_key: key.map(|key| IdempotencyKey::new(key).unwrap()),
-            outcome: Outcome::Rejected,
-            retryable,
-        };
-        let error = ApiError::from_response(response.into_parts().0, Bytes::from(body)).with_call(summary);
+        let mut error = ApiError::from_response(response.into_parts().0, Bytes::from(body));
+        error.call.idempotency_key = key.map(|key| IdempotencyKey::new(key).unwrap());
+        error.call.retryable = retryable;
         Error::Api(Box::new(error)).recovery()
     }
 

@@ -25,4 +25,39 @@ pub(crate) struct CallSummary {
     pub(crate) idempotency_key: Option<IdempotencyKey>,
     pub(crate) outcome: Outcome,
     pub(crate) retryable: bool,
+    pub(crate) budget_exhausted: bool,
 }
+
+impl CallSummary {
+    /// The summary of one request that isn't part of a call.
+    pub(super) fn of_request(outcome: Outcome) -> Self {
+        let operation = "";
+        Self {
+            operation,
+            attempts: 1,
+            idempotency_key: None,
+            outcome,
+            retryable: false,
+            budget_exhausted: false,
+        }
+    }
+}
+
+/// Implements the accessors of an error that contains the summary of its call.
+macro_rules! call_accessors {
+    ($error:ident) => {
+        impl $error {
+            /// Returns the number of attempts.
+            pub fn attempts(&self) -> u32 {
+                self.call.attempts
+            }
+
+            /// Returns the idempotency key of all attempts, if the service honors one for this operation.
+            pub fn idempotency_key(&self) -> Option<&crate::types::IdempotencyKey> {
+                self.call.idempotency_key.as_ref()
+            }
+        }
+    };
+}
+
+pub(super) use call_accessors;

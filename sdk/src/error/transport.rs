@@ -2,11 +2,11 @@
 
 use std::{error::Error as StdError, fmt, io, path::PathBuf};
 
-use super::{summary::CallSummary, text::BUDGET_EXHAUSTED};
-use crate::{
-    transport::{TransportError, TransportErrorKind},
-    types::IdempotencyKey,
+use super::{
+    summary::{CallSummary, call_accessors},
+    text::BUDGET_EXHAUSTED,
 };
+use crate::transport::{TransportError, TransportErrorKind};
 
 /// A call that ended without a complete response.
 #[derive(Debug)]
@@ -14,26 +14,16 @@ use crate::{
 pub struct TransportFailure {
     /// The operation, such as `emails.send`.
     pub operation: &'static str,
-    /// The number of attempts.
-    pub attempts: u32,
-    /// The idempotency key of all attempts, if the service honors one for this operation.
-    pub idempotency_key: Option<IdempotencyKey>,
     /// The failure of the last attempt.
     pub transport: TransportError,
-    pub(super) retryable: bool,
-    pub(super) budget_exhausted: bool,
+    pub(super) call: CallSummary,
 }
+
+call_accessors!(TransportFailure);
 
 impl TransportFailure {
     pub(crate) fn new(transport: TransportError, call: CallSummary) -> Self {
-        Self {
-            operation: call.operation,
-            attempts: call.attempts,
-            idempotency_key: call.idempotency_key,
-            transport,
-            retryable: call.retryable,
-            budget_exhausted: false,
-        }
+        Self { operation: call.operation, transport, call }
     }
 
     pub(super) fn headline(&self) -> String {
@@ -62,9 +52,10 @@ impl TransportFailure {
 /// The failure and the number of attempts. The error that contains this names the host; the cause is the source.
 impl fmt::Display for TransportFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plural = if self.attempts == 1 { "" } else { "s" };
-        write!(f, "{} ({} attempt{plural})", self.transport.reason(), self.attempts)?;
-        f.write_str(if self.budget_exhausted { BUDGET_EXHAUSTED } else { "" })
+        let attempts = self.attempts();
+        let plural = if attempts == 1 { "" } else { "s" };
+        write!(f, "{} ({attempts} attempt{plural})", self.transport.reason())?;
+        f.write_str(if self.call.budget_exhausted { BUDGET_EXHAUSTED } else { "" })
     }
 }
 
@@ -131,9 +122,8 @@ mod tests {
                 let call = CallSummary {
                     operation: "emails.send",
                     attempts: 2,
-                    idempotency_key: None,
-                    outcome,
                     retryable: true,
+                    ..CallSummary::of_request(outcome)
                 };
                 Box::new(TransportFailure::new(error, call))
             };
@@ -156,10 +146,8 @@ mod tests {
             let error = TransportError::new(RequestDelivery::NotSent, kind).with_host("127.0.0.1:1");
             let call = CallSummary {
                 operation: "emails.send",
-                attempts: 1,
-                idempotency_key: None,
-                outcome: Outcome::NotSent,
                 retryable: true,
+                ..CallSummary::of_request(Outcome::NotSent)
             };
             let error = Error::Unreachable(Box::new(TransportFailure::new(error, call)));
             assert_eq!(error.to_string(), expected);

@@ -1,7 +1,7 @@
 //! What becomes of the rows of a canceled job.
 
 use super::*;
-use crate::{ChangedRows, lock::JobLock};
+use crate::{Account, ChangedRows, lock::JobLock};
 
 /// A job of 600 rows: 400 are sent, batch 3 may have been, and batch 5 isn't.
 async fn stopped(folder: &Path, service: &Arc<Service>) -> BulkJob {
@@ -70,4 +70,23 @@ async fn a_run_that_is_canceled_reports_what_an_earlier_run_left_in_flight() {
     let list = std::fs::read_to_string(job.plan().dir().join("unknown.csv")).unwrap();
     assert_eq!(list.lines().count(), 101);
     assert!(list.contains("\n301,r301@example.com,3,bulk/") && list.contains("was canceled"), "{list}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_canceled_job_is_reconciled_only_when_its_process_has_stopped() {
+    let (folder, service) = (folder(), Service::reliable());
+    let job = stopped(folder.path(), &service).await;
+    let running = JobLock::acquire(job.plan().dir()).unwrap();
+    job.cancel().await.unwrap();
+    let client = Client::new("http://127.0.0.1:1", "re_x").unwrap();
+    let account = Account::new().assume_same_account();
+    let error = job.reconcile(&client, &account).await.unwrap_err().to_string();
+    let expected =
+        format!("job {} was canceled but is still running; wait until it has stopped", job.plan().id());
+    assert_eq!(error, expected);
+    assert!(!job.plan().dir().join("reconciled.csv").exists());
+    // Its process records the outcomes of the requests in flight.
+    drop(running);
+    let error = job.reconcile(&client, &account).await.unwrap_err();
+    assert!(matches!(error, BulkError::Client(_)), "the list of emails is requested: {error}");
 }

@@ -13,7 +13,7 @@ fn is_fourth(request: &SendRequest) -> bool {
 async fn run_interrupted(folder: &Path, wall: &WallClock) -> (BulkJob, Arc<Service>) {
     let job = plan_job(folder, 500).await;
     let service = Service::new(|_, request| is_fourth(request).then_some(Fault::TimedOut { executed: true }));
-    *service.time.lock().unwrap() = Some(wall.now());
+    *service.clock.lock().unwrap() = Some(WallClock::default());
     let mut run = job.start_with(Arc::clone(&service), patient_options().wall_clock(wall));
     while service.delivered().0 < 500 && run.next().await.is_some() {}
     run.abort();
@@ -40,36 +40,38 @@ async fn a_clock_set_back_does_not_hide_that_keys_have_expired() {
     let (job, service) = run_interrupted(folder.path(), &wall).await;
     // A day later, the wall clock has been set back to the same time.
     service.forgets_keys.store(true, Ordering::SeqCst);
-    *service.time.lock().unwrap() = Some(wall.now() + Duration::from_hours(24));
+    service.clock.lock().unwrap().as_ref().unwrap().advance_millis(DAY);
     let report = finish_with(&job, &service, patient_options().wall_clock(&wall)).await;
     assert_eq!(report.counts, Counts { sent: 400, unknown: 100, ..Counts::default() });
     assert_eq!(service.delivered(), (500, 1));
 }
 
-/// Runs a job in which the wall clock advances by a day between two attempts of batch 3. `slept` is how far the service's clock advances.
-async fn day_passes(slept: Option<Duration>) -> (Report, (usize, u32)) {
+/// Runs a job in which the wall clock advances by `moved` milliseconds between two attempts of batch 3. `slept` is how far the service's clock advances.
+async fn time_passes(moved: i64, slept: Option<Duration>, concurrency: usize) -> (Report, (usize, u32)) {
     let (folder, wall) = (folder(), WallClock::default());
     let job = plan_job(folder.path(), 500).await;
-    let moved = wall.clone();
-    let mut attempts = 0;
+    let (machine, its_clock) = (wall.clone(), WallClock::default());
+    let (mut attempts, clock) = (0, slept.map(|_| its_clock.clone()));
     let service = Service::new(move |_, request| {
         is_fourth(request).then_some(())?;
         attempts += 1;
         if attempts == 1 {
-            moved.advance_millis(DAY);
+            machine.advance_millis(moved);
+            its_clock.pass(slept.unwrap_or_default());
         }
         (attempts == 1).then_some(Fault::TimedOut { executed: true })
     });
     service.forgets_keys.store(slept.is_none_or(|slept| !slept.is_zero()), Ordering::SeqCst);
-    *service.time.lock().unwrap() = slept.map(|slept| wall.now() + slept);
-    let report = finish_with(&job, &service, patient_options().wall_clock(&wall)).await;
+    *service.clock.lock().unwrap() = clock;
+    let report =
+        finish_with(&job, &service, patient_options().wall_clock(&wall).concurrency(concurrency)).await;
     (report, service.delivered())
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_clock_set_ahead_during_a_run_makes_no_batch_unknown() {
     // F-11
-    let (report, delivered) = day_passes(Some(Duration::ZERO)).await;
+    let (report, delivered) = time_passes(DAY, Some(Duration::ZERO), 16).await;
     assert_eq!(report.counts, Counts { sent: 500, ..Counts::default() });
     assert_eq!(delivered, (500, 1));
 }
@@ -77,8 +79,10 @@ async fn a_clock_set_ahead_during_a_run_makes_no_batch_unknown() {
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_slept_for_a_day_repeats_no_request() {
     // F-11
-    for service_time in [Some(Duration::from_hours(24)), None] {
-        let (report, delivered) = day_passes(service_time).await;
+    let day = Some(Duration::from_hours(24));
+    // The clocks of a virtual machine stand still while it is paused.
+    for (moved, service_time, concurrency) in [(DAY, day, 16), (DAY, None, 16), (0, day, 16), (0, day, 1)] {
+        let (report, delivered) = time_passes(moved, service_time, concurrency).await;
         assert_eq!(
             report.counts,
             Counts { sent: 400, unknown: 100, ..Counts::default() },
@@ -86,4 +90,26 @@ async fn a_machine_that_slept_for_a_day_repeats_no_request() {
         );
         assert_eq!(delivered, (500, 1), "{service_time:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_was_ahead_and_is_corrected_does_not_hide_that_keys_have_expired() {
+    // F-11
+    let (folder, wall, its_clock) = (folder(), WallClock::default(), WallClock::default());
+    let job = plan_job(folder.path(), 400).await;
+    let service = Service::new(|_, request| is_fourth(request).then_some(Fault::TimedOut { executed: true }));
+    *service.clock.lock().unwrap() = Some(its_clock.clone());
+    wall.advance_millis(DAY / 2);
+    let options = || patient_options().wall_clock(&wall).concurrency(1);
+    assert_eq!(abort_after(&job, &service, options(), 5).await.counts.sent, 300);
+    wall.advance_millis(-DAY / 2);
+    // The job is resumed 30 hours later.
+    for clock in [&wall, &its_clock] {
+        clock.advance_millis(DAY + DAY / 4);
+    }
+    service.forgets_keys.store(true, Ordering::SeqCst);
+    service.set_script(|_, _| None);
+    let report = finish_with(&job, &service, options()).await;
+    assert_eq!(service.delivered(), (400, 1));
+    assert_eq!(report.counts, Counts { sent: 300, unknown: 100, ..Counts::default() });
 }

@@ -228,6 +228,43 @@ async fn a_request_repeated_after_midnight_counts_on_the_new_day_too() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_request_in_flight_while_the_machine_sleeps_past_midnight_counts_on_the_new_day_too() {
+    // F-09
+    let (folder, wall) = (folder(), before_midnight());
+    let job = plan_job_in_batches(folder.path(), 50, 10).await;
+    let moved = wall.clone();
+    // Its wall clock alone shows that the machine slept. The request is executed afterwards.
+    let service = Service::new(move |n, _| {
+        if n == 2 {
+            moved.advance_millis(HOUR);
+        }
+        None
+    });
+    *service.wall.lock().unwrap() = wall.clone();
+    *service.clock.lock().unwrap() = Some(wall.clone());
+    let (today, schedule) = (day(&wall), Schedule::new().daily([20]).unwrap().time_zone("UTC").unwrap());
+    let options = patient_options().wall_clock(&wall).concurrency(1).schedule(schedule);
+    run_and_kill(&job, &service, options, 1_000).await;
+    assert_eq!(executed_by_day(&service), BTreeMap::from([(today, 10), (today + 1, 20)]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_stays_ahead_of_the_service_s_hides_no_email_from_a_rate() {
+    // F-09
+    let (folder, wall) = (folder(), WallClock::default());
+    wall.advance_millis(12 * HOUR);
+    let job = plan_job_in_batches(folder.path(), 50, 10).await;
+    let service = Service::reliable();
+    *service.clock.lock().unwrap() = Some(WallClock::default());
+    let rate = Schedule::new().domain_rate("example.com=20/h").unwrap();
+    for _ in 0..2 {
+        let options = patient_options().wall_clock(&wall).concurrency(1).schedule(rate.clone());
+        run_and_kill(&job, &service, options, 1_000).await;
+        assert_eq!(service.delivered(), (20, 1));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_day_of_refused_connections_leaves_its_cap_unused() {
     let (folder, wall) = (folder(), half_past());
     let job = plan_job_in_batches(folder.path(), 50, 10).await;

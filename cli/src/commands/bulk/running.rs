@@ -412,7 +412,8 @@ fn into_result(
             None => limited("the job was paused".to_owned()),
         },
         Ending::Paused { until, reason } => {
-            let until = until.and_then(|until| jiff::Timestamp::from_millisecond(until.cast_signed()).ok());
+            let until =
+                until.and_then(|until| jiff::Timestamp::from_millisecond(until.try_into().ok()?).ok());
             let until = until.map(|until| format!(" until {until:.0}")).unwrap_or_default();
             limited(format!("paused{until}: {reason}"))
         }

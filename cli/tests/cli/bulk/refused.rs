@@ -119,6 +119,17 @@ fn what_rejects_every_request_pauses_the_job() {
 }
 
 #[test]
+fn a_retry_after_beyond_the_calendar_pauses_the_job_without_a_time() {
+    let bench = Bench::with(1);
+    let absurd = Action::TooMany { retry_after: Some(u64::MAX.to_string()) };
+    bench.service.faults().add(Rule::new(absurd).always());
+    bench.send("").exits(6).says(&["paused: rate_limit_exceeded"]);
+    bench.service.faults().clear();
+    bench.bulk(&["resume"]).ok();
+    bench.each_got_one(1);
+}
+
+#[test]
 fn rows_whose_key_has_expired_are_unknown_and_never_sent_again_automatically() {
     // F-09
     let bench = Bench::with(300);
