@@ -197,7 +197,7 @@ fn columns_are_mapped_or_skipped_and_a_dry_run_sends_nothing() {
 }
 
 #[test]
-fn a_file_may_have_semicolons_or_tabs_unless_the_service_imports_it() {
+fn a_file_may_have_other_delimiters_than_commas_unless_the_service_imports_it() {
     let service = Service::start();
     properties(&service);
     let idempost = service.idempost();
@@ -221,6 +221,14 @@ fn a_file_may_have_semicolons_or_tabs_unless_the_service_imports_it() {
         rejected.starts_with("email;first_name;rejection_reason\nbob@example.com;\"B;b\";"),
         "{rejected}"
     );
+    // A header that looks as if it had semicolons.
+    let text = "email,first_name,a;b;c;d\ncy@example.com,Cy;C,x\n";
+    let import = ["contacts", "import", "-", "--map", "a;b;c;d="];
+    service.run_with(&import, text).fails_with(2, &["the column `email` is missing", "--delimiter"]);
+    service.run_with(&(import, "--delimiter comma"), text).ok();
+    assert_eq!(contact(&service, "cy@example.com")["first_name"], "Cy;C");
+    service.run_with(&(import, "--delimiter ^"), &text.replace(',', "^")).ok();
+    service.run_with(&(import, "--delimiter |,"), text).fails_with(2, &[" --delimiter:1:1\n"]);
     // An open quote is one in the file's own columns.
     let ran = service.run_with("contacts import -", "email;city\na@x.test;\"x\nb@x.test;y\n");
     ran.fails_with(2, &["row 2 (line 2): a quote in this row is never closed"]);

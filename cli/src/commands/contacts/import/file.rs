@@ -37,14 +37,19 @@ pub(super) struct Csv {
 
 impl Csv {
     /// Opens the argument. Anything but a regular file is copied to a temporary file, which is removed on exit.
-    pub(super) async fn open(argument: &str, max_size: u64, flags: &mut Flags) -> Option<Self> {
+    pub(super) async fn open(
+        argument: &str,
+        max_size: u64,
+        delimiter: Option<u8>,
+        flags: &mut Flags,
+    ) -> Option<Self> {
         let path = argument.to_owned();
         // A pipe may block for hours, and signals must still end the command.
         let opened = tokio::task::spawn_blocking(move || {
             check_local()?;
             match path.as_str() {
-                "-" => spool(io::stdin().lock(), max_size),
-                path => open(path, max_size),
+                "-" => spool(io::stdin().lock(), max_size, delimiter),
+                path => open(path, max_size, delimiter),
             }
         });
         let opened = opened.await.unwrap_or_else(|error| Err(io::Error::other(error)));
@@ -114,27 +119,27 @@ async fn read_chunk(file: Arc<Mutex<File>>, offset: u64) -> io::Result<Option<(B
     tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| Err(io::Error::other(error)))
 }
 
-/// Opens a file and detects its delimiter.
-fn open(path: &str, max_size: u64) -> io::Result<(File, u8)> {
+/// Opens a file, and detects its delimiter unless it is given.
+fn open(path: &str, max_size: u64, delimiter: Option<u8>) -> io::Result<(File, u8)> {
     let file = File::open(path)?;
     let metadata = file.metadata()?;
     if metadata.is_dir() {
         return Err(io::Error::other("is a directory"));
     }
     if !metadata.is_file() {
-        return spool(file, max_size);
+        return spool(file, max_size, delimiter);
     }
     if metadata.len() > max_size {
         return Err(Flaw::File { max: max_size, found: metadata.len() }.into());
     }
     let start = read_start(&file)?;
-    Ok((file, detect_delimiter(&start)))
+    Ok((file, delimiter.unwrap_or_else(|| detect_delimiter(&start))))
 }
 
-fn spool(mut from: impl Read, max_size: u64) -> io::Result<(File, u8)> {
+fn spool(mut from: impl Read, max_size: u64, delimiter: Option<u8>) -> io::Result<(File, u8)> {
     let mut file = tempfile::tempfile()?;
     let start = read_start(&mut from)?;
-    let delimiter = detect_delimiter(&start);
+    let delimiter = delimiter.unwrap_or_else(|| detect_delimiter(&start));
     io::copy(&mut Limited::new(start.as_slice().chain(from), max_size, delimiter), &mut file)?;
     Ok((file, delimiter))
 }
