@@ -7,7 +7,7 @@ use idempost_reference_server::faults::{Action, Rule};
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::{CommandLine, Finish as _, has, mode};
+use crate::support::{CommandLine, Finish as _, finish_with, has, mode};
 
 fn contact(service: &Service, email: &str) -> Value {
     service.run(&["contacts", "get", email, "--json"]).json()
@@ -235,6 +235,18 @@ fn a_file_may_have_other_delimiters_than_commas_unless_the_service_imports_it() 
     let wide: Vec<_> = (1..=1_000).map(|n| format!("c{n}")).collect();
     let ran = service.run_with("contacts import -", &wide.join(";"));
     ran.fails_with(2, &["the columns are: c1, c2", "c20, and 980 more; to map"]);
+}
+
+#[test]
+fn a_pipe_that_cannot_be_copied_is_a_local_failure() {
+    let service = Service::start();
+    let import = ["contacts", "import", "-", "--dry-run"];
+    let idempost = service.idempost();
+    for script in ["TMPDIR=/nowhere", "trap '' XFSZ; ulimit -f 8;"] {
+        let mut command = idempost.through(&format!("{script} exec \"$0\" \"$@\""));
+        let ran = finish_with(command.args(import), &format!("email\n{}", "a@x.test\n".repeat(10_000)));
+        ran.fails_with(1, &["couldn't use a temporary file: "]);
+    }
 }
 
 #[test]

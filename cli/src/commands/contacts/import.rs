@@ -115,7 +115,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let max_size = flags.accept(parse_size(&args.max_size), "type", rule, "--max-size", &args.max_size);
     let delimiter = parse_delimiter(args.delimiter.as_deref(), &mut flags);
     let csv = match max_size {
-        Some(max_size) => Csv::open(&args.file, max_size, delimiter, &mut flags).await,
+        Some(max_size) => Csv::open(&args.file, max_size, delimiter, &mut flags).await?,
         None => None,
     };
     let wait =

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
+use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
 use std::io::{self, Read, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,7 +43,7 @@ impl Csv {
         max_size: u64,
         delimiter: Option<u8>,
         flags: &mut Flags,
-    ) -> Option<Self> {
+    ) -> Result<Option<Self>, Fail> {
         let path = argument.to_owned();
         // A pipe may block for hours, and signals must still end the command.
         let opened = tokio::task::spawn_blocking(move || {
@@ -54,12 +55,17 @@ impl Csv {
         });
         let opened = opened.await.unwrap_or_else(|error| Err(io::Error::other(error)));
         let name = if argument == "-" { "standard input" } else { argument };
+        let mut reject = |error: &dyn fmt::Display| {
+            flags.reject("file", format!("couldn't read {name}: {error}"), "FILE", argument);
+            None
+        };
         match opened {
-            Ok((file, delimiter)) => Some(Self { name: name.to_owned(), file, max_size, delimiter }),
-            Err(error) => {
-                flags.reject("file", format!("couldn't read {name}: {error}"), "FILE", argument);
-                None
-            }
+            Ok((file, delimiter)) => Ok(Some(Self { name: name.to_owned(), file, max_size, delimiter })),
+            Err(error) => match error.downcast() {
+                Ok(Flaw::Temporary(error)) => Err(Fail::local("couldn't use a temporary file", error)),
+                Ok(flaw) => Ok(reject(&flaw)),
+                Err(error) => Ok(reject(&error)),
+            },
         }
     }
 
@@ -137,10 +143,13 @@ fn open(path: &str, max_size: u64, delimiter: Option<u8>) -> io::Result<(File, u
 }
 
 fn spool(mut from: impl Read, max_size: u64, delimiter: Option<u8>) -> io::Result<(File, u8)> {
-    let mut file = tempfile::tempfile()?;
+    let temporary = |error| io::Error::from(Flaw::Temporary(error));
+    let mut file = tempfile::tempfile().map_err(temporary)?;
     let start = read_start(&mut from)?;
     let delimiter = delimiter.unwrap_or_else(|| detect_delimiter(&start));
-    io::copy(&mut Limited::new(start.as_slice().chain(from), max_size, delimiter), &mut file)?;
+    let copied = io::copy(&mut Limited::new(start.as_slice().chain(from), max_size, delimiter), &mut file);
+    let is_full = |error: &io::Error| matches!(error.kind(), StorageFull | FileTooLarge | QuotaExceeded);
+    copied.map_err(|error| if is_full(&error) { temporary(error) } else { error })?;
     Ok((file, delimiter))
 }
 
@@ -150,9 +159,10 @@ fn read_start(from: impl Read) -> io::Result<Vec<u8>> {
     Ok(start)
 }
 
-/// Why the file is rejected: a limit that it exceeds, or a quote.
+/// Why the file is rejected: a limit that it exceeds, or a quote; or why it can't be copied.
 #[derive(Debug)]
 enum Flaw {
+    Temporary(io::Error),
     File { max: u64, found: u64 },
     Row { row: u64, line: u64 },
     Field { row: u64, line: u64, column: u64 },
@@ -168,6 +178,7 @@ impl Flaw {
 impl fmt::Display for Flaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Temporary(error) => error.fmt(f),
             Self::File { max, found } => {
                 write!(
                     f,
