@@ -238,6 +238,27 @@ fn a_file_may_have_other_delimiters_than_commas_unless_the_service_imports_it() 
 }
 
 #[test]
+fn a_problem_has_the_line_on_which_its_row_begins() {
+    let service = Service::start();
+    let reject = Rule::new(Action::error(422, "validation_error", "Not this one."));
+    for line_end in ["\n", "\r\n"] {
+        let import = |text: &str, flags: &str| {
+            service.run_with(&("contacts import -", flags), &text.replace('\n', line_end))
+        };
+        let text = "\nemail,first_name\n\nada@x.test,Ada\n\n\nbob@x.test,Bob,x\ncy@x.test,Cy\nADA@x.test,\n";
+        let ran = import(text, "");
+        let wrong = ["input:7: the row has 3 cells", "input:9: the address ADA@x.test is already on line 4"];
+        ran.fails_with(2, &wrong);
+        // Rows are longer than the reader's buffer.
+        let long = format!("email\n{}\n\nbob@x.test\n", "a@x.test\n".repeat(1_000).trim_end());
+        import(&long, "").fails_with(2, &["input:3: the address a@x.test is already on line 2"]);
+        import("email\n\nada@x.test\n\"bob\n", "").fails_with(2, &["row 3 (line 4): a quote in this row"]);
+        service.faults().add(reject.clone().on_request(Method::POST, "/contacts"));
+        import("email\n\nada@x.test\n", "").exits(3).says(&["standard input:3: "]);
+    }
+}
+
+#[test]
 fn a_pipe_that_cannot_be_copied_is_a_local_failure() {
     let service = Service::start();
     let import = ["contacts", "import", "-", "--dry-run"];

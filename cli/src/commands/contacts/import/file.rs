@@ -1,5 +1,6 @@
 //! A CSV file that can be read more than once, with limits on field and row sizes.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::fs::File;
 use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
@@ -70,12 +71,13 @@ impl Csv {
     }
 
     /// Reads from the beginning. Rows may have too few or too many cells, so that all of them can be reported.
-    pub(super) fn rows(&self) -> io::Result<Reader<impl Read + use<>>> {
+    pub(super) fn rows(&self) -> io::Result<Rows> {
         let mut file = self.file.try_clone()?;
         file.rewind()?;
-        let limited = Limited::new(file, self.max_size, self.delimiter);
+        let mut limited = Limited::new(file, self.max_size, self.delimiter);
+        limited.lines = Some(VecDeque::new());
         let mut reader = ReaderBuilder::new();
-        Ok(reader.has_headers(false).flexible(true).delimiter(self.delimiter).from_reader(limited))
+        Ok(Rows(reader.has_headers(false).flexible(true).delimiter(self.delimiter).from_reader(limited)))
     }
 
     /// The content for an upload: the file, or the copy of a non-seekable source.
@@ -97,7 +99,7 @@ impl Csv {
     /// The header row.
     pub(super) fn header(&self) -> csv::Result<Option<ByteRecord>> {
         let mut row = ByteRecord::new();
-        Ok(self.rows()?.read_byte_record(&mut row)?.then_some(row))
+        Ok(self.rows()?.read(&mut row)?.then_some(row))
     }
 
     /// Converts a read error.
@@ -205,6 +207,22 @@ impl From<Flaw> for io::Error {
     }
 }
 
+/// The rows of a file.
+pub(super) struct Rows(Reader<Limited<File>>);
+
+impl Rows {
+    /// Reads the next row. Its position has the line on which it begins; the reader's would be that of the line break or the empty lines before it.
+    pub(super) fn read(&mut self, row: &mut ByteRecord) -> csv::Result<bool> {
+        let found = self.0.read_byte_record(row)?;
+        let line = self.0.get_mut().lines.as_mut().and_then(VecDeque::pop_front);
+        if let (Some(mut position), Some(line)) = (row.position().cloned(), line) {
+            position.set_line(line);
+            row.set_position(Some(position));
+        }
+        Ok(found)
+    }
+}
+
 /// Passes CSV through, and fails at the first byte beyond a limit or at an open quote: the parser would buffer an entire row before it could report its
 /// length.
 struct Limited<R> {
@@ -219,6 +237,10 @@ struct Limited<R> {
     row_len: u64,
     field_len: u64,
     scratch: Box<[u8]>,
+    /// Whether only line breaks were read since the last row.
+    is_between: bool,
+    /// The first lines of the rows that were passed through, if they are wanted.
+    lines: Option<VecDeque<u64>>,
 }
 
 impl<R: Read> Limited<R> {
@@ -236,6 +258,8 @@ impl<R: Read> Limited<R> {
             row_len: 0,
             field_len: 0,
             scratch,
+            is_between: true,
+            lines: None,
         }
     }
 
@@ -245,6 +269,14 @@ impl<R: Read> Limited<R> {
             return Err(Flaw::File { max: self.max_size, found: self.size });
         }
         while !bytes.is_empty() {
+            if self.is_between {
+                let breaks = bytes.iter().take_while(|byte| b"\r\n".contains(byte)).count();
+                let lines = bytes[..breaks].iter().filter(|byte| **byte == b'\n').count() as u64;
+                (self.line, self.is_between) = (self.parser.line() + lines, breaks == bytes.len());
+                if let Some(lines) = self.lines.as_mut().filter(|_| !self.is_between) {
+                    lines.push_back(self.line);
+                }
+            }
             let (result, read, written) = self.parser.read_field(bytes, &mut self.scratch);
             bytes = &bytes[read..];
             self.field_len += written as u64;
@@ -259,7 +291,7 @@ impl<R: Read> Limited<R> {
             if let ReadFieldResult::Field { record_end } = result {
                 (self.column, self.field_len) = (self.column + 1, 0);
                 if record_end {
-                    (self.row, self.line, self.column, self.row_len) = (row + 1, self.parser.line(), 1, 0);
+                    (self.row, self.column, self.row_len, self.is_between) = (row + 1, 1, 0, true);
                 }
             }
         }
