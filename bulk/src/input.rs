@@ -184,7 +184,7 @@ impl Input {
         self
     }
 
-    /// Sets the delimiter of a CSV file instead of detecting it; an ASCII character such as `b'|'`.
+    /// Sets the delimiter of a CSV or TSV file instead of detecting it; an ASCII character such as `b'|'`.
     #[must_use]
     pub fn delimiter(mut self, delimiter: u8) -> Self {
         self.delimiter = Some(delimiter);

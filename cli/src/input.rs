@@ -4,6 +4,7 @@ pub(crate) mod addresses;
 pub(crate) mod attach;
 pub(crate) mod bodies;
 pub(crate) mod body_builder;
+pub(crate) mod delimiter;
 pub(crate) mod document;
 pub(crate) mod documents;
 pub(crate) mod flags;

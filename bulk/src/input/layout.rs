@@ -56,7 +56,7 @@ impl Layout {
         }
         let mut layout = Self {
             format: source.format,
-            delimiter: b'\t',
+            delimiter: source.delimiter.unwrap_or(b'\t'),
             has_bom,
             columns: Columns::default(),
             first: Position { row: 1, line: 1, offset },
@@ -69,8 +69,8 @@ impl Layout {
             }
             return Ok(layout);
         }
-        if layout.format == Format::Csv {
-            layout.delimiter = source.delimiter.unwrap_or_else(|| detect_delimiter(&start));
+        if layout.format == Format::Csv && source.delimiter.is_none() {
+            layout.delimiter = detect_delimiter(&start);
         }
         let header = Position { row: 0, line: 1, offset };
         let reading = |error: io::Error| BulkError::io("read", &source.path)(error);

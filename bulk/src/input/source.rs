@@ -67,6 +67,10 @@ impl Source {
             let message = "a delimiter must be an ASCII character other than `\"` or a line break";
             return Err(BulkError::Input(vec![Problem::new("", "delimiter", message)]));
         }
+        if delimiter.is_some() && format == Format::JsonLines {
+            let message = format!("{name} is JSON Lines, which has no delimiter");
+            return Err(BulkError::Input(vec![Problem::new("/delimiter", "delimiter", message)]));
+        }
         Ok(Self { path, name, format, delimiter, folder })
     }
 

@@ -97,6 +97,7 @@ pub(crate) fn outcome_event(batch: u32, first_row: u64, emails: u16, record: &Re
                     let emails = count(emails, |email| matches!(email, EmailOutcome::Rejected(_)));
                     Some(Event::Rejected { batch, first_row, emails, reason })
                 }
+                _ if unknown == 0 => None,
                 _ => {
                     let reason = "the response can't be matched to the emails of the batch".to_owned();
                     Some(Event::Unknown { batch, first_row, emails: unknown, reason })

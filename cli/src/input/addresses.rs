@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use csv::{ByteRecord, ReaderBuilder};
 use idempost::{Client, Error, problem::limits::SUPPRESSIONS_PER_BATCH};
-use idempost_bulk::detect_delimiter;
 use serde_json::Value;
 
 use crate::diagnostics::{Diagnostic, Diagnostics, Problem};
+use crate::input::delimiter::find_delimiter;
 use crate::input::documents::Documents;
 use crate::input::open_quote::{self, has_open_quote};
 use crate::input::source::Source;
@@ -137,7 +137,7 @@ fn from_json(source: Source, text: &Arc<str>) -> Result<Addresses, Diagnostics> 
 }
 
 fn from_csv(source: Source, text: &Arc<str>) -> Result<Addresses, Diagnostics> {
-    let delimiter = detect_delimiter(text.as_bytes());
+    let delimiter = find_delimiter(text.as_bytes(), EMAIL, |byte| b",;\t|".contains(&byte));
     let mut reader = ReaderBuilder::new();
     let mut reader =
         reader.has_headers(false).flexible(true).delimiter(delimiter).from_reader(text.as_bytes());
@@ -219,6 +219,7 @@ mod tests {
             "\"email\"\na@x.test\nb@x.test",
             "id;email\n1;a@x.test\n2;b@x.test\n",
             "email\tnote\na@x.test\t1,5\nb@x.test\t\n",
+            "email,note;old;new\na@x.test,1;2\nb@x.test,\n",
             "a@x.test\n\nb@x.test",
             "{\"email\":\"a@x.test\",\"origin\":\"bounce\"}\n{\"email\":\"b@x.test\"}\n",
             "[\"a@x.test\", {\"email\": \"b@x.test\"}]",

@@ -21,7 +21,8 @@ use url::Url;
 
 use crate::service::Service;
 use crate::support::{
-    CommandLine, Finish as _, Idempost, Ran, SEND, exit_code, has, lines, request, shows, signal, wait_until,
+    CommandLine, Finish as _, Idempost, Ran, SEND, concurrently, exit_code, has, lines, request, shows,
+    signal, wait_until,
 };
 
 /// A running login, and the page that it opened.
@@ -292,15 +293,14 @@ fn ctrl_c_after_the_code_was_sent_waits_until_the_login_is_stored() {
     // F-04
     let service = service();
     let idempost = without_credentials(&service);
-    let login = Login::begin(&idempost, "");
-    let before = asked_for(&service, "/oauth/token");
-    let slow = Rule::new(Action::Delay(Duration::from_secs(5))).on_request(Method::POST, "/oauth/token");
-    service.faults().add(slow);
-    let back = allowed(login.page.as_str());
-    visit(&back);
-    wait_until("the code is sent", || asked_for(&service, "/oauth/token") > before);
+    let mut login = Login::begin(&idempost, "");
+    let held = service.hold("/oauth/token");
+    visit(&allowed(login.page.as_str()));
+    held.wait();
     signal(&login.child, Signal::INT);
-    login.end().fails(130);
+    assert!(lines(&mut login.child.stderr).any(|line| line.starts_with("saving the login")));
+    drop(held);
+    login.end().exits(130);
     idempost.run(&SEND).ok();
 }
 

@@ -7,7 +7,7 @@ use idempost_reference_server::faults::{Action, Rule};
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::{CommandLine, Finish as _, has, mode};
+use crate::support::{CommandLine, Finish as _, finish_with, has, mode};
 
 fn contact(service: &Service, email: &str) -> Value {
     service.run(&["contacts", "get", email, "--json"]).json()
@@ -197,7 +197,7 @@ fn columns_are_mapped_or_skipped_and_a_dry_run_sends_nothing() {
 }
 
 #[test]
-fn a_file_may_have_semicolons_or_tabs_unless_the_service_imports_it() {
+fn a_file_may_have_other_delimiters_than_commas_unless_the_service_imports_it() {
     let service = Service::start();
     properties(&service);
     let idempost = service.idempost();
@@ -221,12 +221,53 @@ fn a_file_may_have_semicolons_or_tabs_unless_the_service_imports_it() {
         rejected.starts_with("email;first_name;rejection_reason\nbob@example.com;\"B;b\";"),
         "{rejected}"
     );
+    // A header that looks as if it had semicolons.
+    let text = "email,first_name,a;b;c;d\ncy@example.com,Cy;C,x\n";
+    let import = ["contacts", "import", "-", "--map", "a;b;c;d="];
+    service.run_with(&import, text).fails_with(2, &["the column `email` is missing", "--delimiter"]);
+    service.run_with(&(import, "--delimiter comma"), text).ok();
+    assert_eq!(contact(&service, "cy@example.com")["first_name"], "Cy;C");
+    service.run_with(&(import, "--delimiter ^"), &text.replace(',', "^")).ok();
+    service.run_with(&(import, "--delimiter |,"), text).fails_with(2, &[" --delimiter:1:1\n"]);
     // An open quote is one in the file's own columns.
     let ran = service.run_with("contacts import -", "email;city\na@x.test;\"x\nb@x.test;y\n");
     ran.fails_with(2, &["row 2 (line 2): a quote in this row is never closed"]);
     let wide: Vec<_> = (1..=1_000).map(|n| format!("c{n}")).collect();
     let ran = service.run_with("contacts import -", &wide.join(";"));
     ran.fails_with(2, &["the columns are: c1, c2", "c20, and 980 more; to map"]);
+}
+
+#[test]
+fn a_problem_has_the_line_on_which_its_row_begins() {
+    let service = Service::start();
+    let reject = Rule::new(Action::error(422, "validation_error", "Not this one."));
+    for line_end in ["\n", "\r\n"] {
+        let import = |text: &str, flags: &str| {
+            service.run_with(&("contacts import -", flags), &text.replace('\n', line_end))
+        };
+        let text = "\nemail,first_name\n\nada@x.test,Ada\n\n\nbob@x.test,Bob,x\ncy@x.test,Cy\nADA@x.test,\n";
+        let ran = import(text, "");
+        let wrong = ["input:7: the row has 3 cells", "input:9: the address ADA@x.test is already on line 4"];
+        ran.fails_with(2, &wrong);
+        // Rows are longer than the reader's buffer.
+        let long = format!("email\n{}\n\nbob@x.test\n", "a@x.test\n".repeat(1_000).trim_end());
+        import(&long, "").fails_with(2, &["input:3: the address a@x.test is already on line 2"]);
+        import("email\n\nada@x.test\n\"bob\n", "").fails_with(2, &["row 3 (line 4): a quote in this row"]);
+        service.faults().add(reject.clone().on_request(Method::POST, "/contacts"));
+        import("email\n\nada@x.test\n", "").exits(3).says(&["standard input:3: "]);
+    }
+}
+
+#[test]
+fn a_pipe_that_cannot_be_copied_is_a_local_failure() {
+    let service = Service::start();
+    let import = ["contacts", "import", "-", "--dry-run"];
+    let idempost = service.idempost();
+    for script in ["TMPDIR=/nowhere", "trap '' XFSZ; ulimit -f 8;"] {
+        let mut command = idempost.through(&format!("{script} exec \"$0\" \"$@\""));
+        let ran = finish_with(command.args(import), &format!("email\n{}", "a@x.test\n".repeat(10_000)));
+        ran.fails_with(1, &["couldn't use a temporary file: "]);
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::CommandLine;
+use crate::support::{CommandLine, concurrently};
 
 const UNKNOWN: &str = "00000000-0000-4000-8000-000000000000";
 
@@ -191,15 +191,14 @@ fn a_blocked_or_failed_claim_is_3_with_the_reason_and_a_timeout_is_8() {
         owned(&service, name);
         service.run(&(["domains", "claim", "create", name], flags))
     };
-    for (name, reason) in
-        [("blocked.acme.test", "blocked: recent_owner_activity"), ("fail.acme.test", "TXT record")]
-    {
+    let endings = [("blocked.acme.test", "blocked: recent_owner_activity"), ("fail.acme.test", "TXT record")];
+    concurrently(endings, |(name, reason)| {
         let id = claim(name, "").stdout.trim().to_owned();
         let ran = service.run(&["domains", "claim", "verify", &id, "--wait"]).exits(3);
         assert_eq!(ran.stdout.trim(), id, "the check has started: {ran:?}");
         ran.says(&[reason, &format!("idempost domains claim get {id}")]);
-    }
-    claim("acme.test", "--wait --wait-timeout 1s").exits(8).says(&["it is pending"]);
+    });
+    claim("acme.test", "--wait --wait-timeout 50ms").exits(8).says(&["it is pending"]);
     service.run(&["domains", "claim", "create", "free.test"]).fails(3);
     let before = service.asked();
     let dry = "domains claim create acme.test --click-tracking --dry-run --jq .dry_run.body";

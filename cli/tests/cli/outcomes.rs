@@ -133,11 +133,12 @@ fn an_unreachable_service_is_7_and_a_failing_one_if_the_key_is_given() {
 fn a_wait_ends_with_the_final_state_and_a_timeout_is_8_and_a_bounce_is_3() {
     let service = Service::start();
     let later = "--scheduled-at 'in 1 hour' --wait-timeout 50ms";
-    for (to, more, code, state, stated) in [
+    let endings = [
         ("ada@example.com", "", 0, json!("delivered"), "delivered"),
         ("bounced@example.com", "", 3, json!("bounced"), "bounced"),
         ("ada@example.com", later, 8, json!(null), "it is scheduled"),
-    ] {
+    ];
+    concurrently(endings, |(to, more, code, state, stated)| {
         let mut send = SEND;
         send[5] = to;
         let ran = service.run(&((send, "--wait"), more)).exits(code).says(&[stated]);
@@ -147,7 +148,7 @@ fn a_wait_ends_with_the_final_state_and_a_timeout_is_8_and_a_bounce_is_3() {
         send[5] = &other;
         let document = service.run(&((send, "--wait --json"), more)).exits(code).document();
         assert_eq!((&document["last_event"], document["id"].is_string()), (&state, true), "{document}");
-    }
+    });
     // An interrupted wait still reports the ID.
     let line = (SEND, "--scheduled-at 'in 1 hour' --wait --json");
     let waiting = service.idempost().spawn(&line.words());

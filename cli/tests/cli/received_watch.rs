@@ -13,7 +13,8 @@ use serde_json::json;
 
 use crate::service::Service;
 use crate::support::{
-    CommandLine, Idempost, Lines, Ran, Running, exit_code, has, lines, mode, shows, signal, wait_until,
+    CommandLine, Idempost, Lines, Ran, Running, concurrently, exit_code, has, lines, mode, shows, signal,
+    wait_until,
 };
 
 const WATCH: [&str; 6] = ["received", "watch", "--columns", "subject", "--interval", "20ms"];
@@ -236,15 +237,16 @@ fn after_a_kill_during_a_backlog_no_email_is_missing() {
 
 #[test]
 fn an_outage_is_survived_and_emails_from_it_are_printed() {
-    let mailbox = Mailbox::of(Service::start()).env("IDEMPOST_RETRIES", "0");
-    mailbox.arrive(0..1);
-    for action in [
+    let outages = [
         Action::http_response(503, "busy"),
         Action::http_response(500, "<html>"),
         Action::DropBefore,
         Action::Truncate(3),
         Action::TooMany { retry_after: Some("1".to_owned()) },
-    ] {
+    ];
+    concurrently(outages, |action| {
+        let mailbox = Mailbox::of(Service::start()).env("IDEMPOST_RETRIES", "0");
+        mailbox.arrive(0..1);
         let mut watching = mailbox.watch(&["--from-start"]);
         assert_eq!(watching.line(), "no 0");
         let before = mailbox.service.faults().pending();
@@ -255,9 +257,7 @@ fn an_outage_is_survived_and_emails_from_it_are_printed() {
         assert_eq!(mailbox.service.faults().pending(), before);
         mailbox.arrive(1..2);
         assert_eq!(watching.line(), "no 1", "{action:?}");
-        mailbox.service.core().reset();
-        mailbox.arrive(0..1);
-    }
+    });
 }
 
 #[test]

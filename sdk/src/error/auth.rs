@@ -297,6 +297,8 @@ pub enum EndReason {
     NotRefreshable,
     /// A logout couldn't revoke the grant, so its tokens may still be valid. Another logout tries again.
     LoggedOut,
+    /// A logout revoked the grant, but couldn't remove its record. Another logout tries again.
+    Revoked,
 }
 
 /// The reason why a request to the redirect URI isn't the expected response.
@@ -349,5 +351,8 @@ fn describe_ended(ended: &Ended) -> String {
             "the login has ended: it was logged out at {}, but its grant isn't revoked yet",
             at(ended.at)
         ),
+        EndReason::Revoked => {
+            format!("the login has ended: it was logged out and revoked at {}; log in again", at(ended.at))
+        }
     }
 }

@@ -40,6 +40,16 @@ impl StoreError {
         Self::Unavailable { reason: reason.into(), source: None }
     }
 
+    /// Adds what happened before the failure.
+    pub(crate) fn after(self, what: &str) -> Self {
+        match self {
+            Self::Unavailable { reason, source } => {
+                Self::Unavailable { reason: format!("{what}: {reason}"), source }
+            }
+            other => other,
+        }
+    }
+
     /// Adds the cause.
     #[must_use]
     pub fn with_source(self, cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {

@@ -113,7 +113,8 @@ async fn log_out_profile(
         session.discard().await.map_err(login_failure)?;
         false
     } else {
-        match session.logout().await.map_err(login_failure)? {
+        let ended = session.logout().await;
+        match ended.map_err(|error| login_failure(error).hint("try again: idempost auth logout"))? {
             Revocation::NotRevoked(error) => return Err(revocation_failure(&error)),
             revocation => matches!(revocation, Revocation::Revoked),
         }

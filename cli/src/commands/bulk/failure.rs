@@ -90,7 +90,7 @@ pub(super) fn from_planning_error(error: BulkError, file: &str, mut flags: Flags
             let columns = problems.iter().any(|problem| problem.code == "unknown");
             flags.add_problems(idempost::problem::Problems::check(problems));
             let fail = flags.finish().err().unwrap_or_else(|| Fail::Usage(Diagnostics::default()));
-            fail.hint_if(columns.then_some("--ignore-column NAME skips a column"))
+            fail.hint_if(columns.then_some("--ignore-column NAME skips a column; --delimiter splits rows at another character"))
         }
         BulkError::Io { action: "read", source, .. } if file != "-" => {
             flags.reject("file", format!("couldn't read {file}: {source}"), "FILE", file);

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use idempost::Client;
-use idempost_bulk::{Bulk, ChangedRows, Format, Input, Job, Message, Schedule};
+use idempost_bulk::{Bulk, ChangedRows, Input, Job, Message, Schedule};
 use tempfile::NamedTempFile;
 
+use super::failure;
 use super::job::Jobs;
 use super::message::MessageArgs;
-use super::{failure, rows};
+use super::rows::{self, Form};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail};
 use crate::input::addresses::Addresses;
@@ -34,6 +35,9 @@ pub(super) struct PlanArgs {
     /// Format of FILE: csv, tsv or jsonl [default: by name, or by the first character]
     #[arg(long, value_name = "FORMAT", value_parser = Choices(&["csv", "tsv", "jsonl"]), hide_possible_values = true, help_heading = "Rows")]
     format: Option<String>,
+    /// Character between the columns of a CSV file: comma, semicolon, tab, or the character itself [default: detected from the first line]
+    #[arg(long, value_name = "CHARACTER", help_heading = "Rows")]
+    delimiter: Option<String>,
     /// Column to skip; repeatable
     #[arg(long, value_name = "NAME", help_heading = "Rows")]
     ignore_column: Vec<String>,
@@ -99,7 +103,7 @@ pub(super) struct JobInput {
     source: Option<Source>,
     /// The output of a command.
     output: Option<NamedTempFile>,
-    format: Option<Format>,
+    form: Form,
     message: Message,
     /// Whether any message flag is given.
     has_message: bool,
@@ -122,7 +126,7 @@ impl PlanArgs {
             flags.add_missing("FILE");
         }
         let source = self.file.as_deref().and_then(|file| flags.take(stdin.claim("FILE", file)));
-        let format = rows::parse_format(self.format.as_deref(), &mut flags);
+        let form = Form::parse(self.format.as_deref(), self.delimiter.as_deref(), &mut flags);
         let limit = parse_positive(self.limit.as_deref(), "--limit", &mut flags);
         let max_size = parse_positive(self.max_size.as_deref(), "--max-size", &mut flags);
         let suppressed = match &self.suppress {
@@ -142,7 +146,7 @@ impl PlanArgs {
             args: self,
             source,
             output,
-            format,
+            form,
             message,
             has_message,
             limit,
@@ -165,14 +169,12 @@ impl JobInput {
     pub(super) async fn plan(&self, client: &Client, jobs: &Jobs) -> Result<Job, Fail> {
         let folder = jobs.path();
         let bulk = match (&self.source, &self.args.only, &self.output) {
-            (_, _, Some(output)) => {
-                self.bulk(rows::spooled_input(output, self.format)?, self.message.clone())
-            }
+            (_, _, Some(output)) => self.bulk(rows::spooled_input(output, self.form)?, self.message.clone()),
             (source, Some(only), None) => {
                 let earlier = match source {
                     // An existing job is opened, and a new one has the same invalid rows.
                     Some(source) => {
-                        let bulk = self.bulk(rows::open_input(source, self.format), self.message.clone());
+                        let bulk = self.bulk(rows::open_input(source, self.form), self.message.clone());
                         bulk.plan(client, folder).await?
                     }
                     None => find_job(only).await?,
@@ -185,7 +187,7 @@ impl JobInput {
                 if jobs.is_persistent() { bulk.corrections_of(earlier) } else { bulk }
             }
             (Some(source), None, None) => {
-                self.bulk(rows::open_input(source, self.format), self.message.clone())
+                self.bulk(rows::open_input(source, self.form), self.message.clone())
             }
             (None, None, None) => return Err(Fail::Usage(Diagnostics::default())),
         };
@@ -204,6 +206,7 @@ impl JobInput {
         let mut flags = Flags::default();
         flags.field("/test_to", "--test-to", self.args.test_to.as_deref());
         flags.field("/key", "--key", self.args.key());
+        flags.field("/delimiter", "--delimiter", self.args.delimiter.as_deref());
         let max_size = self.max_size.map_or_else(|| "1 GiB".to_owned(), |bytes| bytes.to_string());
         flags.field("/max_size", "--max-size", Some(&max_size));
         bulk.plan(client, folder).await.map_err(|error| failure::from_planning_error(error, &file, flags))

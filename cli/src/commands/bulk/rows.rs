@@ -6,13 +6,14 @@ use std::io::{BufRead as _, BufReader, Seek as _, Write as _};
 use std::path::Path;
 
 use csv::{Reader, ReaderBuilder, StringRecord};
-use idempost_bulk::{Format, Input, detect_delimiter};
+use idempost_bulk::{Format, Input};
 use tempfile::NamedTempFile;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::actions::shell::Shell;
 use crate::diagnostics::Fail;
 use crate::input::body_builder::flag_origin;
+use crate::input::delimiter::{find_delimiter, parse_delimiter};
 use crate::input::flags::Flags;
 use crate::input::source::Source;
 use crate::literal::check_local;
@@ -24,13 +25,31 @@ const ROW: &str = "_row";
 /// The column of `invalid.csv` with a row of JSON Lines.
 const JSON: &str = "_json";
 
+/// How the rows are read, if it isn't derived from them: `--format` and `--delimiter`.
+#[derive(Clone, Copy)]
+pub(super) struct Form {
+    format: Option<Format>,
+    delimiter: Option<u8>,
+}
+
+impl Form {
+    /// Parses the flags.
+    pub(super) fn parse(format: Option<&str>, delimiter: Option<&str>, flags: &mut Flags) -> Self {
+        Self { format: parse_format(format, flags), delimiter: parse_delimiter(delimiter, flags) }
+    }
+
+    fn apply(self, input: Input) -> Input {
+        let input = self.format.into_iter().fold(input, Input::format);
+        self.delimiter.into_iter().fold(input, Input::delimiter)
+    }
+}
+
 /// The input that a name refers to.
-pub(super) fn open_input(source: &Source, format: Option<Format>) -> Input {
-    let input = match source {
+pub(super) fn open_input(source: &Source, form: Form) -> Input {
+    form.apply(match source {
         Source::Stdin => Input::stdin(),
         Source::File(path) => Input::file(path),
-    };
-    format.into_iter().fold(input, Input::format)
+    })
 }
 
 /// Writes the output of a command to a temporary file.
@@ -46,13 +65,13 @@ pub(super) async fn run_command(command: &str, max_size: Option<u64>) -> Result<
 }
 
 /// Converts the output of a command to an input.
-pub(super) fn spooled_input(output: &NamedTempFile, format: Option<Format>) -> Result<Input, Fail> {
+pub(super) fn spooled_input(output: &NamedTempFile, form: Form) -> Result<Input, Fail> {
     let file = output.reopen().map_err(|error| Fail::local("couldn't use a temporary file", error))?;
-    Ok(format.into_iter().fold(Input::reader("the command's output", file), Input::format))
+    Ok(form.apply(Input::reader("the command's output", file)))
 }
 
 /// Parses `--format`.
-pub(super) fn parse_format(given: Option<&str>, flags: &mut Flags) -> Option<Format> {
+fn parse_format(given: Option<&str>, flags: &mut Flags) -> Option<Format> {
     match given? {
         "csv" => Some(Format::Csv),
         "tsv" => Some(Format::Tsv),
@@ -66,7 +85,7 @@ pub(super) fn parse_format(given: Option<&str>, flags: &mut Flags) -> Option<For
 
 /// The corrected rows in a copy of `invalid.csv`. If the earlier job is known, `invalid` is its list of invalid rows.
 pub(super) fn corrected_input(file: &Path, invalid: Option<&Path>) -> Result<Input, Fail> {
-    let mut reader = open(file)?;
+    let (mut reader, delimiter) = open(file)?;
     let header = reader.headers().map_err(|error| read_failure(file, &error))?.clone();
     let Some(row_at) = header.iter().position(|name| name == ROW) else {
         return Err(invalid_file(file, "isn't a list of invalid rows: it has no column `_row`".to_owned()));
@@ -102,7 +121,7 @@ pub(super) fn corrected_input(file: &Path, invalid: Option<&Path>) -> Result<Inp
         ));
     }
     match lines {
-        None => Ok(Input::csv(file)),
+        None => Ok(Input::csv(file).delimiter(delimiter)),
         Some((_, mut lines)) => {
             lines.rewind().map_err(failed)?;
             Ok(Input::reader(file.display().to_string(), lines).format(Format::JsonLines))
@@ -112,7 +131,7 @@ pub(super) fn corrected_input(file: &Path, invalid: Option<&Path>) -> Result<Inp
 
 /// The row numbers in a list of invalid rows.
 fn read_row_numbers(list: &Path) -> Result<HashSet<u64>, Fail> {
-    let mut reader = open(list)?;
+    let (mut reader, _) = open(list)?;
     let header = reader.headers().map_err(|error| read_failure(list, &error))?.clone();
     let at = header.iter().position(|name| name == ROW).unwrap_or_default();
     let rows = reader.into_records().map(|record| Ok(record?.get(at).and_then(|number| number.parse().ok())));
@@ -120,15 +139,16 @@ fn read_row_numbers(list: &Path) -> Result<HashSet<u64>, Fail> {
     Ok(rows.map_err(|error| read_failure(list, &error))?.into_iter().flatten().collect())
 }
 
-fn open(file: &Path) -> Result<Reader<File>, Fail> {
-    // The delimiter of the input was kept.
+/// Opens a list of invalid rows. It has the delimiter of the earlier input, or another one if a spreadsheet program saved it.
+fn open(file: &Path) -> Result<(Reader<File>, u8), Fail> {
     let mut first = Vec::new();
     let read = check_local()
         .and_then(|()| File::open(file))
         .and_then(|file| BufReader::new(file).read_until(b'\n', &mut first));
     read.map_err(|error| invalid_file(file, format!("couldn't be read: {error}")))?;
-    let reader = ReaderBuilder::new().flexible(true).delimiter(detect_delimiter(&first)).from_path(file);
-    reader.map_err(|error| read_failure(file, &error))
+    let delimiter = find_delimiter(&first, ROW, |byte| byte == b'\t' || byte.is_ascii_graphic());
+    let reader = ReaderBuilder::new().flexible(true).delimiter(delimiter).from_path(file);
+    Ok((reader.map_err(|error| read_failure(file, &error))?, delimiter))
 }
 
 fn is_same_file(a: &Path, b: &Path) -> bool {

@@ -23,12 +23,13 @@ use self::file::Csv;
 use crate::actions::wait::{self, TimeoutFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
+use crate::input::delimiter::parse_delimiter;
 use crate::input::flags::{Choices, Flags};
 use crate::input::size::parse_size;
 
 /// Create or update contacts from a CSV file
 ///
-/// The first row names the columns, separated by commas, semicolons or tabs: email, first_name, last_name, unsubscribed; any other column is a
+/// The first row names the columns, separated by commas, semicolons, tabs or --delimiter: email, first_name, last_name, unsubscribed; any other column is a
 /// property with that key, which must exist (idempost properties create). An empty cell leaves the contact's value unchanged. All problems with
 /// the file are reported before anything is sent, each with its line and column.
 ///
@@ -51,6 +52,9 @@ pub(crate) struct Args {
     /// Map a column to another field or property; an empty field skips the column; repeatable
     #[arg(long, value_name = "COLUMN=FIELD")]
     map: Vec<String>,
+    /// Character between columns: comma, semicolon, tab, or the character itself [default: detected from the first row]
+    #[arg(long, value_name = "CHARACTER")]
+    delimiter: Option<String>,
     /// Segment to add every contact to; repeatable
     #[arg(long, value_name = "ID", visible_alias = "segment")]
     segment_id: Vec<String>,
@@ -109,8 +113,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let options = options(&args, &mut flags);
     let rule = "--max-size must be a positive size in bytes, optionally with a unit such as MB or MiB";
     let max_size = flags.accept(parse_size(&args.max_size), "type", rule, "--max-size", &args.max_size);
+    let delimiter = parse_delimiter(args.delimiter.as_deref(), &mut flags);
     let csv = match max_size {
-        Some(max_size) => Csv::open(&args.file, max_size, &mut flags).await,
+        Some(max_size) => Csv::open(&args.file, max_size, delimiter, &mut flags).await?,
         None => None,
     };
     let wait =

@@ -297,16 +297,16 @@ fn a_login_in_the_device_flow_needs_no_browser_here() {
 
 #[test]
 fn a_login_in_the_device_flow_ends_with_its_reason_and_stores_nothing() {
-    for (decision, part) in [
-        ("access_denied", "access was denied in the browser"),
-        ("expired_token", "the device code has expired"),
-    ] {
+    let endings = [
+        ("access_denied", "", "access was denied in the browser; nothing was stored"),
+        ("expired_token", "", "the device code has expired; nothing was stored"),
+        ("authorization_pending", "--login-timeout 1s", "timed out after 1 s"),
+    ];
+    concurrently(endings, |(decision, flags, part)| {
         let (_server, _api, idempost) = world(decision);
-        idempost.run(&["auth", "login", "--device"]).fails_with(4, &[part, "nothing was stored"]);
+        idempost.run(&("auth login --device", flags)).fails_with(4, &[part]);
         idempost.run(&["auth", "status"]).fails(4);
-    }
-    let (_server, _api, idempost) = world("authorization_pending");
-    idempost.run("auth login --device --login-timeout 1s").fails_with(4, &["timed out after 1 s"]);
+    });
     // Like the service, the sandbox doesn't offer it.
     let service = service();
     let idempost = without_credentials(&service);

@@ -103,10 +103,10 @@ fn a_job_is_never_continued_at_another_base_url() {
 #[test]
 fn a_retry_belongs_to_the_account_of_its_job() {
     // F-13
-    let bench = Bench::with(250);
+    let bench = Bench::with(105);
     let rejected = Action::error(422, "validation_error", "The topic doesn't exist.");
     // The second batch, and each of its rows alone.
-    bench.service.faults().add(Rule::new(rejected.clone()).skip_first(1).times(101));
+    bench.service.faults().add(Rule::new(rejected.clone()).skip_first(1).times(6));
     bench.send(&["--concurrency", "1", "--max-rejections", "0"]);
     bench.service.faults().add(Rule::new(rejected).times(2));
     let id = bench.job();

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::{Bench, MESSAGE};
 use crate::service::Service;
 use crate::support::{
-    Finish as _, Running, exhaustive, has, kill, lines, request, shows, signal, wait_until,
+    Finish as _, Running, concurrently, exhaustive, has, kill, lines, request, shows, signal, wait_until,
 };
 
 #[test]
@@ -102,7 +102,7 @@ fn killed(bench: &Bench, people: usize, times: usize) {
 
 #[test]
 fn the_first_interrupt_finishes_the_requests_in_flight_and_names_the_resume_command() {
-    for flags in ["", "-q", "--json", "--json -q"] {
+    concurrently(["", "-q", "--json", "--json -q"], |flags| {
         let bench = Bench::with(500);
         bench.service.faults().add(Rule::new(Action::Delay(Duration::from_secs(1))).always());
         let child = bench.start(&("--concurrency 1", flags));
@@ -124,7 +124,7 @@ fn the_first_interrupt_finishes_the_requests_in_flight_and_names_the_resume_comm
         bench.service.faults().clear();
         bench.bulk(&["resume"]).ok();
         bench.each_got_one(500);
-    }
+    });
 }
 
 #[test]
@@ -261,11 +261,11 @@ fn a_running_job_serves_its_figures_to_prometheus() {
 #[test]
 fn progress_is_lines_or_objects_on_standard_error() {
     let bench = Bench::with(300);
-    bench.service.faults().add(Rule::new(Action::Delay(Duration::from_millis(1_500))).always());
+    bench.service.faults().add(Rule::new(Action::Delay(Duration::from_millis(600))).always());
     let ran = bench.send(&["--progress", "json", "--concurrency", "1"]);
     let objects = ran.stderr.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut progress = objects.filter_map(|object| object.get("progress").cloned());
-    let last = progress.next_back().expect("a job of four seconds has progress");
+    let last = progress.next_back().expect("a job of more than a second has progress");
     has(&last, &json!({"total": 300, "state": "running"}));
     assert_eq!(bench.delivered().len(), 300);
     ran.ok();

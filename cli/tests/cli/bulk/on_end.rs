@@ -1,13 +1,11 @@
 //! The command of `--on-end`.
 
-use std::time::Duration;
-
 use idempost_reference_server::faults::{Action, Rule};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::Bench;
-use crate::support::{Finish as _, has, signal};
+use crate::support::{Finish as _, has, lines, signal};
 
 /// Appends the state and the report to a file.
 const LOG: &str = r#"read -r report; echo "$IDEMPOST_JOB $IDEMPOST_STATE $report" >> log; echo logged"#;
@@ -31,11 +29,12 @@ fn on_end_gets_the_state_and_the_report_of_each_run() {
     let flags = ["--concurrency", "1", "--on-end", LOG];
     let paused = bench.send(&flags).exits(6).says(&["logged"]);
     assert!(!paused.stdout.contains("logged"), "{paused:?}");
-    bench.service.faults().add(Rule::new(Action::Delay(Duration::from_secs(5))));
-    let asked = bench.service.asked();
-    let child = bench.start(&flags);
-    bench.until_asked(asked + 1);
+    let held = bench.service.hold("/emails/batch");
+    let mut child = bench.start(&flags);
+    held.wait();
     signal(&child, Signal::INT);
+    assert!(lines(&mut child.stderr).any(|line| line.contains("interrupt again to stop immediately")));
+    drop(held);
     child.finish().exits(130);
     bench.send(&flags).ok();
     bench.each_got_one(250);

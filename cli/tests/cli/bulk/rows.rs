@@ -90,6 +90,40 @@ fn invalid_rows_are_all_reported_and_nothing_is_sent() {
     refused.fails_with(2, &["has rows that weren't invalid in the earlier job: 1"]);
 }
 
+#[test]
+fn a_stated_delimiter_belongs_to_the_job_and_to_its_lists_of_rows() {
+    // The header has more semicolons than anything else.
+    let file = "to,NAME,note;a;b;c\nada@example.com,Ada,1\nb@@example.com,Bob,2\n";
+    for (stated, delimiter) in [("comma", ","), ("tab", "\t"), ("|", "|")] {
+        let bench = Bench::with(0);
+        bench.write("people.csv", file.replace(',', delimiter));
+        bench.plan("").fails_with(2, &["column 1", "--delimiter"]);
+        let ignored = ["--ignore-column", "note;a;b;c"];
+        let flags = (ignored, ["--delimiter", stated]);
+        bench.plan(&(flags, "--skip-invalid")).ok();
+        // The job knows its delimiter.
+        bench.bulk("resume people.csv --skip-invalid").exits(10).prints(&["1 sent, 1 invalid"]);
+        let invalid = bench.file("invalid.csv");
+        let list = std::fs::read_to_string(&invalid).unwrap();
+        assert!(list.starts_with(&"to,NAME,note;a;b;c,_row,".replace(',', delimiter)), "{list}");
+        std::fs::write(&invalid, list.replace("b@@", "b@")).unwrap();
+        bench.bulk(&(["send", "--yes", "--only", invalid.to_str().unwrap()], ignored)).ok();
+        bench.each_got_one(2);
+        let grown = file.replace("b@@", "b@") + "cy@example.com,Cy,3\n";
+        bench.write("people.csv", grown.replace(',', delimiter));
+        bench.send(&(flags, "--add")).ok();
+        bench.each_got_one(3);
+    }
+    let bench = Bench::with(1);
+    for wrong in ["", "commas", "\"", "é"] {
+        bench.plan(&["--delimiter", wrong]).fails_with(2, &["--delimiter must be comma, semicolon, tab, or"]);
+    }
+    let json = bench.plan("--format jsonl --delimiter comma");
+    json.fails_with(2, &[" --delimiter:1:1\n", "JSON Lines, which has no delimiter"]);
+    // A stated delimiter replaces even that of TSV.
+    bench.plan("--format tsv --delimiter comma").ok();
+}
+
 /// A job with an invalid row, whose correction is in `list.csv` and in `corrected.csv`.
 fn skipped(flags: &str) -> Bench {
     let bench = Bench::with(0);

@@ -248,3 +248,24 @@ fn refreshes_do_not_accumulate_files_or_disk_space() {
     assert!(before < after && after == 16 * 1024, "{before} {after}");
     assert_eq!((setup.rotations(), setup.files()), (10, vec!["default.cred".to_owned()]));
 }
+
+#[test]
+fn a_revoked_login_that_cannot_be_removed_has_ended_and_the_next_logout_removes_it() {
+    let setup = Setup::fresh();
+    let held = setup.service.hold("/oauth/revoke");
+    let logout = setup.idempost.spawn("auth logout");
+    held.wait();
+    // A folder can't be removed like a file.
+    std::fs::create_dir(setup.file("next")).unwrap();
+    drop(held);
+    let reported = ["the grant is revoked, but its record stays: couldn't remove ", "idempost auth logout"];
+    logout.finish().fails_with(1, &reported);
+    let ended = ["it was logged out and revoked at 20", "idempost auth login"];
+    setup.idempost.run("auth status").exits(4).says(&ended);
+    std::fs::remove_dir(setup.file("next")).unwrap();
+    let asked = setup.service.asked();
+    setup.idempost.run(&CALL).fails_with(4, &ended);
+    setup.idempost.run("auth logout").ok_with(&["logged out of profile `default`\n"]);
+    assert_eq!(setup.service.asked(), asked);
+    assert!(setup.files().is_empty());
+}

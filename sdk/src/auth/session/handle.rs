@@ -113,7 +113,7 @@ impl Session {
     ///
     /// # Errors
     /// [`AuthError::Busy`] or [`AuthError::Store`]: nothing has changed, unless the store failed to remove the record of a grant that was revoked. The
-    /// next refresh then ends the session.
+    /// message then says so, the record is marked as [ended](EndReason::Revoked) if the store can write it, and another logout removes it.
     pub async fn logout(&self) -> Result<Revocation> {
         self.end_login(true).await
     }
@@ -224,6 +224,8 @@ impl Shared {
         let has_ended = |record: &TokenRecord| {
             record.ended.as_ref().is_some_and(|ended| ended.reason != EndReason::LoggedOut)
         };
+        // The record of a revoked grant.
+        let mut left = None;
         let revocation = match locked.read().await {
             _ if !revokes => Revocation::NoGrant,
             Ok(None) => Revocation::NoGrant,
@@ -233,7 +235,10 @@ impl Shared {
                 let unsaved = self.unsaved_record().filter(|unsaved| unsaved.spent == stored);
                 let mut record = unsaved.map_or(record, |unsaved| TokenRecord::clone(&unsaved.token.record));
                 match self.endpoint().revoke(&record).await {
-                    Ok(()) => Revocation::Revoked,
+                    Ok(()) => {
+                        left = Some(record);
+                        Revocation::Revoked
+                    }
                     Err(error) => {
                         let at = self.clocks.now().wall;
                         record.ended.get_or_insert(Ended { reason: EndReason::LoggedOut, at });
@@ -245,8 +250,15 @@ impl Shared {
             Err(error @ StoreError::Unreadable { .. }) => Revocation::NotRevoked(AuthError::Store(error)),
             Err(error) => return Err(AuthError::Store(error)),
         };
-        if !matches!(revocation, Revocation::NotRevoked(_)) {
-            locked.remove().await.map_err(AuthError::Store)?;
+        if !matches!(revocation, Revocation::NotRevoked(_))
+            && let Err(error) = locked.remove().await
+        {
+            let Some(mut record) = left else { return Err(AuthError::Store(error)) };
+            record.ended = Some(Ended { reason: EndReason::Revoked, at: self.clocks.now().wall });
+            // A store that can't remove may be unable to write, too.
+            let _ = locked.write(&record).await;
+            self.state().log_out();
+            return Err(AuthError::Store(error.after("the grant is revoked, but its record stays")));
         }
         // A single step while the lock is held: any read, refresh or call that started earlier belongs to an earlier epoch.
         self.state().log_out();

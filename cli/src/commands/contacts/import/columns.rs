@@ -81,11 +81,13 @@ impl Columns {
             all.push((column, field));
         }
         if !all.iter().any(|(_, field)| *field == Field::Email) {
+            let is_split = !all.iter().any(|(name, _)| name.contains([',', ';', '\t', '|']));
+            let split = if is_split { "" } else { "; to split the rows at another character: --delimiter" };
             add_problem(
                 flags,
                 "required",
                 format!(
-                    "{name}:1: the column `email` is missing; the columns are: {found}; to map another column to it: --map COLUMN=email"
+                    "{name}:1: the column `email` is missing; the columns are: {found}; to map another column to it: --map COLUMN=email{split}"
                 ),
             );
         }

@@ -1,7 +1,9 @@
 //! A CSV file that can be read more than once, with limits on field and row sizes.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::fs::File;
+use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
 use std::io::{self, Read, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,34 +39,45 @@ pub(super) struct Csv {
 
 impl Csv {
     /// Opens the argument. Anything but a regular file is copied to a temporary file, which is removed on exit.
-    pub(super) async fn open(argument: &str, max_size: u64, flags: &mut Flags) -> Option<Self> {
+    pub(super) async fn open(
+        argument: &str,
+        max_size: u64,
+        delimiter: Option<u8>,
+        flags: &mut Flags,
+    ) -> Result<Option<Self>, Fail> {
         let path = argument.to_owned();
         // A pipe may block for hours, and signals must still end the command.
         let opened = tokio::task::spawn_blocking(move || {
             check_local()?;
             match path.as_str() {
-                "-" => spool(io::stdin().lock(), max_size),
-                path => open(path, max_size),
+                "-" => spool(io::stdin().lock(), max_size, delimiter),
+                path => open(path, max_size, delimiter),
             }
         });
         let opened = opened.await.unwrap_or_else(|error| Err(io::Error::other(error)));
         let name = if argument == "-" { "standard input" } else { argument };
+        let mut reject = |error: &dyn fmt::Display| {
+            flags.reject("file", format!("couldn't read {name}: {error}"), "FILE", argument);
+            None
+        };
         match opened {
-            Ok((file, delimiter)) => Some(Self { name: name.to_owned(), file, max_size, delimiter }),
-            Err(error) => {
-                flags.reject("file", format!("couldn't read {name}: {error}"), "FILE", argument);
-                None
-            }
+            Ok((file, delimiter)) => Ok(Some(Self { name: name.to_owned(), file, max_size, delimiter })),
+            Err(error) => match error.downcast() {
+                Ok(Flaw::Temporary(error)) => Err(Fail::local("couldn't use a temporary file", error)),
+                Ok(flaw) => Ok(reject(&flaw)),
+                Err(error) => Ok(reject(&error)),
+            },
         }
     }
 
     /// Reads from the beginning. Rows may have too few or too many cells, so that all of them can be reported.
-    pub(super) fn rows(&self) -> io::Result<Reader<impl Read + use<>>> {
+    pub(super) fn rows(&self) -> io::Result<Rows> {
         let mut file = self.file.try_clone()?;
         file.rewind()?;
-        let limited = Limited::new(file, self.max_size, self.delimiter);
+        let mut limited = Limited::new(file, self.max_size, self.delimiter);
+        limited.lines = Some(VecDeque::new());
         let mut reader = ReaderBuilder::new();
-        Ok(reader.has_headers(false).flexible(true).delimiter(self.delimiter).from_reader(limited))
+        Ok(Rows(reader.has_headers(false).flexible(true).delimiter(self.delimiter).from_reader(limited)))
     }
 
     /// The content for an upload: the file, or the copy of a non-seekable source.
@@ -86,7 +99,7 @@ impl Csv {
     /// The header row.
     pub(super) fn header(&self) -> csv::Result<Option<ByteRecord>> {
         let mut row = ByteRecord::new();
-        Ok(self.rows()?.read_byte_record(&mut row)?.then_some(row))
+        Ok(self.rows()?.read(&mut row)?.then_some(row))
     }
 
     /// Converts a read error.
@@ -114,28 +127,31 @@ async fn read_chunk(file: Arc<Mutex<File>>, offset: u64) -> io::Result<Option<(B
     tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| Err(io::Error::other(error)))
 }
 
-/// Opens a file and detects its delimiter.
-fn open(path: &str, max_size: u64) -> io::Result<(File, u8)> {
+/// Opens a file, and detects its delimiter unless it is given.
+fn open(path: &str, max_size: u64, delimiter: Option<u8>) -> io::Result<(File, u8)> {
     let file = File::open(path)?;
     let metadata = file.metadata()?;
     if metadata.is_dir() {
         return Err(io::Error::other("is a directory"));
     }
     if !metadata.is_file() {
-        return spool(file, max_size);
+        return spool(file, max_size, delimiter);
     }
     if metadata.len() > max_size {
         return Err(Flaw::File { max: max_size, found: metadata.len() }.into());
     }
     let start = read_start(&file)?;
-    Ok((file, detect_delimiter(&start)))
+    Ok((file, delimiter.unwrap_or_else(|| detect_delimiter(&start))))
 }
 
-fn spool(mut from: impl Read, max_size: u64) -> io::Result<(File, u8)> {
-    let mut file = tempfile::tempfile()?;
+fn spool(mut from: impl Read, max_size: u64, delimiter: Option<u8>) -> io::Result<(File, u8)> {
+    let temporary = |error| io::Error::from(Flaw::Temporary(error));
+    let mut file = tempfile::tempfile().map_err(temporary)?;
     let start = read_start(&mut from)?;
-    let delimiter = detect_delimiter(&start);
-    io::copy(&mut Limited::new(start.as_slice().chain(from), max_size, delimiter), &mut file)?;
+    let delimiter = delimiter.unwrap_or_else(|| detect_delimiter(&start));
+    let copied = io::copy(&mut Limited::new(start.as_slice().chain(from), max_size, delimiter), &mut file);
+    let is_full = |error: &io::Error| matches!(error.kind(), StorageFull | FileTooLarge | QuotaExceeded);
+    copied.map_err(|error| if is_full(&error) { temporary(error) } else { error })?;
     Ok((file, delimiter))
 }
 
@@ -145,9 +161,10 @@ fn read_start(from: impl Read) -> io::Result<Vec<u8>> {
     Ok(start)
 }
 
-/// Why the file is rejected: a limit that it exceeds, or a quote.
+/// Why the file is rejected: a limit that it exceeds, or a quote; or why it can't be copied.
 #[derive(Debug)]
 enum Flaw {
+    Temporary(io::Error),
     File { max: u64, found: u64 },
     Row { row: u64, line: u64 },
     Field { row: u64, line: u64, column: u64 },
@@ -163,6 +180,7 @@ impl Flaw {
 impl fmt::Display for Flaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Temporary(error) => error.fmt(f),
             Self::File { max, found } => {
                 write!(
                     f,
@@ -189,6 +207,22 @@ impl From<Flaw> for io::Error {
     }
 }
 
+/// The rows of a file.
+pub(super) struct Rows(Reader<Limited<File>>);
+
+impl Rows {
+    /// Reads the next row. Its position has the line on which it begins; the reader's would be that of the line break or the empty lines before it.
+    pub(super) fn read(&mut self, row: &mut ByteRecord) -> csv::Result<bool> {
+        let found = self.0.read_byte_record(row)?;
+        let line = self.0.get_mut().lines.as_mut().and_then(VecDeque::pop_front);
+        if let (Some(mut position), Some(line)) = (row.position().cloned(), line) {
+            position.set_line(line);
+            row.set_position(Some(position));
+        }
+        Ok(found)
+    }
+}
+
 /// Passes CSV through, and fails at the first byte beyond a limit or at an open quote: the parser would buffer an entire row before it could report its
 /// length.
 struct Limited<R> {
@@ -203,6 +237,10 @@ struct Limited<R> {
     row_len: u64,
     field_len: u64,
     scratch: Box<[u8]>,
+    /// Whether only line breaks were read since the last row.
+    is_between: bool,
+    /// The first lines of the rows that were passed through, if they are wanted.
+    lines: Option<VecDeque<u64>>,
 }
 
 impl<R: Read> Limited<R> {
@@ -220,6 +258,8 @@ impl<R: Read> Limited<R> {
             row_len: 0,
             field_len: 0,
             scratch,
+            is_between: true,
+            lines: None,
         }
     }
 
@@ -229,6 +269,14 @@ impl<R: Read> Limited<R> {
             return Err(Flaw::File { max: self.max_size, found: self.size });
         }
         while !bytes.is_empty() {
+            if self.is_between {
+                let breaks = bytes.iter().take_while(|byte| b"\r\n".contains(byte)).count();
+                let lines = bytes[..breaks].iter().filter(|byte| **byte == b'\n').count() as u64;
+                (self.line, self.is_between) = (self.parser.line() + lines, breaks == bytes.len());
+                if let Some(lines) = self.lines.as_mut().filter(|_| !self.is_between) {
+                    lines.push_back(self.line);
+                }
+            }
             let (result, read, written) = self.parser.read_field(bytes, &mut self.scratch);
             bytes = &bytes[read..];
             self.field_len += written as u64;
@@ -243,7 +291,7 @@ impl<R: Read> Limited<R> {
             if let ReadFieldResult::Field { record_end } = result {
                 (self.column, self.field_len) = (self.column + 1, 0);
                 if record_end {
-                    (self.row, self.line, self.column, self.row_len) = (row + 1, self.parser.line(), 1, 0);
+                    (self.row, self.column, self.row_len, self.is_between) = (row + 1, 1, 0, true);
                 }
             }
         }

@@ -49,10 +49,14 @@ pub(super) async fn run(
 ) -> Result<(), Fail> {
     let mut refusals = options.failed.as_ref().map(|path| RejectedRows::new(path, csv)).transpose()?;
     let progress = Rows::new(context.settings()?.progress.value, &context.out, Some(rows));
-    let records = csv.rows().map_err(|error| csv.read_failure(error.into()))?.into_byte_records().skip(1);
+    let mut unread = csv.rows().map_err(|error| csv.read_failure(error.into()))?;
+    let records = std::iter::from_fn(move || {
+        let mut record = ByteRecord::new();
+        unread.read(&mut record).map(|found| found.then_some(record)).transpose()
+    });
     let mut count = Count::default();
     context.in_flight.record_progress(Outcome::Unknown, interrupted_message(count, rows));
-    let mut outcomes = futures_util::stream::iter(records)
+    let mut outcomes = futures_util::stream::iter(records.skip(1))
         .map(|record| {
             let options = &options;
             async move {

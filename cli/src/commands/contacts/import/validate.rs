@@ -78,10 +78,10 @@ fn for_each_row(
     columns: &Columns,
     mut see: impl FnMut(u64, Result<Row, Vec<CellProblem>>),
 ) -> csv::Result<()> {
-    let mut reader = csv.rows()?;
+    let mut rows = csv.rows()?;
     let mut record = ByteRecord::new();
     let mut header = true;
-    while reader.read_byte_record(&mut record)? {
+    while rows.read(&mut record)? {
         if !std::mem::take(&mut header) {
             see(record.position().map_or(0, csv::Position::line), Row::read(&record, columns));
         }
