@@ -1,9 +1,8 @@
 //! Receiving emails: `POST /_/received`.
 
 use bytes::Bytes;
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderValue, header};
 use mail_parser::Address;
-use serde_json::json;
 
 use idempost_reference_server::mime;
 use idempost_reference_server::model::email::Email;
@@ -16,9 +15,9 @@ use idempost_reference_server::resources::received::{self, NotReceived};
 use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::State;
 use idempost_reference_server::state::tenant::Tenant;
-use idempost_reference_server::wire::answers::HandlerResult;
+use idempost_reference_server::wire::answers::{HandlerResult, created_response};
 use idempost_reference_server::wire::declared::{Input, Kind, words_of};
-use idempost_reference_server::wire::problem::{self, Problem};
+use idempost_reference_server::wire::problem::Problem;
 use idempost_reference_server::wire::query::Parameters;
 
 /// The parameters: the envelope recipients, and the results of authenticating the sender.
@@ -52,7 +51,7 @@ pub(super) fn receive(call: &AccountCall<'_>) -> HandlerResult {
     let recipients = if envelope.is_empty() { named } else { envelope };
     let id = received::receive(state, tenant, recipients, read_authentication(&parameters)?, raw)
         .map_err(not_received_problem)?;
-    Ok(problem::json(StatusCode::CREATED, &json!({"object": "email", "id": id.to_string()})))
+    Ok(created_response("email", id))
 }
 
 fn not_received_problem(reason: NotReceived) -> Problem {

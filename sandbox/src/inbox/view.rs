@@ -2,7 +2,6 @@
 
 use bytes::Bytes;
 use http::{Request, Response};
-use serde_json::json;
 
 use crate::inbox::mail::{MailView, ReceivedItem};
 use crate::inbox::{matching_page, messages, window};
@@ -11,6 +10,7 @@ use idempost_reference_server::lock::lock;
 use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::State;
 use idempost_reference_server::wire::answers::HandlerResult;
+use idempost_reference_server::wire::described;
 use idempost_reference_server::wire::paging::{Page, Window, list};
 use idempost_reference_server::wire::problem::Problem;
 
@@ -23,16 +23,31 @@ pub(super) fn tenants(state: &State, request: &Request<Bytes>) -> Response<Bytes
         .iter()
         .map(|tenant| {
             let (sent, received) = (lock(&tenant.captured).len(), lock(&tenant.received).len());
-            json!({
-                "id": account::id(state, &tenant.name),
-                "label": account::key_label(state, &tenant.name),
-                "current": current.as_ref() == Some(&tenant.name),
-                "sent": sent,
-                "received": received,
-            })
+            Account {
+                id: account::id(state, &tenant.name),
+                label: account::key_label(state, &tenant.name),
+                current: current.as_ref() == Some(&tenant.name),
+                sent,
+                received,
+            }
         })
         .collect();
     list(&Page { items, has_more: false })
+}
+
+described! {
+    /// An account.
+    pub(super) struct Account {
+        /// It can be used in place of the account's key.
+        id: String,
+        /// The beginning of its key.
+        label: String,
+        /// Whether the request's credential is the account's.
+        current: bool,
+        /// The number of captured emails.
+        sent: usize,
+        received: usize,
+    }
 }
 
 /// `GET /_/received`, mode A: received emails, with the search of `GET /_/messages`.
