@@ -22,7 +22,7 @@ use idempost_reference_server::store::packed_headers::PackedHeaders;
 use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::declared::{Input, Kind};
 use idempost_reference_server::wire::described;
-use idempost_reference_server::wire::paging::{Page, list};
+use idempost_reference_server::wire::paging::{Page, list, quote};
 use idempost_reference_server::wire::problem::{self, Problem};
 use idempost_reference_server::wire::query::Parameters;
 use idempost_reference_server::wire::timestamp::to_database_format;
@@ -40,7 +40,11 @@ const CREDENTIALS: [&str; 4] = ["authorization", "proxy-authorization", "cookie"
 pub(super) const QUERY: &[Input] = &[
     Input::new("method", Kind::Text, "Requests with this method, ignoring case"),
     Input::new("path", Kind::Text, "Requests with this text in the path, ignoring case"),
-    Input::new("status", Kind::Text, "Responses with this status, or with these first digits, such as `4xx`"),
+    Input::new(
+        "status",
+        Kind::Short(3),
+        "Responses with this status, or with these first digits, such as `4xx`",
+    ),
     Input::new("before", Kind::Integer(0, u64::MAX), "Only requests with a lower number"),
 ];
 
@@ -98,7 +102,7 @@ impl Filter {
         Ok(Self {
             method: text("method").map(str::to_ascii_uppercase),
             path: text("path").map(str::to_lowercase),
-            status: text("status").map(|status| status.trim_end_matches(['x', 'X']).to_owned()),
+            status: text("status").map(read_status).transpose()?,
             before: before.map_err(wrong)?,
         })
     }
@@ -109,6 +113,20 @@ impl Filter {
             && self.path.as_ref().is_none_or(|path| request.path.to_lowercase().contains(path))
             && self.status.as_ref().is_none_or(|status| request.status.as_str().starts_with(status))
     }
+}
+
+/// Reads the first digits of a status.
+fn read_status(text: &str) -> Result<String, Problem> {
+    let digits = text.trim_end_matches(['x', 'X']);
+    let is_status = text.len() <= 3
+        && digits.starts_with(|first| ('1'..='5').contains(&first))
+        && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_status.then(|| digits.to_owned()).ok_or_else(|| {
+        Problem::validation(format!(
+            "`status` must be a status, or its first digits, such as `4xx`; found {}.",
+            quote(text)
+        ))
+    })
 }
 
 /// Checks whether requests belong to a tenant. Results are cached per credential, since verifying a token is slow.
