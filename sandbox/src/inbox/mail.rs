@@ -64,7 +64,7 @@ pub(super) enum MailView {
 impl MailView {
     /// Finds the email for a path with a folder and an ID.
     pub(super) fn from_call(call: &AccountCall<'_>) -> Result<Self, Problem> {
-        Self::find(&call.tenant, folder(call), call.parameter(1))
+        Self::find(&call.tenant, folder(call), &call.parameter(1))
     }
 
     pub(super) fn find(tenant: &Tenant, folder: Folder, id: &str) -> Result<Self, Problem> {
@@ -233,7 +233,7 @@ impl MailView {
     /// Returns one of the files, as the query asks for it.
     pub(super) fn file_for(&self, call: &Call<'_>) -> HandlerResult {
         let as_pdf = call.parameters().one_of("as", &PDF)?.is_some();
-        self.file(call.parameter(2), as_pdf)
+        self.file(&call.parameter(2), as_pdf)
     }
 
     /// Returns one of the files as a download, or for display as a PDF document.

@@ -54,13 +54,13 @@ pub(super) fn mark(call: &AccountCall<'_>, folder: Folder) -> HandlerResult {
 
 /// `DELETE /_/messages/{id}` and `DELETE /_/received/{id}`.
 pub(super) fn delete_one(call: &AccountCall<'_>, folder: Folder) -> HandlerResult {
-    let id = find_id(&call.tenant, folder, call.parameter(0))?;
+    let id = find_id(&call.tenant, folder, &call.parameter(0))?;
     Ok(deleted_response(mails::delete(call.state, &call.tenant, folder, &[id])))
 }
 
 /// `PATCH /_/messages/{id}` and `PATCH /_/received/{id}`.
 pub(super) fn mark_one(call: &AccountCall<'_>, folder: Folder) -> HandlerResult {
-    let id = find_id(&call.tenant, folder, call.parameter(0))?;
+    let id = find_id(&call.tenant, folder, &call.parameter(0))?;
     let unread = call.body(read_unread)?;
     Ok(changed_response(mails::mark(call.state, &call.tenant, folder, &[id], unread)))
 }

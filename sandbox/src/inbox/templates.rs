@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use http::StatusCode;
-use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use crate::inbox::mail::sanitized::{self, Colors};
@@ -67,8 +66,7 @@ pub(super) fn html(call: &AccountCall<'_>) -> HandlerResult {
 
 fn preview_input(call: &AccountCall<'_>) -> Result<(Arc<Version>, PreviewInput), Problem> {
     let input = PreviewInput::read(&call.parameters())?;
-    let id = percent_decode_str(call.parameter(0)).decode_utf8_lossy();
-    let template = call.tenant.templates.find(&id).ok_or_else(Template::not_found)?;
+    let template = call.tenant.templates.find(&call.parameter(0)).ok_or_else(Template::not_found)?;
     let version = match (&template.published, input.published) {
         (Some(published), true) => published,
         (None, true) => return Err(Problem::not_found("The template was never published.")),

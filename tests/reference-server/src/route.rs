@@ -3,6 +3,7 @@
 pub mod columns;
 pub mod lookup;
 
+use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use crate::state::State;
 use crate::state::tenant::Tenant;
 use crate::wire::described::{Described, Named};
 use crate::wire::{
-    Cancellation, Checked, Fields, HandlerResult, Input, Parameters, Problem, fields, segments,
+    Cancellation, Checked, Fields, HandlerResult, Input, Parameters, Problem, fields, pattern,
 };
 
 pub use crate::route::lookup::{RouteMatch, Routes};
@@ -268,12 +269,9 @@ impl<'a> Call<'a> {
         AccountCall { call: self, tenant }
     }
 
-    /// A path parameter by its index, as in the URL; empty if there are fewer.
-    pub fn parameter(&self, index: usize) -> &'a str {
-        let parameters = segments(self.route.path)
-            .zip(segments(self.request.uri().path().trim_start_matches('/')))
-            .filter(|(pattern, _)| pattern.starts_with('{'));
-        parameters.map(|(_, text)| text).nth(index).unwrap_or_default()
+    /// A path parameter by its index, decoded; empty if there are fewer.
+    pub fn parameter(&self, index: usize) -> Cow<'a, str> {
+        pattern::parameter(self.route.path, self.request.uri().path(), index)
     }
 
     pub fn query(&self) -> Option<&'a str> {

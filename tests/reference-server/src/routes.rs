@@ -241,8 +241,8 @@ const FORM: &[&str] = &["application/x-www-form-urlencoded"];
 const CONTROLS: &[Route] = &[
     own_route(GET, "/healthz", HEALTH, READS, QUICK, JSON, "Whether the sandbox serves", Open(|_| Ok(control::health()))).returns::<Health>(200),
     own_route(GET, "/_/ready", OPEN, READS, QUICK, JSON, "Whether the sandbox serves, keeps its state on disk (`keeps`), and could save its last changes (`saved`)", Open(|call| Ok(control::ready(call.state)))).returns::<Readiness>(200),
-    own_route(GET, "/_/received-files/{token}", LINK, READS, SLOW, JSON, "Downloads a file of a received email, by a signed link", Open(|call| downloads::received_file(call.state, call.parameter(0)))).sends(200, FILE),
-    own_route(GET, "/_/files/{token}", LINK, READS, SLOW, JSON, "Downloads a file of a sent email, by a signed link", Open(|call| downloads::sent_file(call.state, call.parameter(0)))).sends(200, FILE),
+    own_route(GET, "/_/received-files/{token}", LINK, READS, SLOW, JSON, "Downloads a file of a received email, by a signed link", Open(|call| downloads::received_file(call.state, &call.parameter(0)))).sends(200, FILE),
+    own_route(GET, "/_/files/{token}", LINK, READS, SLOW, JSON, "Downloads a file of a sent email, by a signed link", Open(|call| downloads::sent_file(call.state, &call.parameter(0)))).sends(200, FILE),
     own_route(GET, "/_/clock", FULL, READS, SLOW, JSON, "The account's clock", AnyKey(clock::show)).query(&[clock::QUERY]).returns::<ClockState>(200),
     own_route(POST, "/_/clock", FULL, MOVES_CLOCK, SLOW, JSON, "Moves, stops or accelerates the account's clock, or those of all accounts", AnyKeyLater(clock::change)).fields(clock::FIELDS).returns::<ClockState>(200),
     own_route(GET, "/_/faults", FULL, READS, SLOW, JSON, "The scripted faults that apply to the account", AnyKey(faults::index)).returns::<Page<Fault>>(200),
@@ -255,8 +255,8 @@ const CONTROLS: &[Route] = &[
     own_route(POST, "/_/events", FULL, CHANGES, SLOW, JSON, "Sends a simulated event to the subscribed webhooks", Account(trigger::send_sample)).fields(trigger::SAMPLE_FIELDS).returns::<SimulatedEvent>(201),
     own_route(POST, "/_/reset", FULL, CHANGES, SLOW, JSON, "Deletes everything of the account", AnyKey(control::reset)).returns::<Reset>(200),
     // Links, with their forms. Only the consent page itself posts its own.
-    own_route(GET, "/_/unsubscribe/{token}", LINK, READS, SLOW, JSON, "Asks whether to unsubscribe", Open(|call| unsubscribe::confirmation_page(call.state, call.parameter(0)))).sends(200, HTML),
-    own_route(POST, "/_/unsubscribe/{token}", LINK, CHANGES, SLOW, ANY, "Unsubscribes a recipient", Open(|call| unsubscribe::confirm(call.state, call.parameter(0), call.request.body()))).media_types(FORM).sends(200, HTML),
-    own_route(GET, "/_/consent/{name}", LINK, READS, SLOW, JSON, "Asks whether an application may act for an account", Open(|call| Ok(consent::handle(call.state, call.request, call.parameter(0))))).sends(200, HTML),
-    own_route(POST, "/_/consent/{name}", PASSWORD, CHANGES, SLOW, ANY, "Allows or denies an application", Open(|call| Ok(consent::handle(call.state, call.request, call.parameter(0))))).media_types(FORM).sends(303, NOTHING),
+    own_route(GET, "/_/unsubscribe/{token}", LINK, READS, SLOW, JSON, "Asks whether to unsubscribe", Open(|call| unsubscribe::confirmation_page(call.state, &call.parameter(0)))).sends(200, HTML),
+    own_route(POST, "/_/unsubscribe/{token}", LINK, CHANGES, SLOW, ANY, "Unsubscribes a recipient", Open(|call| unsubscribe::confirm(call.state, &call.parameter(0), call.request.body()))).media_types(FORM).sends(200, HTML),
+    own_route(GET, "/_/consent/{name}", LINK, READS, SLOW, JSON, "Asks whether an application may act for an account", Open(|call| Ok(consent::handle(call.state, call.request, &call.parameter(0))))).sends(200, HTML),
+    own_route(POST, "/_/consent/{name}", PASSWORD, CHANGES, SLOW, ANY, "Allows or denies an application", Open(|call| Ok(consent::handle(call.state, call.request, &call.parameter(0))))).media_types(FORM).sends(303, NOTHING),
 ];

@@ -138,7 +138,7 @@ pub fn remove(call: &Call<'_>) -> HandlerResult {
     {
         return Ok(refusal);
     }
-    let taken = call.state.faults.remove(found.id).ok_or_else(|| unknown_rule(call.parameter(0)))?;
+    let taken = call.state.faults.remove(found.id).ok_or_else(|| unknown_rule(&call.parameter(0)))?;
     let deleted = DeletedFault { object: "fault", id: taken.id.to_string(), deleted: true };
     Ok(problem::json(StatusCode::OK, &deleted))
 }
@@ -163,7 +163,7 @@ pub fn clear(call: &Call<'_>) -> HandlerResult {
 fn find(call: &Call<'_>) -> Result<Scripted, Problem> {
     let (name, id) = (access::name_or_default(call.state, call.request)?, call.parameter(0));
     let found = call.state.faults.list_of(&name).into_iter().find(|one| one.id.to_string() == id);
-    found.ok_or_else(|| unknown_rule(id))
+    found.ok_or_else(|| unknown_rule(&id))
 }
 
 fn unknown_rule(id: &str) -> Problem {

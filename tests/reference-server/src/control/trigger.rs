@@ -84,7 +84,7 @@ pub fn send_sample(call: &AccountCall<'_>) -> HandlerResult {
 /// `{"link": …}` for a click.
 pub fn record(call: &AccountCall<'_>) -> HandlerResult {
     let (state, tenant) = (call.state, &call.tenant);
-    let email = mails::find(tenant, call.parameter(0))?.email_id;
+    let email = mails::find(tenant, &call.parameter(0))?.email_id;
     let email = lock(&tenant.emails).get(email).cloned();
     let email = email.ok_or_else(|| Problem::not_found("Email not found."))?;
     let (event, detail) = read(call, &TRIGGERS, "detail")?;
