@@ -26,7 +26,7 @@ described! {
         pub count: usize,
         /// The first positions.
         pub places: Vec<Place>,
-        /// The name of the feature, as in [`Report::features`](super::Report::features).
+        /// The name of the feature, as in the report's `features`.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub feature: Option<&'static str>,
     }

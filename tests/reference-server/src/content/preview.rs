@@ -17,7 +17,7 @@ described! {
     pub struct Preview {
         /// On one line; empty if the email has no text.
         pub preview: String,
-        /// The best candidate.
+        /// The likeliest one-time code.
         pub code: Option<String>,
     }
 }

@@ -92,7 +92,7 @@ described! {
         frozen: bool,
         /// Seconds on this clock per second of system time.
         scale: f64,
-        /// The time since the system's time.
+        /// How many seconds it is ahead of the system's time.
         ahead_seconds: f64,
         /// Whether it is the clock of all accounts without their own.
         all_accounts: bool,
