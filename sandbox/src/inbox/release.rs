@@ -39,7 +39,7 @@ described! {
         object: &'static str,
         /// `None` if there is none.
         server: Option<&'a str>,
-        /// Whether it also receives every email that is sent.
+        /// Whether emails are forwarded to it when they are sent.
         forwards: bool,
         /// The recipients to which emails may be released.
         allow: Vec<&'a str>,
