@@ -25,7 +25,6 @@ mod targets;
 use std::collections::{HashMap, HashSet};
 
 use encoding_rs::Encoding;
-use serde::Serialize;
 use url::Url;
 
 use self::document::Event;
@@ -37,6 +36,7 @@ use self::support::Support;
 use self::targets::Targets;
 use idempost_reference_server::content::html::Tag;
 use idempost_reference_server::mime;
+use idempost_reference_server::wire::described;
 
 pub use self::findings::{Finding, Part, Place};
 pub use self::rules::{RULES, Rule, Severity};
@@ -44,35 +44,37 @@ pub use self::support::{Family, FeatureSupport};
 pub(crate) use self::targets::Outcome;
 pub use self::targets::{LinkReport, LinkState, RequestedLink};
 
-/// The result of checking one mail.
-#[derive(Debug, Serialize)]
-pub struct Report {
-    /// Always `check`.
-    pub object: &'static str,
-    /// The mail's subject.
-    pub subject: String,
-    /// The sizes, in bytes.
-    pub sizes: Sizes,
-    /// The findings, errors first.
-    pub findings: Vec<Finding>,
-    /// All HTML and CSS features of the mail, least supported first.
-    pub features: Vec<FeatureSupport>,
-    /// The links, if they were requested.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub links: Option<LinkReport>,
-}
+described! {
+    /// The result of checking one mail.
+    #[derive(Debug)]
+    pub struct Report {
+        /// Always `check`.
+        pub object: &'static str,
+        /// The mail's subject.
+        pub subject: String,
+        /// The sizes, in bytes.
+        pub sizes: Sizes,
+        /// The findings, errors first.
+        pub findings: Vec<Finding>,
+        /// All HTML and CSS features of the mail, least supported first.
+        pub features: Vec<FeatureSupport>,
+        /// The links, if they were requested.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub links: Option<LinkReport>,
+    }
 
-/// The sizes of a mail, in bytes.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Sizes {
-    /// The complete message. `None` for a mail that wasn't sent.
-    pub message: Option<usize>,
-    /// The HTML, decoded.
-    pub html: Option<usize>,
-    /// The text part, decoded.
-    pub text: Option<usize>,
-    /// The attached images, decoded.
-    pub images: usize,
+    /// The sizes of a mail, in bytes.
+    #[derive(Clone, Debug, Default)]
+    pub struct Sizes {
+        /// The complete message. `None` for a mail that wasn't sent.
+        pub message: Option<usize>,
+        /// The HTML, decoded.
+        pub html: Option<usize>,
+        /// The text part, decoded.
+        pub text: Option<usize>,
+        /// The attached images, decoded.
+        pub images: usize,
+    }
 }
 
 /// Returns the names of all HTML and CSS features in [`Report::features`].

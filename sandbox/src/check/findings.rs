@@ -1,5 +1,6 @@
 //! Collects findings: one per rule or feature, with the number of positions and the first few of them.
 
+use idempost_reference_server::wire::described;
 use std::collections::HashMap;
 
 use serde::Serialize;
@@ -11,51 +12,53 @@ const MAX_PLACES: usize = 10;
 /// The length of an excerpt, in characters.
 const MAX_EXCERPT: usize = 120;
 
-/// A finding of the check.
-#[derive(Clone, Debug, Serialize)]
-pub struct Finding {
-    /// The stable code of its rule.
-    pub code: &'static str,
-    /// The severity.
-    pub severity: Severity,
-    /// The problem, as a sentence.
-    pub message: String,
-    /// The number of positions.
-    pub count: usize,
-    /// The first positions.
-    pub places: Vec<Place>,
-    /// The name of the feature, as in [`Report::features`](super::Report::features).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub feature: Option<&'static str>,
-}
+described! {
+    /// A finding of the check.
+    #[derive(Clone, Debug)]
+    pub struct Finding {
+        /// The stable code of its rule.
+        pub code: &'static str,
+        /// The severity.
+        pub severity: Severity,
+        /// The problem, as a sentence.
+        pub message: String,
+        /// The number of positions.
+        pub count: usize,
+        /// The first positions.
+        pub places: Vec<Place>,
+        /// The name of the feature, as in the report's `features`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub feature: Option<&'static str>,
+    }
 
-/// A position of a finding.
-#[derive(Clone, Debug, Serialize)]
-pub struct Place {
-    /// The part of the message.
-    pub part: Part,
-    /// The line in the HTML or text, from 1.
-    pub line: Option<usize>,
-    /// The column in characters, from 1.
-    pub column: Option<usize>,
-    /// The beginning of the source at this position.
-    pub excerpt: String,
-}
+    /// A position of a finding.
+    #[derive(Clone, Debug)]
+    pub struct Place {
+        /// The part of the message.
+        pub part: Part,
+        /// The line in the HTML or text, from 1.
+        pub line: Option<usize>,
+        /// The column in characters, from 1.
+        pub column: Option<usize>,
+        /// The beginning of the source at this position.
+        pub excerpt: String,
+    }
 
-/// A part of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Part {
-    /// The HTML body.
-    Html,
-    /// The text body.
-    Text,
-    /// The subject.
-    Subject,
-    /// Another header.
-    Header,
-    /// An attached file.
-    Attachment,
+    /// A part of a message.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Part {
+        /// The HTML body.
+        Html,
+        /// The text body.
+        Text,
+        /// The subject.
+        Subject,
+        /// Another header.
+        Header,
+        /// An attached file.
+        Attachment,
+    }
 }
 
 /// A position, as an offset into a part.

@@ -1,17 +1,20 @@
 //! The table of findings: code, severity and sentence.
 
+use idempost_reference_server::wire::described;
 use serde::Serialize;
 
-/// A finding's severity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// Informational: also occurs in correct mails.
-    Note,
-    /// Some recipients are affected, or it is probably a mistake.
-    Warning,
-    /// An error.
-    Error,
+described! {
+    /// A finding's severity.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Severity {
+        /// Informational: also occurs in correct mails.
+        Note,
+        /// Some recipients are affected, or it is probably a mistake.
+        Warning,
+        /// An error.
+        Error,
+    }
 }
 
 impl Severity {

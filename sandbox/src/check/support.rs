@@ -7,14 +7,13 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-use serde::Serialize;
-
 use self::detect::{Kind, sources_of};
 use super::css::{self, Item, Simple, Token};
 use super::document::Event;
 use super::findings::{Findings, Part, Spot};
 use super::{rules, strip_ignoring_case};
 use idempost_reference_server::content::html::Tag;
+use idempost_reference_server::wire::described;
 
 mod detect;
 
@@ -22,38 +21,40 @@ mod detect;
 const MAX_SPOTS: usize = 3;
 const DATA: &str = include_str!("support/caniemail.tsv");
 
-/// A feature that a mail uses, and the mail clients that support it.
-#[derive(Clone, Debug, Serialize)]
-pub struct FeatureSupport {
-    /// The name on caniemail.com, such as `css-gap`.
-    pub name: &'static str,
-    /// The title, such as `display:flex`.
-    pub title: &'static str,
-    /// The page with the details.
-    pub url: String,
-    /// How often the mail uses it.
-    pub count: usize,
-    /// The number of clients with full support.
-    pub supported: usize,
-    /// The number of clients with partial support.
-    pub partial: usize,
-    /// The number of clients without support.
-    pub unsupported: usize,
-    /// The clients by family.
-    pub families: Vec<Family>,
-}
+described! {
+    /// A feature that a mail uses, and the mail clients that support it.
+    #[derive(Clone, Debug)]
+    pub struct FeatureSupport {
+        /// The name on caniemail.com, such as `css-gap`.
+        pub name: &'static str,
+        /// The title, such as `display:flex`.
+        pub title: &'static str,
+        /// The page with the details.
+        pub url: String,
+        /// How often the mail uses it.
+        pub count: usize,
+        /// The number of clients with full support.
+        pub supported: usize,
+        /// The number of clients with partial support.
+        pub partial: usize,
+        /// The number of clients without support.
+        pub unsupported: usize,
+        /// The clients by family.
+        pub families: Vec<Family>,
+    }
 
-/// A vendor's clients, by platform.
-#[derive(Clone, Debug, Serialize)]
-pub struct Family {
-    /// The name, such as `Gmail`.
-    pub name: &'static str,
-    /// The platforms with full support, such as `iOS`.
-    pub supported: Vec<&'static str>,
-    /// The platforms with partial support.
-    pub partial: Vec<&'static str>,
-    /// The platforms without support.
-    pub unsupported: Vec<&'static str>,
+    /// A vendor's clients, by platform.
+    #[derive(Clone, Debug)]
+    pub struct Family {
+        /// The name, such as `Gmail`.
+        pub name: &'static str,
+        /// The platforms with full support, such as `iOS`.
+        pub supported: Vec<&'static str>,
+        /// The platforms with partial support.
+        pub partial: Vec<&'static str>,
+        /// The platforms without support.
+        pub unsupported: Vec<&'static str>,
+    }
 }
 
 struct Feature {

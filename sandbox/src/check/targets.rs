@@ -3,6 +3,7 @@
 //! A link that may unsubscribe the recipient is never requested, even if only the surrounding paragraph says so: the request couldn't be undone,
 //! while wrongly skipping a link costs only a finding.
 
+use idempost_reference_server::wire::described;
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
@@ -51,46 +52,48 @@ pub(crate) enum Outcome {
     Failed(LinkState, String),
 }
 
-/// A mail's links and the results of requesting them.
-#[derive(Debug, Serialize)]
-pub struct LinkReport {
-    /// The number of distinct links, at most 10,000. Only the first 100 are requested.
-    pub total: usize,
-    /// The requested links, followed by the first ones skipped because they may unsubscribe the recipient.
-    pub data: Vec<RequestedLink>,
-}
+described! {
+    /// A mail's links and the results of requesting them.
+    #[derive(Debug)]
+    pub struct LinkReport {
+        /// The number of distinct links, at most 10,000. Only the first 100 are requested.
+        pub total: usize,
+        /// The requested links, followed by the first ones skipped because they may unsubscribe the recipient.
+        pub data: Vec<RequestedLink>,
+    }
 
-/// A link and the result of its request.
-#[derive(Debug, Serialize)]
-pub struct RequestedLink {
-    /// The URL without its fragment.
-    pub url: String,
-    /// The result of the request.
-    pub state: LinkState,
-    /// The status of the last response.
-    pub status: Option<u16>,
-    /// The URL after all redirects, if any.
-    pub location: Option<String>,
-    /// Why the state isn't `ok`.
-    pub reason: Option<String>,
-}
+    /// A link and the result of its request.
+    #[derive(Debug)]
+    pub struct RequestedLink {
+        /// The URL without its fragment.
+        pub url: String,
+        /// The result of the request.
+        pub state: LinkState,
+        /// The status of the last response.
+        pub status: Option<u16>,
+        /// The URL after all redirects, if any.
+        pub location: Option<String>,
+        /// Why the state isn't `ok`.
+        pub reason: Option<String>,
+    }
 
-/// The result of a link's request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LinkState {
-    /// The status is below 400.
-    Ok,
-    /// An error status, an invalid redirect, or too many.
-    Broken,
-    /// The server rejects this client.
-    Denied,
-    /// The server can't be reached.
-    Unreachable,
-    /// The URL, or a redirect's, isn't public.
-    NotPublic,
-    /// The link wasn't requested; there is no finding about it.
-    Skipped,
+    /// The result of a link's request.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum LinkState {
+        /// The status is below 400.
+        Ok,
+        /// An error status, an invalid redirect, or too many.
+        Broken,
+        /// The server rejects this client.
+        Denied,
+        /// The server can't be reached.
+        Unreachable,
+        /// The URL, or a redirect's, isn't public.
+        NotPublic,
+        /// The link wasn't requested; there is no finding about it.
+        Skipped,
+    }
 }
 
 #[derive(Clone)]

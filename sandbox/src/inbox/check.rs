@@ -3,13 +3,13 @@
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use serde::Serialize;
 
 use crate::check::{self, Examined, Report};
 use crate::inbox::mail::MailView;
 use crate::inbox::remote::{self, links};
 use idempost_reference_server::reply::Reply;
 use idempost_reference_server::state::State;
+use idempost_reference_server::wire::described;
 use idempost_reference_server::wire::problem::{self, Problem};
 
 /// Returns the findings about an email, sent or not. They are computed for each request, since most emails are never checked.
@@ -43,12 +43,14 @@ fn check_mail(mail: &MailView) -> Examined {
 }
 
 fn report_response(id: String, report: Report) -> Response<Bytes> {
-    problem::json(StatusCode::OK, &Checked { id, report })
+    problem::json(StatusCode::OK, &CheckedEmail { id, report })
 }
 
-#[derive(Serialize)]
-struct Checked {
-    id: String,
-    #[serde(flatten)]
-    report: Report,
+described! {
+    /// The check of an email.
+    pub(super) struct CheckedEmail {
+        id: String,
+        #[serde(flatten)]
+        report: Report,
+    }
 }

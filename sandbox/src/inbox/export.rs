@@ -14,7 +14,7 @@ use jiff::tz::TimeZone;
 use tokio::sync::{mpsc, watch};
 use uuid::Uuid;
 
-use crate::inbox::messages::{Detail, mail_detail};
+use crate::inbox::messages::{MessageDetail, mail_detail};
 use crate::inbox::response_with;
 use crate::inbox::search::Search;
 use idempost_reference_server::lock::lock;
@@ -200,7 +200,7 @@ fn sender(from: &str) -> String {
 }
 
 /// Appends an email to an open JSON array.
-fn append_json(written: &mut Vec<u8>, place: usize, mail: &Detail<'_>) -> Result<(), Problem> {
+fn append_json(written: &mut Vec<u8>, place: usize, mail: &MessageDetail<'_>) -> Result<(), Problem> {
     written.extend_from_slice(if place == 0 { b"[\n" } else { b",\n" });
     serde_json::to_writer(written, mail).map_err(|error| Problem::application(error.to_string()))
 }

@@ -3,7 +3,6 @@
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use serde::Serialize;
 use url::Url;
 
 use crate::inbox::mail::MailView;
@@ -12,6 +11,7 @@ use crate::inbox::remote::{self, images::load_all};
 use idempost_reference_server::reply::Reply;
 use idempost_reference_server::state::State;
 use idempost_reference_server::state::images::{ImageJob, LoadedImages};
+use idempost_reference_server::wire::described;
 use idempost_reference_server::wire::problem::{self, Problem};
 
 /// The maximum number of images loaded per email.
@@ -40,36 +40,38 @@ fn job(mail: &MailView) -> ImageJob {
 /// Returns an email's images with their states.
 fn response(state: &State, job: &ImageJob) -> Response<Bytes> {
     let loaded = state.images.get(job.mail, state.clock.now());
-    let images = job.urls.iter().map(|url| Item::new(url, loaded.as_deref())).collect();
+    let images = job.urls.iter().map(|url| ImageItem::new(url, loaded.as_deref())).collect();
     problem::json(
         StatusCode::OK,
         &ImageList { object: "images", can_load: state.settings.fetch_remote, total: job.total, images },
     )
 }
 
-#[derive(Serialize)]
-struct ImageList<'a> {
-    object: &'static str,
-    /// Whether the sandbox may load images.
-    can_load: bool,
-    /// The total number of images; the first 100 are listed and loaded.
-    total: usize,
-    images: Vec<Item<'a>>,
+described! {
+    /// The remote images of an email.
+    pub(super) struct ImageList<'a> {
+        object: &'static str,
+        /// Whether the sandbox may load images.
+        can_load: bool,
+        /// The total number of images; the first 100 are listed and loaded.
+        total: usize,
+        images: Vec<ImageItem<'a>>,
+    }
+
+    /// A remote image.
+    struct ImageItem<'a> {
+        url: &'a str,
+        host: &'a str,
+        /// `blocked`, `loaded` or `failed`.
+        state: &'static str,
+        content_type: Option<&'static str>,
+        size: Option<usize>,
+        /// Why loading failed.
+        reason: Option<&'a str>,
+    }
 }
 
-#[derive(Serialize)]
-struct Item<'a> {
-    url: &'a str,
-    host: &'a str,
-    /// `blocked`, `loaded` or `failed`.
-    state: &'static str,
-    content_type: Option<&'static str>,
-    size: Option<usize>,
-    /// Why loading failed.
-    reason: Option<&'a str>,
-}
-
-impl<'a> Item<'a> {
+impl<'a> ImageItem<'a> {
     fn new(url: &'a Url, loaded: Option<&'a LoadedImages>) -> Self {
         let result = loaded.and_then(|loaded| loaded.get(url));
         let image = result.and_then(|result| result.as_ref().ok());

@@ -18,8 +18,9 @@ use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
 use crate::inbox::mail::ReceivedItem;
+use crate::inbox::messages::MessageItem;
+use crate::inbox::response_with;
 use crate::inbox::unsent::{self, UnsentItem};
-use crate::inbox::{messages, response_with};
 use idempost_reference_server::access::account;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::model::email::Email;
@@ -210,7 +211,7 @@ impl Collected {
         let waiting = changed.iter().filter_map(|(_, email)| email.as_deref().filter(|_| waits(email)));
         let message = Message {
             now: now(state, tenant),
-            mails: mails.iter().filter_map(|mail| Some(messages::Item::new(tenant?, mail))).collect(),
+            mails: mails.iter().filter_map(|mail| Some(MessageItem::new(tenant?, mail))).collect(),
             received: received.iter().map(|mail| ReceivedItem(mail)).collect(),
             deleted: self.deleted.iter().map(Uuid::to_string).collect(),
             marked: marked.collect(),
@@ -235,7 +236,7 @@ fn existing<T: StoredMail>(mails: &Mutex<Mails<T>>, ids: &[Uuid]) -> Vec<Arc<T>>
 struct Message<'a> {
     now: String,
     /// Oldest first, in the order of capture.
-    mails: Vec<messages::Item<'a>>,
+    mails: Vec<MessageItem<'a>>,
     received: Vec<ReceivedItem<'a>>,
     /// The IDs of deleted mails.
     deleted: Vec<String>,

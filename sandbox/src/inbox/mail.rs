@@ -10,18 +10,17 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
-use serde::ser::SerializeMap;
 use uuid::Uuid;
 
 use self::sanitized::Colors;
+use crate::inbox::messages::{Header, MessageItem};
 use crate::inbox::search::{Search, Searchable};
 use crate::inbox::unsent::{self, UnsentItem};
-use crate::inbox::{folder, messages, response_with};
+use crate::inbox::{folder, response_with};
 use idempost_reference_server::content::codes::{Extracted, extract};
 use idempost_reference_server::content::inline_images::InlineImages;
 use idempost_reference_server::content::preview::Preview;
 use idempost_reference_server::lock::lock;
-use idempost_reference_server::mime;
 use idempost_reference_server::model::email::Email;
 use idempost_reference_server::model::mail::Mail;
 use idempost_reference_server::model::received::{
@@ -34,9 +33,10 @@ use idempost_reference_server::store::mails::{Mails, StoredMail};
 use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::declared::{Input, Kind, words_of};
+use idempost_reference_server::wire::described;
 use idempost_reference_server::wire::problem::{self, Problem};
 use idempost_reference_server::wire::timestamp::to_database_format;
-use idempost_reference_server::wire::view::{View, view};
+use idempost_reference_server::wire::view::view;
 
 /// The parameter of the HTML on the page, besides the colors.
 pub(super) const HTML_QUERY: &[Input] = &[Input::new(
@@ -64,7 +64,7 @@ pub(super) enum MailView {
 impl MailView {
     /// Finds the email for a path with a folder and an ID.
     pub(super) fn from_call(call: &AccountCall<'_>) -> Result<Self, Problem> {
-        Self::find(&call.tenant, folder(call), call.parameter(1))
+        Self::find(&call.tenant, folder(call), &call.parameter(1))
     }
 
     pub(super) fn find(tenant: &Tenant, folder: Folder, id: &str) -> Result<Self, Problem> {
@@ -233,7 +233,7 @@ impl MailView {
     /// Returns one of the files, as the query asks for it.
     pub(super) fn file_for(&self, call: &Call<'_>) -> HandlerResult {
         let as_pdf = call.parameters().one_of("as", &PDF)?.is_some();
-        self.file(call.parameter(2), as_pdf)
+        self.file(&call.parameter(2), as_pdf)
     }
 
     /// Returns one of the files as a download, or for display as a PDF document.
@@ -258,25 +258,23 @@ impl MailView {
     pub(super) fn details(&self, tenant: &Tenant) -> Response<Bytes> {
         // An unsent email has neither headers nor files.
         let source = self.source().unwrap_or_default();
-        let parsed = mime::headers(&source);
-        let headers = parsed.iter().flat_map(mail_parser::Message::headers_raw);
-        let headers =
-            headers.map(|(name, value)| Header { name, value: messages::unfold_header(value) }).collect();
         let (files, not_shown) = match attachments(&source) {
             Ok(files) => (files, None),
             Err(reason) => (Vec::new(), Some(reason.placeholder_text())),
         };
         problem::json(
             StatusCode::OK,
-            &Details {
+            &EmailDetails {
                 mail: match self {
-                    Self::Sent(mail) => Item::Sent(Box::new(messages::Item::new(tenant, mail))),
-                    Self::Unsent(email) => Item::Unsent(UnsentItem(email)),
+                    Self::Sent(mail) => {
+                        Item::Sent(SentItem::Captured(Box::new(MessageItem::new(tenant, mail))))
+                    }
+                    Self::Unsent(email) => Item::Sent(SentItem::Unsent(UnsentItem(email))),
                     Self::Received(mail) => Item::Received(ReceivedItem(mail)),
                 },
                 html_size: self.html().map(|html| html.len()),
                 text_size: self.text().map(|text| text.len()),
-                headers,
+                headers: Header::all(&source),
                 files: files.iter().map(File).collect(),
                 extracted: self.extract(),
                 not_shown,
@@ -332,38 +330,42 @@ pub(super) fn inert_response(bytes: Bytes, content_type: HeaderValue) -> Respons
     response
 }
 
-#[derive(Serialize)]
-struct Details<'a> {
-    #[serde(flatten)]
-    mail: Item<'a>,
-    /// In bytes.
-    html_size: Option<usize>,
-    text_size: Option<usize>,
-    headers: Vec<Header<'a>>,
-    /// In message order; the index is `n` in `files/{n}`.
-    files: Vec<File<'a>>,
-    #[serde(flatten)]
-    extracted: Extracted,
-    /// Why an unparsable message isn't shown.
-    not_shown: Option<String>,
-}
+described! {
+    /// An email.
+    pub(super) struct EmailDetails<'a> {
+        #[serde(flatten)]
+        mail: Item<'a>,
+        /// In bytes.
+        html_size: Option<usize>,
+        text_size: Option<usize>,
+        headers: Vec<Header>,
+        /// In message order; the index is `n` in `files/{n}`.
+        files: Vec<File<'a>>,
+        #[serde(flatten)]
+        extracted: Extracted,
+        /// Why an unparsable message isn't shown.
+        not_shown: Option<String>,
+    }
 
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Item<'a> {
-    Sent(Box<messages::Item<'a>>),
-    Unsent(UnsentItem<'a>),
-    Received(ReceivedItem<'a>),
-}
+    /// A sent or unsent email in a list.
+    #[derive(Serialize)]
+    #[serde(untagged)]
+    pub(super) enum SentItem<'a> {
+        Captured(Box<MessageItem<'a>>),
+        Unsent(UnsentItem<'a>),
+    }
 
-#[derive(Serialize)]
-struct Header<'a> {
-    name: &'a str,
-    value: String,
+    /// An email in a list.
+    #[derive(Serialize)]
+    #[serde(untagged)]
+    enum Item<'a> {
+        Sent(SentItem<'a>),
+        Received(ReceivedItem<'a>),
+    }
 }
 
 view! {
-    File of file: Attachment {
+    described File of file: Attachment {
         filename: file.filename,
         content_type: file.content_type,
         size: file.size,
@@ -373,6 +375,7 @@ view! {
 }
 
 view! {
+    described
     /// A received email in a list, with the fields of a captured one that apply.
     pub(super) ReceivedItem of mail: Received {
         id: mail.id.to_string(),
@@ -381,28 +384,17 @@ view! {
         cc: mail.cc,
         bcc: mail.bcc,
         reply_to: mail.reply_to,
-        // The envelope recipients.
+        /// The envelope recipients.
         received_for: mail.recipients,
         subject: mail.subject,
         created_at: to_database_format(mail.created_at),
         size: mail.raw.len(),
         unread: StoredMail::is_unread(mail),
         message_id: mail.message_id,
-        // The results of authenticating the sender.
+        /// The results of authenticating the sender.
         authentication: mail.authentication,
         attachments: mail.attachments.iter().map(File).collect::<Vec<_>>(),
-        ..Previewed,
-    }
-}
-
-/// The first words and the code.
-struct Previewed<'a>(&'a Received);
-
-impl View for Previewed<'_> {
-    fn fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
-        let mail = self.0;
-        let preview = Preview::new(&mail.subject, mail.html.as_deref(), mail.text.as_deref());
-        unsent::serialize_preview(&preview, map)
+        ..(Preview::new(&mail.subject, mail.html.as_deref(), mail.text.as_deref())),
     }
 }
 

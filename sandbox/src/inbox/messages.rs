@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode, header};
-use serde::Serialize;
 
 use crate::inbox::unsent::{self, Selection};
 use crate::inbox::{matching_page, response_with, window};
@@ -19,6 +18,7 @@ use idempost_reference_server::state::mails;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::mails::StoredMail as _;
 use idempost_reference_server::wire::answers::HandlerResult;
+use idempost_reference_server::wire::described;
 use idempost_reference_server::wire::paging::list;
 use idempost_reference_server::wire::problem;
 use idempost_reference_server::wire::timestamp::to_database_format;
@@ -28,7 +28,7 @@ pub(super) fn index(call: &AccountCall<'_>) -> HandlerResult {
         return unsent::index(call, wanted);
     }
     let page = matching_page(call, &call.tenant.captured, &window(call)?)?;
-    Ok(list(&page.show(|mail| Item::new(&call.tenant, mail))))
+    Ok(list(&page.show(|mail| MessageItem::new(&call.tenant, mail))))
 }
 
 pub(super) fn show(tenant: &Tenant, id: &str) -> HandlerResult {
@@ -43,13 +43,20 @@ pub(super) fn details(tenant: &Tenant, mail: &Mail) -> Response<Bytes> {
 }
 
 /// Returns the details of a mail, for callers that already have the bodies and the source.
-pub(super) fn mail_detail<'a>(tenant: &Tenant, mail: &'a Mail, bodies: MailBodies, raw: &[u8]) -> Detail<'a> {
-    let parsed = mime::headers(raw);
-    let headers = parsed.iter().flat_map(mail_parser::Message::headers_raw);
-    let headers =
-        headers.map(|(name, value)| Header { name: name.to_owned(), value: unfold_header(value) }).collect();
+pub(super) fn mail_detail<'a>(
+    tenant: &Tenant,
+    mail: &'a Mail,
+    bodies: MailBodies,
+    raw: &[u8],
+) -> MessageDetail<'a> {
     let extracted = mail.extract(bodies.html.as_deref());
-    Detail { item: Item::new(tenant, mail), html: bodies.html, text: bodies.text, headers, extracted }
+    MessageDetail {
+        item: MessageItem::new(tenant, mail),
+        html: bodies.html,
+        text: bodies.text,
+        headers: Header::all(raw),
+        extracted,
+    }
 }
 
 /// Unfolds a header's value (RFC 5322, 2.2.3).
@@ -62,28 +69,29 @@ pub(super) fn raw(tenant: &Tenant, id: &str) -> HandlerResult {
     Ok(response_with(mail.mime(), [(header::CONTENT_TYPE, "message/rfc822")]))
 }
 
-/// A captured email in a list.
-#[derive(Serialize)]
-pub(super) struct Item<'a> {
-    id: String,
-    email_id: String,
-    from: &'a str,
-    to: Vec<&'a str>,
-    cc: Vec<&'a str>,
-    bcc: Vec<&'a str>,
-    subject: &'a str,
-    created_at: String,
-    /// The size of the complete message, in bytes.
-    size: usize,
-    last_event: Option<&'static str>,
-    unread: bool,
-    tags: &'a [Tag],
-    attachments: Vec<CapturedAttachment>,
-    #[serde(flatten)]
-    preview: Preview,
+described! {
+    /// A captured email in a list.
+    pub(super) struct MessageItem<'a> {
+        id: String,
+        email_id: String,
+        from: &'a str,
+        to: Vec<&'a str>,
+        cc: Vec<&'a str>,
+        bcc: Vec<&'a str>,
+        subject: &'a str,
+        created_at: String,
+        /// The size of the complete message, in bytes.
+        size: usize,
+        last_event: Option<&'static str>,
+        unread: bool,
+        tags: &'a [Tag],
+        attachments: Vec<CapturedAttachment>,
+        #[serde(flatten)]
+        preview: Preview,
+    }
 }
 
-impl<'a> Item<'a> {
+impl<'a> MessageItem<'a> {
     pub(super) fn new(tenant: &Tenant, mail: &'a Mail) -> Self {
         let email = lock(&tenant.emails).get(mail.email_id).cloned();
         Self {
@@ -105,19 +113,34 @@ impl<'a> Item<'a> {
     }
 }
 
-#[derive(Serialize)]
-pub(super) struct Detail<'a> {
-    #[serde(flatten)]
-    item: Item<'a>,
-    html: Option<Arc<str>>,
-    text: Option<Arc<str>>,
-    headers: Vec<Header>,
-    #[serde(flatten)]
-    extracted: Extracted,
+described! {
+    /// A captured email.
+    pub(super) struct MessageDetail<'a> {
+        #[serde(flatten)]
+        item: MessageItem<'a>,
+        html: Option<Arc<str>>,
+        text: Option<Arc<str>>,
+        headers: Vec<Header>,
+        #[serde(flatten)]
+        extracted: Extracted,
+    }
+
+    /// A header.
+    pub(super) struct Header {
+        name: String,
+        value: String,
+    }
 }
 
-#[derive(Serialize)]
-struct Header {
-    name: String,
-    value: String,
+impl Header {
+    pub(super) fn new(name: &str, value: String) -> Self {
+        Self { name: name.to_owned(), value }
+    }
+
+    /// Returns the headers of a message.
+    pub(super) fn all(message: &[u8]) -> Vec<Self> {
+        let parsed = mime::headers(message);
+        let headers = parsed.iter().flat_map(mail_parser::Message::headers_raw);
+        headers.map(|(name, value)| Self::new(name, unfold_header(value))).collect()
+    }
 }

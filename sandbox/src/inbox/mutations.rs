@@ -3,7 +3,6 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use serde_json::json;
 use uuid::Uuid;
 
 use crate::inbox::mail::{MailView, no_message};
@@ -11,9 +10,10 @@ use crate::inbox::search::Search;
 use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::mails::{self, Folder};
 use idempost_reference_server::state::tenant::Tenant;
-use idempost_reference_server::wire::answers::HandlerResult;
+use idempost_reference_server::wire::answers::{DeletedCount, HandlerResult};
 use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::declared::{Input, Kind};
+use idempost_reference_server::wire::described;
 use idempost_reference_server::wire::fields::Fields;
 use idempost_reference_server::wire::json::text;
 use idempost_reference_server::wire::paging::{self, Page};
@@ -54,23 +54,36 @@ pub(super) fn mark(call: &AccountCall<'_>, folder: Folder) -> HandlerResult {
 
 /// `DELETE /_/messages/{id}` and `DELETE /_/received/{id}`.
 pub(super) fn delete_one(call: &AccountCall<'_>, folder: Folder) -> HandlerResult {
-    let id = find_id(&call.tenant, folder, call.parameter(0))?;
+    let id = find_id(&call.tenant, folder, &call.parameter(0))?;
     Ok(deleted_response(mails::delete(call.state, &call.tenant, folder, &[id])))
 }
 
 /// `PATCH /_/messages/{id}` and `PATCH /_/received/{id}`.
 pub(super) fn mark_one(call: &AccountCall<'_>, folder: Folder) -> HandlerResult {
-    let id = find_id(&call.tenant, folder, call.parameter(0))?;
+    let id = find_id(&call.tenant, folder, &call.parameter(0))?;
     let unread = call.body(read_unread)?;
     Ok(changed_response(mails::mark(call.state, &call.tenant, folder, &[id], unread)))
 }
 
 fn deleted_response(number: usize) -> http::Response<Bytes> {
-    problem::json(StatusCode::OK, &json!({ "deleted": number }))
+    problem::json(StatusCode::OK, &DeletedCount { deleted: number })
 }
 
 fn changed_response(number: usize) -> http::Response<Bytes> {
-    problem::json(StatusCode::OK, &json!({ "changed": number }))
+    problem::json(StatusCode::OK, &ChangedCount { changed: number })
+}
+
+described! {
+    /// The number of emails that have changed.
+    pub(super) struct ChangedCount {
+        changed: usize,
+    }
+
+    /// The ID of an email.
+    pub(super) struct MailId {
+        id: Uuid,
+        unread: bool,
+    }
 }
 
 /// Returns the ID of the mail in the path.
@@ -101,7 +114,7 @@ fn read_ids(fields: &mut Fields<'_>) -> Checked<Option<Vec<Uuid>>> {
 /// `GET /_/messages/ids` and `GET /_/received/ids`: the IDs of all mails selected by the query, so that exactly these can be deleted later.
 pub(super) fn list(call: &AccountCall<'_>, folder: Folder) -> HandlerResult {
     let found = MailView::search(&call.tenant, folder, &Search::read(call)?, &call.cancellation())?;
-    let items = found.iter().map(|mail| json!({"id": mail.id(), "unread": mail.searchable().is_unread()}));
+    let items = found.iter().map(|mail| MailId { id: mail.view_id(), unread: mail.searchable().is_unread() });
     Ok(paging::list(&Page { items: items.collect(), has_more: false }))
 }
 

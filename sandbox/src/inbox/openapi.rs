@@ -13,6 +13,7 @@ use crate::inbox::response_with;
 use idempost_reference_server::route::{Access, Area, Call, Effect, Route};
 use idempost_reference_server::state::State;
 use idempost_reference_server::wire::declared::Input;
+use idempost_reference_server::wire::described::Named;
 
 /// The document, with one member per line.
 const DOCUMENT: &str = include_str!("openapi/openapi.json");
@@ -45,11 +46,19 @@ fn with_server(address: &str) -> String {
 
 /// Returns the contract of the sandbox's own routes.
 pub(super) fn sandbox_routes(call: &Call<'_>) -> Response<Bytes> {
-    let mut paths = Map::new();
+    let (mut paths, mut schemas) = (Map::new(), Map::new());
     for route in call.routes.in_area(Area::Own) {
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
-        path[route.method.as_str().to_ascii_lowercase()] = operation(route);
+        path[route.method.as_str().to_ascii_lowercase()] = operation(route, &mut schemas);
     }
+    schemas.insert(
+        "Problem".to_owned(),
+        json!({
+            "type": "object",
+            "required": ["statusCode", "name", "message"],
+            "properties": {"statusCode": {"type": "integer"}, "name": {"type": "string"}, "message": {"type": "string"}},
+        }),
+    );
     let document = json!({
         "openapi": "3.1.0",
         "info": {
@@ -71,11 +80,7 @@ pub(super) fn sandbox_routes(call: &Call<'_>) -> Response<Bytes> {
                 "description": "An error.",
                 "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}, "text/plain": {"schema": {"type": "string"}}},
             }},
-            "schemas": {"Problem": {
-                "type": "object",
-                "required": ["statusCode", "name", "message"],
-                "properties": {"statusCode": {"type": "integer"}, "name": {"type": "string"}, "message": {"type": "string"}},
-            }},
+            "schemas": schemas,
         },
     });
     response(document.to_string(), "application/json; charset=utf-8")
@@ -105,7 +110,7 @@ fn tag(route: &Route) -> &'static str {
     }
 }
 
-fn operation(route: &Route) -> Value {
+fn operation(route: &Route, schemas: &mut Named) -> Value {
     let names = route.path.split(['{', '}']).skip(1).step_by(2);
     let in_path = names.map(|name| {
         let schema = match name {
@@ -137,10 +142,11 @@ fn operation(route: &Route) -> Value {
         "tags": [tag(route)],
         "security": security,
         "responses": {
-            "2XX": {"description": "Success."},
             "4XX": {"$ref": "#/components/responses/Problem"},
         },
     });
+    let (status, media_types) = route.success;
+    operation["responses"][status.to_string()] = success(route, media_types, schemas);
     if !parameters.is_empty() {
         operation["parameters"] = parameters.into();
     }
@@ -151,6 +157,21 @@ fn operation(route: &Route) -> Value {
         operation["x-read-only"] = true.into();
     }
     operation
+}
+
+/// Describes a successful response.
+fn success(route: &Route, media_types: &[&str], schemas: &mut Named) -> Value {
+    let content = media_types.iter().map(|media_type| {
+        let schema = route.schema.filter(|_| *media_type == "application/json");
+        let schema = schema.map_or_else(|| json!({"type": "string"}), |schema| schema(schemas));
+        ((*media_type).to_owned(), json!({"schema": schema}))
+    });
+    let content: Map<_, _> = content.collect();
+    if content.is_empty() {
+        json!({"description": "Success."})
+    } else {
+        json!({"description": "Success.", "content": content})
+    }
 }
 
 /// Describes the body of a request; `None` if the route reads none.

@@ -1,9 +1,8 @@
 //! Receiving emails: `POST /_/received`.
 
 use bytes::Bytes;
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderValue, header};
 use mail_parser::Address;
-use serde_json::json;
 
 use idempost_reference_server::mime;
 use idempost_reference_server::model::email::Email;
@@ -16,9 +15,10 @@ use idempost_reference_server::resources::received::{self, NotReceived};
 use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::State;
 use idempost_reference_server::state::tenant::Tenant;
-use idempost_reference_server::wire::answers::HandlerResult;
+use idempost_reference_server::wire::answers::{HandlerResult, created_response};
 use idempost_reference_server::wire::declared::{Input, Kind, words_of};
-use idempost_reference_server::wire::problem::{self, Problem};
+use idempost_reference_server::wire::paging::quote;
+use idempost_reference_server::wire::problem::Problem;
 use idempost_reference_server::wire::query::Parameters;
 
 /// The parameters: the envelope recipients, and the results of authenticating the sender.
@@ -44,15 +44,22 @@ pub(super) fn receive(call: &AccountCall<'_>) -> HandlerResult {
         request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
     let (raw, named) = if content_type.to_ascii_lowercase().starts_with(b"application/json") {
         render_message(state, tenant, request.body())?
+    } else if request.body().starts_with(b"{") {
+        let rule = "The body is JSON, which needs the header `content-type: application/json`.";
+        return Err(Problem::validation(rule));
     } else {
         (request.body().clone(), header_recipients(request.body()).map_err(not_received_problem)?)
     };
     let parameters = call.parameters();
-    let envelope: Vec<_> = parameters.get_all("to").map(str::to_owned).collect();
+    let envelope = parameters.get_all("to").map(|text| {
+        let wrong = |reason| Problem::validation(format!("`to` {reason}: {}.", quote(text)));
+        Mailbox::parse(text).map(|mailbox| mailbox.address).map_err(wrong)
+    });
+    let envelope = envelope.collect::<Result<Vec<_>, _>>()?;
     let recipients = if envelope.is_empty() { named } else { envelope };
     let id = received::receive(state, tenant, recipients, read_authentication(&parameters)?, raw)
         .map_err(not_received_problem)?;
-    Ok(problem::json(StatusCode::CREATED, &json!({"object": "email", "id": id.to_string()})))
+    Ok(created_response("email", id))
 }
 
 fn not_received_problem(reason: NotReceived) -> Problem {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use serde_json::json;
 use uuid::Uuid;
 
 use crate::inbox::mail::MailView;
@@ -18,19 +17,42 @@ use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::State;
 use idempost_reference_server::state::relay::{Outgoing, Relay};
 use idempost_reference_server::wire::declared::{Input, Kind};
+use idempost_reference_server::wire::described;
 use idempost_reference_server::wire::paging::quote;
 use idempost_reference_server::wire::problem::{self, Problem};
 
 /// `GET /_/relay`: the server, without credentials.
 pub(super) fn server(state: &State) -> Response<Bytes> {
     let relay = state.relay.get();
-    let body = json!({
-        "object": "relay",
-        "server": relay.map(Relay::server),
-        "forwards": relay.is_some_and(Relay::is_forwarding),
-        "allow": relay.map(|relay| relay.allow().patterns().collect::<Vec<_>>()).unwrap_or_default(),
-    });
-    problem::json(StatusCode::OK, &body)
+    let server = RelayServer {
+        object: "relay",
+        server: relay.map(Relay::server),
+        forwards: relay.is_some_and(Relay::is_forwarding),
+        allow: relay.map(|relay| relay.allow().patterns().collect()).unwrap_or_default(),
+    };
+    problem::json(StatusCode::OK, &server)
+}
+
+described! {
+    /// The server that emails may be released to.
+    pub(super) struct RelayServer<'a> {
+        object: &'static str,
+        /// `None` if there is none.
+        server: Option<&'a str>,
+        /// Whether emails are forwarded to it when they are sent.
+        forwards: bool,
+        /// The recipients to which emails may be released.
+        allow: Vec<&'a str>,
+    }
+
+    /// A released email.
+    pub(super) struct Release<'a> {
+        object: &'static str,
+        to: &'a [String],
+        server: &'a str,
+        /// The server's reply.
+        reply: String,
+    }
 }
 
 /// The fields of a release.
@@ -84,11 +106,9 @@ async fn release(state: Arc<State>, email: Uuid, outgoing: Outgoing) -> Response
     };
     match result {
         Ok(reply) => {
-            let to = outgoing.recipients();
-            problem::json(
-                StatusCode::OK,
-                &json!({"object": "release", "to": to, "server": relay.server(), "reply": reply}),
-            )
+            let release =
+                Release { object: "release", to: outgoing.recipients(), server: relay.server(), reply };
+            problem::json(StatusCode::OK, &release)
         }
         Err(error) => {
             let message = format!("{} did not accept the email: {error}", relay.server());

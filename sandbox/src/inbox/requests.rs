@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::inbox::messages::Header;
 use idempost_reference_server::model::log;
 use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::State;
@@ -21,7 +21,8 @@ use idempost_reference_server::state::requests::KeptRequest;
 use idempost_reference_server::store::packed_headers::PackedHeaders;
 use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::declared::{Input, Kind};
-use idempost_reference_server::wire::paging::{Page, list};
+use idempost_reference_server::wire::described;
+use idempost_reference_server::wire::paging::{Page, list, quote};
 use idempost_reference_server::wire::problem::{self, Problem};
 use idempost_reference_server::wire::query::Parameters;
 use idempost_reference_server::wire::timestamp::to_database_format;
@@ -39,7 +40,11 @@ const CREDENTIALS: [&str; 4] = ["authorization", "proxy-authorization", "cookie"
 pub(super) const QUERY: &[Input] = &[
     Input::new("method", Kind::Text, "Requests with this method, ignoring case"),
     Input::new("path", Kind::Text, "Requests with this text in the path, ignoring case"),
-    Input::new("status", Kind::Text, "Responses with this status, or with these first digits, such as `4xx`"),
+    Input::new(
+        "status",
+        Kind::Short(3),
+        "Responses with this status, or with these first digits, such as `4xx`",
+    ),
     Input::new("before", Kind::Integer(0, u64::MAX), "Only requests with a lower number"),
 ];
 
@@ -59,7 +64,7 @@ pub(super) fn show(state: &State, tenant: &str, number: &str) -> HandlerResult {
     let request = request.filter(|request| OwnerFilter::new(state, tenant).matches(request));
     let request =
         request.ok_or_else(|| Problem::not_found("The request does not exist, or no longer exists."))?;
-    Ok(problem::json(StatusCode::OK, &Detail::new(state, &request)))
+    Ok(problem::json(StatusCode::OK, &RequestDetail::new(state, &request)))
 }
 
 /// `GET /_/messages/{id}/request`: the request that created the email.
@@ -79,7 +84,7 @@ pub(super) fn for_email(state: &State, tenant: &str, email: Uuid) -> HandlerResu
     let found = found.ok_or_else(|| {
         Problem::not_found("No recorded request created this email: a broadcast or an automation sent it, or the request was evicted.")
     })?;
-    Ok(problem::json(StatusCode::OK, &Detail::new(state, found)))
+    Ok(problem::json(StatusCode::OK, &RequestDetail::new(state, found)))
 }
 
 struct Filter {
@@ -97,7 +102,7 @@ impl Filter {
         Ok(Self {
             method: text("method").map(str::to_ascii_uppercase),
             path: text("path").map(str::to_lowercase),
-            status: text("status").map(|status| status.trim_end_matches(['x', 'X']).to_owned()),
+            status: text("status").map(read_status).transpose()?,
             before: before.map_err(wrong)?,
         })
     }
@@ -108,6 +113,20 @@ impl Filter {
             && self.path.as_ref().is_none_or(|path| request.path.to_lowercase().contains(path))
             && self.status.as_ref().is_none_or(|status| request.status.as_str().starts_with(status))
     }
+}
+
+/// Reads the first digits of a status.
+fn read_status(text: &str) -> Result<String, Problem> {
+    let digits = text.trim_end_matches(['x', 'X']);
+    let is_status = text.len() <= 3
+        && digits.starts_with(|first| ('1'..='5').contains(&first))
+        && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_status.then(|| digits.to_owned()).ok_or_else(|| {
+        Problem::validation(format!(
+            "`status` must be a status, or its first digits, such as `4xx`; found {}.",
+            quote(text)
+        ))
+    })
 }
 
 /// Checks whether requests belong to a tenant. Results are cached per credential, since verifying a token is slow.
@@ -137,39 +156,41 @@ impl<'a> OwnerFilter<'a> {
 }
 
 view! {
-    RequestItem of request: KeptRequest {
+    described pub(super) RequestItem of request: KeptRequest {
         number: request.number,
         created_at: to_database_format(request.received_at),
         method: request.method.as_str(),
         path: request.path,
         query: request.query,
         status: request.status.as_u16(),
-        // The service's processing time in microseconds of real time, excluding scripted delays.
+        /// The service's processing time in microseconds of real time, excluding scripted delays.
         duration_us: u64::try_from(request.duration.as_micros()).unwrap_or(u64::MAX),
-        // The additional scripted delay, in milliseconds.
+        /// The additional scripted delay, in milliseconds.
         delay_ms: u64::try_from(request.delay.as_millis()).unwrap_or(u64::MAX),
-        // The size of the request body, in bytes.
+        /// The size of the request body, in bytes.
         size: request.body.len(),
     }
 }
 
-#[derive(Serialize)]
-struct Detail<'a> {
-    #[serde(flatten)]
-    item: RequestItem<'a>,
-    headers: Vec<Header<'a>>,
-    body: Body,
-    answer_headers: Vec<Header<'a>>,
-    answer_body: Body,
-    /// Whether the exchange was recorded without its bodies because of their size.
-    bodies_dropped: bool,
-    /// A shell command that repeats the request; `None` if its body wasn't recorded completely.
-    curl: Option<String>,
+described! {
+    /// A recorded request with its response.
+    pub(super) struct RequestDetail<'a> {
+        #[serde(flatten)]
+        item: RequestItem<'a>,
+        headers: Vec<Header>,
+        body: RecordedBody,
+        answer_headers: Vec<Header>,
+        answer_body: RecordedBody,
+        /// Whether the exchange was recorded without its bodies because of their size.
+        bodies_dropped: bool,
+        /// A shell command that repeats the request; `None` if its body wasn't recorded completely.
+        curl: Option<String>,
+    }
 }
 
-impl<'a> Detail<'a> {
+impl<'a> RequestDetail<'a> {
     fn new(state: &State, request: &'a Arc<KeptRequest>) -> Self {
-        let body = Body::new(&request.path, &request.body);
+        let body = RecordedBody::new(&request.path, &request.body);
         let known = !request.bodies_dropped && !body.shortened && !is_secret(request);
         // Hidden parts of the body stay hidden.
         let bytes =
@@ -181,19 +202,13 @@ impl<'a> Detail<'a> {
             headers: headers(&request.headers),
             body,
             answer_headers: headers(&request.answer_headers),
-            answer_body: Body::new(&request.path, &request.answer_body),
+            answer_body: RecordedBody::new(&request.path, &request.answer_body),
             bodies_dropped: request.bodies_dropped,
         }
     }
 }
 
-#[derive(Serialize)]
-struct Header<'a> {
-    name: &'a str,
-    value: String,
-}
-
-fn headers(headers: &PackedHeaders) -> Vec<Header<'_>> {
+fn headers(headers: &PackedHeaders) -> Vec<Header> {
     let shown = headers.entries().map(|(name, value)| {
         let value = String::from_utf8_lossy(value);
         let value = if CREDENTIALS.contains(&name) {
@@ -204,7 +219,7 @@ fn headers(headers: &PackedHeaders) -> Vec<Header<'_>> {
         } else {
             value.into_owned()
         };
-        Header { name, value }
+        Header::new(name, value)
     });
     shown.collect()
 }
@@ -218,15 +233,17 @@ fn is_secret(request: &KeptRequest) -> bool {
     is_oauth(&request.path) && !request.body.is_empty()
 }
 
-#[derive(Serialize)]
-struct Body {
-    /// The complete size in bytes.
-    size: usize,
-    text: String,
-    shortened: bool,
+described! {
+    /// A recorded body.
+    struct RecordedBody {
+        /// The complete size in bytes.
+        size: usize,
+        text: String,
+        shortened: bool,
+    }
 }
 
-impl Body {
+impl RecordedBody {
     fn new(path: &str, body: &Bytes) -> Self {
         let size = body.len();
         if is_oauth(path) && size > 0 {

@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use http::StatusCode;
-use percent_encoding::percent_decode_str;
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::inbox::mail::sanitized::{self, Colors};
@@ -21,6 +19,7 @@ use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::table::Record as _;
 use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::declared::{Input, Kind, words_of};
+use idempost_reference_server::wire::described;
 use idempost_reference_server::wire::paging::{Mode, Window, list, quote};
 use idempost_reference_server::wire::problem::{self, Problem};
 use idempost_reference_server::wire::query::Parameters;
@@ -46,7 +45,7 @@ pub(super) fn preview(call: &AccountCall<'_>) -> HandlerResult {
     let (version, input) = preview_input(call)?;
     let missing = version.missing_values(&input.variables);
     let rendered = input.render(&call.tenant, &version)?;
-    let preview = Preview {
+    let preview = TemplatePreview {
         object: "preview",
         from: version.from.as_ref().map(|from| &*from.text),
         subject: rendered.subject,
@@ -67,8 +66,7 @@ pub(super) fn html(call: &AccountCall<'_>) -> HandlerResult {
 
 fn preview_input(call: &AccountCall<'_>) -> Result<(Arc<Version>, PreviewInput), Problem> {
     let input = PreviewInput::read(&call.parameters())?;
-    let id = percent_decode_str(call.parameter(0)).decode_utf8_lossy();
-    let template = call.tenant.templates.find(&id).ok_or_else(Template::not_found)?;
+    let template = call.tenant.templates.find(&call.parameter(0)).ok_or_else(Template::not_found)?;
     let version = match (&template.published, input.published) {
         (Some(published), true) => published,
         (None, true) => return Err(Problem::not_found("The template was never published.")),
@@ -124,32 +122,34 @@ fn parse_variables(json: &str) -> Result<BTreeMap<String, PropertyValue>, Proble
         .collect()
 }
 
-#[derive(Serialize)]
-struct Preview<'a> {
-    object: &'static str,
-    from: Option<&'a str>,
-    subject: Option<String>,
-    text: Option<Arc<str>>,
-    html_size: usize,
-    /// The variables for which a send has to provide a value.
-    missing: Vec<String>,
+described! {
+    /// A template with its placeholders filled.
+    pub(super) struct TemplatePreview<'a> {
+        object: &'static str,
+        from: Option<&'a str>,
+        subject: Option<String>,
+        text: Option<Arc<str>>,
+        html_size: usize,
+        /// The variables for which a send has to provide a value.
+        missing: Vec<String>,
+    }
 }
 
 view! {
-    TemplateItem of template: Template {
+    described pub(super) TemplateItem of template: Template {
         id: template.id.to_string(),
         name: template.name,
         alias: template.alias,
-        // Whether the template has a published version.
+        /// Whether the template has a published version.
         published: template.published.is_some(),
-        // Whether the template has a newer version.
+        /// Whether the template has a newer version.
         edited: template.published.as_ref().is_some_and(|published| published.id != template.newest.id),
         variables: template.newest.variables.iter().map(VariableItem).collect::<Vec<_>>(),
     }
 }
 
 view! {
-    VariableItem of variable: Variable {
+    described pub(super) VariableItem of variable: Variable {
         key: variable.key,
         type: variable.r#type,
         fallback_value: variable.fallback_value,

@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use jiff::Timestamp;
-use serde::Serialize;
-use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::inbox::mail::MailView;
@@ -17,46 +15,65 @@ use idempost_reference_server::model::webhook_delivery::{Attempt, WebhookDeliver
 use idempost_reference_server::state::mails::Folder;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::wire::answers::HandlerResult;
+use idempost_reference_server::wire::described;
 use idempost_reference_server::wire::problem;
 use idempost_reference_server::wire::timestamp::to_database_format;
 
-#[derive(Serialize)]
-struct Timeline {
-    object: &'static str,
-    /// Oldest first.
-    events: Vec<Entry>,
-    webhooks: Vec<Delivery>,
+described! {
+    /// What happened to an email.
+    pub(super) struct Timeline {
+        object: &'static str,
+        /// Oldest first.
+        events: Vec<TimelineEntry>,
+        webhooks: Vec<TimelineDelivery>,
+    }
+
+    /// An event of an email.
+    struct TimelineEntry {
+        at: String,
+        event: &'static str,
+        /// Why the email was not sent, or the reply of the real server that it was forwarded or released to.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<Arc<str>>,
+        /// The recipients that it was forwarded or released to.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        to: Option<Arc<[String]>>,
+    }
 }
 
-#[derive(Serialize)]
-struct Entry {
-    at: String,
-    event: &'static str,
-    /// Why the email was not sent, or the reply of the real server that it was forwarded or released to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<Arc<str>>,
-    /// The recipients that it was forwarded or released to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    to: Option<Arc<[String]>>,
-}
-
-impl Entry {
+impl TimelineEntry {
     fn new(at: Timestamp, event: &'static str) -> Self {
         Self { at: to_database_format(at), event, reason: None, to: None }
     }
 }
 
-/// An event's delivery to one webhook.
-#[derive(Serialize)]
-struct Delivery {
-    id: String,
-    webhook_id: String,
-    endpoint: Option<String>,
-    r#type: &'static str,
-    status: &'static str,
-    created_at: String,
-    next_attempt_at: Option<String>,
-    attempts: Vec<Value>,
+described! {
+    /// An event's delivery to one webhook.
+    struct TimelineDelivery {
+        id: String,
+        webhook_id: String,
+        endpoint: Option<String>,
+        r#type: &'static str,
+        status: &'static str,
+        created_at: String,
+        next_attempt_at: Option<String>,
+        attempts: Vec<TimelineAttempt>,
+    }
+
+    /// An attempt to deliver an event.
+    struct TimelineAttempt {
+        sent_at: String,
+        /// 0 if there was no response.
+        http_status_code: u16,
+        /// The beginning of the response's body, or the reason for having none.
+        response: String,
+    }
+}
+
+impl From<Attempt> for TimelineAttempt {
+    fn from(Attempt { http_status_code, response, sent_at, .. }: Attempt) -> Self {
+        Self { sent_at: to_database_format(sent_at), http_status_code, response }
+    }
 }
 
 /// Returns an email's timeline; for a sent email, even after its mail was deleted.
@@ -66,8 +83,9 @@ pub(super) fn show(tenant: &Tenant, folder: Folder, id: &str) -> HandlerResult {
         Folder::Sent => email_entries(tenant, email),
         Folder::Received => {
             let mail = lock(&tenant.received).get(email).cloned();
-            let of =
-                |mail: &Received| with_relayed(vec![Entry::new(mail.created_at, "received")], &mail.relayed);
+            let of = |mail: &Received| {
+                with_relayed(vec![TimelineEntry::new(mail.created_at, "received")], &mail.relayed)
+            };
             mail.map(|mail| of(&mail)).unwrap_or_default()
         }
     };
@@ -75,31 +93,31 @@ pub(super) fn show(tenant: &Tenant, folder: Folder, id: &str) -> HandlerResult {
     Ok(problem::json(StatusCode::OK, &Timeline { object: "timeline", events, webhooks }))
 }
 
-fn email_entries(tenant: &Tenant, id: Uuid) -> Vec<Entry> {
+fn email_entries(tenant: &Tenant, id: Uuid) -> Vec<TimelineEntry> {
     let Some(email) = lock(&tenant.emails).get(id).cloned() else { return Vec::new() };
-    let accepted = Entry::new(email.created_at, "accepted");
+    let accepted = TimelineEntry::new(email.created_at, "accepted");
     let later = email.history().into_iter();
-    let later = later.map(|(at, event)| Entry {
+    let later = later.map(|(at, event)| TimelineEntry {
         reason: email.failure().filter(|_| event == Failed),
-        ..Entry::new(at, event.as_str())
+        ..TimelineEntry::new(at, event.as_str())
     });
     with_relayed(std::iter::once(accepted).chain(later).collect(), &email.relayed)
 }
 
 /// Merges the attempts to forward or release an email into its events, by time.
-fn with_relayed(mut events: Vec<Entry>, log: &RelayLog) -> Vec<Entry> {
-    events.extend(log.all().into_iter().map(|one| Entry {
+fn with_relayed(mut events: Vec<TimelineEntry>, log: &RelayLog) -> Vec<TimelineEntry> {
+    events.extend(log.all().into_iter().map(|one| TimelineEntry {
         reason: Some(one.reason),
         to: Some(one.to),
-        ..Entry::new(one.at, one.outcome.as_str())
+        ..TimelineEntry::new(one.at, one.outcome.as_str())
     }));
     events.sort_by(|one, other| one.at.cmp(&other.at));
     events
 }
 
-fn delivery(tenant: &Tenant, delivery: &WebhookDelivery) -> Delivery {
+fn delivery(tenant: &Tenant, delivery: &WebhookDelivery) -> TimelineDelivery {
     let progress = delivery.progress();
-    Delivery {
+    TimelineDelivery {
         id: message_id(delivery.id),
         webhook_id: delivery.webhook.to_string(),
         endpoint: tenant.webhooks.get(delivery.webhook).map(|webhook| webhook.endpoint.clone()),
@@ -107,13 +125,8 @@ fn delivery(tenant: &Tenant, delivery: &WebhookDelivery) -> Delivery {
         status: progress.status().as_str(),
         created_at: to_database_format(delivery.created_at),
         next_attempt_at: progress.next_attempt_at.map(to_database_format),
-        attempts: progress.attempts.iter().map(attempt).collect(),
+        attempts: progress.attempts.into_iter().map(TimelineAttempt::from).collect(),
     }
-}
-
-fn attempt(Attempt { http_status_code, response, sent_at, .. }: &Attempt) -> Value {
-    let sent_at = to_database_format(*sent_at);
-    json!({"sent_at": sent_at, "http_status_code": http_status_code, "response": response})
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde::ser::SerializeMap;
 use uuid::Uuid;
 
 use crate::inbox::search::Search;
@@ -18,22 +17,25 @@ use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::ledger::Ledger;
 use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::declared::{Input, Kind, words_of};
+use idempost_reference_server::wire::described;
 use idempost_reference_server::wire::paging::list;
 use idempost_reference_server::wire::problem::Problem;
 use idempost_reference_server::wire::timestamp::to_database_format;
-use idempost_reference_server::wire::view::{View, view};
+use idempost_reference_server::wire::view::view;
 
-/// Why an email is unsent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum State {
-    /// It is waiting for its scheduled time.
-    Scheduled,
-    /// It is waiting for its hosted attachments.
-    Queued,
-    Failed,
-    Suppressed,
-    Canceled,
+described! {
+    /// Why an email is unsent.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub(super) enum State {
+        /// It is waiting for its scheduled time.
+        Scheduled,
+        /// It is waiting for its hosted attachments.
+        Queued,
+        Failed,
+        Suppressed,
+        Canceled,
+    }
 }
 
 impl State {
@@ -110,6 +112,7 @@ pub(super) fn find(emails: &Ledger<Arc<Email>>, id: Uuid) -> Option<Arc<Email>> 
 }
 
 view! {
+    described
     /// An unsent email in a list, with the fields of a captured one that apply.
     pub(super) UnsentItem of email: Email {
         id: email.id.to_string(),
@@ -120,29 +123,13 @@ view! {
         bcc: email.bcc.as_deref().unwrap_or_default(),
         subject: email.subject,
         created_at: to_database_format(email.created_at),
-        // `None` if it has been sent.
+        /// `None` if it has been sent.
         state: State::from_email(email),
-        // The reason for the failure, as in webhook events.
+        /// The reason for the failure, as in webhook events.
         reason: email.failure(),
         scheduled_at: email.scheduled_at().map(to_database_format),
         last_event: email.last_event().as_str(),
         tags: email.tags,
-        ..Previewed,
+        ..(Preview::new(&email.subject, email.bodies.html().as_deref(), email.bodies.explicit_text().as_deref())),
     }
-}
-
-/// The first words and the code.
-struct Previewed<'a>(&'a Email);
-
-impl View for Previewed<'_> {
-    fn fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
-        let (html, text) = (self.0.bodies.html(), self.0.bodies.explicit_text());
-        serialize_preview(&Preview::new(&self.0.subject, html.as_deref(), text.as_deref()), map)
-    }
-}
-
-/// Serializes the first words and the code of an email.
-pub(super) fn serialize_preview<M: SerializeMap>(preview: &Preview, map: &mut M) -> Result<(), M::Error> {
-    map.serialize_entry("preview", &preview.preview)?;
-    map.serialize_entry("code", &preview.code)
 }

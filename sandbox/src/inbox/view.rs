@@ -2,15 +2,15 @@
 
 use bytes::Bytes;
 use http::{Request, Response};
-use serde_json::json;
 
 use crate::inbox::mail::{MailView, ReceivedItem};
-use crate::inbox::{matching_page, messages, window};
+use crate::inbox::{matching_page, window};
 use idempost_reference_server::access::{self, account};
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::State;
 use idempost_reference_server::wire::answers::HandlerResult;
+use idempost_reference_server::wire::described;
 use idempost_reference_server::wire::paging::{Page, Window, list};
 use idempost_reference_server::wire::problem::Problem;
 
@@ -23,16 +23,31 @@ pub(super) fn tenants(state: &State, request: &Request<Bytes>) -> Response<Bytes
         .iter()
         .map(|tenant| {
             let (sent, received) = (lock(&tenant.captured).len(), lock(&tenant.received).len());
-            json!({
-                "id": account::id(state, &tenant.name),
-                "label": account::key_label(state, &tenant.name),
-                "current": current.as_ref() == Some(&tenant.name),
-                "sent": sent,
-                "received": received,
-            })
+            Account {
+                id: account::id(state, &tenant.name),
+                label: account::key_label(state, &tenant.name),
+                current: current.as_ref() == Some(&tenant.name),
+                sent,
+                received,
+            }
         })
         .collect();
     list(&Page { items, has_more: false })
+}
+
+described! {
+    /// An account.
+    pub(super) struct Account {
+        /// It can be used in place of the account's key.
+        id: String,
+        /// The beginning of its key, without the password.
+        label: String,
+        /// Whether the request's credential is the account's.
+        current: bool,
+        /// The number of captured emails.
+        sent: usize,
+        received: usize,
+    }
 }
 
 /// `GET /_/received`, mode A: received emails, with the search of `GET /_/messages`.
@@ -41,14 +56,8 @@ pub(super) fn list_received(call: &AccountCall<'_>) -> HandlerResult {
 }
 
 /// `GET /_/latest.html?to=…`: the newest matching captured email, for tests that have only a browser.
-pub(super) fn latest(call: &AccountCall<'_>, name: &str) -> HandlerResult {
+pub(super) fn latest(call: &AccountCall<'_>) -> Result<MailView, Problem> {
     let page = matching_page(call, &call.tenant.captured, &Window { limit: Some(1), cursor: None })?;
     let mail = page.items.into_iter().next();
-    let mail = mail.map(MailView::Sent).ok_or_else(|| Problem::not_found("No captured email matches."))?;
-    match name {
-        "latest.html" => mail.html_document(&call.cancellation()),
-        "latest.txt" => mail.text_page(),
-        "latest.eml" => mail.download(),
-        _ => messages::show(&call.tenant, &mail.id()),
-    }
+    mail.map(MailView::Sent).ok_or_else(|| Problem::not_found("No captured email matches."))
 }

@@ -6,7 +6,9 @@ use std::fs;
 
 use http::Method;
 
-use crate::support::Sandbox;
+use serde_json::json;
+
+use crate::support::{Sandbox, email};
 
 /// The page of the guide with the sandbox's own routes.
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/sandbox-routes.md");
@@ -122,4 +124,27 @@ fn the_guide_lists_the_own_routes_with_their_access() {
     }
     let advice = "SNAPSHOTS=overwrite cargo test -p idempost-sandbox --test sandbox the_guide_lists";
     assert_eq!(format!("| request |{listed}"), rows, "{PAGE} isn't current: {advice}");
+}
+
+#[test]
+fn percent_encoded_ids_select_the_same_records() {
+    let sandbox = Sandbox::new();
+    let email = sandbox.sent(&email());
+    let received =
+        sandbox.ask(Method::POST, "/_/received").send("From: a@b.test\r\nTo: c@d.test\r\n\r\nHi").id();
+    let fault = sandbox.created("/_/faults", &json!({"action": "drop", "path": "/usage"}));
+    let request = sandbox.items("/_/requests")[0]["number"].to_string();
+    for (path, id) in [
+        ("/emails/{}", &email),
+        ("/_/messages/{}", &email),
+        ("/_/messages/{}/about", &email),
+        ("/_/received/{}/text", &received),
+        ("/api/v1/message/{}", &received),
+        ("/_/faults/{}", &fault),
+        ("/_/requests/{}", &request),
+    ] {
+        let encoded = id.bytes().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat();
+        let answer = sandbox.get(path.replace("{}", &encoded));
+        assert_eq!(answer.body, sandbox.get(path.replace("{}", id)).expect_status(200).body, "{path}");
+    }
 }

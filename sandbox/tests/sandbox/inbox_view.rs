@@ -221,6 +221,10 @@ fn the_request_log_shows_the_tenant_s_own_and_unauthenticated_requests() {
         (statuses("status=5"), statuses("status=50x"), statuses("method=get&path=EMAIL")),
         (vec![503], vec![503], vec![403])
     );
+    assert_eq!(statuses("status=2xx"), [201, 200]);
+    for wrong in ["x", "abc", "9", "50x0", "2999", "5%20", "x5"] {
+        sandbox.get(format!("/_/requests?status={wrong}")).invalid("`status` must be");
+    }
     let list = sandbox.get("/_/requests").json();
     let oldest = list["data"][4]["number"].as_u64().unwrap();
     assert_eq!(statuses(&format!("before={}", oldest + 2)), [200, 503]);

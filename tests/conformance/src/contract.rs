@@ -155,14 +155,50 @@ impl Contract {
         self.operation(method, path).map(|operation| operation.id.as_str())
     }
 
-    // A literal path takes precedence over a parameter, regardless of the methods: `GET /emails/batch` gets no email.
     fn operation(&self, method: &Method, path: &str) -> Option<&Operation> {
-        let path: Vec<_> = path.trim_start_matches('/').split('/').collect();
-        let fitting: Vec<_> = self.operations.iter().filter(|operation| operation.takes(&path)).collect();
-        let fewest = fitting.iter().map(|operation| operation.parameters_in_path()).min()?;
-        fitting
-            .into_iter()
-            .find(|operation| operation.parameters_in_path() == fewest && operation.method == *method)
+        find(&self.operations, method, path)
+    }
+}
+
+// A literal path takes precedence over a parameter, regardless of the methods: `GET /emails/batch` gets no email.
+fn find<'a>(operations: &'a [Operation], method: &Method, path: &str) -> Option<&'a Operation> {
+    let path: Vec<_> = path.trim_start_matches('/').split('/').collect();
+    let fitting: Vec<_> = operations.iter().filter(|operation| operation.takes(&path)).collect();
+    let fewest = fitting.iter().map(|operation| operation.parameters_in_path()).min()?;
+    fitting
+        .into_iter()
+        .find(|operation| operation.parameters_in_path() == fewest && operation.method == *method)
+}
+
+/// The successful responses of the sandbox's own routes.
+pub struct Successes(Vec<Operation>);
+
+impl Successes {
+    /// Compiles the document that the sandbox serves. Unlike a client, the result rejects fields that a response doesn't declare.
+    ///
+    /// # Panics
+    ///
+    /// If the document uses features that this validator doesn't support.
+    pub fn compile(mut document: Value) -> Self {
+        let paths = document["paths"].as_object_mut().into_iter().flat_map(|paths| paths.values_mut());
+        let operations = paths.filter_map(Value::as_object_mut).flat_map(|methods| methods.values_mut());
+        let responses = operations.filter_map(|operation| operation["responses"].as_object_mut());
+        for response in responses.flat_map(|responses| responses.values_mut()) {
+            for place in ["/schema", "/schema/properties/data/items"] {
+                let schema = response.pointer_mut(&format!("/content/application~1json{place}"));
+                if let Some(Value::Object(schema)) = schema
+                    && ["$ref", "anyOf", "properties"].iter().any(|key| schema.contains_key(*key))
+                {
+                    schema.insert("unevaluatedProperties".to_owned(), false.into());
+                }
+            }
+        }
+        Self(Operation::all(&Document::new(document)))
+    }
+
+    /// Returns the violations of a successful response: its status, its media type, and its JSON.
+    pub fn breaches(&self, method: &Method, path: &str, answer: &Answer) -> Vec<String> {
+        find(&self.0, method, path).map(|route| route.answers.breaches_of_success(answer)).unwrap_or_default()
     }
 }
 

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use jiff::Timestamp;
-use percent_encoding::percent_decode_str;
 use uuid::Uuid;
 
 use crate::delivery::contacts::ContactService;
@@ -18,7 +17,7 @@ use crate::store::table::{Record, Table};
 use crate::wire::view::{Listed, Shown};
 use crate::wire::{
     Body, Checked, Fields, HandlerResult, Ignored, Mode, Parameters, Problem, Window, fields, json, list,
-    quote, segments,
+    pattern, quote,
 };
 
 /// The context of a handler: the service's state, the request and its tenant.
@@ -47,11 +46,7 @@ impl<'a> Context<'a> {
 
     /// A path parameter by its index, decoded.
     pub fn parameter(&self, index: usize) -> Cow<'_, str> {
-        let mut parameters = segments(self.pattern)
-            .zip(segments(self.request.uri().path()))
-            .filter(|(pattern, _)| pattern.starts_with('{'));
-        let text = parameters.nth(index).map_or("", |(_, text)| text);
-        percent_decode_str(text).decode_utf8_lossy()
+        pattern::parameter(self.pattern, self.request.uri().path(), index)
     }
 
     /// The first path parameter, which must be an ID. `what` names the resource, with its article: `an email`.

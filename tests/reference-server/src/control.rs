@@ -13,14 +13,12 @@ pub mod unsubscribe;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
-use serde::Serialize;
-use serde_json::json;
 
 use crate::access;
 use crate::route::Call;
 use crate::state::State;
 use crate::state::event_bus::BusEventKind;
-use crate::wire::{HandlerResult, problem};
+use crate::wire::{HandlerResult, described, problem};
 
 /// Protects a response of the sandbox's own routes: no page from another origin can use it, even as an image, and no browser sniffs its type. Applies
 /// to every response, including errors.
@@ -32,7 +30,14 @@ pub fn add_security_headers(headers: &mut HeaderMap) {
 
 /// `GET /healthz`
 pub fn health() -> Response<Bytes> {
-    problem::json(StatusCode::OK, &json!({"status": "ok"}))
+    problem::json(StatusCode::OK, &Health { status: "ok" })
+}
+
+described! {
+    /// The state of a sandbox that serves.
+    pub struct Health {
+        status: &'static str,
+    }
 }
 
 /// `GET /_/ready`
@@ -43,13 +48,15 @@ pub fn ready(state: &State) -> Response<Bytes> {
     )
 }
 
-#[derive(Serialize)]
-struct Readiness {
-    ready: bool,
-    /// Whether it keeps its state on disk.
-    keeps: bool,
-    /// Whether the last write to disk succeeded.
-    saved: bool,
+described! {
+    /// Whether the sandbox serves.
+    pub struct Readiness {
+        ready: bool,
+        /// Whether it keeps its state on disk.
+        keeps: bool,
+        /// Whether the last write to disk succeeded.
+        saved: bool,
+    }
 }
 
 /// `POST /_/reset`: deletes all data of the tenant.
@@ -60,5 +67,12 @@ pub fn reset(call: &Call<'_>) -> HandlerResult {
     state.faults.clear_account(&name);
     state.oauth.remove_tenant(&name);
     state.event_bus.publish(&name, BusEventKind::Forgotten);
-    Ok(problem::json(StatusCode::OK, &json!({"reset": true})))
+    Ok(problem::json(StatusCode::OK, &Reset { reset: true }))
+}
+
+described! {
+    /// An account that was reset.
+    pub struct Reset {
+        reset: bool,
+    }
 }

@@ -3,12 +3,14 @@
 pub mod columns;
 pub mod lookup;
 
+use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
 use jiff::Timestamp;
+use serde_json::Value;
 
 use crate::context::Context;
 use crate::model::contact_import;
@@ -17,8 +19,9 @@ use crate::reply::Reply;
 use crate::settings::Settings;
 use crate::state::State;
 use crate::state::tenant::Tenant;
+use crate::wire::described::{Described, Named};
 use crate::wire::{
-    Cancellation, Checked, Fields, HandlerResult, Input, Parameters, Problem, fields, segments,
+    Cancellation, Checked, Fields, HandlerResult, Input, Parameters, Problem, fields, pattern,
 };
 
 pub use crate::route::lookup::{RouteMatch, Routes};
@@ -64,6 +67,10 @@ pub struct Route {
     pub fields: &'static [Input],
     /// The media types of a body that has its own reader.
     pub media_types: &'static [&'static str],
+    /// The status of a successful response, and its media types.
+    pub success: (u16, &'static [&'static str]),
+    /// The schema of its JSON.
+    pub schema: Option<fn(&mut Named) -> Value>,
     pub handler: Handler,
 }
 
@@ -162,7 +169,8 @@ pub const fn own_route(
     method: Method, path: &'static str, access: Access, effect: Effect, cost: Cost, body: Body, about: &'static str, handler: Handler,
 ) -> Route {
     Route {
-        method, path, access, effect, cost, body, stage: Stage::Stable, about, query: &[], fields: &[], media_types: &[], handler,
+        method, path, access, effect, cost, body, stage: Stage::Stable, about, query: &[], fields: &[], media_types: &[],
+        success: (200, &[]), schema: None, handler,
     }
 }
 
@@ -185,6 +193,21 @@ impl Route {
     #[must_use]
     pub const fn media_types(mut self, media_types: &'static [&'static str]) -> Self {
         self.media_types = media_types;
+        self
+    }
+
+    /// Declares the JSON of a successful response.
+    #[must_use]
+    pub const fn returns<T: Described>(mut self, status: u16) -> Self {
+        self.success = (status, &["application/json"]);
+        self.schema = Some(T::schema);
+        self
+    }
+
+    /// Declares a successful response of these media types.
+    #[must_use]
+    pub const fn sends(mut self, status: u16, media_types: &'static [&'static str]) -> Self {
+        self.success = (status, media_types);
         self
     }
 
@@ -246,12 +269,9 @@ impl<'a> Call<'a> {
         AccountCall { call: self, tenant }
     }
 
-    /// A path parameter by its index, as in the URL; empty if there are fewer.
-    pub fn parameter(&self, index: usize) -> &'a str {
-        let parameters = segments(self.route.path)
-            .zip(segments(self.request.uri().path().trim_start_matches('/')))
-            .filter(|(pattern, _)| pattern.starts_with('{'));
-        parameters.map(|(_, text)| text).nth(index).unwrap_or_default()
+    /// A path parameter by its index, decoded; empty if there are fewer.
+    pub fn parameter(&self, index: usize) -> Cow<'a, str> {
+        pattern::parameter(self.route.path, self.request.uri().path(), index)
     }
 
     pub fn query(&self) -> Option<&'a str> {

@@ -2,7 +2,10 @@
 
 use std::sync::LazyLock;
 
-use crate::control::{self, clock, downloads, faults, trigger, unsubscribe};
+use crate::control::clock::ClockState;
+use crate::control::faults::{DeletedFault, Fault};
+use crate::control::trigger::{RecordedEvent, SimulatedEvent};
+use crate::control::{self, Health, Readiness, Reset, clock, downloads, faults, trigger, unsubscribe};
 use crate::oauth::{authorize, consent, grants, metadata, register, revoke, token};
 use crate::resources::{
     api_keys, automations, broadcasts, contact_imports, contact_properties, contacts, domains, emails,
@@ -12,7 +15,8 @@ use crate::route::Handler::{Account, AnyKey, AnyKeyLater, OAuth, Open, Service};
 #[allow(clippy::wildcard_imports, reason = "the values of the columns")]
 use crate::route::columns::*;
 use crate::route::{Area, Route, Routes, Table, own_route, route};
-use crate::wire::Problem;
+use crate::wire::answers::DeletedCount;
+use crate::wire::{Page, Problem};
 
 /// All routes.
 pub static ROUTES: LazyLock<Routes> = LazyLock::new(|| Routes::new(TABLES));
@@ -235,24 +239,24 @@ const FORM: &[&str] = &["application/x-www-form-urlencoded"];
 
 #[rustfmt::skip] // One line per route.
 const CONTROLS: &[Route] = &[
-    own_route(GET, "/healthz", HEALTH, READS, QUICK, JSON, "Whether the sandbox serves", Open(|_| Ok(control::health()))),
-    own_route(GET, "/_/ready", OPEN, READS, QUICK, JSON, "Whether the sandbox serves, keeps its state on disk (`keeps`), and could save its last changes (`saved`)", Open(|call| Ok(control::ready(call.state)))),
-    own_route(GET, "/_/received-files/{token}", LINK, READS, SLOW, JSON, "Downloads a file of a received email, by a signed link", Open(|call| downloads::received_file(call.state, call.parameter(0)))),
-    own_route(GET, "/_/files/{token}", LINK, READS, SLOW, JSON, "Downloads a file of a sent email, by a signed link", Open(|call| downloads::sent_file(call.state, call.parameter(0)))),
-    own_route(GET, "/_/clock", FULL, READS, SLOW, JSON, "The account's clock", AnyKey(clock::show)).query(&[clock::QUERY]),
-    own_route(POST, "/_/clock", FULL, MOVES_CLOCK, SLOW, JSON, "Moves, stops or accelerates the account's clock, or those of all accounts", AnyKeyLater(clock::change)).fields(clock::FIELDS),
-    own_route(GET, "/_/faults", FULL, READS, SLOW, JSON, "The scripted faults that apply to the account", AnyKey(faults::index)),
-    own_route(POST, "/_/faults", FULL, CHANGES, SLOW, JSON, "Adds a scripted fault", AnyKey(faults::add)).fields(faults::FIELDS),
-    own_route(DELETE, "/_/faults", FULL, CHANGES, SLOW, JSON, "Deletes the scripted faults that the account added", AnyKey(faults::clear)).query(&[faults::QUERY]),
-    own_route(GET, "/_/faults/{id}", FULL, READS, SLOW, JSON, "A scripted fault", AnyKey(faults::show)),
-    own_route(DELETE, "/_/faults/{id}", FULL, CHANGES, SLOW, JSON, "Deletes a scripted fault", AnyKey(faults::remove)),
-    own_route(POST, "/_/messages/{id}/events", FULL, CHANGES, SLOW, JSON, "Records an event of a captured email", Account(trigger::record)).fields(trigger::EVENT_FIELDS),
-    own_route(GET, "/_/events", FULL, READS, SLOW, JSON, "The events that can be simulated", Open(|call| Ok(trigger::types(call.state)))),
-    own_route(POST, "/_/events", FULL, CHANGES, SLOW, JSON, "Sends a simulated event to the subscribed webhooks", Account(trigger::send_sample)).fields(trigger::SAMPLE_FIELDS),
-    own_route(POST, "/_/reset", FULL, CHANGES, SLOW, JSON, "Deletes everything of the account", AnyKey(control::reset)),
+    own_route(GET, "/healthz", HEALTH, READS, QUICK, JSON, "Whether the sandbox serves", Open(|_| Ok(control::health()))).returns::<Health>(200),
+    own_route(GET, "/_/ready", OPEN, READS, QUICK, JSON, "Whether the sandbox serves, keeps its state on disk (`keeps`), and could save its last changes (`saved`)", Open(|call| Ok(control::ready(call.state)))).returns::<Readiness>(200),
+    own_route(GET, "/_/received-files/{token}", LINK, READS, SLOW, JSON, "Downloads a file of a received email, by a signed link", Open(|call| downloads::received_file(call.state, &call.parameter(0)))).sends(200, FILE),
+    own_route(GET, "/_/files/{token}", LINK, READS, SLOW, JSON, "Downloads a file of a sent email, by a signed link", Open(|call| downloads::sent_file(call.state, &call.parameter(0)))).sends(200, FILE),
+    own_route(GET, "/_/clock", FULL, READS, SLOW, JSON, "The account's clock", AnyKey(clock::show)).query(&[clock::QUERY]).returns::<ClockState>(200),
+    own_route(POST, "/_/clock", FULL, MOVES_CLOCK, SLOW, JSON, "Moves, stops or accelerates the account's clock, or those of all accounts", AnyKeyLater(clock::change)).fields(clock::FIELDS).returns::<ClockState>(200),
+    own_route(GET, "/_/faults", FULL, READS, SLOW, JSON, "The scripted faults that apply to the account", AnyKey(faults::index)).returns::<Page<Fault>>(200),
+    own_route(POST, "/_/faults", FULL, CHANGES, SLOW, JSON, "Adds a scripted fault", AnyKey(faults::add)).fields(faults::FIELDS).returns::<Fault>(201),
+    own_route(DELETE, "/_/faults", FULL, CHANGES, SLOW, JSON, "Deletes the scripted faults that the account added", AnyKey(faults::clear)).query(&[faults::QUERY]).returns::<DeletedCount>(200),
+    own_route(GET, "/_/faults/{id}", FULL, READS, SLOW, JSON, "A scripted fault", AnyKey(faults::show)).returns::<Fault>(200),
+    own_route(DELETE, "/_/faults/{id}", FULL, CHANGES, SLOW, JSON, "Deletes a scripted fault", AnyKey(faults::remove)).returns::<DeletedFault>(200),
+    own_route(POST, "/_/messages/{id}/events", FULL, CHANGES, SLOW, JSON, "Records an event of a captured email", Account(trigger::record)).fields(trigger::EVENT_FIELDS).returns::<RecordedEvent>(201),
+    own_route(GET, "/_/events", FULL, READS, SLOW, JSON, "The events that can be simulated", Open(|call| Ok(trigger::types(call.state)))).returns::<Page<&str>>(200),
+    own_route(POST, "/_/events", FULL, CHANGES, SLOW, JSON, "Sends a simulated event to the subscribed webhooks", Account(trigger::send_sample)).fields(trigger::SAMPLE_FIELDS).returns::<SimulatedEvent>(201),
+    own_route(POST, "/_/reset", FULL, CHANGES, SLOW, JSON, "Deletes everything of the account", AnyKey(control::reset)).returns::<Reset>(200),
     // Links, with their forms. Only the consent page itself posts its own.
-    own_route(GET, "/_/unsubscribe/{token}", LINK, READS, SLOW, JSON, "Asks whether to unsubscribe", Open(|call| unsubscribe::confirmation_page(call.state, call.parameter(0)))),
-    own_route(POST, "/_/unsubscribe/{token}", LINK, CHANGES, SLOW, ANY, "Unsubscribes a recipient", Open(|call| unsubscribe::confirm(call.state, call.parameter(0), call.request.body()))).media_types(FORM),
-    own_route(GET, "/_/consent/{name}", LINK, READS, SLOW, JSON, "Asks whether an application may act for an account", Open(|call| Ok(consent::handle(call.state, call.request, call.parameter(0))))),
-    own_route(POST, "/_/consent/{name}", PASSWORD, CHANGES, SLOW, ANY, "Allows or denies an application", Open(|call| Ok(consent::handle(call.state, call.request, call.parameter(0))))).media_types(FORM),
+    own_route(GET, "/_/unsubscribe/{token}", LINK, READS, SLOW, JSON, "Asks whether to unsubscribe", Open(|call| unsubscribe::confirmation_page(call.state, &call.parameter(0)))).sends(200, HTML),
+    own_route(POST, "/_/unsubscribe/{token}", LINK, CHANGES, SLOW, ANY, "Unsubscribes a recipient", Open(|call| unsubscribe::confirm(call.state, &call.parameter(0), call.request.body()))).media_types(FORM).sends(200, HTML),
+    own_route(GET, "/_/consent/{name}", LINK, READS, SLOW, JSON, "Asks whether an application may act for an account", Open(|call| Ok(consent::handle(call.state, call.request, &call.parameter(0))))).sends(200, HTML),
+    own_route(POST, "/_/consent/{name}", PASSWORD, CHANGES, SLOW, ANY, "Allows or denies an application", Open(|call| Ok(consent::handle(call.state, call.request, &call.parameter(0))))).media_types(FORM).sends(303, NOTHING),
 ];

@@ -180,6 +180,7 @@ struct AnswerRule {
     definition: String,
     headers: Vec<Text>,
     body: Option<Body>,
+    media_types: Vec<String>,
     /// The error names, each with the location of the schema that lists it.
     names: BTreeMap<String, String>,
 }
@@ -202,7 +203,12 @@ pub struct Declared<'a> {
 impl Answers {
     pub(super) fn read(responses: &Node<'_>) -> Self {
         Self(
-            responses.entries().iter().map(|(status, node)| (code(status), AnswerRule::read(node))).collect(),
+            responses
+                .entries()
+                .iter()
+                .filter(|(status, _)| *status != "4XX")
+                .map(|(status, node)| (code(status), AnswerRule::read(node)))
+                .collect(),
         )
     }
 
@@ -228,6 +234,19 @@ impl Answers {
             breaches.extend(body.breaches(&answer.headers, &answer.body));
         }
         breaches
+    }
+
+    pub(super) fn breaches_of_success(&self, answer: &Answer) -> Vec<String> {
+        let status = answer.status;
+        let Some(rule) = self.0.get(&status.as_u16()) else { return vec![format!("status {status}")] };
+        let kind = answer.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let kind = kind.and_then(|kind| kind.split(';').next());
+        let declared = |declared: &String| declared == "*/*" || Some(declared.as_str()) == kind;
+        if !answer.body.is_empty() && !rule.media_types.iter().any(declared) {
+            return vec![format!("media type {kind:?}, not one of {:?}", rule.media_types)];
+        }
+        let body = rule.body.as_ref().filter(|_| kind == Some("application/json"));
+        body.map(|body| body.breaches(&answer.headers, &answer.body)).unwrap_or_default()
     }
 
     pub(super) fn declared<'a>(&'a self, operation: &'a str) -> impl Iterator<Item = Declared<'a>> {
@@ -258,11 +277,13 @@ const ERROR_NAMES: [&str; 2] = ["name", "error"];
 impl AnswerRule {
     fn read(node: &Node<'_>) -> Self {
         let headers = node.get("headers").map(|headers| headers.entries()).unwrap_or_default();
+        let content = node.get("content").map(|content| content.entries()).unwrap_or_default();
         let schema = node.get("content").and_then(|content| content.get("application/json")?.get("schema"));
         Self {
             definition: node.pointer.clone(),
             headers: headers.iter().map(|(name, node)| Text::read(name, node)).collect(),
             body: Body::read(node),
+            media_types: content.into_iter().map(|(name, _)| name.to_owned()).collect(),
             names: schema.map(|schema| error_names(&schema)).unwrap_or_default(),
         }
     }

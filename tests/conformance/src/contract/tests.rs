@@ -1,3 +1,5 @@
+use serde_json::json;
+
 use super::*;
 
 fn send(body: &str) -> Request {
@@ -126,6 +128,33 @@ fn a_response_may_add_fields_and_may_not_omit_any() {
     without.headers.remove("ratelimit-reset");
     one_breach(&judge(&without), "ratelimit-reset");
     one_breach(&judge(&error(429, 429, "rate_limit_exceeded")), "retry-after");
+}
+
+#[test]
+fn a_response_of_an_own_route_has_the_declared_status_type_and_fields_and_no_others() {
+    let document = json!({
+        "paths": {"/_/items": {"get": {"operationId": "x", "responses": {
+            "200": {"content": {"application/json": {"schema": {
+                "type": "object",
+                "required": ["data"],
+                "properties": {"data": {"type": "array", "items": {"$ref": "#/components/schemas/Item"}}},
+            }}}},
+            "4XX": {},
+        }}}},
+        "components": {"schemas": {"Item": {
+            "type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}, "name": {"type": "string"}},
+        }}},
+    });
+    let successes = Successes::compile(document);
+    let judge = |answer: &Answer| successes.breaches(&Method::GET, "/_/items", answer);
+    assert_eq!(judge(&Answer::json(200, r#"{"data":[{"id":1},{"id":2,"name":"x"}]}"#)), Vec::<String>::new());
+    one_breach(&judge(&Answer::json(200, r#"{"data":[{"name":"x"}]}"#)), "id");
+    one_breach(&judge(&Answer::json(200, r#"{"data":[{"id":1,"more":1}]}"#)), "more");
+    one_breach(&judge(&Answer::json(200, r#"{"data":[],"more":1}"#)), "more");
+    one_breach(&judge(&Answer::json(201, "{}")), "201");
+    let mut text = Answer::json(200, "x");
+    text.headers.insert("content-type", HeaderValue::from_static("text/plain; charset=utf-8"));
+    one_breach(&judge(&text), "text/plain");
 }
 
 #[test]

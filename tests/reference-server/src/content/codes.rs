@@ -17,14 +17,13 @@ pub mod words;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use serde::Serialize;
-
 use self::labels::{Kind, Label, Labels};
 use self::layout::is_cell_end;
 use self::numbers::Number;
 use self::words::{COPULAS, PARTICLES};
 use crate::content::links::{self, Link};
 use crate::content::visible::Visible;
+use crate::wire::described;
 
 /// The number of bytes read from each body.
 const MAX_READ: usize = 1 << 20;
@@ -49,11 +48,13 @@ const MAX_DISTANCE: usize = 90;
 /// The maximum length in bytes of the text before or after a number alone on its line that may describe it.
 const MAX_CONTEXT: usize = 260;
 
-/// The one-time codes of an email, the best candidate first, and its links.
-#[derive(Debug, Default, PartialEq, Serialize)]
-pub struct Extracted {
-    pub codes: Vec<String>,
-    pub links: Vec<Link>,
+described! {
+    /// The one-time codes of an email, the best candidate first, and its links.
+    #[derive(Debug, Default, PartialEq)]
+    pub struct Extracted {
+        pub codes: Vec<String>,
+        pub links: Vec<Link>,
+    }
 }
 
 /// Extracts codes and links, in time and memory linear in the size of the email. It reads the first MiB of each body, and returns at most 10 codes

@@ -1,22 +1,32 @@
 //! The preview of an email in a list: its first words, and its one-time code.
 
-use serde::Serialize;
-
 use crate::content::codes::extract;
 use crate::content::visible::Visible;
+use crate::wire::described;
+use crate::wire::view::View;
+use serde::ser::SerializeMap;
 
 /// The number of bytes read from each body, since a list contains many emails.
 const MAX_READ: usize = 16 << 10;
 /// The maximum length of the first words, in characters.
 const MAX_LENGTH: usize = 160;
 
-/// The first words and the code of an email.
-#[derive(Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Preview {
-    /// On one line; empty if the email has no text.
-    pub preview: String,
-    /// The best candidate.
-    pub code: Option<String>,
+described! {
+    /// The first words and the code of an email.
+    #[derive(Debug, Default, PartialEq, Eq)]
+    pub struct Preview {
+        /// On one line; empty if the email has no text.
+        pub preview: String,
+        /// The likeliest one-time code.
+        pub code: Option<String>,
+    }
+}
+
+impl View for Preview {
+    fn fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        map.serialize_entry("preview", &self.preview)?;
+        map.serialize_entry("code", &self.code)
+    }
 }
 
 impl Preview {

@@ -3,18 +3,19 @@
 
 use std::ops::Range;
 
-use serde::Serialize;
-
 use crate::content::html::{Event, Tag, walk};
+use crate::wire::described;
 
-/// A link of an email.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-#[non_exhaustive]
-pub struct Link {
-    /// The visible text, or the alternative text of its images; the URL itself if the link has no text.
-    pub text: String,
-    /// The target, an unchanged `http` or `https` URL.
-    pub url: String,
+described! {
+    /// A link of an email.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub struct Link {
+        /// The visible text, or the alternative text of its images; the URL itself if the link has no text.
+        pub text: String,
+        /// The target, an unchanged `http` or `https` URL.
+        pub url: String,
+    }
 }
 
 /// The maximum number of enclosing elements that a closing tag is compared with.

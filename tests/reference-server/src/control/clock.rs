@@ -12,13 +12,12 @@ use jiff::civil::DateTime;
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
-use serde_json::json;
 
 use crate::access::{self, password};
 use crate::clock::Clock;
 use crate::reply::Reply;
 use crate::route::Call;
-use crate::wire::{Checked, Field, Fields, HandlerResult, Input, Kind, Problem, problem, to_iso};
+use crate::wire::{Checked, Field, Fields, HandlerResult, Input, Kind, Problem, described, problem, to_iso};
 
 /// The fields of a change.
 pub const FIELDS: &[Input] = &[
@@ -72,11 +71,32 @@ fn response(clock: &Clock) -> Response<Bytes> {
     let (now, real) = (clock.now(), Timestamp::now());
     // Plus zero, which turns -0.0 into 0.0.
     let ahead = (now.duration_since(real).as_secs_f64() * 1_000.0).round() / 1_000.0 + 0.0;
-    let clock = json!({
-        "object": "clock", "now": to_iso(now), "frozen": clock.is_frozen(), "scale": clock.scale(), "ahead_seconds": ahead,
-        "all_accounts": !clock.is_own(),
-    });
+    let clock = ClockState {
+        object: "clock",
+        now: to_iso(now),
+        frozen: clock.is_frozen(),
+        scale: clock.scale(),
+        ahead_seconds: ahead,
+        all_accounts: !clock.is_own(),
+    };
     problem::json(StatusCode::OK, &clock)
+}
+
+described! {
+    /// A clock.
+    pub struct ClockState {
+        object: &'static str,
+        /// The time (RFC 3339).
+        now: String,
+        /// Whether it is stopped.
+        frozen: bool,
+        /// Seconds on this clock per second of system time.
+        scale: f64,
+        /// How many seconds it is ahead of the system's time.
+        ahead_seconds: f64,
+        /// Whether it is the clock of all accounts without their own.
+        all_accounts: bool,
+    }
 }
 
 /// Applies all requested changes in a sensible order: first the time, then the speed and whether the clock runs.

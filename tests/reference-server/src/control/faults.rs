@@ -10,14 +10,16 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use http::{HeaderValue, Method, StatusCode, header};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use self::client_gets::ClientResponse;
 use crate::access::{self, password};
 use crate::route::{Area, Call, Routes};
 use crate::state::faults::{Action, Rule, Scripted, Share, SmtpStage};
+use crate::wire::answers::DeletedCount;
 use crate::wire::{
-    Checked, Field, Fields, HandlerResult, Input, Kind, Problem, problem, quote, string, text, words_of,
+    Checked, Field, Fields, HandlerResult, Input, Kind, Page, Problem, described, list, problem, quote,
+    string, text, words_of,
 };
 
 /// The maximum number of rules per account, and for all accounts.
@@ -101,8 +103,8 @@ const MAX_REPLY: usize = 400;
 /// The rules for the account: its own, and those for all accounts.
 pub fn index(call: &Call<'_>) -> HandlerResult {
     let name = access::name_or_default(call.state, call.request)?;
-    let data: Vec<_> = call.state.faults.list_of(&name).iter().map(rule_json).collect();
-    Ok(problem::json(StatusCode::OK, &json!({"object": "list", "data": data, "has_more": false})))
+    let items = call.state.faults.list_of(&name).iter().map(Fault::new).collect();
+    Ok(list(&Page { items, has_more: false }))
 }
 
 pub fn add(call: &Call<'_>) -> HandlerResult {
@@ -122,11 +124,11 @@ pub fn add(call: &Call<'_>) -> HandlerResult {
         )));
     }
     let id = faults.add_by(Some(name), rule.clone());
-    Ok(problem::json(StatusCode::CREATED, &rule_json(&Scripted::new(id, rule))))
+    Ok(problem::json(StatusCode::CREATED, &Fault::new(&Scripted::new(id, rule))))
 }
 
 pub fn show(call: &Call<'_>) -> HandlerResult {
-    find(call).map(|one| problem::json(StatusCode::OK, &rule_json(&one)))
+    find(call).map(|one| problem::json(StatusCode::OK, &Fault::new(&one)))
 }
 
 pub fn remove(call: &Call<'_>) -> HandlerResult {
@@ -136,11 +138,9 @@ pub fn remove(call: &Call<'_>) -> HandlerResult {
     {
         return Ok(refusal);
     }
-    let taken = call.state.faults.remove(found.id).ok_or_else(|| unknown_rule(call.parameter(0)))?;
-    Ok(problem::json(
-        StatusCode::OK,
-        &json!({"object": "fault", "id": taken.id.to_string(), "deleted": true}),
-    ))
+    let taken = call.state.faults.remove(found.id).ok_or_else(|| unknown_rule(&call.parameter(0)))?;
+    let deleted = DeletedFault { object: "fault", id: taken.id.to_string(), deleted: true };
+    Ok(problem::json(StatusCode::OK, &deleted))
 }
 
 /// Removes the rules that the account added, or with `?all_accounts=true` all rules.
@@ -156,73 +156,122 @@ pub fn clear(call: &Call<'_>) -> HandlerResult {
     } else {
         faults.clear_account(&name)
     };
-    Ok(problem::json(StatusCode::OK, &json!({"deleted": deleted})))
+    Ok(problem::json(StatusCode::OK, &DeletedCount { deleted }))
 }
 
 /// The rule that the path names, if it applies to the account.
 fn find(call: &Call<'_>) -> Result<Scripted, Problem> {
     let (name, id) = (access::name_or_default(call.state, call.request)?, call.parameter(0));
     let found = call.state.faults.list_of(&name).into_iter().find(|one| one.id.to_string() == id);
-    found.ok_or_else(|| unknown_rule(id))
+    found.ok_or_else(|| unknown_rule(&id))
 }
 
 fn unknown_rule(id: &str) -> Problem {
     Problem::not_found(format!("There is no fault {}, or it has been used up.", quote(id)))
 }
 
-/// A rule in the list: its input, its remaining counts, and the response to an affected request.
-fn rule_json(one: &Scripted) -> Value {
-    let rule = &one.rule;
-    let mut shown = Map::new();
-    let mut put = |name: &str, value: Value| drop(shown.insert(name.to_owned(), value));
-    put("object", "fault".into());
-    put("id", one.id.to_string().into());
-    put("method", rule.method.as_ref().map(Method::as_str).into());
-    put("path", rule.path.as_deref().into());
-    if let Some(stage) = rule.smtp {
-        put("smtp", stage.as_str().into());
+described! {
+    /// A scripted fault: its input, its remaining counts, and the response to an affected request.
+    #[derive(Default)]
+    pub struct Fault {
+        object: &'static str,
+        id: String,
+        method: Option<String>,
+        path: Option<String>,
+        /// The stage of SMTP sessions.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        smtp: Option<&'static str>,
+        /// Whether it applies to all accounts.
+        all_accounts: bool,
+        action: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        status: Option<u16>,
+        /// The name of the error in the body.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<Value>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        retry_after: Option<Option<String>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        bytes: Option<usize>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        delay_ms: Option<u64>,
+        /// The code of the SMTP reply.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        code: Option<u16>,
+        /// The text of the SMTP reply.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+        /// The number of matching requests that are still to be skipped.
+        after: usize,
+        /// The number of requests that are still to be affected.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        left: Option<usize>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        percent: Option<u8>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        always: Option<bool>,
+        /// The number of affected requests.
+        met: u64,
+        client_gets: ClientResponse,
     }
-    put("all_accounts", rule.account.is_none().into());
-    match &rule.action {
-        Action::Answer { status, headers, body } => {
-            put("action", "answer".into());
-            put("status", status.as_u16().into());
-            let body: Option<Value> = serde_json::from_slice(body).ok();
-            let name = body.as_ref().and_then(|body| body.get("name"));
-            put("name", name.cloned().unwrap_or_default());
-            let pause = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
-            put("retry_after", pause.into());
-        }
-        Action::DropBefore => put("action", "drop".into()),
-        Action::DropAfter => put("action", "lose".into()),
-        Action::Stall => put("action", "stall".into()),
-        Action::Truncate(bytes) => {
-            put("action", "truncate".into());
-            put("bytes", (*bytes).into());
-        }
-        Action::Delay(by) => {
-            put("action", "slow".into());
-            put("delay_ms", u64::try_from(by.as_millis()).unwrap_or(u64::MAX).into());
-        }
-        Action::TooMany { retry_after } => {
-            put("action", "rate_limit".into());
-            put("retry_after", retry_after.as_deref().into());
-        }
-        Action::Reply { code, text } => {
-            put("action", "answer".into());
-            put("code", (*code).into());
-            put("message", text.as_ref().into());
+
+    /// A deleted fault.
+    pub struct DeletedFault {
+        object: &'static str,
+        id: String,
+        deleted: bool,
+    }
+}
+
+impl Fault {
+    fn new(one: &Scripted) -> Self {
+        let rule = &one.rule;
+        let fault = Self {
+            object: "fault",
+            id: one.id.to_string(),
+            method: rule.method.as_ref().map(Method::to_string),
+            path: rule.path.clone(),
+            smtp: rule.smtp.map(SmtpStage::as_str),
+            all_accounts: rule.account.is_none(),
+            after: rule.after,
+            met: one.met,
+            client_gets: ClientResponse::from_rule(rule),
+            ..Self::default()
+        };
+        let fault = match rule.share {
+            Share::Times(left) => Self { left: Some(left), ..fault },
+            Share::Percent(percent) => Self { percent: Some(percent), ..fault },
+            Share::Always => Self { always: Some(true), ..fault },
+        };
+        match &rule.action {
+            Action::Answer { status, headers, body } => {
+                let body: Option<Value> = serde_json::from_slice(body).ok();
+                let name = body.as_ref().and_then(|body| body.get("name"));
+                let pause = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+                Self {
+                    action: "answer",
+                    status: Some(status.as_u16()),
+                    name: Some(name.cloned().unwrap_or_default()),
+                    retry_after: Some(pause.map(str::to_owned)),
+                    ..fault
+                }
+            }
+            Action::DropBefore => Self { action: "drop", ..fault },
+            Action::DropAfter => Self { action: "lose", ..fault },
+            Action::Stall => Self { action: "stall", ..fault },
+            Action::Truncate(bytes) => Self { action: "truncate", bytes: Some(*bytes), ..fault },
+            Action::Delay(by) => {
+                let delay_ms = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
+                Self { action: "slow", delay_ms: Some(delay_ms), ..fault }
+            }
+            Action::TooMany { retry_after } => {
+                Self { action: "rate_limit", retry_after: Some(retry_after.clone()), ..fault }
+            }
+            Action::Reply { code, text } => {
+                Self { action: "answer", code: Some(*code), message: Some(text.to_string()), ..fault }
+            }
         }
     }
-    put("after", rule.after.into());
-    match rule.share {
-        Share::Times(left) => put("left", left.into()),
-        Share::Percent(percent) => put("percent", percent.into()),
-        Share::Always => put("always", true.into()),
-    }
-    put("met", one.met.into());
-    put("client_gets", json!(ClientResponse::from_rule(rule)));
-    Value::Object(shown)
 }
 
 /// Reads a rule, and whether it is for all accounts.

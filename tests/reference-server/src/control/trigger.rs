@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use serde_json::{Value, json};
+use serde_json::Value;
+use uuid::Uuid;
 
 use crate::delivery::record_event;
 use crate::delivery::webhooks::{notify, sample};
@@ -13,7 +14,7 @@ use crate::model::webhook_delivery::message_id;
 use crate::route::AccountCall;
 use crate::state::State;
 use crate::state::mails;
-use crate::wire::{HandlerResult, Input, Kind, Problem, problem, words_of};
+use crate::wire::{HandlerResult, Input, Kind, Page, Problem, described, list, problem, words_of};
 
 /// The events that can be triggered for a sent email.
 const TRIGGERS: [(&str, Event); 8] = [
@@ -50,7 +51,7 @@ pub const EVENT_FIELDS: &[Input] = &[
 
 /// `GET /_/events`: the available types.
 pub fn types(state: &State) -> Response<Bytes> {
-    problem::json(StatusCode::OK, &json!({ "object": "list", "data": kinds(state) }))
+    list(&Page { items: kinds(state), has_more: false })
 }
 
 /// The event types, including those of inboxes only if beta operations are served.
@@ -74,9 +75,8 @@ pub fn send_sample(call: &AccountCall<'_>) -> HandlerResult {
     });
     let deliveries = delivery
         .into_iter()
-        .map(|(webhook, event)| json!({ "webhook_id": webhook.to_string(), "event_id": message_id(event) }));
-    let answer =
-        json!({ "object": "webhook_event", "type": kind, "deliveries": deliveries.collect::<Vec<_>>() });
+        .map(|(webhook, event)| SimulatedDelivery { webhook_id: webhook, event_id: message_id(event) });
+    let answer = SimulatedEvent { object: "webhook_event", r#type: kind, deliveries: deliveries.collect() };
     Ok(problem::json(StatusCode::CREATED, &answer))
 }
 
@@ -84,14 +84,37 @@ pub fn send_sample(call: &AccountCall<'_>) -> HandlerResult {
 /// `{"link": …}` for a click.
 pub fn record(call: &AccountCall<'_>) -> HandlerResult {
     let (state, tenant) = (call.state, &call.tenant);
-    let email = mails::find(tenant, call.parameter(0))?.email_id;
+    let email = mails::find(tenant, &call.parameter(0))?.email_id;
     let email = lock(&tenant.emails).get(email).cloned();
     let email = email.ok_or_else(|| Problem::not_found("Email not found."))?;
     let (event, detail) = read(call, &TRIGGERS, "detail")?;
     record_event(state, tenant, &email, tenant.clock.now(), event, detail.as_ref());
-    let answer =
-        json!({ "object": "email", "id": email.id.to_string(), "last_event": email.last_event().as_str() });
+    let answer = RecordedEvent { object: "email", id: email.id, last_event: email.last_event().as_str() };
     Ok(problem::json(StatusCode::CREATED, &answer))
+}
+
+described! {
+    /// A simulated event.
+    pub struct SimulatedEvent {
+        object: &'static str,
+        r#type: &'static str,
+        /// One for each subscribed webhook.
+        deliveries: Vec<SimulatedDelivery>,
+    }
+
+    /// The delivery of a simulated event.
+    struct SimulatedDelivery {
+        webhook_id: Uuid,
+        event_id: String,
+    }
+
+    /// The email of a recorded event.
+    pub struct RecordedEvent {
+        object: &'static str,
+        /// The ID of the sent email.
+        id: Uuid,
+        last_event: &'static str,
+    }
 }
 
 /// Reads a body with a type and an optional object.

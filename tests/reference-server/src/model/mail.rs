@@ -25,6 +25,7 @@ use crate::model::email::attachments::{Attachment, Content};
 use crate::model::email::draft::Draft;
 use crate::model::email::recipients::Mailbox;
 use crate::store::mails::StoredMail;
+use crate::wire::described;
 
 pub use crate::model::email::tags::Tag;
 pub use crate::model::mail::lazy::Lazy;
@@ -67,18 +68,20 @@ pub struct CapturedMail {
     pub held_bytes: usize,
 }
 
-/// An attachment of a captured email.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct CapturedAttachment {
-    /// The file name, without folders.
-    pub filename: String,
-    /// The media type, given or derived from the file name.
-    pub content_type: String,
-    /// In bytes, before Base64.
-    pub size: usize,
-    /// The ID that the HTML refers to as `cid:<content_id>`.
-    pub content_id: Option<String>,
+described! {
+    /// An attachment of a captured email.
+    #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+    #[non_exhaustive]
+    pub struct CapturedAttachment {
+        /// The file name, without folders.
+        pub filename: String,
+        /// The media type, given or derived from the file name.
+        pub content_type: String,
+        /// In bytes, before Base64.
+        pub size: usize,
+        /// The ID that the HTML refers to as `cid:<content_id>`.
+        pub content_id: Option<String>,
+    }
 }
 
 /// A captured email in the inbox.

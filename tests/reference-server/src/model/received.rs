@@ -18,6 +18,7 @@ use crate::content::inline_images::InlineImages;
 use crate::mime::{self, NotParsed};
 use crate::model::relayed::RelayLog;
 use crate::store::mails::StoredMail;
+use crate::wire::described;
 use crate::wire::{to_iso, view, words};
 
 /// A received email.
@@ -50,12 +51,14 @@ pub struct Received {
     pub relayed: RelayLog,
 }
 
-/// The results of sender authentication (RFC 7208, RFC 6376, RFC 7489). The sandbox doesn't authenticate senders, so the test provides them.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-pub struct Authentication {
-    pub spf: CheckResult,
-    pub dkim: CheckResult,
-    pub dmarc: CheckResult,
+described! {
+    /// The results of sender authentication (RFC 7208, RFC 6376, RFC 7489). The sandbox doesn't authenticate senders, so the test provides them.
+    #[derive(Clone, Copy, Debug, Deserialize)]
+    pub struct Authentication {
+        pub spf: CheckResult,
+        pub dkim: CheckResult,
+        pub dmarc: CheckResult,
+    }
 }
 
 impl Authentication {

@@ -5,16 +5,19 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::wire::described;
 use crate::wire::{Checked, Field, words};
 
-/// The value of a contact property or of a template variable.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum PropertyValue {
-    Text(String),
-    Number(serde_json::Number),
-    /// Only for contact properties; the specification doesn't mention booleans.
-    Boolean(bool),
+described! {
+    /// The value of a contact property or of a template variable.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(untagged)]
+    pub enum PropertyValue {
+        Text(String),
+        Number(serde_json::Number),
+        /// Only for contact properties; the specification doesn't mention booleans.
+        Boolean(bool),
+    }
 }
 
 impl PropertyValue {

@@ -33,3 +33,12 @@ pub const IMPORT: Body = Body::Import;
 
 pub const STABLE: Stage = Stage::Stable;
 pub const BETA: Stage = Stage::Beta;
+
+/// The media types of successful responses.
+pub const HTML: &[&str] = &["text/html"];
+pub const PLAIN_TEXT: &[&str] = &["text/plain"];
+pub const MESSAGE: &[&str] = &["message/rfc822"];
+/// Of any type.
+pub const FILE: &[&str] = &["*/*"];
+/// No content.
+pub const NOTHING: &[&str] = &[];

@@ -5,22 +5,31 @@ use http::{Method, Response, StatusCode};
 use serde::Serialize;
 use uuid::Uuid;
 
+use crate::wire::described;
 use crate::wire::paging::quote;
 use crate::wire::problem::{Problem, json};
 
 /// The response of a handler, or its error.
 pub type HandlerResult = Result<Response<Bytes>, Problem>;
 
-/// A resource's type and ID.
-#[derive(Serialize)]
-pub struct Reference {
-    object: &'static str,
-    id: Uuid,
+described! {
+    /// A resource's type and ID.
+    pub struct Reference {
+        object: &'static str,
+        id: Uuid,
+    }
 }
 
 impl Reference {
     pub fn new(object: &'static str, id: Uuid) -> Self {
         Self { object, id }
+    }
+}
+
+described! {
+    /// The number of deleted records.
+    pub struct DeletedCount {
+        pub deleted: usize,
     }
 }
 

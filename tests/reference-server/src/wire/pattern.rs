@@ -1,5 +1,9 @@
 //! Path patterns, with `{…}` for a parameter.
 
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
+
 /// Whether a path matches a pattern. A trailing slash is accepted.
 pub fn pattern_matches(pattern: &str, path: &str) -> bool {
     let mut wanted = segments(pattern);
@@ -12,6 +16,13 @@ pub fn pattern_matches(pattern: &str, path: &str) -> bool {
             _ => return false,
         }
     }
+}
+
+/// A parameter of a path by its index, decoded; empty if there are fewer.
+pub fn parameter<'a>(pattern: &str, path: &'a str, index: usize) -> Cow<'a, str> {
+    let parameters = segments(pattern).zip(segments(path.trim_start_matches('/')));
+    let mut parameters = parameters.filter(|(pattern, _)| pattern.starts_with('{'));
+    percent_decode_str(parameters.nth(index).map_or("", |(_, text)| text)).decode_utf8_lossy()
 }
 
 pub fn segments(path: &str) -> std::str::Split<'_, char> {

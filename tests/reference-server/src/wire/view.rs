@@ -27,11 +27,23 @@ pub trait Shown {
     fn detail(&self) -> Self::Detail<'_>;
 }
 
-/// Declares a view of a record: each field with the expression for its value. `..Other` includes the fields of another view; `field?` is omitted
-/// if it is `None`. A view named `Item` is for lists, one named `Detail` for the record itself.
+/// Declares a view of a record: each field with the expression for its value. `..Other` includes the fields of another view of
+/// the record, `..(value)` those of a value; `field?` is omitted
+/// if it is `None`. A `described` view has a schema, with the comments of its fields. A view named `Item` is for lists, one named `Detail` for the record itself.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! view {
+    (described $(#[$doc:meta])* $visible:vis $view:ident of $record:ident: $type:ty { $($fields:tt)* }) => {
+        $crate::wire::view::view!($(#[$doc])* $visible $view of $record: $type { $($fields)* });
+
+        impl $crate::wire::described::Described for $view<'_> {
+            fn schema(named: &mut $crate::wire::described::Named) -> serde_json::Value {
+                let mut described = Vec::new();
+                $crate::wire::view::view!(@schema described $record $type; $($fields)*);
+                $crate::wire::described::object(named, stringify!($view), &described)
+            }
+        }
+    };
     ($(#[$doc:meta])* $visible:vis $view:ident of $record:ident: $type:ty { $($fields:tt)* }) => {
         $(#[$doc])*
         $visible struct $view<'a>($visible &'a $type);
@@ -73,7 +85,22 @@ macro_rules! view {
         }
     };
     (@trait $other:ident $type:ty) => {};
+    (@schema $described:ident $record:ident $type:ty;) => {};
+    (@schema $described:ident $record:ident $type:ty; ..($value:expr), $($rest:tt)*) => {
+        let schema = $crate::wire::described::schema_of::<$type, _>(|$record, visit| visit(&$value));
+        $described.push((schema, "", "", "flatten"));
+        $crate::wire::view::view!(@schema $described $record $type; $($rest)*);
+    };
+    (@schema $described:ident $record:ident $type:ty; $(#[doc = $comment:literal])* $key:ident: $value:expr, $($rest:tt)*) => {
+        let schema = $crate::wire::described::schema_of::<$type, _>(|$record, visit| visit(&$value));
+        $described.push((schema, stringify!($key), concat!($($comment),*), ""));
+        $crate::wire::view::view!(@schema $described $record $type; $($rest)*);
+    };
     (@ $map:ident $record:ident) => {};
+    (@ $map:ident $record:ident ..($value:expr), $($rest:tt)*) => {
+        $crate::wire::view::View::fields(&$value, $map)?;
+        $crate::wire::view::view!(@ $map $record $($rest)*);
+    };
     (@ $map:ident $record:ident ..$other:ident, $($rest:tt)*) => {
         $crate::wire::view::View::fields(&$other($record), $map)?;
         $crate::wire::view::view!(@ $map $record $($rest)*);
@@ -84,7 +111,7 @@ macro_rules! view {
         }
         $crate::wire::view::view!(@ $map $record $($rest)*);
     };
-    (@ $map:ident $record:ident $key:tt: $value:expr, $($rest:tt)*) => {
+    (@ $map:ident $record:ident $(#[$comment:meta])* $key:ident: $value:expr, $($rest:tt)*) => {
         serde::ser::SerializeMap::serialize_entry($map, stringify!($key), &$value)?;
         $crate::wire::view::view!(@ $map $record $($rest)*);
     };

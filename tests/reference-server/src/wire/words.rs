@@ -10,6 +10,12 @@ macro_rules! words {
             $($(#[$of_value])* $value,)+
         }
 
+        impl $crate::wire::described::Described for $name {
+            fn schema(_: &mut $crate::wire::described::Named) -> serde_json::Value {
+                serde_json::json!({"type": "string", "enum": $crate::wire::words_of(Self::WORDS)})
+            }
+        }
+
         #[allow(dead_code, reason = "some words are only read, others only written")]
         impl $name {
             /// Every value with its word.

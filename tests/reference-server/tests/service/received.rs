@@ -6,7 +6,7 @@ use mailparse::ParsedMail;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, KEY, Sandbox, UNKNOWN_ID, expect_fields_of};
+use crate::support::{Answer, KEY, Sandbox, UNKNOWN_ID, email, expect_fields_of};
 
 const MAIL: &str = concat!(
     "From: =?utf-8?q?Ad=C3=A8le?= <ada@example.com>\r\n",
@@ -229,6 +229,30 @@ fn mail_is_received_as_raw_mime_or_as_fields() {
     assert_eq!(record["text"].as_str().unwrap().trim_end(), "It works");
     let headers = json!({ "to": "Support <support@acme.test>", "cc": "ops@acme.test" });
     expect_fields_of(&headers, &record["headers"]);
+}
+
+#[test]
+fn an_envelope_recipient_must_be_an_address() {
+    let sandbox = Sandbox::new();
+    for wrong in ["", "x", "a@b.test,c@d.test", "@b.test"] {
+        let answer = sandbox.ask(Method::POST, format!("/_/received?to=in@acme.test&to={wrong}")).send(MAIL);
+        answer.invalid("`to` is");
+    }
+    assert_eq!(sandbox.items("/emails/receiving"), Vec::<Value>::new());
+    sandbox.ask(Method::POST, "/_/received?to=Ada%20%3Cada@acme.test%3E").send(MAIL).expect_status(201);
+    assert_eq!(sandbox.items("/emails/receiving")[0]["received_for"], json!(["ada@acme.test"]));
+}
+
+#[test]
+fn json_of_another_type_is_rejected_with_the_type_that_it_needs() {
+    let sandbox = Sandbox::new();
+    for kind in ["application/x-www-form-urlencoded", "text/plain", "application/vnd.api+json"] {
+        let answer = sandbox
+            .ask(Method::POST, "/_/received?to=in@acme.test")
+            .header("content-type", kind)
+            .json(&email());
+        answer.invalid("`content-type: application/json`");
+    }
 }
 
 #[test]

@@ -5,39 +5,43 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::state::faults::{Action, Rule, too_many};
+use crate::wire::described;
 
 /// The maximum length of a name or header in the summary, in characters.
 const MAX_TEXT: usize = 64;
 
-/// The response to a request, or the reply at a stage of an SMTP session, with a fault.
-#[derive(Serialize)]
-pub(super) struct ClientResponse {
-    /// One line of text.
-    summary: String,
-    /// Whether the service handles the request.
-    handled: bool,
-    /// The status of a scripted response, or the code of a reply; `None` if the service's own response or none is sent.
-    status: Option<u16>,
-    /// The error's name in the body of a scripted response.
-    name: Option<String>,
-    end: End,
-    /// The number of bytes of the body that are sent before the connection closes.
-    body_bytes: Option<usize>,
-    /// The delay of the response, in milliseconds.
-    delay_ms: u64,
-}
+described! {
+    /// The response to a request, or the reply at a stage of an SMTP session, with a fault.
+    #[derive(Default)]
+    pub struct ClientResponse {
+        /// One line of text.
+        summary: String,
+        /// Whether the service handles the request.
+        handled: bool,
+        /// The status of a scripted response, or the code of a reply; `None` if the service's own response or none is sent.
+        status: Option<u16>,
+        /// The error's name in the body of a scripted response.
+        name: Option<String>,
+        end: End,
+        /// The number of bytes of the body that are sent before the connection closes.
+        body_bytes: Option<usize>,
+        /// The delay of the response, in milliseconds.
+        delay_ms: u64,
+    }
 
-/// How the response ends.
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-enum End {
-    Complete,
-    /// The connection closes in the middle of the body.
-    Cut,
-    /// The connection closes before the status line.
-    Closed,
-    /// The connection stays open.
-    Never,
+    /// How the response ends.
+    #[derive(Default, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    enum End {
+        #[default]
+        Complete,
+        /// The connection closes in the middle of the body.
+        Cut,
+        /// The connection closes before the status line.
+        Closed,
+        /// The connection stays open.
+        Never,
+    }
 }
 
 impl ClientResponse {

@@ -1,20 +1,23 @@
 //! Tags (`docs/specification.md`, POST /emails, Tag rules).
 
+use crate::wire::described;
 use crate::wire::{Checked, Field, Fields, quote};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 /// The maximum number of tags of an email. The specification is silent on it.
 const MAX_TAGS: usize = 75;
 /// The maximum length of a name or value, in characters.
 const MAX_LENGTH: usize = 256;
 
-/// A name and a value attached to an email by its sender.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tag {
-    /// ASCII letters, digits, `_` and `-`; at most 256 characters.
-    pub name: String,
-    /// Same rules as the name.
-    pub value: String,
+described! {
+    /// A name and a value attached to an email by its sender.
+    #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+    pub struct Tag {
+        /// ASCII letters, digits, `_` and `-`; at most 256 characters.
+        pub name: String,
+        /// Same rules as the name.
+        pub value: String,
+    }
 }
 
 /// Reads the tags of an email.

@@ -20,7 +20,6 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use jiff::Timestamp;
-use serde::Serialize;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -31,7 +30,7 @@ use crate::lock::lock;
 use crate::model::email::Email;
 use crate::model::metric::{Counts, Metric};
 use crate::state::tenant::Tenant;
-use crate::wire::{HandlerResult, Parameters, Problem, json, to_iso};
+use crate::wire::{HandlerResult, Parameters, Problem, described, json, to_iso};
 
 /// The maximum number of rows.
 const MAX_ROWS: usize = 10_000;
@@ -52,7 +51,7 @@ pub fn report(tenant: &Tenant, parameters: &Parameters<'_>, now: Timestamp) -> H
     }
     let totals = values(&query, &table.totals);
     let data = (!query.dimensions.is_empty()).then(|| table.show(tenant));
-    let shown = Report {
+    let shown = MetricsReport {
         object: "metrics",
         start_date: to_iso(query.start),
         end_date: to_iso(query.end),
@@ -65,17 +64,19 @@ pub fn report(tenant: &Tenant, parameters: &Parameters<'_>, now: Timestamp) -> H
     Ok(json(StatusCode::OK, &shown))
 }
 
-#[derive(Serialize)]
-struct Report {
-    object: &'static str,
-    start_date: String,
-    end_date: String,
-    metrics: Vec<&'static str>,
-    dimensions: Vec<&'static str>,
-    granularity: &'static str,
-    totals: Map<String, Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<Vec<Map<String, Value>>>,
+described! {
+    /// The metrics of an account.
+    pub struct MetricsReport {
+        object: &'static str,
+        start_date: String,
+        end_date: String,
+        metrics: Vec<&'static str>,
+        dimensions: Vec<&'static str>,
+        granularity: &'static str,
+        totals: Map<String, Value>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        data: Option<Vec<Map<String, Value>>>,
+    }
 }
 
 /// The emails that may have an event in the range.
