@@ -176,7 +176,7 @@ fn find_noun(arguments: &[OsString]) -> Option<clap::Command> {
     noun
 }
 
-/// Suggests the nouns that have this verb, if the command line has no noun before it: `emails send` for `send`.
+/// Suggests the nouns that begin with this word or have it as a verb, if the command line has no noun before it: `emails send` for `send`.
 fn suggest_nouns(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
     let Some(ContextValue::String(verb)) = error.get(ContextKind::InvalidSubcommand).cloned() else {
         return error;
@@ -186,9 +186,11 @@ fn suggest_nouns(mut error: clap::Error, arguments: &[OsString]) -> clap::Error 
     if before.any(|argument| tree.find_subcommand(argument).is_some()) {
         return error;
     }
-    let nouns =
-        tree.get_subcommands().filter(|noun| !noun.is_hide_set() && noun.find_subcommand(&verb).is_some());
-    let mut commands: Vec<_> = nouns.map(|noun| format!("{} {verb}", noun.get_name())).collect();
+    let nouns = || tree.get_subcommands().filter(|noun| !noun.is_hide_set());
+    let longer = nouns().map(clap::Command::get_name).filter(|name| name.starts_with(&verb));
+    let having = nouns().filter(|noun| noun.find_subcommand(&verb).is_some());
+    let having = having.map(|noun| format!("{} {verb}", noun.get_name()));
+    let mut commands: Vec<_> = longer.map(str::to_owned).chain(having).collect();
     commands.reverse();
     // If most nouns have the verb, a suggestion is useless.
     if (1..=MAX_SUGGESTED).contains(&commands.len()) {

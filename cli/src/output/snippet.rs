@@ -109,7 +109,9 @@ impl Source {
         };
         let start = text.floor_char_boundary(span.start);
         let first = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
-        let last = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
+        let rest = &text[start..];
+        let line = rest.find('\n').map_or(rest, |newline| rest[..newline].trim_end_matches('\r'));
+        let last = start + line.len();
         let end = text.floor_char_boundary(span.end.min(last).min(start + MAX_UNDERLINE)).max(start);
         let (shown, span) = escape_with_span(&text[first..last], start - first..end - first);
         let first_line = text[..first].matches('\n').count() + 1;

@@ -32,6 +32,9 @@ fn a_verb_without_its_noun_suggests_commands_after_flags_too() {
     let error = idempost.run(&["--json", "send"]).error(2);
     assert!(error["hint"].as_str().unwrap().starts_with("did you mean `emails send` or"), "{error}");
     idempost.run("segments send").hides(&["emails send"]).fails(2);
+    // The word is the start of a noun.
+    idempost.run("email send").fails_with(2, &["did you mean `emails` or `inboxes email`?"]);
+    idempost.run("inbox list").fails_with(2, &["did you mean `inboxes` or `sandbox inbox`?"]);
 }
 
 #[test]

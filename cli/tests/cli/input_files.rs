@@ -86,7 +86,9 @@ fn all_problems_of_a_file_and_the_flags_beside_it_are_reported_at_once() {
         "missing: --default-subscription",
         "4:3",
     ];
-    idempost.run_with(&(&create, "--input -"), input).fails_with(2, &expected);
+    let shown = idempost.run_with(&(&create, "--input -"), input).fails_with(2, &expected);
+    let saved_on_windows = input.replace('\n', "\r\n");
+    assert_eq!(idempost.run_with(&(&create, "--input -"), &saved_on_windows).fails(2), shown);
     let contact = json!({ "email": "ada@example.com", "segments": [{ "id": 1 }], "topics": [1, { "id": "t", "x": 1 }] });
     let expected =
         ["/segments/0/id type", "/topics/0 type", "/topics/1/subscription required", "/topics/1/x unknown"];

@@ -271,7 +271,7 @@ impl<R: Read> Limited<R> {
         while !bytes.is_empty() {
             if self.is_between {
                 let breaks = bytes.iter().take_while(|byte| b"\r\n".contains(byte)).count();
-                let lines = bytes[..breaks].iter().filter(|byte| **byte == b'\n').count() as u64;
+                let lines = bytes[..breaks].split(|byte| *byte == b'\n').skip(1).count() as u64;
                 (self.line, self.is_between) = (self.parser.line() + lines, breaks == bytes.len());
                 if let Some(lines) = self.lines.as_mut().filter(|_| !self.is_between) {
                     lines.push_back(self.line);
