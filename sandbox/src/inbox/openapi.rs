@@ -76,10 +76,13 @@ pub(super) fn sandbox_routes(call: &Call<'_>) -> Response<Bytes> {
                 "key": {"type": "http", "scheme": "bearer", "description": "An API key, or an account ID. It names the account."},
                 "password": {"type": "http", "scheme": "basic", "description": "The password, if the sandbox has one, with any user name."},
             },
-            "responses": {"Problem": {
-                "description": "An error.",
-                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}, "text/plain": {"schema": {"type": "string"}}},
-            }},
+            "responses": {
+                "Problem": {
+                    "description": "An error.",
+                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+                },
+                "MailpitProblem": {"description": "An error.", "content": {"application/json": {"schema": {}}, "text/plain": {"schema": {"type": "string"}}}},
+            },
             "schemas": schemas,
         },
     });
@@ -142,7 +145,7 @@ fn operation(route: &Route, schemas: &mut Named) -> Value {
         "tags": [tag(route)],
         "security": security,
         "responses": {
-            "4XX": {"$ref": "#/components/responses/Problem"},
+            "4XX": {"$ref": format!("#/components/responses/{}", if tag(route) == "mailpit" { "MailpitProblem" } else { "Problem" })},
         },
     });
     let (status, media_types) = route.success;

@@ -208,6 +208,22 @@ fn own_routes_respond_as_they_declare() {
 }
 
 #[test]
+fn errors_of_own_routes_are_json_except_those_of_mailpits_api() {
+    let sandbox = Sandbox::new();
+    let document = sandbox.get("/_/openapi.json").json();
+    for (pattern, media_types) in [
+        ("/_/messages/{id}", &["application/json"][..]),
+        ("/api/v1/message/{id}", &["application/json", "text/plain"]),
+    ] {
+        let answer = sandbox.get(pattern.replace("{id}", "x")).expect_status(404);
+        let reference = document["paths"][pattern]["get"]["responses"]["4XX"]["$ref"].as_str().unwrap();
+        let declared = document.pointer(&reference[1..]).unwrap()["content"].as_object().unwrap();
+        assert!(declared.keys().eq(media_types), "{declared:?}");
+        assert!(answer.header("content-type").unwrap().starts_with(media_types.last().unwrap()), "{pattern}");
+    }
+}
+
+#[test]
 fn only_changes_of_several_emails_reject_undeclared_parameters() {
     let (sandbox, operations) = sandbox_with_inputs();
     for operation in operations.iter().filter(|one| !one.parameters.is_empty() && one.path != "/_/received") {
