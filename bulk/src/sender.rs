@@ -99,12 +99,13 @@ impl Sender for Client {
             Ok(response) => return Ok(response_time(&response.headers)),
             Err(error) => error,
         };
-        let (time, is_of_service) = match &error {
-            Error::Api(response) => (response_time(&response.headers), !response.name.is_empty()),
+        let (time, is_final) = match &error {
+            // A gateway may admit only requests that send.
+            Error::Api(response) => (response_time(&response.headers), response.status.is_client_error()),
             Error::Decode(response) => (response_time(&response.headers), false),
             _ => (None, false),
         };
-        if time.is_some() || is_of_service { Ok(time) } else { Err(classify_error(&error)) }
+        if time.is_some() || is_final { Ok(time) } else { Err(classify_error(&error)) }
     }
 
     async fn feedback(&self, ids: &[String], since: u64) -> Result<Feedback, Attempt> {
@@ -316,6 +317,7 @@ mod tests {
             // A service without a clock.
             (200, "{}", None, Some(None)),
             (401, REJECTION, None, Some(None)),
+            (403, "<html>", None, Some(None)),
         ] {
             let transport = Fixed(status, body, date);
             let client = Client::builder().base_url("https://a.test").api_key("re_x").transport(transport);

@@ -125,14 +125,12 @@ impl Record {
         }
     }
 
-    /// Returns the record of an attempt with an earlier time.
+    /// Returns the record of a first attempt with an earlier time.
     pub(crate) fn dated_back(&self, by: Duration) -> Cow<'_, Self> {
         match *self {
-            _ if by.is_zero() => Cow::Borrowed(self),
             Self::Intent { batch, emails, at, hash } => {
                 Cow::Owned(Self::Intent { batch, emails, at: at.saturating_sub(by), hash })
             }
-            Self::Attempt { batch, at } => Cow::Owned(Self::Attempt { batch, at: at.saturating_sub(by) }),
             _ => Cow::Borrowed(self),
         }
     }

@@ -92,9 +92,8 @@ async fn a_machine_that_slept_for_a_day_repeats_no_request() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_clock_that_was_ahead_and_is_corrected_does_not_hide_that_keys_have_expired() {
-    // F-11
+/// Kills a job on a machine whose clock is 12 hours ahead, and resumes it `hours` later.
+async fn resume_after_being_ahead(is_corrected: bool, hours: i64) -> (Report, (usize, u32)) {
     let (folder, wall, its_clock) = (folder(), WallClock::default(), WallClock::default());
     let job = plan_job(folder.path(), 400).await;
     let service = Service::new(|_, request| is_fourth(request).then_some(Fault::TimedOut { executed: true }));
@@ -102,14 +101,28 @@ async fn a_clock_that_was_ahead_and_is_corrected_does_not_hide_that_keys_have_ex
     wall.advance_millis(DAY / 2);
     let options = || patient_options().wall_clock(&wall).concurrency(1);
     assert_eq!(abort_after(&job, &service, options(), 5).await.counts.sent, 300);
-    wall.advance_millis(-DAY / 2);
-    // The job is resumed 30 hours later.
-    for clock in [&wall, &its_clock] {
-        clock.advance_millis(DAY + DAY / 4);
+    if is_corrected {
+        wall.advance_millis(-DAY / 2);
     }
-    service.forgets_keys.store(true, Ordering::SeqCst);
+    for clock in [&wall, &its_clock] {
+        clock.advance_millis(hours * DAY / 24);
+    }
+    service.forgets_keys.store(hours >= 24, Ordering::SeqCst);
     service.set_script(|_, _| None);
-    let report = finish_with(&job, &service, options()).await;
-    assert_eq!(service.delivered(), (400, 1));
+    (finish_with(&job, &service, options()).await, service.delivered())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_was_ahead_and_is_corrected_does_not_hide_that_keys_have_expired() {
+    // F-11
+    let (report, delivered) = resume_after_being_ahead(true, 30).await;
     assert_eq!(report.counts, Counts { sent: 300, unknown: 100, ..Counts::default() });
+    assert_eq!(delivered, (400, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_stays_ahead_makes_no_batch_unknown() {
+    // F-11
+    let (report, delivered) = resume_after_being_ahead(false, 1).await;
+    assert_eq!((report.counts, delivered), (Counts { sent: 400, ..Counts::default() }, (400, 1)));
 }
