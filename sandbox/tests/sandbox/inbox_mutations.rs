@@ -6,7 +6,7 @@ use http::Method;
 use idempost_sandbox::Settings;
 use serde_json::{Value, json};
 
-use crate::persistence::Kept;
+use crate::restarts::Restartable;
 use crate::support::{Answer, KEY, Sandbox, UNKNOWN_ID, email, email_with};
 
 const HOUR: u64 = 3_600;
@@ -333,7 +333,7 @@ fn scheduled_mails_age_from_their_sending_even_if_the_clock_jumps() {
 #[test]
 fn marks_deletions_and_the_maximum_age_survive_a_restart() {
     let an_hour = || Settings { keep_for: Some(Duration::from_secs(HOUR)), ..Settings::default() };
-    let mut sandbox = Kept::new();
+    let mut sandbox = Restartable::new();
     for subject in ["read", "deleted", "unread"] {
         sandbox.sent(&email_with("subject", subject));
     }

@@ -5,7 +5,7 @@ use idempost_sandbox::Settings;
 use serde_json::{Value, json};
 
 use crate::inbox_live::Stream;
-use crate::persistence::Kept;
+use crate::restarts::Restartable;
 use crate::served::Served;
 use crate::support::{Sandbox, email, email_with, expect_fields_of};
 
@@ -125,7 +125,7 @@ fn unsent_emails_and_their_reasons_survive_a_restart() {
         let list = list["data"].as_array().unwrap();
         list.iter().rev().map(|one| (one["state"].clone(), one["reason"].clone())).collect()
     };
-    let mut sandbox = Kept::new();
+    let mut sandbox = Restartable::new();
     one_of_each(&sandbox);
     let mut expected = listed(&sandbox);
     assert_eq!(expected[2].0, "queued");

@@ -9,7 +9,7 @@ use http::Method;
 use idempost_sandbox::{Fetched, NotReceived};
 use serde_json::{Value, json};
 
-use crate::persistence::Kept;
+use crate::restarts::Restartable;
 use crate::smtp_receiving::{SmtpServer, auth_plain};
 use crate::support::{Answer, KEY, Sandbox, email_with};
 
@@ -122,7 +122,7 @@ fn an_email_with_a_too_deeply_nested_fetched_file_fails() {
 #[test]
 fn moderately_nested_mail_is_accepted_displayed_and_stored() {
     for nesting in NESTINGS {
-        let mut sandbox = Kept::new();
+        let mut sandbox = Restartable::new();
         assert_eq!(received(&sandbox, mail(nesting, 90)).status, 201, "{nesting:?}");
         sandbox.sent(&attached(nesting, 90));
         let paths = views(&sandbox);

@@ -1,6 +1,5 @@
 //! Persistence: state that survives a restart.
 
-use std::ops::Deref;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,56 +8,13 @@ use http::Method;
 use idempost_sandbox::persistence::{self, Persistence, PersistenceError};
 use idempost_sandbox::{Posted, ReferenceServer, Settings};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::release::relay;
-use crate::restarts::{close, open, open_with};
+use crate::restarts::{Restartable, close, open_with};
 use crate::support::{KEY, Sandbox, email, email_with, http_client};
 
-/// A sandbox with a data folder of its own. It is closed when it is dropped.
-pub(crate) struct Kept {
-    folder: TempDir,
-    /// `None` while it is closed.
-    opened: Option<(Sandbox, Persistence)>,
-}
-
-impl Kept {
-    pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        Self { opened: Some(open(folder.path())), folder }
-    }
-
-    pub(crate) fn restart(&mut self) {
-        self.restart_with(Settings::default());
-    }
-
-    pub(crate) fn restart_with(&mut self, settings: Settings) {
-        self.close();
-        self.opened = Some(open_with(self.folder.path(), settings));
-    }
-
-    fn close(&mut self) {
-        if let Some((sandbox, persistence)) = self.opened.take() {
-            close(sandbox, persistence);
-        }
-    }
-}
-
-impl Deref for Kept {
-    type Target = Sandbox;
-
-    fn deref(&self) -> &Sandbox {
-        &self.opened.as_ref().unwrap().0
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        // A test that has already failed has its own message.
-        if !std::thread::panicking() {
-            self.close();
-        }
-    }
+fn open(folder: &Path) -> (Sandbox, Persistence) {
+    open_with(folder, Settings::default())
 }
 
 /// Reads every path, with its response.
@@ -192,7 +148,7 @@ fn differences(before: &[(String, Value)], after: &[(String, Value)]) -> String 
 
 #[test]
 fn state_survives_a_restart_and_pending_work_resumes() {
-    let mut sandbox = Kept::new();
+    let mut sandbox = Restartable::new();
     let paths = create_everything(&sandbox);
     let key = sandbox.created("/api-keys", &json!({"name": "mine", "permission": "sending_access"}));
     let token =
@@ -238,7 +194,7 @@ fn state_survives_a_restart_and_pending_work_resumes() {
 
 #[test]
 fn updates_and_deletions_survive_a_restart() {
-    let mut sandbox = Kept::new();
+    let mut sandbox = Restartable::new();
     let paths = create_everything(&sandbox);
     let contact = paths.iter().find(|path| path.starts_with("/contacts/")).unwrap().clone();
     let topic = paths.iter().find(|path| path.starts_with("/topics/")).unwrap().clone();
@@ -262,7 +218,7 @@ fn updates_and_deletions_survive_a_restart() {
 
 #[test]
 fn a_moved_clock_survives_a_restart() {
-    let mut sandbox = Kept::new();
+    let mut sandbox = Restartable::new();
     sandbox.advance(86_400);
     let now = sandbox.service.clock().now();
     sandbox.restart();
@@ -271,7 +227,7 @@ fn a_moved_clock_survives_a_restart() {
 
 #[test]
 fn links_from_an_earlier_run_still_work() {
-    let mut sandbox = Kept::new();
+    let mut sandbox = Restartable::new();
     let mail = "From: bob@example.com\r\nSubject: x\r\n\r\nx\r\n";
     let id = sandbox.service.receive(KEY, &["support@acme.test"], mail).unwrap();
     let url = sandbox.get(format!("/emails/receiving/{id}")).json()["raw"]["download_url"]
@@ -285,7 +241,7 @@ fn links_from_an_earlier_run_still_work() {
 
 #[test]
 fn a_data_directory_is_locked_by_one_process() {
-    let mut sandbox = Kept::new();
+    let mut sandbox = Restartable::new();
     let second = persistence::open(sandbox.folder.path(), Settings::default(), |_| {});
     assert!(matches!(second, Err(PersistenceError::InUse)), "{:?}", second.err());
     sandbox.restart();
@@ -378,7 +334,7 @@ fn a_new_data_directory_is_private_and_a_failure_to_create_it_is_reported() {
 fn the_oldest_mails_are_evicted_first_after_a_restart() {
     let settings = || Settings { keep_mails: 3, ..Settings::default() };
     let send = |sandbox: &Sandbox, n: usize| drop(sandbox.sent(&email_with("subject", n.to_string())));
-    let mut sandbox = Kept::new();
+    let mut sandbox = Restartable::new();
     sandbox.restart_with(settings());
     (0..3).for_each(|n| send(&sandbox, n));
     sandbox.restart_with(settings());
@@ -389,7 +345,7 @@ fn the_oldest_mails_are_evicted_first_after_a_restart() {
 
 #[test]
 fn pending_webhook_deliveries_resume_after_a_restart() {
-    let mut sandbox = Kept::new();
+    let mut sandbox = Restartable::new();
     let webhook = sandbox
         .created("/webhooks", &json!({"endpoint": "http://127.0.0.1:9/hook", "events": ["email.sent"]}));
     sandbox.sent(&email());
@@ -452,7 +408,7 @@ fn two_services_on_one_thread_persist_independently() {
 fn a_lower_limit_of_accounts_deletes_the_least_recently_used_on_disk_too() {
     let keys = ["sb_c", "sb_a", "sb_b"];
     let counts = |sandbox: &Sandbox| keys.map(|key| sandbox.service.mails(key).len());
-    let mut sandbox = Kept::new();
+    let mut sandbox = Restartable::new();
     for key in keys {
         assert_eq!(sandbox.ask(Method::POST, "/emails").key(key).json(&email()).status, 200);
     }
@@ -588,7 +544,7 @@ async fn a_change_that_waits_for_a_snapshot_delays_no_read() {
 
 #[test]
 fn reads_change_nothing_that_is_persisted_and_close_no_snapshot() {
-    let sandbox = Kept::new();
+    let sandbox = Restartable::new();
     let paths = create_everything(&sandbox);
     sandbox.advance(60);
     let lock = &sandbox.service.state().snapshot_lock;

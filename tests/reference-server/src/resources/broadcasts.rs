@@ -10,7 +10,6 @@ pub mod recipients;
 
 use http::StatusCode;
 use serde_json::json;
-use uuid::Uuid;
 
 use crate::context::Context;
 use crate::delivery::broadcast;
@@ -65,7 +64,7 @@ pub fn update(context: &Context<'_>) -> HandlerResult {
     let id = found.id;
     found.check_open("updated")?;
     let changes = context.body(|fields| message::read_patch(fields, &context.tenant))?;
-    update_draft(context, id, |broadcast| {
+    context.tenant.broadcasts.try_update(id, |broadcast| {
         // It may have been sent in the meantime.
         broadcast.check_open("updated")?;
         let message = changes.apply(&broadcast.message);
@@ -106,7 +105,7 @@ pub fn send(context: &Context<'_>) -> HandlerResult {
 /// `POST /broadcasts/{id}/cancel`: a scheduled broadcast becomes a draft, a queued one stops.
 pub fn cancel(context: &Context<'_>) -> HandlerResult {
     let id = context.id("a broadcast")?;
-    update_draft(context, id, Broadcast::cancel)?;
+    context.tenant.broadcasts.try_update(id, Broadcast::cancel)?;
     Ok(answers::reference(OBJECT, id))
 }
 
@@ -121,14 +120,6 @@ pub fn duplicate(context: &Context<'_>) -> HandlerResult {
     let message = Message { name, ..found.message.clone() };
     context.tenant.broadcasts.add(copy, Broadcast::new(copy, message, context.now()))?;
     Ok(answers::reference(OBJECT, copy))
-}
-
-fn update_draft(
-    context: &Context<'_>,
-    id: Uuid,
-    change: impl FnOnce(&mut Broadcast) -> Result<(), Problem>,
-) -> Result<(), Problem> {
-    context.tenant.broadcasts.try_update(id, change)
 }
 
 const OBJECT: &str = "broadcast";

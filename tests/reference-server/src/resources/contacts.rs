@@ -114,7 +114,13 @@ pub fn find(context: &Context<'_>, place: usize) -> Result<Arc<Contact>, Problem
 
 /// `POST /contacts`.
 pub fn create(context: &Context<'_>) -> HandlerResult {
-    let input = ContactInput::from_request(context, true)?;
+    create_in(context, None)
+}
+
+/// Creates a contact that joins this segment, or updates the existing one.
+fn create_in(context: &Context<'_>, segment: Option<Uuid>) -> HandlerResult {
+    let mut input = ContactInput::from_request(context, true)?;
+    input.segments.extend(segment);
     let email = input.email.clone().unwrap_or_default();
     let id = context.contacts().upsert(&email, |contact| input.apply(contact))?;
     Ok(answers::created_response("contact", id))

@@ -650,6 +650,17 @@ mod tests {
     }
 
     #[test]
+    fn expired_codes_make_room_for_a_new_one_even_behind_one_of_an_account_whose_clock_was_set_back() {
+        let clock = clock();
+        let store = OAuthStore::new(Vec::new(), 1_000, 2 * Expiring::size("1", &code()));
+        let insert = |name, tenant: &str| store.insert_code(name, code().request, tenant.to_owned(), &clock);
+        clock.for_account("behind").set(NOW - CODE);
+        assert!(insert("1", "behind") && insert("2", "tenant") && !insert("3", "tenant"));
+        clock.for_account("tenant").advance(2 * CODE);
+        assert!(insert("3", "tenant"));
+    }
+
+    #[test]
     fn clients_requests_codes_grants_and_events_count_as_memory_and_every_token_twice() {
         let store = store(usize::MAX);
         let bytes = || lock(&store.inner).bytes();

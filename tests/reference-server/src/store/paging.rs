@@ -9,31 +9,25 @@ use crate::wire::{Cursor, Page, Problem, Window};
 impl Window {
     /// One page of a list.
     pub fn show<L: Ordered>(&self, list: &L) -> Result<Page<L::Item>, Problem> {
-        let position = |name, id| list.position(id).ok_or_else(|| unknown_cursor(name, id));
-        Ok(match self.cursor {
-            None => self.take(list.newest_first_of(0..u64::MAX)),
-            Some(Cursor::After(id)) => self.take(list.newest_first_of(0..position("after", id)?)),
-            Some(Cursor::Before(id)) => {
-                let newer = list.oldest_first_of(position("before", id)? + 1..u64::MAX);
-                let mut page = self.take(newer);
-                // Collected toward newer items, but shown newest first like every page.
-                page.items.reverse();
-                page
-            }
-        })
+        Ok(self.page(self.items(list)?))
     }
 
     /// A snapshot of all items from the cursor on, for a filter that is too slow to run under the lock.
     pub fn walk<L: Ordered>(&self, list: &L) -> Result<Walk<L::Item>, Problem> {
+        Ok(Walk { window: *self, items: self.items(list)?.cloned().collect() })
+    }
+
+    /// The items from the cursor on, in its direction.
+    fn items<'l, L: Ordered>(
+        &self,
+        list: &'l L,
+    ) -> Result<Box<dyn Iterator<Item = &'l L::Item> + 'l>, Problem> {
         let position = |name, id| list.position(id).ok_or_else(|| unknown_cursor(name, id));
-        let items = match self.cursor {
-            None => list.newest_first_of(0..u64::MAX).cloned().collect(),
-            Some(Cursor::After(id)) => list.newest_first_of(0..position("after", id)?).cloned().collect(),
-            Some(Cursor::Before(id)) => {
-                list.oldest_first_of(position("before", id)? + 1..u64::MAX).cloned().collect()
-            }
-        };
-        Ok(Walk { window: *self, items })
+        Ok(match self.cursor {
+            None => Box::new(list.newest_first_of(0..u64::MAX)),
+            Some(Cursor::After(id)) => Box::new(list.newest_first_of(0..position("after", id)?)),
+            Some(Cursor::Before(id)) => Box::new(list.oldest_first_of(position("before", id)? + 1..u64::MAX)),
+        })
     }
 
     /// One page of items in their own order: `after` leads to the following ones.
@@ -58,12 +52,14 @@ impl Window {
         Ok(Page { items: items[start..end].to_vec(), has_more })
     }
 
-    pub fn take<'a, T: Clone + 'a>(&self, mut items: impl Iterator<Item = &'a T>) -> Page<T> {
-        let Some(limit) = self.limit else {
-            return Page { items: items.cloned().collect(), has_more: false };
-        };
-        let page = items.by_ref().take(limit).cloned().collect();
-        Page { items: page, has_more: items.next().is_some() }
+    fn page<'a, T: Clone + 'a>(&self, mut items: impl Iterator<Item = &'a T>) -> Page<T> {
+        let first = items.by_ref().take(self.limit.unwrap_or(usize::MAX)).cloned().collect();
+        let mut page = Page { items: first, has_more: items.next().is_some() };
+        if let Some(Cursor::Before(_)) = self.cursor {
+            // Collected toward newer items, but shown newest first like every page.
+            page.items.reverse();
+        }
+        page
     }
 }
 
@@ -76,10 +72,6 @@ pub struct Walk<T> {
 impl<T: Clone> Walk<T> {
     /// One page of the items that match `wanted`.
     pub fn page_where(&self, mut wanted: impl FnMut(&T) -> bool) -> Page<T> {
-        let mut page = self.window.take(self.items.iter().filter(|item| wanted(item)));
-        if let Some(Cursor::Before(_)) = self.window.cursor {
-            page.items.reverse();
-        }
-        page
+        self.window.page(self.items.iter().filter(|item| wanted(item)))
     }
 }

@@ -4,7 +4,8 @@ use http::Method;
 use idempost_reference_server::{OAuthClient, Settings};
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Restartable, Sandbox, email, email_of, email_with, expect_fields_of};
+use crate::restarts::Restartable;
+use crate::support::{Answer, Sandbox, email, email_of, email_with, expect_fields_of};
 
 const KEYS: [&str; 2] = ["sb_a", "sb_b"];
 const SECOND: &str = "Mon, 02 Mar 2026 12:00:01 GMT";
@@ -239,15 +240,14 @@ fn with_a_password_only_the_clocks_of_all_accounts_require_it() {
 
 #[test]
 fn clocks_of_accounts_and_what_is_due_by_them_survive_a_restart() {
-    let sandbox = Restartable::new();
+    let mut sandbox = Restartable::new();
     for key in KEYS {
         let email = email_with("scheduled_at", "2026-03-02T14:00:00Z");
         assert_eq!(post(&sandbox, key, "/emails", &email).status, 200);
     }
     change(&sandbox, &json!({"advance": "1h"}));
-    let sandbox = sandbox.restarted();
+    sandbox.restart();
     assert_eq!(KEYS.map(|key| now(&sandbox, key)), ["2026-03-02T13:00:00.000Z", "2026-03-02T12:00:00.000Z"]);
     change(&sandbox, &json!({"advance": "1h"}));
     assert_eq!(KEYS.map(|key| sandbox.service.mails(key).len()), [1, 0]);
-    sandbox.close();
 }

@@ -94,6 +94,26 @@ fn a_log_entry_shows_bodies_with_secrets_redacted() {
 }
 
 #[test]
+fn a_log_entry_hides_the_signed_urls_of_a_sent_email() {
+    let sandbox = Sandbox::new();
+    let attachments = json!([{"filename": "a.txt", "content": "YQ=="}]);
+    let id = sandbox.sent(&email_with("attachments", attachments));
+    let files = format!("/emails/{id}/attachments");
+    let file = sandbox.ids(&files).remove(0);
+    for answer in [
+        sandbox.get(&files),
+        sandbox.get(format!("{files}/{file}")),
+        sandbox.act(format!("/emails/{id}/share")),
+    ] {
+        assert!(answer.text().contains("/_/"), "{}", answer.text());
+    }
+    for entry in sandbox.ids("/logs?limit=3") {
+        let entry = sandbox.get(format!("/logs/{entry}")).text();
+        assert!(entry.contains("[hidden]") && !entry.contains("/_/"), "{entry}");
+    }
+}
+
+#[test]
 fn the_log_omits_large_bodies() {
     let sandbox = Sandbox::new();
     sandbox.sent(&email_with("text", "x".repeat(100_000)));

@@ -114,6 +114,21 @@ fn filenames_lose_their_directories_and_keep_non_ascii_characters() {
     }
 }
 
+/// Some programs don't decode segments of RFC 2231.
+#[test]
+fn only_a_filename_that_is_long_or_not_ascii_is_encoded() {
+    let long = "a".repeat(80);
+    for (filename, parameter) in [
+        ("annual report.pdf", "filename=\"annual report.pdf\""),
+        ("Ünï.txt", "filename*0*=utf-8''%C3%9Cn%C3%AF%2Etxt"),
+        (&long, "filename*0*=utf-8''aaaa"),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.sent(&with(json!([{"filename": filename, "content": ""}])));
+        assert!(String::from_utf8_lossy(&sandbox.mail().mime).contains(parameter), "{filename}");
+    }
+}
+
 /// As Ruby's `Base64.encode64` and Python's `base64.encodebytes` write it.
 #[test]
 fn base64_in_several_lines_is_read() {

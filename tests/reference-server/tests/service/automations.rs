@@ -4,7 +4,8 @@ use http::Method;
 use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Restartable, Sandbox, email_of, email_with, expect_fields_of};
+use crate::restarts::Restartable;
+use crate::support::{Answer, Sandbox, email_of, email_with, expect_fields_of};
 
 fn trigger() -> Value {
     json!({"key": "start", "type": "trigger", "config": {"event_name": "user.created"}})
@@ -706,7 +707,7 @@ fn subject_of(sandbox: &Sandbox, variables: &[&str]) -> String {
 
 #[test]
 fn steps_read_awaited_events_and_the_last_of_the_same_name_counts_even_over_a_restart() {
-    let sandbox = Restartable::new();
+    let mut sandbox = Restartable::new();
     let template = subject_of(&sandbox, &["CURRENCY", "NOTE", "ONLY", "PLAN"]);
     let wait = |key: &str| step(key, "wait_for_event", json!({"event_name": "order.paid"}));
     let mut second = wait("second");
@@ -741,7 +742,7 @@ fn steps_read_awaited_events_and_the_last_of_the_same_name_counts_even_over_a_re
         |payload: Value| json!({"event": "order.paid", "email": "ada@example.com", "payload": payload});
     sandbox.send(&paid(json!({"total": 10, "currency": "USD", "only": "first", "note": {"text": "Hello"}})));
     assert_eq!(sandbox.contact("ada@example.com")["first_name"], "Hello");
-    let sandbox = sandbox.restarted();
+    sandbox.restart();
     sandbox.send(&paid(json!({"total": 20, "currency": "USD"})));
     assert_eq!(sandbox.run(&id)["status"], "running", "the filter reads both events");
     sandbox.send(&paid(json!({"total": 20, "currency": "EUR", "note": [1, true]})));
@@ -750,7 +751,6 @@ fn steps_read_awaited_events_and_the_last_of_the_same_name_counts_even_over_a_re
     assert_eq!(run["steps"][4]["output"], json!({"condition_met": true}));
     // The last event has no field `only`: the fallback applies.
     assert_eq!(sandbox.mails()[0].subject, "EUR [1,true] - pro");
-    sandbox.close();
 }
 
 #[test]

@@ -6,6 +6,7 @@ use mail_parser::MessageParser;
 use serde_json::{Value, json};
 
 use crate::cpu_time::cpu_time;
+use crate::restarts::Restartable;
 use crate::support::{Answer, Sandbox, expect_fields_of, merged};
 
 /// A sandbox with one segment.
@@ -143,6 +144,8 @@ fn an_immediate_broadcast_sends_one_mail_per_contact() {
     assert!(mails.iter().all(|mail| mail.to.len() == 1 && mail.cc.is_empty() && mail.bcc.is_empty()));
     let emails = stage.sandbox.get("/emails").json();
     assert_eq!(emails["data"].as_array().unwrap().len(), 3, "they are listed with the sent emails");
+    let now = stage.created(&json!({"send": true, "scheduled_at": "now"}));
+    expect_fields_of(&json!({ "status": "sent", "scheduled_at": null }), &stage.record(&now));
 }
 
 #[test]
@@ -302,7 +305,7 @@ fn missing_and_invalid_fields_are_named() {
         (json!({"reply_to": ["a@x.test", "b"]}), "`reply_to[1]`"),
         (json!({"preview_text": "a\nb"}), "`preview_text` must not contain control characters"),
         (json!({"topic_id": "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"}), "there is no topic"),
-        (json!({"send": "yes"}), "`send` must be a boolean"),
+        (json!({"send": "yes"}), "`send` must be a boolean; found a string"),
         (json!({"scheduled_at": "in 1 hour"}), "`scheduled_at` needs `send`"),
         (json!({"scheduled_at": "in 1 hour", "send": false}), "`scheduled_at` needs `send`"),
         (json!({"scheduled_at": "whenever", "send": true}), "`scheduled_at` must be an ISO 8601"),
@@ -400,8 +403,9 @@ fn an_update_to_a_scheduled_broadcast_is_sent() {
     let id = stage.created(&json!({
         "send": true, "scheduled_at": "in 1 hour", "html": "<p>x</p>", "preview_text": "p", "reply_to": "a@x.test",
     }));
-    let changes =
-        json!({"subject": "New", "html": null, "preview_text": null, "reply_to": null, "name": "Week"});
+    let changes = json!({
+        "subject": "New", "html": null, "preview_text": null, "reply_to": null, "name": "Week", "from": "Acme, Inc <b@acme.test>",
+    });
     assert_eq!(stage.patch(&id, &changes).json(), json!({"object": "broadcast", "id": id}));
     let record = stage.record(&id);
     assert_eq!(record["status"], "scheduled");
@@ -643,6 +647,23 @@ fn broadcast_text_is_derived_lazily() {
         sending < reading,
         "sending 200 mails took {sending:?}, deriving the text of 10 took {reading:?}"
     );
+}
+
+#[test]
+fn the_given_text_of_a_broadcast_s_email_survives_a_restart() {
+    let mut sandbox = Restartable::new();
+    let segment = sandbox.created("/segments", &json!({"name": "Readers"}));
+    sandbox.created("/contacts", &json!({"email": "ada@example.com", "segments": [{"id": segment}]}));
+    sandbox.created(
+        "/broadcasts",
+        &json!({
+            "segment_id": segment, "from": "news@acme.test", "subject": "x", "html": "<p>HTML</p>", "text": "To {{{EMAIL}}}",
+            "send": true,
+        }),
+    );
+    sandbox.restart();
+    let email = sandbox.record(&sandbox.ids("/emails")[0]);
+    expect_fields_of(&json!({"html": "<p>HTML</p>", "text": "To ada@example.com"}), &email);
 }
 
 #[test]

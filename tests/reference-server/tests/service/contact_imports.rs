@@ -9,7 +9,8 @@ use http::Method;
 use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, KEY, Restartable, Sandbox, expect_fields_of, http_client};
+use crate::restarts::Restartable;
+use crate::support::{Answer, KEY, Sandbox, expect_fields_of, http_client};
 
 const FORM: &str = "multipart/form-data; boundary=b0undary";
 
@@ -329,14 +330,14 @@ fn a_hundred_thousand_rows_are_imported_in_steps_while_requests_are_handled() {
 
 #[test]
 fn a_restart_fails_an_unfinished_import_and_keeps_its_contacts() {
-    let sandbox = Restartable::new();
+    let mut sandbox = Restartable::new();
     let done = start(&sandbox, "email\na@x.test\n", &[]);
     sandbox.advance(1);
     let half = start(&sandbox, people(10_001), &[]);
     sandbox.service.clock().advance(Duration::from_millis(100));
     let queued = start(&sandbox, "email\nb@x.test\n", &[]);
     let before = import(&sandbox, &done);
-    let sandbox = sandbox.restarted();
+    sandbox.restart();
     sandbox.advance(60);
     assert_eq!(import(&sandbox, &done), before);
     let (half, queued) = (import(&sandbox, &half), import(&sandbox, &queued));
@@ -348,7 +349,6 @@ fn a_restart_fails_an_unfinished_import_and_keeps_its_contacts() {
     // The same file again has the rest.
     let again = run(&sandbox, people(10_001), &[("on_conflict", "skip")]);
     assert_eq!(again, completed([10_001, 1, 0, 10_000, 0]));
-    sandbox.close();
 }
 
 #[tokio::test]

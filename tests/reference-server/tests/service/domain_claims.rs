@@ -4,7 +4,8 @@ use http::Method;
 use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, KEY, Restartable, Sandbox, email_with, expect_fields_of};
+use crate::restarts::Restartable;
+use crate::support::{Answer, KEY, Sandbox, email_with, expect_fields_of};
 
 /// The key of the tenant that has the domains.
 const OWNER: &str = "sb_owner";
@@ -250,19 +251,18 @@ fn only_a_domain_that_another_account_has_verified_can_be_claimed() {
 
 #[test]
 fn claims_and_their_pending_steps_survive_a_restart() {
-    let sandbox = Restartable::new();
+    let mut sandbox = Restartable::new();
     owned(&sandbox, "acme.test");
     owned(&sandbox, "other.test");
     let (moving, waiting) = (claimed(&sandbox, "acme.test"), claimed(&sandbox, "other.test"));
     verify(&sandbox, &moving);
     let before = read(&sandbox, &waiting);
-    let sandbox = sandbox.restarted();
+    sandbox.restart();
     assert_eq!(read(&sandbox, &waiting), before);
     sandbox.advance(4);
     assert_eq!(status(&sandbox, &moving), "completed");
     sandbox.advance(WEEK);
     assert_eq!(status(&sandbox, &waiting), "expired");
-    sandbox.close();
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
-use crate::support::{KEY, Restartable, Sandbox, UNKNOWN_ID, email_of, email_with, expect_fields_of};
+use crate::restarts::Restartable;
+use crate::support::{KEY, Sandbox, UNKNOWN_ID, email_of, email_with, expect_fields_of};
 
 fn metrics(sandbox: &Sandbox, query: &str) -> Value {
     let answer = sandbox.get(format!("/emails/metrics?{query}"));
@@ -323,19 +324,18 @@ fn evicted_emails_leave_the_metrics() {
 
 #[test]
 fn metrics_survive_a_restart() {
-    let sandbox = Restartable::new();
+    let mut sandbox = Restartable::new();
     let news = sandbox.broadcast("News", &["clicked@x.test", "bounced@x.test"]);
     let id = sent(&sandbox, "ada@x.test");
     sandbox.trigger(&id, "bounced", &json!({ "type": "Transient" }));
     let query = format!("dimensions=period,broadcast&broadcast_id={news}");
     let before = [metrics(&sandbox, ""), metrics(&sandbox, &query)];
     assert_eq!(before[0]["totals"]["bounced_transient"], 1);
-    let sandbox = sandbox.restarted();
+    sandbox.restart();
     assert_eq!([metrics(&sandbox, ""), metrics(&sandbox, &query)], before);
     // Later events continue the counts.
     sandbox.trigger(&id, "opened", &json!({}));
     assert_eq!(total(&sandbox, "opened", ""), before[0]["totals"]["opened"].as_u64().unwrap() + 1);
-    sandbox.close();
 }
 
 #[test]

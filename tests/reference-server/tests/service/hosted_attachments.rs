@@ -13,7 +13,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::support::{Restartable, Sandbox, email_with, wait_until};
+use crate::restarts::Restartable;
+use crate::support::{Sandbox, email_with, wait_until};
 
 /// Maximum size of an email's attachments after Base64.
 const MOST: usize = 41_943_040;
@@ -209,17 +210,16 @@ fn with_fetching_disabled_hosted_attachments_are_rejected() {
 
 #[test]
 fn an_email_scheduled_before_fetching_was_disabled_fails() {
-    let sandbox = Restartable::new();
+    let mut sandbox = Restartable::new();
     sandbox.subscribe(&["email.failed"]);
     let mut email = hosted(&["https://files.acme.test/a".to_owned()]);
     email["scheduled_at"] = "in 1 minute".into();
     let id = sandbox.sent(&email);
-    let sandbox = sandbox.restarted_with(Settings { fetch_attachments: false, ..Settings::default() });
+    sandbox.restart_with(Settings { fetch_attachments: false, ..Settings::default() });
     sandbox.advance(120);
     assert_eq!(sandbox.last_event(&id), "failed");
     assert_eq!(failure_reason(&sandbox), "fetching_is_off");
     assert!(sandbox.service.next_fetch().is_none());
-    sandbox.close();
 }
 
 #[test]

@@ -6,7 +6,6 @@
 mod cpu_time;
 mod independent_parser;
 mod response_mutants;
-#[expect(dead_code, reason = "the tests of the sandbox use more of it")]
 mod restarts;
 mod support;
 

@@ -78,6 +78,28 @@ fn a_received_email_is_listed_with_its_attachments() {
 }
 
 #[test]
+fn an_attachment_without_a_name_is_named_after_its_type() {
+    for (kind, name) in [
+        ("text/plain", "attachment-1.txt"),
+        ("text/html", "attachment-1.html"),
+        ("image/jpeg", "attachment-1.jpg"),
+        ("image/png", "attachment-1.png"),
+        ("image/gif", "attachment-1.gif"),
+        ("application/pdf", "attachment-1.pdf"),
+        ("text/calendar", "attachment-1.ics"),
+        ("application/x-other", "attachment-1"),
+    ] {
+        let sandbox = Sandbox::new();
+        let mail = format!(
+            "From: ada@example.com\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nx\r\n\
+            --b\r\nContent-Type: {kind}\r\nContent-Disposition: attachment\r\n\r\ny\r\n--b--\r\n"
+        );
+        sandbox.service.receive(KEY, &["support@acme.test"], mail).unwrap();
+        assert_eq!(sandbox.items("/emails/receiving")[0]["attachments"][0]["filename"], name, "{kind}");
+    }
+}
+
+#[test]
 fn html_contains_the_inline_images_by_default() {
     let sandbox = Sandbox::new();
     let id = deliver(&sandbox);

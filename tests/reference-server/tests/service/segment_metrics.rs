@@ -3,7 +3,8 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Restartable, Sandbox};
+use crate::restarts::Restartable;
+use crate::support::Sandbox;
 
 fn contact(sandbox: &Sandbox, email: &str, unsubscribed: bool, segments: &[&String]) -> String {
     let segments: Vec<_> = segments.iter().map(|id| json!({ "id": id })).collect();
@@ -91,15 +92,14 @@ fn counts_follow_every_change_of_a_contact() {
 
 #[test]
 fn counts_survive_a_restart() {
-    let sandbox = Restartable::new();
+    let mut sandbox = Restartable::new();
     let segment = sandbox.created("/segments", &json!({ "name": "s" }));
     contact(&sandbox, "a@x.test", true, &[&segment]);
     contact(&sandbox, "b@x.test", false, &[&segment]);
     let before = metrics(&sandbox, "dimensions=segment");
-    let sandbox = sandbox.restarted();
+    sandbox.restart();
     assert_eq!(metrics(&sandbox, "dimensions=segment"), before);
     assert_eq!(totals(&sandbox, ""), [2, 1, 1]);
-    sandbox.close();
 }
 
 #[test]

@@ -116,21 +116,21 @@ fn mail_headers_name_all_recipients_except_bcc() {
 }
 
 #[test]
-fn fifty_recipients_with_long_names_are_folded_correctly() {
-    let sandbox = Sandbox::new();
-    let to: Vec<_> =
-        (0..50).map(|n| format!("Ünterabteilung für Längeres Nummer {n} <person{n}@example.com>")).collect();
-    sandbox.sent(&email_with("to", to.clone()));
-    let mail = sandbox.mail();
-    assert!(!mail.mime.split(|byte| *byte == b'\n').any(|line| line.len() > 998), "RFC 5322, 2.1.1");
-    let parsed = parse(&mail.mime);
-    let found: Vec<_> = parsed
-        .to()
-        .unwrap()
-        .iter()
-        .map(|one| format!("{} <{}>", one.name().unwrap(), one.address().unwrap()))
-        .collect();
-    assert_eq!(found, to);
+fn fifty_recipients_with_and_without_names_are_folded_correctly() {
+    let name = |n| format!("Ünterabteilung für Längeres Nummer {n} <person{n}@example.com>");
+    let bare = |n| format!("person{n}@department.example.com");
+    for to in [(0..50).map(name).collect::<Vec<_>>(), (0..50).map(bare).collect()] {
+        let sandbox = Sandbox::new();
+        sandbox.sent(&email_with("to", to.clone()));
+        let mail = sandbox.mail();
+        assert!(!mail.mime.split(|byte| *byte == b'\n').any(|line| line.len() > 998), "RFC 5322, 2.1.1");
+        let parsed = parse(&mail.mime);
+        let found = parsed.to().unwrap().iter().map(|one| {
+            let address = one.address().unwrap();
+            one.name().map_or_else(|| address.to_owned(), |name| format!("{name} <{address}>"))
+        });
+        assert_eq!(found.collect::<Vec<_>>(), to);
+    }
 }
 
 #[test]

@@ -4,7 +4,8 @@ use bytes::Bytes;
 use idempost_reference_server::Fetched;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Restartable, Sandbox, UNKNOWN_ID, email, email_of, expect_fields_of, merged};
+use crate::restarts::Restartable;
+use crate::support::{Answer, Sandbox, UNKNOWN_ID, email, email_of, expect_fields_of, merged};
 
 fn with_files() -> Value {
     let attachments = json!([
@@ -152,16 +153,15 @@ fn hosted_attachments_have_content_once_they_are_fetched() {
 
 #[test]
 fn attachments_and_their_links_survive_a_restart() {
-    let sandbox = Restartable::new();
+    let mut sandbox = Restartable::new();
     let scheduled = merged(with_files(), &json!({"scheduled_at": "2026-03-02T13:00:00Z"}));
     let ids = [sandbox.sent(&with_files()), sandbox.sent(&scheduled)];
     let before = ids.each_ref().map(|id| files(&sandbox, id));
-    let sandbox = sandbox.restarted();
+    sandbox.restart();
     for (id, before) in ids.iter().zip(&before) {
         assert_eq!(&files(&sandbox, id), before);
         assert_eq!(fetch(&sandbox, &before[0]).text(), "notes");
     }
-    sandbox.close();
 }
 
 #[test]

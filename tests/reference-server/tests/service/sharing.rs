@@ -4,9 +4,8 @@ use http::Method;
 use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
-use crate::support::{
-    Answer, KEY, Restartable, Sandbox, UNKNOWN_ID, email, email_of, email_with, expect_fields_of,
-};
+use crate::restarts::Restartable;
+use crate::support::{Answer, KEY, Sandbox, UNKNOWN_ID, email, email_of, email_with, expect_fields_of};
 
 fn share(sandbox: &Sandbox, id: &str, body: &Value) -> Answer {
     sandbox.post(&format!("/emails/{id}/share"), body)
@@ -139,12 +138,11 @@ fn unsent_emails_are_shared_and_deleted_ones_are_not() {
 
 #[test]
 fn links_survive_a_restart() {
-    let sandbox = Restartable::new();
+    let mut sandbox = Restartable::new();
     let ids = [sandbox.sent(&email()), sandbox.service.receive(KEY, &["in@acme.test"], HOSTILE).unwrap()];
     let links = ids.map(|id| link(&sandbox, &id));
-    let sandbox = sandbox.restarted();
+    sandbox.restart();
     for link in links {
         sandbox.visit(&link).expect_status(200);
     }
-    sandbox.close();
 }

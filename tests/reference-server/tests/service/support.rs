@@ -1,6 +1,5 @@
 //! Helpers that send requests to the service and read its responses.
 
-use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -8,14 +7,12 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode};
 use idempost_conformance::contract::{self, Contract, Successes};
 use idempost_reference_server::{CapturedMail, ClockStart, Posted, ReferenceServer, Service, Settings};
-use idempost_sandbox::persistence::Persistence;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio_rustls::rustls::crypto::ring;
 
 use crate::independent_parser::IndependentParser;
-use crate::{response_mutants, restarts};
+use crate::response_mutants;
 
 pub(crate) const KEY: &str = "sb_test";
 /// A well-formed ID that names nothing.
@@ -417,49 +414,5 @@ impl Answer {
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
-    }
-}
-
-/// A sandbox that can be closed and opened again.
-pub(crate) struct Restartable {
-    sandbox: Sandbox,
-    persistence: Persistence,
-    folder: TempDir,
-}
-
-impl Restartable {
-    pub(crate) fn new() -> Self {
-        Self::with(Settings::default())
-    }
-
-    pub(crate) fn with(settings: Settings) -> Self {
-        Self::open(tempfile::tempdir().unwrap(), settings)
-    }
-
-    fn open(folder: TempDir, settings: Settings) -> Self {
-        let (sandbox, persistence) = restarts::open_with(folder.path(), settings);
-        Self { sandbox, persistence, folder }
-    }
-
-    pub(crate) fn restarted(self) -> Self {
-        self.restarted_with(Settings::default())
-    }
-
-    pub(crate) fn restarted_with(self, settings: Settings) -> Self {
-        Self::open(self.close(), settings)
-    }
-
-    /// Returns the folder, which then contains everything.
-    pub(crate) fn close(self) -> TempDir {
-        restarts::close(self.sandbox, self.persistence);
-        self.folder
-    }
-}
-
-impl Deref for Restartable {
-    type Target = Sandbox;
-
-    fn deref(&self) -> &Sandbox {
-        &self.sandbox
     }
 }

@@ -4,7 +4,8 @@ use http::Method;
 use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, KEY, Restartable, Sandbox, email, email_of, email_with, expect_fields_of};
+use crate::restarts::Restartable;
+use crate::support::{Answer, KEY, Sandbox, email, email_of, email_with, expect_fields_of};
 
 const DAY: u64 = 24 * 3_600;
 
@@ -192,11 +193,10 @@ fn broadcasts_do_not_count_and_automations_do() {
 #[test]
 fn usage_survives_a_restart() {
     let settings = || Settings { daily_quota: Some(3), ..Settings::default() };
-    let sandbox = Restartable::with(settings());
+    let mut sandbox = Restartable::with(settings());
     sandbox.sent(&email_with("to", to(2)));
-    let sandbox = sandbox.restarted_with(settings());
+    sandbox.restart_with(settings());
     assert_eq!(used(&sandbox), (2, 2));
     sandbox.sent(&email());
     exceeded(&sandbox.post("/emails", &email()), "daily_quota_exceeded");
-    sandbox.close();
 }

@@ -275,6 +275,20 @@ fn one_response_counts_all_problems() {
 }
 
 #[test]
+fn an_object_has_at_most_1000_fields() {
+    let sandbox = Sandbox::new();
+    let with_fields = |count: usize| {
+        let mut email = email();
+        for n in email.as_object().unwrap().len()..count {
+            email[format!("x{n}")] = n.into();
+        }
+        email
+    };
+    sandbox.sent(&with_fields(1_000));
+    sandbox.refused(&with_fields(1_001)).invalid("at most 1000 fields; found 1001");
+}
+
+#[test]
 fn error_responses_are_bounded() {
     let sandbox = Sandbox::new();
     let long = "ä".repeat(100_000);

@@ -14,7 +14,8 @@ use crate::wire::{Change, Checked, Fields, input, line, replace, schedule, share
 /// Reads a new message.
 pub(super) fn read(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Message> {
     fields.forbid("react", REACT_RULE);
-    let segment = read_segment(fields, tenant, true);
+    let segment = segment_field(fields);
+    let segment = fields.required(segment, |field| tenant.segments.read_id(field));
     let from = fields.required("from", Mailbox::read_sender);
     let subject = fields.required("subject", line);
     let reply_to = recipients::read_optional(fields, "reply_to");
@@ -24,7 +25,7 @@ pub(super) fn read(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Message>
     let name = fields.optional("name", string);
     let topic = fields.optional("topic_id", |field| tenant.topics.read_id(field));
     Ok(Message {
-        segment: segment?.ok_or_else(|| fields.report().report_missing("segment_id"))?,
+        segment: segment?,
         from: from?,
         subject: subject?,
         reply_to: reply_to?,
@@ -39,8 +40,11 @@ pub(super) fn read(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Message>
 input! {
     /// The changes of an update.
     pub(super) struct MessagePatch(fields, tenant: &Tenant) {
-        segment: Option<Uuid> = read_segment(fields, tenant, false),
-        from: Option<Mailbox> = fields.optional("from", Mailbox::read),
+        segment: Option<Uuid> = {
+            let name = segment_field(fields);
+            fields.optional(name, |field| tenant.segments.read_id(field))
+        },
+        from: Option<Mailbox> = fields.optional("from", Mailbox::read_sender),
         subject: Option<String> = fields.optional("subject", line),
         reply_to: Change<Vec<Mailbox>> = fields.patch("reply_to", recipients::read),
         preview_text: Change<String> = fields.patch("preview_text", line),
@@ -86,9 +90,9 @@ pub(super) fn read_schedule(fields: &mut Fields<'_>, now: Timestamp) -> Checked<
     fields.optional("scheduled_at", |field| field.parse_with(|text| schedule::read(text, now)))
 }
 
-/// Reads `segment_id`, or `audience_id`, its deprecated name.
-fn read_segment(fields: &mut Fields<'_>, tenant: &Tenant, needed: bool) -> Checked<Option<Uuid>> {
-    let name = match (fields.has("segment_id"), fields.has("audience_id")) {
+/// The field that names the segment: `segment_id`, or `audience_id`, its deprecated name.
+fn segment_field(fields: &mut Fields<'_>) -> &'static str {
+    match (fields.has("segment_id"), fields.has("audience_id")) {
         (true, true) => {
             fields
                 .report()
@@ -98,6 +102,5 @@ fn read_segment(fields: &mut Fields<'_>, tenant: &Tenant, needed: bool) -> Check
         }
         (false, true) => "audience_id",
         _ => "segment_id",
-    };
-    fields.required_if(needed, name, |field| tenant.segments.read_id(field))
+    }
 }

@@ -7,18 +7,13 @@ use http::StatusCode;
 
 use crate::context::Context;
 use crate::model::contact::Detail;
-use crate::resources::contacts::{Contact, ContactInput, apply_update, deleted_response, find};
+use crate::resources::contacts::{Contact, apply_update, create_in, deleted_response, find};
 use crate::store::table::Record as _;
-use crate::wire::{HandlerResult, Problem, answers, json};
+use crate::wire::{HandlerResult, Problem, json};
 
 /// `POST /audiences/{audience_id}/contacts`: `POST /contacts` that also adds the contact to the audience.
 pub fn create(context: &Context<'_>) -> HandlerResult {
-    let audience = context.find(&context.tenant.segments)?.id;
-    let mut input = ContactInput::from_request(context, true)?;
-    input.segments.push(audience);
-    let email = input.email.clone().unwrap_or_default();
-    let id = context.contacts().upsert(&email, |contact| input.apply(contact))?;
-    Ok(answers::created_response("contact", id))
+    create_in(context, Some(context.find(&context.tenant.segments)?.id))
 }
 
 /// `GET /audiences/{audience_id}/contacts/{id_or_email}`.

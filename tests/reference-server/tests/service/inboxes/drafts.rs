@@ -123,7 +123,7 @@ fn invalid_drafts_are_refused_with_the_field_and_the_rule() {
     ] {
         sandbox.post(&drafts, &body).invalid(part);
     }
-    let id = sandbox.created(&drafts, &json!({ "text": "x" }));
+    let id = sandbox.created(&drafts, &json!({ "text": "x", "subject": "x".repeat(2_000) }));
     let send = |path: String| sandbox.post(&format!("{path}/send"), &json!({}));
     send(format!("{drafts}/{id}")).invalid("needs an address in `to`");
     let bare = sandbox.created(&drafts, &json!({ "to": "a@b.test" }));

@@ -77,6 +77,20 @@ fn reply_all_copies_the_other_recipients_once() {
 }
 
 #[test]
+fn a_reply_refers_to_the_last_twenty_emails() {
+    let (sandbox, inbox) = with_inbox();
+    let known: Vec<_> = (1..=25).map(|n| format!("<{n}@x.test>")).collect();
+    let references = format!("References: {}", known.join(" "));
+    receive(&sandbox, &["From: ada@example.com", "Subject: x", "Message-ID: <26@x.test>", &references], "y");
+    let thread = format!("{inbox}/threads/{}", id_of(&sandbox.items(format!("{inbox}/threads"))[0]));
+    let email = id_of(&sandbox.items(format!("{thread}/emails"))[0]);
+    sandbox.post(&format!("{thread}/emails/{email}/reply"), &json!({ "text": "z" })).expect_status(200);
+    let mime = String::from_utf8_lossy(&sandbox.mail().mime).replace("\r\n ", " ");
+    let expected = format!("References: {} <26@x.test>\r\n", known[6..].join(" "));
+    assert!(mime.contains(&expected), "{mime}");
+}
+
+#[test]
 fn a_reply_goes_to_the_reply_to_address() {
     let (sandbox, inbox) = with_inbox();
     receive(&sandbox, &["From: ada@example.com", "Reply-To: desk@example.com", "Subject: re: x"], "y");

@@ -273,6 +273,11 @@ fn a_search_finds_words_phrases_addresses_and_dates() {
     let second = id_of(&sandbox.items(format!("{inbox}/threads/search?query=e"))[1]);
     assert_eq!(pages(&format!("limit=1&after={second}")), (vec!["Order".to_owned()], json!(true)));
     assert_eq!(pages(&format!("before={second}")), (vec!["Files".to_owned()], json!(false)));
+    for longest in
+        ["x".repeat(256), "x+".repeat(32)].map(|query| format!("query={query}&from=x{}", ",x".repeat(19)))
+    {
+        sandbox.get(format!("{inbox}/threads/search?{longest}")).expect_status(200);
+    }
     for (query, part) in [
         (format!("query={}", "x".repeat(257)), "found 257 characters"),
         (format!("query={}", "x+".repeat(33)), "33 words"),

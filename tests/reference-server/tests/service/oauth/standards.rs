@@ -8,7 +8,8 @@ use super::{
     authorization_request, authorize, authorize_with, code_exchange, code_for, consent, consent_page, decide,
     error, exchanged, redirected, refreshed, register, sandbox, token, tokens, urlencoded, with,
 };
-use crate::support::{Answer, Restartable, Sandbox};
+use crate::restarts::Restartable;
+use crate::support::{Answer, Sandbox};
 
 const SERVER: &str = "/.well-known/oauth-authorization-server";
 const RESOURCE: &str = "/.well-known/oauth-protected-resource";
@@ -265,14 +266,13 @@ fn an_access_token_cannot_be_revoked_and_keeps_working() {
 
 #[test]
 fn a_confidential_client_still_needs_its_secret_after_a_restart() {
-    let sandbox = Restartable::new();
+    let mut sandbox = Restartable::new();
     let registered = register(&sandbox, &json!({"token_endpoint_auth_method": "client_secret_post"})).json();
-    let sandbox = sandbox.restarted();
+    sandbox.restart();
     let id = registered["client_id"].as_str().unwrap();
     let unused = code_for(&sandbox, id);
     let form = code_exchange(id, &unused);
     assert_eq!(error(&token(&sandbox, &form)), (401, "invalid_client".into()));
     let secret = ("client_secret", registered["client_secret"].as_str().unwrap());
     assert_eq!(token(&sandbox, &[form.as_slice(), &[secret]].concat()).status, 200);
-    sandbox.close();
 }
