@@ -4,7 +4,7 @@
 pub(crate) mod embedded;
 mod identity;
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
 
 use idempost::auth::Session;
@@ -42,7 +42,7 @@ pub(crate) struct Context {
     pub(crate) in_flight: InFlight,
     /// Builds the whole command tree.
     pub(crate) command_tree: fn() -> clap::Command,
-    settings: Result<Settings, RefCell<Option<Fail>>>,
+    settings: Result<Settings, Fail>,
     embedded: Option<Service>,
     transport: OnceCell<Arc<ReqwestTransport>>,
     /// Whether the choice between credentials has been reported.
@@ -75,7 +75,6 @@ impl Context {
             .unwrap_or_default();
         let pager = if global.no_pager { None } else { Pager::choose(&env) };
         let out = Out::new(Terminal::detect(&env, color), OutputOptions { pager, ..global.options(form) })?;
-        let settings = settings.map_err(|fail| RefCell::new(Some(fail)));
         Ok(Self {
             global,
             env,
@@ -91,10 +90,13 @@ impl Context {
 
     /// All settings with their sources; warns once about unknown settings in the file.
     pub(crate) fn settings(&self) -> Result<&Settings, Fail> {
-        self.settings.as_ref().map_err(|fail| match &mut *fail.borrow_mut() {
-            // Stored, since some callers only check whether the settings are valid.
-            Some(Fail::Usage(report)) => Fail::Usage(report.clone()),
-            other => other.take().unwrap_or_else(|| Fail::Usage(Diagnostics::default())),
+        // A copy, since some callers only check whether the settings are valid.
+        self.settings.as_ref().map_err(|fail| match fail {
+            Fail::Usage(report) => Fail::Usage(report.clone()),
+            other => {
+                let hint = other.message_and_hint().and_then(|(_, hint)| hint.map(str::to_owned));
+                Fail::new(other.kind(), report::message(other)).hint_if(hint)
+            }
         })
     }
 

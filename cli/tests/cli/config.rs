@@ -5,6 +5,17 @@ use serde_json::{Value, json};
 use crate::support::{Idempost, has, mode};
 
 #[test]
+fn every_command_that_needs_an_unreadable_configuration_reports_it() {
+    let idempost = Idempost::new().config("");
+    let file = idempost.config_file();
+    std::fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink(&file, &file).unwrap();
+    for line in ["config list", "emails list", "emails list --sandbox", "auth status"] {
+        idempost.run(line).fails_with(1, &["couldn't read the configuration file ", "symbolic links"]);
+    }
+}
+
+#[test]
 fn a_setting_can_be_set_read_and_unset() {
     let idempost = Idempost::new();
     idempost.run(&["config", "set", "retries", "5"]).ok();
