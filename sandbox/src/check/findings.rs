@@ -1,11 +1,11 @@
 //! Collects findings: one per rule or feature, with the number of positions and the first few of them.
 
-use idempost_reference_server::wire::described;
 use std::collections::HashMap;
 
 use serde::Serialize;
 
 use super::rules::{Rule, Severity};
+use idempost_reference_server::wire::described;
 
 /// The maximum number of positions in a finding.
 const MAX_PLACES: usize = 10;

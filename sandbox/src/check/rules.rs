@@ -1,7 +1,8 @@
 //! The table of findings: code, severity and sentence.
 
-use idempost_reference_server::wire::described;
 use serde::Serialize;
+
+use idempost_reference_server::wire::described;
 
 described! {
     /// A finding's severity.

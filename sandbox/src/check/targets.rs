@@ -3,7 +3,6 @@
 //! A link that may unsubscribe the recipient is never requested, even if only the surrounding paragraph says so: the request couldn't be undone,
 //! while wrongly skipping a link costs only a finding.
 
-use idempost_reference_server::wire::described;
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
@@ -14,6 +13,7 @@ use url::Url;
 
 use super::findings::{Findings, Spot};
 use super::rules::{self, Rule};
+use idempost_reference_server::wire::described;
 
 /// The maximum number of links to request.
 const MAX_REQUESTED: usize = 100;

@@ -11,7 +11,7 @@ use crate::inbox::release::{RelayServer, Release};
 use crate::inbox::requests::{RequestDetail, RequestItem};
 use crate::inbox::templates::{TemplateItem, TemplatePreview};
 use crate::inbox::timeline::Timeline;
-use crate::inbox::view::Account as AccountItem;
+use crate::inbox::view::AccountItem;
 use crate::inbox::{
     AFTER_ID, check, export, folder, images, live, messages, mutations, openapi, page, received, release,
     requests, search, shared, templates, timeline, unsent, view, wait,

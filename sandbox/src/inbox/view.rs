@@ -23,7 +23,7 @@ pub(super) fn tenants(state: &State, request: &Request<Bytes>) -> Response<Bytes
         .iter()
         .map(|tenant| {
             let (sent, received) = (lock(&tenant.captured).len(), lock(&tenant.received).len());
-            Account {
+            AccountItem {
                 id: account::id(state, &tenant.name),
                 label: account::key_label(state, &tenant.name),
                 current: current.as_ref() == Some(&tenant.name),
@@ -37,7 +37,7 @@ pub(super) fn tenants(state: &State, request: &Request<Bytes>) -> Response<Bytes
 
 described! {
     /// An account.
-    pub(super) struct Account {
+    pub(super) struct AccountItem {
         /// It can be used in place of the account's key.
         id: String,
         /// The beginning of its key, without the password.

@@ -1,10 +1,11 @@
 //! The preview of an email in a list: its first words, and its one-time code.
 
+use serde::ser::SerializeMap;
+
 use crate::content::codes::extract;
 use crate::content::visible::Visible;
 use crate::wire::described;
 use crate::wire::view::View;
-use serde::ser::SerializeMap;
 
 /// The number of bytes read from each body, since a list contains many emails.
 const MAX_READ: usize = 16 << 10;

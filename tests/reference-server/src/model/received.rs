@@ -18,8 +18,7 @@ use crate::content::inline_images::InlineImages;
 use crate::mime::{self, NotParsed};
 use crate::model::relayed::RelayLog;
 use crate::store::mails::StoredMail;
-use crate::wire::described;
-use crate::wire::{to_iso, view, words};
+use crate::wire::{described, to_iso, view, words};
 
 /// A received email.
 #[derive(Debug, Deserialize, Serialize)]

@@ -5,8 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::wire::described;
-use crate::wire::{Checked, Field, words};
+use crate::wire::{Checked, Field, described, words};
 
 described! {
     /// The value of a contact property or of a template variable.

@@ -1,8 +1,8 @@
 //! Tags (`docs/specification.md`, POST /emails, Tag rules).
 
-use crate::wire::described;
-use crate::wire::{Checked, Field, Fields, quote};
 use serde::Deserialize;
+
+use crate::wire::{Checked, Field, Fields, described, quote};
 
 /// The maximum number of tags of an email. The specification is silent on it.
 const MAX_TAGS: usize = 75;
