@@ -126,7 +126,7 @@ fn invalid_drafts_are_refused_with_the_field_and_the_rule() {
     let id = sandbox.created(&drafts, &json!({ "text": "x", "subject": "x".repeat(2_000) }));
     let send = |path: String| sandbox.post(&format!("{path}/send"), &json!({}));
     send(format!("{drafts}/{id}")).invalid("needs an address in `to`");
-    let bare = sandbox.created(&drafts, &json!({ "to": "a@b.test" }));
+    let bare = sandbox.created(&drafts, &json!({ "to": "a@b.test", "subject": "" }));
     send(format!("{drafts}/{bare}")).invalid("needs `html` or `text`");
     send(format!("/inboxes/{other}/drafts/{id}")).rejected(404, "not_found", "Draft not found");
     sandbox.patch(format!("{drafts}/{id}"), &json!({})).invalid("at least one of");
