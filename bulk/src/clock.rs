@@ -425,6 +425,18 @@ mod tests {
     }
 
     #[test]
+    fn a_response_with_the_time_checks_the_clock_until_then() {
+        let wall = WallClock::default();
+        let clock = Clock::new(wall.now().into(), wall.clone(), false);
+        let ended = clock.read();
+        assert!(clock.is_unchecked_since(ended));
+        wall.pass(Duration::from_secs(1));
+        clock.observe_service_time(Some(wall.now()), false);
+        wall.pass(Duration::from_secs(1));
+        assert!(!clock.is_unchecked_since(ended) && clock.is_unchecked_since(clock.read()));
+    }
+
+    #[test]
     fn a_sleep_before_the_service_s_time_arrives_leaves_the_time_in_doubt() {
         // F-11
         let wall = WallClock::default();

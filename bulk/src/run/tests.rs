@@ -215,7 +215,9 @@ impl Sender for Arc<Service> {
                 (AttemptResult::from_response(request.emails, ids, errors), Observation::Accepted)
             }
         };
-        let date = self.clock.lock().unwrap().as_ref().map(|clock| (http::header::DATE, date(clock.now())));
+        let clock = self.clock.lock().unwrap();
+        let responds = !matches!(observation, Observation::Unreachable | Observation::Timeout);
+        let date = clock.as_ref().filter(|_| responds).map(|clock| (http::header::DATE, date(clock.now())));
         Attempt { result, observation, headers: date.into_iter().collect() }
     }
 }
