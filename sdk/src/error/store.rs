@@ -41,6 +41,7 @@ impl StoreError {
     }
 
     /// Adds what happened before the failure.
+    #[cfg(feature = "oauth")]
     pub(crate) fn after(self, what: &str) -> Self {
         match self {
             Self::Unavailable { reason, source } => {
