@@ -7,19 +7,19 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::store::size;
-use crate::wire::{segments, to_database_format, view};
+use crate::wire::{to_database_format, view};
 
 /// The maximum size of a recorded body, in bytes. Larger ones are shown as null.
 const MAX_BODY: usize = 64 << 10;
 /// Fields with secrets. Secrets are returned once, so the log must not contain them.
 const SECRETS: &[&str] = &["token", "signing_secret", "download_url", "url"];
-/// The beginnings of paths on which such fields occur.
-const SECRET_PATHS: &[&str] = &[
-    "/api-keys",
-    "/webhooks",
-    "/emails/receiving",
-    "/emails/{email_id}/attachments",
-    "/emails/{email_id}/share",
+/// The paths on which such fields occur: their beginnings, and what follows an ID.
+const SECRET_PATHS: &[(&str, &str)] = &[
+    ("/api-keys", ""),
+    ("/webhooks", ""),
+    ("/emails/receiving", ""),
+    ("/emails/", "/attachments"),
+    ("/emails/", "/share"),
 ];
 
 /// A logged request of a tenant.
@@ -62,9 +62,9 @@ pub fn recordable_body(path: &str, body: &Bytes) -> Option<Bytes> {
 
 /// Whether bodies on this path may contain secrets.
 pub fn may_contain_secrets(path: &str) -> bool {
-    SECRET_PATHS.iter().any(|start| {
-        let mut given = segments(path);
-        segments(start).all(|known| given.next().is_some_and(|part| part == known || known.starts_with('{')))
+    SECRET_PATHS.iter().any(|(start, after_id)| {
+        path.strip_prefix(start)
+            .is_some_and(|rest| rest.trim_start_matches(|c| c != '/').starts_with(after_id))
     })
 }
 
