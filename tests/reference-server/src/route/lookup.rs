@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use matchit::Router;
+use percent_encoding::percent_decode_str;
 use uuid::Uuid;
 
 use crate::route::{Access, Area, Route, Table};
@@ -149,9 +150,8 @@ impl NoRoute {
 
 /// Whether every segment that must be an ID can be one; other segments, such as `{id_or_email}`, can be any text.
 fn has_ids(pattern: &str, path: &str) -> bool {
-    segments(pattern)
-        .zip(segments(path))
-        .all(|(name, given)| !name.ends_with("_id}") || Uuid::try_parse(given).is_ok())
+    let is_id = |text: &str| Uuid::try_parse(&percent_decode_str(text).decode_utf8_lossy()).is_ok();
+    segments(pattern).zip(segments(path)).all(|(name, given)| !name.ends_with("_id}") || is_id(given))
 }
 
 #[cfg(test)]

@@ -272,6 +272,7 @@ fn an_unknown_route_says_so_for_every_method() {
     }
     for path in [
         format!("/emails/{id}"),
+        format!("/emails/{}", id.replace('-', "%2D")),
         format!("/broadcasts/{id}"),
         "/contacts/anything".into(),
         "/events/any.name".into(),
