@@ -108,7 +108,7 @@ macro_rules! decode {
 impl<'de> Deserializer<'de> for Tree<'de> {
     type Error = Error;
 
-    /// JSON values, and enums without the name of the variant.
+    /// JSON values, and untagged enums.
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.0 {
             ValueRef::Nil => visitor.visit_unit(),
@@ -147,7 +147,11 @@ impl<'de> Deserializer<'de> for Tree<'de> {
         visitor.visit_borrowed_str(self.text()?)
     });
     decode!(self, visitor, deserialize_bytes deserialize_byte_buf => visitor.visit_borrowed_bytes(self.bytes()?));
-    decode!(self, visitor, deserialize_unit deserialize_unit_struct(Name) deserialize_ignored_any => visitor.visit_unit());
+    decode!(self, visitor, deserialize_ignored_any => visitor.visit_unit());
+    decode!(self, visitor, deserialize_unit deserialize_unit_struct(Name) => match self.0 {
+        ValueRef::Nil => visitor.visit_unit(),
+        _ => Err(self.not("nothing")),
+    });
     decode!(self, visitor, deserialize_option => match self.0 {
         ValueRef::Nil => visitor.visit_none(),
         _ => visitor.visit_some(self),

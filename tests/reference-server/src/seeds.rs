@@ -1,5 +1,6 @@
 //! Identifiers and random bytes: from the system, or repeatable from a seed.
 
+use std::fmt;
 use std::sync::Mutex;
 
 use ring::rand::{SecureRandom as _, SystemRandom};
@@ -22,8 +23,7 @@ impl Ids {
     }
 }
 
-/// A source of bytes. Without a seed, nobody can guess them.
-#[derive(Debug)]
+/// A source of random bytes: cryptographically secure without a seed, repeatable with one.
 pub enum RandomBytes {
     /// Read from the system, many at a time: a send needs several IDs, and each would cost a system call. From `used` on, they are unused.
     System {
@@ -31,6 +31,13 @@ pub enum RandomBytes {
         used: usize,
     },
     Seeded(fastrand::Rng),
+}
+
+impl fmt::Debug for RandomBytes {
+    /// Omits the bytes: secrets are made of them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RandomBytes").finish_non_exhaustive()
+    }
 }
 
 impl RandomBytes {
