@@ -31,9 +31,8 @@ pub(crate) struct CallSummary {
 impl CallSummary {
     /// The summary of one request that isn't part of a call.
     pub(super) fn of_request(outcome: Outcome) -> Self {
-        let operation = "";
         Self {
-            operation,
+            operation: "",
             attempts: 1,
             idempotency_key: None,
             outcome,

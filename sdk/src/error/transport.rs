@@ -12,8 +12,6 @@ use crate::transport::{TransportError, TransportErrorKind};
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct TransportFailure {
-    /// The operation, such as `emails.send`.
-    pub operation: &'static str,
     /// The failure of the last attempt.
     pub transport: TransportError,
     pub(super) call: CallSummary,
@@ -23,7 +21,12 @@ call_accessors!(TransportFailure);
 
 impl TransportFailure {
     pub(crate) fn new(transport: TransportError, call: CallSummary) -> Self {
-        Self { operation: call.operation, transport, call }
+        Self { transport, call }
+    }
+
+    /// Returns the operation, such as `emails.send`.
+    pub fn operation(&self) -> &'static str {
+        self.call.operation
     }
 
     pub(super) fn headline(&self) -> String {
