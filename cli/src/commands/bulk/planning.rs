@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 use super::failure;
 use super::job::Jobs;
 use super::message::MessageArgs;
-use super::rows::{self, Form};
+use super::rows::{self, Dialect};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail};
 use crate::input::addresses::Addresses;
@@ -103,7 +103,7 @@ pub(super) struct JobInput {
     source: Option<Source>,
     /// The output of a command.
     output: Option<NamedTempFile>,
-    form: Form,
+    dialect: Dialect,
     message: Message,
     /// Whether any message flag is given.
     has_message: bool,
@@ -126,7 +126,7 @@ impl PlanArgs {
             flags.add_missing("FILE");
         }
         let source = self.file.as_deref().and_then(|file| flags.take(stdin.claim("FILE", file)));
-        let form = Form::parse(self.format.as_deref(), self.delimiter.as_deref(), &mut flags);
+        let dialect = Dialect::parse(self.format.as_deref(), self.delimiter.as_deref(), &mut flags);
         let limit = parse_positive(self.limit.as_deref(), "--limit", &mut flags);
         let max_size = parse_positive(self.max_size.as_deref(), "--max-size", &mut flags);
         let suppressed = match &self.suppress {
@@ -146,7 +146,7 @@ impl PlanArgs {
             args: self,
             source,
             output,
-            form,
+            dialect,
             message,
             has_message,
             limit,
@@ -169,12 +169,14 @@ impl JobInput {
     pub(super) async fn plan(&self, client: &Client, jobs: &Jobs) -> Result<Job, Fail> {
         let folder = jobs.path();
         let bulk = match (&self.source, &self.args.only, &self.output) {
-            (_, _, Some(output)) => self.bulk(rows::spooled_input(output, self.form)?, self.message.clone()),
+            (_, _, Some(output)) => {
+                self.bulk(rows::spooled_input(output, self.dialect)?, self.message.clone())
+            }
             (source, Some(only), None) => {
                 let earlier = match source {
                     // An existing job is opened, and a new one has the same invalid rows.
                     Some(source) => {
-                        let bulk = self.bulk(rows::open_input(source, self.form), self.message.clone());
+                        let bulk = self.bulk(rows::open_input(source, self.dialect), self.message.clone());
                         bulk.plan(client, folder).await?
                     }
                     None => find_job(only).await?,
@@ -187,7 +189,7 @@ impl JobInput {
                 if jobs.is_persistent() { bulk.corrections_of(earlier) } else { bulk }
             }
             (Some(source), None, None) => {
-                self.bulk(rows::open_input(source, self.form), self.message.clone())
+                self.bulk(rows::open_input(source, self.dialect), self.message.clone())
             }
             (None, None, None) => return Err(Fail::Usage(Diagnostics::default())),
         };

@@ -27,12 +27,12 @@ const JSON: &str = "_json";
 
 /// How the rows are read, if it isn't derived from them: `--format` and `--delimiter`.
 #[derive(Clone, Copy)]
-pub(super) struct Form {
+pub(super) struct Dialect {
     format: Option<Format>,
     delimiter: Option<u8>,
 }
 
-impl Form {
+impl Dialect {
     /// Parses the flags.
     pub(super) fn parse(format: Option<&str>, delimiter: Option<&str>, flags: &mut Flags) -> Self {
         Self { format: parse_format(format, flags), delimiter: parse_delimiter(delimiter, flags) }
@@ -45,8 +45,8 @@ impl Form {
 }
 
 /// The input that a name refers to.
-pub(super) fn open_input(source: &Source, form: Form) -> Input {
-    form.apply(match source {
+pub(super) fn open_input(source: &Source, dialect: Dialect) -> Input {
+    dialect.apply(match source {
         Source::Stdin => Input::stdin(),
         Source::File(path) => Input::file(path),
     })
@@ -65,9 +65,9 @@ pub(super) async fn run_command(command: &str, max_size: Option<u64>) -> Result<
 }
 
 /// Converts the output of a command to an input.
-pub(super) fn spooled_input(output: &NamedTempFile, form: Form) -> Result<Input, Fail> {
+pub(super) fn spooled_input(output: &NamedTempFile, dialect: Dialect) -> Result<Input, Fail> {
     let file = output.reopen().map_err(|error| Fail::local("couldn't use a temporary file", error))?;
-    Ok(form.apply(Input::reader("the command's output", file)))
+    Ok(dialect.apply(Input::reader("the command's output", file)))
 }
 
 /// Parses `--format`.
