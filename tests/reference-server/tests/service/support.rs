@@ -344,8 +344,7 @@ impl Answer {
             let breaches = own_routes().breaches(method, path, &answer);
             assert!(
                 breaches.is_empty(),
-                "{method} {path}: {breaches:#?}
-{}",
+                "{method} {path}: {breaches:#?}\n{}",
                 String::from_utf8_lossy(&answer.body)
             );
         }
