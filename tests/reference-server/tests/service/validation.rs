@@ -347,3 +347,29 @@ fn empty_values_count_as_absent_with_live_compatibility_only() {
     assert!(live.mails().iter().any(|mail| mail.subject == "From the template"));
     assert_eq!(live.refused(&email_with("from", json!(""))).name(), "validation_error");
 }
+
+#[test]
+fn a_null_alternative_is_not_reported_as_an_unknown_field() {
+    let sandbox = Sandbox::new();
+    let ada = sandbox.created("/contacts", &json!({"email": "ada@example.com"}));
+    let segment = sandbox.created("/segments", &json!({"name": "s"}));
+    sandbox.created("/events", &json!({"name": "joined"}));
+    let attached = |attachment| email_with("attachments", json!([attachment]));
+    let broadcast = |segment: Value, audience: Value| json!({"from": "a@acme.test", "subject": "s", "html": "h", "segment_id": segment, "audience_id": audience});
+    for (path, body) in [
+        ("/emails", attached(json!({"content": "aGk=", "path": null}))),
+        ("/emails", attached(json!({"content": "aGk=", "content_id": "a", "inline_content_id": null}))),
+        ("/emails", attached(json!({"content": "aGk=", "content_type": "a/b", "contentType": null}))),
+        ("/emails", attached(json!({"content": null, "path": "https://files.example/a.txt"}))),
+        ("/events/send", json!({"event": "joined", "email": "ada@example.com", "contact_id": null})),
+        ("/events/send", json!({"event": "joined", "email": null, "contact_id": ada})),
+        ("/suppressions/batch/remove", json!({"emails": ["ada@example.com"], "ids": null})),
+        ("/suppressions/batch/remove", json!({"emails": null, "ids": [ada]})),
+        ("/broadcasts", broadcast(json!(segment), Value::Null)),
+        ("/broadcasts", broadcast(Value::Null, json!(segment))),
+    ] {
+        let answer = sandbox.post(path, &body);
+        assert!(answer.status.is_success(), "{path} {body}: {}", answer.text());
+        assert_eq!(answer.header("x-sandbox-ignored-fields"), None, "{path} {body}");
+    }
+}
