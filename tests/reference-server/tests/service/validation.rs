@@ -3,7 +3,7 @@
 use idempost_reference_server::{Compat, Settings};
 use serde_json::{Value, json};
 
-use crate::support::{Sandbox, email, email_with};
+use crate::support::{Sandbox, email, email_of, email_with};
 
 /// Asserts that each email is rejected with this error name and words in its message.
 fn assert_rejected(cases: impl IntoIterator<Item = (Value, &'static str)>) {
@@ -41,6 +41,10 @@ fn an_email_without_a_body_is_rejected() {
         (email_with("text", Value::Null), "Missing `html` or `text`"),
         (email_with("text", ""), "`html` or `text`"),
     ]);
+    for body in ["html", "text"] {
+        let answer = Sandbox::new().refused(&email_of(&json!({"text": null, (body): 1})));
+        assert_eq!(answer.message(), format!("`{body}` must be a string; found a number."));
+    }
     Sandbox::new().sent(&email_with("text", " "));
 }
 
@@ -270,7 +274,7 @@ fn email_58_variable_values_are_validated() {
 fn one_response_counts_all_problems() {
     assert_rejected([(
         json!({"to": [], "text": 1, "tags": [{}]}),
-        "Missing `from` field. (And 6 more problems.)",
+        "Missing `from` field. (And 5 more problems.)",
     )]);
 }
 
