@@ -55,6 +55,7 @@ fn a_sender_s_name_is_everything_before_the_last_angle_bracket() {
         ("Acme, Inc <hi@acme.test>", "\"Acme, Inc\""),
         ("\"Acme, Inc\" <hi@acme.test>", "\"Acme, Inc\""),
         ("Acme <EU>; Ltd <hi@acme.test>", "\"Acme <EU>; Ltd\""),
+        ("\"Acme\" Ltd <hi@acme.test>", r#""\"Acme\" Ltd""#),
     ] {
         let sandbox = Sandbox::new();
         let id = sandbox.sent(&email_with("from", from));
