@@ -46,6 +46,6 @@ pub use readers::{boolean, line, non_blank, non_empty, shared, string, uuid};
 pub use refusal::{OAuthRejection, set_no_store};
 pub use switch::{SWITCH, enabled_or_disabled};
 pub use timestamp::{to_database_format, to_iso};
-pub use variable::check_key;
+pub use variable::{check_key, is_reserved};
 pub use view::view;
 pub use words::words;

@@ -32,8 +32,10 @@ input! {
     struct AutomationPatch(fields) {
         name: Option<String> = fields.optional("name", non_empty),
         enabled: Option<bool> = fields.optional("status", |field| field.one_of(&SWITCH)),
-        definition: Option<Definition> =
-            (fields.has("steps") || fields.has("connections")).then(|| Definition::read(fields)).transpose(),
+        definition: Option<Definition> = {
+            let [steps, connections] = fields.alternatives(["steps", "connections"]);
+            (steps || connections).then(|| Definition::read(fields)).transpose()
+        },
     }
 }
 

@@ -130,15 +130,15 @@ enum Recipient {
 
 impl Recipient {
     fn read(fields: &mut Fields<'_>) -> Checked<Self> {
-        match (fields.has("contact_id"), fields.has("email")) {
-            (true, true) => {
+        match fields.alternatives(["contact_id", "email"]) {
+            [true, true] => {
                 fields.skip("contact_id");
                 fields.skip("email");
                 Err(fields.report().report("Only one of `contact_id` and `email` may be given."))
             }
-            (false, false) => Err(fields.report().report_missing("contact_id` or `email")),
-            (true, false) => fields.required("contact_id", uuid).map(Self::Contact),
-            (false, true) => fields.required("email", read_email).map(Self::Email),
+            [false, false] => Err(fields.report().report_missing("contact_id` or `email")),
+            [true, false] => fields.required("contact_id", uuid).map(Self::Contact),
+            [false, true] => fields.required("email", read_email).map(Self::Email),
         }
     }
 }

@@ -152,6 +152,16 @@ impl<'a> Fields<'a> {
         self.peek(field) == Some("null")
     }
 
+    /// Which of two related fields are present. `null` counts as absent, and as read.
+    pub fn alternatives(&mut self, names: [&str; 2]) -> [bool; 2] {
+        names.map(|name| {
+            if self.has_null(name) {
+                self.skip(name);
+            }
+            self.has(name)
+        })
+    }
+
     /// The name of a field in messages.
     pub fn name(&self, field: &str) -> String {
         Location::Field(&self.location, field).to_string()

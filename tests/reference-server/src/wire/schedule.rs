@@ -3,7 +3,7 @@
 //! The specification gives no grammar for the words. Here they are, in any order: a duration from now (`in 1h30m`, `in half an hour`, `next
 //! month`), or a day (`today`, `tomorrow`, `friday`, `march 5`, `5 march 2027`, `2026-03-05`), a time of day (`9am`, `17:30`, `noon`, `end of
 //! day`) and a time zone. `tonight` is today at 22:00 unless it has a time. A day keeps the current time of day, except a date, which starts at
-//! midnight. An unknown word is an error. Without a time zone the words mean UTC.
+//! midnight; a time of day without a day is the next one. An unknown word is an error. Without a time zone the words mean UTC.
 
 use jiff::civil::{Date, DateTime, Time, Weekday};
 use jiff::tz::TimeZone;
@@ -26,8 +26,11 @@ fn parse(text: &str, now: Timestamp) -> Result<Timestamp, &'static str> {
 const UNREADABLE: &str =
     "must be an ISO 8601 date and time, or words such as `in 1 min` or `tomorrow at 9am`";
 
-/// A date and time, in UTC if it has no offset.
+/// A date and time, in UTC if it has neither an offset nor the name of a time zone (RFC 9557).
 fn iso_8601(text: &str) -> Option<Timestamp> {
+    if text.ends_with(']') {
+        return text.parse::<Zoned>().ok().map(|instant| instant.timestamp());
+    }
     if let Ok(instant) = text.parse() {
         return Some(instant);
     }
@@ -62,6 +65,8 @@ enum Day {
     /// This many days from today.
     Later(i64),
     Weekday(Weekday),
+    /// The first such weekday after today.
+    NextWeekday(Weekday),
     /// The year is the next possible one unless it is given.
     Date {
         year: Option<i16>,
@@ -108,8 +113,10 @@ impl Phrase {
                 self.set_delay(30, "minutes", rest)
             }
             ["half", "a", "day", rest @ ..] => self.set_delay(12, "hours", rest),
-            ["next", name, rest @ ..] if parse_weekday(name).is_none() => self.set_delay(1, name, rest),
-            ["next", rest @ ..] => Some(rest),
+            ["next", name, rest @ ..] => match parse_weekday(name) {
+                Some(weekday) => self.set_day(Day::NextWeekday(weekday), rest),
+                None => self.set_delay(1, name, rest),
+            },
             [_, _, rest @ ..] if is_half => self.set_time(time_of_day(&joined?)?, rest),
             [word, rest @ ..] if time_of_day(word).is_some() => self.set_time(time_of_day(word)?, rest),
             [word, rest @ ..] if parse_zone(word).is_some() => {
@@ -196,6 +203,7 @@ impl Phrase {
         let is_date = matches!(self.day, Some(Day::Date { .. }));
         let time = self.time.or(tonight).unwrap_or(if is_date { Time::midnight() } else { now.time() });
         let date = match self.day {
+            None if !self.is_relative && time < now.time() => later.date().tomorrow().ok()?,
             None => later.date(),
             Some(day) => day.date(&now, time)?,
         };
@@ -210,7 +218,7 @@ impl Day {
         match self {
             Self::Later(days) => today.checked_add(Span::new().days(days)).ok(),
             Self::Weekday(weekday) if today.weekday() == weekday && time > now.time() => Some(today),
-            Self::Weekday(weekday) => today.nth_weekday(1, weekday).ok(),
+            Self::Weekday(weekday) | Self::NextWeekday(weekday) => today.nth_weekday(1, weekday).ok(),
             Self::Date { year: Some(year), month, day } => Date::new(year, month, day).ok(),
             Self::Date { year: None, month, day } => {
                 let of = |year| Date::new(year, month, day).ok();
@@ -350,6 +358,8 @@ mod tests {
             ("2026-03-02 13:00:00+00", "2026-03-02T13:00:00Z"),
             ("2026-03-02T13:00:00", "2026-03-02T13:00:00Z"),
             ("2026-03-03", "2026-03-03T00:00:00Z"),
+            ("2026-03-02T15:00:00[Europe/Berlin]", "2026-03-02T14:00:00Z"),
+            ("2026-03-02T15:00:00+01:00[Europe/Berlin]", "2026-03-02T14:00:00Z"),
             (" 2026-03-02T13:00:00Z ", "2026-03-02T13:00:00Z"),
         ] {
             assert_eq!(reads(text).as_deref(), Some(expected), "{text}");
@@ -378,6 +388,10 @@ mod tests {
             ("tomorrow at noon", "2026-03-03T12:00:00Z"),
             ("today at 17:30", "2026-03-02T17:30:00Z"),
             ("at 5pm", "2026-03-02T17:00:00Z"),
+            ("at 9am", "2026-03-03T09:00:00Z"),
+            ("midnight", "2026-03-03T00:00:00Z"),
+            ("3am PST", "2026-03-03T11:00:00Z"),
+            ("5am PST", "2026-03-02T13:00:00Z"),
             ("Friday at 3pm", "2026-03-06T15:00:00Z"),
             ("friday at 3pm UTC", "2026-03-06T15:00:00Z"),
             ("next month", "2026-04-02T12:00:00Z"),
@@ -399,6 +413,8 @@ mod tests {
             ("monday at 1pm", "2026-03-02T13:00:00Z"),
             ("monday at 11am", "2026-03-09T11:00:00Z"),
             ("next monday", "2026-03-09T12:00:00Z"),
+            ("next monday at 1pm", "2026-03-09T13:00:00Z"),
+            ("next friday at 1pm", "2026-03-06T13:00:00Z"),
             ("this sunday", "2026-03-08T12:00:00Z"),
             ("january 5", "2027-01-05T00:00:00Z"),
             ("tomorrow at 9am PST", "2026-03-03T17:00:00Z"),
@@ -431,6 +447,8 @@ mod tests {
             "in 5 minutes tomorrow",
             "in 2 days tomorrow",
             "today tomorrow",
+            "tomorrow next",
+            "2026-03-02T15:00:00+05:00[Europe/Berlin]",
             "half",
             "in 1h30",
             "end of",

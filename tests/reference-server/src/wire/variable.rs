@@ -12,6 +12,11 @@ const MAX_KEY: usize = 50;
 const RESERVED: [&str; 7] =
     ["FIRST_NAME", "LAST_NAME", "EMAIL", "UNSUBSCRIBE_URL", "SERVICE_UNSUBSCRIBE_URL", "contact", "this"];
 
+/// Whether a key is reserved.
+pub fn is_reserved(key: &str) -> bool {
+    RESERVED.contains(&key)
+}
+
 /// Checks a key, both where a variable is defined and where a value is given. `name` names the field in messages.
 pub fn check_key(name: impl Display, key: &str, report: &Report<'_>) -> Checked<()> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -24,7 +29,7 @@ pub fn check_key(name: impl Display, key: &str, report: &Report<'_>) -> Checked<
         let found = key.len();
         return wrong(format_args!("have keys of at most {MAX_KEY} characters; found one of {found}"));
     }
-    if RESERVED.contains(&key) {
+    if is_reserved(key) {
         return wrong(format_args!("not use the reserved key {key}"));
     }
     Ok(())

@@ -88,8 +88,10 @@ fn an_automation_is_created_read_updated_duplicated_and_deleted() {
     assert_eq!(record["created_at"], record["updated_at"]);
 
     sandbox.advance(60);
-    let answer = sandbox.patch(format!("/automations/{id}"), &json!({"name": "Other", "status": "enabled"}));
+    let change = json!({"name": "Other", "status": "enabled", "steps": null, "connections": null});
+    let answer = sandbox.patch(format!("/automations/{id}"), &change);
     assert_eq!(answer.json(), json!({"object": "automation", "id": id}));
+    assert_eq!(answer.header("x-sandbox-ignored-fields"), None);
     let changed = sandbox.get(format!("/automations/{id}")).json();
     expect_fields_of(&json!({ "name": "Other", "status": "enabled" }), &changed);
     assert_eq!(changed["steps"], record["steps"]);

@@ -284,7 +284,7 @@ fn a_duplicate_is_a_draft_of_the_latest_version() {
 }
 
 const EVERYTHING: &str = "{{{FIRST_NAME|friend}}} {{{LAST_NAME}}} <{{{EMAIL|you}}}> {{{contact.city|Rome}}} {{{contact.plan}}} \
-    {{{contact.unknown}}} {{{this.x|y}}} {{{UNSUBSCRIBE_URL}}} {{{RESEND_UNSUBSCRIBE_URL}}} {{{SERVICE_UNSUBSCRIBE_URL}}}";
+    {{{contact.unknown}}} {{{this.x|y}}} {{{contact}}} {{{this|z}}} {{{UNSUBSCRIBE_URL}}} {{{RESEND_UNSUBSCRIBE_URL}}} {{{SERVICE_UNSUBSCRIBE_URL}}}";
 
 /// A template with every placeholder that isn't a variable, and a contact.
 fn with_placeholders(sandbox: &Sandbox) {
@@ -327,8 +327,8 @@ fn an_email_with_a_template_has_an_unsubscribe_link_that_opens() {
     let topic = json!({"name": "News", "default_subscription": "opt_in"});
     let topic = sandbox.created("/topics", &topic);
     for (to, expected) in [
-        ("ada@example.com", "Ada  <ada@example.com> London free  y"),
-        ("bob@example.com", "friend  <bob@example.com> Rome free  y"),
+        ("ada@example.com", "Ada  <ada@example.com> London free  y  z"),
+        ("bob@example.com", "friend  <bob@example.com> Rome free  y  z"),
     ] {
         for topic in [None, Some(&topic)] {
             sandbox.sent(&json!({"to": to, "topic_id": topic, "template": {"id": "t"}}));
@@ -366,7 +366,7 @@ fn several_recipients_get_fallbacks_and_a_link_that_asks_for_the_address() {
     });
     sandbox.sent(&email);
     let (link, rest) = link_and_rest(&sandbox);
-    assert_eq!((rest.as_str(), sandbox.mail().subject.as_str()), ("friend  <you> Rome free  y", "To you"));
+    assert_eq!((rest.as_str(), sandbox.mail().subject.as_str()), ("friend  <you> Rome free  y  z", "To you"));
     let page = follow(&sandbox, Method::GET, &link, "").text();
     for address in ["ada@example.com", "bob@example.com", "eve@example.com"] {
         assert!(page.contains(&format!("type=radio name=address value=\"{address}\"")), "{page}");
@@ -411,7 +411,7 @@ fn batches_and_scheduled_emails_fill_the_placeholders_of_a_template() {
     sandbox.sent(&scheduled);
     sandbox.advance(3_600);
     let (link, rest) = link_and_rest(&sandbox);
-    assert_eq!(rest, "Ada  <ada@example.com> London free  y");
+    assert_eq!(rest, "Ada  <ada@example.com> London free  y  z");
     assert_eq!(follow(&sandbox, Method::POST, &link, ONE_CLICK).status, 200);
     assert_eq!(sandbox.get("/contacts/ada@example.com").json()["unsubscribed"], true);
 }

@@ -3,7 +3,7 @@
 use idempost_reference_server::{Compat, Settings};
 use serde_json::{Value, json};
 
-use crate::support::{Sandbox, email, email_with};
+use crate::support::{Sandbox, email, email_of, email_with};
 
 /// Asserts that each email is rejected with this error name and words in its message.
 fn assert_rejected(cases: impl IntoIterator<Item = (Value, &'static str)>) {
@@ -41,6 +41,10 @@ fn an_email_without_a_body_is_rejected() {
         (email_with("text", Value::Null), "Missing `html` or `text`"),
         (email_with("text", ""), "`html` or `text`"),
     ]);
+    for body in ["html", "text"] {
+        let answer = Sandbox::new().refused(&email_of(&json!({"text": null, (body): 1})));
+        assert_eq!(answer.message(), format!("`{body}` must be a string; found a number."));
+    }
     Sandbox::new().sent(&email_with("text", " "));
 }
 
@@ -51,6 +55,7 @@ fn a_sender_s_name_is_everything_before_the_last_angle_bracket() {
         ("Acme, Inc <hi@acme.test>", "\"Acme, Inc\""),
         ("\"Acme, Inc\" <hi@acme.test>", "\"Acme, Inc\""),
         ("Acme <EU>; Ltd <hi@acme.test>", "\"Acme <EU>; Ltd\""),
+        ("\"Acme\" Ltd <hi@acme.test>", r#""\"Acme\" Ltd""#),
     ] {
         let sandbox = Sandbox::new();
         let id = sandbox.sent(&email_with("from", from));
@@ -270,7 +275,7 @@ fn email_58_variable_values_are_validated() {
 fn one_response_counts_all_problems() {
     assert_rejected([(
         json!({"to": [], "text": 1, "tags": [{}]}),
-        "Missing `from` field. (And 6 more problems.)",
+        "Missing `from` field. (And 5 more problems.)",
     )]);
 }
 
@@ -346,4 +351,30 @@ fn empty_values_count_as_absent_with_live_compatibility_only() {
     }
     assert!(live.mails().iter().any(|mail| mail.subject == "From the template"));
     assert_eq!(live.refused(&email_with("from", json!(""))).name(), "validation_error");
+}
+
+#[test]
+fn a_null_alternative_is_not_reported_as_an_unknown_field() {
+    let sandbox = Sandbox::new();
+    let ada = sandbox.created("/contacts", &json!({"email": "ada@example.com"}));
+    let segment = sandbox.created("/segments", &json!({"name": "s"}));
+    sandbox.created("/events", &json!({"name": "joined"}));
+    let attached = |attachment| email_with("attachments", json!([attachment]));
+    let broadcast = |segment: Value, audience: Value| json!({"from": "a@acme.test", "subject": "s", "html": "h", "segment_id": segment, "audience_id": audience});
+    for (path, body) in [
+        ("/emails", attached(json!({"content": "aGk=", "path": null}))),
+        ("/emails", attached(json!({"content": "aGk=", "content_id": "a", "inline_content_id": null}))),
+        ("/emails", attached(json!({"content": "aGk=", "content_type": "a/b", "contentType": null}))),
+        ("/emails", attached(json!({"content": null, "path": "https://files.example/a.txt"}))),
+        ("/events/send", json!({"event": "joined", "email": "ada@example.com", "contact_id": null})),
+        ("/events/send", json!({"event": "joined", "email": null, "contact_id": ada})),
+        ("/suppressions/batch/remove", json!({"emails": ["ada@example.com"], "ids": null})),
+        ("/suppressions/batch/remove", json!({"emails": null, "ids": [ada]})),
+        ("/broadcasts", broadcast(json!(segment), Value::Null)),
+        ("/broadcasts", broadcast(Value::Null, json!(segment))),
+    ] {
+        let answer = sandbox.post(path, &body);
+        assert!(answer.status.is_success(), "{path} {body}: {}", answer.text());
+        assert_eq!(answer.header("x-sandbox-ignored-fields"), None, "{path} {body}");
+    }
 }

@@ -157,11 +157,8 @@ fn read_filename(field: &Field<'_>) -> Checked<String> {
 }
 
 fn content_type(item: &mut Fields<'_>) -> Checked<Option<String>> {
-    let given = match item.optional("content_type", line)? {
-        // Some clients write `contentType`.
-        None => item.optional("contentType", line)?,
-        given => given,
-    };
+    // Some clients write `contentType`.
+    let given = read_named(item, ["content_type", "contentType"], line)?;
     let reject = |rule: &str, found: &str| {
         Err(item.reject("content_type", format_args!("must {rule}; found {}", quote(found))))
     };
@@ -182,11 +179,18 @@ fn rejected_extension(filename: &str) -> Option<&'static str> {
 }
 
 fn read_content_id(item: &mut Fields<'_>) -> Checked<Option<String>> {
-    match item.optional("content_id", content_id)? {
-        // Some clients write `inline_content_id`.
-        None => item.optional("inline_content_id", content_id),
-        given => Ok(given),
-    }
+    // Some clients write `inline_content_id`.
+    read_named(item, ["content_id", "inline_content_id"], content_id)
+}
+
+/// Reads a field that has two names; the first takes precedence.
+fn read_named<T>(
+    item: &mut Fields<'_>,
+    [name, other]: [&str; 2],
+    read: impl FnOnce(&Field<'_>) -> Checked<T>,
+) -> Checked<Option<T>> {
+    let [has_name, _] = item.alternatives([name, other]);
+    item.optional(if has_name { name } else { other }, read)
 }
 
 fn content_id(field: &Field<'_>) -> Checked<String> {
@@ -202,19 +206,19 @@ fn content_id(field: &Field<'_>) -> Checked<String> {
 
 /// Reads either `content` or `path`.
 fn read_content(item: &mut Fields<'_>, total: &Cell<usize>) -> Checked<Content> {
-    match (item.has("content"), item.has("path")) {
-        (false, false) => {
+    match item.alternatives(["content", "path"]) {
+        [false, false] => {
             let name = item.own_name();
             Err(item.report().attachment(format_args!("`{name}` must have `content` or `path`.")))
         }
-        (true, true) => {
+        [true, true] => {
             item.skip("content");
             item.skip("path");
             let name = item.own_name();
             Err(item.report().report(format_args!("`{name}` must have `content` or `path`, not both.")))
         }
-        (true, false) => item.required("content", |field| read_bytes(field, total)).map(Content::Bytes),
-        (false, true) => item.required("path", read_url).map(Content::Hosted),
+        [true, false] => item.required("content", |field| read_bytes(field, total)).map(Content::Bytes),
+        [false, true] => item.required("path", read_url).map(Content::Hosted),
     }
 }
 

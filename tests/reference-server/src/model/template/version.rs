@@ -14,6 +14,7 @@ use crate::model::email::bodies::Bodies;
 use crate::model::email::personalized::{RecipientValues, is_unsubscribe};
 use crate::model::email::recipients::Mailbox;
 use crate::model::value::{PropertyValue, ValueType};
+use crate::wire::is_reserved;
 
 /// An immutable version, created by an edit and fixed by publishing.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -45,9 +46,6 @@ pub struct Rendered {
     pub bodies: Bodies,
 }
 
-/// Placeholders that refer to the recipient instead of a variable.
-const RECIPIENT_PLACEHOLDERS: [&str; 3] = ["FIRST_NAME", "LAST_NAME", "EMAIL"];
-
 impl Version {
     /// The keys of missing values: used or defined variables without a fallback.
     pub fn missing_values(&self, given: &BTreeMap<String, PropertyValue>) -> Vec<String> {
@@ -68,8 +66,8 @@ impl Version {
 
     /// Renders the subject and the bodies for these values and this recipient; `None` if one of them would exceed [`MAX_TEXT_BYTES`].
     ///
-    /// Every placeholder is replaced, so that none reaches a recipient: a name with a dot that isn't a contact's field becomes its fallback, or
-    /// nothing. Without a recipient, as in a preview, those that refer to one stay unchanged.
+    /// Every placeholder is replaced, so that none reaches a recipient: a reserved name, or one with a dot, that isn't a contact's field becomes its
+    /// fallback, or nothing. Without a recipient, as in a preview, those that refer to one stay unchanged.
     pub fn render(
         &self,
         given: &BTreeMap<String, PropertyValue>,
@@ -104,5 +102,5 @@ impl Version {
 }
 
 fn is_variable(name: &str) -> bool {
-    !name.contains('.') && !RECIPIENT_PLACEHOLDERS.contains(&name) && !is_unsubscribe(name)
+    !name.contains('.') && !is_reserved(name) && !is_unsubscribe(name)
 }

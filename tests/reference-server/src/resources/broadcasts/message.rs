@@ -92,15 +92,15 @@ pub(super) fn read_schedule(fields: &mut Fields<'_>, now: Timestamp) -> Checked<
 
 /// The field that names the segment: `segment_id`, or `audience_id`, its deprecated name.
 fn segment_field(fields: &mut Fields<'_>) -> &'static str {
-    match (fields.has("segment_id"), fields.has("audience_id")) {
-        (true, true) => {
+    match fields.alternatives(["segment_id", "audience_id"]) {
+        [true, true] => {
             fields
                 .report()
                 .report("`audience_id` is the former name of `segment_id`; send only one of them.");
             fields.skip("audience_id");
             "segment_id"
         }
-        (false, true) => "audience_id",
+        [false, true] => "audience_id",
         _ => "segment_id",
     }
 }

@@ -156,8 +156,10 @@ impl Draft {
 fn read_bodies(fields: &mut Fields<'_>, needed: bool) -> Checked<Bodies> {
     let given = fields.has("html") || fields.has("text");
     let (html, text) = (fields.optional("html", shared), fields.optional("text", shared));
-    let has_content = |body: &Checked<Option<Arc<str>>>| matches!(body, Ok(Some(body)) if !body.is_empty());
-    if needed && !has_content(&html) && !has_content(&text) {
+    let is_empty = |body: &Checked<Option<Arc<str>>>| {
+        body.as_ref().is_ok_and(|body| body.as_deref().is_none_or(str::is_empty))
+    };
+    if needed && is_empty(&html) && is_empty(&text) {
         let (html, text) = (fields.name("html"), fields.name("text"));
         return Err(if given {
             fields.report().report(format_args!("`{html}` or `{text}` must have content; found none."))

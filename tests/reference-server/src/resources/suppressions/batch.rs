@@ -31,13 +31,13 @@ pub fn remove(context: &Context<'_>) -> HandlerResult {
 }
 
 fn selection(fields: &mut Fields<'_>) -> Checked<Vec<String>> {
-    let found = match (fields.has("emails"), fields.has("ids")) {
-        (true, false) => return fields.required("emails", |field| entries(field, read_email)),
-        (false, true) => {
+    let found = match fields.alternatives(["emails", "ids"]) {
+        [true, false] => return fields.required("emails", |field| entries(field, read_email)),
+        [false, true] => {
             return fields.required("ids", |field| entries(field, |id| Ok(uuid(id)?.to_string())));
         }
-        (true, true) => "both",
-        (false, false) => "neither",
+        [true, true] => "both",
+        [false, false] => "neither",
     };
     Err(fields.report().report(format_args!("The body must have either `emails` or `ids`; found {found}.")))
 }
