@@ -48,7 +48,8 @@ impl NotParsed {
     }
 }
 
-/// Parses a message. Returns `None` if it has no headers at all.
+/// Parses a message. Returns `None` if it has no headers at all. Multi-byte character sets are decoded if the parser's feature `full_encoding` is
+/// enabled, as in the sandbox.
 ///
 /// # Errors
 /// Fails if the message exceeds a limit, in which case it isn't parsed; or if the parser fails, as its debug assertions do for
