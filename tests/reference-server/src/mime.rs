@@ -73,6 +73,16 @@ pub fn headers(raw: &[u8]) -> Option<Message<'_>> {
     read_headers(raw).ok().flatten()
 }
 
+/// The headers of a message, unfolded (RFC 5322, 2.2.3). The parser's own list omits those that aren't UTF-8.
+pub fn unfolded_headers<'a>(message: &'a Message<'_>) -> impl Iterator<Item = (&'a str, String)> {
+    message.headers().iter().map(|header| {
+        let value = message.raw_message.get(header.offset_start as usize..header.offset_end as usize);
+        let value = String::from_utf8_lossy(value.unwrap_or_default());
+        let lines: Vec<_> = value.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        (header.name.as_str(), lines.join(" "))
+    })
+}
+
 /// The bytes of a part without its transfer encoding. The parser converts text to UTF-8; these are the original bytes. `None` if they can't be
 /// decoded.
 pub fn decode_part<'a>(part: &MessagePart<'_>, message: &'a Message<'_>) -> Option<Cow<'a, [u8]>> {
