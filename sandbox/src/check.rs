@@ -91,7 +91,7 @@ pub fn message(raw: &[u8]) -> Report {
 pub(crate) fn check_message(raw: &[u8]) -> Examined {
     let mut findings = Findings::default();
     let parts = match mime::parse(raw) {
-        Ok(Some(message)) if message.headers_raw().any(|(name, _)| is_known(name)) => {
+        Ok(Some(message)) if message.headers().iter().any(|header| is_known(header.name())) => {
             Parts::from_message(raw, &message, &mut findings)
         }
         unreadable => {

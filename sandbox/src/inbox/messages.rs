@@ -59,11 +59,6 @@ pub(super) fn mail_detail<'a>(
     }
 }
 
-/// Unfolds a header's value (RFC 5322, 2.2.3).
-pub(super) fn unfold_header(value: &str) -> String {
-    value.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
-}
-
 pub(super) fn raw(tenant: &Tenant, id: &str) -> HandlerResult {
     let mail = mails::find(tenant, id)?;
     Ok(response_with(mail.mime(), [(header::CONTENT_TYPE, "message/rfc822")]))
@@ -140,7 +135,7 @@ impl Header {
     /// Returns the headers of a message.
     pub(super) fn all(message: &[u8]) -> Vec<Self> {
         let parsed = mime::headers(message);
-        let headers = parsed.iter().flat_map(mail_parser::Message::headers_raw);
-        headers.map(|(name, value)| Self::new(name, unfold_header(value))).collect()
+        let headers = parsed.iter().flat_map(mime::unfolded_headers);
+        headers.map(|(name, value)| Self::new(name, value)).collect()
     }
 }

@@ -23,7 +23,7 @@ use mail_parser::{Address, Message};
 use serde_json::{Map, Value, json};
 
 use crate::smtp::reply::Reply;
-use idempost_reference_server::mime;
+use idempost_reference_server::mime::{self, unfolded_headers};
 use idempost_reference_server::model::received::{contents, format_mailbox, list_addresses, parts};
 
 /// In lower case, like the list below.
@@ -45,7 +45,8 @@ pub(super) fn build_request(key: &str, recipients: &[String], raw: &[u8]) -> Res
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let bearer = HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| Reply::BAD_KEY)?;
     headers.insert(header::AUTHORIZATION, bearer);
-    if let Some((_, value)) = custom(&message).find(|(name, _)| name.eq_ignore_ascii_case(IDEMPOTENCY_KEY)) {
+    let idempotency = unfolded_headers(&message).find(|(name, _)| name.eq_ignore_ascii_case(IDEMPOTENCY_KEY));
+    if let Some((_, value)) = idempotency {
         let value = HeaderValue::try_from(value).map_err(|_| Reply::BAD_IDEMPOTENCY_KEY)?;
         headers.insert("idempotency-key", value);
     }
@@ -106,21 +107,14 @@ fn as_addresses(message: &Message<'_>, name: &str, parsed: Option<&Address<'_>>)
     if !found.is_empty() {
         return found;
     }
-    custom(message).filter(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value).collect()
-}
-
-/// Returns all headers, unfolded.
-fn custom<'a>(message: &'a Message<'_>) -> impl Iterator<Item = (&'a str, String)> {
-    message.headers_raw().map(|(name, value)| {
-        let lines: Vec<_> = value.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        (name, lines.join(" "))
-    })
+    let all = unfolded_headers(message);
+    all.filter(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value).collect()
 }
 
 /// Returns the headers that aren't request fields. Repeated values are joined with `, `.
 fn headers(message: &Message<'_>) -> Option<Value> {
     let mut headers = Map::new();
-    for (name, value) in custom(message) {
+    for (name, value) in unfolded_headers(message) {
         let lower = name.to_ascii_lowercase();
         let is_standard = STANDARD_HEADERS.split(' ').any(|standard| standard == lower);
         if is_standard || lower == IDEMPOTENCY_KEY || lower.starts_with("content-") {

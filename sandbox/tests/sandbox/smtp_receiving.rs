@@ -215,6 +215,35 @@ async fn a_mail_received_by_smtp_is_a_received_email() {
 }
 
 #[tokio::test]
+async fn mail_in_a_multi_byte_character_set_is_decoded() {
+    let server = SmtpServer::open(&Settings::default()).await;
+    for (charset, text) in [
+        ("iso-2022-jp", &b"\x1b$BF|K\\\x1b(B"[..]),
+        ("shift_jis", b"\x93\xfa\x96\x7b"),
+        ("euc-jp", b"\xc6\xfc\xcb\xdc"),
+        ("gb2312", b"\xc8\xd5\xb1\xbe"),
+        ("gb18030", b"\xc8\xd5\xb1\xbe"),
+        ("big5", b"\xa4\xe9\xa5\xbb"),
+        ("euc-kr", b"\xec\xed\xdc\xe2"),
+    ] {
+        let word = STANDARD.encode(text);
+        let head = format!(
+            "From: a@b.test\r\nSubject: =?{charset}?b?{word}?= =?{charset}?b??=\r\nContent-Type: text/html; charset={charset}\r\n\r\n"
+        );
+        // Neither an empty nor a truncated text is an error.
+        for body in [&b""[..], &text[..text.len() - 1], text] {
+            let reply = server.deliver(&[head.as_bytes(), body, b"\r\n"].concat()).await;
+            assert!(reply.starts_with("250"), "{charset}: {reply}");
+        }
+        let received = server.received("sb_local").remove(0);
+        assert_eq!(received["subject"], "日本", "{charset}");
+        let path = format!("/emails/receiving/{}", received["id"].as_str().unwrap());
+        let record = server.sandbox.ask(Method::GET, path).key("sb_local").send("").json();
+        assert_eq!(record["html"].as_str().unwrap().trim_end(), "日本", "{charset}");
+    }
+}
+
+#[tokio::test]
 async fn evt_07_a_mail_received_by_smtp_triggers_email_received() {
     // EVT-07
     let server = SmtpServer::open(&Settings::default()).await;

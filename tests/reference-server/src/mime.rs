@@ -48,7 +48,8 @@ impl NotParsed {
     }
 }
 
-/// Parses a message. Returns `None` if it has no headers at all.
+/// Parses a message. Returns `None` if it has no headers at all. Multi-byte character sets are decoded if the parser's feature `full_encoding` is
+/// enabled, as in the sandbox.
 ///
 /// # Errors
 /// Fails if the message exceeds a limit, in which case it isn't parsed; or if the parser fails, as its debug assertions do for
@@ -70,6 +71,16 @@ pub fn read_headers(raw: &[u8]) -> Result<Option<Message<'_>>, NotParsed> {
 /// The headers of a message that was accepted. `None` if it has none, or if they exceed a limit.
 pub fn headers(raw: &[u8]) -> Option<Message<'_>> {
     read_headers(raw).ok().flatten()
+}
+
+/// The headers of a message, unfolded (RFC 5322, 2.2.3). The parser's own list omits those that aren't UTF-8.
+pub fn unfolded_headers<'a>(message: &'a Message<'_>) -> impl Iterator<Item = (&'a str, String)> {
+    message.headers().iter().map(|header| {
+        let value = message.raw_message.get(header.offset_start as usize..header.offset_end as usize);
+        let value = String::from_utf8_lossy(value.unwrap_or_default());
+        let lines: Vec<_> = value.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        (header.name.as_str(), lines.join(" "))
+    })
 }
 
 /// The bytes of a part without its transfer encoding. The parser converts text to UTF-8; these are the original bytes. `None` if they can't be

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use jiff::Timestamp;
-use mail_parser::Message;
 use md5::{Digest as _, Md5};
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
 use serde_json::{Value, json};
@@ -13,7 +12,6 @@ use serde_json::{Value, json};
 use super::summary::{common_fields, find_by_id, split_address};
 use super::{json as answer, messages};
 use crate::inbox::mail::{MailView, inert_response};
-use crate::inbox::messages::unfold_header;
 use idempost_reference_server::mime;
 use idempost_reference_server::model::received::read_contents;
 use idempost_reference_server::route::AccountCall;
@@ -27,8 +25,11 @@ pub(super) fn show(call: &AccountCall<'_>, id: &str) -> HandlerResult {
     let source = mail.source()?;
     let headers = mime::headers(&source);
     let header = |name: &str| {
-        let value = headers.as_ref().and_then(|message| message.header_raw(name));
-        value.map(unfold_header).unwrap_or_default()
+        let all = headers.iter().flat_map(mime::unfolded_headers);
+        all.filter(|(found, _)| found.eq_ignore_ascii_case(name))
+            .last()
+            .map(|(_, value)| value)
+            .unwrap_or_default()
     };
     let date =
         headers.as_ref().and_then(|message| Timestamp::from_second(message.date()?.to_timestamp()).ok());
@@ -62,8 +63,8 @@ pub(super) fn headers(call: &AccountCall<'_>, id: &str) -> HandlerResult {
     let source = find(call, id)?.source()?;
     let mut headers = BTreeMap::<String, Vec<String>>::new();
     let parsed = mime::headers(&source);
-    for (name, value) in parsed.iter().flat_map(Message::headers_raw) {
-        headers.entry(canonical_name(name)).or_default().push(unfold_header(value));
+    for (name, value) in parsed.iter().flat_map(mime::unfolded_headers) {
+        headers.entry(canonical_name(name)).or_default().push(value);
     }
     Ok(answer(&json!(headers)))
 }

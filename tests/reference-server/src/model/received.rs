@@ -282,9 +282,7 @@ pub fn format_mailbox(name: Option<&str>, address: &str) -> String {
 
 fn headers(message: &Message<'_>) -> BTreeMap<String, String> {
     let mut headers = BTreeMap::<String, String>::new();
-    for (name, value) in message.headers_raw() {
-        let value: Vec<_> = value.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let value = value.join(" ");
+    for (name, value) in mime::unfolded_headers(message) {
         headers
             .entry(name.to_ascii_lowercase())
             .and_modify(|known| {

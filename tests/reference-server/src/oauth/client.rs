@@ -38,7 +38,12 @@ pub fn authenticate(
         None if secret.method == "client_secret_post" => parameters.get("client_secret"),
         _ => None,
     };
-    if given.is_some_and(|given| secret.matches(given)) { Ok(client) } else { Err(rejected()) }
+    if given.is_some_and(|given| secret.matches(given)) {
+        return Ok(client);
+    }
+    let method = &secret.method;
+    let description = format!("The client's secret is missing or wrong, or wasn't sent by `{method}`.");
+    Err(OAuthRejection { description, ..rejected() })
 }
 
 /// The user name and password of HTTP Basic authentication, each form-encoded inside (RFC 6749, section 2.3.1).

@@ -15,6 +15,27 @@ pub(super) const MAX_BODY: usize = 64 << 10;
 
 const MAX_PARAMETERS: usize = 64;
 
+/// The parameters that any endpoint or the consent form reads. Others are ignored, whatever their value (RFC 6749, 3.1 and 3.2); a request may
+/// contain several of `resource` (RFC 8707).
+const NAMES: [&str; 16] = [
+    "account",
+    "client_id",
+    "client_secret",
+    "code",
+    "code_challenge",
+    "code_challenge_method",
+    "code_verifier",
+    "decision",
+    "grant_type",
+    "redirect_uri",
+    "refresh_token",
+    "response_type",
+    "scope",
+    "state",
+    "token",
+    "token_type_hint",
+];
+
 /// Rejects a body that is too large.
 pub(super) fn check_size(body: &[u8]) -> Result<(), OAuthRejection> {
     if body.len() > MAX_BODY {
@@ -62,8 +83,7 @@ impl Parameters {
                 continue;
             }
             let at = pair.iter().position(|byte| *byte == b'=').unwrap_or(pair.len());
-            let name =
-                decode_form(&pair[..at]).unwrap_or_else(|| String::from_utf8_lossy(&pair[..at]).into_owned());
+            let Some(name) = decode_form(&pair[..at]).filter(|name| is_known(name)) else { continue };
             let value = decode_form(pair.get(at + 1..).unwrap_or_default());
             if read.found.contains_key(&name) || read.unclear.contains_key(&name) {
                 read.found.remove(&name);
@@ -100,6 +120,7 @@ impl Parameters {
             match value {
                 Value::String(text) => drop(found.insert(name, text)),
                 Value::Null => {}
+                _ if !is_known(&name) => {}
                 _ => return Err(OAuthRejection::invalid_request(format!("`{name}` must be a string."))),
             }
         }
@@ -115,6 +136,7 @@ impl Parameters {
 
     /// A parameter as given, possibly empty.
     pub fn get_raw(&self, name: &str) -> Option<&str> {
+        debug_assert!(is_known(name), "{name}");
         self.found.get(name).map(String::as_str)
     }
 
@@ -125,6 +147,10 @@ impl Parameters {
         }
         self.get(name).ok_or_else(|| OAuthRejection::invalid_request(format!("`{name}` is missing.")))
     }
+}
+
+fn is_known(name: &str) -> bool {
+    NAMES.contains(&name)
 }
 
 fn invalid_parameter(name: &str, why: &str) -> OAuthRejection {

@@ -89,14 +89,13 @@ pub fn delete(context: &Context<'_>) -> HandlerResult {
 
 /// `POST /broadcasts/{id}/send`: only a draft. The body is optional.
 pub fn send(context: &Context<'_>) -> HandlerResult {
-    let id = context.id("a broadcast")?;
-    let now = context.now();
+    let found = context.find(&context.tenant.broadcasts)?;
+    let (id, now) = (found.id, context.now());
     let due = if context.request.body().is_empty() {
         None
     } else {
         context.body(|fields| message::read_schedule(fields, now))?
     };
-    let found = context.tenant.broadcasts.get(id).ok_or_else(Broadcast::not_found)?;
     check_sender(context, &found.message.from)?;
     broadcast::send(context.state, &context.tenant, id, due, now)?;
     Ok(json(StatusCode::OK, &json!({ "id": id })))

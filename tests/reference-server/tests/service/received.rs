@@ -208,6 +208,16 @@ fn an_attached_text_keeps_its_bytes_without_a_character_set() {
 }
 
 #[test]
+fn a_header_that_is_not_utf_8_is_part_of_the_headers() {
+    let sandbox = Sandbox::new();
+    let mail = &b"From: a@b.test\r\nSubject: Gr\xfc\xdfe\r\nX-Name: J\xf6rg\r\n\r\nHi"[..];
+    let id = sandbox.service.receive(KEY, &["in@acme.test"], mail).unwrap();
+    let record = sandbox.get(format!("/emails/receiving/{id}")).json();
+    let headers = json!({ "from": "a@b.test", "subject": "Gr\u{fffd}\u{fffd}e", "x-name": "J\u{fffd}rg" });
+    assert_eq!(record["headers"], headers);
+}
+
+#[test]
 fn unknown_ids_are_not_found() {
     // RATT-07
     let sandbox = Sandbox::new();

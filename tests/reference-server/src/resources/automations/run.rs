@@ -16,9 +16,9 @@ pub use crate::model::automation::run::{Group, Status};
 
 /// `GET /automations/{id}/runs`, mode B.
 pub fn index(context: &Context<'_>) -> HandlerResult {
+    let automation = context.find(&context.tenant.automations)?.id;
     let window = context.window(Mode::B)?;
     let wanted = context.parameters().word_list("status", Status::WORDS)?;
-    let automation = context.find(&context.tenant.automations)?.id;
     let with_status = |status| Group::WithStatus(automation, status);
     let groups = wanted
         .map_or_else(|| vec![Group::Of(automation)], |wanted| wanted.into_iter().map(with_status).collect());

@@ -18,14 +18,14 @@ const MAX_LIFETIME: SignedDuration = SignedDuration::from_hours(48);
 /// `POST /emails/{email_id}/share`: a sent or received email. The body is optional.
 pub fn create(context: &Context<'_>) -> HandlerResult {
     let id = context.id("an email")?;
+    if !lock(&context.tenant.emails).contains(id) && !lock(&context.tenant.received).contains(id) {
+        return Err(Problem::not_found("Email not found."));
+    }
     let given = if context.request.body().is_empty() {
         None
     } else {
         context.body(|fields| fields.optional("expires_in", |field| field.parse_with(lifetime)))?
     };
-    if !lock(&context.tenant.emails).contains(id) && !lock(&context.tenant.received).contains(id) {
-        return Err(Problem::not_found("Email not found."));
-    }
     let expires_at = context.now().checked_add(given.unwrap_or(MAX_LIFETIME)).unwrap_or(Timestamp::MAX);
     let mut bytes = id.as_bytes().to_vec();
     bytes.extend(expires_at.as_millisecond().to_be_bytes());

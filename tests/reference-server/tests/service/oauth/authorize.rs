@@ -237,7 +237,7 @@ fn a_repeated_parameter_is_rejected() {
     twice.push(("redirect_uri", "https://evil.test/callback"));
     assert_eq!(error(&authorize(&sandbox, &twice)), (400, "invalid_request".to_owned()));
     // The client and its redirect URI are valid, so the error redirects (AUTHZ-25).
-    for name in ["scope", "response_type", "resource"] {
+    for name in ["scope", "response_type"] {
         let mut twice = authorization_request("full");
         twice.extend([(name, "emails:send"), (name, "emails:send")]);
         let (to, query) = redirected(&authorize(&sandbox, &twice));
@@ -250,6 +250,17 @@ fn a_repeated_parameter_is_rejected() {
     assert_eq!(query["error"], "invalid_request");
     assert!(!query.contains_key("state"), "neither belongs to the client");
     assert_eq!(sandbox.ask(Method::POST, "/oauth/authorize").no_key().send("").status, 405);
+}
+
+#[test]
+fn parameters_that_no_endpoint_reads_are_ignored_even_if_repeated() {
+    // AUTHZ-18; RFC 6749, 3.1; RFC 8707, 2: a client may name several resources.
+    let sandbox = sandbox();
+    for name in ["resource", "x", "\u{e9}"] {
+        let mut twice = authorization_request("full");
+        twice.extend([(name, "https://api.test"), (name, "https://files.test")]);
+        assert!(redirected(&authorize(&sandbox, &twice)).0.contains("/_/consent/"), "{name}");
+    }
 }
 
 #[test]
@@ -276,18 +287,13 @@ fn a_state_that_cannot_round_trip_is_rejected_and_an_empty_one_is_absent() {
 fn an_error_description_contains_only_allowed_characters() {
     // RFC 6749, 4.1.2.1 and 5.2
     let sandbox = sandbox();
+    let token = super::tokens(&sandbox, "full").refresh;
     let long = "y".repeat(5000);
     for odd in ["\"\\<script>\u{e9}\u{1f600}\r\n\u{7f}", long.as_str()] {
         let (_, query) = redirected(&authorize_with(&sandbox, "full", "scope", Some(odd)));
-        let mut twice = authorization_request("full");
-        twice.extend([(odd, "x"), (odd, "x")]);
-        let (_, doubled) = redirected(&authorize(&sandbox, &twice));
-        let json = super::post_form(&sandbox, "/oauth/token", &[(odd, "x"), (odd, "x")]).json();
-        for description in [
-            &query["error_description"],
-            &doubled["error_description"],
-            json["error_description"].as_str().unwrap(),
-        ] {
+        let refresh = with(super::refresh_request("full", &token), "scope", Some(odd));
+        let json = super::post_form(&sandbox, "/oauth/token", &refresh).json();
+        for description in [&query["error_description"], json["error_description"].as_str().unwrap()] {
             let allowed = |c: char| matches!(c, ' '..='~') && c != '"' && c != '\\';
             assert!((1..=300).contains(&description.len()), "{description:?}");
             assert!(description.chars().all(allowed), "{description:?}");

@@ -171,6 +171,11 @@ fn a_confidential_client_needs_its_secret_by_the_method_it_registered() {
             if is_basic { (in_header(secret), posted(secret)) } else { (posted(secret), in_header(secret)) };
         for wrong in [token(&sandbox, &form), in_header("wrong"), posted("wrong"), other] {
             assert_eq!(error(&wrong), (401, "invalid_client".into()), "{method}");
+            let description = wrong.json()["error_description"].take();
+            assert!(
+                description.as_str().unwrap().ends_with(&format!("sent by `{method}`.")),
+                "{description}"
+            );
         }
         assert_eq!(right.status, 200, "{method}: {}", right.text());
 

@@ -61,6 +61,24 @@ fn a_refresh_token_is_exchanged_by_form_and_by_json() {
 }
 
 #[test]
+fn a_refresh_ignores_other_parameters_even_if_repeated_or_no_strings() {
+    // TOK-01, TOK-02; RFC 6749, 3.2; RFC 8707, 2
+    let sandbox = sandbox();
+    let first = tokens(&sandbox, "full").refresh;
+    let mut form = refresh_request("full", &first);
+    form.extend([("resource", "https://api.test"), ("resource", "https://files.test")]);
+    let second = post_form(&sandbox, "/oauth/token", &form).tokens().refresh;
+    let mut body = json!({ "resource": ["https://api.test"], "x": 1, "scope": null });
+    for (name, value) in refresh_request("full", &second) {
+        body[name] = value.into();
+    }
+    let ask = || sandbox.ask(http::Method::POST, "/oauth/token").no_key();
+    ask().header("content-type", "application/json").json(&body).tokens();
+    body["scope"] = json!(["emails:send"]);
+    assert_eq!(refused(&ask().header("content-type", "application/json").json(&body)), "invalid_request");
+}
+
+#[test]
 fn an_access_token_is_a_jwt_signed_with_es256_that_the_key_set_verifies() {
     // TOK-20
     let sandbox = sandbox();
