@@ -456,6 +456,23 @@ fn an_email_is_sent_once_and_its_result_is_json() {
 }
 
 #[test]
+fn a_result_that_is_not_json_is_returned_as_text() {
+    let (_service, idempost) = with_service();
+    idempost.run("suppressions add blocked@example.com").ok();
+    idempost.run("contacts create ada@example.com").ok();
+    idempost.run("emails send --from hi@acme.test --to ada@example.com --subject Hello --text Hi").ok();
+    let mut application = Application::session(&idempost, "--only contacts,suppressions,sandbox", &json!({}));
+    for (tool, arguments, expected) in [
+        ("suppressions_export", json!({}), "\nblocked@example.com,"),
+        ("contacts_export", json!({}), "\nada@example.com,"),
+        ("sandbox_inbox_latest", json!({"raw": true}), "\nSubject: Hello\r\n"),
+    ] {
+        let shown = data(&application.call(tool, &arguments));
+        assert!(shown.as_str().is_some_and(|text| text.contains(expected)), "{tool}: {shown}");
+    }
+}
+
+#[test]
 fn wrong_arguments_are_explained_and_can_t_become_flags() {
     let (service, idempost) = with_service();
     let mut application = Application::session(&idempost, "--allow send --confirm never", &json!({}));

@@ -72,10 +72,15 @@ impl Runner {
                 "the result exceeds {MAX_RESULT} bytes; request less, for example with `limit`"
             )));
         }
-        let mut values: Vec<Value> =
-            Deserializer::from_slice(&stdout).into_iter().collect::<Result<_, _>>().unwrap_or_default();
-        values.iter_mut().for_each(secret::redact_credentials);
-        Ok(Ok(if values.len() == 1 { values.remove(0) } else { Value::Array(values) }))
+        let values: Result<Vec<Value>, _> = Deserializer::from_slice(&stdout).into_iter().collect();
+        let mut value = match values {
+            Ok(mut values) if values.len() == 1 => values.remove(0),
+            Ok(values) => values.into(),
+            // An export or a message.
+            Err(_) => String::from_utf8_lossy(&stdout).into(),
+        };
+        secret::redact_credentials(&mut value);
+        Ok(Ok(value))
     }
 
     /// The command line of a call. The error names the argument, the rule and the value.
