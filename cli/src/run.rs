@@ -46,9 +46,13 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     if let Some(code) = jq::process::serve(&arguments).or_else(|| helper::run(&arguments, &env)) {
         return ExitCode::from(code);
     }
-    if env.get(literal::VARIABLE).is_some() {
-        literal::enable();
-    }
+    let arguments = match literal::enable(env.get(literal::VARIABLE), arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            write_stderr(&format!("error: couldn't read the arguments: {error}\n"));
+            return ExitCode::FAILURE;
+        }
+    };
     let json = wants_json(&arguments, &env);
     report_panics(json);
     let outcome = std::panic::catch_unwind(|| run(arguments, &env, json));

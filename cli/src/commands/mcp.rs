@@ -22,8 +22,6 @@ mod server;
 mod stdio;
 mod tools;
 
-use std::ffi::OsString;
-
 use clap::ValueEnum;
 
 use catalog::Catalog;
@@ -103,7 +101,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
 }
 
 /// The global flags that this command passes to its tools.
-fn common_arguments(context: &Context) -> Result<Vec<OsString>, Fail> {
+fn common_arguments(context: &Context) -> Result<Vec<String>, Fail> {
     let global = &context.global;
     if global.api_key_file.as_deref() == Some("-") {
         let rule = "must be a file, because tools have no standard input";
@@ -119,12 +117,11 @@ fn common_arguments(context: &Context) -> Result<Vec<OsString>, Fail> {
         ("--timeout", &global.timeout),
         ("--retries", &global.retries),
     ];
-    let values =
-        values.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?).into()));
+    let values = values.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));
     let lists = [("--allow-to", &global.allow_to), ("--redirect-to", &global.redirect_to)];
     let lists = lists
         .into_iter()
-        .flat_map(|(name, values)| values.iter().map(move |value| format!("{name}={value}").into()));
-    let fixed = ["--output=json", "--no-input", "--yes", "--quiet"].map(OsString::from);
+        .flat_map(|(name, values)| values.iter().map(move |value| format!("{name}={value}")));
+    let fixed = ["--output=json", "--no-input", "--yes", "--quiet"].map(str::to_owned);
     Ok(values.chain(lists).chain(fixed).collect())
 }

@@ -14,7 +14,7 @@ use rustix::fs::inotify;
 use serde_json::{Map, Value, json};
 
 use crate::service::Service;
-use crate::support::{CommandLine, Idempost, Limited, concurrently, exhaustive, exit_code, has};
+use crate::support::{CommandLine, Idempost, Limited, concurrently, exhaustive, exit_code, has, wait_until};
 
 /// An application that started `idempost mcp`. Dropping it closes its end of the pipe, after which the program exits.
 pub(crate) struct Application {
@@ -453,6 +453,64 @@ fn an_email_is_sent_once_and_its_result_is_json() {
 
     let listed = application.call("emails_list", &json!({"limit": 1}));
     assert_eq!(data(&listed)["data"][0]["subject"], "Grüße --yes", "{listed}");
+}
+
+#[test]
+fn a_result_that_is_not_json_is_returned_as_text() {
+    let (_service, idempost) = with_service();
+    idempost.run("suppressions add blocked@example.com").ok();
+    idempost.run("contacts create ada@example.com").ok();
+    idempost.run("emails send --from hi@acme.test --to ada@example.com --subject Hello --text Hi").ok();
+    let mut application = Application::session(&idempost, "--only contacts,suppressions,sandbox", &json!({}));
+    for (tool, arguments, expected) in [
+        ("suppressions_export", json!({}), "\nblocked@example.com,"),
+        ("contacts_export", json!({}), "\nada@example.com,"),
+        ("sandbox_inbox_latest", json!({"raw": true}), "\nSubject: Hello\r\n"),
+    ] {
+        let shown = data(&application.call(tool, &arguments));
+        assert!(shown.as_str().is_some_and(|text| text.contains(expected)), "{tool}: {shown}");
+    }
+}
+
+/// Linux limits an argument to 128 KiB, Windows all of them to 32 KiB, and macOS to 1 MiB.
+#[test]
+fn an_email_longer_than_a_command_line_is_sent() {
+    let (service, idempost) = with_service();
+    let mut application = Application::session(&idempost, "--allow send --confirm never", &json!({}));
+    let mut email = hello();
+    email["html"] = "<p>long</p>".repeat(200_000).into();
+    let sent = application.call("emails_send", &email);
+    assert_eq!(sent["isError"], false, "{sent}");
+    assert_eq!(service.mails()[0].html.as_deref(), email["html"].as_str());
+}
+
+/// The command lines of a process's children.
+#[cfg(target_os = "linux")]
+fn command_lines_of_children(parent: u32) -> String {
+    let processes = std::fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
+    let is_child = |process: &std::path::PathBuf| {
+        // The parent is the second field after the name.
+        let stat = std::fs::read_to_string(process.join("stat")).unwrap_or_default();
+        let fields = stat.rsplit(')').next().unwrap_or_default();
+        fields.split_whitespace().nth(1) == Some(&parent.to_string())
+    };
+    let line = |process: std::path::PathBuf| std::fs::read_to_string(process.join("cmdline")).ok();
+    processes.filter(is_child).filter_map(line).collect()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_arguments_of_a_call_are_hidden_from_other_users() {
+    let (_service, idempost) = with_service();
+    let mut application = Application::session(&idempost, "--only sandbox", &json!({}));
+    let arguments = json!({"name": "sandbox_inbox_wait", "arguments": {"to": "sentinel@example.com"}});
+    application.send("tools/call", &arguments);
+    let parent = application.process.id();
+    wait_until("the command runs", || command_lines_of_children(parent).contains("inbox\0wait"));
+    let shown = command_lines_of_children(parent);
+    assert!(!shown.contains("sentinel"), "{shown}");
+    idempost.run("emails send --from hi@acme.test --to sentinel@example.com --subject Hi --text Hi").ok();
+    assert_eq!(data(&application.read()["result"])["subject"], "Hi");
 }
 
 #[test]

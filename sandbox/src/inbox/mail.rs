@@ -7,19 +7,19 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, header};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use http::{HeaderValue, Response, StatusCode};
 use serde::Serialize;
 use uuid::Uuid;
 
 use self::sanitized::Colors;
+use crate::inbox::folder;
 use crate::inbox::messages::{Header, MessageItem};
 use crate::inbox::search::{Search, Searchable};
 use crate::inbox::unsent::{self, UnsentItem};
-use crate::inbox::{folder, response_with};
 use idempost_reference_server::content::codes::{Extracted, extract};
 use idempost_reference_server::content::inline_images::InlineImages;
 use idempost_reference_server::content::preview::Preview;
+use idempost_reference_server::control::downloads::{attachment_response, inert_response};
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::model::email::Email;
 use idempost_reference_server::model::mail::Mail;
@@ -227,7 +227,7 @@ impl MailView {
 
     /// Returns the raw message as a download.
     pub(super) fn download(&self) -> HandlerResult {
-        Ok(download_response(self.source()?, "message/rfc822", &format!("{}.eml", self.id())))
+        Ok(attachment_response(self.source()?, "message/rfc822", &format!("{}.eml", self.id())))
     }
 
     /// Returns one of the files, as the query asks for it.
@@ -245,7 +245,7 @@ impl MailView {
         let bytes = attachment_content(&source, file)
             .map_err(|reason| Problem::validation(reason.placeholder_text()))?;
         if !as_pdf {
-            return Ok(download_response(bytes, &file.content_type, &file.filename));
+            return Ok(attachment_response(bytes, &file.content_type, &file.filename));
         }
         // Since the type can't be sniffed, a browser passes the file to its PDF viewer only.
         if !bytes.starts_with(b"%PDF-") {
@@ -297,37 +297,6 @@ fn matching<T: StoredMail + Searchable>(
     let mut all = lock(mails).newest_first().cloned().collect();
     search.retain_matching(&mut all, tenant, canceled)?;
     Ok(all)
-}
-
-/// Responds with untrusted content, which a browser has to save instead of showing it.
-fn download_response(bytes: Bytes, content_type: &str, filename: &str) -> Response<Bytes> {
-    let content_type = HeaderValue::try_from(content_type)
-        .unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"));
-    let mut response = inert_response(bytes, content_type);
-    let name: String = filename.chars().map(|char| if is_misleading(char) { '_' } else { char }).collect();
-    let name = utf8_percent_encode(&name, NON_ALPHANUMERIC);
-    if let Ok(disposition) = HeaderValue::try_from(format!("attachment; filename*=utf-8''{name}")) {
-        response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);
-    }
-    response
-}
-
-/// Returns whether a character can disguise a file name: control characters and direction marks.
-fn is_misleading(char: char) -> bool {
-    char.is_control()
-        || matches!(char, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// Creates a response that is inert in a browser, whatever its content.
-pub(super) fn inert_response(bytes: Bytes, content_type: HeaderValue) -> Response<Bytes> {
-    let headers = [
-        (header::CONTENT_SECURITY_POLICY, "sandbox; default-src 'none'"),
-        (header::CACHE_CONTROL, "no-store"),
-        (header::REFERRER_POLICY, "no-referrer"),
-    ];
-    let mut response = response_with(bytes, headers);
-    response.headers_mut().insert(header::CONTENT_TYPE, content_type);
-    response
 }
 
 described! {

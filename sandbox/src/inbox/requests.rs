@@ -1,15 +1,14 @@
 //! Recorded requests on the page: `GET /_/requests`, `GET /_/requests/{number}`, and the request of an email.
 //!
-//! Credentials are never shown, neither in headers nor in bodies. A request belongs to the tenant of its key; a request with an invalid key is shown
-//! to all tenants, to help find out why it failed.
+//! Credentials are never shown, neither in headers nor in bodies. A request belongs to the tenant of its key, even if the key is deleted later; a
+//! request with an invalid key is shown to all tenants, to help find out why it failed.
 
 mod curl;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::StatusCode;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -51,9 +50,10 @@ pub(super) const QUERY: &[Input] = &[
 /// `GET /_/requests`: the matching requests, newest first.
 pub(super) fn index(call: &AccountCall<'_>) -> HandlerResult {
     let filter = Filter::read(&call.parameters())?;
-    let mut whose = OwnerFilter::new(call.state, &call.tenant.name);
     let all = call.state.tenants.requests.shared();
-    let mut found = all.iter().rev().filter(|request| filter.matches(request) && whose.matches(request));
+    let shown =
+        |request: &&Arc<KeptRequest>| filter.matches(request) && request.is_shown_to(&call.tenant.name);
+    let mut found = all.iter().rev().filter(shown);
     let items = found.by_ref().take(MAX_PAGE).map(|request| RequestItem(request)).collect();
     Ok(list(&Page { items, has_more: found.next().is_some() }))
 }
@@ -61,7 +61,7 @@ pub(super) fn index(call: &AccountCall<'_>) -> HandlerResult {
 /// `GET /_/requests/{number}`.
 pub(super) fn show(state: &State, tenant: &str, number: &str) -> HandlerResult {
     let request = number.parse().ok().and_then(|number| state.tenants.requests.get(number));
-    let request = request.filter(|request| OwnerFilter::new(state, tenant).matches(request));
+    let request = request.filter(|request| request.is_shown_to(tenant));
     let request =
         request.ok_or_else(|| Problem::not_found("The request does not exist, or no longer exists."))?;
     Ok(problem::json(StatusCode::OK, &RequestDetail::new(state, &request)))
@@ -69,7 +69,6 @@ pub(super) fn show(state: &State, tenant: &str, number: &str) -> HandlerResult {
 
 /// `GET /_/messages/{id}/request`: the request that created the email.
 pub(super) fn for_email(state: &State, tenant: &str, email: Uuid) -> HandlerResult {
-    let mut whose = OwnerFilter::new(state, tenant);
     let id = email.to_string();
     let id = id.as_bytes();
     let all = state.tenants.requests.shared();
@@ -79,7 +78,7 @@ pub(super) fn for_email(state: &State, tenant: &str, email: Uuid) -> HandlerResu
             && request.status.is_success()
             && request.answer_body.len() < MAX_BODY
             && request.answer_body.windows(id.len()).any(|part| part == id)
-            && whose.matches(request)
+            && request.is_shown_to(tenant)
     });
     let found = found.ok_or_else(|| {
         Problem::not_found("No recorded request created this email: a broadcast or an automation sent it, or the request was evicted.")
@@ -127,32 +126,6 @@ fn read_status(text: &str) -> Result<String, Problem> {
             quote(text)
         ))
     })
-}
-
-/// Checks whether requests belong to a tenant. Results are cached per credential, since verifying a token is slow.
-struct OwnerFilter<'a> {
-    state: &'a State,
-    tenant: &'a str,
-    known: HashMap<Box<[u8]>, bool>,
-}
-
-impl<'a> OwnerFilter<'a> {
-    fn new(state: &'a State, tenant: &'a str) -> Self {
-        Self { state, tenant, known: HashMap::new() }
-    }
-
-    fn matches(&mut self, request: &KeptRequest) -> bool {
-        let Some(value) = request.headers.get(header::AUTHORIZATION.as_str()) else { return true };
-        if let Some(known) = self.known.get(value) {
-            return *known;
-        }
-        let credential = HeaderValue::from_bytes(value).map(|value| (header::AUTHORIZATION, value));
-        let headers = HeaderMap::from_iter(credential);
-        let owner = self.state.credential(&headers);
-        let is = owner.map_or(true, |owner| owner.tenant == self.tenant);
-        self.known.insert(value.into(), is);
-        is
-    }
 }
 
 view! {

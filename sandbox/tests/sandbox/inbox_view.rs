@@ -238,6 +238,24 @@ fn the_request_log_shows_the_tenant_s_own_and_unauthenticated_requests() {
 }
 
 #[test]
+fn a_request_stays_hidden_from_other_accounts_after_its_key_is_deleted() {
+    let sandbox = Sandbox::new();
+    let key = sandbox.post("/api-keys", &json!({"name": "x"})).json();
+    let token = key["token"].as_str().unwrap();
+    let sent = sandbox.ask(Method::POST, "/emails").key(token).json(&email()).json();
+    let path = format!("/api-keys/{}", key["id"].as_str().unwrap());
+    let deleted = sandbox.ask(Method::DELETE, path).key(token).send("");
+    assert_eq!(deleted.status, 200, "a key can delete itself");
+    let seen_by = |key: &str| {
+        let list = sandbox.ask(Method::GET, "/_/requests").key(key).send("").json();
+        list["data"].as_array().unwrap().len()
+    };
+    assert_eq!((seen_by(KEY), seen_by("sb_other")), (3, 0));
+    let request = format!("/_/messages/{}/request", sent["id"].as_str().unwrap());
+    assert_eq!(sandbox.get(request).json()["path"], "/emails");
+}
+
+#[test]
 fn requests_record_their_duration_and_scripted_delay_separately() {
     let sandbox = Sandbox::new();
     sandbox.post("/_/faults", &json!({"action": "slow", "delay_ms": 1500}));

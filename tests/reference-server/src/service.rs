@@ -11,6 +11,7 @@ mod record;
 #[cfg(test)]
 mod scaling;
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, RwLock};
@@ -160,23 +161,30 @@ impl Service {
     }
 
     fn reply_to(&self, request: &Request<Bytes>, found: &RouteMatch, started: Instant) -> Reply {
-        let (mut reply, allowance) = catch_unwind(AssertUnwindSafe(|| self.exchange(request, found)))
-            .unwrap_or_else(|panic| {
-                let text = panic
-                    .downcast_ref::<&str>()
-                    .map(ToString::to_string)
-                    .or_else(|| panic.downcast_ref::<String>().cloned())
-                    .unwrap_or_else(|| "the panic has no message".into());
-                let problem = Problem::application(format!("The service failed: {text}"));
-                (Reply::Now(problem.into_response()), Allowance::uncounted(self.state.settings.rate_limit))
-            });
+        let credential = self.state.credential(request.headers());
+        let account = credential.as_ref().ok().map(|credential| credential.tenant.clone());
+        let (mut reply, allowance) =
+            catch_unwind(AssertUnwindSafe(|| self.exchange(request, found, credential))).unwrap_or_else(
+                |panic| {
+                    let text = panic
+                        .downcast_ref::<&str>()
+                        .map(ToString::to_string)
+                        .or_else(|| panic.downcast_ref::<String>().cloned())
+                        .unwrap_or_else(|| "the panic has no message".into());
+                    let problem = Problem::application(format!("The service failed: {text}"));
+                    (
+                        Reply::Now(problem.into_response()),
+                        Allowance::uncounted(self.state.settings.rate_limit),
+                    )
+                },
+            );
         let clock = self.clock_reading(request);
         self.finish_headers(reply.response_mut(), allowance, clock);
         self.notify_of_evictions();
         if found.table.area == Area::Own {
             control::add_security_headers(reply.response_mut().headers_mut());
         } else {
-            self.record(request, &reply, started, clock.now());
+            self.record(request, account.map(Cow::into_owned), &reply, started, clock.now());
         }
         reply
     }
@@ -225,7 +233,12 @@ impl Service {
         response
     }
 
-    fn exchange(&self, request: &Request<Bytes>, found: &RouteMatch) -> (Reply, Allowance) {
+    fn exchange(
+        &self,
+        request: &Request<Bytes>,
+        found: &RouteMatch,
+        credential: Result<Credential<'_>, Problem>,
+    ) -> (Reply, Allowance) {
         if let Some(refusal) = guard::reject(&self.state, request, found) {
             return self.with_uncounted_allowance(Reply::Now(refusal));
         }
@@ -233,11 +246,11 @@ impl Service {
         if found.table.area == Area::Own {
             return self.with_uncounted_allowance(self.call_own_route(request, found));
         }
-        let account = || Some(self.state.credential(request.headers()).ok()?.tenant);
+        let account = || Some(credential.as_ref().ok()?.tenant.clone());
         let (fault, delay) = self.state.faults.apply(account, request.method(), request.uri().path());
         let mut wire = Wire { delay, ..Wire::default() };
         let served = || {
-            let (response, allowance) = self.serve(request, found);
+            let (response, allowance) = self.serve(request, found, credential);
             (Reply::Now(response), allowance)
         };
         let unserved = |response| self.with_uncounted_allowance(Reply::Now(response));
@@ -351,7 +364,12 @@ impl Service {
     }
 
     /// Checks the credential and the rate limit, responds and logs.
-    fn serve(&self, request: &Request<Bytes>, found: &RouteMatch) -> (Response<Bytes>, Allowance) {
+    fn serve(
+        &self,
+        request: &Request<Bytes>,
+        found: &RouteMatch,
+        credential: Result<Credential<'_>, Problem>,
+    ) -> (Response<Bytes>, Allowance) {
         let mut allowance = Allowance::uncounted(self.state.settings.rate_limit);
         if found.table.area == Area::OAuth {
             let response = match &found.route {
@@ -361,7 +379,6 @@ impl Service {
             };
             return (response, allowance);
         }
-        let credential = self.state.credential(request.headers());
         // Reads and unknown routes create no tenant.
         let creates = found.route.as_ref().is_ok_and(|route| route.effect != Effect::Reads);
         let tenants = &self.state.tenants;

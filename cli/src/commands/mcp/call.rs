@@ -1,12 +1,11 @@
 //! A call of a tool: its arguments as a command line, and the command's result.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 
 use serde_json::{Deserializer, Map, Value};
-use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 
@@ -25,20 +24,20 @@ const PROCESSES_PER_CORE: usize = 4;
 pub(super) struct Runner {
     program: PathBuf,
     /// Arguments of every call.
-    common: Vec<OsString>,
+    common: Vec<String>,
     /// Limits the processes at a time: the other calls wait.
     slots: Arc<Semaphore>,
 }
 
 impl Runner {
-    pub(super) fn new(program: PathBuf, common: Vec<OsString>) -> Self {
+    pub(super) fn new(program: PathBuf, common: Vec<String>) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self { program, common, slots: Arc::new(Semaphore::new(cores * PROCESSES_PER_CORE)) }
     }
 
     /// Runs a command to its end, even if the application cancels the call: an interrupted send would have an unknown outcome. Returns its output
     /// without secrets, or its error, as JSON if it printed one.
-    pub(super) async fn run(&self, command_line: Vec<OsString>) -> Result<Value, String> {
+    pub(super) async fn run(&self, command_line: Vec<String>) -> Result<Value, String> {
         let runner = self.clone();
         let ran = tokio::spawn(async move { runner.output(command_line).await });
         match ran.await {
@@ -48,17 +47,26 @@ impl Runner {
         }
     }
 
-    async fn output(&self, command_line: Vec<OsString>) -> std::io::Result<Result<Value, String>> {
+    /// The command's words are arguments of the process; the others are on its standard input, since a system limits the length of arguments and
+    /// shows them to other users.
+    async fn output(&self, command_line: Vec<String>) -> std::io::Result<Result<Value, String>> {
         let _slot = self.slots.acquire().await;
+        let words = command_line.iter().take_while(|word| !word.starts_with('-')).count();
+        let (words, others) = command_line.split_at(words);
+        let others = serde_json::to_vec(others)?;
         let mut child = Command::new(&self.program)
-            .args(command_line)
-            .env(literal::VARIABLE, "1")
+            .args(words)
+            .env(literal::VARIABLE, literal::ARGUMENTS_ON_STDIN)
             .env_remove("IDEMPOST_FORCE_TTY")
             .env_remove(TOKEN)
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // A command that ended early reports why.
+            let _ = stdin.write_all(&others).await;
+        }
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let (stdout, stderr) = tokio::try_join!(read_bounded(stdout), read_bounded(stderr))?;
         let status = child.wait().await?;
@@ -72,10 +80,15 @@ impl Runner {
                 "the result exceeds {MAX_RESULT} bytes; request less, for example with `limit`"
             )));
         }
-        let mut values: Vec<Value> =
-            Deserializer::from_slice(&stdout).into_iter().collect::<Result<_, _>>().unwrap_or_default();
-        values.iter_mut().for_each(secret::redact_credentials);
-        Ok(Ok(if values.len() == 1 { values.remove(0) } else { Value::Array(values) }))
+        let values: Result<Vec<Value>, _> = Deserializer::from_slice(&stdout).into_iter().collect();
+        let mut value = match values {
+            Ok(mut values) if values.len() == 1 => values.remove(0),
+            Ok(values) => values.into(),
+            // An export or a message.
+            Err(_) => String::from_utf8_lossy(&stdout).into(),
+        };
+        secret::redact_credentials(&mut value);
+        Ok(Ok(value))
     }
 
     /// The command line of a call. The error names the argument, the rule and the value.
@@ -83,7 +96,7 @@ impl Runner {
         &self,
         tool: &Tool,
         arguments: &Map<String, Value>,
-    ) -> Result<Vec<OsString>, String> {
+    ) -> Result<Vec<String>, String> {
         if let Some(unknown) =
             arguments.keys().find(|name| !tool.parameters.iter().any(|one| one.name == **name))
         {
@@ -109,8 +122,8 @@ impl Runner {
                 _ => add(parameter, value, &mut flags, &mut places)?,
             }
         }
-        let path = tool.command.split(' ').map(OsString::from);
-        let end = (!places.is_empty()).then(|| OsString::from("--"));
+        let path = tool.command.split(' ').map(str::to_owned);
+        let end = (!places.is_empty()).then(|| "--".to_owned());
         Ok(path.chain(self.common.iter().cloned()).chain(flags).chain(end).chain(places).collect())
     }
 }
@@ -129,8 +142,8 @@ async fn read_bounded(stream: Option<impl AsyncRead + Unpin>) -> std::io::Result
 fn add(
     parameter: &Parameter,
     value: &Value,
-    flags: &mut Vec<OsString>,
-    places: &mut Vec<OsString>,
+    flags: &mut Vec<String>,
+    places: &mut Vec<String>,
 ) -> Result<(), String> {
     let wrong = |rule: &str| Err(format!("`{}` must be {rule}; found {value}", parameter.name));
     let text = match value {
@@ -142,13 +155,13 @@ fn add(
     };
     match (&parameter.kind, value, text, &parameter.flag) {
         (Kind::Switch | Kind::SwitchOrText, Value::Bool(false), ..) => {}
-        (Kind::Switch | Kind::SwitchOrText, Value::Bool(true), _, Some(flag)) => flags.push(flag.into()),
+        (Kind::Switch | Kind::SwitchOrText, Value::Bool(true), _, Some(flag)) => flags.push(flag.clone()),
         (Kind::Switch, ..) => return wrong("true or false"),
         (Kind::Choice(choices), _, Some(text), _) if !choices.contains(&text) => {
             return wrong(&format!("one of {}", choices.join(", ")));
         }
-        (_, _, Some(text), Some(flag)) => flags.push(format!("{flag}={text}").into()),
-        (_, _, Some(text), None) => places.push(text.into()),
+        (_, _, Some(text), Some(flag)) => flags.push(format!("{flag}={text}")),
+        (_, _, Some(text), None) => places.push(text),
         _ => return wrong("a string or a number"),
     }
     Ok(())

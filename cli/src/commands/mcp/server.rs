@@ -1,7 +1,6 @@
 //! The protocol: lists the tools, confirms changes with the user, and runs calls.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::ErrorData;
@@ -137,7 +136,7 @@ impl Server {
         self.run(tool, command_line).await
     }
 
-    async fn run(&self, tool: &Tool, command_line: Vec<OsString>) -> Result<CallToolResponse, String> {
+    async fn run(&self, tool: &Tool, command_line: Vec<String>) -> Result<CallToolResponse, String> {
         match self.runner.run(command_line).await {
             Err(error) if tool.returns_content() => {
                 Err(fence::enclose(&serde_json::from_str(&error).unwrap_or(error.into())))
@@ -188,7 +187,7 @@ impl Server {
         &self,
         tool: &Tool,
         arguments: Map<String, Value>,
-        command_line: Vec<OsString>,
+        command_line: Vec<String>,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, String> {
         let mut preview = arguments.clone();

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use super::summary::{common_fields, find_by_id, split_address};
 use super::{json as answer, messages};
-use crate::inbox::mail::{MailView, inert_response};
+use crate::inbox::mail::MailView;
+use idempost_reference_server::control::downloads::inert_response;
 use idempost_reference_server::mime;
 use idempost_reference_server::model::received::read_contents;
 use idempost_reference_server::route::AccountCall;

@@ -7,33 +7,52 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::resources::attachments::File;
 use crate::resources::{emails, received};
 use crate::state::State;
-use crate::wire::{HandlerResult, Problem};
+use crate::wire::HandlerResult;
 
 /// `GET /_/files/{token}`: a file of a sent email.
 pub fn sent_file(state: &State, token: &str) -> HandlerResult {
-    download(emails::attachments::open(state, token))
+    emails::attachments::open(state, token).map(download)
 }
 
 /// `GET /_/received-files/{token}`: a file of a received email.
 pub fn received_file(state: &State, token: &str) -> HandlerResult {
-    download(received::attachments::open(state, token))
+    received::attachments::open(state, token).map(download)
 }
 
-/// Downloads a file. Its content is untrusted, so browsers must save it instead of showing it.
-fn download(file: Result<File, Problem>) -> HandlerResult {
-    let file = file?;
-    let mut response: Response<Bytes> = Response::new(file.bytes);
-    let headers = response.headers_mut();
-    let content_type = HeaderValue::try_from(file.content_type)
+fn download(file: File) -> Response<Bytes> {
+    attachment_response(file.bytes, &file.content_type, &file.filename)
+}
+
+/// Responds with untrusted content, which a browser has to save instead of showing it.
+pub fn attachment_response(bytes: Bytes, content_type: &str, filename: &str) -> Response<Bytes> {
+    let content_type = HeaderValue::try_from(content_type)
         .unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"));
-    headers.insert(header::CONTENT_TYPE, content_type);
-    let name = utf8_percent_encode(&file.filename, NON_ALPHANUMERIC);
+    let mut response = inert_response(bytes, content_type);
+    let name: String = filename.chars().map(|char| if is_misleading(char) { '_' } else { char }).collect();
+    let name = utf8_percent_encode(&name, NON_ALPHANUMERIC);
     if let Ok(disposition) = HeaderValue::try_from(format!("attachment; filename*=utf-8''{name}")) {
-        headers.insert(header::CONTENT_DISPOSITION, disposition);
+        response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);
     }
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
-    // The URL grants access.
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
-    Ok(response)
+    response
+}
+
+/// Returns whether a character can disguise a file name: control characters and direction marks.
+fn is_misleading(char: char) -> bool {
+    char.is_control()
+        || matches!(char, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Creates a response that is inert in a browser, whatever its content. Its URL may grant access.
+pub fn inert_response(bytes: Bytes, content_type: HeaderValue) -> Response<Bytes> {
+    let mut response = Response::new(bytes);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, content_type);
+    for (name, value) in [
+        (header::CONTENT_SECURITY_POLICY, "sandbox; default-src 'none'"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
 }

@@ -64,7 +64,14 @@ impl Service {
     }
 
     /// Records an exchange that started at `started`. `now` is the current time of its account.
-    pub(super) fn record(&self, request: &Request<Bytes>, reply: &Reply, started: Instant, now: Timestamp) {
+    pub(super) fn record(
+        &self,
+        request: &Request<Bytes>,
+        account: Option<String>,
+        reply: &Reply,
+        started: Instant,
+        now: Timestamp,
+    ) {
         let (response, delay) = (reply.response(), reply.delay());
         let recorded = KeptRequest {
             number: 0,
@@ -72,6 +79,7 @@ impl Service {
             method: request.method().clone(),
             path: request.uri().path().to_owned(),
             query: request.uri().query().map(str::to_owned),
+            account,
             headers: PackedHeaders::new(request.headers()),
             body: request.body().clone(),
             duration: started.elapsed(),

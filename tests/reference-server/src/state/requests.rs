@@ -26,6 +26,8 @@ pub struct RecordedRequest<Headers = HeaderMap> {
     pub path: String,
     /// The query, without the `?`.
     pub query: Option<String>,
+    /// The account of its credential, which may have become invalid since; `None` without a valid one.
+    pub(crate) account: Option<String>,
     /// All headers, credentials included; empty if the exchange exceeded the limit even without its bodies.
     pub headers: Headers,
     /// Empty if the exchange exceeded the limit; see [`bodies_dropped`](Self::bodies_dropped).
@@ -49,8 +51,14 @@ pub struct RecordedRequest<Headers = HeaderMap> {
 pub type KeptRequest = RecordedRequest<PackedHeaders>;
 
 impl KeptRequest {
+    /// Whether an account may see the request: its own, or one without a valid credential, to find out why it failed.
+    #[doc(hidden)]
+    pub fn is_shown_to(&self, account: &str) -> bool {
+        self.account.as_deref().is_none_or(|owner| owner == account)
+    }
+
     fn size(&self) -> usize {
-        let heap = size::heap(&(&self.path, &self.query, &self.body, &self.answer_body));
+        let heap = size::heap(&(&self.path, &self.query, &self.account, &self.body, &self.answer_body));
         size::row::<Self>(heap + self.headers.heap_size() + self.answer_headers.heap_size())
     }
 
@@ -62,6 +70,7 @@ impl KeptRequest {
             method: self.method.clone(),
             path: self.path.clone(),
             query: self.query.clone(),
+            account: self.account.clone(),
             headers: self.headers.to_map(),
             body: self.body.clone(),
             duration: self.duration,

@@ -42,6 +42,19 @@ fn the_detail_record_lists_the_attachments_without_download_urls() {
 }
 
 #[test]
+fn the_name_of_a_downloaded_file_shows_its_type() {
+    let sandbox = Sandbox::new();
+    let attachments = json!([{"filename": "bill\u{202e}fdp.exe\u{200f}", "content": "eA=="}]);
+    let id = sandbox.sent(&email_of(&json!({"attachments": attachments})));
+    let answer = fetch(&sandbox, &files(&sandbox, &id)[0]);
+    assert_eq!(
+        answer.header("content-disposition"),
+        Some("attachment; filename*=utf-8''bill%5Ffdp%2Eexe%5F"),
+        "direction marks could disguise the type"
+    );
+}
+
+#[test]
 fn attachments_are_listed_in_their_order_and_downloaded_for_an_hour() {
     let sandbox = Sandbox::new();
     let (id, other) = (sandbox.sent(&with_files()), sandbox.sent(&with_files()));

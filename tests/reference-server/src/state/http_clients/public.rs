@@ -38,15 +38,22 @@ const RESERVED_V6: [(Ipv6Addr, u32); 4] = [
 ];
 
 /// Addresses that even a local sandbox doesn't request: link-local addresses, and other addresses of the metadata services of cloud providers,
-/// which return credentials.
-const METADATA_V4: [(Ipv4Addr, u32); 3] = [
+/// which return credentials. The one of Azure is public.
+const METADATA_V4: [(Ipv4Addr, u32); 4] = [
     (Ipv4Addr::new(169, 254, 0, 0), 16),
+    // Alibaba, Oracle, Azure.
     (Ipv4Addr::new(100, 100, 100, 200), 32),
     (Ipv4Addr::new(192, 0, 0, 192), 32),
+    (Ipv4Addr::new(168, 63, 129, 16), 32),
 ];
-const METADATA_V6: [(Ipv6Addr, u32); 2] = [
+const METADATA_V6: [(Ipv6Addr, u32); 6] = [
     (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10),
-    (Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254), 128),
+    // AWS, which also uses other addresses of this network; Google, Oracle, Scaleway, Alibaba.
+    (Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0), 32),
+    (Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254), 128),
+    (Ipv6Addr::new(0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe), 128),
+    (Ipv6Addr::new(0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42), 128),
+    (Ipv6Addr::new(0xfd00, 0x100, 0, 0, 0, 0, 0x100, 0x200), 128),
 ];
 
 /// Why a URL isn't requested.
@@ -159,7 +166,7 @@ impl Resolve for Networks {
 }
 
 fn is_allowed(ip: IpAddr) -> bool {
-    is_public(ip) && !is_of_this_machine(ip)
+    is_public(ip) && !is_metadata(ip) && !is_of_this_machine(ip)
 }
 
 /// Whether an address belongs to this machine: a packet to it would also have it as its source. (Nothing is sent.) Such an address can be public
@@ -237,9 +244,12 @@ mod tests {
     #[test]
     fn metadata_services_are_never_requested() {
         let hosts = "169.254.169.254 169.254.0.1 0xA9FEA9FE 2852039166 100.100.100.200 192.0.0.192 [fe80::1] [febf::1] \
-             [fd00:ec2::254] [::ffff:169.254.169.254] [64:ff9b::a9fe:a9fe]";
+             [fd00:ec2::254] [::ffff:169.254.169.254] [64:ff9b::a9fe:a9fe] 168.63.129.16 [64:ff9b::168.63.129.16] \
+             [fd00:ec2::23] [fd20:ce::254] [fd00:c1::a9fe:a9fe] [fd00:42::42] \
+             [fd00:100::100:200]";
         for host in hosts.split_whitespace() {
             let url = Url::parse(&format!("http://{host}/latest/meta-data/")).unwrap();
+            assert_eq!(Networks::Public.check(&url), Err(NotPublic::Address), "{host}");
             for networks in [Networks::Private, Networks::PublicByDefault] {
                 assert_eq!(networks.check(&url), Err(NotPublic::Metadata), "{host}");
             }
