@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use url::Host;
 
+use super::Access;
 use super::tools::Tool;
 use crate::output::terminal::is_hostile;
 
@@ -37,11 +38,16 @@ pub(super) fn build_question(tool: &Tool, request: &Value) -> Result<String, Str
         lines.push(format!("{name} ({}): {}", addresses.len(), addresses.join(", ")));
     }
     lines.extend(email["subject"].as_str().map(|subject| format!("Subject: {subject}")));
-    if !domains.is_empty() {
-        let counts: Vec<_> = domains.iter().map(|(domain, count)| format!("{count} at {domain}")).collect();
+    let counts: Vec<_> = domains.iter().map(|(domain, count)| format!("{count} at {domain}")).collect();
+    if !counts.is_empty() {
         lines.extend([format!("Recipients: {}", counts.join(", ")), String::new()]);
+    } else if tool.access == Access::Send {
+        // The service knows those of a reply, a draft and a broadcast.
+        lines.extend(["Recipients: not part of this request".to_owned(), String::new()]);
     }
-    shorten(&mut request);
+    if let Some(body) = request.get_mut("body") {
+        shorten(body);
+    }
     let json = serde_json::to_string_pretty(&request).unwrap_or_default();
     // Escape lines before joining: a subject can contain line breaks.
     let lines = lines.iter().map(String::as_str).chain(json.split('\n')).map(escape_invisible);
@@ -89,23 +95,18 @@ fn escape_invisible(line: &str) -> String {
     shown
 }
 
-/// Truncates the bodies in a request, and states their lengths.
-fn shorten(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(shorten),
-        Value::Object(members) => {
-            for (name, value) in members {
-                match value {
-                    Value::String(text) if BODIES.contains(&name.as_str()) => {
-                        if let Some((end, _)) = text.char_indices().nth(MAX_BODY) {
-                            *text = format!("{}… ({} characters)", &text[..end], text.chars().count());
-                        }
-                    }
-                    other => shorten(other),
-                }
-            }
+/// Truncates the bodies of an email, or of each email of a batch, and states their lengths. Members of the same name elsewhere, such as a header
+/// `text`, are shown completely.
+fn shorten(body: &mut Value) {
+    if let Value::Array(emails) = body {
+        return emails.iter_mut().for_each(shorten);
+    }
+    for name in BODIES {
+        if let Some(Value::String(text)) = body.get_mut(name)
+            && let Some((end, _)) = text.char_indices().nth(MAX_BODY)
+        {
+            *text = format!("{}… ({} characters)", &text[..end], text.chars().count());
         }
-        _ => {}
     }
 }
 
@@ -114,7 +115,6 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::super::Access;
     use super::*;
 
     fn asked(body: &Value) -> Result<String, String> {
@@ -176,5 +176,23 @@ mod tests {
         let expected = "Run `idempost emails send`?\n\nFrom: hi@acme.test\nTo (2): eve@evil.test, bob@xn--cme-5cd.test\nCc (1): dan@acme.test\n\
                         Subject: Hello\nRecipients: 1 at acme.test, 1 at evil.test, 1 at xn--cme-5cd.test\n";
         assert!(question.starts_with(expected), "{question}");
+    }
+
+    #[test]
+    fn only_the_bodies_of_emails_are_shortened() {
+        let long = "x".repeat(300);
+        let email = json!({"to": "ada@acme.test", "html": long, "headers": {"text": long}, "tags": [{"name": "html", "value": "1"}]});
+        let shown = |body: &Value| {
+            let question = asked(body).unwrap();
+            (question.matches("… (300 characters)").count(), question.matches(&long).count())
+        };
+        assert_eq!(shown(&email), (1, 1));
+        assert_eq!(shown(&json!([email, {"text": long}])), (2, 1));
+    }
+
+    #[test]
+    fn a_request_without_recipients_says_so() {
+        let question = asked(&json!({"text": "On its way."})).unwrap();
+        assert!(question.contains("\nRecipients: not part of this request\n"), "{question}");
     }
 }
