@@ -165,6 +165,23 @@ async fn requests_in_flight_of_a_canceled_part_are_unknown_rows() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn rows_rejected_after_a_request_without_a_response_are_unknown_and_not_retried_as_rejected() {
+    // F-09
+    let inputs = Inputs::new();
+    // The domain is removed after the service has accepted the first request.
+    let service =
+        Service::new(|n, _| Some(if n == 1 { Fault::TimedOut { executed: true } } else { Fault::Invalid }));
+    let job = inputs.plan(inputs.bulk(&rows(0..2))).await.unwrap();
+    let report = finish(&job, &service).await;
+    assert_eq!(report.counts, Counts { unknown: 2, ..Counts::default() });
+    let reasons = outcomes(&job).await.into_iter().map(|row| row.outcome);
+    let reason = "HTTP 422: validation_error; the outcome of an earlier attempt is unknown".to_owned();
+    assert_eq!(reasons.collect::<Vec<_>>(), vec![Outcome::Unknown { reason }; 2]);
+    assert!(job.retry(Retry::Rejected).await.unwrap().is_none());
+    assert_eq!(service.delivered(), (2, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_canceled_retry_leaves_the_rows_to_the_next_one() {
     // F-09
     let inputs = Inputs::new();
