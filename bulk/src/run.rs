@@ -32,6 +32,7 @@ pub(crate) use options::MAX_REJECTIONS;
 pub use options::RunOptions;
 
 use std::{
+    collections::HashMap,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -164,6 +165,8 @@ struct Shared<S> {
     plan: Arc<Plan>,
     sender: Arc<S>,
     clock: Clock,
+    /// The intents of this run's open requests that have this machine's time, by batch, until the service's time is known.
+    undated: Locked<HashMap<u32, Record>>,
     gate: Gate,
     journal: Journal,
     timetable: Option<Timetable>,
@@ -181,14 +184,46 @@ struct Shared<S> {
 impl<S> Shared<S> {
     /// Journals a record durably, then applies it.
     async fn record(&self, record: &Record) -> Result<()> {
+        self.forget_intent(record);
         // A schedule counts by this machine's clock, which may stay ahead.
         let lead = if self.timetable.is_some() { Duration::ZERO } else { self.clock.lead() };
         self.journal.append(&record.dated_back(lead)).await?;
-        self.apply(record)
+        self.apply(record)?;
+        let Record::Intent { batch, .. } = record else { return Ok(()) };
+        let known = {
+            let mut undated = self.undated.lock();
+            let known = self.clock.lead();
+            if known.is_zero() {
+                undated.insert(*batch, record.clone());
+            }
+            known
+        };
+        if known > lead { self.journal.append(&record.dated_back(known)).await } else { Ok(()) }
+    }
+
+    /// Forgets an intent that must not be journaled again after this record.
+    fn forget_intent(&self, record: &Record) {
+        if let Some(batch) = record.batch()
+            && !matches!(record, Record::Attempt { .. })
+        {
+            self.undated.lock().remove(&batch);
+        }
+    }
+
+    /// Lets the clock learn the service's time. If this machine's clock turns out to be ahead, the run's open intents are journaled again by the
+    /// service's time, with the next durable record.
+    fn learn_time(&self, learn: impl FnOnce(&Clock)) {
+        learn(&self.clock);
+        let lead = self.clock.lead();
+        if !lead.is_zero() {
+            let mut undated = self.undated.lock();
+            undated.drain().for_each(|(_, intent)| self.journal.note(&intent.dated_back(lead)));
+        }
     }
 
     /// Journals a record that may be lost in a crash, and applies it.
     fn note(&self, record: &Record) {
+        self.forget_intent(record);
         self.journal.note(record);
         // A note never contradicts earlier records.
         let _ = self.apply(record);
@@ -249,6 +284,7 @@ async fn execute<S: Sender>(plan: &Arc<Plan>, launch: &Launch<S>, before: Option
         plan: Arc::clone(plan),
         sender: Arc::clone(sender),
         clock,
+        undated: Locked::default(),
         gate,
         journal,
         timetable,
@@ -260,7 +296,7 @@ async fn execute<S: Sender>(plan: &Arc<Plan>, launch: &Launch<S>, before: Option
         replayed: AtomicU64::new(0),
         service: Service::new(options.max_rejections, options.concurrency),
     });
-    let job = Job { id: plan.id().into(), started: shared.clock.millis() };
+    let job = Job { id: plan.id().into(), started: start };
     shared.record(&Record::Job(job)).await?;
 
     if let Some(sampler) = &shared.sampler {
