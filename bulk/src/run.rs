@@ -88,8 +88,9 @@ impl Run {
         options: RunOptions,
     ) -> Self {
         Self::spawn(|stop, control, events| async move {
-            let launch = Launch { sender: Arc::new(sender), sending, options, stop, control, events };
-            let ended = launch.run(&plan).await;
+            let job = Arc::clone(&plan);
+            let launch = Launch { job, sender: Arc::new(sender), sending, options, stop, control, events };
+            let ended = launch.run().await;
             let Err(BulkError::PlanChanged(why)) = ended else { return ended };
             let totals = plan.blocking(parts::totals).await;
             let more = if totals.is_ok_and(|totals| totals.is_unsent()) { "" } else { " more" };
@@ -133,6 +134,7 @@ impl Run {
 
 /// A job that is about to run.
 struct Launch<S> {
+    job: Arc<Plan>,
     sender: Arc<S>,
     sending: Option<Sending>,
     options: RunOptions,
@@ -143,10 +145,12 @@ struct Launch<S> {
 
 impl<S: Sender> Launch<S> {
     /// Runs the earlier parts that still have rows to send, and then the plan itself.
-    async fn run(mut self, plan: &Arc<Plan>) -> Result<Report> {
+    async fn run(mut self) -> Result<Report> {
+        let plan = &Arc::clone(&self.job);
         let parts = plan.blocking(parts::mark_started).await?;
-        let given = self.options.schedule.take();
-        self.options.schedule = plan.blocking(|plan| schedule::store_or_load(plan, given)).await?;
+        if self.options.schedule.is_none() {
+            self.options.schedule = plan.blocking(schedule::load).await?;
+        }
         let mut before = None;
         for part in parts.into_iter().map(Arc::new) {
             let report = execute(&part, &self, before.as_ref()).await?;
@@ -255,7 +259,7 @@ impl<S> Shared<S> {
 
 /// Runs a part of a job until it is finished or stops. `before` is the report of the parts that this run has finished.
 async fn execute<S: Sender>(plan: &Arc<Plan>, launch: &Launch<S>, before: Option<&Report>) -> Result<Report> {
-    let Launch { sender, sending, options, stop, control, events } = launch;
+    let Launch { job, sender, sending, options, stop, control, events } = launch;
     let started = Instant::now();
     let Opened { lock, journal, mut states } = plan.blocking(folder::open).await?;
     if let Some(sending) = sending {
@@ -270,7 +274,13 @@ async fn execute<S: Sender>(plan: &Arc<Plan>, launch: &Launch<S>, before: Option
     });
     let now = clock.millis();
     let timetable = match options.schedule.clone() {
-        Some(schedule) => Some(plan.blocking(move |plan| Timetable::open(plan, schedule, now)).await?),
+        Some(schedule) => {
+            let given = schedule.clone();
+            let timetable = plan.blocking(move |plan| Timetable::open(plan, given, now)).await?;
+            // Only now is it certain that the run starts.
+            job.blocking(move |job| schedule::store(job, &schedule)).await?;
+            Some(timetable)
+        }
         None => None,
     };
     let sampler = if options.stop_rules.iter().any(|rule| rule.needs_feedback()) {
