@@ -11,7 +11,9 @@
 //!   it then asks a reference that its own machine can't change: the service (the `Date` header of a response) or the queue of a distributed job.
 //! - Both clocks stop while a virtual machine is paused. So the service is also asked if no response has stated its time since the attempt ended.
 //! - An attempt that was dated by a wall clock ahead of the true time would seem newer once the clock is right. So if a response shows that this
-//!   clock is ahead of the service's, later attempts of a job without a schedule are journaled by the service's time.
+//!   clock is ahead of the service's, attempts are journaled by the service's time. The run's open attempts, and all attempts of a job with a
+//!   schedule, which counts by this machine's time, are journaled a second time. Only a process that ended before any response leaves an attempt that
+//!   seems newer.
 //! - Clocks that should agree may differ by up to [`TOLERANCE`], which the safety margin of [`RESEND_WITHIN`] covers.
 
 use std::{

@@ -205,9 +205,7 @@ pub(crate) async fn deliver<L: Ledger>(
     let request = SendRequest { kind, emails: prepared.emails(), key, body: body.clone() };
     let uncertain = ledger.situation(ledger.now()).earlier_uncertain;
     let (record, delivery) = match attempts(ledger, batch, &request, false, uncertain).await? {
-        Attempted::Settled(Record::Rejected { .. }, Delivery::Ended)
-            if request.emails > 1 && !ledger.situation(ledger.now()).earlier_uncertain =>
-        {
+        Attempted::Settled(Record::Rejected { .. }, Delivery::Ended) if request.emails > 1 => {
             if !ledger.split().await? {
                 return Ok(Delivery::Stopped);
             }

@@ -114,7 +114,7 @@ impl Job {
                     format!("an earlier part of the job isn't finished; resume {} first", part.id());
                 return Err(BulkError::NotRunnable(message));
             }
-            let kept = plan.blocking(|plan| crate::schedule::store_or_load(plan, None)).await?;
+            let kept = plan.blocking(crate::schedule::load).await?;
             let is_scheduled = kept.is_some_and(|schedule| schedule != crate::Schedule::new());
             if is_scheduled && !folder::is_distributed(plan.dir()) {
                 let message = format!(

@@ -48,11 +48,11 @@ impl List {
         self.writer.write_record(fields).map_err(|error| BulkError::io("write", &self.path)(error.into()))
     }
 
-    /// Makes the list durable and moves it to its path, unless it is empty.
+    /// Makes the list durable and moves it to its path. Without rows, removes an earlier list from there.
     pub(crate) fn finish(self) -> Result<Option<PathBuf>> {
         let Self { path, writer, rows } = self;
         if rows == 0 {
-            return Ok(None);
+            return files::remove(&path).map(|()| None);
         }
         let saved = writer.into_inner().map_err(csv::IntoInnerError::into_error).and_then(|buffer| {
             let file = buffer.into_inner().map_err(io::IntoInnerError::into_error)?;

@@ -152,7 +152,7 @@ fn row_outcome(record: &Record, email: usize) -> Outcome {
                 Outcome::Rejected { status, reason: reason.to_owned() }
             }
             _ => Outcome::Unknown {
-                reason: "the response can't be matched to the emails of the batch".to_owned(),
+                reason: "the responses don't show whether the email was accepted".to_owned(),
             },
         },
         Record::Unknown { reason, .. } => Outcome::Unknown { reason: reason.to_string() },

@@ -432,8 +432,11 @@ fn remove_unstarted(parts: &[Part], plan: Plan) -> Result<Plan> {
 
 /// Removes the folder of a plan that isn't running.
 pub(crate) fn remove(plan: &Plan) -> Result<()> {
+    remove_locked(plan, JobLock::acquire(plan.dir())?)
+}
+
+fn remove_locked(plan: &Plan, lock: JobLock) -> Result<()> {
     let dir = plan.dir();
-    let lock = JobLock::acquire(dir)?;
     // Without its description, the folder no longer counts as a job, even if the removal is interrupted.
     files::remove(&dir.join("job.json"))?;
     drop(lock);
@@ -443,7 +446,7 @@ pub(crate) fn remove(plan: &Plan) -> Result<()> {
 /// Removes the folders of a plan and its earlier parts.
 ///
 /// # Errors
-/// Workers send one of them.
+/// A process is running one of them, or workers send it. Nothing is removed then.
 pub(crate) fn delete(plan: &Plan) -> Result<()> {
     let parts = plan.part_dirs().map(|dir| Plan::read(&dir)).collect::<Result<Vec<_>>>()?;
     for part in parts.iter().filter(|part| folder::is_distributed(part.dir())) {
@@ -452,9 +455,10 @@ pub(crate) fn delete(plan: &Plan) -> Result<()> {
             return Err(BulkError::NotRunnable(message));
         }
     }
-    parts.iter().try_for_each(|part| {
+    let locks = parts.iter().map(|part| JobLock::acquire(part.dir())).collect::<Result<Vec<_>>>()?;
+    parts.iter().zip(locks).try_for_each(|(part, lock)| {
         part.retire_id()?;
-        remove(part)
+        remove_locked(part, lock)
     })
 }
 

@@ -32,6 +32,7 @@ pub(crate) use options::MAX_REJECTIONS;
 pub use options::RunOptions;
 
 use std::{
+    collections::HashMap,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -87,8 +88,9 @@ impl Run {
         options: RunOptions,
     ) -> Self {
         Self::spawn(|stop, control, events| async move {
-            let launch = Launch { sender: Arc::new(sender), sending, options, stop, control, events };
-            let ended = launch.run(&plan).await;
+            let job = Arc::clone(&plan);
+            let launch = Launch { job, sender: Arc::new(sender), sending, options, stop, control, events };
+            let ended = launch.run().await;
             let Err(BulkError::PlanChanged(why)) = ended else { return ended };
             let totals = plan.blocking(parts::totals).await;
             let more = if totals.is_ok_and(|totals| totals.is_unsent()) { "" } else { " more" };
@@ -132,6 +134,7 @@ impl Run {
 
 /// A job that is about to run.
 struct Launch<S> {
+    job: Arc<Plan>,
     sender: Arc<S>,
     sending: Option<Sending>,
     options: RunOptions,
@@ -142,10 +145,12 @@ struct Launch<S> {
 
 impl<S: Sender> Launch<S> {
     /// Runs the earlier parts that still have rows to send, and then the plan itself.
-    async fn run(mut self, plan: &Arc<Plan>) -> Result<Report> {
+    async fn run(mut self) -> Result<Report> {
+        let plan = &Arc::clone(&self.job);
         let parts = plan.blocking(parts::mark_started).await?;
-        let given = self.options.schedule.take();
-        self.options.schedule = plan.blocking(|plan| schedule::store_or_load(plan, given)).await?;
+        if self.options.schedule.is_none() {
+            self.options.schedule = plan.blocking(schedule::load).await?;
+        }
         let mut before = None;
         for part in parts.into_iter().map(Arc::new) {
             let report = execute(&part, &self, before.as_ref()).await?;
@@ -164,6 +169,8 @@ struct Shared<S> {
     plan: Arc<Plan>,
     sender: Arc<S>,
     clock: Clock,
+    /// The intents of this run's open requests that have this machine's time, by batch, until the service's time is known.
+    undated: Locked<HashMap<u32, Record>>,
     gate: Gate,
     journal: Journal,
     timetable: Option<Timetable>,
@@ -181,14 +188,46 @@ struct Shared<S> {
 impl<S> Shared<S> {
     /// Journals a record durably, then applies it.
     async fn record(&self, record: &Record) -> Result<()> {
+        self.forget_intent(record);
         // A schedule counts by this machine's clock, which may stay ahead.
         let lead = if self.timetable.is_some() { Duration::ZERO } else { self.clock.lead() };
         self.journal.append(&record.dated_back(lead)).await?;
-        self.apply(record)
+        self.apply(record)?;
+        let Record::Intent { batch, .. } = record else { return Ok(()) };
+        let known = {
+            let mut undated = self.undated.lock();
+            let known = self.clock.lead();
+            if known.is_zero() {
+                undated.insert(*batch, record.clone());
+            }
+            known
+        };
+        if known > lead { self.journal.append(&record.dated_back(known)).await } else { Ok(()) }
+    }
+
+    /// Forgets an intent that must not be journaled again after this record.
+    fn forget_intent(&self, record: &Record) {
+        if let Some(batch) = record.batch()
+            && !matches!(record, Record::Attempt { .. })
+        {
+            self.undated.lock().remove(&batch);
+        }
+    }
+
+    /// Lets the clock learn the service's time. If this machine's clock turns out to be ahead, the run's open intents are journaled again by the
+    /// service's time, with the next durable record.
+    fn learn_time(&self, learn: impl FnOnce(&Clock)) {
+        learn(&self.clock);
+        let lead = self.clock.lead();
+        if !lead.is_zero() {
+            let mut undated = self.undated.lock();
+            undated.drain().for_each(|(_, intent)| self.journal.note(&intent.dated_back(lead)));
+        }
     }
 
     /// Journals a record that may be lost in a crash, and applies it.
     fn note(&self, record: &Record) {
+        self.forget_intent(record);
         self.journal.note(record);
         // A note never contradicts earlier records.
         let _ = self.apply(record);
@@ -220,7 +259,7 @@ impl<S> Shared<S> {
 
 /// Runs a part of a job until it is finished or stops. `before` is the report of the parts that this run has finished.
 async fn execute<S: Sender>(plan: &Arc<Plan>, launch: &Launch<S>, before: Option<&Report>) -> Result<Report> {
-    let Launch { sender, sending, options, stop, control, events } = launch;
+    let Launch { job, sender, sending, options, stop, control, events } = launch;
     let started = Instant::now();
     let Opened { lock, journal, mut states } = plan.blocking(folder::open).await?;
     if let Some(sending) = sending {
@@ -235,7 +274,13 @@ async fn execute<S: Sender>(plan: &Arc<Plan>, launch: &Launch<S>, before: Option
     });
     let now = clock.millis();
     let timetable = match options.schedule.clone() {
-        Some(schedule) => Some(plan.blocking(move |plan| Timetable::open(plan, schedule, now)).await?),
+        Some(schedule) => {
+            let given = schedule.clone();
+            let timetable = plan.blocking(move |plan| Timetable::open(plan, given, now)).await?;
+            // Only now is it certain that the run starts.
+            job.blocking(move |job| schedule::store(job, &schedule)).await?;
+            Some(timetable)
+        }
         None => None,
     };
     let sampler = if options.stop_rules.iter().any(|rule| rule.needs_feedback()) {
@@ -249,6 +294,7 @@ async fn execute<S: Sender>(plan: &Arc<Plan>, launch: &Launch<S>, before: Option
         plan: Arc::clone(plan),
         sender: Arc::clone(sender),
         clock,
+        undated: Locked::default(),
         gate,
         journal,
         timetable,
@@ -260,7 +306,7 @@ async fn execute<S: Sender>(plan: &Arc<Plan>, launch: &Launch<S>, before: Option
         replayed: AtomicU64::new(0),
         service: Service::new(options.max_rejections, options.concurrency),
     });
-    let job = Job { id: plan.id().into(), started: shared.clock.millis() };
+    let job = Job { id: plan.id().into(), started: start };
     shared.record(&Record::Job(job)).await?;
 
     if let Some(sampler) = &shared.sampler {

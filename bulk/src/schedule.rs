@@ -15,7 +15,7 @@ mod days;
 mod domains;
 mod timetable;
 
-pub(crate) use timetable::{Timetable, store_or_load};
+pub(crate) use timetable::{Timetable, load, store};
 
 use idempost::problem::Problem;
 use jiff::{

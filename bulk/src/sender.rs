@@ -205,6 +205,11 @@ fn error_response(error: &Error, response: &ApiError, reason: Box<str>) -> Attem
         (ApiErrorKind::Validation, StatusCode::FORBIDDEN) => {
             (AttemptResult::Rejected { status, message: reason }, Observation::Other)
         }
+        (ApiErrorKind::Conflict, _) if response.name == "resource_locked" => {
+            (AttemptResult::NotSent(reason), Observation::ServerError)
+        }
+        // Only its key can conflict: a proxy may have repeated the request, and written its own response instead of the service's second one.
+        (ApiErrorKind::Conflict, _) => (AttemptResult::Uncertain(reason), Observation::ServerError),
         _ if error.outcome() == Outcome::Unknown => {
             (AttemptResult::Uncertain(reason), Observation::ServerError)
         }
@@ -217,11 +222,8 @@ fn error_response(error: &Error, response: &ApiError, reason: Box<str>) -> Attem
         (ApiErrorKind::IdempotencyConflict, _) if response.name == "invalid_idempotent_request" => {
             (AttemptResult::KeyUsed, Observation::Other)
         }
-        // The service didn't execute the request: it reached the wrong server, came too early, or another change was in progress.
+        // The service didn't execute the request: it reached the wrong server, or came too early.
         (_, StatusCode::MISDIRECTED_REQUEST | StatusCode::TOO_EARLY) => {
-            (AttemptResult::NotSent(reason), Observation::ServerError)
-        }
-        (ApiErrorKind::Conflict, _) if response.name == "resource_locked" => {
             (AttemptResult::NotSent(reason), Observation::ServerError)
         }
         _ => (AttemptResult::Rejected { status, message: reason }, Observation::Other),
@@ -352,8 +354,8 @@ mod tests {
         // B-14
         let server = ReferenceServer::start().await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
-        for status in [303, 408, 500, 600] {
-            for body in ["", "<html>Not the API</html>"] {
+        for status in [303, 408, 409, 500, 600] {
+            for body in ["", "<html>Not the API</html>", r#"{"name":"new","message":"no"}"#] {
                 let result = attempt(&server, &client, Action::http_response(status, body)).await;
                 assert!(matches!(result, AttemptResult::Uncertain(_)), "{status} {body}: {result:?}");
             }

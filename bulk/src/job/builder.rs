@@ -153,9 +153,7 @@ impl Bulk {
         options.origin = client.base_url().to_string();
         blocking(move || {
             let plan = parts::plan(input, &message, &options, &jobs)?;
-            if schedule.is_some() {
-                schedule::store_or_load(&plan, schedule)?;
-            }
+            schedule.iter().try_for_each(|schedule| schedule::store(&plan, schedule))?;
             Ok(Job::new(plan))
         })
         .await

@@ -19,7 +19,7 @@ pub(crate) use crate::plan::BodyHash;
 pub(crate) enum Record {
     /// A process starts to run the job. The first record, repeated at each resumption.
     Job(Job),
-    /// The first attempt of a batch is about to start. It is durable before the request leaves.
+    /// The first attempt of a batch is about to start. It is durable before the request leaves. A repetition corrects the time.
     Intent {
         /// The batch's index in the plan.
         batch: u32,

@@ -9,7 +9,7 @@ use super::Report;
 use crate::{
     counts::Counts,
     error::{BulkError, Result},
-    files::{read_if_exists, remove, replace_json},
+    files::{read_if_exists, replace_json},
     folder::REPORT,
     list::List,
     lock::JobLock,
@@ -55,14 +55,11 @@ fn write(plan: &Plan, report: &Report) -> Result<Vec<PathBuf>> {
 pub(crate) fn write_lists(plan: &Plan, counts: &Counts) -> Result<Vec<PathBuf>> {
     let dir = plan.dir();
     let mut files = Vec::new();
-    let (rejected, unknown) = (dir.join(REJECTED), dir.join(UNKNOWN));
-    remove(&rejected)?;
-    remove(&unknown)?;
+    let header = ["row", "recipient", "batch", "status", "reason", "part"];
+    let mut rejections = List::create(&dir.join(REJECTED), &header)?;
+    let header = ["row", "recipient", "batch", "key", "first_attempt", "reason", "part"];
+    let mut unknowns = List::create(&dir.join(UNKNOWN), &header)?;
     if counts.rejected + counts.unknown > 0 {
-        let mut rejections =
-            List::create(&rejected, &["row", "recipient", "batch", "status", "reason", "part"])?;
-        let header = ["row", "recipient", "batch", "key", "first_attempt", "reason", "part"];
-        let mut unknowns = List::create(&unknown, &header)?;
         outcomes::visit_unsent(plan, |found| {
             let RowOutcome { row, recipient, batch, key, first_attempt, outcome, part, .. } = found;
             let (row, batch) = (row.to_string(), batch.to_string());
@@ -82,9 +79,9 @@ pub(crate) fn write_lists(plan: &Plan, counts: &Counts) -> Result<Vec<PathBuf>> 
                 ]),
             }
         })?;
-        for list in [rejections, unknowns] {
-            files.extend(list.finish()?);
-        }
+    }
+    for list in [rejections, unknowns] {
+        files.extend(list.finish()?);
     }
     Ok(files)
 }

@@ -38,7 +38,9 @@ impl<S: Sender> Batch<'_, S> {
     async fn confirm_time(&self) -> Result<(), Attempt> {
         let asked = self.shared.clock.read();
         let time = self.shared.sender.time().await?;
-        self.shared.clock.confirm(time, asked);
+        self.shared.learn_time(|clock| clock.confirm(time, asked));
+        // Makes the times durable. If this fails, so does the next record.
+        let _ = self.shared.journal.append_all(&[]).await;
         Ok(())
     }
 
@@ -144,7 +146,8 @@ impl<S: Sender> Ledger for Batch<'_, S> {
         permit.finish(attempt.observation, &attempt.headers);
         // A proxy may have written any other response.
         let is_trusted = attempt.observation == Observation::Accepted;
-        self.shared.clock.observe_service_time(response_time(&attempt.headers), is_trusted);
+        let time = response_time(&attempt.headers);
+        self.shared.learn_time(|clock| clock.observe_service_time(time, is_trusted));
     }
 
     fn now(&self) -> UnixMillis {

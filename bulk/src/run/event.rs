@@ -99,7 +99,7 @@ pub(crate) fn outcome_event(batch: u32, first_row: u64, emails: u16, record: &Re
                 }
                 _ if unknown == 0 => None,
                 _ => {
-                    let reason = "the response can't be matched to the emails of the batch".to_owned();
+                    let reason = "the responses don't show whether they were accepted".to_owned();
                     Some(Event::Unknown { batch, first_row, emails: unknown, reason })
                 }
             }

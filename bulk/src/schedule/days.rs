@@ -62,10 +62,13 @@ impl Days {
             Record::Job(job) => self.reach(job.started),
             Record::Intent { batch, emails, at, .. } => {
                 self.reach(*at);
-                let day = to_date(*at, zone);
-                let new = || Open { emails: u64::from(*emails), days: Vec::new(), journaled: day };
-                let open = self.open.entry(*batch).or_insert_with(new);
-                open.count(day, &mut self.by_day);
+                // A repeated intent has the service's time, and a schedule counts by this machine's.
+                if !self.open.contains_key(batch) {
+                    let day = to_date(*at, zone);
+                    let mut open = Open { emails: u64::from(*emails), days: Vec::new(), journaled: day };
+                    open.count(day, &mut self.by_day);
+                    self.open.insert(*batch, open);
+                }
             }
             Record::Attempt { batch, at } => {
                 self.reach(*at);

@@ -140,15 +140,16 @@ impl Timetable {
     }
 }
 
-/// Stores a new schedule in the job's folder. Without one, returns the stored schedule of the job or its latest part. Blocks.
-pub(crate) fn store_or_load(plan: &Plan, given: Option<Schedule>) -> Result<Option<Schedule>> {
-    let path = plan.dir().join(NAME);
-    if let Some(schedule) = given {
-        files::replace_json(&path, &schedule)?;
-        return Ok(Some(schedule));
-    }
-    let earlier = plan.earlier_parts().iter().rev().map(|part| plan.dir().with_file_name(part).join(NAME));
-    for path in std::iter::once(path).chain(earlier) {
+/// Stores the schedule in the job's folder. Blocks.
+pub(crate) fn store(plan: &Plan, schedule: &Schedule) -> Result<()> {
+    files::replace_json(&plan.dir().join(NAME), schedule)
+}
+
+/// Returns the stored schedule of the job or its latest part. Blocks.
+pub(crate) fn load(plan: &Plan) -> Result<Option<Schedule>> {
+    let earlier = plan.earlier_parts().iter().rev().map(|part| plan.dir().with_file_name(part));
+    for dir in std::iter::once(plan.dir().to_owned()).chain(earlier) {
+        let path = dir.join(NAME);
         if let Some(text) = files::read_if_exists(&path)? {
             return files::parse_json(&text, &path).map(Some);
         }

@@ -152,11 +152,11 @@ pub(crate) fn decide(situation: &Situation, result: AttemptResult, now: UnixMill
         }
         AttemptResult::Rejected { status, message } => {
             // The batch may have become invalid between two attempts: a domain was removed, or a template deleted.
-            let message = if earlier_uncertain {
-                format!("{message} (the outcome of an earlier attempt is unknown)").into()
-            } else {
-                message
-            };
+            if earlier_uncertain {
+                let reason =
+                    format!("HTTP {status}: {message}; the outcome of an earlier attempt is unknown");
+                return finish(Record::Unknown { batch, reason: reason.into() });
+            }
             finish(Record::Rejected { batch, status, message })
         }
         AttemptResult::Unauthorized { status, message } => {

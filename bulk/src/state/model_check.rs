@@ -41,8 +41,8 @@ enum Variant {
     TrustedClock,
     /// Attempts by earlier processes don't count as uncertain.
     ForgottenAttempts,
-    /// A rejected batch is split even if an earlier attempt may have been executed.
-    SplitInDoubt,
+    /// A batch is rejected even if an earlier attempt may have been executed.
+    RejectedInDoubt,
     /// A process doesn't know that an earlier process split the batch.
     ForgottenSplit,
 }
@@ -53,6 +53,8 @@ enum Harm {
     SentTwice,
     DoneButNotSent,
     FreshButSent,
+    /// A retry would send the rejected emails again.
+    RejectedButSent,
     NeverEnds,
 }
 
@@ -193,6 +195,7 @@ impl World {
                 Some(Harm::DoneButNotSent)
             }
             BatchState::Fresh if self.sent != [0; EMAILS] => Some(Harm::FreshButSent),
+            BatchState::Rejected if self.sent != [0; EMAILS] => Some(Harm::RejectedButSent),
             _ => None,
         }
     }
@@ -291,7 +294,7 @@ impl World {
     }
 
     /// Decides what to do after a result, like a delivery.
-    fn decide(&mut self, result: AttemptResult, now: UnixMillis) -> (Situation, Decision) {
+    fn decide(&mut self, result: AttemptResult, now: UnixMillis) -> Decision {
         let Process { states, emails, .. } = self.process.as_mut().unwrap();
         let mut situation = states.situation(0, now);
         let is_uncertain = matches!(result, AttemptResult::Uncertain(_));
@@ -302,7 +305,7 @@ impl World {
             situation = Situation { emails: 1, earlier_uncertain: emails.uncertain, ..situation };
             emails.uncertain |= is_uncertain;
         }
-        (situation, decide(&situation, result, now))
+        decide(&situation, result, now)
     }
 
     fn clock(&self) -> UnixMillis {
@@ -353,13 +356,16 @@ impl World {
             if let Some(intent) = &intent {
                 world.write(intent);
             }
-            if variant == Variant::ThrottledIsFresh && matches!(result, AttemptResult::Throttled { .. }) {
+            if matches!(
+                (variant, &result),
+                (Variant::ThrottledIsFresh, AttemptResult::Throttled { .. })
+                    | (Variant::RejectedInDoubt, AttemptResult::Rejected { .. })
+            ) {
                 world.states().slots[0].uncertain = false;
             }
-            let (Situation { earlier_uncertain, .. }, Decision { record, next }) = world.decide(result, now);
+            let Decision { record, next } = world.decide(result, now);
             let is_split = world.process.as_ref().unwrap().emails.is_some();
-            let splits =
-                world.splits && !is_split && (!earlier_uncertain || variant == Variant::SplitInDoubt);
+            let splits = world.splits && !is_split;
             match record {
                 Some(Record::NotSent { .. }) if is_split => {}
                 Some(record @ Record::NotSent { .. }) => {
@@ -479,10 +485,10 @@ fn every_simplification_of_the_decisions_does_harm() {
         Variant::SendBeforeIntent,
         Variant::TrustedClock,
         Variant::ForgottenAttempts,
-        Variant::SplitInDoubt,
+        Variant::RejectedInDoubt,
         Variant::ForgottenSplit,
     ] {
-        let splits = matches!(variant, Variant::SplitInDoubt | Variant::ForgottenSplit);
+        let splits = variant == Variant::ForgottenSplit;
         let (harm, _) = search(variant, splits).expect_err(&format!("{variant:?} does no harm"));
         assert_ne!(harm, Harm::NeverEnds, "{variant:?}");
     }

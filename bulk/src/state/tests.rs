@@ -92,8 +92,8 @@ fn every_result_leads_to_the_decision_of_the_table() {
         (
             AttemptResult::Rejected { status: 422, message: text() },
             "REJECTED done",
-            "REJECTED done",
-            "REJECTED done",
+            "UNKNOWN done",
+            "UNKNOWN done",
         ),
         (AttemptResult::Unauthorized { status: 401, message: text() }, "NOT_SENT stop", "- stop", "- stop"),
     ];
@@ -146,10 +146,9 @@ fn a_decision_has_the_details_of_the_result() {
     }
     assert_eq!(
         decided(AttemptResult::Rejected { status: 422, message: "no".into() }).record,
-        Some(Record::Rejected {
+        Some(Record::Unknown {
             batch: 7,
-            status: 422,
-            message: "no (the outcome of an earlier attempt is unknown)".into()
+            reason: "HTTP 422: no; the outcome of an earlier attempt is unknown".into()
         })
     );
 }

@@ -252,6 +252,9 @@ fn a_problem_has_the_line_on_which_its_row_begins() {
         // Rows are longer than the reader's buffer.
         let long = format!("email\n{}\n\nbob@x.test\n", "a@x.test\n".repeat(1_000).trim_end());
         import(&long, "").fails_with(2, &["input:3: the address a@x.test is already on line 2"]);
+        import("\n\nmail,mail\n", "").fails_with(2, &["input:3: the column `email` is missing"]);
+        import("\n\nemail,email\n", "").fails_with(2, &["input:3, column 2: another column"]);
+        import("\n\nemail,town\n", "").fails_with(2, &["input:3, column 2: `town` is neither"]);
         import("email\n\nada@x.test\n\"bob\n", "").fails_with(2, &["row 3 (line 4): a quote in this row"]);
         service.faults().add(reject.clone().on_request(Method::POST, "/contacts"));
         import("email\n\nada@x.test\n", "").exits(3).says(&["standard input:3: "]);

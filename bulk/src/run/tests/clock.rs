@@ -1,6 +1,7 @@
 //! Jobs while clocks change, machines sleep, and keys expire.
 
 use super::*;
+use crate::Schedule;
 
 const DAY: i64 = 24 * 3_600_000;
 
@@ -92,15 +93,34 @@ async fn a_machine_that_slept_for_a_day_repeats_no_request() {
     }
 }
 
-/// Kills a job on a machine whose clock is 12 hours ahead, and resumes it `hours` later.
-async fn resume_after_being_ahead(is_corrected: bool, hours: i64) -> (Report, (usize, u32)) {
+/// Kills a job on a machine whose clock is 12 hours ahead, and resumes it `hours` later. One batch is executed but gets no response: with 0, its intent
+/// is older than the first response.
+async fn resume_after_being_ahead(
+    is_corrected: bool,
+    hours: i64,
+    timed_out: u32,
+    schedule: Option<&Schedule>,
+) -> (Report, (usize, u32)) {
     let (folder, wall, its_clock) = (folder(), WallClock::default(), WallClock::default());
     let job = plan_job(folder.path(), 400).await;
-    let service = Service::new(|_, request| is_fourth(request).then_some(Fault::TimedOut { executed: true }));
+    let path = format!("/{timed_out}/");
+    let service = Service::new(move |_, request| {
+        request.key.contains(&path).then_some(Fault::TimedOut { executed: true })
+    });
     *service.clock.lock().unwrap() = Some(its_clock.clone());
     wall.advance_millis(DAY / 2);
-    let options = || patient_options().wall_clock(&wall).concurrency(1);
-    assert_eq!(abort_after(&job, &service, options(), 5).await.counts.sent, 300);
+    let options = || {
+        let options = patient_options().wall_clock(&wall).concurrency(2);
+        schedule.into_iter().cloned().fold(options, RunOptions::schedule)
+    };
+    let mut run = job.start_with(Arc::clone(&service), options());
+    while let Some(event) = run.next().await {
+        if matches!(event, Event::Progress(now) if now.counts.sent == 300 && now.requests >= 5) {
+            break;
+        }
+    }
+    run.abort();
+    assert_eq!(run.finish().await.unwrap().counts.sent, 300);
     if is_corrected {
         wall.advance_millis(-DAY / 2);
     }
@@ -115,14 +135,20 @@ async fn resume_after_being_ahead(is_corrected: bool, hours: i64) -> (Report, (u
 #[tokio::test(start_paused = true)]
 async fn a_clock_that_was_ahead_and_is_corrected_does_not_hide_that_keys_have_expired() {
     // F-11
-    let (report, delivered) = resume_after_being_ahead(true, 30).await;
-    assert_eq!(report.counts, Counts { sent: 300, unknown: 100, ..Counts::default() });
-    assert_eq!(delivered, (400, 1));
+    let schedule = Schedule::new().daily([1_000]).unwrap().time_zone("UTC").unwrap();
+    for (timed_out, schedule) in [(3, None), (0, None), (3, Some(&schedule)), (0, Some(&schedule))] {
+        let (report, delivered) = resume_after_being_ahead(true, 30, timed_out, schedule).await;
+        let expected = Counts { sent: 300, unknown: 100, ..Counts::default() };
+        assert_eq!((report.counts, delivered), (expected, (400, 1)), "{timed_out} {schedule:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_clock_that_stays_ahead_makes_no_batch_unknown() {
     // F-11
-    let (report, delivered) = resume_after_being_ahead(false, 1).await;
-    assert_eq!((report.counts, delivered), (Counts { sent: 400, ..Counts::default() }, (400, 1)));
+    let schedule = Schedule::new().daily([1_000]).unwrap().time_zone("UTC").unwrap();
+    for (timed_out, schedule) in [(3, None), (0, Some(&schedule))] {
+        let (report, delivered) = resume_after_being_ahead(false, 1, timed_out, schedule).await;
+        assert_eq!((report.counts, delivered), (Counts { sent: 400, ..Counts::default() }, (400, 1)));
+    }
 }

@@ -292,6 +292,23 @@ async fn a_day_of_refused_connections_leaves_its_cap_unused() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_run_that_does_not_start_leaves_the_job_its_schedule() {
+    let (folder, wall) = (folder(), half_past());
+    let job = plan_job_in_batches(folder.path(), 50, 10).await;
+    let service = Service::reliable();
+    let options = || patient_options().wall_clock(&wall);
+    let daily = |cap| Schedule::new().daily([cap]).unwrap().time_zone("UTC").unwrap();
+    run_and_kill(&job, &service, options().schedule(daily(20)), 1_000).await;
+    let running = crate::lock::JobLock::acquire(job.plan().dir()).unwrap();
+    let refused = job.start_with(Arc::clone(&service), options().schedule(Schedule::new())).finish().await;
+    assert!(matches!(refused, Err(BulkError::NotRunnable(why)) if why.contains("is running the job")));
+    drop(running);
+    job.start_with(Arc::clone(&service), options().schedule(daily(9))).finish().await.unwrap_err();
+    run_and_kill(&job, &service, options(), 1_000).await;
+    assert_eq!(service.delivered(), (20, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_plan_whose_requests_exceed_a_cap_or_a_rate_does_not_start() {
     let (folder, wall) = (folder(), half_past());
     let job = plan_job_in_batches(folder.path(), 50, 10).await;

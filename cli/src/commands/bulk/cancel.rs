@@ -45,7 +45,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
             return Ok(());
         }
         JobState::Canceled if workers.is_none() => {
-            context.out.note(&format!("job {id} is already canceled"));
+            // A run that was killed after it was canceled hasn't listed the rows that it may have sent.
+            job.cancel().await?;
+            context.out.note(&format!("job {id} is already canceled; {}", describe_canceled(&status.counts)));
             return Ok(());
         }
         _ => {}

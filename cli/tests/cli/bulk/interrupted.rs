@@ -165,6 +165,21 @@ fn canceling_a_job_that_was_killed_names_the_rows_that_may_have_been_sent() {
 }
 
 #[test]
+fn canceling_again_lists_what_a_canceled_run_that_was_killed_may_have_sent() {
+    let bench = Bench::with(250);
+    bench.service.faults().add(Rule::new(Action::Delay(Duration::from_mins(1))));
+    let mut child = bench.start("--concurrency 1");
+    bench.until_asked(1);
+    let (id, list) = (bench.job(), bench.file("unknown.csv"));
+    bench.bulk(&["cancel", &id, "--yes"]).says(&["its process stops after the requests in flight"]).ok();
+    kill(&mut child);
+    assert!(!list.exists());
+    let expected = "is already canceled; 150 rows won't be sent, and 100 rows may have been sent";
+    bench.bulk(&["cancel", &id, "--no-input"]).says(&[expected]).ok();
+    assert_eq!(std::fs::read_to_string(list).unwrap().lines().count(), 101);
+}
+
+#[test]
 fn canceling_a_running_job_names_the_rows_that_an_earlier_run_may_have_sent() {
     // F-10
     let bench = Bench::with(500);

@@ -165,6 +165,53 @@ async fn requests_in_flight_of_a_canceled_part_are_unknown_rows() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn rows_rejected_after_a_request_without_a_response_are_unknown_and_not_retried_as_rejected() {
+    // F-09
+    let inputs = Inputs::new();
+    // The domain is removed after the service has accepted the first request.
+    let service =
+        Service::new(|n, _| Some(if n == 1 { Fault::TimedOut { executed: true } } else { Fault::Invalid }));
+    let job = inputs.plan(inputs.bulk(&rows(0..2))).await.unwrap();
+    let report = finish(&job, &service).await;
+    assert_eq!(report.counts, Counts { unknown: 2, ..Counts::default() });
+    let reasons = outcomes(&job).await.into_iter().map(|row| row.outcome);
+    let reason = "HTTP 422: validation_error; the outcome of an earlier attempt is unknown".to_owned();
+    assert_eq!(reasons.collect::<Vec<_>>(), vec![Outcome::Unknown { reason }; 2]);
+    assert!(job.retry(Retry::Rejected).await.unwrap().is_none());
+    assert_eq!(service.delivered(), (2, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reconciliation_without_unknown_rows_leaves_no_list_of_an_earlier_one() {
+    let (inputs, service) = (Inputs::new(), Service::reliable());
+    let job = inputs.plan(inputs.bulk(&rows(0..2))).await.unwrap();
+    finish(&job, &service).await;
+    let list = job.plan().dir().join("reconciled.csv");
+    std::fs::write(&list, "row,recipient\n1,r0@example.com\n").unwrap();
+    let client = Client::new("http://127.0.0.1:1", "re_x").unwrap();
+    let account = crate::Account::new().assume_same_account();
+    let found = job.reconcile(&client, &account).await.unwrap();
+    assert_eq!((found.unknown, found.file), (0, None));
+    assert!(!list.exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_with_a_part_that_is_running_is_not_deleted_in_part() {
+    let inputs = Inputs::new();
+    let service = Service::reliable();
+    let first = inputs.plan(inputs.bulk(&rows(0..2))).await.unwrap();
+    finish(&first, &service).await;
+    let second = inputs.plan(inputs.bulk(&rows(0..4)).add_rows(ChangedRows::Reject)).await.unwrap();
+    let running = crate::lock::JobLock::acquire(second.plan().dir()).unwrap();
+    let error = second.clone().delete().await.unwrap_err();
+    assert!(matches!(error, BulkError::NotRunnable(_)), "{error}");
+    assert_eq!(inputs.jobs(), 2);
+    drop(running);
+    second.delete().await.unwrap();
+    assert_eq!(inputs.jobs(), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_canceled_retry_leaves_the_rows_to_the_next_one() {
     // F-09
     let inputs = Inputs::new();

@@ -29,6 +29,8 @@ pub(super) enum Field {
 #[derive(Debug)]
 pub(super) struct Columns {
     pub(super) all: Vec<(String, Field)>,
+    /// The line of the header row.
+    pub(super) line: u64,
 }
 
 impl Columns {
@@ -46,12 +48,13 @@ impl Columns {
                 return None;
             }
         };
+        let line = header.position().map_or(1, csv::Position::line);
         let mut names = Vec::new();
         for (i, cell) in header.iter().enumerate() {
             if let Ok(text) = std::str::from_utf8(cell) {
                 names.push(text.trim().to_owned());
             } else {
-                add_problem(flags, "charset", format!("{name}:1, column {}: not UTF-8 text", i + 1));
+                add_problem(flags, "charset", format!("{name}:{line}, column {}: not UTF-8 text", i + 1));
                 return None;
             }
         }
@@ -60,7 +63,7 @@ impl Columns {
         let mut all: Vec<(String, Field)> = Vec::new();
         for (i, column) in names.into_iter().enumerate() {
             let target = mapped.get(&column).map_or(column.as_str(), String::as_str);
-            let at = format!("{name}:1, column {}", i + 1);
+            let at = format!("{name}:{line}, column {}", i + 1);
             let field = match target {
                 "" if mapped.contains_key(&column) => Field::Nothing,
                 "" => {
@@ -87,11 +90,11 @@ impl Columns {
                 flags,
                 "required",
                 format!(
-                    "{name}:1: the column `email` is missing; the columns are: {found}; to map another column to it: --map COLUMN=email{split}"
+                    "{name}:{line}: the column `email` is missing; the columns are: {found}; to map another column to it: --map COLUMN=email{split}"
                 ),
             );
         }
-        Some(Self { all })
+        Some(Self { all, line })
     }
 
     /// Checks the property columns against the service's properties.
@@ -103,8 +106,9 @@ impl Columns {
                 *number = *holds_numbers;
             } else {
                 let rule = format!(
-                    "{}:1, column {}: `{key}` is neither a contact field nor an existing property",
+                    "{}:{}, column {}: `{key}` is neither a contact field nor an existing property",
                     csv.name,
+                    self.line,
                     i + 1
                 );
                 found.push(Diagnostic::new("unknown", rule, None));

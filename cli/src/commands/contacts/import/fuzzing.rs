@@ -21,7 +21,7 @@ pub(crate) fn contacts(data: &[u8]) {
     ];
     while rows.read_byte_record(&mut record).is_ok_and(|read| read) {
         let all = fields.iter().cycle().take(record.len()).map(|field| ("column".to_owned(), field.clone()));
-        match Row::read(&record, &Columns { all: all.collect() }) {
+        match Row::read(&record, &Columns { all: all.collect(), line: 1 }) {
             Ok(row) => {
                 assert!(record.is_empty() || row.contact(&[]).check().is_ok(), "{row:?}");
                 assert!(row.patch().is_none_or(|patch| patch.check().is_ok()), "{row:?}");

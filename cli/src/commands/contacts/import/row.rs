@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     fn columns(fields: Vec<Field>) -> Columns {
-        Columns { all: fields.into_iter().map(|field| ("c".to_owned(), field)).collect() }
+        Columns { all: fields.into_iter().map(|field| ("c".to_owned(), field)).collect(), line: 1 }
     }
 
     fn property(key: &str, number: bool) -> Field {
