@@ -13,6 +13,7 @@ use std::{
 
 use crate::diagnostics::{Diagnostic, Origin};
 use crate::literal;
+use crate::signals;
 
 /// Maximum size of a text or JSON document: more than any email that the service accepts.
 pub(crate) const TEXT_LIMIT: u64 = 64 * 1024 * 1024;
@@ -54,7 +55,9 @@ impl Source {
                         "reading from the terminal; finish with Ctrl-D on an empty line\n",
                     );
                 }
-                read(stdin.lock(), limit).map_err(|error| error.to_string())
+                let bytes = read(stdin.lock(), limit).map_err(|error| error.to_string());
+                signals::block_if_stopping();
+                bytes
             }
             Self::File(path) => read_file(path, limit),
         }

@@ -172,8 +172,10 @@ pub(super) async fn run_until_interrupted<T>(
     work: impl Future<Output = Result<T, Fail>>,
 ) -> Result<T, Fail> {
     tokio::select! {
-        result = work => result,
+        // Work that a signal also ends, by cutting off its input, isn't complete.
+        biased;
         signal = signals.next() => Err(Fail::Interrupted(signal)),
+        result = work => result,
     }
 }
 
