@@ -245,6 +245,15 @@ async fn fetch_pages(
 }
 
 impl ListRange {
+    /// The message for no items; `whole` if the part isn't limited by an ID.
+    pub(crate) fn nothing(&self, whole: &'static str) -> &'static str {
+        match self.start {
+            Some(Start::After(_)) => "no older items",
+            Some(Start::Before(_)) => "no newer items",
+            None => whole,
+        }
+    }
+
     fn next_page_hint(&self, data: &[Value], more: bool) -> Option<String> {
         if !more {
             return None;
@@ -274,7 +283,7 @@ pub(crate) async fn list<T: Item>(
     let columns = table.columns(context)?;
     let part = args.into().plan()?;
     let shown = show(make(&context.client()?).as_json(), &part, None, &columns, context).await?;
-    print_footer(&shown, table.nothing, context);
+    print_footer(&shown, part.nothing(table.nothing), context);
     Ok(())
 }
 
