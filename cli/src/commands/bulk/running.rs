@@ -200,6 +200,8 @@ pub(super) async fn run(
         report::print(job, &report, false, complete_since, context)?;
         return into_result(job, &report, None, resume.as_deref());
     }
+    // A job without valid rows is complete even before its first run.
+    let complete_since = complete_since.filter(|_| job.plan().counts().valid > 0);
     if before.state == JobState::Canceled && !job.is_distributed() {
         return Err(failure::from_canceled(job.plan()));
     }
