@@ -321,6 +321,14 @@ impl Table {
         self.columns_with(None, context)
     }
 
+    /// Prints a complete list, or the message for an empty one.
+    pub(crate) fn print(&self, list: &Value, columns: &Columns, context: &Context) -> Result<(), Fail> {
+        context.out.list(list, columns)?;
+        let items = list["data"].as_array().map_or(0, Vec::len);
+        print_footer(&Shown { items, next: None }, self.nothing, context);
+        Ok(())
+    }
+
     /// Like [`columns`](Self::columns), with an optional column that a flag makes a default one.
     pub(crate) fn columns_with(&self, also: Option<&str>, context: &Context) -> Result<Columns, Fail> {
         let is_asked = !context.global.columns.is_empty();
