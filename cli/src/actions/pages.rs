@@ -350,35 +350,3 @@ pub(crate) fn print_footer(shown: &Shown, nothing: &str, context: &Context) {
         (None, _) => {}
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn args(limit: Option<&str>, all: bool, after: Option<&str>, before: Option<&str>) -> Args {
-        let text = |text: Option<&str>| text.map(str::to_owned);
-        let older = OlderArgs { limit: text(limit), all, after: text(after) };
-        Args { older, before: text(before) }
-    }
-
-    #[test]
-    fn a_limit_is_a_whole_number_above_zero() {
-        //
-        for wrong in ["0", "-1", "5abc", "1e2", "+5", "", " 5", "1.5", "99999999999999999999999"] {
-            let report = args(Some(wrong), false, None, None).plan().unwrap_err();
-            assert_eq!(report.found[0].problem.code, "range", "{wrong}");
-        }
-        for right in ["1", "100", "101", "250"] {
-            assert_eq!(args(Some(right), false, None, None).plan().unwrap().limit, right.parse().ok());
-        }
-    }
-
-    #[test]
-    fn both_cursors_are_refused_and_all_problems_are_reported_at_once() {
-        // LIST-09, A-32
-        let report = args(Some("0"), true, Some("a"), Some("b")).plan().unwrap_err();
-        let codes: Vec<_> = report.found.iter().map(|found| found.problem.code).collect();
-        assert_eq!(codes, ["range", "exclusive", "exclusive"]);
-        assert_eq!(report.found[2].problem.message, "--after and --before can't be used together");
-    }
-}

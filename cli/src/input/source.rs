@@ -238,17 +238,4 @@ mod tests {
         assert!(source.bytes(10).unwrap_err().contains("larger than"));
         assert!(Source::File(std::env::temp_dir()).bytes(10).unwrap_err().contains("directory"));
     }
-
-    #[test]
-    fn standard_input_has_one_reader() {
-        //
-        let mut readers = StdinReaders::default();
-        assert_eq!(readers.claim("--input", "mail.json").unwrap(), Source::File("mail.json".into()));
-        assert_eq!(readers.claim("--input", "-").unwrap(), Source::Stdin);
-        let refused = readers.claim("--text-file", "-").unwrap_err();
-        assert_eq!(
-            refused.problem.message,
-            "standard input can be read only once, and --input already reads it"
-        );
-    }
 }
