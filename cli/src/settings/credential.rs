@@ -16,7 +16,7 @@ const MAX_BYTES: u64 = 16 * 1024;
 /// `--api-key-file`, then `IDEMPOST_API_KEY`, then `IDEMPOST_ACCESS_TOKEN`.
 pub(crate) fn find(file: Option<&str>, env: &Env) -> Result<Option<Setting<Credential>>, Box<Diagnostic>> {
     if let Some(file) = file {
-        let value = Credential::ApiKey(parse_key(read(file), Origin::flag("--api-key-file", file))?);
+        let value = Credential::ApiKey(parse_key(read(file), &Origin::flag("--api-key-file", file))?);
         let source = if file == "-" { "standard input".to_owned() } else { file.to_owned() };
         return Ok(Some(Setting { value, source: Source::Given(source) }));
     }
@@ -41,10 +41,10 @@ pub(crate) fn find(file: Option<&str>, env: &Env) -> Result<Option<Setting<Crede
 
 /// Reads an API key from standard input: everything, or one line from a terminal.
 pub(crate) fn read_key(terminal: bool) -> Result<SecretString, Box<Diagnostic>> {
-    parse_key(if terminal { read_line() } else { read("-") }, Origin::flag("--with-token", "-"))
+    parse_key(if terminal { read_line() } else { read("-") }, &Origin::flag("--with-token", "-"))
 }
 
-fn parse_key(text: std::io::Result<String>, origin: Origin) -> Result<SecretString, Box<Diagnostic>> {
+fn parse_key(text: std::io::Result<String>, origin: &Origin) -> Result<SecretString, Box<Diagnostic>> {
     let invalid = |rule| Diagnostic::new("credential", rule, Some(origin.clone()));
     let text = text.map_err(|error| invalid(format!("couldn't read the API key: {error}")))?;
     let key = text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(&text);
