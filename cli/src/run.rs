@@ -24,7 +24,7 @@ use crate::output::{
 };
 use crate::rows::{Command, Property};
 use crate::settings::{ColorChoice, env::Env};
-use crate::signals::Signals;
+use crate::signals::{self, Signals};
 
 /// Stack size of the command's thread, independent of `ulimit -s`; the nesting limits of jq and JSON fit it.
 const STACK: usize = 8 * 1024 * 1024;
@@ -205,6 +205,7 @@ async fn run_until_signal(
     let result = tokio::select! {
         result = &mut ended => result.unwrap_or_else(panicked),
         signal = signals.next() => {
+            signals::begin_stopping();
             // Not awaited: the command has just ended.
             let _ = stop.send(signal);
             tokio::select! {

@@ -1,8 +1,8 @@
 //! Signals that stop the program, and critical sections that must finish first.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use tokio::sync::Notify;
+use tokio::{runtime::Handle, sync::Notify};
 
 use crate::diagnostics::{Fail, Signal};
 use crate::output::write_stderr;
@@ -12,6 +12,30 @@ use crate::processes;
 static ACTIVE: AtomicUsize = AtomicUsize::new(0);
 /// Notified when the last of them ends.
 static RELEASED: Notify = Notify::const_new();
+
+/// Whether a signal ends the command.
+static STOPPING: AtomicBool = AtomicBool::new(false);
+
+/// Records that a signal ends the command.
+pub(crate) fn begin_stopping() {
+    STOPPING.store(true, Ordering::SeqCst);
+}
+
+/// Called at the end of standard input; doesn't return if a signal ends the command. Ctrl-C also ends the program at the other end of a pipe, so
+/// the input may be cut off.
+pub(crate) fn block_if_stopping() {
+    let Ok(runtime) = Handle::try_current() else { return };
+    let (done, handled) = std::sync::mpsc::channel();
+    runtime.spawn(async move {
+        // Afterwards, the runtime has handled the signals that arrived earlier.
+        tokio::task::yield_now().await;
+        let _ = done.send(());
+    });
+    let _ = handled.recv();
+    while STOPPING.load(Ordering::SeqCst) {
+        std::thread::park();
+    }
+}
 
 /// A critical section: while this exists, signals don't stop the program.
 #[derive(Debug)]

@@ -245,6 +245,15 @@ async fn fetch_pages(
 }
 
 impl ListRange {
+    /// The message for no items; `whole` if the part isn't limited by an ID.
+    pub(crate) fn nothing(&self, whole: &'static str) -> &'static str {
+        match self.start {
+            Some(Start::After(_)) => "no older items",
+            Some(Start::Before(_)) => "no newer items",
+            None => whole,
+        }
+    }
+
     fn next_page_hint(&self, data: &[Value], more: bool) -> Option<String> {
         if !more {
             return None;
@@ -274,7 +283,7 @@ pub(crate) async fn list<T: Item>(
     let columns = table.columns(context)?;
     let part = args.into().plan()?;
     let shown = show(make(&context.client()?).as_json(), &part, None, &columns, context).await?;
-    print_footer(&shown, table.nothing, context);
+    print_footer(&shown, part.nothing(table.nothing), context);
     Ok(())
 }
 
@@ -312,6 +321,14 @@ impl Table {
         self.columns_with(None, context)
     }
 
+    /// Prints a complete list, or the message for an empty one.
+    pub(crate) fn print(&self, list: &Value, columns: &Columns, context: &Context) -> Result<(), Fail> {
+        context.out.list(list, columns)?;
+        let items = list["data"].as_array().map_or(0, Vec::len);
+        print_footer(&Shown { items, next: None }, self.nothing, context);
+        Ok(())
+    }
+
     /// Like [`columns`](Self::columns), with an optional column that a flag makes a default one.
     pub(crate) fn columns_with(&self, also: Option<&str>, context: &Context) -> Result<Columns, Fail> {
         let is_asked = !context.global.columns.is_empty();
@@ -331,37 +348,5 @@ pub(crate) fn print_footer(shown: &Shown, nothing: &str, context: &Context) {
         }
         (None, 0) => context.out.note(nothing),
         (None, _) => {}
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn args(limit: Option<&str>, all: bool, after: Option<&str>, before: Option<&str>) -> Args {
-        let text = |text: Option<&str>| text.map(str::to_owned);
-        let older = OlderArgs { limit: text(limit), all, after: text(after) };
-        Args { older, before: text(before) }
-    }
-
-    #[test]
-    fn a_limit_is_a_whole_number_above_zero() {
-        //
-        for wrong in ["0", "-1", "5abc", "1e2", "+5", "", " 5", "1.5", "99999999999999999999999"] {
-            let report = args(Some(wrong), false, None, None).plan().unwrap_err();
-            assert_eq!(report.found[0].problem.code, "range", "{wrong}");
-        }
-        for right in ["1", "100", "101", "250"] {
-            assert_eq!(args(Some(right), false, None, None).plan().unwrap().limit, right.parse().ok());
-        }
-    }
-
-    #[test]
-    fn both_cursors_are_refused_and_all_problems_are_reported_at_once() {
-        // LIST-09, A-32
-        let report = args(Some("0"), true, Some("a"), Some("b")).plan().unwrap_err();
-        let codes: Vec<_> = report.found.iter().map(|found| found.problem.code).collect();
-        assert_eq!(codes, ["range", "exclusive", "exclusive"]);
-        assert_eq!(report.found[2].problem.message, "--after and --before can't be used together");
     }
 }

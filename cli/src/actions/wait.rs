@@ -34,12 +34,10 @@ pub(crate) fn plan(wait: Option<&str>, timeout: &str, state: &str) -> Result<Opt
 /// The messages of a command's wait.
 #[derive(Debug)]
 pub(crate) struct Messages {
-    /// After a signal: `the email was accepted; delivery continues in the background`.
-    pub(crate) interrupted: String,
+    /// The work that continues after a signal or a timeout: `the email was accepted; delivery continues in the background`.
+    pub(crate) continues: String,
     /// After a timeout: `the email hasn't been delivered`.
     pub(crate) timed_out: String,
-    /// The work that continues: `delivery continues in the background`.
-    pub(crate) continues: String,
     /// A failure: `the email was accepted, but delivery failed`.
     pub(crate) failed: String,
     /// The command that shows the current state.
@@ -71,7 +69,7 @@ pub(crate) async fn poll_until_terminal<T: Send + 'static>(
     context: &Context,
     end: impl Fn(&T) -> End,
 ) -> Result<T, Fail> {
-    let unreported = context.in_flight.wait(&messages.interrupted);
+    let unreported = context.in_flight.wait(&messages.continues);
     let started = std::time::Instant::now();
     let ended = wait.max_wait(timeout).await;
     context.in_flight.resume(unreported);

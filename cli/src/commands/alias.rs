@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use serde_json::{Value, json};
 
+use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::diagnostics::{Fail, Origin};
 use crate::input::flags::Flags;
@@ -58,17 +59,15 @@ struct DeleteArgs {
     name: String,
 }
 
-const COLUMNS: &[Column] =
-    &[Column::new("name", "NAME", Kind::Text), Column::new("command", "COMMAND", Kind::Shrinks)];
+const TABLE: Table =
+    Table::new(&[Column::new("name", "NAME", Kind::Text), Column::new("command", "COMMAND", Kind::Shrinks)])
+        .nothing("no aliases yet");
 
 fn list(ListArgs {}: &ListArgs, context: &Context) -> Result<(), Fail> {
     let row = |(name, command)| json!({ "name": name, "command": command });
     let rows: Vec<Value> = load_all(&context.env).into_iter().map(row).collect();
-    let columns = context.out.columns(COLUMNS)?;
-    if rows.is_empty() {
-        context.out.note("no aliases yet");
-    }
-    context.out.list(&json!({ "object": "list", "data": rows }), &columns)
+    let columns = TABLE.columns(context)?;
+    TABLE.print(&json!({ "object": "list", "data": rows, "has_more": false }), &columns, context)
 }
 
 fn delete(DeleteArgs { name }: &DeleteArgs, context: &Context) -> Result<(), Fail> {

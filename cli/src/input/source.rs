@@ -13,6 +13,7 @@ use std::{
 
 use crate::diagnostics::{Diagnostic, Origin};
 use crate::literal;
+use crate::signals;
 
 /// Maximum size of a text or JSON document: more than any email that the service accepts.
 pub(crate) const TEXT_LIMIT: u64 = 64 * 1024 * 1024;
@@ -54,7 +55,9 @@ impl Source {
                         "reading from the terminal; finish with Ctrl-D on an empty line\n",
                     );
                 }
-                read(stdin.lock(), limit).map_err(|error| error.to_string())
+                let bytes = read(stdin.lock(), limit).map_err(|error| error.to_string());
+                signals::block_if_stopping();
+                bytes
             }
             Self::File(path) => read_file(path, limit),
         }
@@ -234,18 +237,5 @@ mod tests {
         assert!(source.bytes(11).is_ok());
         assert!(source.bytes(10).unwrap_err().contains("larger than"));
         assert!(Source::File(std::env::temp_dir()).bytes(10).unwrap_err().contains("directory"));
-    }
-
-    #[test]
-    fn standard_input_has_one_reader() {
-        //
-        let mut readers = StdinReaders::default();
-        assert_eq!(readers.claim("--input", "mail.json").unwrap(), Source::File("mail.json".into()));
-        assert_eq!(readers.claim("--input", "-").unwrap(), Source::Stdin);
-        let refused = readers.claim("--text-file", "-").unwrap_err();
-        assert_eq!(
-            refused.problem.message,
-            "standard input can be read only once, and --input already reads it"
-        );
     }
 }

@@ -146,7 +146,8 @@ fn usage(report: &Diagnostics, terminal: &Terminal) -> String {
         lines.push(format!("and {more} more problems; for {which}: --json"));
     }
     // Otherwise the headline lists it.
-    if !report.missing.is_empty() && (report.summary.is_some() || !report.found.is_empty()) {
+    let is_own_summary = report.summary.as_ref().is_some_and(|summary| *summary != headline(report));
+    if !report.missing.is_empty() && (is_own_summary || !report.found.is_empty()) {
         lines.push(format_label(
             "missing:",
             color::FAILURE,

@@ -249,7 +249,8 @@ async fn list(
     let Some(part) = part else { return Ok(()) };
     let list = make(&context.client()?, given);
     let shown = pages::show(list, &part, filter.as_deref(), &columns, context).await?;
-    pages::print_footer(&shown, if filter.is_some() { nothing } else { table.nothing }, context);
+    let nothing = if filter.is_some() { nothing } else { part.nothing(table.nothing) };
+    pages::print_footer(&shown, nothing, context);
     Ok(())
 }
 

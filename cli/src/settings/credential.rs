@@ -6,7 +6,7 @@ use secrecy::SecretString;
 
 use super::env::Env;
 use super::value::{Credential, Setting, Source};
-use crate::diagnostics::{Diagnostic, Diagnostics, Origin, Problem};
+use crate::diagnostics::{Diagnostic, Origin};
 
 type Make = fn(SecretString) -> Credential;
 
@@ -16,13 +16,8 @@ const MAX_BYTES: u64 = 16 * 1024;
 /// `--api-key-file`, then `IDEMPOST_API_KEY`, then `IDEMPOST_ACCESS_TOKEN`.
 pub(crate) fn find(file: Option<&str>, env: &Env) -> Result<Option<Setting<Credential>>, Box<Diagnostic>> {
     if let Some(file) = file {
-        let invalid =
-            |rule: String| Diagnostic::new("credential", rule, Some(Origin::flag("--api-key-file", file)));
-        let text = read(file).map_err(|error| invalid(format!("couldn't read the API key: {error}")))?;
-        let key = text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(&text);
-        check(key).map_err(|rule| invalid(format!("the API key {rule}")))?;
+        let value = Credential::ApiKey(parse_key(read(file), &Origin::flag("--api-key-file", file))?);
         let source = if file == "-" { "standard input".to_owned() } else { file.to_owned() };
-        let value = Credential::ApiKey(SecretString::from(key));
         return Ok(Some(Setting { value, source: Source::Given(source) }));
     }
     let variables: [(&str, Make); 2] =
@@ -45,14 +40,12 @@ pub(crate) fn find(file: Option<&str>, env: &Env) -> Result<Option<Setting<Crede
 }
 
 /// Reads an API key from standard input: everything, or one line from a terminal.
-pub(crate) fn read_key(terminal: bool) -> Result<SecretString, Diagnostics> {
-    let invalid = |rule: String| {
-        Diagnostics::from_problem(
-            Problem::new("", "credential", rule),
-            Some(Origin::flag("--with-token", "-")),
-        )
-    };
-    let text = if terminal { read_line() } else { read("-") };
+pub(crate) fn read_key(terminal: bool) -> Result<SecretString, Box<Diagnostic>> {
+    parse_key(if terminal { read_line() } else { read("-") }, &Origin::flag("--with-token", "-"))
+}
+
+fn parse_key(text: std::io::Result<String>, origin: &Origin) -> Result<SecretString, Box<Diagnostic>> {
+    let invalid = |rule| Diagnostic::new("credential", rule, Some(origin.clone()));
     let text = text.map_err(|error| invalid(format!("couldn't read the API key: {error}")))?;
     let key = text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(&text);
     check(key).map_err(|rule| invalid(format!("the API key {rule}")))?;

@@ -193,9 +193,7 @@ impl Kind {
             Self::AllowTo | Self::RedirectTo => self.narrow(RecipientGuard::new(), text).map(drop),
         }
     }
-}
 
-impl Kind {
     /// Adds a comma-separated list to a guard.
     pub(crate) fn narrow(self, guard: RecipientGuard, text: &str) -> Result<RecipientGuard, String> {
         let list = text.split(',').map(str::trim);

@@ -19,7 +19,8 @@ fn an_alias_is_set_listed_replaced_and_deleted() {
         { "name": "bounced", "command": "emails list --status bounced" },
         { "name": "hi", "command": SEND_ALIAS },
     ]);
-    assert_eq!(idempost.run(&["alias", "list", "--json"]).json()["data"], expected);
+    let listed = idempost.run(&["alias", "list", "--json"]).json();
+    has(&listed, &json!({"object": "list", "data": expected, "has_more": false}));
     assert_eq!(idempost.run(&["help", "--json"]).json()["aliases"], expected);
     idempost.run(&["alias", "delete", "bounced"]).ok();
     assert_eq!(idempost.run(&["alias", "list", "--columns", "name"]).ok(), "hi\n");

@@ -149,6 +149,8 @@ fn a_syntax_error_has_a_caret_and_does_not_block_config_commands() {
 fn an_unknown_setting_is_a_warning_with_a_caret() {
     let idempost = Idempost::new().config("[defaults]\noutptu = \"json\"\n");
     idempost.run(&["doctor", "--offline"]).says(&["warning", "^^^^^^", "did you mean `output`?"]);
+    idempost.run("config list").says(&["^^^^^^", "did you mean `output`?"]).ok();
+    idempost.run("config get from").fails_with(5, &["did you mean `output`?", "`from` isn't set"]);
     let ran = idempost.run(&["doctor", "--offline", "--json"]);
     let warning: Value = serde_json::from_str(ran.stderr.lines().next().unwrap()).unwrap();
     assert_eq!(warning["warning"]["hint"], "did you mean `output`?");

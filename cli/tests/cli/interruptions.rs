@@ -56,6 +56,35 @@ fn a_signal_ends_every_command_that_reads_standard_input() {
     assert_eq!(service.asked(), 0, "nothing was sent");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn input_that_a_signal_cuts_off_is_not_sent() {
+    // F-03. Ctrl-C also ends the program at the other end of the pipe.
+    let service = Service::start();
+    let bulk = ["bulk", "send", "-", "--from", "hi@acme.test", "--subject", "x", "--text", "y", "--yes"];
+    let commands: [(&[&str], &str); 5] = [
+        (&["emails", "send", "--from", "hi@acme.test", "--to", "ada@example.com", "--subject", "x"], "Dear"),
+        (
+            &["emails", "batch", "-"],
+            r#"{"from":"hi@acme.test","to":"ada@example.com","subject":"x","text":"y"}"#,
+        ),
+        (&["contacts", "import", "-"], "email\nada@example.com\n"),
+        (&["topics", "create", "--input", "-"], "{"),
+        (&bulk, "to\nada@example.com\n"),
+    ];
+    concurrently(commands, |(arguments, input)| {
+        let idempost = service.idempost();
+        let mut child = idempost.command().args(arguments).stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.as_mut().unwrap().write_all(input.as_bytes()).unwrap();
+        until_it_reads(&child, arguments);
+        signal(&child, Signal::INT);
+        drop(child.stdin.take());
+        let stderr = child.finish().fails(130);
+        assert_eq!(stderr, "error: interrupted\n", "{arguments:?}");
+    });
+    assert_eq!(service.asked(), 0, "nothing was sent");
+}
+
 /// Starts the program as a shell does in the foreground: Ctrl-C reaches it and all processes that it starts.
 fn in_foreground(mut command: std::process::Command) -> (Child, impl Fn()) {
     use std::os::unix::process::CommandExt as _;

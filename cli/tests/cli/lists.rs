@@ -43,6 +43,10 @@ fn only_the_given_flags_are_sent() {
     assert_eq!((subjects(&newer), subjects(&older)), (vec![2], vec![0]));
     let expected = [None, Some(format!("before={id}")), Some(format!("limit=1&after={id}"))];
     assert_eq!(queries(&service, "/emails"), expected);
+    let newest = page["data"][0]["id"].as_str().unwrap();
+    service.run(&["emails", "list", "--before", newest]).says(&["no newer items"]).ok();
+    let oldest = page["data"][2]["id"].as_str().unwrap();
+    service.run(&["emails", "list", "--after", oldest]).says(&["no older items"]).ok();
 }
 
 #[test]

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::profile;
 use super::status::{describe, login_state};
+use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::credentials::Credentials;
 use crate::diagnostics::Fail;
@@ -16,7 +17,7 @@ use crate::output::table::{Column, Kind};
     Example:\n  idempost auth list --jq '.data[] | select(.state == \"logged_in\").profile'")]
 pub(crate) struct Args {}
 
-const COLUMNS: &[Column] = &[
+const TABLE: Table = Table::new(&[
     Column::new("used", "", Kind::Text)
         .format_with(|row| if row["used"] == true { "*".to_owned() } else { String::new() }),
     Column::new("profile", "PROFILE", Kind::Text),
@@ -26,12 +27,13 @@ const COLUMNS: &[Column] = &[
     Column::new("scope", "SCOPE", Kind::Text),
     Column::new("store", "STORE", Kind::Text),
     Column::new("expires_at", "EXPIRES", Kind::Time),
-];
+])
+.nothing("no profiles yet; log in: idempost auth login");
 
 /// Prints the list.
 pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
     let settings = context.settings()?;
-    let columns = context.out.columns(COLUMNS)?;
+    let columns = TABLE.columns(context)?;
     let stored = Credentials::list(&context.env)?;
     let used = profile::display_name(context)?;
     let written =
@@ -57,8 +59,5 @@ pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
         row["used"] = is_used.into();
     }
     rows.sort_by(|one, other| one["profile"].as_str().cmp(&other["profile"].as_str()));
-    if rows.is_empty() {
-        context.out.note(&format!("not logged in; {}", super::LOGIN));
-    }
-    context.out.list(&json!({ "object": "list", "data": rows }), &columns)
+    TABLE.print(&json!({ "object": "list", "data": rows, "has_more": false }), &columns, context)
 }

@@ -112,6 +112,22 @@ pub(crate) struct Args {
     with_token: bool,
 }
 
+impl Args {
+    /// The given flags of a login through a page.
+    fn page_flags(&self) -> impl Iterator<Item = &'static str> {
+        let flags = [
+            ("--scope", !self.scopes.is_empty()),
+            ("--client-id", self.client_id.is_some()),
+            ("--issuer", self.issuer.is_some()),
+            ("--trust-endpoints", self.trust_endpoints),
+            ("--device", self.device),
+            ("--port", self.port.is_some()),
+            ("--no-browser", self.no_browser),
+        ];
+        flags.into_iter().filter_map(|(name, is_set)| is_set.then_some(name))
+    }
+}
+
 /// A login's target and scopes.
 #[derive(Clone, Serialize, Deserialize)]
 struct Login {
@@ -226,21 +242,10 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
         flags.reject("setting", format!("--login-timeout {rule}"), "--login-timeout", &args.login_timeout);
         Duration::default()
     });
-    for (name, is_set, with_token, device) in [
-        ("--scope", !args.scopes.is_empty(), true, false),
-        ("--client-id", args.client_id.is_some(), true, false),
-        ("--issuer", args.issuer.is_some(), true, false),
-        ("--trust-endpoints", args.trust_endpoints, true, false),
-        ("--device", args.device, true, false),
-        ("--port", args.port.is_some(), true, true),
-        ("--no-browser", args.no_browser, true, false),
-    ] {
-        for (other, is_exclusive) in
-            [("--with-token", args.with_token && with_token), ("--device", args.device && device)]
-        {
-            if is_set && is_exclusive {
-                flags.push(Diagnostic::new("exclusive", format!("{name} can't be used with {other}"), None));
-            }
+    for name in args.page_flags() {
+        let others = [("--with-token", args.with_token), ("--device", args.device && name == "--port")];
+        for (other, _) in others.into_iter().filter(|(_, is_set)| *is_set) {
+            flags.push(Diagnostic::new("exclusive", format!("{name} can't be used with {other}"), None));
         }
     }
     if args.client_id.as_deref().is_some_and(|id| id.trim().is_empty()) {
@@ -311,7 +316,7 @@ async fn store_key(
     if terminal {
         write_stderr("\n");
     }
-    let key = key.map_err(Fail::Usage)?;
+    let key = key?;
     let origin = target.base_url.origin().ascii_serialization();
     credentials.store_api_key(Some(store), &origin, key).await?;
     Ok(json!({ "kind": "api_key", "origin": origin }))

@@ -9,7 +9,7 @@ use crate::commands::completions::cache;
 use crate::context::Context;
 use crate::credentials::{CredentialKind, Credentials};
 use crate::diagnostics::Fail;
-use crate::output::report;
+use crate::output::{format_count, report};
 use crate::settings::file::{self, ConfigFile};
 use crate::settings::profiles::{self, DEFAULT};
 use crate::settings::store::ConfigStore;
@@ -58,7 +58,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         many => {
             let causes: Vec<_> =
                 failures.iter().map(|(name, fail)| format!("  {name}: {}", report::message(fail))).collect();
-            let profiles = if many == 1 { "1 profile" } else { &format!("{many} profiles") };
+            let profiles = format_count(many, "profile");
             Err(Fail::error(format!("{profiles} couldn't be logged out:\n{}", causes.join("\n")))
                 .hint("log out one by one: idempost --profile NAME auth logout"))
         }

@@ -73,9 +73,8 @@ pub(super) async fn get(given: Given<'_>, context: &Context) -> Result<(), Fail>
 
 async fn wait_until_ended(id: &str, run: &str, timeout: Duration, context: &Context) -> Result<(), Fail> {
     let words = Messages {
-        interrupted: "the run continues".to_owned(),
         timed_out: "the run hasn't ended".to_owned(),
-        continues: "it continues".to_owned(),
+        continues: "the run continues".to_owned(),
         failed: "the run didn't complete".to_owned(),
         check: format!("idempost automations run {id} {run}"),
     };

@@ -67,7 +67,6 @@ pub(super) async fn wait(timeout: Option<Duration>, response: &Value, context: &
     let Some(timeout) = timeout else { return Ok(()) };
     let id = response["id"].as_str().unwrap_or_default();
     let words = Messages {
-        interrupted: "sending continues in the background".to_owned(),
         timed_out: "the broadcast hasn't been sent".to_owned(),
         continues: "sending continues in the background".to_owned(),
         failed: "the broadcast failed".to_owned(),

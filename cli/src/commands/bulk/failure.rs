@@ -89,12 +89,11 @@ pub(super) fn from_planning_error(error: BulkError, file: &str, mut flags: Flags
         BulkError::Input(problems) => {
             let columns = problems.iter().any(|problem| problem.code == "unknown");
             flags.add_problems(idempost::problem::Problems::check(problems));
-            let fail = flags.finish().err().unwrap_or_else(|| Fail::Usage(Diagnostics::default()));
-            fail.hint_if(columns.then_some("--ignore-column NAME skips a column; --delimiter splits rows at another character"))
+            Fail::Usage(flags.into_report()).hint_if(columns.then_some("--ignore-column NAME skips a column; --delimiter splits rows at another character"))
         }
         BulkError::Io { action: "read", source, .. } if file != "-" => {
             flags.reject("file", format!("couldn't read {file}: {source}"), "FILE", file);
-            flags.finish().err().unwrap_or_else(|| Fail::Usage(Diagnostics::default()))
+            Fail::Usage(flags.into_report())
         }
         BulkError::Differs(differences) => from_differences(&differences),
         BulkError::BeyondLimit { job, limit, .. } => Fail::invalid(message, Vec::new()).hint(format!(

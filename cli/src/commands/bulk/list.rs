@@ -54,10 +54,5 @@ pub(super) async fn run(Args {}: Args, context: &Context) -> Result<(), Fail> {
             }
         }
     }
-    let nothing = rows.is_empty();
-    context.out.list(&json!({ "object": "list", "data": rows, "has_more": false }), &columns)?;
-    if nothing && !context.out.is_json() {
-        context.out.note(TABLE.nothing);
-    }
-    Ok(())
+    TABLE.print(&json!({ "object": "list", "data": rows, "has_more": false }), &columns, context)
 }

@@ -172,8 +172,10 @@ pub(super) async fn run_until_interrupted<T>(
     work: impl Future<Output = Result<T, Fail>>,
 ) -> Result<T, Fail> {
     tokio::select! {
-        result = work => result,
+        // Work that a signal also ends, by cutting off its input, isn't complete.
+        biased;
         signal = signals.next() => Err(Fail::Interrupted(signal)),
+        result = work => result,
     }
 }
 
@@ -198,6 +200,8 @@ pub(super) async fn run(
         report::print(job, &report, false, complete_since, context)?;
         return into_result(job, &report, None, resume.as_deref());
     }
+    // A job without valid rows is complete even before its first run.
+    let complete_since = complete_since.filter(|_| job.plan().counts().valid > 0);
     if before.state == JobState::Canceled && !job.is_distributed() {
         return Err(failure::from_canceled(job.plan()));
     }

@@ -66,6 +66,7 @@ pub(super) fn get(args: &GetArgs, context: &Context) -> Result<(), Fail> {
 
 /// Each setting's name, value and source. For the credential only the source is shown.
 fn rows(context: &Context) -> Result<Vec<Value>, Fail> {
+    context.warn_about_settings();
     let settings = context.settings()?;
     let flags = context.global.flags();
     let layers = Layers::new(&flags, &context.env, settings.file.clone());

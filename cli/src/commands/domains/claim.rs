@@ -93,9 +93,8 @@ async fn finish_verify(id: &str, timeout: Option<Duration>, context: &Context) -
 
 async fn wait_until_completed(timeout: Duration, id: &str, context: &Context) -> Result<(), Fail> {
     let words = Messages {
-        interrupted: "the claim stays open".to_owned(),
         timed_out: "the claim hasn't been completed".to_owned(),
-        continues: "it stays open".to_owned(),
+        continues: "the claim stays open".to_owned(),
         failed: "the domain wasn't transferred".to_owned(),
         check: show_command(id),
     };

@@ -19,7 +19,6 @@ pub(super) async fn wait(id: &str, timeout: Option<Duration>, context: &Context)
         return Ok(());
     };
     let words = Messages {
-        interrupted: "verification continues in the background".to_owned(),
         timed_out: "the domain hasn't been verified".to_owned(),
         continues: "verification continues in the background".to_owned(),
         failed: "verification failed".to_owned(),

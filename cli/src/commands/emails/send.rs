@@ -43,7 +43,7 @@ use crate::output::progress::Upload;
         idempost emails send --template welcome --to ada@example.com --var NAME=Ada --var-json APPLES=17\n  \
         idempost emails send --input mail.json --idempotency-key order-17\n  \
         idempost emails send --input mail.json --to test@example.com --dry-run\n\n\
-        Exit codes: 0 accepted, 2 invalid input, 3 rejected or bounced, 4 credential, 6 rate limit, 7 unavailable,\n\
+        Exit codes: 0 accepted, 2 invalid input, 3 rejected or bounced, 4 credential, 6 rate limit, 7 unavailable, \
         8 wait timeout, 9 unknown outcome: retry with the printed key. All of them: idempost help exit-codes",
     mut_arg("text", |text| text.long_help(TEXT_HELP))
 )]

@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 
 use super::{client, control_client, unreachable_failure};
 use crate::context::Context;
-use crate::diagnostics::Fail;
-use crate::input::flags::Flags;
+use crate::diagnostics::{Fail, Origin};
 use crate::output::table::text_at;
 
 /// Show or control the account's clock
@@ -92,10 +91,7 @@ fn parse_number(text: &str) -> Result<f64, Fail> {
     if let Some(number) = text.parse().ok().filter(|number| (0.001..=100_000.0).contains(number)) {
         return Ok(number);
     }
-    let mut flags = Flags::default();
-    flags.reject("range", "the factor must be from 0.001 to 100000", "N", text);
-    flags.finish()?;
-    Ok(1.0)
+    Err(Fail::usage("range", "the factor must be from 0.001 to 100000", Some(Origin::flag("N", text))))
 }
 
 fn describe_state(clock: &Value) -> String {

@@ -7,6 +7,7 @@ use http::Method;
 use serde_json::{Map, Value, json};
 
 use super::{client, control_client, unreachable_failure};
+use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
@@ -114,7 +115,7 @@ struct Frequency {
 /// The stages of an SMTP session.
 const STAGES: [&str; 7] = ["CONNECT", "EHLO", "AUTH", "MAIL", "RCPT", "DATA", "END-OF-DATA"];
 
-const COLUMNS: &[Column] = &[
+const TABLE: Table = Table::new(&[
     Column::new("id", "ID", Kind::Text),
     Column::new("method", "METHOD", Kind::Text).format_with(|fault| rule_target(fault).0),
     Column::new("path", "PATH", Kind::Text).format_with(|fault| rule_target(fault).1),
@@ -124,7 +125,8 @@ const COLUMNS: &[Column] = &[
     Column::new("often", "FREQUENCY", Kind::Text).format_with(describe_frequency),
     Column::new("met", "MATCHES", Kind::Text),
     Column::new("client_gets", "CLIENT GETS", Kind::Shrinks).pointer("/client_gets/summary"),
-];
+])
+.nothing("no rules");
 
 /// Adds a rule, lists the rules or removes them.
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
@@ -138,12 +140,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     };
     match plan {
         Plan::List => {
-            let columns = context.out.columns(COLUMNS)?;
+            let columns = TABLE.columns(context)?;
             let list = client.request(Method::GET, "/_/faults").await.map_err(unreachable_failure)?;
-            if list["data"].as_array().is_some_and(Vec::is_empty) {
-                context.out.note("no rules");
-            }
-            context.out.list(&list, &columns)
+            TABLE.print(&list, &columns, context)
         }
         Plan::Remove(id) => {
             let path = match &id {

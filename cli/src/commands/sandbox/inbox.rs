@@ -224,10 +224,7 @@ async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> {
         query.push(("state", state.get_name().to_owned()));
     }
     let list = fetch_messages(&client(context)?, &query).await?;
-    if list["data"].as_array().is_some_and(Vec::is_empty) {
-        context.out.note(table.nothing);
-    }
-    context.out.list(&list, &columns)
+    table.print(&list, &columns, context)
 }
 
 async fn wait(args: WaitArgs, context: &Context) -> Result<(), Fail> {

@@ -10,6 +10,7 @@ use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, Flags};
 use crate::input::json as strict;
 use crate::input::pair::Pair;
+use crate::output::format_count;
 use crate::output::table::text_at;
 
 /// Send a simulated event to subscribed webhooks
@@ -53,8 +54,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         0 => format!(
             "no webhook is subscribed to {event}; to add one: idempost webhooks create, or idempost webhooks listen"
         ),
-        1 => "sent to 1 webhook".to_owned(),
-        several => format!("sent to {several} webhooks"),
+        webhooks => format!("sent to {}", format_count(webhooks, "webhook")),
     });
     let lines: Vec<_> = deliveries.into_iter().map(|delivery| text_at(delivery, "/event_id")).collect();
     context.out.result(&lines, &response)

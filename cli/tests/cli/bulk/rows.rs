@@ -36,6 +36,15 @@ fn every_row_is_sent_once_and_the_same_command_sends_nothing_more() {
 }
 
 #[test]
+fn a_file_without_rows_is_a_complete_job_only_after_its_first_run() {
+    let bench = Bench::with(0);
+    let report = bench.send("--json").json();
+    has(&report, &json!({"state": "finished", "rows": 0, "sent": 0}));
+    assert_eq!(report.get("already_complete"), None);
+    has(&bench.send("--json").json(), &json!({"already_complete": true, "sent": 0}));
+}
+
+#[test]
 fn a_plan_shows_counts_emails_and_an_estimate_without_a_credential() {
     let bench = Bench::with(0);
     let idempost = Idempost::new().env("IDEMPOST_BASE_URL", bench.service.base_url());

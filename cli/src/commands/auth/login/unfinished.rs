@@ -2,8 +2,6 @@
 //!
 //! In between, a private file contains `state` and the PKCE verifier, for as long as the service accepts the code.
 
-use std::io::Read as _;
-
 use idempost::auth::{AuthError, AuthorizationRequest};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -19,8 +17,6 @@ use crate::input::flags::Flags;
 
 /// The time within which a login can be finished.
 const LIFETIME: SignedDuration = SignedDuration::from_mins(10);
-/// Longer than any redirect URL.
-const MAX_BYTES: u64 = 16 * 1024;
 
 /// The stored form.
 #[derive(Serialize, Deserialize)]
@@ -71,21 +67,14 @@ pub(super) async fn begin(
 /// Finishes the login with the URL that the consent page redirected to.
 pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
-    for (name, is_set) in [
-        ("--scope", !args.scopes.is_empty()),
-        ("--client-id", args.client_id.is_some()),
-        ("--issuer", args.issuer.is_some()),
-        ("--trust-endpoints", args.trust_endpoints),
-        ("--device", args.device),
-        ("--port", args.port.is_some()),
+    let others = [
         ("--store", args.store.is_some()),
-        ("--no-browser", args.no_browser),
         ("--with-token", args.with_token),
         ("--sandbox", context.global.sandbox),
-    ] {
-        if is_set {
-            flags.reject("exclusive", format!("{name} can't be used with --callback-url"), name, "");
-        }
+    ];
+    let others = others.into_iter().filter_map(|(name, is_set)| is_set.then_some(name));
+    for name in args.page_flags().chain(others) {
+        flags.reject("exclusive", format!("{name} can't be used with --callback-url"), name, "");
     }
     flags.finish()?;
     let credentials = Credentials::new(&context.env, profile::selected_name(context)?)?;
@@ -105,8 +94,14 @@ pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Resul
         ));
     }
     check_base_url(&login.target.base_url, context)?;
-    let given = if given == "-" { read()? } else { given.to_owned() };
-    let code = match request.code_from_url(&given) {
+    let read;
+    let given = if given == "-" {
+        (_, read) = context.stdin().text("--callback-url", given)?;
+        read.trim()
+    } else {
+        given
+    };
+    let code = match request.code_from_url(given) {
         Ok(code) => code,
         Err(AuthError::Callback(error)) => {
             let rule = paste::rejection_message(&request, error);
@@ -146,11 +141,4 @@ fn check_base_url(begun: &Url, context: &Context) -> Result<(), Fail> {
         }
         _ => Ok(()),
     }
-}
-
-fn read() -> Result<String, Fail> {
-    let mut text = String::new();
-    let read = std::io::stdin().lock().take(MAX_BYTES).read_to_string(&mut text);
-    read.map_err(|error| Fail::local("couldn't read the URL from standard input", error))?;
-    Ok(text.trim().to_owned())
 }

@@ -19,6 +19,7 @@ use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 use crate::input::open_quote::{self, ends_in_quotes};
 use crate::literal::check_local;
+use crate::signals;
 
 /// Maximum length of a field in bytes.
 const MAX_FIELD: u64 = 1 << 20;
@@ -50,7 +51,11 @@ impl Csv {
         let opened = tokio::task::spawn_blocking(move || {
             check_local()?;
             match path.as_str() {
-                "-" => spool(io::stdin().lock(), max_size, delimiter),
+                "-" => {
+                    let spooled = spool(io::stdin().lock(), max_size, delimiter);
+                    signals::block_if_stopping();
+                    spooled
+                }
                 path => open(path, max_size, delimiter),
             }
         });

@@ -84,9 +84,8 @@ async fn wait_until_finished(
     context: &Context,
 ) -> Result<(), Fail> {
     let words = Messages {
-        interrupted: "the import continues in the background".to_owned(),
         timed_out: "the import hasn't been completed".to_owned(),
-        continues: "it continues in the background".to_owned(),
+        continues: "the import continues in the background".to_owned(),
         failed: "the import ended before the last row".to_owned(),
         check: show_command(&id),
     };

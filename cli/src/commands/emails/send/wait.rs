@@ -33,9 +33,8 @@ pub(super) async fn wait_until_final(
     context: &Context,
 ) -> Result<(), Fail> {
     let words = Messages {
-        interrupted: "the email was accepted; delivery continues in the background".to_owned(),
         timed_out: "the email hasn't been delivered".to_owned(),
-        continues: "delivery continues in the background".to_owned(),
+        continues: "the email was accepted; delivery continues in the background".to_owned(),
         failed: "the email was accepted, but delivery failed".to_owned(),
         check: format!("idempost emails get {id}"),
     };
