@@ -186,6 +186,7 @@ async fn run_until_signal(
     let runtime = tokio::runtime::Handle::current();
     let interrupted = move |signal| if ends_by_signal { Ok(()) } else { Err(Fail::Interrupted(signal)) };
     let started = std::thread::Builder::new().name("command".to_owned()).stack_size(STACK).spawn(move || {
+        let _entered = runtime.enter();
         end.send(context().map(|context| {
             let json = context.out.messages_are_json;
             let result = runtime.block_on(async {

@@ -62,7 +62,9 @@ fn input_that_a_signal_cuts_off_is_not_sent() {
     // F-03. Ctrl-C also ends the program at the other end of the pipe.
     let service = Service::start();
     let bulk = ["bulk", "send", "-", "--from", "hi@acme.test", "--subject", "x", "--text", "y", "--yes"];
-    let commands: [(&[&str], &str); 5] = [
+    let commands: [(&[&str], &str); 7] = [
+        (&["emails", "list", "--api-key-file", "-"], "sb_te"),
+        (&["auth", "login", "--with-token", "--store", "file"], "sb_te"),
         (&["emails", "send", "--from", "hi@acme.test", "--to", "ada@example.com", "--subject", "x"], "Dear"),
         (
             &["emails", "batch", "-"],
