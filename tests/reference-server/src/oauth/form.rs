@@ -47,7 +47,7 @@ pub(super) fn check_size(body: &[u8]) -> Result<(), OAuthRejection> {
     Ok(())
 }
 
-/// Parameters by name. A parameter without a value counts as absent (RFC 6749, 3.2), except `scope`: empty, it requests no scopes.
+/// Parameters by name. A parameter without a value counts as absent (RFC 6749, 3.2), except `scope` of an authorization: empty, it requests no scopes.
 #[derive(Debug, Default)]
 pub struct Parameters {
     found: HashMap<String, String>,
