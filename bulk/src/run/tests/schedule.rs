@@ -298,7 +298,10 @@ async fn a_run_that_does_not_start_leaves_the_job_its_schedule() {
     let service = Service::reliable();
     let options = || patient_options().wall_clock(&wall);
     let daily = |cap| Schedule::new().daily([cap]).unwrap().time_zone("UTC").unwrap();
-    run_and_kill(&job, &service, options().schedule(daily(20)), 1_000).await;
+    let mut run = job.start_with(Arc::clone(&service), options().schedule(daily(20)));
+    while service.delivered().0 < 20 && run.next().await.is_some() {}
+    run.abort();
+    run.finish().await.unwrap();
     let running = crate::lock::JobLock::acquire(job.plan().dir()).unwrap();
     let refused = job.start_with(Arc::clone(&service), options().schedule(Schedule::new())).finish().await;
     assert!(matches!(refused, Err(BulkError::NotRunnable(why)) if why.contains("is running the job")));
