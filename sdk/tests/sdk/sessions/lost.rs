@@ -180,7 +180,8 @@ async fn a_refresh_waits_for_the_settle_time_and_then_succeeds() {
     network.queues.store(false, Ordering::SeqCst);
     let began = tokio::time::Instant::now();
     session().access_token().await.unwrap();
-    assert!((60..75).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
+    // A minute after the lost attempt, which ended just before.
+    assert!((59..75).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
     assert_eq!(store.read().await.unwrap().unwrap().generation, 2);
 }
 
