@@ -28,6 +28,7 @@ use crate::output::{Out, OutputOptions, Terminal, report, secret, write_stderr, 
 use crate::settings::env::Env;
 use crate::settings::profiles::DEFAULT;
 use crate::settings::{self, Credential, Setting, Settings, keys, network};
+use crate::signals;
 
 /// The context of one command.
 #[derive(Debug)]
@@ -66,6 +67,9 @@ impl Context {
         command_tree: fn() -> clap::Command,
     ) -> Result<Self, Fail> {
         let settings = settings::load(&global.flags(), &env);
+        if global.api_key_file.as_deref() == Some("-") {
+            signals::block_if_stopping();
+        }
         let usual = settings.as_ref().ok();
         let color =
             usual.map(|settings| settings.color.value).or_else(|| global.color_choice()).unwrap_or_default();

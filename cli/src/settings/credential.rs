@@ -7,7 +7,6 @@ use secrecy::SecretString;
 use super::env::Env;
 use super::value::{Credential, Setting, Source};
 use crate::diagnostics::{Diagnostic, Origin};
-use crate::signals;
 
 type Make = fn(SecretString) -> Credential;
 
@@ -63,7 +62,6 @@ fn read(file: &str) -> std::io::Result<String> {
     let mut text = String::new();
     if file == "-" {
         std::io::stdin().lock().take(MAX_BYTES).read_to_string(&mut text)?;
-        signals::block_if_stopping();
     } else {
         std::fs::File::open(file)?.take(MAX_BYTES).read_to_string(&mut text)?;
     }

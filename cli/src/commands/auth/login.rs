@@ -315,6 +315,8 @@ async fn store_key(
     };
     if terminal {
         write_stderr("\n");
+    } else {
+        signals::block_if_stopping();
     }
     let key = key?;
     let origin = target.base_url.origin().ascii_serialization();
