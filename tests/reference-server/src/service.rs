@@ -11,7 +11,6 @@ mod record;
 #[cfg(test)]
 mod scaling;
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, RwLock};
@@ -161,30 +160,29 @@ impl Service {
     }
 
     fn reply_to(&self, request: &Request<Bytes>, found: &RouteMatch, started: Instant) -> Reply {
-        let credential = self.state.credential(request.headers());
-        let account = credential.as_ref().ok().map(|credential| credential.tenant.clone());
-        let (mut reply, allowance) =
-            catch_unwind(AssertUnwindSafe(|| self.exchange(request, found, credential))).unwrap_or_else(
-                |panic| {
-                    let text = panic
-                        .downcast_ref::<&str>()
-                        .map(ToString::to_string)
-                        .or_else(|| panic.downcast_ref::<String>().cloned())
-                        .unwrap_or_else(|| "the panic has no message".into());
-                    let problem = Problem::application(format!("The service failed: {text}"));
-                    (
-                        Reply::Now(problem.into_response()),
-                        Allowance::uncounted(self.state.settings.rate_limit),
-                    )
-                },
-            );
+        let mut account = None;
+        let exchanged = catch_unwind(AssertUnwindSafe(|| {
+            // A request can delete its own key.
+            let credential = self.state.credential(request.headers());
+            account = credential.as_ref().ok().map(|credential| credential.tenant.clone().into_owned());
+            self.exchange(request, found, credential)
+        }));
+        let (mut reply, allowance) = exchanged.unwrap_or_else(|panic| {
+            let text = panic
+                .downcast_ref::<&str>()
+                .map(ToString::to_string)
+                .or_else(|| panic.downcast_ref::<String>().cloned())
+                .unwrap_or_else(|| "the panic has no message".into());
+            let problem = Problem::application(format!("The service failed: {text}"));
+            (Reply::Now(problem.into_response()), Allowance::uncounted(self.state.settings.rate_limit))
+        });
         let clock = self.clock_reading(request);
         self.finish_headers(reply.response_mut(), allowance, clock);
         self.notify_of_evictions();
         if found.table.area == Area::Own {
             control::add_security_headers(reply.response_mut().headers_mut());
         } else {
-            self.record(request, account.map(Cow::into_owned), &reply, started, clock.now());
+            self.record(request, account, &reply, started, clock.now());
         }
         reply
     }
