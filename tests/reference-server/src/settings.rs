@@ -87,8 +87,9 @@ pub struct Settings {
     pub max_connections: usize,
     /// Fetches attachments given by `path`. If false, they are rejected.
     pub fetch_attachments: bool,
-    /// Permits webhooks and hosted attachments at private addresses, this machine's included, even if the service listens beyond loopback addresses.
-    /// A service that listens only on loopback addresses always permits them. Link-local addresses and metadata services are never requested.
+    /// Permits webhooks and hosted attachments at private addresses, this machine's included, even if the service listens beyond loopback addresses
+    /// or its `public_url` isn't this machine's; without either, it always permits them. Link-local addresses and metadata services are never
+    /// requested.
     pub allow_private_addresses: bool,
     /// Loads the remote images of an email and requests its links when a user requests it, at public addresses. If false, this is rejected.
     pub fetch_remote: bool,

@@ -112,7 +112,7 @@ impl State {
             fetches: FetchQueue::new(settings.fetch_bytes()),
             images: ImageStore::new(settings.image_bytes()),
             outbox: Outbox::new(settings.keep_webhook_events),
-            http_clients: HttpClients::new(settings.allow_private_addresses),
+            http_clients: HttpClients::new(settings.allow_private_addresses, settings.public_url.as_deref()),
             in_flight: InFlight::new(settings.in_flight_bytes()),
             relay: OnceLock::new(),
             event_bus: EventBus::default(),

@@ -9,6 +9,7 @@ use reqwest::redirect::Policy;
 use tokio::sync::Semaphore;
 
 use self::public::Networks;
+use crate::state::names::Names;
 
 /// The number of emails whose remote images or links are requested at the same time.
 const MAX_REMOTE: usize = 2;
@@ -18,30 +19,32 @@ pub struct HttpClients {
     /// One for each [`Networks`].
     clients: [OnceLock<reqwest::Client>; 3],
     allow_private: bool,
-    listens_beyond_loopback: AtomicBool,
+    others_reach_it: AtomicBool,
     /// A permit for each email whose remote images or links are requested.
     pub remote: Semaphore,
 }
 
 impl HttpClients {
-    /// `allow_private` permits webhooks and attachments at private addresses even if the service listens beyond loopback addresses.
-    pub fn new(allow_private: bool) -> Self {
+    /// `allow_private` permits webhooks and attachments at private addresses even if others can reach the service, as a public URL that isn't this
+    /// machine's implies.
+    pub fn new(allow_private: bool, public_url: Option<&str>) -> Self {
+        let is_public = public_url.is_some_and(|url| !Names::default().accepts_url(url));
         Self {
             clients: [const { OnceLock::new() }; 3],
             allow_private,
-            listens_beyond_loopback: AtomicBool::new(false),
+            others_reach_it: AtomicBool::new(is_public),
             remote: Semaphore::new(MAX_REMOTE),
         }
     }
 
     /// Restricts webhooks and attachments to public addresses, unless private ones are permitted.
     pub fn restrict_to_public(&self) {
-        self.listens_beyond_loopback.store(true, Ordering::Relaxed);
+        self.others_reach_it.store(true, Ordering::Relaxed);
     }
 
     /// The addresses that webhooks and hosted attachments may have.
     pub fn networks(&self) -> Networks {
-        if self.listens_beyond_loopback.load(Ordering::Relaxed) && !self.allow_private {
+        if self.others_reach_it.load(Ordering::Relaxed) && !self.allow_private {
             Networks::PublicByDefault
         } else {
             Networks::Private

@@ -16,8 +16,7 @@ pub struct Names {
 impl Names {
     /// Adds the host of a base URL, such as `http://sandbox.example:8025`.
     pub fn add(&mut self, address: &str) {
-        let authority = address.split_once("://").map_or(address, |(_, rest)| rest);
-        let host = host_of(authority.split(['/', '?', '#']).next().unwrap_or_default());
+        let host = host_of(authority_of(address));
         if !host.is_empty() && !self.contains_host(&host) {
             self.known.push(host.into_owned());
         }
@@ -29,6 +28,11 @@ impl Names {
 
     fn contains_host(&self, host: &str) -> bool {
         self.known.iter().any(|known| known == host)
+    }
+
+    /// Whether the service accepts the host of a URL.
+    pub fn accepts_url(&self, url: &str) -> bool {
+        self.accepts(authority_of(url))
     }
 
     /// Whether the service accepts this authority, with or without a port.
@@ -51,6 +55,11 @@ fn is_loopback(number: IpAddr) -> bool {
                 || number.to_ipv4_mapped().is_some_and(|number| number.is_loopback())
         }
     }
+}
+
+fn authority_of(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split(['/', '?', '#']).next().unwrap_or_default()
 }
 
 /// The host of `host:port`, in lower case, without a trailing dot.

@@ -199,6 +199,26 @@ async fn beyond_loopback_webhooks_reach_private_addresses_only_if_allowed() {
 }
 
 #[tokio::test]
+async fn with_a_public_url_webhooks_reach_private_addresses_only_if_allowed() {
+    let (address, _requests) = endpoint(answers("200 OK")).await;
+    for (public_url, allow_private_addresses, status) in [
+        ("https://abc.tunnel.test/box", false, 0),
+        ("https://localhost.tunnel.test", false, 0),
+        ("https://abc.tunnel.test/box", true, 200),
+        ("http://localhost:8080/box", false, 200),
+        ("http://[::1]:8080", false, 200),
+    ] {
+        let public_url = Some(public_url.to_owned());
+        let settings = Settings { public_url, allow_private_addresses, ..Settings::default() };
+        let server = idempost_sandbox::start(settings).await;
+        let (attempt, _) = first_attempt_of(&Sandbox::of(&server), &address).await;
+        assert_eq!(attempt["http_status_code"], status, "{attempt}");
+        let reason = attempt["response"].as_str().unwrap();
+        assert_eq!(reason.contains("--allow-private-addresses"), status == 0, "{reason}");
+    }
+}
+
+#[tokio::test]
 async fn webhooks_never_reach_link_local_addresses() {
     for address in ["http://169.254.169.254/latest/", "http://[::ffff:169.254.169.254]/", "http://[fe80::1]/"]
     {

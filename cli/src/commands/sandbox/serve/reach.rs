@@ -29,10 +29,10 @@ pub(in crate::commands::sandbox) struct ListenArgs {
     /// Listen beyond loopback addresses without a password: anyone who reaches the port can read all emails and use all accounts
     #[arg(long, conflicts_with = "auth", hide_short_help = true)]
     insecure: bool,
-    /// When listening beyond loopback addresses, still allow webhooks and hosted attachments at private addresses, such as those of other containers
+    /// With --public-url or beyond loopback addresses, still allow webhooks and hosted attachments at private addresses, such as localhost
     ///
-    /// Without it, anyone with a key could reach this machine and its network through the sandbox. A sandbox on a loopback address always permits
-    /// private addresses. Link-local addresses and the metadata services of cloud providers are never requested.
+    /// Without it, anyone with a key could reach this machine and its network through the sandbox. A sandbox that only this machine can reach
+    /// always permits private addresses. Link-local addresses and the metadata services of cloud providers are never requested.
     #[arg(long, hide_short_help = true)]
     pub(in crate::commands::sandbox) allow_private_addresses: bool,
 }

@@ -68,7 +68,7 @@ pub enum NotPublic {
     #[error("the address isn't public")]
     Address,
     #[error(
-        "the address isn't public, and this sandbox listens beyond loopback addresses; allow it with `--allow-private-addresses`"
+        "the address isn't public, and this sandbox listens beyond loopback addresses or has a public URL; allow it with `--allow-private-addresses`"
     )]
     Private,
     #[error("the address is link-local or belongs to a metadata service")]
