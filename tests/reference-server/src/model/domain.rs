@@ -131,7 +131,12 @@ impl Domain {
 
     /// Whether it is verified for receiving, even while it is checked again.
     pub fn can_receive(&self) -> bool {
-        self.proven && self.setup.capabilities.receiving
+        let is_found = |record: &DnsRecord| {
+            record.is_for_receiving()
+                && (record.status == RecordStatus::Verified
+                    || (record.status == RecordStatus::Pending && self.status == Status::Pending))
+        };
+        self.proven && self.records.iter().any(is_found)
     }
 
     /// The host of tracked links, if it is verified. Without one, neither opens nor clicks are tracked.

@@ -347,6 +347,34 @@ fn a_strict_sandbox_receives_only_for_verified_domains() {
 }
 
 #[test]
+fn a_strict_sandbox_receives_only_with_a_verified_mx_record() {
+    let sandbox = Sandbox::with(&Settings { strict_domains: true, ..Settings::default() });
+    let receives = |domain: &str| sandbox.service.receive(KEY, &[&*format!("in@{domain}")], MAIL).is_ok();
+    let receiving = json!({"capabilities": {"receiving": "enabled"}});
+    let id = sandbox.created("/domains", &json!({"name": "acme.test"}));
+    let verify = || {
+        sandbox.act(format!("/domains/{id}/verify")).expect_status(200);
+    };
+    verify();
+    sandbox.advance(1);
+    sandbox.patch(format!("/domains/{id}"), &receiving).expect_status(200);
+    sandbox.advance(4);
+    assert!(!receives("acme.test"), "the check began before the record was added");
+    verify();
+    sandbox.advance(5);
+    assert!(receives("acme.test"));
+    verify();
+    assert!(receives("acme.test"), "it stays verified during another check");
+    let partial = json!({"name": "partial.acme.test", "capabilities": {"receiving": "enabled"}});
+    let partial = sandbox.created("/domains", &partial);
+    sandbox.act(format!("/domains/{partial}/verify")).expect_status(200);
+    for _ in 0..2 {
+        sandbox.advance(60);
+        assert!(!receives("partial.acme.test"));
+    }
+}
+
+#[test]
 fn received_mails_are_bounded_like_sent_ones() {
     let sandbox = Sandbox::with(&Settings { keep_mails: 2, ..Settings::default() });
     let ids = [deliver(&sandbox), deliver(&sandbox), deliver(&sandbox)];

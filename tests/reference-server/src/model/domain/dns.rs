@@ -58,6 +58,10 @@ impl DnsRecord {
         matches!(self.record, "SPF" | "DKIM")
     }
 
+    pub fn is_for_receiving(&self) -> bool {
+        self.record == "Receiving MX"
+    }
+
     pub fn is_tracking(&self) -> bool {
         self.record == "Tracking"
     }
