@@ -87,7 +87,7 @@ pub fn delete(context: &Context<'_>) -> HandlerResult {
     Ok(answers::deleted_response(OBJECT, id))
 }
 
-/// `POST /broadcasts/{id}/send`: only a draft. The body is optional.
+/// `POST /broadcasts/{id}/send`: only a draft, whose segment exists. The body is optional.
 pub fn send(context: &Context<'_>) -> HandlerResult {
     let found = context.find(&context.tenant.broadcasts)?;
     let (id, now) = (found.id, context.now());
@@ -97,6 +97,11 @@ pub fn send(context: &Context<'_>) -> HandlerResult {
         context.body(|fields| message::read_schedule(fields, now))?
     };
     check_sender(context, &found.message.from)?;
+    let segment = found.message.segment;
+    if found.status == Status::Draft && context.tenant.segments.get(segment).is_none() {
+        let message = format!("`segment_id` must be the id of a segment; {segment} was deleted.");
+        return Err(Problem::validation(message));
+    }
     broadcast::send(context.state, &context.tenant, id, due, now)?;
     Ok(json(StatusCode::OK, &json!({ "id": id })))
 }

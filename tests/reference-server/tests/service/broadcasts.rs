@@ -186,6 +186,19 @@ fn segment_membership_is_evaluated_at_send_time() {
 }
 
 #[test]
+fn a_draft_whose_segment_was_deleted_is_not_sent() {
+    let stage = Stage::new();
+    stage.contact("ada@example.com", &json!({}));
+    let id = stage.created(&json!({}));
+    stage.sandbox.delete(format!("/segments/{}", stage.segment)).expect_status(200);
+    stage.sandbox.act(format!("/broadcasts/{id}/send")).invalid("`segment_id` must be the id of a segment");
+    assert_eq!(stage.record(&id)["status"], "draft");
+    let other = stage.sandbox.created("/segments", &json!({"name": "Others"}));
+    stage.sandbox.patch(format!("/broadcasts/{id}"), &json!({"segment_id": other})).expect_status(200);
+    stage.sandbox.act(format!("/broadcasts/{id}/send")).expect_status(200);
+}
+
+#[test]
 fn contacts_opted_out_of_the_topic_are_skipped() {
     // BCAST-14
     let stage = Stage::new();
