@@ -63,7 +63,12 @@ fn a_sender_s_name_is_everything_before_the_last_angle_bracket() {
         let mime = String::from_utf8_lossy(&sandbox.mail().mime).into_owned();
         assert!(mime.contains(&format!("From: {name} <hi@acme.test>")), "{mime}");
     }
-    // In a list, a comma separates addresses.
+    // A list accepts the same names, except that a comma separates addresses there.
+    let to = ["\"Acme\" Ltd <a@acme.test>", "Ada \"A, B\" L <b@acme.test>"];
+    let sandbox = Sandbox::new();
+    let id = sandbox.sent(&email_with("to", json!(to)));
+    assert_eq!(sandbox.record(&id)["to"], json!(to));
+    assert_rejected([(email_with("to", "\"Acme\" Ltd <a@acme.test>, b@acme.test"), "`to`")]);
     for field in ["to", "cc", "reply_to"] {
         let several = "Acme, Inc <hi@acme.test>";
         assert_rejected([(email_with(field, several), "is more than one address")]);

@@ -102,27 +102,29 @@ fn options() -> Options {
     Options::default().with_no_minimum_sub_domains().with_domain_literal().without_display_text()
 }
 
-/// Parses a display name, with or without quotes. Unquoted it must contain neither `,`, which would start another address, nor characters
-/// of addresses.
+/// Parses a display name. Outside its quotes it must contain neither `,`, which would start another address, nor characters of addresses. Only a
+/// name that is quoted as a whole loses its quotes.
 fn display_name(name: &str) -> Result<String, &'static str> {
-    if let Some(quoted) = name.strip_prefix('"') {
-        let inner = quoted.strip_suffix('"').ok_or("has a name whose quotes are not closed")?;
-        let mut plain = String::with_capacity(inner.len());
-        let mut chars = inner.chars();
-        while let Some(char) = chars.next() {
-            match char {
-                '\\' => plain.push(chars.next().ok_or("has a name whose quotes are not closed")?),
-                '"' => return Err("has a quote inside its quoted name"),
-                char => plain.push(char),
+    let (mut plain, mut quotes) = (String::with_capacity(name.len()), 0);
+    let mut chars = name.chars();
+    while let Some(char) = chars.next() {
+        match (char, quotes % 2 == 1) {
+            ('"', _) => quotes += 1,
+            ('\\', true) => plain.push(chars.next().ok_or(UNCLOSED)?),
+            (',' | ';' | '<' | '>', false) => {
+                return Err("is more than one address, or has a name that needs quotes");
             }
+            _ => plain.push(char),
         }
-        return Ok(plain);
     }
-    if name.contains([',', ';', '<', '>', '"']) {
-        return Err("is more than one address, or has a name that needs quotes");
+    let is_quoted = quotes == 2 && name.starts_with('"') && name.ends_with('"');
+    match quotes % 2 {
+        0 => Ok(if is_quoted { plain } else { name.to_owned() }),
+        _ => Err(UNCLOSED),
     }
-    Ok(name.to_owned())
 }
+
+const UNCLOSED: &str = "has a name whose quotes are not closed";
 
 /// Reads one address or several. The specification doesn't define an empty string; it means no address, like an empty array: published
 /// integrations send `"cc": ""` with every email.
