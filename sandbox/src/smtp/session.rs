@@ -60,6 +60,8 @@ enum Purpose {
 
 /// The user name for receiving. All other user names send; Resend uses `resend`.
 const INBOUND: &str = "inbound";
+/// The recipient of mail to `<postmaster>`, at the host name in the greeting.
+const POSTMASTER: &str = "postmaster@localhost";
 
 /// The encryption of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -263,7 +265,13 @@ impl Session {
     }
 
     fn command(&mut self, line: &[u8], out: &mut Vec<u8>) -> Step {
-        let request = Request::parse(&mut line.iter());
+        let mut request = Request::parse(&mut line.iter());
+        if let Ok(Request::Rcpt { to }) = &mut request
+            && to.address.is_empty()
+            && is_for_postmaster(line)
+        {
+            to.address = Cow::Borrowed(POSTMASTER);
+        }
         match request.as_ref().ok().and_then(next_stage) {
             Some(stage) => self.run_stage(stage, out, |session, out| session.execute(request, out)),
             None => self.execute(request, out),
@@ -529,6 +537,12 @@ fn next_stage<T>(request: &Request<T>) -> Option<SmtpStage> {
 /// Returns the step that ends the session instead of continuing it.
 fn end_session(step: Step) -> Step {
     if matches!(step, Step::Stall) { step } else { Step::Bye }
+}
+
+/// Whether the recipient is `<postmaster>`, the one address without a domain (RFC 5321, 4.5.1), which the parser returns as an empty one.
+fn is_for_postmaster(line: &[u8]) -> bool {
+    let path = line.split(|byte| b"<>".contains(byte)).nth(1);
+    path.is_some_and(|path| path.eq_ignore_ascii_case(b"postmaster"))
 }
 
 fn check_address(address: &str, utf8: bool) -> Result<(), Reply> {

@@ -59,6 +59,12 @@ fn unsupported_and_unknown_commands_get_different_codes() {
 }
 
 #[test]
+fn postmaster_needs_no_domain() {
+    let words = "EHLO me\r\nMAIL FROM:<>\r\nRCPT TO:<>\r\nRCPT TO:<PostMaster>\r\nRCPT TO:<ada>\r\nDATA\r\nSubject: x\r\n\r\n.\r\n";
+    assert_eq!(reply_codes(words), ["250", "250", "553", "250", "553", "354", "250"]);
+}
+
+#[test]
 fn help_lists_starttls_only_if_it_is_offered() {
     let (answers, _) = run_session(b"HELP\r\n", 99, Settings::default());
     assert!(answers.starts_with("214 2.0.0 EHLO HELO AUTH MAIL "), "{answers}");
