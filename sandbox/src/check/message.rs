@@ -103,7 +103,9 @@ impl Parts {
             is_message: true,
         };
         for name in message.attachments().filter_map(MessagePart::attachment_name) {
-            let extension = name.trim().rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
+            // Windows ignores dots and spaces at the end of a name.
+            let name_end = name.trim_end_matches(|char: char| char == '.' || char.is_whitespace());
+            let extension = name_end.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
             if extension.is_some_and(|extension| {
                 !extension.contains(' ') && BLOCKED.contains(&format!(" {extension} "))
             }) {

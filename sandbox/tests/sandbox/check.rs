@@ -103,6 +103,10 @@ const CASES: &[(&str, &str)] = &[
         "attachment_blocked",
         "Subject: x\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: text/plain\r\n\r\nx\r\n--b\r\nContent-Type: application/octet-stream\r\nContent-Disposition: attachment; filename=\"Setup.EXE\"\r\n\r\nx\r\n--b--\r\n",
     ),
+    (
+        "attachment_blocked",
+        "Subject: x\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: text/plain\r\n\r\nx\r\n--b\r\nContent-Type: application/octet-stream\r\nContent-Disposition: attachment; filename=\"Setup.exe. \"\r\n\r\nx\r\n--b--\r\n",
+    ),
 ];
 
 /// HTML for every rule about HTML.

@@ -190,7 +190,8 @@ impl Message {
     fn rejected_attachments(&self) -> impl Iterator<Item = Problem> {
         let names = self.attachments.iter().map(Attachment::file_name).enumerate();
         names.filter_map(|(i, name)| {
-            let (_, ending) = name?.rsplit_once('.')?;
+            // Windows ignores dots and spaces at the end of a name.
+            let (_, ending) = name?.trim_end_matches(['.', ' ']).rsplit_once('.')?;
             let mut refused = limits::REJECTED_ATTACHMENT_EXTENSIONS.iter();
             refused.find(|refused| ending.eq_ignore_ascii_case(refused))?;
             let rule = "Resend rejects files with this extension";

@@ -654,7 +654,7 @@ mod tests {
         for name in ["exe", "a.exe.pdf", "a.js.map"] {
             assert_eq!(attached(name), "", "{name}");
         }
-        for name in ["a.exe", "a.pdf.JS", ".url"] {
+        for name in ["a.exe", "a.pdf.JS", ".url", "a.exe. ."] {
             assert_eq!(attached(name), "file_type /attachments/1/filename", "{name}");
         }
         for id in ["a>", "a b", "<a", ""] {

@@ -228,6 +228,7 @@ fn programs_are_rejected_by_the_ending_of_their_name() {
         (json!({"filename": "setup.exe", "content": ""}), "exe"),
         (json!({"filename": "report.pdf.JS", "content": ""}), "js"),
         (json!({"filename": "folder/.url", "content": ""}), "url"),
+        (json!({"filename": "setup.exe. .", "content": ""}), "exe"),
         (json!({"path": "https://acme.test/files/tool.msi"}), "msi"),
     ] {
         let answer = sandbox.refused(&with(json!([{"filename": "a.pdf", "content": ""}, attachment])));

@@ -174,7 +174,8 @@ fn content_type(item: &mut Fields<'_>) -> Checked<Option<String>> {
 }
 
 fn rejected_extension(filename: &str) -> Option<&'static str> {
-    let (_, ending) = filename.rsplit_once('.')?;
+    // Windows ignores dots and spaces at the end of a name.
+    let (_, ending) = filename.trim_end_matches(['.', ' ']).rsplit_once('.')?;
     REJECTED_EXTENSIONS.into_iter().find(|refused| ending.eq_ignore_ascii_case(refused))
 }
 
