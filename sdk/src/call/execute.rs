@@ -213,7 +213,7 @@ impl<'a> Execution<'a> {
             core,
             url: operation_url(&core.base_url, &operation),
             policy: operation.retry.clone().unwrap_or_else(|| core.retry.clone()),
-            attempt_timeout: core.attempt_timeout.unwrap_or(default),
+            attempt_timeout: core.attempt_timeout.unwrap_or(timeout),
             started,
             deadline: started.checked_add(timeout),
             read_only: operation.method == Method::GET || operation.method == Method::HEAD,
