@@ -53,7 +53,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// | [`Auth`](Self::Auth) | no, nothing was sent | depends on [`AuthError`]: log in, or retry later |
 /// | [`RateLimit`](Self::RateLimit) | no, nothing was sent | allow a longer timeout, or send at a lower rate |
 /// | [`Unreachable`](Self::Unreachable) | no, nothing reached the service, or it was only a read | retry later |
-/// | [`Api`](Self::Api) | no, the service rejected it; after a 408 or 5xx, unknown | depends on [`ApiError::kind`] |
+/// | [`Api`](Self::Api) | no, the service rejected it; unknown after a 408, a 5xx or, for a send, a 409 with an unknown name | depends on [`ApiError::kind`] |
 /// | [`OutcomeUnknown`](Self::OutcomeUnknown) | unknown | retry with the idempotency key in the error, which can't send twice |
 /// | [`Decode`](Self::Decode) | yes, but the response couldn't be read; unknown if it isn't the API's | take the ID from [`DecodeError::id`], retry with the idempotency key, or get the record |
 /// | [`Paging`](Self::Paging) | it was a read | report it: the service's pages are inconsistent |

@@ -9,6 +9,7 @@
 //! | 2xx with another unreadable body: a page, no body, other JSON | unknown | the same |
 //! | 429, except for an exhausted quota; 421; 425; 409 `resource_locked` | rejected | yes |
 //! | 409 `concurrent_idempotent_requests`: the same send is in flight | unknown | yes |
+//! | 409 with an unknown name or none, in response to a request with an idempotency key: the same request may be in flight | unknown | yes |
 //! | 408 and 5xx, except as below | unknown | yes |
 //! | 501, 505, 511 | rejected | no |
 //! | 303, 1xx, and values that aren't HTTP statuses | unknown | no |
@@ -39,7 +40,7 @@ pub(crate) fn transport_error(error: &TransportError, read_only: bool) -> Attemp
 }
 
 /// Classifies an attempt that ended in an error response.
-pub(crate) fn error_response(error: &ApiError, read_only: bool) -> AttemptResult {
+pub(crate) fn error_response(error: &ApiError, keyed: bool, read_only: bool) -> AttemptResult {
     let rejected = |transient| AttemptResult::Rejected { transient };
     let unknown = |transient| {
         if read_only { AttemptResult::Rejected { transient } } else { AttemptResult::Unknown { transient } }
@@ -52,6 +53,8 @@ pub(crate) fn error_response(error: &ApiError, read_only: bool) -> AttemptResult
         (501 | 505 | 511, _) => rejected(false),
         (_, ApiErrorKind::Server) => unknown(true),
         (_, ApiErrorKind::Conflict) if error.name == "resource_locked" => rejected(true),
+        // `conflict`: the draft has been sent.
+        (_, ApiErrorKind::Conflict) if keyed && error.name != "conflict" => unknown(true),
         (..=199 | 303 | 600.., _) => unknown(false),
         _ => rejected(false),
     }
@@ -152,14 +155,19 @@ mod tests {
                     (429, None) => (Some(RateLimited), REJECTED_FOR_NOW),
                     (_, kind) => (kind, named),
                 };
-                assert_eq!(error_response(&error, false), result, "{status} {name}");
+                assert_eq!(error_response(&error, false, false), result, "{status} {name}");
+                let keyed = match (status, kind) {
+                    (409, None) => UNKNOWN_FOR_NOW,
+                    _ => result,
+                };
+                assert_eq!(error_response(&error, true, false), keyed, "{status} {name}, with a key");
                 assert!(
                     expected.is_none_or(|kind| kind == error.kind()),
                     "{status} {name}: {:?}",
                     error.kind()
                 );
                 if let AttemptResult::Unknown { transient } = result {
-                    assert_eq!(error_response(&error, true), AttemptResult::Rejected { transient });
+                    assert_eq!(error_response(&error, false, true), AttemptResult::Rejected { transient });
                 }
             }
         }
@@ -200,8 +208,8 @@ mod tests {
             (400, "application_error", UNKNOWN_FOR_NOW, REJECTED_FOR_NOW),
         ] {
             let error = api_error(status, name);
-            assert_eq!(error_response(&error, false), write, "{status} {name}");
-            assert_eq!(error_response(&error, true), read, "{status} {name}, read");
+            assert_eq!(error_response(&error, false, false), write, "{status} {name}");
+            assert_eq!(error_response(&error, false, true), read, "{status} {name}, read");
         }
     }
 

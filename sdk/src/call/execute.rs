@@ -375,7 +375,8 @@ impl<'a> Execution<'a> {
     }
 
     fn error_response(&mut self, error: ApiError) -> Failure {
-        let again = self.state.record(classify::error_response(&error, self.read_only));
+        let again =
+            self.state.record(classify::error_response(&error, self.operation.is_keyed(), self.read_only));
         self.update_limiter(
             &error.headers,
             match error.kind() {

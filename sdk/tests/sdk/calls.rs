@@ -128,6 +128,15 @@ async fn retry_after_is_respected_up_to_a_minute() {
 #[tokio::test(start_paused = true)]
 async fn a_concurrent_request_is_retried_and_a_reused_key_is_not() {
     // B-14
+    // Only its key can conflict: under any other name, the same send may be in flight.
+    for body in ["", "<html>", r#"{"name":"something_new"}"#] {
+        let script = Script::of([Reply::bytes(409, body)]);
+        let client = script.builder().retry(RetryPolicy::never()).build().unwrap();
+        let error = client.emails().send(&email()).await.unwrap_err();
+        assert_eq!((error.outcome(), error.is_retryable()), (Outcome::Unknown, true), "{body}");
+    }
+    let script = Script::of([Reply::error(409, "something_new"), accepted()]);
+    script.client().emails().send(&email()).await.unwrap();
     let script = Script::of([Reply::error(409, "concurrent_idempotent_requests"), accepted()]);
     script.client().emails().send(&email()).await.unwrap();
     let seen = script.seen();
