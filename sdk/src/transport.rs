@@ -115,6 +115,9 @@ pub(crate) async fn send_until(
     url: &Url,
 ) -> Result<http::Response<ResponseBody>, TransportError> {
     let Some(end) = end else { return transport.send(request).await };
+    if end < Instant::now() {
+        return Err(connect_timeout_error(url));
+    }
     let upload = Arc::clone(&request.upload);
     timeout_at(end, transport.send(request)).await.unwrap_or_else(|_| {
         Err(if upload.is_connecting() {

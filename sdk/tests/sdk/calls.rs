@@ -146,6 +146,14 @@ async fn a_concurrent_request_is_retried_and_a_reused_key_is_not() {
     assert_eq!((error.outcome(), error.attempts()), (Outcome::Rejected, 1));
 }
 
+#[tokio::test]
+async fn a_call_whose_deadline_has_passed_sends_nothing() {
+    //
+    let script = Script::of([]);
+    let error = script.client().emails().send(&email()).timeout(Duration::from_nanos(1)).await.unwrap_err();
+    assert_eq!((error.outcome(), error.is_retryable()), (Outcome::NotSent, true), "{error}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn timeouts_apply_to_an_attempt_and_to_the_whole_call() {
     // A-51, B-04
