@@ -1,7 +1,7 @@
 //! Downloads into a writer, in constant memory.
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
 use super::{
@@ -41,11 +41,12 @@ impl Call<Bytes> {
         let attempts = operation.retry.as_ref().unwrap_or(&core.retry).attempt_limit();
         let (mut written, mut resumed) = (0, 0);
         let (head, mut body) = execute::open(&core, operation.clone()).await?.into_parts();
-        let range = range_validator(&head.headers);
+        let validator = range_validator(&head.headers);
+        let size = content_length(&head.headers);
         loop {
             let Some(error) = copy(&mut body, writer, &mut written, deadline).await? else { break };
             let timed_out = deadline.is_some_and(|deadline| deadline <= Instant::now());
-            let (Some(validator), false) = (&range, timed_out || resumed + 1 >= attempts) else {
+            let (Some(validator), false) = (&validator, timed_out || resumed + 1 >= attempts) else {
                 return Err(incomplete_error(error, operation.name, resumed + 1));
             };
             resumed += 1;
@@ -54,9 +55,10 @@ impl Call<Bytes> {
             rest.timeout = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let start = HeaderValue::try_from(format!("bytes={written}-"));
             rest.headers.insert(header::RANGE, start.unwrap_or(HeaderValue::from_static("bytes=0-")));
-            rest.headers.insert(header::IF_RANGE, validator.clone());
+            rest.headers.insert(header::IF_RANGE, validator.1.clone());
             let (head, more) = execute::open(&core, rest).await?.into_parts();
-            if head.status != StatusCode::PARTIAL_CONTENT || !is_at_offset(&head.headers, written) {
+            if head.status != StatusCode::PARTIAL_CONTENT || !is_rest(&head.headers, written, size, validator)
+            {
                 return Err(incomplete_error(error, operation.name, resumed + 1));
             }
             body = more;
@@ -91,17 +93,37 @@ async fn copy<W: AsyncWrite + Unpin + Send>(
     }
 }
 
-/// Returns the validator that identifies the content across ranges, if the server supports them: a strong `ETag`, or `Last-Modified` (RFC 9110,
+/// Returns the header that identifies the content across ranges, if the server supports them: a strong `ETag`, or `Last-Modified` (RFC 9110,
 /// 13.1.5).
-fn range_validator(headers: &HeaderMap) -> Option<HeaderValue> {
+fn range_validator(headers: &HeaderMap) -> Option<(HeaderName, HeaderValue)> {
     headers.get(header::ACCEPT_RANGES).filter(|ranges| *ranges == "bytes")?;
     let etag = headers.get(header::ETAG).filter(|etag| !etag.as_bytes().starts_with(b"W/"));
-    etag.or_else(|| headers.get(header::LAST_MODIFIED)).cloned()
+    let modified = || Some((header::LAST_MODIFIED, headers.get(header::LAST_MODIFIED)?.clone()));
+    etag.map(|etag| (header::ETAG, etag.clone())).or_else(modified)
 }
 
-fn is_at_offset(headers: &HeaderMap, offset: u64) -> bool {
-    let range = headers.get(header::CONTENT_RANGE).and_then(|range| range.to_str().ok());
-    range.is_some_and(|range| range.starts_with(&format!("bytes {offset}-")))
+fn content_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// Returns whether a range from `offset` reaches the end of the content, which hasn't changed: parts of two versions must not be combined (RFC 9110,
+/// 15.3.7.3).
+fn is_rest(
+    headers: &HeaderMap,
+    offset: u64,
+    size: Option<u64>,
+    (name, validator): &(HeaderName, HeaderValue),
+) -> bool {
+    let read = || {
+        let range = headers.get(header::CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
+        let (range, total) = range.split_once('/')?;
+        let (first, last) = range.split_once('-')?;
+        let end = last.parse::<u64>().ok()?.checked_add(1)?;
+        let total = if total == "*" { size } else { Some(total.parse().ok()?) };
+        let complete = total.is_none_or(|total| total == end) && size.is_none_or(|size| size == end);
+        Some(first.parse() == Ok(offset) && complete)
+    };
+    headers.get(name).is_none_or(|found| found == validator) && read().unwrap_or_default()
 }
 
 fn incomplete_error(error: TransportError, operation: &'static str, attempts: u32) -> Error {

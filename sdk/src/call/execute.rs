@@ -267,7 +267,8 @@ impl<'a> Execution<'a> {
         }
         // An error response counts even if its body is incomplete.
         let body = body.collect(MAX_ERROR_BYTES.min(self.core.response_limit), end).await;
-        let error = ApiError::from_response(head, body.bytes);
+        let is_download = self.operation.external_url.is_some();
+        let error = ApiError { is_download, ..ApiError::from_response(head, body.bytes) };
         Err(match token {
             // A new token would have the same permissions.
             Some(token)

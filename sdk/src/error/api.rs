@@ -27,6 +27,8 @@ pub struct ApiError {
     pub headers: HeaderMap,
     /// The body as received, at most 1 MiB.
     pub body: Bytes,
+    /// Whether it answers a download, whose server isn't the API.
+    pub(crate) is_download: bool,
     pub(crate) call: CallSummary,
 }
 
@@ -74,6 +76,7 @@ impl ApiError {
             message,
             headers: head.headers,
             body,
+            is_download: false,
             call: CallSummary::of_request(Outcome::Rejected),
         }
     }
@@ -147,7 +150,7 @@ impl ApiError {
                 line.push_str(&printable(text, 300));
             }
         }
-        if self.is_html() {
+        if self.is_html() && !self.is_download {
             line.push_str(", an HTML page instead of the API's response (a proxy, or a wrong base URL?)");
         }
         if self.kind() == ApiErrorKind::Redirect {

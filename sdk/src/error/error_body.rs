@@ -8,7 +8,7 @@ const MAX_TEXT: usize = 300;
 /// Returns name and message; each is empty if missing.
 ///
 /// Supported formats: `{name, message}` (the service's own), `{error, error_description}` (RFC 6749), `{title, detail}` (RFC 9457), an `error`
-/// object or text, `errors[0]`, plain text, and the title of an HTML page.
+/// object or text, `errors[0]`, plain text, the title of an HTML page, and the `Message` of an XML document (file storage).
 pub(super) fn read(body: &[u8]) -> (String, String) {
     match serde_json::from_slice(body) {
         Ok(Value::Object(fields)) => from_object(&Value::Object(fields)),
@@ -65,7 +65,7 @@ fn from_text(text: &str) -> String {
         let words: Vec<&str> = text[start..end].split_whitespace().collect();
         (!words.is_empty()).then(|| words.join(" "))
     };
-    first_line(&element("title").or_else(|| element("h1")).unwrap_or_default())
+    first_line(&["title", "h1", "message"].into_iter().find_map(element).unwrap_or_default())
 }
 
 fn first_line(text: &str) -> String {
@@ -103,6 +103,11 @@ mod tests {
             ("<html><head><TITLE>502  Bad\nGateway</TITLE></head></html>", "", "502 Bad Gateway"),
             ("<!DOCTYPE html><h1 class=x>Sorry</h1>", "", "Sorry"),
             ("<html>no title</html>", "", ""),
+            (
+                "<?xml version=\"1.0\"?>\n<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>",
+                "",
+                "Request has expired",
+            ),
             ("", "", ""),
             ("null", "", ""),
             ("[1]", "", ""),

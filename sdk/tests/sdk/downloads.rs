@@ -86,6 +86,44 @@ async fn an_interrupted_download_resumes_where_it_stopped() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_range_that_isn_t_the_rest_of_the_same_content_is_not_appended() {
+    let first = |name: &str, value: &str| {
+        let reply =
+            Reply::bytes(200, "12345").header("accept-ranges", "bytes").header("content-length", "10");
+        reply.header(name, value).cut_off(TransportErrorKind::Closed)
+    };
+    let rest = |range: &str| Reply::bytes(206, "67890").header("content-range", range);
+    let modified = "Thu, 01 Jan 2026 00:00:00 GMT";
+    for (name, value, second, complete) in [
+        ("etag", "\"1\"", rest("bytes 5-9/10").header("etag", "\"1\""), true),
+        ("etag", "\"1\"", rest("bytes 5-9/*"), true),
+        ("last-modified", modified, rest("bytes 5-9/10").header("etag", "\"1\""), true),
+        ("etag", "\"1\"", rest("bytes 5-9/10").header("etag", "\"2\""), false),
+        ("last-modified", modified, rest("bytes 5-9/10").header("last-modified", "x"), false),
+        ("etag", "\"1\"", rest("bytes 5-6/10"), false),
+        ("etag", "\"1\"", rest("bytes 5-6/7"), false),
+        ("etag", "\"1\"", rest("bytes 5-6/*"), false),
+        ("etag", "\"1\"", rest("bytes 4-9/10"), false),
+        ("etag", "\"1\"", rest("bytes 5"), false),
+    ] {
+        let script = Script::of([first(name, value), second]).odd();
+        let mut written = Vec::new();
+        let call = script.client().received().download("https://files.test/file");
+        let result = call.write_to(&mut written).await;
+        let expected: &[u8] = if complete { b"1234567890" } else { b"12345" };
+        assert_eq!((result.is_ok(), written.as_slice()), (complete, expected), "{result:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_error_of_a_file_storage_states_its_reason() {
+    let body = r#"<?xml version="1.0"?><Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>"#;
+    let script = Script::of([Reply::bytes(403, body).header("content-type", "application/xml")]).odd();
+    let error = script.client().received().download("https://files.test/file").await.unwrap_err();
+    assert_eq!(error.to_string(), "the service returned 403: Request has expired");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_download_fails_after_its_attempts_and_keeps_written_bytes() {
     let (result, written, asked, content) = downloaded(&[100, 50, 50], true).await;
     let error = result.unwrap_err();
