@@ -98,7 +98,8 @@ impl Shared {
             self.state().log_out_epoch(epoch);
             return Err(AuthError::Ended(ended));
         }
-        let token = self.to_token(record);
+        let mut token = self.to_token(record);
+        token.own = true;
         if self.remaining_lifetime(&token).is_zero() {
             reported?;
             // The delegate has just refreshed, but its clock is ahead of this one.

@@ -129,10 +129,13 @@ impl State {
         Ok(())
     }
 
-    /// Records that the service rejected a newly issued token: another refresh wouldn't help.
+    /// Records that the service rejected the token that replaced a rejected one. If this process has just requested it, another refresh wouldn't help; if
+    /// another process did, the login may have ended since.
     pub(super) fn reject_fresh(&mut self, token: &Token) {
         if self.is_current(token) {
-            self.rejected_when_fresh = Some(token.record.generation);
+            let generation = Some(token.record.generation);
+            let known = if token.own { &mut self.rejected_when_fresh } else { &mut self.rejected };
+            *known = generation;
         }
     }
 

@@ -207,7 +207,8 @@ fn a_call_waits_for_a_refresh_in_flight_only_if_its_token_expires_within_ten_sec
 
 #[test]
 fn a_late_rejection_of_a_replaced_token_does_not_affect_the_current_one() {
-    let (old, current) = (token(1, 900), token(2, 900));
+    let (old, mut current) = (token(1, 900), token(2, 900));
+    current.own = true;
     let mut state = State::default();
     state.publish(0, current.clone());
     let uses = |state: &State| match state.decide(0, &current, &Clocks::default(), now()) {

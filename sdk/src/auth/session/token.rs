@@ -65,6 +65,8 @@ pub(crate) struct Token {
     /// When the record was first seen, and its maximum remaining lifetime at that time.
     seen: Now,
     max: Duration,
+    /// Whether this process, or its delegate, requested its tokens.
+    pub(super) own: bool,
 }
 
 impl Token {
@@ -80,7 +82,7 @@ impl Token {
                 .unwrap_or_default()
                 .min(record.expires_in),
         };
-        Self { record: Arc::new(record), header, seen: since.unwrap_or(now), max }
+        Self { record: Arc::new(record), header, seen: since.unwrap_or(now), max, own: since.is_some() }
     }
 
     /// Returns the same tokens for a record that was written again.

@@ -371,6 +371,27 @@ async fn a_second_401_is_final_and_causes_no_other_refresh() {
 }
 
 #[tokio::test]
+async fn a_rejected_token_of_another_process_shows_that_the_login_has_ended() {
+    // TOK-34, B-13
+    let fixture = Fixture::fresh().await;
+    let (builder, _wall) = fixture.movable_clock();
+    let (ours, other) =
+        (fixture.client(&builder.open(fixture.store.clone())), fixture.client(&fixture.session()));
+    ours.emails().send(&email()).await.unwrap();
+    fixture.pass(901);
+    other.emails().send(&email()).await.unwrap();
+    let grants = other.oauth_grants().list().await.unwrap();
+    other.oauth_grants().revoke(&grants.data[0].id).await.unwrap();
+    // The old token and the other process's are both rejected.
+    let error = ours.emails().send(&email()).await.unwrap_err();
+    assert!(matches!(auth(&error), AuthError::TokenRejected { .. }), "{error:?}");
+    let error = ours.emails().send(&email()).await.unwrap_err();
+    assert!(matches!(auth(&error), AuthError::Ended(_)), "{error:?}");
+    fixture.builder().start(fixture.store.clone(), &fixture.grant()).await.unwrap();
+    ours.emails().send(&email()).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_missing_permission_causes_no_refresh() {
     // B-13
     for (status, name) in [(403, "invalid_permission"), (401, "restricted_api_key")] {
