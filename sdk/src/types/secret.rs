@@ -231,6 +231,18 @@ mod tests {
     }
 
     #[test]
+    fn a_url_that_grants_access_never_shows_in_debug() {
+        // AUTH-08
+        let json = serde_json::json!({ "id": "x", "download_url": "https://a.test/sentinel", "url": "https://a.test/sentinel" });
+        let attachment: crate::received::EmailAttachment = serde_json::from_value(json.clone()).unwrap();
+        let raw: crate::received::RawEmail = serde_json::from_value(json.clone()).unwrap();
+        let shared: crate::emails::SharedEmail = serde_json::from_value(json).unwrap();
+        let shown = format!("{attachment:?} {raw:?} {shared:?}");
+        assert!(shown.contains("download_url: [redacted]") && !shown.contains("sentinel"), "{shown}");
+        assert!(serde_json::to_string(&attachment).unwrap().contains("sentinel"));
+    }
+
+    #[test]
     fn a_malformed_credential_is_rejected_without_being_repeated() {
         //
         for text in ["", " ", "a b", "a\nb", "a\0b", "clé"] {

@@ -17,7 +17,7 @@ record! {
         /// The email's ID, sent or received.
         pub id: EmailId,
         /// The page that shows the email. Anyone with the URL can read it until the link expires.
-        pub url: String,
+        pub url - url: String,
     }
 }
 

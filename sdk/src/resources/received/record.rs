@@ -119,7 +119,7 @@ record! {
     /// The download of a raw message (RFC 5322).
     pub struct RawEmail {
         /// A signed URL for [`Received::download`](super::Received::download).
-        pub download_url: String,
+        pub download_url - url: String,
         /// When the URL expires.
         pub expires_at: Option<Timestamp>,
     }

@@ -22,7 +22,7 @@ record! {
     /// An attachment with an expiring download URL.
     pub struct EmailAttachment: EmailAttachmentSummary {
         /// A signed URL for [`Received::download`](crate::resources::received::Received::download), even for attachments of sent emails.
-        pub download_url: String,
+        pub download_url - url: String,
         /// When the URL expires.
         pub expires_at: Option<Timestamp>,
     }

@@ -245,7 +245,7 @@ impl<'de, T: Lenient> Visitor<'de> for FieldSeed<'_, T> {
 /// Every field is decoded tolerantly. A missing or null field gets the type's absent value (`None`, empty, `false`). A field of another type is
 /// converted if its meaning is unambiguous, and absent otherwise; `malformed_fields` returns its original value. Decoding the record fails only if an
 /// identifier or a secret is missing. `name as "wire"` sets the wire name, `or "other"` an alternative; serializing the record omits fields marked `-
-/// secret`.
+/// secret`, and `Debug` those marked `- url`, a URL that grants access to whoever has it.
 ///
 /// `pub struct Detail: Summary { … }` contains all fields of the first record in addition to its own.
 ///
@@ -281,7 +281,7 @@ macro_rules! record {
         $($(#[$attr:meta])* pub $field:ident $(as $wire:literal $(or $other:literal)*)? $(- $unwritten:ident)? : $ty:ty,)*
     }) => {
         $($meta)*
-        #[derive(Clone, Debug)]
+        #[derive(Clone)]
         #[non_exhaustive]
         pub struct $name {
             $($(#[$attr])* pub $field: $ty,)*
@@ -292,6 +292,16 @@ macro_rules! record {
             /// Returns the fields that the service sent in an undocumented form, with their original values.
             pub fn malformed_fields(&self) -> impl Iterator<Item = (&str, &serde_json::Value)> {
                 self.malformed.iter()
+            }
+        }
+
+        #[allow(deprecated, reason = "deprecated fields are still read and written")]
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($name))
+                    $(.field(stringify!($field), record!(@shown self $field $($unwritten)?)))*
+                    .field("malformed", &self.malformed)
+                    .finish()
             }
         }
 
@@ -378,7 +388,9 @@ macro_rules! record {
         #[cfg(any(test, feature = "testing"))]
         $crate::types::strict::write_name(&mut $map, $name)?;
     };
-    (@write $self:ident $map:ident $name:expr, $field:ident) => {
+    (@shown $self:ident $field:ident url) => { &format_args!("[redacted]") };
+    (@shown $self:ident $field:ident $($unwritten:ident)?) => { &$self.$field };
+    (@write $self:ident $map:ident $name:expr, $field:ident $(url)?) => {
         $self.malformed.write(&mut $map, $name, &$self.$field)?;
     };
     (@name $field:ident) => { stringify!($field) };
