@@ -15,8 +15,8 @@ pub enum Recovery {
     Never,
     /// Only time is needed: the service, the network, a rate limit or a quota recovers on its own.
     Wait,
-    /// An operator has to change the account, its domain, the credential or the settings. This includes responses that don't come from the API, such
-    /// as an HTML page, and a send whose route or template isn't found: the base URL may be wrong.
+    /// An operator has to change the account, its domain, the credential or the settings. This includes rejections that don't come from the API, such
+    /// as a 404 with an HTML page, and a send whose route or template isn't found: the base URL may be wrong.
     Act,
 }
 
