@@ -148,7 +148,6 @@ async fn a_concurrent_request_is_retried_and_a_reused_key_is_not() {
 
 #[tokio::test]
 async fn a_call_whose_deadline_has_passed_sends_nothing() {
-    //
     let script = Script::of([]);
     let error = script.client().emails().send(&email()).timeout(Duration::from_nanos(1)).await.unwrap_err();
     assert_eq!((error.outcome(), error.is_retryable()), (Outcome::NotSent, true), "{error}");
