@@ -4,7 +4,8 @@ use std::{
     fs::{File, TryLockError},
     io::{self, Read as _, Seek as _, Write as _},
     path::Path,
-    process,
+    process, thread,
+    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
@@ -39,10 +40,16 @@ impl JobLock {
     pub(crate) fn acquire(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         let mut file = files::open_private(&path)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(in_use_error(folder, &mut file)),
-            Err(TryLockError::Error(error)) => return Err(BulkError::io("lock", path)(error)),
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                // A process that only asks whether the job is held has the lock for a moment.
+                Err(TryLockError::WouldBlock) if !is_exclusive(&file, &path)? => {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                Err(TryLockError::WouldBlock) => return Err(in_use_error(folder, &mut file)),
+                Err(TryLockError::Error(error)) => return Err(BulkError::io("lock", path)(error)),
+            }
         }
         let holder = Holder { pid: process::id(), started: UnixMillis::now().0 };
         let text = serde_json::to_vec(&holder).map_err(io::Error::from);
@@ -67,6 +74,11 @@ pub(crate) fn is_held(folder: &Path) -> Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(BulkError::io("open", path)(error)),
     };
+    is_exclusive(&file, &path)
+}
+
+/// Returns whether a process that runs the job has the lock.
+fn is_exclusive(file: &File, path: &Path) -> Result<bool> {
     match file.try_lock_shared() {
         Ok(()) => {
             // Unlock explicitly: Windows may unlock only some time after the file is closed. Wine unlocks it but reports an error.
@@ -112,6 +124,8 @@ fn format_duration(seconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
     #[test]
@@ -136,6 +150,24 @@ mod tests {
         assert!(!is_held(folder.path()).unwrap());
         let below_a_file = folder.path().join(FILE);
         assert!(cfg!(windows) || matches!(is_held(&below_a_file), Err(BulkError::Io { action: "open", .. })));
+    }
+
+    #[test]
+    fn a_process_that_shows_a_job_does_not_keep_another_one_from_starting_it() {
+        // F-10
+        let folder = tempfile::tempdir().unwrap();
+        drop(JobLock::acquire(folder.path()).unwrap());
+        let starting = AtomicBool::new(true);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while starting.load(Ordering::Relaxed) {
+                    is_held(folder.path()).unwrap();
+                }
+            });
+            let started = (0..1_000).find_map(|_| JobLock::acquire(folder.path()).err());
+            starting.store(false, Ordering::Relaxed);
+            assert!(started.is_none(), "{started:?}");
+        });
     }
 
     #[test]
