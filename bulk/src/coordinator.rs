@@ -68,7 +68,8 @@ pub(crate) async fn coordinate<B: Backend>(
     events: mpsc::Sender<Event>,
 ) -> Result<Report> {
     let started = Instant::now();
-    let folder::Opened { lock, journal, mut states } = plan.blocking(folder::open).await?;
+    let folder::Opened { lock, journal, mut states } =
+        plan.blocking(|plan| folder::open(plan, Some(plan))).await?;
     // A canceled job is only wound up.
     let account = if folder::is_canceled(plan.dir()) {
         None

@@ -29,10 +29,12 @@ pub(crate) struct Opened {
     pub(crate) states: BatchStates,
 }
 
-/// Locks the job and recovers its journal.
-pub(crate) fn open(plan: &Plan) -> Result<Opened> {
+/// Locks the job and recovers its journal. If this starts a run of `starting`, requests to pause an earlier run of it or of its earlier parts are
+/// dropped.
+pub(crate) fn open(plan: &Plan, starting: Option<&Plan>) -> Result<Opened> {
     let dir = plan.dir();
     let lock = JobLock::acquire(dir)?;
+    starting.into_iter().flat_map(Plan::part_dirs).try_for_each(|dir| remove(&dir.join(PAUSE)))?;
     // Checked under the lock: another plan may include the rows of a canceled job that no process runs. A distributed job's workers still have to
     // learn that it is canceled.
     if is_abandoned(dir) {
@@ -48,7 +50,6 @@ pub(crate) fn open(plan: &Plan) -> Result<Opened> {
             job.id
         )));
     }
-    remove(&dir.join(PAUSE))?;
     Ok(Opened { lock, journal, states })
 }
 

@@ -153,7 +153,11 @@ impl<S: Sender> Launch<S> {
         }
         let mut before = None;
         for part in parts.into_iter().map(Arc::new) {
-            let report = execute(&part, &self, before.as_ref()).await?;
+            let mut report = execute(&part, &self, before.as_ref()).await?;
+            // The request may have come after the part's last one.
+            if report.ending == Ending::Finished && folder::stop_is_requested(plan.dir()) {
+                report.ending = Ending::Stopped;
+            }
             if report.ending != Ending::Finished {
                 let totals = plan.blocking(parts::totals).await?;
                 return Ok(report.into_job_report(plan, totals.counts));
@@ -261,7 +265,9 @@ impl<S> Shared<S> {
 async fn execute<S: Sender>(plan: &Arc<Plan>, launch: &Launch<S>, before: Option<&Report>) -> Result<Report> {
     let Launch { job, sender, sending, options, stop, control, events } = launch;
     let started = Instant::now();
-    let Opened { lock, journal, mut states } = plan.blocking(folder::open).await?;
+    let starting = before.is_none().then(|| Arc::clone(job));
+    let Opened { lock, journal, mut states } =
+        plan.blocking(move |plan| folder::open(plan, starting.as_deref())).await?;
     if let Some(sending) = sending {
         folder::resolve_account(plan, states.job().is_some(), sending).await?;
     }

@@ -227,6 +227,31 @@ async fn a_job_can_be_canceled_while_an_earlier_part_of_it_runs() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_request_to_stop_during_the_last_request_of_a_part_applies_to_the_next_one() {
+    // F-10
+    for (request, state) in
+        [(folder::Request::Pause, JobState::Stopped), (folder::Request::Cancel, JobState::Canceled)]
+    {
+        let (inputs, service) = (Inputs::new(), Service::reliable());
+        let first = inputs.plan(inputs.bulk(&rows(0..20))).await.unwrap();
+        run(&first, &service, 0).await;
+        let all = inputs.bulk(&rows(0..40)).add_rows(ChangedRows::Reject);
+        let job = inputs.plan(all).await.unwrap();
+        // A request to an earlier run is dropped.
+        job.pause().await.unwrap();
+        let dirs: Vec<_> = job.plan().part_dirs().collect();
+        service.set_script(move |_, _| {
+            dirs.iter().for_each(|dir| folder::request(dir, request).unwrap());
+            None
+        });
+        let report = finish(&job, &service).await;
+        assert_eq!(report.ending, Ending::Stopped, "{request:?}");
+        assert_eq!(report.counts, Counts { sent: 20, remaining: 20, ..Counts::default() }, "{request:?}");
+        assert_eq!(job.status().await.unwrap().state, state);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_clock_set_back_hides_no_part_of_a_job() {
     // F-11
     let (inputs, service) = (Inputs::new(), Service::reliable());
