@@ -46,6 +46,9 @@ pub struct RowOutcome {
     pub row: u64,
     /// The recipients, separated by `; `.
     pub recipient: String,
+    /// The recipients.
+    #[serde(skip)]
+    pub(crate) to: Vec<String>,
     /// The subject as it is sent; `None` if a stored template contains it.
     #[serde(skip)]
     pub(crate) subject: Option<String>,
@@ -98,7 +101,8 @@ fn visit_part(
         rows.filter(|(_, row)| !retried.contains(row.row)).try_for_each(|(i, row)| {
             visit(RowOutcome {
                 row: row.row,
-                recipient: row.recipient,
+                recipient: row.to.join("; "),
+                to: row.to,
                 subject: row.subject,
                 part: plan.id().to_owned(),
                 batch,

@@ -88,8 +88,8 @@ impl Deref for Rendered {
 pub(crate) struct PlannedRow {
     /// The number of the row, from 1.
     pub(crate) row: u64,
-    /// The addresses in `to`, separated by `; `.
-    pub(crate) recipient: String,
+    /// The addresses in `to`.
+    pub(crate) to: Vec<String>,
     /// The subject; `None` if a stored template contains it.
     pub(crate) subject: Option<String>,
 }

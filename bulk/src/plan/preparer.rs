@@ -58,7 +58,7 @@ impl Preparer {
         compose(context, input, (batch, entry), Files::Skip, |row, email| {
             let composer = &context.composer;
             let subject = composer.subject(email).map_err(BulkError::io("write", &context.source.name))?;
-            rows.push(PlannedRow { row, recipient: composer.fields(email).to.join("; "), subject });
+            rows.push(PlannedRow { row, to: composer.fields(email).to.to_vec(), subject });
             Ok(())
         })?;
         Ok(rows)

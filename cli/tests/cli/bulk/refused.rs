@@ -189,6 +189,17 @@ fn unknown_rows_of_an_earlier_part_are_reported_reconciled_and_retried() {
 }
 
 #[test]
+fn an_unknown_row_whose_recipient_has_a_semicolon_in_its_name_is_reconciled() {
+    // F-09
+    let bench = Bench::with(0);
+    bench.write("people.csv", "to\n\"\"\"Doe; Ada\"\" <p1@example.com>\"\n");
+    bench.service.faults().add(Rule::new(Action::Delay(Duration::from_mins(1))));
+    bench.kill_after(1, "");
+    bench.bulk(&["cancel", "people.csv", "--yes"]).ok();
+    has(&bench.bulk(&["reconcile", "people.csv", "--json"]).json(), &json!({"unknown": 1, "inferred": 1}));
+}
+
+#[test]
 fn a_login_is_refreshed_during_a_job() {
     let bench = Bench::logged_in("--scope full_access", 300);
     let held = bench.service.hold("/emails/batch");
