@@ -38,7 +38,9 @@ use crate::{
         damage::{self, Lost, Piece},
     },
     lock::JobLock,
+    parts,
     plan::Plan,
+    report,
     run::MAX_CONCURRENCY,
     state::{BatchState, BatchStates},
 };
@@ -82,15 +84,19 @@ pub struct Salvage {
 
 /// Salvages the damaged journals of a job and its earlier parts. Blocks.
 pub(crate) fn salvage(plan: &Plan, options: SalvageOptions) -> Result<Vec<Salvage>> {
-    let parts: Vec<_> = plan.part_dirs().collect();
-    let salvaged = parts.iter().filter_map(|dir| {
+    let dirs: Vec<_> = plan.part_dirs().collect();
+    let salvaged = dirs.iter().filter_map(|dir| {
         let part = Plan::open(dir);
         part.and_then(|part| salvage_part(&part, options)).transpose()
     });
     let salvaged = salvaged.collect::<Result<Vec<_>>>()?;
     if !options.dry_run && !salvaged.is_empty() {
-        // They contain the damaged journal's counts.
-        parts.iter().try_for_each(|dir| files::remove(&dir.join(folder::REPORT)))?;
+        // They contain the damaged journal's counts and rows.
+        for dir in &dirs {
+            files::remove(&dir.join(folder::REPORT))?;
+            let part = Plan::read(dir)?;
+            report::write_lists(&part, &parts::totals(&part)?.counts)?;
+        }
     }
     Ok(salvaged)
 }

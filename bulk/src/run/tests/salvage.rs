@@ -255,3 +255,22 @@ async fn a_later_attempt_with_a_lost_intent_makes_no_key_seem_new() {
     assert_eq!(report.counts, Counts { unknown: 10, ..Counts::default() });
     assert_eq!(service.delivered(), (10, 1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn salvaging_replaces_the_lists_of_rejected_and_unknown_rows() {
+    // F-09
+    let (_folder, job) = planned_job(200).await;
+    let service = Service::new(|_, request| request.key.contains("/1/").then_some(Fault::Partial));
+    finish_with(&job, &service, patient_options()).await;
+    let [journal, rejected, unknown] =
+        ["journal", "rejected.csv", "unknown.csv"].map(|name| job.plan().dir().join(name));
+    assert!(rejected.exists() && !unknown.exists());
+    let records = fs::read(&journal).unwrap();
+    fs::write(&journal, &records[..200]).unwrap();
+    let truncated = SalvageOptions::default().assume_truncated();
+    job.salvage(truncated.dry_run()).await.unwrap();
+    assert!(rejected.exists() && !unknown.exists());
+    assert_eq!(job.salvage(truncated).await.unwrap()[0].counts.unknown, 200);
+    assert!(!rejected.exists());
+    assert_eq!(fs::read_to_string(unknown).unwrap().lines().count(), 201);
+}
