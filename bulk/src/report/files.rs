@@ -89,9 +89,13 @@ pub(crate) fn write_lists(plan: &Plan, counts: &Counts) -> Result<Vec<PathBuf>> 
 /// Returns the report of the last run, if there was one.
 pub(crate) fn read(dir: &Path) -> Result<Option<Report>> {
     let path = dir.join(REPORT);
-    let text = read_if_exists(&path)?;
-    let parsed = text.map(|text| serde_json::from_slice(&text)).transpose();
-    parsed.map_err(|error| BulkError::io("read", path)(error.into()))
+    let Some(text) = read_if_exists(&path)? else { return Ok(None) };
+    let parsed = serde_json::from_slice(&text);
+    let mut report: Report = parsed.map_err(|error| BulkError::io("read", &path)(error.into()))?;
+    // The folder may have been moved.
+    let lists = report.files.iter().filter_map(|file| Some(dir.join(file.file_name()?)));
+    report.files = lists.collect();
+    Ok(Some(report))
 }
 
 /// Formats a time in the service's format.

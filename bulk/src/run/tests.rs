@@ -428,7 +428,7 @@ async fn a_service_that_stays_down_ends_the_run_and_the_job_can_be_resumed() {
 
 #[tokio::test(start_paused = true)]
 async fn rejected_emails_are_listed_with_the_reason_and_hold_up_nothing() {
-    let (_folder, job) = planned_job(400).await;
+    let (folder, job) = planned_job(400).await;
     let service = Service::new(|_, request| match () {
         () if request.key.contains("/1/") => Some(Fault::Invalid),
         () if request.key.contains("/2/") => Some(Fault::Partial),
@@ -453,6 +453,10 @@ async fn rejected_emails_are_listed_with_the_reason_and_hold_up_nothing() {
     assert!(list.contains(&format!("201,r201@example.com,2,200,invalid address,{id}\n")), "{list}");
     assert_eq!(report.files, [job.plan().dir().join("rejected.csv")]);
     assert_eq!(job.report().await.unwrap(), Some(report));
+    let moved = folder.path().join("moved");
+    std::fs::rename(job.plan().dir(), &moved).unwrap();
+    let report = BulkJob::open(&moved).await.unwrap().report().await.unwrap().unwrap();
+    assert_eq!(report.files, [moved.join("rejected.csv")]);
 }
 
 #[tokio::test(start_paused = true)]
