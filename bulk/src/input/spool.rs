@@ -82,9 +82,9 @@ fn copy_up_to(name: &str, mut from: impl Read, to: &Path, max_size: u64, free: u
             Encoding::Gzip => Encoding::Unsupported("compressed twice; decompress it once"),
             other => other,
         };
-        copy(name, encoding, Cursor::new(head).chain(from).take(limit + 1), &mut file, to)?;
+        copy(name, encoding, Cursor::new(head).chain(from), &mut file, to, limit)?;
     } else {
-        copy(name, encoding, from.take(limit + 1), &mut file, to)?;
+        copy(name, encoding, from, &mut file, to, limit)?;
     }
     let size = file.metadata().map_err(BulkError::io("read", to))?.len();
     if size > limit && limit < max_size {
@@ -99,23 +99,34 @@ fn copy_up_to(name: &str, mut from: impl Read, to: &Path, max_size: u64, free: u
     file.sync_all().map_err(BulkError::io("write", to))
 }
 
-fn copy(name: &str, encoding: Encoding, mut from: impl Read, to: &mut File, path: &Path) -> Result<()> {
+/// Copies an input until more than `limit` bytes are written.
+fn copy(
+    name: &str,
+    encoding: Encoding,
+    from: impl Read,
+    to: &mut File,
+    path: &Path,
+    limit: u64,
+) -> Result<()> {
     let reading = |error| BulkError::io("read", name)(error);
     let writing = |error| BulkError::io("write", path)(error);
     match encoding {
         Encoding::Unsupported(what) => {
             Err(BulkError::Input(vec![Problem::new("", "encoding", format!("{name} is {what}"))]))
         }
-        Encoding::Utf16 { big_endian } => utf16::to_utf8(from, big_endian, to).map_err(|error| match error {
-            Utf16Error::Read(error) => reading(error),
-            Utf16Error::Write(error) => writing(error),
-            Utf16Error::Invalid { offset, line } => {
-                let what = format!("invalid UTF-16 at offset {offset}; save the file as \"CSV UTF-8\"");
-                BulkError::Input(vec![Problem::new("", "encoding", format!("{name}:{line}: {what}"))])
-            }
-        }),
+        Encoding::Utf16 { big_endian } => {
+            utf16::to_utf8(from, big_endian, to, limit).map_err(|error| match error {
+                Utf16Error::Read(error) => reading(error),
+                Utf16Error::Write(error) => writing(error),
+                Utf16Error::Invalid { offset, line } => {
+                    let what = format!("invalid UTF-16 at offset {offset}; save the file as \"CSV UTF-8\"");
+                    BulkError::Input(vec![Problem::new("", "encoding", format!("{name}:{line}: {what}"))])
+                }
+            })
+        }
         Encoding::Utf8 | Encoding::Gzip => {
             let mut buffer = vec![0; 128 * 1024];
+            let mut from = from.take(limit.saturating_add(1));
             loop {
                 match from.read(&mut buffer) {
                     Ok(0) => return Ok(()),
@@ -174,6 +185,22 @@ mod tests {
         fs::remove_file(&path).unwrap();
         copy_up_to("people.csv", &*endless(), &path, 1 << 20, RESERVE + 12_000).unwrap();
         assert!(files::free_space(dir.path()).is_none_or(|free| free > 0));
+    }
+
+    #[test]
+    fn utf16_is_limited_by_its_size_in_utf8() {
+        let utf16: Vec<u8> = "\u{feff}to\na@x.test\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for bytes in [utf16.clone(), gzip(&utf16)] {
+            for limit in 1..20 {
+                let dir = tempfile::tempdir().unwrap();
+                let path = dir.path().join("input");
+                let copied = spool("people.csv", &*bytes, &path, limit);
+                match copied {
+                    Ok(()) => assert_eq!((limit >= 15, fs::read(&path).unwrap().len()), (true, 15)),
+                    Err(error) => assert!(error.to_string().contains("more than"), "{limit}: {error}"),
+                }
+            }
+        }
     }
 
     #[test]

@@ -14,13 +14,19 @@ pub(super) enum Utf16Error {
     },
 }
 
-/// Converts UTF-16 to UTF-8. The byte order mark is kept: it is U+FEFF in both.
-pub(super) fn to_utf8(mut from: impl Read, big_endian: bool, mut to: impl Write) -> Result<(), Utf16Error> {
+/// Converts UTF-16 to UTF-8, until more than `limit` bytes are written. The byte order mark is kept: it is U+FEFF in both.
+pub(super) fn to_utf8(
+    mut from: impl Read,
+    big_endian: bool,
+    mut to: impl Write,
+    limit: u64,
+) -> Result<(), Utf16Error> {
     let mut bytes = vec![0; 64 * 1024];
     let mut units: Vec<u16> = Vec::new();
     let mut text = String::new();
     // The pending bytes of an incomplete character, and the offset of the first one.
     let (mut len, mut offset, mut line) = (0, 0_u64, 1_u64);
+    let mut written = 0;
     loop {
         let read = loop {
             match from.read(&mut bytes[len..]) {
@@ -49,6 +55,10 @@ pub(super) fn to_utf8(mut from: impl Read, big_endian: bool, mut to: impl Write)
             text.push(c);
         }
         to.write_all(text.as_bytes()).map_err(Utf16Error::Write)?;
+        written += text.len() as u64;
+        if written > limit {
+            return Ok(());
+        }
         bytes.copy_within(2 * units.len()..len, 0);
         len -= 2 * units.len();
     }
@@ -74,7 +84,7 @@ mod tests {
 
     fn convert(bytes: &[u8], step: usize, big_endian: bool) -> Result<String, Utf16Error> {
         let mut out = Vec::new();
-        to_utf8(Slow(bytes, step), big_endian, &mut out)?;
+        to_utf8(Slow(bytes, step), big_endian, &mut out, u64::MAX)?;
         Ok(String::from_utf8(out).unwrap())
     }
 
