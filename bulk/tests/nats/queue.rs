@@ -177,6 +177,18 @@ async fn a_cell_is_written_only_in_the_version_that_was_read() {
 
 #[needs("nats-server")]
 #[tokio::test]
+async fn a_record_beyond_the_server_s_payload_limit_is_an_error_that_no_repetition_hides() {
+    let server = Server::start_with("sync_interval: always", "max_payload: 2000");
+    let job = server.job("job").await;
+    job.restore("a1").await.expect("restored");
+    let error = job.store(CellKey::Control, vec![b'x'; 3_000].into(), None).await.expect_err("too large");
+    assert!(!error.is_transient(), "{error}");
+    let expected = "3000 bytes and headers exceed the server's `max_payload` of 2000";
+    assert!(error.to_string().contains(expected), "{error}");
+}
+
+#[needs("nats-server")]
+#[tokio::test]
 async fn a_file_arrives_complete_or_not_at_all() {
     let (_server, job) = restored_on(Server::start()).await;
     let folder = tempfile::tempdir().expect("a folder");

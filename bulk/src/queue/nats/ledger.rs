@@ -38,12 +38,20 @@ impl NatsJob {
     ) -> Result<Written> {
         let mut headers = HeaderMap::new();
         headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, expected.to_string());
+        let bytes = payload.len();
         let published = async { self.context().publish_with_headers(subject, headers, payload).await?.await };
         match published.await {
             Ok(ack) => Ok(Written::At(ack.sequence)),
             Err(error) => match error.kind() {
                 PublishErrorKind::WrongLastSequence => Ok(Written::Conflict),
                 PublishErrorKind::StreamNotFound => Err(QueueError::Lost { action }),
+                PublishErrorKind::MaxPayloadExceeded => {
+                    let limit = self.queue.client.server_info().max_payload;
+                    let problem = format!(
+                        "couldn't {action}: its {bytes} bytes and headers exceed the server's `max_payload` of {limit}"
+                    );
+                    Err(QueueError::job(&*self.job, problem))
+                }
                 _ => Err(QueueError::Unavailable { action, source: error.into() }),
             },
         }
