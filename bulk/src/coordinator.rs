@@ -246,6 +246,7 @@ impl<B: Backend> Coordinator<B> {
             self.restore(true).await?;
             return Ok(None);
         };
+        self.check_unfinished(&control)?;
         let (asked, cause) = (control.state, control.reason.clone());
         if asked == ControlState::Canceled {
             // The job stays canceled even after the queue has forgotten it.

@@ -37,21 +37,13 @@ impl<B: Backend> Coordinator<B> {
             let existed = self.memory.generation.is_some();
             return self.restore(existed).await;
         };
-        match control.state {
-            ControlState::Canceled => {
-                return Err(BulkError::NotRunnable(format!(
-                    "job {} was canceled; nothing was sent",
-                    self.plan.id()
-                )));
-            }
-            ControlState::Finished if !self.states.is_complete() => {
-                return Err(BulkError::NotRunnable(format!(
-                    "job {} was finished by another coordinator; the report is in its folder",
-                    self.plan.id(),
-                )));
-            }
-            _ => {}
+        if control.state == ControlState::Canceled {
+            return Err(BulkError::NotRunnable(format!(
+                "job {} was canceled; nothing was sent",
+                self.plan.id()
+            )));
         }
+        self.check_unfinished(&control)?;
         let admitted = self.admit(&control).await?;
         self.backend.use_generation(&control.generation);
         if self.memory.generation.as_ref() != Some(&control.generation) {
@@ -71,6 +63,17 @@ impl<B: Backend> Coordinator<B> {
             }
         })
         .await
+    }
+
+    /// Checks that no other coordinator has finished the job, and removed its results from the queue.
+    pub(super) fn check_unfinished(&self, control: &Control) -> Result<()> {
+        if control.state != ControlState::Finished || self.states.is_complete() {
+            return Ok(());
+        }
+        Err(BulkError::NotRunnable(format!(
+            "job {} was finished by another coordinator; the report is in its folder",
+            self.plan.id(),
+        )))
     }
 
     /// Checks that the job in the queue belongs to this account, since another coordinator may have created it. Returns the job's account with this
@@ -127,6 +130,7 @@ impl<B: Backend> Coordinator<B> {
         let found = load_control(&self.backend).await?;
         let mut control = match &found {
             Some((control, _)) => {
+                self.check_unfinished(control)?;
                 self.admit(control).await?;
                 control.clone()
             }

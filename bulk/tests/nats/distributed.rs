@@ -432,6 +432,23 @@ async fn a_job_that_is_canceled_while_only_workers_run_ends_and_leaves_nothing_i
 
 #[needs("nats-server")]
 #[tokio::test]
+async fn a_coordinator_ends_when_another_one_has_finished_its_job() {
+    // As a coordinator of a copied folder does it; the results may be gone before this one has read them.
+    for is_cleared in [false, true] {
+        let fixture = Fixture::new(Server::start(), Service::new(), 20).await;
+        let (run, queue) = (fixture.distribute().await, fixture.backend().await);
+        follow(&queue).await;
+        set_state(&queue, ControlState::Finished).await.expect("finished");
+        if is_cleared {
+            queue.clear().await.expect("cleared");
+        }
+        let error = timeout(MAX_WAIT, run.finish()).await.expect("an end").expect_err("another coordinator");
+        assert!(error.to_string().contains("was finished by another coordinator"), "{error}");
+    }
+}
+
+#[needs("nats-server")]
+#[tokio::test]
 async fn a_job_that_the_queue_has_lost_can_be_canceled() {
     let mut fixture = Fixture::new(Server::start(), Service::new(), 50).await;
     let run = fixture.distribute().await;
