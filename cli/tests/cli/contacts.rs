@@ -176,6 +176,9 @@ fn all_problems_with_a_file_are_reported_with_line_and_column_before_anything_is
 
     let ran = service.run_with("contacts import -", "mail,mail\n");
     ran.fails_with(2, &["the column `email` is missing; the columns are: mail, mail", "another column"]);
+    let program = service.idempost();
+    program.write("utf16.csv", b"\xff\xfee\0");
+    program.run("contacts import utf16.csv").fails_with(2, &["utf16.csv: it is in UTF-16; save it as"]);
     service.run_with(&["contacts", "import", "-"], "").fails(2);
     service.run(&["contacts", "import", "no-such-file.csv"]).fails(2);
     service.run(&["contacts", "import", ".", "--concurrency", "0", "--on-conflict", "x"]).fails(2);

@@ -163,7 +163,12 @@ fn spool(mut from: impl Read, max_size: u64, delimiter: Option<u8>) -> io::Resul
 fn read_start(from: impl Read) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
     from.take(CHUNK_SIZE as u64).read_to_end(&mut start)?;
-    Ok(start)
+    match start[..] {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+            Err(io::Error::other("it is in UTF-16; save it as \"CSV UTF-8\""))
+        }
+        _ => Ok(start),
+    }
 }
 
 /// Why the file is rejected: a limit that it exceeds, or a quote; or why it can't be copied.
