@@ -190,7 +190,8 @@ async fn a_record_beyond_the_server_s_payload_limit_is_an_error_that_no_repetiti
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_file_arrives_complete_or_not_at_all() {
-    let (_server, job) = restored_on(Server::start()).await;
+    // Its parts are smaller than the server's largest message.
+    let (_server, job) = restored_on(Server::start_with("sync_interval: always", "max_payload: 20000")).await;
     let folder = tempfile::tempdir().expect("a folder");
     let content = vec![42; 300_000];
     let source = folder.path().join("input");

@@ -14,7 +14,7 @@ use crate::queue::{JobFile, QueueError, Result};
 
 /// How long the server may take to send the next part of a file.
 const STALLED: Duration = Duration::from_secs(30);
-/// The size of the parts in which a file is read.
+/// The size of the parts in which a file is stored and read.
 const PART: usize = 128 * 1024;
 
 impl NatsJob {
@@ -27,7 +27,8 @@ impl NatsJob {
             return Ok(());
         }
         let mut source = File::open(from).await.map_err(local(file, "couldn't be read"))?;
-        let metadata = ObjectMetadata { name, ..ObjectMetadata::default() };
+        let part = PART.min(self.queue.client.server_info().max_payload / 2);
+        let metadata = ObjectMetadata { name, chunk_size: Some(part), ..ObjectMetadata::default() };
         store.put(metadata, &mut source).await.map(drop).map_err(QueueError::unavailable(action))
     }
 
