@@ -241,7 +241,9 @@ async fn a_request_to_stop_during_the_last_request_of_a_part_applies_to_the_next
         job.pause().await.unwrap();
         let dirs: Vec<_> = job.plan().part_dirs().collect();
         service.set_script(move |_, _| {
-            dirs.iter().for_each(|dir| folder::request(dir, request).unwrap());
+            for dir in &dirs {
+                folder::request(dir, request).unwrap();
+            }
             None
         });
         let report = finish(&job, &service).await;
