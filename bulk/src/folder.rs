@@ -8,7 +8,7 @@ use crate::{
     files::{self, blocking, remove},
     journal::{self, Contradiction, FileStorage, Journal, Record},
     lock::JobLock,
-    plan::Plan,
+    plan::{DESCRIPTION, Plan},
     state::BatchStates,
 };
 
@@ -34,6 +34,10 @@ pub(crate) struct Opened {
 pub(crate) fn open(plan: &Plan, starting: Option<&Plan>) -> Result<Opened> {
     let dir = plan.dir();
     let lock = JobLock::acquire(dir)?;
+    // Whoever deletes a job removes its description under the lock, and its folder later.
+    if !dir.join(DESCRIPTION).exists() {
+        return Err(BulkError::NotRunnable(format!("job {} was deleted", plan.id())));
+    }
     starting.into_iter().flat_map(Plan::part_dirs).try_for_each(|dir| remove(&dir.join(PAUSE)))?;
     // Checked under the lock: another plan may include the rows of a canceled job that no process runs. A distributed job's workers still have to
     // learn that it is canceled.

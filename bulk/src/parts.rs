@@ -27,7 +27,8 @@ use crate::{
     lock::{self, JobLock},
     message::Message,
     plan::{
-        BatchKind, ChangedRows, Draft, EarlierRows, Held, KnownRows, Plan, PlanOptions, RowKey, Selection,
+        BatchKind, ChangedRows, DESCRIPTION, Draft, EarlierRows, Held, KnownRows, Plan, PlanOptions, RowKey,
+        Selection,
     },
     state::{BatchState, BatchStates},
 };
@@ -438,7 +439,7 @@ pub(crate) fn remove(plan: &Plan) -> Result<()> {
 fn remove_locked(plan: &Plan, lock: JobLock) -> Result<()> {
     let dir = plan.dir();
     // Without its description, the folder no longer counts as a job, even if the removal is interrupted.
-    files::remove(&dir.join("job.json"))?;
+    files::remove(&dir.join(DESCRIPTION))?;
     drop(lock);
     fs::remove_dir_all(dir).map_err(BulkError::io("remove", dir))
 }

@@ -29,7 +29,7 @@ mod row_key;
 mod selection;
 
 pub use counts::Counts;
-pub(crate) use job::job_id;
+pub(crate) use job::{DESCRIPTION, job_id};
 pub(crate) use known_rows::{EarlierRows, Held, KnownRows};
 pub use options::ChangedRows;
 pub(crate) use options::PlanOptions;

@@ -18,7 +18,7 @@ use crate::{
     message::Message,
 };
 
-const NAME: &str = "job.json";
+pub(crate) const DESCRIPTION: &str = "job.json";
 /// The version of a job's files.
 pub(super) const VERSION: u32 = 2;
 
@@ -106,7 +106,7 @@ pub(super) struct JobIndex {
 
 impl Job {
     pub(super) fn read(dir: &Path) -> Result<Self> {
-        let path = dir.join(NAME);
+        let path = dir.join(DESCRIPTION);
         Self::parse(&files::read(&path)?, &path)
     }
 
@@ -122,7 +122,7 @@ impl Job {
     }
 
     pub(super) fn write(&self, dir: &Path) -> Result<()> {
-        files::replace_json(&dir.join(NAME), self)
+        files::replace_json(&dir.join(DESCRIPTION), self)
     }
 }
 

@@ -646,6 +646,17 @@ async fn a_deleted_job_leaves_only_its_id_behind_so_that_the_same_rows_are_sent_
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_job_that_another_process_is_deleting_sends_nothing() {
+    let (inputs, service) = (Inputs::new(), Service::reliable());
+    let job = inputs.plan(inputs.bulk(&rows(0..3))).await.unwrap();
+    // Its folder is removed last.
+    std::fs::remove_file(job.plan().dir().join("job.json")).unwrap();
+    let error = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap_err();
+    assert!(error.to_string().ends_with("was deleted"), "{error}");
+    assert_eq!(service.requests(), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_job_is_deleted_unless_workers_still_send_one_of_its_parts() {
     let (inputs, service) = (Inputs::new(), Service::reliable());
     let first = inputs.plan(inputs.bulk(&rows(0..200))).await.unwrap();
