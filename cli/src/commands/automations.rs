@@ -3,7 +3,6 @@
 mod runs;
 
 use idempost::automations::{AutomationPatch, AutomationStatus, NewAutomation};
-use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::actions::browser::Page;
@@ -11,7 +10,7 @@ use crate::actions::pages::Table;
 use crate::input::flags::Flags;
 use crate::input::json::{self, Document};
 use crate::output::record;
-use crate::output::table::{Column, Columns, Kind};
+use crate::output::table::{Column, Kind};
 use crate::rows::field::{Field, ID};
 use crate::rows::given::{Body, Given};
 use crate::rows::operation::{Act, Arguments, Delete, Pages, Paging, Parse, Run, ShowAs};
@@ -64,7 +63,7 @@ const VERBS: &[Verb] = &[
         "Show one automation with its definition",
         &ShowAs(
             |client, ids| client.automations().get(ids[0]),
-            |automation| with_tables(automation, &[("steps", &STEPS), ("connections", &CONNECTIONS)]),
+            |automation| record::with_tables(automation, &[("steps", &STEPS), ("connections", &CONNECTIONS)]),
         ),
     )
     .detail("The JSON of its steps and connections has the format that `automations create --definition` reads.")
@@ -197,24 +196,4 @@ fn fill_definition(given: &Given<'_>, body: &mut Body) {
         };
         body.reject_malformed("json", rule, flag, text);
     }
-}
-
-/// Renders a record, with its lists of objects as tables below it.
-fn with_tables(document: &Value, tables: &[(&str, &'static [Column])]) -> Vec<String> {
-    /// Wide enough for any readable configuration.
-    const WIDTH: usize = 1_000;
-    let mut rest = document.clone();
-    let mut below = Vec::new();
-    for (field, columns) in tables {
-        let taken = rest.as_object_mut().and_then(|fields| fields.remove(*field));
-        let rows = taken.as_ref().and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        if !rows.is_empty() {
-            below.push(String::new());
-            let table = Columns::new(columns).render(rows, WIDTH, Timestamp::now(), false);
-            below.extend(table.lines().map(str::to_owned));
-        }
-    }
-    let mut lines = record::lines(&rest);
-    lines.extend(below);
-    lines
 }

@@ -11,7 +11,7 @@ use crate::actions::browser::Page;
 use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::output::record;
-use crate::output::table::{Column, Kind};
+use crate::output::table::{Column, Columns, Kind};
 use crate::rows::field::{Field, ID};
 use crate::rows::given::{Body, Given};
 use crate::rows::operation::{Act, Arguments, Create, Delete, Pages, Paging, Run, ShowAs, Update};
@@ -159,17 +159,7 @@ fn map_capabilities(given: &Given<'_>, body: &mut Body) {
 
 /// The domain, and its records as a table below it.
 fn format_domain(domain: &Value) -> Vec<String> {
-    let mut rest = domain.clone();
-    if let Some(fields) = rest.as_object_mut() {
-        fields.remove("records");
-    }
-    let mut lines = record::lines(&rest);
-    let table = records::format_records(domain);
-    if !table.is_empty() {
-        lines.push(String::new());
-        lines.extend(table);
-    }
-    lines
+    record::with_tables(domain, &[("records", &records::COLUMNS)])
 }
 
 /// Notes the records of a new domain.
@@ -177,7 +167,7 @@ fn show_records(domain: &Value, context: &Context) {
     if !context.out.is_json() {
         let id = domain["id"].as_str().unwrap_or_default();
         let publish = format!("publish these records, then: idempost domains verify {id} --wait");
-        for line in records::format_records(domain).iter().chain([&publish]) {
+        for line in Columns::new(&records::COLUMNS).lines(&domain["records"]).iter().chain([&publish]) {
             context.out.note(line);
         }
     }

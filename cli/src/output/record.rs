@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::table::{Column, Columns};
+
 /// One line per field; bodies come last, unchanged. Empty fields are omitted.
 pub(crate) fn lines(document: &Value) -> Vec<String> {
     let Some(fields) = document.as_object() else { return vec![document.to_string()] };
@@ -16,6 +18,21 @@ pub(crate) fn lines(document: &Value) -> Vec<String> {
         lines.push(format!("\n{name}:\n{}", format_value(value)));
     }
     lines
+}
+
+/// The same, with its lists of objects as tables below it.
+pub(crate) fn with_tables(document: &Value, tables: &[(&str, &[Column])]) -> Vec<String> {
+    let mut rest = document.clone();
+    let mut below = Vec::new();
+    for (field, columns) in tables {
+        let rows = rest.get_mut(*field).map(Value::take).unwrap_or_default();
+        let table = Columns::new(columns).lines(&rows);
+        if !table.is_empty() {
+            below.push(String::new());
+            below.extend(table);
+        }
+    }
+    [lines(&rest), below].concat()
 }
 
 fn format_value(value: &Value) -> String {

@@ -132,6 +132,18 @@ impl Columns {
         cells.collect::<Vec<_>>().join("\t")
     }
 
+    /// Heading and rows with nothing shortened: a truncated value couldn't be copied. Without rows, nothing.
+    pub(crate) fn lines(&self, rows: &Value) -> Vec<String> {
+        /// Wide enough for any DNS record and any readable configuration.
+        const WIDTH: usize = 1_000;
+        match rows.as_array() {
+            Some(rows) if !rows.is_empty() => {
+                self.render(rows, WIDTH, Timestamp::now(), false).lines().map(str::to_owned).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// Heading and rows for a terminal of this width, one line each.
     pub(crate) fn render(&self, rows: &[Value], width: usize, now: Timestamp, colored: bool) -> String {
         let mut cells: Vec<Vec<String>> = rows

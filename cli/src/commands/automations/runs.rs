@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use idempost::automations::{AutomationRun, RunStatus};
 
-use super::with_tables;
 use crate::actions::mutation::document;
 use crate::actions::pages::Table;
 use crate::actions::trace;
@@ -13,6 +12,7 @@ use crate::context::Context;
 use crate::diagnostics::{self, Fail};
 use crate::input::body_builder::flag_span;
 use crate::input::flags::Flags;
+use crate::output::record;
 use crate::output::table::{Column, Kind};
 use crate::rows::given::Given;
 
@@ -66,7 +66,7 @@ pub(super) async fn get(given: Given<'_>, context: &Context) -> Result<(), Fail>
     // Also shows a failed run, since its steps contain the reason.
     if matches!(ended, Ok(()) | Err(Fail::Own { kind: diagnostics::Kind::Rejected, .. })) {
         let document = document(&trace::execute(context, || client.automations().run(id, run)).await?);
-        context.out.result(&with_tables(&document, &[("steps", &STEPS)]), &document)?;
+        context.out.result(&record::with_tables(&document, &[("steps", &STEPS)]), &document)?;
     }
     ended
 }

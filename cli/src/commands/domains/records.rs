@@ -1,19 +1,18 @@
 //! `domains records`: the DNS records of a domain, as a table or a zone file.
 
 use idempost::domains::DnsRecord;
-use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::actions::mutation::document;
 use crate::actions::trace;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::output::table::{Column, Columns, Kind};
+use crate::output::table::{Column, Kind};
 use crate::rows::given::Given;
 use crate::settings::Form;
 
-/// Columns are never shortened: a truncated value couldn't be copied.
-const COLUMNS: [Column; 7] = [
+/// Columns of the records.
+pub(super) const COLUMNS: [Column; 7] = [
     Column::new("record", "RECORD", Kind::Text),
     Column::new("name", "NAME", Kind::Text),
     Column::new("type", "TYPE", Kind::Text),
@@ -22,8 +21,6 @@ const COLUMNS: [Column; 7] = [
     Column::new("ttl", "TTL", Kind::Text),
     Column::new("status", "STATUS", Kind::State),
 ];
-/// Wide enough for any record: a name has at most 253 characters, and most texts are shorter.
-const WIDTH: usize = 1_000;
 
 pub(super) async fn run(given: Given<'_>, context: &Context) -> Result<(), Fail> {
     given.flags(context).await.finish()?;
@@ -38,23 +35,9 @@ pub(super) async fn run(given: Given<'_>, context: &Context) -> Result<(), Fail>
         return context.out.result(&lines, &envelope);
     }
     if context.out.form == Form::Human && context.out.terminal.stdout {
-        let rows = envelope["data"].as_array().map(Vec::as_slice).unwrap_or_default();
-        return context.out.result(&table(rows, &columns), &envelope);
+        return context.out.result(&columns.lines(&envelope["data"]), &envelope);
     }
     context.out.list(&envelope, &columns)
-}
-
-/// Renders the records of a domain as a table.
-pub(super) fn format_records(domain: &Value) -> Vec<String> {
-    let rows = domain.get("records").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    table(rows, &Columns::new(&COLUMNS))
-}
-
-fn table(rows: &[Value], columns: &Columns) -> Vec<String> {
-    if rows.is_empty() {
-        return Vec::new();
-    }
-    columns.render(rows, WIDTH, Timestamp::now(), false).lines().map(str::to_owned).collect()
 }
 
 /// Renders a record as a zone file line; without a TTL, which defaults to the zone's.
