@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use idempost_conformance::peer::{Act, Peer};
+use idempost_conformance::peer::{Act, Arrived, Peer};
 use idempost_reference_server::faults::Faults;
 use idempost_reference_server::{CapturedMail, RecordedRequest, ReferenceServer, Service as Core, Settings};
 use serde_json::Value;
@@ -142,16 +142,23 @@ fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }
 
-/// A peer that performs these acts in order, and repeats the last one.
+/// A scripted peer in place of the service.
 pub(crate) struct ScriptedPeer {
     peer: Peer,
     _runtime: Runtime,
 }
 
 impl ScriptedPeer {
+    /// Performs these acts in order, and repeats the last one.
     pub(crate) fn new(acts: impl Into<Vec<Act>>) -> Self {
         let runtime = runtime();
         Self { peer: runtime.block_on(Peer::acting(acts)), _runtime: runtime }
+    }
+
+    /// Handles each request by `script`.
+    pub(crate) fn start(script: impl Fn(&Arrived) -> Act + Send + Sync + 'static) -> Self {
+        let runtime = runtime();
+        Self { peer: runtime.block_on(Peer::start(move |_, request| script(request))), _runtime: runtime }
     }
 }
 

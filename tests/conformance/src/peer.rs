@@ -139,12 +139,12 @@ struct Seen {
 }
 
 impl Peer {
-    /// Starts a peer that handles request n, counted from 0 over all connections, by `script(n)`.
+    /// Starts a peer that handles each request by `script`, which also gets its number, counted from 0 over all connections.
     ///
     /// # Panics
     ///
     /// If no port can be bound.
-    pub async fn start(script: impl Fn(usize) -> Act + Send + Sync + 'static) -> Self {
+    pub async fn start(script: impl Fn(usize, &Arrived) -> Act + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let seen = Arc::new(Seen::default());
@@ -165,7 +165,12 @@ impl Peer {
     /// Starts a peer that performs the acts in order, and repeats the last one.
     pub async fn acting(acts: impl Into<Vec<Act>>) -> Self {
         let acts = acts.into();
-        Self::start(move |n| acts[n.min(acts.len() - 1)].clone()).await
+        Self::start(move |n, _| acts[n.min(acts.len() - 1)].clone()).await
+    }
+
+    /// The address.
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// The URL, without a trailing slash.
@@ -207,15 +212,19 @@ impl Drop for Peer {
 }
 
 // Failures here are caused by the other side, and detected by its test.
-async fn converse(mut stream: TcpStream, seen: &Seen, script: &(impl Fn(usize) -> Act + Send + Sync)) {
+async fn converse(
+    mut stream: TcpStream,
+    seen: &Seen,
+    script: &(impl Fn(usize, &Arrived) -> Act + Send + Sync),
+) {
     let mut buffer = Vec::new();
     while let Ok(Some(request)) = read_request(&mut stream, &mut buffer).await {
         let number = {
             let mut requests = seen.requests.lock().expect("no thread panics while holding it");
-            requests.push(request);
+            requests.push(request.clone());
             requests.len() - 1
         };
-        let goes_on = match script(number) {
+        let goes_on = match script(number, &request) {
             Act::Answer(bytes) => stream.write_all(&bytes).await.is_ok(),
             Act::AnswerAndClose(bytes) => {
                 let _ = stream.write_all(&bytes).await;

@@ -1,112 +1,56 @@
 //! Logins at authorization servers that aren't the API's own: found through the API's metadata (RFC 9728), by `--issuer`, and in the device flow
 //! (RFC 8628). Both servers are scripted.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpListener;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Mutex;
+
+use idempost_conformance::peer::{Act, Arrived};
 
 use super::*;
+use crate::service::ScriptedPeer;
 
 pub(super) const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 pub(super) const SERVER: &str = "/.well-known/oauth-authorization-server";
 
-/// The parts of a request that these servers examine; the headers in lower case.
-#[derive(Debug, Clone)]
-pub(super) struct Request {
-    pub(super) path: String,
-    headers: String,
-    pub(super) body: String,
-}
-
-impl Request {
-    /// The access token.
-    pub(super) fn token(&self) -> Option<&str> {
-        self.headers.lines().find_map(|line| line.strip_prefix("authorization: bearer "))
-    }
-}
-
-/// A response: status, further headers, body. The status 0 closes the connection instead.
-pub(super) type Answer = (u16, String, String);
-
-/// A server on its own port. Its thread ends with the tests.
+/// A server on its own port.
 pub(super) struct Scripted {
     pub(super) url: String,
-    requests: Arc<Mutex<Vec<Request>>>,
+    peer: ScriptedPeer,
 }
 
 impl Scripted {
-    /// `answer` also gets the server's URL.
-    pub(super) fn start(answer: impl Fn(&str, &Request) -> Answer + Send + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let requests = Arc::new(Mutex::new(Vec::new()));
-        let (at, seen) = (url.clone(), Arc::clone(&requests));
-        std::thread::spawn(move || {
-            for mut stream in listener.incoming().flatten() {
-                let Some(request) = read(&stream) else { continue };
-                seen.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
-                let (status, headers, body) = answer(&at, &request);
-                if status == 0 {
-                    continue;
-                }
-                let head = format!(
-                    "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\n{headers}connection: close\r\n\r\n",
-                    body.len()
-                );
-                // The program may have ended.
-                let _ = stream.write_all((head + body.as_str()).as_bytes());
-            }
+    /// `script` also gets the server's URL.
+    pub(super) fn start(script: impl Fn(&str, &Arrived) -> Act + Send + Sync + 'static) -> Self {
+        let peer = ScriptedPeer::start(move |request| {
+            let url = format!("http://{}", request.header("host").unwrap());
+            script(&url, request)
         });
-        Self { url, requests }
+        Self { url: peer.base_url(), peer }
     }
 
-    pub(super) fn requests(&self, path: &str) -> Vec<Request> {
-        let requests = self.requests.lock().unwrap();
-        requests.iter().filter(|request| request.path == path).cloned().collect()
+    pub(super) fn requests(&self, path: &str) -> Vec<Arrived> {
+        self.peer.requests().into_iter().filter(|request| request.target() == path).collect()
     }
 }
 
-fn read(stream: &TcpStream) -> Option<Request> {
-    let mut reader = BufReader::new(stream.try_clone().ok()?);
-    let mut line = String::new();
-    reader.read_line(&mut line).ok()?;
-    let path = line.split(' ').nth(1)?.to_owned();
-    let (mut headers, mut length) = (String::new(), 0);
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok()?;
-        line.make_ascii_lowercase();
-        if line.trim().is_empty() {
-            break;
-        }
-        if let Some(value) = line.strip_prefix("content-length:") {
-            length = value.trim().parse().ok()?;
-        }
-        headers += &line;
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    Some(Request { path, headers, body: String::from_utf8(body).ok()? })
+/// The access token of a request.
+pub(super) fn token(request: &Arrived) -> Option<&str> {
+    request.header("authorization")?.strip_prefix("Bearer ")
 }
 
-pub(super) fn json(status: u16, body: impl Into<Value>) -> Answer {
-    (status, String::new(), body.into().to_string())
+pub(super) fn json(status: u16, body: impl Into<Value>) -> Act {
+    Act::json(status, &body.into().to_string())
 }
 
-pub(super) fn empty(status: u16) -> Answer {
-    text(status, "")
+pub(super) fn empty(status: u16) -> Act {
+    Act::json(status, "")
 }
 
-pub(super) fn text(status: u16, body: &str) -> Answer {
-    (status, String::new(), body.to_owned())
-}
-
-pub(super) fn oauth_error(status: u16, name: &str) -> Answer {
+pub(super) fn oauth_error(status: u16, name: &str) -> Act {
     json(status, json!({ "error": name }))
 }
 
-pub(super) fn field(body: &str, name: &str) -> String {
-    let found = url::form_urlencoded::parse(body.as_bytes()).find(|(known, _)| known == name);
+pub(super) fn field(body: &[u8], name: &str) -> String {
+    let found = url::form_urlencoded::parse(body).find(|(known, _)| known == name);
     found.map(|(_, value)| value.into_owned()).unwrap_or_default()
 }
 
@@ -118,7 +62,7 @@ pub(super) fn tokens(suffix: &str) -> Value {
     })
 }
 
-pub(super) fn sent() -> Answer {
+pub(super) fn sent() -> Act {
     json(200, json!({ "id": "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794" }))
 }
 
@@ -137,7 +81,7 @@ pub(super) fn metadata(issuer: &str, endpoints: &str) -> Value {
 /// An authorization server with one client. In the device flow, the user decides after one request.
 fn authorization_server(decision: &'static str, endpoints: Option<String>) -> Scripted {
     let polls = Mutex::new(0);
-    Scripted::start(move |url, request| match request.path.as_str() {
+    Scripted::start(move |url, request| match request.target() {
         SERVER => json(200, metadata(url, endpoints.as_deref().unwrap_or(url))),
         "/device_authorization" => json(
             200,
@@ -176,15 +120,17 @@ fn api(issuer: Option<&str>, in_challenge: bool) -> Scripted {
     let issuer = issuer.map(str::to_owned);
     Scripted::start(move |url, request| {
         let resource = json!({ "resource": url, "authorization_servers": [issuer.as_deref()] });
-        match request.path.as_str() {
+        match request.target() {
             RESOURCE if issuer.is_some() && !in_challenge => json(200, resource),
             "/meta" if in_challenge => json(200, resource),
-            "/emails" if request.token() == Some("at-sentinel") => sent(),
+            "/emails" if token(request) == Some("at-sentinel") => sent(),
             "/emails" => {
-                let meta = format!("www-authenticate: Bearer resource_metadata=\"{url}/meta\"\r\n");
                 let unauthorized =
                     json!({ "statusCode": 401, "name": "missing_api_key", "message": "no key" });
-                (401, if in_challenge { meta } else { String::new() }, unauthorized.to_string())
+                let challenge = format!("Bearer resource_metadata=\"{url}/meta\"");
+                let challenge = in_challenge.then_some(("www-authenticate", &*challenge));
+                let headers = [("content-type", "application/json")].into_iter().chain(challenge);
+                Act::answer(401, &headers.collect::<Vec<_>>(), unauthorized.to_string())
             }
             _ => empty(404),
         }

@@ -1,15 +1,15 @@
 //! Logins whose requests a proxy, a network's login page or another service responds to.
 
-use super::elsewhere::{
-    Answer, RESOURCE, SERVER, Scripted, empty, field, json, metadata, oauth_error, program, text,
-};
+use idempost_conformance::peer::Act;
+
+use super::elsewhere::{RESOURCE, SERVER, Scripted, empty, field, json, metadata, oauth_error, program};
 use super::*;
 
 const PAGE: &str = "<html><head><title>Sign in</title></head></html>";
 
 /// An authorization server whose token endpoint gives this response to the query whether a client is registered.
-fn token_endpoint(answer: Answer) -> Scripted {
-    Scripted::start(move |url, request| match request.path.as_str() {
+fn token_endpoint(answer: Act) -> Scripted {
+    Scripted::start(move |url, request| match request.target() {
         SERVER => {
             let mut metadata = metadata(url, url);
             metadata["registration_endpoint"] = json!(format!("{url}/register"));
@@ -58,11 +58,10 @@ fn a_response_that_is_not_metadata_is_reported_with_its_url_and_status() {
         (SERVER, 200, PAGE, 4),
         (SERVER, 204, "", 4),
     ] {
-        let server = Scripted::start(
-            move |_, request| {
-                if request.path == path { text(status, body) } else { empty(404) }
-            },
-        );
+        let server = Scripted::start(move |_, request| match request.target() {
+            target if target == path => Act::json(status, body),
+            _ => empty(404),
+        });
         let expected = expected(&format!("{}{path}", server.url), status, body);
         let issuer = format!("--issuer {} --client-id c", server.url);
         let flags = ["", "--device", &issuer];
@@ -74,12 +73,12 @@ fn a_response_that_is_not_metadata_is_reported_with_its_url_and_status() {
 
 #[test]
 fn an_api_with_a_page_for_unknown_paths_needs_no_metadata() {
-    let server = Scripted::start(|_, request| match request.path.as_str() {
+    let server = Scripted::start(|_, request| match request.target() {
         "/oauth/token" if field(&request.body, "client_id") == "idempost-cli" => {
             oauth_error(400, "invalid_grant")
         }
         "/oauth/token" => oauth_error(401, "invalid_client"),
-        _ => text(200, PAGE),
+        _ => Act::json(200, PAGE),
     });
     for flags in ["", "--client-id c"] {
         let stdout = program(&server).run(&("auth login --no-browser", flags)).ok();
@@ -100,12 +99,12 @@ fn a_client_counts_as_registered_only_if_the_token_endpoint_says_so() {
         (503, PAGE, 7),
         (502, "", 7),
     ] {
-        let server = token_endpoint(text(status, body));
+        let server = token_endpoint(Act::json(status, body));
         let ran = program(&server).run(&["auth", "login", "--no-browser"]);
         is_reported(ran, code, &expected(&format!("{}/token", server.url), status, body));
         assert_eq!(server.requests("/register").len(), 0, "{status}");
     }
-    let limited = token_endpoint((429, "retry-after: 7\r\n".to_owned(), String::new()));
+    let limited = token_endpoint(Act::answer(429, &[("retry-after", "7")], ""));
     program(&limited).run(&["auth", "login", "--no-browser"]).fails(6);
     // The last one doesn't tell, so the program registers itself.
     for (status, error, client) in [

@@ -2,8 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
+use idempost_conformance::peer::Act;
+
 use super::elsewhere::{
-    Answer, SERVER, Scripted, empty, field, json, metadata, oauth_error, program, sent, text, tokens,
+    SERVER, Scripted, empty, field, json, metadata, oauth_error, program, sent, token, tokens,
 };
 use super::*;
 use crate::support::concurrently;
@@ -12,15 +14,15 @@ use crate::support::concurrently;
 struct World {
     server: Scripted,
     /// The response to the next requests of this grant type.
-    fault: Arc<Mutex<Option<(&'static str, Answer)>>>,
+    fault: Arc<Mutex<Option<(&'static str, Act)>>>,
     idempost: Idempost,
 }
 
 impl World {
     fn new() -> Self {
-        let fault: Arc<Mutex<Option<(&'static str, Answer)>>> = Arc::default();
+        let fault: Arc<Mutex<Option<(&'static str, Act)>>> = Arc::default();
         let faults = Arc::clone(&fault);
-        let server = Scripted::start(move |url, request| match request.path.as_str() {
+        let server = Scripted::start(move |url, request| match request.target() {
             SERVER => json(200, metadata(url, url)),
             "/token" => {
                 let grant = field(&request.body, "grant_type");
@@ -29,7 +31,7 @@ impl World {
                     _ => json(200, tokens(if grant == "refresh_token" { "2" } else { "1" })),
                 }
             }
-            "/emails" if request.token() == Some("at2") => sent(),
+            "/emails" if token(request) == Some("at2") => sent(),
             "/emails" => {
                 json(401, json!({ "statusCode": 401, "name": "invalid_access_token", "message": "expired" }))
             }
@@ -43,17 +45,17 @@ impl World {
         Login::begin(&self.idempost, &["--client-id", "c"]).back_with("code=x")
     }
 
-    fn fault(&self, grant: &'static str, answer: Answer) -> usize {
+    fn fault(&self, grant: &'static str, answer: Act) -> usize {
         *self.fault.lock().unwrap() = Some((grant, answer));
         self.server.requests("/token").len()
     }
 }
 
-fn later(seconds: u32) -> Answer {
-    (429, format!("retry-after: {seconds}\r\n"), String::new())
+fn later(seconds: u32) -> Act {
+    Act::answer(429, &[("retry-after", &seconds.to_string())], "")
 }
 
-fn dpop() -> Answer {
+fn dpop() -> Act {
     let mut tokens = tokens("2");
     tokens["token_type"] = json!("DPoP");
     json(200, tokens)
@@ -65,9 +67,9 @@ fn each_response_to_a_refresh_has_its_exit_code_and_keeps_the_login() {
     let rows = [
         (later(3600), 6, "overloaded (status 429)", 0),
         (oauth_error(401, "invalid_client"), 4, "invalid_client", 0),
-        (text(403, "<html>"), 7, "/token returned 403", 0),
-        (text(502, "<html>"), 7, "was lost; try again in", 0),
-        (empty(0), 7, "was lost; try again in", 0),
+        (Act::json(403, "<html>"), 7, "/token returned 403", 0),
+        (Act::json(502, "<html>"), 7, "was lost; try again in", 0),
+        (Act::HangUp, 7, "was lost; try again in", 0),
         (dpop(), 7, "no usable access token", 0),
         (oauth_error(400, "invalid_grant"), 4, "has ended", 4),
     ];
@@ -97,9 +99,9 @@ fn each_response_to_a_code_has_its_exit_code_and_stores_nothing() {
     let rows = [
         (later(3600), 6, "overloaded (status 429)"),
         (oauth_error(400, "invalid_grant"), 4, "invalid_grant"),
-        (text(403, "<html>"), 7, "/token returned 403"),
-        (text(500, "<html>"), 4, "log in again"),
-        (empty(0), 4, "log in again"),
+        (Act::json(403, "<html>"), 7, "/token returned 403"),
+        (Act::json(500, "<html>"), 4, "log in again"),
+        (Act::HangUp, 4, "log in again"),
         (dpop(), 4, "`token_type` is DPoP instead of Bearer"),
     ];
     concurrently(rows, |(answer, code, message)| {
