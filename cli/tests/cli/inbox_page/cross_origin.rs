@@ -1,10 +1,9 @@
 //! A page from another origin, in the browser of a user who runs a sandbox.
 
+use idempost_conformance::peer::{Act, Peer};
 use idempost_drivers::thirtyfour::prelude::*;
 use idempost_needs::needs;
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
 
 use super::{InboxPage, KEY, email};
 use crate::support::has;
@@ -42,34 +41,15 @@ const ATTACK: &str = "<!doctype html><title>at work</title><body><a id=way href=
     })();
   </script>";
 
-/// Serves this page for every request.
-async fn serve(page: String) -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    tokio::spawn(async move {
-        while let Ok((mut connection, _)) = listener.accept().await {
-            let page = page.clone();
-            tokio::spawn(async move {
-                let mut head = vec![0; 8 << 10];
-                let _ = connection.read(&mut head).await;
-                let answer = format!(
-                    "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{page}",
-                    page.len()
-                );
-                let _ = connection.write_all(answer.as_bytes()).await;
-            });
-        }
-    });
-    port
-}
-
 #[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_of_another_origin_can_neither_read_nor_change_anything() {
     let page = InboxPage::new().await;
     page.send(&email("Secret"));
     let sandbox = page.server.base_url();
-    let port = serve(ATTACK.replace("SANDBOX", &sandbox)).await;
+    let attack = ATTACK.replace("SANDBOX", &sandbox);
+    let attacker = Peer::acting([Act::answer(200, &[("content-type", "text/html")], attack)]).await;
+    let port = attacker.address().port();
     for origin in [
         format!("http://evil.test:{port}"),
         format!("http://localhost:{port}"),

@@ -1,43 +1,19 @@
 //! Malicious emails: nothing in them runs, loads or breaks the page.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use idempost_conformance::peer::{Act, Peer};
 use idempost_drivers::thirtyfour::By;
 use idempost_needs::needs;
 use serde_json::json;
-use tokio::net::TcpListener;
 use tokio::time::sleep;
 
 use super::{InboxPage, KEY, email};
 
-/// A server that counts connections.
-struct Canary {
-    address: String,
-    visits: Arc<AtomicUsize>,
-}
-
-impl Canary {
-    async fn new() -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        let address = format!("http://127.0.0.1:{}", listener.local_addr().unwrap().port());
-        let visits = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&visits);
-        tokio::spawn(async move {
-            while let Ok((connection, _)) = listener.accept().await {
-                // A connection already counts, regardless of the request.
-                counted.fetch_add(1, Ordering::SeqCst);
-                drop(connection);
-            }
-        });
-        Self { address, visits }
-    }
-
-    fn visits(&self) -> usize {
-        self.visits.load(Ordering::SeqCst)
-    }
+/// A server that counts connections: each one counts, regardless of the request.
+async fn canary() -> Peer {
+    Peer::acting([Act::HangUp]).await
 }
 
 /// Each tries something different. `CANARY` stands for a URL that counts visits.
@@ -59,13 +35,13 @@ pub(super) const ATTACKS: &[&str] = &[
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_in_a_mail_runs_and_nothing_is_loaded() {
     let page = InboxPage::new().await;
-    let canary = Canary::new().await;
+    let canary = canary().await;
     for (number, attack) in ATTACKS.iter().enumerate() {
         let mut mail = email(&format!(
             "Attack {number} <script>document.title='owned'</script><img src={}/subject>",
-            canary.address
+            canary.base_url()
         ));
-        mail["html"] = attack.replace("CANARY", &canary.address).into();
+        mail["html"] = attack.replace("CANARY", &canary.base_url()).into();
         page.send(&mail);
     }
     page.look().await;
@@ -81,7 +57,7 @@ async fn nothing_in_a_mail_runs_and_nothing_is_loaded() {
         page.driver().find(By::Css("body, frameset")).await.unwrap();
         page.driver().enter_default_frame().await.unwrap();
         sleep(Duration::from_millis(150)).await;
-        assert_eq!(canary.visits(), 0, "attack {number} came through: {}", ATTACKS[number]);
+        assert_eq!(canary.connections(), 0, "attack {number} came through: {}", ATTACKS[number]);
         let title = page.eval("document.title.replace(/^[(][0-9]+[)] /, '')").await;
         assert_eq!(title, json!("Inbox · idempost sandbox"));
         page.keys(['j']).await;
@@ -93,12 +69,12 @@ async fn nothing_in_a_mail_runs_and_nothing_is_loaded() {
             .await
             .unwrap();
         sleep(Duration::from_millis(60)).await;
-        assert_eq!(canary.visits(), 0, "{}", mail.html.as_deref().unwrap_or_default());
+        assert_eq!(canary.connections(), 0, "{}", mail.html.as_deref().unwrap_or_default());
         assert_ne!(page.driver().title().await.unwrap(), "owned");
     }
     // Any request would have reached the canary.
-    let _ = page.driver().goto(format!("{}/", canary.address)).await;
-    assert!(canary.visits() > 0);
+    let _ = page.driver().goto(format!("{}/", canary.base_url())).await;
+    assert!(canary.connections() > 0);
     page.browser.stop().await;
 }
 
@@ -106,9 +82,9 @@ async fn nothing_in_a_mail_runs_and_nothing_is_loaded() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_link_is_shown_and_cannot_be_followed() {
     let page = InboxPage::new().await;
-    let canary = Canary::new().await;
+    let canary = canary().await;
     let links = ["_self", "_top", "_blank", "_parent", ""].map(|target| {
-        format!("<p><a target='{target}' id='to{target}' href='{0}/link'>To {target}</a> <a target='{target}' href='javascript:top.document.title=1'>Script</a></p>", canary.address)
+        format!("<p><a target='{target}' id='to{target}' href='{0}/link'>To {target}</a> <a target='{target}' href='javascript:top.document.title=1'>Script</a></p>", canary.base_url())
     });
     let mut mail = email("Links");
     mail["html"] = links.concat().into();
@@ -122,7 +98,7 @@ async fn a_link_is_shown_and_cannot_be_followed() {
         links[link].click().await.unwrap();
         page.driver().enter_default_frame().await.unwrap();
         sleep(Duration::from_millis(100)).await;
-        assert_eq!(canary.visits(), 0, "link {link} was followed");
+        assert_eq!(canary.connections(), 0, "link {link} was followed");
         assert_eq!(page.driver().windows().await.unwrap().len(), 1);
         let title = page.eval("document.title.replace(/^[(][0-9]+[)] /, '')").await;
         assert_eq!(title, json!("Inbox · idempost sandbox"));
@@ -131,11 +107,11 @@ async fn a_link_is_shown_and_cannot_be_followed() {
     page.click(".panelbar [aria-expanded]").await;
     page.holds(&format!(
         "document.querySelector('.links').textContent.includes({})",
-        json!(format!("{}/link", canary.address))
+        json!(format!("{}/link", canary.base_url()))
     ))
     .await;
     page.holds("document.querySelectorAll('.links .bad').length === 5").await;
-    assert_eq!(canary.visits(), 0);
+    assert_eq!(canary.connections(), 0);
     page.browser.stop().await;
 }
 
@@ -143,13 +119,13 @@ async fn a_link_is_shown_and_cannot_be_followed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn codes_and_links_of_a_mail_are_text_that_leads_nowhere() {
     let page = InboxPage::new().await;
-    let canary = Canary::new().await;
-    let long = format!("{}/{}", canary.address, "long".repeat(50_000));
+    let canary = canary().await;
+    let long = format!("{}/{}", canary.base_url(), "long".repeat(50_000));
     let mut mail = email("Links");
     mail["text"] = format!(
         "Your code is 482 913\n\n{0}/one\n\njavascript:top.document.title='owned'\n\n\
          {0}/\u{202e}cod.exe\n\n{0}/<img/src={0}/img>\n\n{long}\n",
-        canary.address
+        canary.base_url()
     )
     .into();
     page.send(&mail);
@@ -157,7 +133,7 @@ async fn codes_and_links_of_a_mail_are_text_that_leads_nowhere() {
     page.click(".row").await;
     page.says(".onetime code", "482913").await;
     page.holds("document.querySelector('.onetime .copy') !== null").await;
-    let one = json!(format!("{}/one", canary.address));
+    let one = json!(format!("{}/one", canary.base_url()));
     page.holds(&format!("document.querySelector('.links code').textContent === {one}")).await;
     // None of its elements lead anywhere, and none of its text became markup.
     let inert = "!document.querySelector('.links a, .links img, .links [href], .links [src]')";
@@ -172,14 +148,14 @@ async fn codes_and_links_of_a_mail_are_text_that_leads_nowhere() {
     page.holds("document.documentElement.scrollWidth <= innerWidth").await;
     page.click(".links code").await;
     sleep(Duration::from_millis(150)).await;
-    assert_eq!(canary.visits(), 0);
+    assert_eq!(canary.connections(), 0);
     assert_eq!(page.eval("document.title").await, json!("Inbox · idempost sandbox"));
 
     let mut html = email("HTML");
     html["html"] = format!(
         "<p>Your code is <b>7731</b></p><a href=\"javascript:top.document.title='owned'\">\u{202e}Verify</a>\
          <a href={}/two>Two</a>",
-        canary.address
+        canary.base_url()
     )
     .into();
     page.send(&html);
@@ -191,7 +167,7 @@ async fn codes_and_links_of_a_mail_are_text_that_leads_nowhere() {
     page.holds("document.querySelectorAll('.links li').length === 2 && document.querySelectorAll('.links .bad').length === 1").await;
     page.holds("!document.querySelector('.links a') && document.querySelectorAll('.links').length === 1")
         .await;
-    assert_eq!(canary.visits(), 0);
+    assert_eq!(canary.connections(), 0);
     page.browser.stop().await;
 }
 

@@ -2,17 +2,15 @@
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use idempost_conformance::peer::{Act, Arrived, Peer, answer};
 use idempost_drivers::TIMEOUT;
 use idempost_needs::needs;
 use idempost_reference_server::Settings;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::TcpListener;
 use tokio::time::sleep;
 
 use super::hostile::ATTACKS;
@@ -23,56 +21,40 @@ const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAACgAAAAUCAIAAABwJOjsAAAAJElEQVR42mMQS
 /// The user agent of the sandbox's requests; the browser's is different.
 pub(super) const SANDBOX: &str = "idempost-sandbox/";
 
-/// A server that records its requests, as path and user agent, and responds with an image, or redirects.
-pub(super) struct ImageServer {
-    pub(super) address: SocketAddr,
-    requests: Arc<Mutex<Vec<(String, String)>>>,
-}
+/// A server that responds with an image, or redirects.
+pub(super) struct ImageServer(Peer);
 
 impl ImageServer {
     pub(super) async fn start() -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let requests = Arc::new(Mutex::new(Vec::new()));
-        let recorded = Arc::clone(&requests);
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let recorded = Arc::clone(&recorded);
-                tokio::spawn(async move {
-                    let mut stream = BufReader::new(stream);
-                    let (mut head, mut line) = (String::new(), String::new());
-                    while stream.read_line(&mut line).await.unwrap_or(0) > 2 {
-                        head.push_str(&std::mem::take(&mut line));
-                    }
-                    let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
-                    let agent = head.lines().find_map(|line| {
-                        line.strip_prefix("user-agent: ").or_else(|| line.strip_prefix("User-Agent: "))
-                    });
-                    recorded.lock().unwrap().push((path.clone(), agent.unwrap_or_default().to_owned()));
-                    let image = STANDARD.decode(PNG).unwrap();
-                    let response = match path.strip_prefix("/redirect?") {
-                        Some(target) => format!("HTTP/1.1 302 Found\r\nlocation: {target}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").into_bytes(),
-                        None => [format!("HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", image.len()).as_bytes(), &image].concat(),
-                    };
-                    let _ = stream.into_inner().write_all(&response).await;
-                });
-            }
-        });
-        Self { address, requests }
+        let image = STANDARD.decode(PNG).unwrap();
+        let serve = move |_, request: &Arrived| {
+            let (close, kind) = (("connection", "close"), ("content-type", "image/png"));
+            Act::AnswerAndClose(match request.target().strip_prefix("/redirect?") {
+                Some(target) => answer(302, &[close, ("location", target)], &[]),
+                None => answer(200, &[close, kind], &image),
+            })
+        };
+        Self(Peer::start(serve).await)
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.0.address()
     }
 
     pub(super) fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
+        self.0.base_url() + path
     }
 
+    /// The paths and user agents of all requests so far.
     pub(super) fn requests(&self) -> Vec<(String, String)> {
-        self.requests.lock().unwrap().clone()
+        let agent = |request: &Arrived| request.header("user-agent").unwrap_or_default().to_owned();
+        self.0.requests().iter().map(|request| (request.target().to_owned(), agent(request))).collect()
     }
 }
 
 impl InboxPage {
     pub(super) async fn that_may_load_from(server: &ImageServer) -> Self {
-        Self::with(Settings { remote_servers: vec![server.address], ..Settings::default() }).await
+        Self::with(Settings { remote_servers: vec![server.address()], ..Settings::default() }).await
     }
 
     /// Evaluates an expression in the email's frame.

@@ -22,7 +22,7 @@ async fn shop(server: &ImageServer) -> InboxPage {
     let page = InboxPage::with(Settings {
         clock: ClockStart::Running(morning),
         seed: Some(7),
-        remote_servers: vec![server.address],
+        remote_servers: vec![server.address()],
         ..Settings::default()
     })
     .await;
