@@ -15,12 +15,11 @@ mod tabs;
 
 use std::time::Instant;
 
-use bytes::Bytes;
 use http::Request;
 use idempost_drivers::thirtyfour::prelude::*;
 use idempost_drivers::thirtyfour::session::scriptret::ScriptRet;
 use idempost_drivers::{Browser, TIMEOUT};
-use idempost_reference_server::{ReferenceServer, Settings};
+use idempost_reference_server::{ReferenceServer, Service as Core, Settings};
 use serde_json::{Value, json};
 
 const KEY: &str = "sb_local";
@@ -70,14 +69,36 @@ impl InboxPage {
 
     /// Sends an email without a socket; returns its ID.
     fn send(&self, email: &Value) -> String {
-        let answer = self.post("/emails", email);
-        answer["id"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+        send(self.server.service(), KEY, email)
     }
 
     fn post(&self, path: &str, body: &Value) -> Value {
-        let request = Request::post(path).header("authorization", format!("Bearer {KEY}"));
-        let request = request.header("content-type", "application/json").body(Bytes::from(body.to_string()));
-        serde_json::from_slice(self.server.service().handle(request.unwrap()).body()).unwrap()
+        self.ask("POST", path, body)
+    }
+
+    /// Sends a request without a socket; returns the response.
+    fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
+        ask(self.server.service(), KEY, method, path, body)
+    }
+
+    /// Delays the next list response until `release` is called; `drawn` reports that the page has received it.
+    async fn delay_list(&self) {
+        self.eval(
+            "(() => {
+               const real = window.fetch;
+               window.fetch = async (path, options) => {
+                 const answer = await real(path, options);
+                 if (!String(path).includes('/_/messages?')) return answer;
+                 window.fetch = real;
+                 const body = await answer.text();
+                 await new Promise((go) => { window.release = go; });
+                 setTimeout(() => requestAnimationFrame(() => { window.drawn = true; }), 100);
+                 return new Response(body, answer);
+               };
+               return true;
+             })()",
+        )
+        .await;
     }
 
     /// Waits until this expression is true, and returns its value. `found` has the visible elements of a selector.
@@ -157,6 +178,21 @@ impl InboxPage {
         assert_eq!(self.eval("window.wrong").await, json!([]));
         self.browser.stop().await;
     }
+}
+
+/// Sends a request with this key to a service without a socket; returns the response.
+fn ask(service: &Core, key: &str, method: &str, path: &str, body: &Value) -> Value {
+    let request = Request::builder().method(method).uri(path);
+    let request =
+        request.header("authorization", format!("Bearer {key}")).header("content-type", "application/json");
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    serde_json::from_slice(service.handle(request.body(body.into()).unwrap()).body()).unwrap()
+}
+
+/// Sends an email in the same way; returns its ID.
+fn send(service: &Core, key: &str, email: &Value) -> String {
+    let answer = ask(service, key, "POST", "/emails", email);
+    answer["id"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
 }
 
 fn email(subject: &str) -> Value {

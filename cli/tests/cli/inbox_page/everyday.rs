@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use http::Method;
 use idempost_needs::needs;
 use idempost_reference_server::{Settings, mount};
 use serde_json::{Value, json};
@@ -70,24 +69,9 @@ async fn an_empty_inbox_shows_how_to_send_and_a_mail_appears_once_it_is_accepted
 async fn a_mail_that_arrives_while_the_list_loads_stays_in_the_list() {
     let page = InboxPage::new().await;
     page.look().await;
-    // Delays the next list response, whose content predates the email, until `release` is called; `drawn` reports that the page has received it.
-    page.eval(
-        "(() => {
-           const real = window.fetch;
-           window.fetch = async (path, options) => {
-             const answer = await real(path, options);
-             if (!String(path).includes('/_/messages?')) return answer;
-             window.fetch = real;
-             const body = await answer.text();
-             await new Promise((go) => { window.release = go; });
-             setTimeout(() => requestAnimationFrame(() => { window.drawn = true; }));
-             return new Response(body, answer);
-           };
-           document.querySelector('input[type=search]').dispatchEvent(new Event('input'));
-           return true;
-         })()",
-    )
-    .await;
+    // Its content predates the email.
+    page.delay_list().await;
+    page.eval("document.querySelector('input[type=search]').dispatchEvent(new Event('input'))").await;
     page.holds("window.release !== undefined").await;
     page.send(&email("Meanwhile"));
     page.says(".tray[data-tray=sent] .count", "1").await;
@@ -317,28 +301,20 @@ async fn the_command_of_a_fault_adds_the_rule_of_the_form() {
         page.click("#faults .first").await;
         page.says("#fault-count", "1").await;
         let command = page.find("#faults p code").await.text().await.unwrap();
-        let by_form = page.server.service().handle(faults(Method::GET)).into_body();
-        page.server.service().handle(faults(Method::DELETE));
+        let rule = || {
+            let mut rules = page.ask("GET", "/_/faults", &Value::Null);
+            assert_eq!(rules["data"].as_array().map(Vec::len), Some(1), "{command}: {rules}");
+            rules["data"][0].as_object_mut().unwrap().remove("id");
+            page.ask("DELETE", "/_/faults", &Value::Null);
+            rules["data"][0].take()
+        };
+        let by_form = rule();
 
         let command = command.replacen("idempost", env!("CARGO_BIN_EXE_idempost"), 1);
         tokio::task::block_in_place(|| idempost.shell(&command).ok());
-        let by_command = page.server.service().handle(faults(Method::GET)).into_body();
-        let rule = |rules: &[u8]| {
-            let mut rules: Value = serde_json::from_slice(rules).unwrap();
-            assert_eq!(rules["data"].as_array().map(Vec::len), Some(1), "{command}: {rules}");
-            rules["data"][0].as_object_mut().unwrap().remove("id");
-            rules["data"][0].take()
-        };
-        assert_eq!(rule(&by_command), rule(&by_form), "{command}");
-        page.server.service().handle(faults(Method::DELETE));
+        assert_eq!(rule(), by_form, "{command}");
     }
     page.end().await;
-}
-
-/// A request about the scripted faults.
-fn faults(method: Method) -> http::Request<bytes::Bytes> {
-    let request = http::Request::builder().method(method).uri("/_/faults");
-    request.header("authorization", format!("Bearer {KEY}")).body(bytes::Bytes::new()).unwrap()
 }
 
 #[needs("chromium", "chromedriver")]
@@ -395,11 +371,7 @@ async fn mails_from_a_connection_outage_appear_afterwards() {
     let service = idempost_sandbox::service(Settings::default());
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
-    let send = |subject: &str| {
-        let request = http::Request::post("/emails").header("authorization", format!("Bearer {KEY}"));
-        let answer = service.handle(request.body(email(subject).to_string().into()).unwrap());
-        assert_eq!(answer.status(), 200);
-    };
+    let send = |subject: &str| super::send(&service, KEY, &email(subject));
     send("Before");
     let (stop, stopped) = oneshot::channel::<()>();
     let first = tokio::spawn(mount::http::serve(listener, Arc::clone(&service), async {
@@ -509,9 +481,7 @@ async fn thousands_of_mails_are_loaded_page_by_page() {
 async fn another_account_is_opened_without_exposing_its_key() {
     let page = InboxPage::new().await;
     let key = "re_4Tz9realKEYofSomebody";
-    let request = http::Request::post("/emails").header("authorization", format!("Bearer {key}"));
-    let request = request.body(bytes::Bytes::from(email("For another account").to_string())).unwrap();
-    assert_eq!(page.server.service().handle(request).status(), 200);
+    super::send(page.server.service(), key, &email("For another account"));
     page.look().await;
     page.says(".welcome .accounts bdi", "re_4Tz…").await;
     page.click(".welcome .accounts a").await;

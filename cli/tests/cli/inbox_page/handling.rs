@@ -2,25 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use http::Request;
 use idempost_drivers::TIMEOUT;
 use idempost_needs::needs;
 use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::{InboxPage, KEY, email};
+use super::{InboxPage, email};
 
 impl InboxPage {
-    /// Sends a request without a socket.
-    fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
-        let request =
-            Request::builder().method(method).uri(path).header("authorization", format!("Bearer {KEY}"));
-        let body = if body.is_null() { String::new() } else { body.to_string() };
-        serde_json::from_slice(self.server.service().handle(request.body(body.into()).unwrap()).body())
-            .unwrap()
-    }
-
     /// Waits until exactly these subjects are unread, from the top.
     async fn waits_for_unread(&self, subjects: &[&str]) {
         let wanted = json!(serde_json::to_string(subjects).unwrap());

@@ -112,23 +112,8 @@ async fn a_list_that_loads_after_the_view_was_left_does_not_replace_the_metrics(
     page.send(&email("First"));
     page.look().await;
     page.click("nav [data-view=templates]").await;
-    // Delays the next list response until `release` is called; `drawn` reports that the page has received it.
-    page.eval(
-        "(() => {
-           const real = window.fetch;
-           window.fetch = async (path, options) => {
-             const answer = await real(path, options);
-             if (!String(path).includes('/_/messages?')) return answer;
-             window.fetch = real;
-             await new Promise((go) => { window.release = go; });
-             setTimeout(() => requestAnimationFrame(() => { window.drawn = true; }), 100);
-             return answer;
-           };
-           location.hash = '#/sent';
-           return true;
-         })()",
-    )
-    .await;
+    page.delay_list().await;
+    page.eval("(location.hash = '#/sent', true)").await;
     page.holds("window.release !== undefined").await;
     page.click("nav [data-view=metrics]").await;
     page.holds("document.querySelectorAll('.chart .point').length === 7").await;

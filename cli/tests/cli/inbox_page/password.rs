@@ -1,11 +1,9 @@
 //! The page of a sandbox with a password.
 
-use bytes::Bytes;
-use http::Request;
 use idempost_needs::needs;
 use idempost_reference_server::Settings;
 
-use super::{InboxPage, email};
+use super::{InboxPage, email, send};
 
 #[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -25,11 +23,9 @@ async fn the_page_works_with_the_password_and_not_without() {
     page.driver().goto(format!("{with_password}/_/")).await.unwrap();
     page.find("#live[data-state=on]").await;
     for subject in ["First", "Second"] {
-        let request = Request::post("/emails").header("authorization", "Bearer sb_correct-horse");
         let mut email = email(subject);
         email["html"] = "<p>It works</p>".into();
-        let request = request.body(Bytes::from(email.to_string())).unwrap();
-        assert_eq!(page.server.service().handle(request).status(), 200);
+        send(page.server.service(), "sb_correct-horse", &email);
     }
     page.waits_for_subjects(&["Second", "First"]).await;
     page.click(".row").await;
