@@ -12,8 +12,8 @@ use serde_json::json;
 use crate::service::Service;
 #[cfg(target_os = "linux")]
 use crate::support::{
-    Finish as _, Ran, SEND, closed_pipe, concurrently, finish_with, full_disk, has, signal, wait_until,
-    wait_until_blocked,
+    Finish as _, Idempost, Ran, SEND, closed_pipe, concurrently, finish_with, full_disk, has, signal,
+    wait_until, wait_until_blocked,
 };
 
 /// Waits until a thread of the program reads standard input.
@@ -97,21 +97,15 @@ fn in_foreground(mut command: std::process::Command) -> (Child, impl Fn()) {
 
 #[test]
 fn ctrl_c_in_the_editor_leaves_config_edit_running() {
-    let idempost = crate::support::Idempost::new().config("[defaults]\nretries = 1\n");
-    let (editor, ready, done) =
-        (idempost.home().join("editor.sh"), idempost.home().join("ready"), idempost.home().join("done"));
-    let script = format!(
-        "trap 'echo retries = 9 >> \"$1\"; touch {}' INT\ntouch {}\nwhile [ ! -e {} ]; do sleep 0.05; done\nexit 0\n",
-        done.display(),
-        ready.display(),
-        done.display()
+    let idempost = Idempost::new().config("");
+    let editor = idempost.script(
+        "editor",
+        "trap 'echo retries = 9 >> \"$1\"; touch done' INT\ntouch ready\nwhile [ ! -e done ]; do sleep 0.05; done\nexit 0",
     );
-    std::fs::write(&editor, script).unwrap();
-    std::fs::write(idempost.config_file(), "").unwrap();
     let mut command = idempost.command();
-    command.args(["config", "edit"]).env("EDITOR", format!("sh {}", editor.display()));
+    command.args(["config", "edit"]).env("EDITOR", editor);
     let (child, interrupt) = in_foreground(command);
-    wait_until("the editor runs", || ready.exists());
+    wait_until("the editor runs", || idempost.home().join("ready").exists());
     interrupt();
     child.finish().ok();
     assert_eq!(idempost.read(".config/idempost/config.toml"), "retries = 9\n");
@@ -158,7 +152,7 @@ fn ctrl_c_ends_an_endless_filter_with_the_code_of_an_interrupt() {
 #[test]
 fn a_filter_ends_with_the_program_that_started_it() {
     // As if the program had started it and been killed: only its end of the pipe closes.
-    let idempost = crate::support::Idempost::new();
+    let idempost = Idempost::new();
     let mut command = idempost.command();
     let mut filter = command.args(["__jq", "last(range(1e15))"]).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = filter.stdin.take().unwrap();
@@ -329,7 +323,7 @@ fn a_new_api_key_that_cannot_be_shown_is_revoked() {
 #[test]
 fn an_unbounded_filter_ends_with_an_error_and_not_with_the_program() {
     // F-08
-    let idempost = crate::support::Idempost::new();
+    let idempost = Idempost::new();
     let unbounded = [
         "def f: [f]; f",
         "def f: 1+f; f",
@@ -358,7 +352,7 @@ fn an_unbounded_filter_ends_with_an_error_and_not_with_the_program() {
 #[test]
 fn a_low_limit_of_open_files_is_raised_or_reported() {
     // F-08
-    let idempost = crate::support::Idempost::new();
+    let idempost = Idempost::new();
     let program = env!("CARGO_BIN_EXE_idempost");
     for limit in [6, 8, 11, 12] {
         idempost.shell(&format!("ulimit -S -n {limit}; {program} --sandbox emails list")).ok();
@@ -384,7 +378,7 @@ fn a_typed_api_key_is_not_echoed() {
 #[test]
 fn ctrl_c_at_the_terminal_reaches_the_sandboxed_command_once() {
     use idempost_drivers::rexpect::session::spawn_command;
-    let idempost = crate::support::Idempost::new();
+    let idempost = Idempost::new();
     // Standard input isn't a terminal, but the terminal still sends the Ctrl-C.
     let script = "n=0; trap 'n=$((n+1))' INT; echo ready; while [ $n = 0 ]; do sleep 0.05; done; sleep 0.3; echo caught $n";
     idempost.write("count", script);

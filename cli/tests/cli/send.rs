@@ -524,18 +524,4 @@ mod edit {
         }
         assert_eq!(service.asked(), 1);
     }
-
-    #[test]
-    fn an_interrupt_does_not_end_the_editing_of_the_configuration() {
-        let service = Service::start();
-        let script =
-            "touch started; while ! test -e go; do sleep 0.01; done; echo 'defaults.retries = 1' > \"$1\"";
-        let idempost = with_editor(&service, script);
-        let mut child = idempost.spawn(&["config", "edit"]);
-        wait_until("the editor runs", || idempost.home().join("started").exists());
-        signal(&child, Signal::INT);
-        idempost.write("go", "");
-        assert_eq!(exit_code(&mut child), Some(0));
-        assert_eq!(idempost.run(&["config", "get", "retries"]).ok(), "1\n");
-    }
 }

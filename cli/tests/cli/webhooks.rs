@@ -83,8 +83,7 @@ fn a_rotated_secret_is_written_where_requested() {
     let id = idempost.run(&(CREATE, "--secret-file old")).ok();
     let id = id.trim();
     let ran = idempost.run(&["webhooks", "rotate-secret", id, "--secret-file", "new"]);
-    let read = |name: &str| std::fs::read_to_string(idempost.home().join(name)).unwrap();
-    let (old, new) = (read("old"), read("new"));
+    let (old, new) = (idempost.read("old"), idempost.read("new"));
     assert!(new.starts_with("whsec_") && new != old);
     assert!(!ran.stderr.contains(new.trim()) && ran.stdout.trim() == id, "{ran:?}");
     let ran = idempost.run(&["webhooks", "rotate-secret", id, "--secret-file", "new"]);
