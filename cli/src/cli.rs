@@ -308,14 +308,8 @@ fn refer_to_help(command: clap::Command, parent: &str) -> clap::Command {
     };
     let long = command.get_after_long_help().map(|text| end(Some(text)));
     let short = end(command.get_after_help());
-    let command = match long {
-        Some(long) => command.after_help(short).after_long_help(long),
-        None => command.after_help(short),
-    };
-    match required_usage(&command, &path) {
-        Some(usage) => command.override_usage(usage),
-        None => command,
-    }
+    let command = long.into_iter().fold(command.after_help(short), clap::Command::after_long_help);
+    required_usage(&command, &path).into_iter().fold(command, clap::Command::override_usage)
 }
 
 /// The usage line of a command whose [`Required`] flags are optional for the parser.

@@ -267,10 +267,7 @@ impl Verb {
     }
 
     fn build(&self, command: clap::Command) -> clap::Command {
-        let command = match self.help_end() {
-            Some(text) => command.after_help(text),
-            None => command,
-        };
+        let command = self.help_end().into_iter().fold(command, clap::Command::after_help);
         let known = self.operation.fields();
         let command = self.ids.iter().fold(command, |command, id| id.add_to(command, known));
         let pages = |command, here: bool| match self.operation.arguments() {

@@ -143,10 +143,8 @@ pub(crate) async fn show(
     };
     let single = !part.all && filter.is_none() && part.limit.is_none_or(|limit| limit <= PAGE);
     if single {
-        let list = match part.limit.and_then(|limit| u8::try_from(limit).ok()) {
-            Some(limit) => list.page_size(limit),
-            None => list,
-        };
+        let limit = part.limit.and_then(|limit| u8::try_from(limit).ok());
+        let list = limit.into_iter().fold(list, List::page_size);
         let Envelope(envelope) = trace::execute(context, || list.call().with_response_type()).await?.value;
         context.out.list(&envelope, columns)?;
         let data = envelope.get("data").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();

@@ -78,22 +78,12 @@ struct Plan {
 
 impl Plan {
     fn call(&self, client: &Client, more: &[(&str, &str)]) -> Call<Value> {
-        let mut call = client.request(self.method.clone(), self.path.as_str());
-        for (name, value) in &self.query {
-            if !more.iter().any(|(other, _)| other == name) {
-                call = call.query(name, value);
-            }
-        }
-        for (name, value) in more {
-            call = call.query(*name, *value);
-        }
-        for (name, value) in &self.headers {
-            call = call.header(name, value);
-        }
-        match &self.body {
-            Some(body) => call.json(body),
-            None => call,
-        }
+        let call = client.request(self.method.clone(), self.path.as_str());
+        let query = self.query.iter().filter(|(name, _)| !more.iter().any(|(other, _)| other == name));
+        let call = query.fold(call, |call, (name, value)| call.query(name, value));
+        let call = more.iter().fold(call, |call, (name, value)| call.query(*name, *value));
+        let call = self.headers.iter().fold(call, |call, (name, value)| call.header(name, value));
+        self.body.iter().fold(call, Call::json)
     }
 }
 

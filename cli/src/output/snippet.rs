@@ -37,10 +37,8 @@ pub(crate) fn render(
             }
         }
     }
-    let mut group = Group::with_title(level.primary_title(title));
-    for source in &sources {
-        group = group.element(source.snippet());
-    }
+    let group = Group::with_title(level.primary_title(title));
+    let group = sources.iter().fold(group, |group, source| group.element(source.snippet()));
     let renderer = if terminal.color_stderr { Renderer::styled() } else { Renderer::plain() };
     let width = if terminal.stderr { terminal.width } else { MAX_WIDTH };
     let mut text = renderer.term_width(width.max(20)).render(&[group]);

@@ -236,10 +236,7 @@ impl Field {
             }
             _ => {
                 let arg = arg.long(self.long().into_owned());
-                command.arg(match self.alias {
-                    Some(alias) => arg.visible_alias(alias),
-                    None => arg,
-                })
+                command.arg(self.alias.into_iter().fold(arg, Arg::visible_alias))
             }
         }
     }

@@ -484,10 +484,8 @@ pub(crate) async fn execute(
         key_given: plan.key.is_some(),
         contents: &plan.contents,
     };
-    let make = |client: &Client| match &key {
-        Some(key) => make(client).idempotency_key(key.as_str()),
-        None => make(client),
-    };
+    let make =
+        |client: &Client| key.iter().fold(make(client), |call, key| call.idempotency_key(key.as_str()));
     let Some((_, response)) = mutation.respond(context, &make).await? else { return Ok(()) };
     let document = document(&response);
     let argument = given.verb.prints.map(|argument| given.ids[argument]);

@@ -52,16 +52,10 @@ impl Network {
             let trusted = trusted.unwrap_or_default();
             ReqwestTransport::with_config(move |http| {
                 let http = http.tls_certs_merge(trusted.iter().cloned());
-                match &own {
-                    Some(own) => http.identity(own.clone()),
-                    None => http,
-                }
+                own.iter().cloned().fold(http, reqwest::ClientBuilder::identity)
             })
         };
-        Ok(match &self.proxy {
-            Some(proxy) => transport.proxy(proxy.as_str()),
-            None => transport,
-        })
+        Ok(self.proxy.iter().fold(transport, |transport, proxy| transport.proxy(proxy.as_str())))
     }
 }
 

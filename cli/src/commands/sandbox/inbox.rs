@@ -235,10 +235,8 @@ async fn wait(args: WaitArgs, context: &Context) -> Result<(), Fail> {
     let end = deadline(limit);
     let mail = loop {
         let left = end.saturating_duration_since(Instant::now());
-        let mut call = client.request(Method::GET, "/_/messages/wait");
-        for (name, value) in &query {
-            call = call.query(*name, value);
-        }
+        let call = client.request(Method::GET, "/_/messages/wait");
+        let call = query.iter().fold(call, |call, (name, value)| call.query(*name, value));
         let timeout = left.min(MAX_TIMEOUT).as_secs_f64().to_string();
         // 408 ends the wait and isn't retried.
         match call.query("timeout", timeout).retry(RetryPolicy::never()).await {
@@ -350,10 +348,8 @@ impl EmailFilter {
 }
 
 pub(super) async fn fetch_messages(client: &Client, query: &[(&str, String)]) -> Result<Value, Fail> {
-    let mut call = client.request(Method::GET, "/_/messages");
-    for (name, value) in query {
-        call = call.query(*name, value);
-    }
+    let call = client.request(Method::GET, "/_/messages");
+    let call = query.iter().fold(call, |call, (name, value)| call.query(*name, value));
     call.await.map_err(unreachable_failure)
 }
 

@@ -1,6 +1,6 @@
 //! `--variable` of templates.
 
-use idempost::templates::TemplateVariable;
+use idempost::templates::{StringVariable, TemplateVariable};
 use serde_json::Value;
 
 use crate::rows::given::{Body, Given};
@@ -33,10 +33,7 @@ fn parse_variable(text: &str) -> Result<TemplateVariable, String> {
         None | Some((_, "string")) => {
             let key = definition.split(':').next().unwrap_or_default();
             let variable = TemplateVariable::string(key);
-            Ok(match fallback {
-                Some(fallback) => variable.fallback(fallback).into(),
-                None => variable.into(),
-            })
+            Ok(fallback.into_iter().fold(variable, StringVariable::fallback).into())
         }
         Some((key, "number")) => {
             let variable = TemplateVariable::number(key);
