@@ -40,14 +40,9 @@ fn attachment() -> impl Strategy<Value = Attachment> {
         1 => select(&["https://x.test/a.pdf", "ftp://x.test", "file:///x", "a b"][..]).prop_map(Attachment::from_url),
     ];
     (source, option::weighted(0.3, text()), option::weighted(0.3, text())).prop_map(
-        |(mut attachment, id, kind)| {
-            if let Some(id) = id {
-                attachment = attachment.content_id(id);
-            }
-            if kind.is_some() {
-                attachment = attachment.content_type("application/x-own");
-            }
-            attachment
+        |(attachment, id, kind)| {
+            let attachment = id.into_iter().fold(attachment, Attachment::content_id);
+            if kind.is_some() { attachment.content_type("application/x-own") } else { attachment }
         },
     )
 }
@@ -66,22 +61,12 @@ prop_compose! {
         attachments in vec(attachment(), 0..2),
     ) -> Email {
         let to = if many.index(8) == 0 { vec!["ada@example.com".to_owned(); 49 + many.index(3)] } else { to };
-        let mut email = Email::new(from, to, subject);
-        if let Some(html) = html {
-            email = email.html(html);
-        }
-        if let Some(plain) = plain {
-            email = email.text(plain);
-        }
-        for address in cc {
-            email = email.cc(address);
-        }
-        for (name, value) in tags {
-            email = email.tag(name, value);
-        }
-        for (name, value) in headers {
-            email = email.header(name, value);
-        }
+        let email = Email::new(from, to, subject);
+        let email = html.into_iter().fold(email, Email::html);
+        let email = plain.into_iter().fold(email, Email::text);
+        let email = cc.into_iter().fold(email, Email::cc);
+        let email = tags.into_iter().fold(email, |email, (name, value)| email.tag(name, value));
+        let email = headers.into_iter().fold(email, |email, (name, value)| email.header(name, value));
         attachments.into_iter().fold(email, Email::attach)
     }
 }

@@ -36,26 +36,13 @@ prop_compose! {
         sending in option::weighted(0.4, any::<bool>()),
         receiving in option::weighted(0.4, any::<bool>()),
     ) -> NewDomain {
-        let mut domain = NewDomain::new(name);
-        if let Some(region) = region {
-            domain = domain.region(Region::from(region));
-        }
-        if let Some(label) = return_path {
-            domain = domain.custom_return_path(label);
-        }
-        if let Some(label) = tracking {
-            domain = domain.tracking_subdomain(label);
-        }
-        if let Some(tls) = tls {
-            domain = domain.tls(Tls::from(tls));
-        }
-        if let Some(on) = sending {
-            domain = domain.sending(on);
-        }
-        if let Some(on) = receiving {
-            domain = domain.receiving(on);
-        }
-        domain
+        let domain = NewDomain::new(name);
+        let domain = region.into_iter().map(Region::from).fold(domain, NewDomain::region);
+        let domain = return_path.into_iter().fold(domain, NewDomain::custom_return_path);
+        let domain = tracking.into_iter().fold(domain, NewDomain::tracking_subdomain);
+        let domain = tls.into_iter().map(Tls::from).fold(domain, NewDomain::tls);
+        let domain = sending.into_iter().fold(domain, NewDomain::sending);
+        receiving.into_iter().fold(domain, NewDomain::receiving)
     }
 }
 

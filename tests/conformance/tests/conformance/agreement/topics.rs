@@ -31,13 +31,9 @@ proptest! {
         key in text(),
         number in any::<bool>(),
     ) {
-        let mut topic = NewTopic::new(name, Subscription::from(subscription.to_owned()));
-        if let Some(description) = description {
-            topic = topic.description(description);
-        }
-        if let Some(visibility) = visibility {
-            topic = topic.visibility(Visibility::from(visibility.to_owned()));
-        }
+        let topic = NewTopic::new(name, Subscription::from(subscription.to_owned()));
+        let topic = description.into_iter().fold(topic, NewTopic::description);
+        let topic = visibility.into_iter().map(Visibility::from).fold(topic, NewTopic::visibility);
         let valid = topic.check().is_ok();
         let (contract, service, details) = judged("/topics", &topic);
         prop_assert_eq!((contract, service), (valid, valid), "{}", details);
