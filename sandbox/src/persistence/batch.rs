@@ -166,6 +166,7 @@ impl Visit for Collector<'_> {
         snapshot: Snapshot<T>,
     ) -> Result<(), PersistenceError> {
         let mut records = lock();
+        let records = records.ledger();
         let changed = records.take_changed().unwrap_or_else(|| {
             self.batch.emptied.insert((self.tenant, number));
             records.positions()

@@ -212,13 +212,14 @@ impl OAuthStore {
     /// grants, as on the first call.
     pub fn changed_grants(&self, mut show: impl FnMut(u64, Option<StoredGrant>)) -> bool {
         let mut inner = lock(&self.inner);
-        let changed = inner.grants.take_changed();
+        let grants = inner.grants.ledger();
+        let changed = grants.take_changed();
         let is_first = changed.is_none();
-        let mut changed = changed.unwrap_or_else(|| inner.grants.positions());
+        let mut changed = changed.unwrap_or_else(|| grants.positions());
         changed.sort_unstable();
         changed.dedup();
         for position in changed {
-            let grant = inner.grants.get_at(position).map(|(_, grant)| Grant::clone(grant));
+            let grant = inner.grants.ledger().get_at(position).map(|(_, grant)| Grant::clone(grant));
             show(position, grant.map(|grant| inner.to_stored(grant)));
         }
         is_first

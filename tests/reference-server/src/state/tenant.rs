@@ -125,7 +125,7 @@ impl Tenant {
             deliveries: Deliveries::new(max_deliveries),
             keys: Keys::new(Arc::clone(answers)),
             meter: Mutex::default(),
-            usage: Mutex::default(),
+            usage: Mutex::new(Single::new()),
             last_used: AtomicU64::new(0),
             is_stored: AtomicBool::new(false),
         }

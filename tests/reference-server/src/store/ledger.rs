@@ -25,13 +25,8 @@ pub trait Ordered {
 
 /// A store that is persisted and restored record by record.
 pub trait Persist<T> {
-    /// The positions that changed since the last call; `None` on the first call, which starts the tracking.
-    fn take_changed(&mut self) -> Option<Vec<u64>>;
-
-    /// All positions with a record.
-    fn positions(&self) -> Vec<u64>;
-
-    fn get_at(&self, position: u64) -> Option<(Uuid, &Arc<T>)>;
+    /// The records, whose changes are tracked.
+    fn ledger(&mut self) -> &mut Ledger<Arc<T>>;
 
     /// Restores a record at its position, which doesn't count as a change.
     fn restore(&mut self, position: u64, id: Uuid, record: Arc<T>);
@@ -120,6 +115,11 @@ impl<T> Ledger<T> {
         self.len() == 0
     }
 
+    /// The positions that changed since the last call; `None` on the first call, which starts the tracking.
+    pub fn take_changed(&mut self) -> Option<Vec<u64>> {
+        self.changed.replace(Vec::new())
+    }
+
     fn track(&mut self, position: u64) {
         if let Some(changed) = &mut self.changed {
             changes::count(0);
@@ -135,6 +135,17 @@ impl<T> Ledger<T> {
     /// The items in a range of positions, newest first, with their positions.
     pub fn entries(&self, range: Range<u64>) -> impl Iterator<Item = &(u64, T)> {
         self.order.range(range).rev().filter_map(|(_, id)| self.items.get(id))
+    }
+
+    /// All positions with an item.
+    pub fn positions(&self) -> Vec<u64> {
+        self.order.keys().copied().collect()
+    }
+
+    /// The item at a position, with its ID.
+    pub fn get_at(&self, position: u64) -> Option<(Uuid, &T)> {
+        let id = *self.order.get(&position)?;
+        self.get(id).map(|item| (id, item))
     }
 
     pub fn ids(&self) -> impl Iterator<Item = Uuid> + '_ {
@@ -174,17 +185,8 @@ impl<T: Clone> Ordered for Ledger<T> {
 }
 
 impl<T> Persist<T> for Ledger<Arc<T>> {
-    fn take_changed(&mut self) -> Option<Vec<u64>> {
-        self.changed.replace(Vec::new())
-    }
-
-    fn positions(&self) -> Vec<u64> {
-        self.order.keys().copied().collect()
-    }
-
-    fn get_at(&self, position: u64) -> Option<(Uuid, &Arc<T>)> {
-        let id = *self.order.get(&position)?;
-        self.get(id).map(|item| (id, item))
+    fn ledger(&mut self) -> &mut Self {
+        self
     }
 
     fn restore(&mut self, position: u64, id: Uuid, record: Arc<T>) {

@@ -96,16 +96,8 @@ impl<T> Deref for Mails<T> {
 }
 
 impl<T: StoredMail> Persist<T> for Mails<T> {
-    fn take_changed(&mut self) -> Option<Vec<u64>> {
-        self.ledger.take_changed()
-    }
-
-    fn positions(&self) -> Vec<u64> {
-        self.ledger.positions()
-    }
-
-    fn get_at(&self, position: u64) -> Option<(Uuid, &Arc<T>)> {
-        self.ledger.get_at(position)
+    fn ledger(&mut self) -> &mut Ledger<Arc<T>> {
+        &mut self.ledger
     }
 
     fn restore(&mut self, position: u64, id: Uuid, mail: Arc<T>) {

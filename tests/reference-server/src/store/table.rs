@@ -13,7 +13,6 @@ use uuid::Uuid;
 
 use crate::lock::lock;
 use crate::store::budget::{Budget, Reservation};
-use crate::store::ledger::Persist as _;
 use crate::store::size;
 use crate::wire::{Checked, Field, Page, Problem, Window, quote, uuid};
 

@@ -261,16 +261,8 @@ impl<T: Record> Drop for Rows<T> {
 }
 
 impl<T: Record> Persist<T> for Rows<T> {
-    fn take_changed(&mut self) -> Option<Vec<u64>> {
-        self.records.take_changed()
-    }
-
-    fn positions(&self) -> Vec<u64> {
-        self.records.positions()
-    }
-
-    fn get_at(&self, position: u64) -> Option<(Uuid, &Arc<T>)> {
-        self.records.get_at(position)
+    fn ledger(&mut self) -> &mut Ledger<Arc<T>> {
+        &mut self.records
     }
 
     fn restore(&mut self, position: u64, id: Uuid, record: Arc<T>) {
