@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::persistence::PersistenceError;
 use crate::persistence::job::StoredJob;
 use crate::persistence::segment::Place;
-use crate::persistence::tables::{self, GRANTS, JOBS, KEYS, Snapshot, Stored, Visit};
+use crate::persistence::tables::{self, GRANTS, JOBS, Snapshot, Stored, Visit};
 use idempost_reference_server::service::Service;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::ledger::Persist;
@@ -76,7 +76,8 @@ impl Batch {
         batch.collect_tenants(&tenants, known);
         for tenant in &tenants {
             if let Some((number, _)) = known.tenants.get(&tenant.name) {
-                batch.tenant(tenant, *number);
+                // Collecting can't fail.
+                let _ = tables::visit_all(tenant, &mut Collector { batch: &mut batch, tenant: *number });
             }
         }
         service.state().scheduler.changes(|key, job| {
@@ -111,18 +112,6 @@ impl Batch {
             known.tenants.insert(tenant.name.clone(), (number, used));
         }
         self.gone.extend(before.into_values().map(|(number, _)| number));
-    }
-
-    fn tenant(&mut self, tenant: &Tenant, number: u32) {
-        // Collecting can't fail.
-        let _ = tables::visit_all(tenant, &mut Collector { batch: self, tenant: number });
-        let first = tenant.keys.changes(|position, stored| {
-            let stored = stored.map(|stored| Box::new(stored) as Box<dyn Encode>);
-            self.records.insert(Place { tenant: number, table: KEYS, position }, stored);
-        });
-        if first {
-            self.emptied.insert((number, KEYS));
-        }
     }
 
     /// Returns whether this batch replaces or deletes the record at a position.

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::persistence::PersistenceError;
 use crate::persistence::job::StoredJob;
 use crate::persistence::store::{Records, Store};
-use crate::persistence::tables::{self, GRANTS, JOBS, KEYS, Snapshot, Stored, Visit};
+use crate::persistence::tables::{self, GRANTS, JOBS, Snapshot, Stored, Visit};
 use crate::persistence::tree::decode;
 use idempost_reference_server::delivery::{self, imports, webhooks};
 use idempost_reference_server::lock::lock;
@@ -18,7 +18,6 @@ use idempost_reference_server::model::email::Event;
 use idempost_reference_server::scheduler::JobKey;
 use idempost_reference_server::service::Service;
 use idempost_reference_server::settings::Settings;
-use idempost_reference_server::state::idempotency::StoredKey;
 use idempost_reference_server::state::job::Job;
 use idempost_reference_server::state::links::Links;
 use idempost_reference_server::state::mails;
@@ -70,12 +69,8 @@ fn restore_tenants(service: &Service, store: &Store) -> Result<Vec<(JobKey, Stor
     let stored = store.tenants()?.into_iter();
     let tenants: BTreeMap<u32, Arc<Tenant>> =
         stored.map(|(number, (name, last_used))| (number, state.tenants.restore(&name, last_used))).collect();
-    let (jobs, keys) = (Mutex::new(Vec::new()), Mutex::new(BTreeMap::new()));
+    let jobs = Mutex::new(Vec::new());
     store.records(|number, mut records| {
-        for (position, bytes) in records.remove(&KEYS).unwrap_or_default() {
-            let key = decode::<StoredKey>(bytes)?;
-            lock(&keys).insert((number, position), key);
-        }
         if let Some(tenant) = tenants.get(&number) {
             return tables::visit_all(tenant, &mut Fill { records });
         }
@@ -88,11 +83,6 @@ fn restore_tenants(service: &Service, store: &Store) -> Result<Vec<(JobKey, Stor
         }
         Ok(())
     })?;
-    for ((number, position), key) in keys.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        if let Some(tenant) = tenants.get(&number) {
-            tenant.keys.restore(position, key);
-        }
-    }
     for tenant in tenants.values() {
         tenant.index_emails();
         for key in tenant.api_keys.all() {

@@ -25,8 +25,8 @@ use crate::persistence::segment::{self, Place, Write};
 use idempost_reference_server::lock::lock;
 
 /// The file format that this version reads and writes. Since format 5, records are in segments; since 6, the fields that were
-/// added during 5 are required.
-const FORMAT: u64 = 6;
+/// added during 5 are required; since 7, idempotency keys are a table.
+const FORMAT: u64 = 7;
 /// How long to retry opening a folder that is in use.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 const LOCK_PAUSE: Duration = Duration::from_millis(20);

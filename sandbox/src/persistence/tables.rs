@@ -11,9 +11,6 @@ use idempost_reference_server::lock::lock;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::ledger::Persist;
 
-/// Idempotency keys, which aren't stored in a ledger.
-pub(super) const KEYS: u8 = 100;
-
 /// Scheduled jobs of all tenants.
 pub(super) const JOBS: u8 = 101;
 
@@ -66,6 +63,7 @@ pub(super) fn visit_all(tenant: &Tenant, visit: &mut impl Visit) -> Result<(), P
     visit.table(18, || lock(&tenant.usage), Arc::clone)?;
     visit.table(19, || tenant.contact_imports.lock(), Arc::clone)?;
     visit.table(20, || tenant.domain_claims.lock(), Arc::clone)?;
+    visit.table(21, || tenant.keys.lock(), Arc::clone)?;
     visit.table(30, || tenant.inboxes.inboxes.lock(), Arc::clone)?;
     visit.table(31, || tenant.inboxes.labels.lock(), Arc::clone)?;
     visit.table(32, || tenant.inboxes.threads.lock(), Arc::clone)?;

@@ -291,7 +291,7 @@ fn a_file_of_another_version_is_rejected_and_left_unchanged() {
     let (sandbox, persistence) = open(folder.path());
     sandbox.sent(&email());
     close(sandbox, persistence);
-    for (format, said) in [(99_u64, "newer version"), (5, "older version")] {
+    for (format, said) in [(99_u64, "newer version"), (6, "older version")] {
         {
             let database = redb::Database::open(&file).unwrap();
             let writing = database.begin_write().unwrap();
@@ -302,7 +302,7 @@ fn a_file_of_another_version_is_rejected_and_left_unchanged() {
         let refused = persistence::open(folder.path(), Settings::default(), |_| {}).err().unwrap();
         let named = matches!(
             refused,
-            PersistenceError::Newer { found, known: 6 } | PersistenceError::Older { found, known: 6 } if found == format
+            PersistenceError::Newer { found, known: 7 } | PersistenceError::Older { found, known: 7 } if found == format
         );
         assert!(named && refused.to_string().contains(said), "{refused}");
         let database = redb::Database::open(&file).unwrap();

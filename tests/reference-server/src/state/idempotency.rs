@@ -4,19 +4,22 @@
 //! The same key with the same body replays the first response; a different body is rejected with 409, and so is a request while the first
 //! is in flight. Error responses aren't stored: the request had no effect and can be retried.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::clock::saturating_add;
-use crate::digest::{Digest, sha256};
+use crate::digest::{Digest, sha256, uuid_of};
 use crate::lock::lock;
 use crate::store::budget::Budget;
 use crate::store::changes;
+use crate::store::ledger::{Ledger, Persist};
+use crate::store::packed_headers::PackedHeaders;
 use crate::store::size;
 use crate::wire::Problem;
 
@@ -35,28 +38,25 @@ pub struct Keys {
     slots: Mutex<Slots>,
 }
 
+/// The keys by their IDs, which are digests of method, path and key.
 #[derive(Debug)]
-struct Slots {
-    used: HashMap<Name, Slot>,
-    /// Names in order of use, each with its number in `used`.
-    order: VecDeque<(u64, Name)>,
-    count: u64,
+pub struct Slots {
+    answered: Ledger<Arc<Answered>>,
+    /// The bodies of the requests in progress.
+    in_progress: HashMap<Uuid, Digest>,
     bytes: usize,
     /// The budget of the responses of all tenants.
     budget: Arc<Budget>,
-    /// Numbers of added and removed slots, once persistence has subscribed.
-    changed: Option<Vec<(u64, Name)>>,
 }
 
-/// A digest of method, path and key.
-type Name = Digest;
-
-#[derive(Debug)]
-struct Slot {
-    number: u64,
+/// The first request with a key, and its response.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct Answered {
     body: Digest,
     used: Timestamp,
-    answer: Option<Response<Bytes>>,
+    status: u16,
+    headers: PackedHeaders,
+    answer: Bytes,
 }
 
 /// The result of looking up a request's key.
@@ -70,8 +70,9 @@ pub enum KeyLookup<'a> {
 /// The exclusive right to process a request with a key. Dropped without a response (also by a panic), it releases the key.
 pub struct Claim<'a> {
     keys: &'a Keys,
-    name: Name,
-    number: u64,
+    id: Uuid,
+    body: Digest,
+    used: Timestamp,
 }
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -97,9 +98,13 @@ pub fn read(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
 
 impl Keys {
     pub fn new(budget: Arc<Budget>) -> Self {
-        let slots =
-            Slots { used: HashMap::new(), order: VecDeque::new(), count: 0, bytes: 0, budget, changed: None };
+        let slots = Slots { answered: Ledger::new(), in_progress: HashMap::new(), bytes: 0, budget };
         Self { slots: Mutex::new(slots) }
+    }
+
+    /// Locks the keys, for persistence.
+    pub fn lock(&self) -> MutexGuard<'_, Slots> {
+        lock(&self.slots)
     }
 
     pub fn begin(
@@ -110,108 +115,55 @@ impl Keys {
         body: &[u8],
         now: Timestamp,
     ) -> Result<KeyLookup<'_>, Problem> {
-        let name = sha256(&[method.as_str().as_bytes(), b" ", path.as_bytes(), b"\n", key.as_bytes()]);
+        let id = uuid_of(&[method.as_str().as_bytes(), b" ", path.as_bytes(), b"\n", key.as_bytes()]);
         let body = sha256(&[body]);
 
-        let mut slots = lock(&self.slots);
-        slots.expire(now);
-        if let Some(slot) = slots.used.get(&name) {
-            if slot.body != body {
-                return Err(Problem::new(
-                    StatusCode::CONFLICT,
-                    "invalid_idempotent_request",
-                    "This `Idempotency-Key` was used within the last 24 hours with another request body.",
-                ));
-            }
-            return match &slot.answer {
-                Some(answer) => {
-                    let mut answer = answer.clone();
-                    for name in REPLAYED {
-                        answer
-                            .headers_mut()
-                            .insert(HeaderName::from_static(name), HeaderValue::from_static("true"));
-                    }
-                    Ok(KeyLookup::Replay(answer))
-                }
-                None => Err(Problem::new(
-                    StatusCode::CONFLICT,
-                    "concurrent_idempotent_requests",
-                    "The first request with this `Idempotency-Key` is still in progress.",
-                )),
-            };
+        let mut slots = self.lock();
+        slots.expire(id, now);
+        let answered = slots.answered.get(id);
+        let first = answered.map(|answered| &answered.body).or(slots.in_progress.get(&id));
+        if first.is_some_and(|first| *first != body) {
+            return Err(Problem::new(
+                StatusCode::CONFLICT,
+                "invalid_idempotent_request",
+                "This `Idempotency-Key` was used within the last 24 hours with another request body.",
+            ));
         }
-        let number = slots.count;
-        slots.count += 1;
-        slots.order.push_back((number, name));
-        slots.used.insert(name, Slot { number, body, used: now, answer: None });
-        Ok(KeyLookup::First(Claim { keys: self, name, number }))
+        if let Some(answered) = answered {
+            return Ok(KeyLookup::Replay(answered.replay()));
+        }
+        if first.is_some() {
+            return Err(Problem::new(
+                StatusCode::CONFLICT,
+                "concurrent_idempotent_requests",
+                "The first request with this `Idempotency-Key` is still in progress.",
+            ));
+        }
+        slots.in_progress.insert(id, body);
+        Ok(KeyLookup::First(Claim { keys: self, id, body, used: now }))
     }
 }
 
-/// A key with its response, as persisted.
-#[derive(Deserialize, Serialize)]
-pub struct StoredKey {
-    name: Name,
-    body: Digest,
-    used: Timestamp,
-    status: u16,
-    headers: Vec<(String, Bytes)>,
-    answer: Bytes,
-}
-
-impl Keys {
-    /// Reports the keys that were added or removed since the last call, by number; the first call reports all of them. Returns whether this
-    /// was the first call.
-    pub fn changes(&self, mut show: impl FnMut(u64, Option<StoredKey>)) -> bool {
-        let mut slots = lock(&self.slots);
-        let changed = slots.changed.replace(Vec::new());
-        let first = changed.is_none();
-        let all = || slots.used.iter().map(|(name, slot)| (slot.number, *name)).collect();
-        for (number, name) in changed.unwrap_or_else(all) {
-            let slot = slots.used.get(&name).filter(|slot| slot.number == number);
-            let stored = slot.and_then(|slot| {
-                let answer = slot.answer.as_ref()?;
-                let headers = answer.headers().iter();
-                let headers = headers.map(|(name, value)| {
-                    (name.as_str().to_owned(), Bytes::copy_from_slice(value.as_bytes()))
-                });
-                Some(StoredKey {
-                    name,
-                    body: slot.body,
-                    used: slot.used,
-                    status: answer.status().as_u16(),
-                    headers: headers.collect(),
-                    answer: answer.body().clone(),
-                })
-            });
-            show(number, stored);
+impl Answered {
+    /// The response for a repeated request.
+    fn replay(&self) -> Response<Bytes> {
+        let mut answer = Response::new(self.answer.clone());
+        *answer.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::OK);
+        *answer.headers_mut() = self.headers.to_map();
+        for name in REPLAYED {
+            answer.headers_mut().insert(HeaderName::from_static(name), HeaderValue::from_static("true"));
         }
-        first
+        answer
     }
 
-    /// Restores a persisted key, in the order of the numbers.
-    pub fn restore(&self, number: u64, stored: StoredKey) {
-        let mut answer = Response::new(stored.answer);
-        *answer.status_mut() = StatusCode::from_u16(stored.status).unwrap_or(StatusCode::OK);
-        for (name, value) in stored.headers {
-            if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_maybe_shared(value))
-            {
-                answer.headers_mut().append(name, value);
-            }
-        }
-        let mut slots = lock(&self.slots);
-        slots.changed.get_or_insert_default();
-        slots.count_bytes(0, response_size(&answer));
-        slots.count = slots.count.max(number + 1);
-        slots.order.push_back((number, stored.name));
-        let slot = Slot { number, body: stored.body, used: stored.used, answer: Some(answer) };
-        slots.used.insert(stored.name, slot);
+    fn is_expired(&self, now: Timestamp) -> bool {
+        now >= saturating_add(self.used, LIFETIME)
     }
-}
 
-/// The bytes of a key with its response.
-fn response_size(answer: &Response<Bytes>) -> usize {
-    size_of::<Slot>() + size::row::<HeaderMap>(size::headers(answer.headers())) + answer.body().len()
+    /// The bytes of a key with its response.
+    fn size(&self) -> usize {
+        size::row::<Self>(self.headers.heap_size() + self.answer.len())
+    }
 }
 
 /// Releases the budget of an evicted tenant's responses.
@@ -221,52 +173,45 @@ impl Drop for Slots {
     }
 }
 
+impl Persist<Answered> for Slots {
+    fn ledger(&mut self) -> &mut Ledger<Arc<Answered>> {
+        &mut self.answered
+    }
+
+    fn restore(&mut self, position: u64, id: Uuid, answered: Arc<Answered>) {
+        self.count_bytes(0, answered.size());
+        self.answered.restore(position, id, answered);
+    }
+}
+
 impl Slots {
+    /// Removes this key if it is expired, and the oldest ones that are expired or beyond the limits.
+    fn expire(&mut self, id: Uuid, now: Timestamp) {
+        if self.answered.get(id).is_some_and(|answered| answered.is_expired(now)) {
+            let removed = self.answered.remove(id);
+            self.release(removed);
+        }
+        let is_stale = |slots: &Self| {
+            let oldest = slots.answered.oldest_first().next();
+            oldest.is_some_and(|oldest| slots.exceeds_limits() || oldest.is_expired(now))
+        };
+        while is_stale(self) {
+            let removed = self.answered.take_oldest();
+            self.release(removed.map(|(_, answered)| answered));
+        }
+    }
+
     fn exceeds_limits(&self) -> bool {
-        self.used.len() > MAX_KEYS || self.bytes > MAX_BYTES || self.budget.is_over()
+        self.answered.len() > MAX_KEYS || self.bytes > MAX_BYTES || self.budget.is_over()
     }
 
-    fn expire(&mut self, now: Timestamp) {
-        while let Some((number, name)) = self.order.front() {
-            let current = self.used.get(name).filter(|slot| slot.number == *number);
-            let keep = match current {
-                None => false,
-                Some(slot) if self.exceeds_limits() => slot.answer.is_none(),
-                Some(slot) => now < saturating_add(slot.used, LIFETIME),
-            };
-            if keep {
-                break;
-            }
-            let stale = current.is_none();
-            let Some((_, name)) = self.order.pop_front() else { break };
-            if !stale {
-                self.remove(&name);
-            }
-        }
-    }
-
-    fn remove(&mut self, name: &Name) {
-        let Some(slot) = self.used.remove(name) else { return };
-        if let Some(answer) = slot.answer {
-            self.count_bytes(response_size(&answer), 0);
-            self.mark_changed(slot.number, *name);
-        }
-        // `order` may contain names of expired keys until they reach its front; this bounds their number.
-        if self.order.len() > 2 * self.used.len() + 1_024 {
-            self.order
-                .retain(|(number, name)| self.used.get(name).is_some_and(|slot| slot.number == *number));
-        }
+    fn release(&mut self, removed: Option<Arc<Answered>>) {
+        self.count_bytes(removed.map_or(0, |answered| answered.size()), 0);
     }
 
     fn count_bytes(&mut self, before: usize, after: usize) {
         self.bytes = self.bytes - before + after;
         self.budget.count(before, after);
-    }
-
-    fn mark_changed(&mut self, number: u64, name: Name) {
-        if let Some(changed) = &mut self.changed {
-            changed.push((number, name));
-        }
     }
 }
 
@@ -276,27 +221,24 @@ impl Claim<'_> {
         if !answer.status().is_success() {
             return;
         }
-        let mut slots = lock(&self.keys.slots);
-        if let Some(slot) = slots.used.get_mut(&self.name).filter(|slot| slot.number == self.number) {
-            slot.answer = Some(answer.clone());
-            let size = response_size(answer);
-            slots.count_bytes(0, size);
-            changes::count(size);
-            slots.mark_changed(self.number, self.name);
-        }
+        let answered = Answered {
+            body: self.body,
+            used: self.used,
+            status: answer.status().as_u16(),
+            headers: PackedHeaders::new(answer.headers()),
+            answer: answer.body().clone(),
+        };
+        let size = answered.size();
+        let mut slots = self.keys.lock();
+        slots.count_bytes(0, size);
+        changes::count(size);
+        slots.answered.insert(self.id, Arc::new(answered));
     }
 }
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        let mut slots = lock(&self.keys.slots);
-        let unanswered = slots
-            .used
-            .get(&self.name)
-            .is_some_and(|slot| slot.number == self.number && slot.answer.is_none());
-        if unanswered {
-            slots.remove(&self.name);
-        }
+        self.keys.lock().in_progress.remove(&self.id);
     }
 }
 
@@ -322,7 +264,7 @@ mod tests {
 
     #[test]
     fn keys_and_responses_of_64_mib_are_kept_and_the_oldest_is_evicted_a_byte_above() {
-        let key_bytes = response_size(&Response::new(Bytes::new()));
+        let key_bytes = size::row::<Answered>(0);
         let answer = Bytes::from(vec![b'x'; (8 << 20) - key_bytes]);
         let longer = Bytes::from(vec![b'x'; answer.len() + 1]);
         for (last, is_kept) in [(&answer, true), (&longer, false)] {
@@ -378,8 +320,8 @@ mod tests {
             assert!(claims.iter().all(Option::is_some));
         }
         {
-            let slots = lock(&keys.slots);
-            assert!(slots.used.len() == 1 && slots.order.len() <= 1_026, "{}", slots.order.len());
+            let slots = keys.lock();
+            assert!(slots.answered.len() == 1 && slots.in_progress.is_empty(), "{slots:?}");
         }
         let expiry = Timestamp::UNIX_EPOCH + LIFETIME;
         assert!(begin("used", expiry - SignedDuration::from_nanos(1)).is_none());
@@ -387,23 +329,20 @@ mod tests {
     }
 
     #[test]
-    fn keys_have_numbers_of_their_own_before_and_after_a_restart() {
+    fn keys_are_restored_in_their_order_and_only_later_ones_are_written() {
         let (keys, restarted) = (keys(usize::MAX), keys(usize::MAX));
         for key in ["a", "b", "c"] {
             assert!(!send(&keys, key, &Bytes::new()));
         }
-        let mut stored = Vec::new();
-        assert!(
-            keys.changes(|number, key| stored.push((number, key.unwrap()))),
-            "the first call reports all"
-        );
-        stored.sort_by_key(|(number, _)| *number);
-        let mut numbers: Vec<_> = stored.iter().map(|(number, _)| *number).collect();
-        for (number, key) in stored {
-            restarted.restore(number, key);
+        {
+            let (mut from, mut to) = (keys.lock(), restarted.lock());
+            for position in from.ledger().positions().into_iter().rev() {
+                let (id, key) = from.ledger().get_at(position).unwrap();
+                to.restore(position, id, Arc::clone(key));
+            }
         }
         assert!(send(&restarted, "a", &Bytes::new()) && !send(&restarted, "d", &Bytes::new()));
-        assert!(!restarted.changes(|number, _| numbers.push(number)));
-        assert_eq!(numbers, [0, 1, 2, 3]);
+        assert_eq!(restarted.lock().ledger().take_changed(), Some(vec![3]));
+        assert_eq!(restarted.lock().ledger().positions(), [0, 1, 2, 3]);
     }
 }

@@ -1,13 +1,15 @@
 //! Headers in one allocation.
 
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use serde::{Deserialize, Serialize};
 
 /// The names and values of headers, for records that are kept in large numbers. A [`HeaderMap`] needs about 150 bytes more for each header, and
 /// its values may be slices of the read buffer of a connection, which they would retain entirely.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct PackedHeaders {
     /// The length of each name and of its value, little-endian, and both.
-    bytes: Box<[u8]>,
+    bytes: Bytes,
 }
 
 /// The bytes of a header in addition to its name and value.
@@ -29,7 +31,7 @@ impl PackedHeaders {
             bytes.extend_from_slice(name);
             bytes.extend_from_slice(value.as_bytes());
         }
-        Self { bytes: bytes.into_boxed_slice() }
+        Self { bytes: bytes.into() }
     }
 
     pub fn entries(&self) -> impl Iterator<Item = (&str, &[u8])> {
