@@ -29,7 +29,10 @@ export interface JoinOptions {
   timeout?: number | string;
 }
 
-/** The variables that point an application to the sandbox, as `idempost sandbox env` prints them. */
+/**
+ * The variables that point an application to the sandbox, as `idempost sandbox env` prints them; also `NO_PROXY` and `no_proxy`, if the environment
+ * has a proxy.
+ */
 export interface Environment {
   [name: string]: string;
   IDEMPOST_BASE_URL: string;

@@ -20,8 +20,9 @@ const INSTALL =
 async function start({ binary, args = [], password }) {
   const program = binary ?? (process.env.IDEMPOST_BINARY || 'idempost');
   const env = { ...process.env };
-  // A test must not forward mail to a real server because a shell does, nor take over the password of another sandbox.
+  // A test must not forward or release mail to a real server because a shell does, nor take over the password of another sandbox.
   delete env.IDEMPOST_SANDBOX_FORWARD;
+  delete env.IDEMPOST_SANDBOX_RELEASE;
   delete env.IDEMPOST_SANDBOX_AUTH;
   if (password !== undefined) env.IDEMPOST_SANDBOX_AUTH = password;
   const child = spawn(program, ['sandbox', 'serve', '--port', '0', '--until-eof', '--output', 'json', ...args], {

@@ -33,7 +33,7 @@ class Sandbox {
     const { base_url: url, api_key: key, smtp } = description;
     const address = smtp && new URL(smtp);
     return new Sandbox(
-      { url, key, smtp: address && { host: address.hostname, port: Number(address.port) }, timeout },
+      { url, key, smtp: address && { host: address.hostname.replace(/[[\]]/g, ''), port: Number(address.port) }, timeout },
       stop,
     );
   }
@@ -78,6 +78,7 @@ class Sandbox {
       RESEND_BASE_URL: `${this.url}/`,
       RESEND_API_URL: this.url,
       RESEND_API_KEY: key,
+      ...exceptions(this.url),
     };
     if (this.smtp) Object.assign(env, { SMTP_HOST: this.smtp.host, SMTP_PORT: String(this.smtp.port) });
     return env;
@@ -129,6 +130,17 @@ class Sandbox {
   request(method, path, options = {}) {
     return call(this.url, method, path, { key: this.key, ...options });
   }
+}
+
+/** Lets an application reach the sandbox past the proxy that this process's environment names; many clients use it even for this machine. */
+function exceptions(url) {
+  const { http_proxy, HTTP_PROXY, all_proxy, ALL_PROXY, no_proxy, NO_PROXY } = process.env;
+  if (!(http_proxy || HTTP_PROXY || all_proxy || ALL_PROXY)) return {};
+  const given = no_proxy || NO_PROXY || '';
+  const host = new URL(url).hostname.replace(/[[\]]/g, '');
+  const isListed = given.split(',').some((one) => ['*', host].includes(one.trim()));
+  const list = isListed ? given : [given, host].filter(Boolean).join(',');
+  return { NO_PROXY: list, no_proxy: list };
 }
 
 module.exports = { Sandbox };

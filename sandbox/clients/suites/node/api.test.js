@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -67,14 +68,16 @@ describe('starting and stopping', () => {
 
   test('the variables of a shell neither forward mail nor set a password', async () => {
     const program = join(tmpdir(), `idempost-${process.pid}`);
-    const key = '${IDEMPOST_SANDBOX_FORWARD-none}${IDEMPOST_SANDBOX_AUTH-none}';
+    const key = '${IDEMPOST_SANDBOX_FORWARD-none}${IDEMPOST_SANDBOX_RELEASE-none}${IDEMPOST_SANDBOX_AUTH-none}';
     writeFileSync(program, `#!/bin/sh\necho '{"base_url":"http://127.0.0.1:9","api_key":"'"${key}"'"}'\n`, { mode: 0o755 });
     process.env.IDEMPOST_SANDBOX_FORWARD = 'smtp://mail.example';
+    process.env.IDEMPOST_SANDBOX_RELEASE = 'smtp://mail.example';
     process.env.IDEMPOST_SANDBOX_AUTH = 'correct-horse';
     try {
-      assert.equal((await Sandbox.start({ binary: program })).key, 'nonenone');
+      assert.equal((await Sandbox.start({ binary: program })).key, 'nonenonenone');
     } finally {
       delete process.env.IDEMPOST_SANDBOX_FORWARD;
+      delete process.env.IDEMPOST_SANDBOX_RELEASE;
       delete process.env.IDEMPOST_SANDBOX_AUTH;
     }
   });
@@ -115,6 +118,45 @@ describe('joining', () => {
     await assert.rejects(Sandbox.join(url, { key: 're_live' }), { code: 'not_a_sandbox', message: /isn't a sandbox/ });
     assert.deepEqual(keys, ['Bearer sb_local']);
     server.close();
+  });
+});
+
+describe('the network', () => {
+  test('an IPv6 address has no brackets where it is a host', async () => {
+    const sandbox = await Sandbox.start({ args: ['--host=::1', '--smtp-port=0'] });
+    assert.deepEqual([sandbox.smtp.host, sandbox.env.SMTP_HOST], ['::1', '::1']);
+    const connection = connect(sandbox.smtp);
+    await once(connection, 'data');
+    connection.destroy();
+    assert.deepEqual(await sandbox.inbox().list(), []);
+    await sandbox.stop();
+  });
+
+  test('a proxy gets neither the requests of the tests nor those of the application', async () => {
+    const names = ['HTTP_PROXY', 'NO_PROXY', 'no_proxy'];
+    const before = names.map((name) => [name, process.env[name]]);
+    const sandbox = await Sandbox.start();
+    try {
+      for (const name of names) delete process.env[name];
+      assert.equal(sandbox.env.NO_PROXY, undefined, "the system's proxies stay in use");
+      process.env.HTTP_PROXY = 'http://127.0.0.1:9';
+      for (const [list, expected] of [
+        ['', '127.0.0.1'],
+        ['corp.test', 'corp.test,127.0.0.1'],
+        ['corp.test, 127.0.0.1', 'corp.test, 127.0.0.1'],
+        ['*', '*'],
+      ]) {
+        process.env.NO_PROXY = list;
+        assert.deepEqual([sandbox.env.NO_PROXY, sandbox.inbox().env.no_proxy], [expected, expected]);
+      }
+      assert.deepEqual(await sandbox.inbox().list(), []);
+    } finally {
+      for (const [name, value] of before) {
+        if (value === undefined) delete process.env[name];
+        else process.env[name] = value;
+      }
+      await sandbox.stop();
+    }
   });
 });
 

@@ -63,6 +63,13 @@ def test_a_program_can_exit_while_its_sandbox_runs():
     gone(subprocess.check_output([sys.executable, "-c", STARTER.format("")], text=True, timeout=20).strip())
 
 
+def test_a_forked_process_ends_and_leaves_the_sandbox_to_the_one_that_started_it():
+    script = "import os; from idempost_sandbox import Sandbox; sandbox = Sandbox.start(); {}; os.waitpid(child, 0); print(sandbox.inbox().list())"
+    # At its exit, the child runs the handlers that it has inherited.
+    assert subprocess.check_output([sys.executable, "-c", script.format("child = os.fork() or exit()")], text=True, timeout=20) == "[]\n"
+    assert subprocess.check_output([sys.executable, "-c", script.format("child = os.fork() or exit(sandbox.stop())")], text=True, timeout=20) == "[]\n"
+
+
 def test_stop_ends_the_sandbox_and_can_be_repeated():
     sandbox = Sandbox.start()
     sandbox.stop()
@@ -90,13 +97,14 @@ def test_another_program_and_wrong_arguments_are_errors_with_their_reasons():
 
 def test_the_variables_of_a_shell_neither_forward_mail_nor_set_a_password(tmp_path, monkeypatch):
     program = tmp_path / "idempost"
-    key = "${IDEMPOST_SANDBOX_FORWARD-none}${IDEMPOST_SANDBOX_AUTH-none}"
+    key = "${IDEMPOST_SANDBOX_FORWARD-none}${IDEMPOST_SANDBOX_RELEASE-none}${IDEMPOST_SANDBOX_AUTH-none}"
     program.write_text("#!/bin/sh\necho '{\"base_url\":\"http://127.0.0.1:9\",\"api_key\":\"'\"" + key + "\"'\"}'\n")
     program.chmod(0o755)
     monkeypatch.setenv("IDEMPOST_SANDBOX_FORWARD", "smtp://mail.example")
+    monkeypatch.setenv("IDEMPOST_SANDBOX_RELEASE", "smtp://mail.example")
     monkeypatch.setenv("IDEMPOST_SANDBOX_AUTH", "correct-horse")
     with Sandbox.start(binary=program) as sandbox:
-        assert sandbox.key == "nonenone"
+        assert sandbox.key == "nonenonenone"
 
 
 def test_a_sandbox_with_a_password_is_joined_with_it_and_its_inboxes_have_keys_with_it(send):
@@ -113,9 +121,21 @@ def test_a_sandbox_with_a_password_is_joined_with_it_and_its_inboxes_have_keys_w
         assert is_up(started.url), "only the program that started a sandbox stops it"
 
 
-def test_a_proxy_is_not_used(sandbox, monkeypatch):
+def test_a_proxy_is_not_used(sandbox, send, monkeypatch):
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-    assert sandbox.inbox().list() == []
+    inbox = sandbox.inbox()
+    assert inbox.list() == []
+    # The application doesn't use it either.
+    for before, after in [(None, "127.0.0.1"), ("corp.test", "corp.test,127.0.0.1"), ("corp.test, 127.0.0.1", "corp.test, 127.0.0.1"), ("*", "*")]:
+        monkeypatch.delenv("no_proxy", raising=False)
+        if before:
+            monkeypatch.setenv("no_proxy", before)
+        assert [inbox.env[name] for name in ("NO_PROXY", "no_proxy")] == [after, after]
+    monkeypatch.delenv("no_proxy")
+    for name, value in inbox.env.items():
+        monkeypatch.setenv(name, value)
+    send(inbox)
+    assert inbox.wait_for().code == "123456"
 
 
 def test_the_variables_are_those_of_sandbox_run(sandbox):

@@ -31,11 +31,13 @@ class Program:
     def __init__(self, binary: str | os.PathLike[str] | None, args: Sequence[str], password: str | None) -> None:
         program = os.fspath(binary or os.environ.get("IDEMPOST_BINARY") or "idempost")
         env = dict(os.environ)
-        # A test must not forward mail to a real server because a shell does, nor take over the password of another sandbox.
+        # A test must not forward or release mail to a real server because a shell does, nor take over the password of another sandbox.
         env.pop("IDEMPOST_SANDBOX_FORWARD", None)
+        env.pop("IDEMPOST_SANDBOX_RELEASE", None)
         env.pop("IDEMPOST_SANDBOX_AUTH", None)
         if password is not None:
             env["IDEMPOST_SANDBOX_AUTH"] = password
+        self._owner = os.getpid()
         try:
             self._process = subprocess.Popen(
                 [program, "sandbox", "serve", "--port", "0", "--until-eof", "--output", "json", *args],
@@ -74,6 +76,9 @@ class Program:
         atexit.register(self.stop)
 
     def stop(self) -> None:
+        if os.getpid() != self._owner:
+            # A fork: the sandbox belongs to the process that started it, and the reader, which isn't here, holds the lock of a stream.
+            return
         atexit.unregister(self.stop)
         process = self._process
         if process.stdin is not None:

@@ -201,6 +201,7 @@ class Sandbox:
             "RESEND_BASE_URL": f"{self.url}/",
             "RESEND_API_URL": self.url,
             "RESEND_API_KEY": key,
+            **_exceptions(self.url),
         }
         if self.smtp is not None:
             env.update(SMTP_HOST=self.smtp[0], SMTP_PORT=str(self.smtp[1]))
@@ -217,6 +218,17 @@ class Sandbox:
 
     def _request(self, method: str, path: str, **options: Any) -> Any:
         return call(self.url, method, path, key=self.key, **options)
+
+
+def _exceptions(url: str) -> dict[str, str]:
+    """Lets an application reach the sandbox past the proxy that the environment names; many clients use it even for this machine."""
+    if not any(os.environ.get(name) for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")):
+        return {}
+    given = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
+    host = urlsplit(url).hostname or ""
+    if not {"*", host}.intersection(one.strip() for one in given.split(",")):
+        given = f"{given},{host}".lstrip(",")
+    return {"NO_PROXY": given, "no_proxy": given}
 
 
 def _selection(rule: str) -> dict[str, str]:
