@@ -99,7 +99,8 @@ fn read_unread(fields: &mut Fields<'_>) -> Checked<bool> {
 }
 
 fn read_ids(fields: &mut Fields<'_>) -> Checked<Option<Vec<Uuid>>> {
-    fields.optional(IDS.name, |field| {
+    // `null` isn't absent: it would select all emails.
+    fields.nullable(IDS.name, |field| {
         let ids = field.items_unlimited("an array")?;
         if ids.len() > MAX_IDS {
             return Err(field.reject(format_args!("must have at most {MAX_IDS} IDs; found {}", ids.len())));
