@@ -224,7 +224,12 @@ fn a_change_with_an_unclear_selection_is_rejected_and_changes_nothing() {
         ),
         ("DELETE", "/_/messages", json!({"ids": "all"}), "`ids` must be an array; found \"all\"."),
         ("DELETE", "/_/messages", json!({"ids": null}), "`ids` must be an array; found null."),
-        ("PATCH", "/_/received", json!({"ids": null, "unread": false}), "`ids` must be an array; found null."),
+        (
+            "PATCH",
+            "/_/received",
+            json!({"ids": null, "unread": false}),
+            "`ids` must be an array; found null.",
+        ),
         ("DELETE", "/_/messages", json!({"ids": [id, 7]}), "`ids[1]` must be the ID of a mail; found 7."),
         ("DELETE", "/_/messages", json!({"ids": many}), "`ids` must have at most 10000 IDs; found 10001."),
         ("DELETE", "/_/messages", json!({"ids": [long]}), "`ids[0]` must be the ID of a mail; found \"üüü"),

@@ -14,8 +14,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, Version, header};
-use http_body_util::{BodyExt as _, Either, LengthLimitError, Limited};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Request, Response, Version, header};
+use http_body_util::{BodyExt as _, Either};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -42,6 +43,8 @@ const TICK: Duration = Duration::from_millis(200);
 const GRACE: Duration = Duration::from_secs(2);
 /// The timeout for a rejected client to read the response.
 const REJECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// The time for a client to finish sending a body that isn't read.
+const DISCARD: Duration = Duration::from_secs(2);
 /// Bodies of at least this size are handled on a blocking thread.
 const LARGE: usize = 256 << 10;
 
@@ -309,14 +312,21 @@ enum Read {
 
 async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, ConnectionCut> {
     let (settings, in_flight) = (service.settings(), &service.state().in_flight);
-    let (mut parts, body) = request.into_parts();
-    let refused = |parts, problem| Ok(Read::Refused(Request::from_parts(parts, Bytes::new()), problem));
+    let (mut parts, mut incoming) = request.into_parts();
+    let refused = |parts: Parts, incoming, problem| {
+        discard(&parts.headers, incoming);
+        Ok(Read::Refused(Request::from_parts(parts, Bytes::new()), problem))
+    };
     if parts.version == Version::HTTP_11 && parts.headers.get_all(header::HOST).iter().count() != 1 {
-        return refused(parts, Problem::bad_request("An HTTP/1.1 request must have one `Host` header."));
+        return refused(
+            parts,
+            incoming,
+            Problem::bad_request("An HTTP/1.1 request must have one `Host` header."),
+        );
     }
     let found = service.find(&parts.method, parts.uri.path());
     let limit = found.route.as_ref().map_or(settings.body_limit, |route| route.body_limit(settings));
-    let announced = body.size_hint().exact().map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    let announced = incoming.size_hint().exact().map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     let mut reserved = Reservation::default();
     if announced == Some(0) {
         return Ok(Read::Complete(Request::from_parts(parts, Bytes::new()), found, reserved));
@@ -325,20 +335,20 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Con
         // The service reads no large body for a client without access.
         let head = Request::from_parts(parts, Bytes::new());
         if service.is_rejected(&head) {
+            discard(head.headers(), incoming);
             return Ok(Read::Rejected(head));
         }
         parts = head.into_parts().0;
         if announced.is_some_and(|bytes| bytes > limit) {
-            return refused(parts, Problem::too_large(limit));
+            return refused(parts, incoming, Problem::too_large(limit));
         }
         match in_flight.reserve(PROCESSING * announced.unwrap_or_default(), settings.body_timeout).await {
             Some(memory) => reserved = memory,
-            None => return refused(parts, Problem::memory_in_use()),
+            None => return refused(parts, incoming, Problem::memory_in_use()),
         }
     } else if announced.is_some_and(|bytes| bytes > limit) {
-        return refused(parts, Problem::too_large(limit));
+        return refused(parts, incoming, Problem::too_large(limit));
     }
-    let mut incoming = pin!(Limited::new(body, limit));
     let mut body = Vec::with_capacity(announced.unwrap_or_default());
     while !incoming.is_end_stream() {
         let next = tokio::select! {
@@ -346,7 +356,7 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Con
             next = incoming.frame() => next,
             // A frame that has already arrived starts no timer.
             () = async { sleep(settings.body_timeout).await } => {
-                return refused(parts, Problem::body_timeout(settings.body_timeout));
+                return refused(parts, incoming, Problem::body_timeout(settings.body_timeout));
             }
         };
         match next {
@@ -354,13 +364,13 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Con
             // Other frames are trailers.
             Some(Ok(frame)) => {
                 let data = frame.into_data().unwrap_or_default();
+                if body.len() + data.len() > limit {
+                    return refused(parts, incoming, Problem::too_large(limit));
+                }
                 if !in_flight.extend(&mut reserved, PROCESSING * (body.len() + data.len())) {
-                    return refused(parts, Problem::memory_in_use());
+                    return refused(parts, incoming, Problem::memory_in_use());
                 }
                 body.extend_from_slice(&data);
-            }
-            Some(Err(error)) if error.is::<LengthLimitError>() => {
-                return refused(parts, Problem::too_large(limit));
             }
             // The client disconnected.
             Some(Err(_)) => return Err(ConnectionCut),
@@ -371,6 +381,15 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Con
         body.shrink_to_fit();
     }
     Ok(Read::Complete(Request::from_parts(parts, body.into()), found, reserved))
+}
+
+/// Receives the rest of a body and drops it. Many clients read the response only after they have sent the request, and never get it if the connection
+/// is closed before.
+fn discard(headers: &HeaderMap, mut rest: Incoming) {
+    // A client that waits for `100 Continue` reads the response first.
+    if !headers.contains_key(header::EXPECT) {
+        tokio::spawn(timeout(DISCARD, async move { while let Some(Ok(_)) = rest.frame().await {} }));
+    }
 }
 
 async fn handle(service: &Arc<Service>, mut request: Request<Bytes>, found: RouteMatch) -> Reply {

@@ -210,12 +210,32 @@ async fn a_chunked_body_is_cut_off_at_the_limit() {
     // An account without data has no log.
     assert_eq!(post(&server, "/emails", &email()).await.unwrap().0, 200);
     let head = "POST /emails HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer sb_test\r\ntransfer-encoding: chunked\r\n\r\n";
-    let answer = rest(connected(&server, &format!("{head}7d0\r\n{}\r\n", " ".repeat(2_000))).await).await;
+    let body = format!("7d0\r\n{}\r\n0\r\n\r\n", " ".repeat(2_000));
+    let answer = rest(connected(&server, &format!("{head}{body}")).await).await;
     assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
     assert!(answer.contains("connection: close"), "the rest of the body isn't read");
     assert!(answer.contains("x-request-id: ") && answer.contains("ratelimit-limit: "));
     let logs: Value = serde_json::from_str(&get(&server, "/logs").await.unwrap().1).unwrap();
     assert_eq!(logs["data"][0]["response_status"], 413);
+}
+
+#[tokio::test]
+async fn a_client_that_sends_its_whole_body_first_reads_why_it_is_rejected() {
+    let server = idempost_sandbox::start(Settings { body_limit: 1_000_000, ..Settings::default() }).await;
+    let body = " ".repeat(16_000_000);
+    for (key, length, status) in [
+        ("wrong", format!("content-length: {}\r\n\r\n{body}", body.len()), 403),
+        ("sb_test", format!("content-length: {}\r\n\r\n{body}", body.len()), 413),
+        (
+            "sb_test",
+            format!("transfer-encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n", body.len()),
+            413,
+        ),
+    ] {
+        let head = format!("POST /emails HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\n");
+        let answer = rest(connected(&server, &(head + &length)).await).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{key}: {answer}");
+    }
 }
 
 #[tokio::test]
