@@ -208,6 +208,31 @@ fn run_configures_resend_clients_for_the_sandbox() {
 }
 
 #[test]
+fn run_keeps_the_command_s_requests_to_the_sandbox_from_a_proxy() {
+    let run = |variables: &[(&str, &str)]| {
+        let idempost =
+            variables.iter().fold(Idempost::new(), |idempost, (name, value)| idempost.env(name, *value));
+        idempost.run(&["sandbox", "run", "--", "sh", "-c", "echo ${NO_PROXY-none} ${no_proxy-none}"]).ok()
+    };
+    assert_eq!(run(&[]), "none none\n", "the system's proxies stay in use");
+    let proxy = ("http_proxy", "http://127.0.0.1:9");
+    assert_eq!(run(&[proxy]), "127.0.0.1 127.0.0.1\n");
+    assert_eq!(
+        run(&[("ALL_PROXY", proxy.1), ("NO_PROXY", "corp.test")]),
+        "corp.test,127.0.0.1 corp.test,127.0.0.1\n"
+    );
+    assert_eq!(
+        run(&[proxy, ("no_proxy", "corp.test,127.0.0.1")]),
+        "corp.test,127.0.0.1 corp.test,127.0.0.1\n"
+    );
+    assert_eq!(
+        run(&[proxy, ("NO_PROXY", "*")]),
+        "* *\n",
+        "a list with more than `*` wouldn't except everything"
+    );
+}
+
+#[test]
 fn a_command_that_cannot_be_started_has_the_shell_s_exit_code() {
     let idempost = Idempost::new();
     let missing = idempost.run("sandbox run -- no-such-program --flag");

@@ -6,6 +6,7 @@ use std::process::ExitStatus;
 use tempfile::NamedTempFile;
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
+use url::Url;
 
 use super::serve::reach::ListenArgs;
 use super::server::SandboxServer;
@@ -13,6 +14,7 @@ use super::{KEY, REMOTE, ServerArgs, VENDOR_API_KEY, vendor_base_urls};
 use crate::context::Context;
 use crate::diagnostics::{Fail, Signal};
 use crate::processes;
+use crate::settings::env::Env;
 use crate::settings::paths::SANDBOX_JOBS;
 use crate::signals::Signals;
 
@@ -72,6 +74,9 @@ pub(super) async fn run(args: Box<Args>, context: &Context) -> Result<(), Fail> 
         .env_remove("IDEMPOST_ACCESS_TOKEN")
         .env_remove(REMOTE)
         .envs(smtp);
+    if let Some(list) = proxy_exceptions(&context.env, &base_url) {
+        command.env("NO_PROXY", &list).env("no_proxy", list);
+    }
     if let Some(address) = smtp_address {
         command.env("SMTP_HOST", address.ip().to_string()).env("SMTP_PORT", address.port().to_string());
     }
@@ -102,6 +107,22 @@ pub(super) async fn run(args: Box<Args>, context: &Context) -> Result<(), Fail> 
         0 => Ok(()),
         code => Err(Fail::Child { code, message: None }),
     }
+}
+
+/// The value of `NO_PROXY` that lets the command reach the sandbox past the environment's proxy, which many clients use even for this machine.
+/// `None` without a proxy: the variable alone would turn off the system's in some clients.
+fn proxy_exceptions(env: &Env, base_url: &str) -> Option<String> {
+    ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]
+        .into_iter()
+        .find(|name| env.raw(name).is_some())?;
+    let url = Url::parse(base_url).ok()?;
+    let host = url.host_str()?.trim_matches(['[', ']']);
+    let given = env.get("no_proxy").or_else(|| env.get("NO_PROXY"));
+    Some(match given {
+        None => host.to_owned(),
+        Some(list) if list.split(',').any(|one| ["*", host].contains(&one.trim())) => list.to_owned(),
+        Some(list) => format!("{list},{host}"),
+    })
 }
 
 /// Writes a certificate to a file that is deleted on drop.
