@@ -14,7 +14,6 @@
 
 mod batch;
 mod index;
-mod job;
 mod overlay;
 mod restore;
 mod segment;

@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering;
 use serde::Serialize;
 
 use crate::persistence::PersistenceError;
-use crate::persistence::job::StoredJob;
 use crate::persistence::segment::Place;
 use crate::persistence::tables::{self, GRANTS, JOBS, Snapshot, Stored, Visit};
 use idempost_reference_server::service::Service;
+use idempost_reference_server::state::job::Work;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::ledger::Persist;
 
@@ -80,10 +80,13 @@ impl Batch {
                 let _ = tables::visit_all(tenant, &mut Collector { batch: &mut batch, tenant: *number });
             }
         }
-        service.state().scheduler.changes(|key, job| {
-            let stored =
-                job.and_then(StoredJob::from_job).map(|job| Box::new((key.0, job)) as Box<dyn Encode>);
-            batch.records.insert(shared_place(JOBS, key.1), stored);
+        service.state().scheduler.changes(|(due, position), job| {
+            let stored = job.and_then(|job| {
+                let Work::Task(task) = &job.work else { return None };
+                let tenant = job.tenant.upgrade()?.name.clone();
+                Some(Box::new((due, tenant, task.clone())) as Box<dyn Encode>)
+            });
+            batch.records.insert(shared_place(JOBS, position), stored);
         });
         let oauth = &service.state().oauth;
         batch.logins = oauth.changed_clients().map(|stored| Box::new(stored) as Box<dyn Encode>);

@@ -8,7 +8,6 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::persistence::PersistenceError;
-use crate::persistence::job::StoredJob;
 use crate::persistence::store::{Records, Store};
 use crate::persistence::tables::{self, GRANTS, JOBS, Snapshot, Stored, Visit};
 use crate::persistence::tree::decode;
@@ -18,7 +17,7 @@ use idempost_reference_server::model::email::Event;
 use idempost_reference_server::scheduler::JobKey;
 use idempost_reference_server::service::Service;
 use idempost_reference_server::settings::Settings;
-use idempost_reference_server::state::job::Job;
+use idempost_reference_server::state::job::{Job, Task, Work};
 use idempost_reference_server::state::links::Links;
 use idempost_reference_server::state::mails;
 use idempost_reference_server::state::oauth::OAuthStore;
@@ -52,9 +51,9 @@ pub(super) fn restore_service(store: &Store, settings: Settings) -> Result<Arc<S
     let jobs = restore_tenants(&service, store)?;
     count_mails(&service);
     count_events(&service);
-    for (key, job) in jobs {
-        if let Some(job) = job.restore(&service.state().tenants) {
-            service.state().scheduler.restore(key, job);
+    for (key, tenant, task) in jobs {
+        if let Some(tenant) = service.state().tenants.find(&tenant) {
+            service.state().scheduler.restore(key, Job::new(&tenant, task));
         }
     }
     for tenant in service.state().tenants.all() {
@@ -63,8 +62,11 @@ pub(super) fn restore_service(store: &Store, settings: Settings) -> Result<Arc<S
     Ok(service)
 }
 
+/// A job that survived a restart, with the name of its tenant.
+type StoredJob = (JobKey, String, Task);
+
 /// Restores the tenants. Returns the jobs, which refer to them.
-fn restore_tenants(service: &Service, store: &Store) -> Result<Vec<(JobKey, StoredJob)>, PersistenceError> {
+fn restore_tenants(service: &Service, store: &Store) -> Result<Vec<StoredJob>, PersistenceError> {
     let state = service.state();
     let stored = store.tenants()?.into_iter();
     let tenants: BTreeMap<u32, Arc<Tenant>> =
@@ -75,8 +77,8 @@ fn restore_tenants(service: &Service, store: &Store) -> Result<Vec<(JobKey, Stor
             return tables::visit_all(tenant, &mut Fill { records });
         }
         for (position, bytes) in records.remove(&JOBS).unwrap_or_default() {
-            let (due, job): (Timestamp, StoredJob) = decode(bytes)?;
-            lock(&jobs).push(((due, position), job));
+            let (due, tenant, task): (Timestamp, String, Task) = decode(bytes)?;
+            lock(&jobs).push(((due, position), tenant, task));
         }
         for (position, bytes) in records.remove(&GRANTS).unwrap_or_default() {
             state.oauth.restore_grant(position, decode(bytes)?);
@@ -160,8 +162,8 @@ fn recover(service: &Service, tenant: &Arc<Tenant>) {
     for delivery in deliveries {
         match delivery.recover(now) {
             Some(due) if due > now => {
-                let (tenant, delivery) = (Arc::downgrade(tenant), Arc::downgrade(&delivery));
-                service.state().scheduler.schedule(due, Job::RetryDelivery { tenant, delivery });
+                let retry = Work::RetryDelivery(Arc::downgrade(&delivery));
+                service.state().scheduler.schedule(due, Job::new(tenant, retry));
             }
             Some(due) => {
                 webhooks::enqueue(

@@ -33,7 +33,7 @@ use crate::model::mail::{Mail, simulation};
 use crate::state::State;
 use crate::state::event_bus::BusEventKind;
 use crate::state::fetches::{FetchError, FetchJob, Fetched};
-use crate::state::job::Job;
+use crate::state::job::{Job, Task};
 use crate::state::mails;
 use crate::state::tenant::Tenant;
 use crate::wire::Problem;
@@ -84,8 +84,7 @@ fn accept_as(state: &State, tenant: &Arc<Tenant>, id: Uuid, draft: Draft, now: T
 
 /// Schedules the sending of an email. An earlier job for another time has no effect.
 pub fn schedule(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, due: Timestamp) {
-    let job = Job::SendEmail { tenant: Arc::downgrade(tenant), email: Arc::downgrade(email) };
-    state.scheduler.schedule(due, job);
+    state.scheduler.schedule(due, Job::new(tenant, Task::SendEmail { email: email.id }));
 }
 
 /// Records an event of an email, and notifies webhooks and automations. `detail` is the content of the event type's own field.
@@ -108,8 +107,9 @@ pub fn record_event(
         suppressions::suppress_recipients(state, tenant, email, at, event, detail);
         // As a job, so that a chain of automations doesn't recurse.
         if !tenant.runs.is_empty() || !tenant.automations.is_empty() {
-            let (tenant, email) = (Arc::downgrade(tenant), Arc::downgrade(email));
-            state.scheduler.schedule(at, Job::NotifyAutomations { tenant, email, event });
+            state
+                .scheduler
+                .schedule(at, Job::new(tenant, Task::NotifyAutomations { email: email.id, event }));
         }
     }
 }
@@ -188,8 +188,8 @@ fn deliver(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<D
         if after.is_zero() {
             record_event(state, tenant, email, at, event, None);
         } else {
-            let (tenant, email) = (Arc::downgrade(tenant), Arc::downgrade(email));
-            state.scheduler.schedule(saturating_add(at, after), Job::RecordEvent { tenant, email, event });
+            let task = Task::RecordEvent { email: email.id, event };
+            state.scheduler.schedule(saturating_add(at, after), Job::new(tenant, task));
         }
     }
     if !outcome.is_sent {

@@ -9,7 +9,7 @@
 pub mod audience;
 pub mod message;
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
@@ -20,7 +20,7 @@ use crate::delivery::accept_as;
 use crate::model::broadcast::Status;
 use crate::model::email::personalized::SharedContent;
 use crate::state::State;
-use crate::state::job::{BroadcastJob, Job};
+use crate::state::job::{BroadcastTask, Job, Task};
 use crate::state::tenant::Tenant;
 use crate::wire::Problem;
 
@@ -43,14 +43,13 @@ pub fn send(
     let sent = tenant.broadcasts.change(id, |broadcast| broadcast.send(due));
     sent.ok_or_else(|| Problem::not_found("Broadcast not found."))??;
     if let Some(due) = due {
-        let job = Job::SendBroadcast { tenant: Arc::downgrade(tenant), broadcast: id };
-        state.scheduler.schedule(due, job);
+        state.scheduler.schedule(due, Job::new(tenant, Task::SendBroadcast { broadcast: id }));
         return Ok(());
     }
     // The first step runs within the request.
     let mut remaining = start(state, tenant, id, now);
-    while let Some(job) = remaining {
-        remaining = send_next(state, job, now);
+    while let Some(task) = remaining {
+        remaining = send_next(state, tenant, task, now);
     }
     Ok(())
 }
@@ -58,41 +57,45 @@ pub fn send(
 /// Sends a scheduled broadcast, unless it was canceled or rescheduled.
 pub fn send_scheduled(
     state: &State,
-    tenant: &Weak<Tenant>,
+    tenant: &Arc<Tenant>,
     id: Uuid,
     due: Timestamp,
-) -> Option<BroadcastJob> {
-    let tenant = tenant.upgrade()?;
+) -> Option<BroadcastTask> {
     let is_due = tenant.broadcasts.change(id, |broadcast| broadcast.start_sending(due))?;
-    is_due.then(|| start(state, &tenant, id, due)).flatten()
+    is_due.then(|| start(state, tenant, id, due)).flatten()
 }
 
-fn start(state: &State, tenant: &Arc<Tenant>, id: Uuid, at: Timestamp) -> Option<BroadcastJob> {
+fn start(state: &State, tenant: &Arc<Tenant>, id: Uuid, at: Timestamp) -> Option<BroadcastTask> {
     let broadcast = tenant.broadcasts.get(id)?;
     let contacts = audience::members(tenant, broadcast.message.segment);
-    send_next(state, BroadcastJob::new(tenant, id, contacts), at)
+    let task = BroadcastTask { broadcast: id, contacts, sent: 0, shared: None };
+    send_next(state, tenant, task, at)
 }
 
 /// Sends the next emails, and returns the remainder of the same step.
-pub fn send_next(state: &State, mut job: BroadcastJob, at: Timestamp) -> Option<BroadcastJob> {
-    let tenant = job.tenant.upgrade()?;
-    let broadcast = tenant.broadcasts.get(job.broadcast)?;
+pub fn send_next(
+    state: &State,
+    tenant: &Arc<Tenant>,
+    mut task: BroadcastTask,
+    at: Timestamp,
+) -> Option<BroadcastTask> {
+    let broadcast = tenant.broadcasts.get(task.broadcast)?;
     if broadcast.status != Status::Queued {
         return None;
     }
-    let shared = job.shared.get_or_insert_with(|| Arc::new(SharedContent::new(broadcast)));
-    let batch = job.contacts.split_off(job.contacts.len().saturating_sub(BATCH_SIZE));
-    send_batch(state, &tenant, shared, &batch, at);
-    if job.contacts.is_empty() {
-        tenant.broadcasts.change(job.broadcast, |broadcast| broadcast.finish(at));
+    let shared = task.shared.get_or_insert_with(|| Arc::new(SharedContent::new(broadcast)));
+    let batch = task.contacts.split_off(task.contacts.len().saturating_sub(BATCH_SIZE));
+    send_batch(state, tenant, shared, &batch, at);
+    if task.contacts.is_empty() {
+        tenant.broadcasts.change(task.broadcast, |broadcast| broadcast.finish(at));
         return None;
     }
-    job.sent += batch.len();
-    if job.sent < STEP_SIZE {
-        return Some(job);
+    task.sent += batch.len();
+    if task.sent < STEP_SIZE {
+        return Some(task);
     }
-    job.sent = 0;
-    state.scheduler.schedule(saturating_add(at, STEP_DELAY), Job::ContinueBroadcast(job));
+    task.sent = 0;
+    state.scheduler.schedule(saturating_add(at, STEP_DELAY), Job::new(tenant, Task::ContinueBroadcast(task)));
     None
 }
 

@@ -3,6 +3,8 @@
 //! Rows are applied in steps on the service's clock, 10,000 at a time, so that other jobs run in between; requests are handled after every few
 //! rows. If a segment, topic or property is deleted, the remaining rows ignore it.
 
+use std::sync::Arc;
+
 use jiff::{SignedDuration, Timestamp};
 
 use crate::clock::saturating_add;
@@ -10,7 +12,7 @@ use crate::delivery::contacts::{ContactService, RowEffect};
 use crate::model::contact_import::rows::TooLong;
 use crate::model::contact_import::{Counts, Status};
 use crate::state::State;
-use crate::state::job::{ImportJob, Job};
+use crate::state::job::{ImportTask, Job, Work};
 use crate::state::tenant::Tenant;
 
 /// The number of rows per step.
@@ -23,24 +25,29 @@ const BATCH_BYTES: usize = 256 << 10;
 const STEP_DELAY: SignedDuration = SignedDuration::from_millis(100);
 
 /// Schedules the next step.
-pub fn schedule(state: &State, job: Box<ImportJob>, at: Timestamp) {
-    state.scheduler.schedule(saturating_add(at, STEP_DELAY), Job::ContinueImport(job));
+pub fn schedule(state: &State, tenant: &Arc<Tenant>, import: Box<ImportTask>, at: Timestamp) {
+    let job = Job::new(tenant, Work::ContinueImport(import));
+    state.scheduler.schedule(saturating_add(at, STEP_DELAY), job);
 }
 
 /// Applies the next rows, and returns the remainder of the same step.
-pub fn apply_next(state: &State, mut job: Box<ImportJob>, at: Timestamp) -> Option<Box<ImportJob>> {
-    let tenant = job.tenant.upgrade()?;
-    job.segments.retain(|segment| tenant.segments.get(*segment).is_some());
-    job.topics.retain(|topic, _| tenant.topics.get(*topic).is_some());
-    job.columns.properties.retain(|key, (_, kind)| {
+pub fn apply_next(
+    state: &State,
+    tenant: &Arc<Tenant>,
+    mut task: Box<ImportTask>,
+    at: Timestamp,
+) -> Option<Box<ImportTask>> {
+    task.segments.retain(|segment| tenant.segments.get(*segment).is_some());
+    task.topics.retain(|topic, _| tenant.topics.get(*topic).is_some());
+    task.columns.properties.retain(|key, (_, kind)| {
         tenant.contact_properties.find_by_key(key).is_some_and(|property| property.r#type == *kind)
     });
-    let service = ContactService { state, tenant: &tenant, at };
+    let service = ContactService { state, tenant, at };
     let (mut counts, mut end) = (Counts::default(), None);
-    let start = job.rows.position();
-    while counts.total < BATCH_SIZE && job.rows.position() - start < BATCH_BYTES {
-        let row = match job.rows.next() {
-            Ok(Some(cells)) => job.columns.read(cells),
+    let start = task.rows.position();
+    while counts.total < BATCH_SIZE && task.rows.position() - start < BATCH_BYTES {
+        let row = match task.rows.next() {
+            Ok(Some(cells)) => task.columns.read(cells),
             Ok(None) => {
                 end = Some(Status::Completed);
                 break;
@@ -50,10 +57,10 @@ pub fn apply_next(state: &State, mut job: Box<ImportJob>, at: Timestamp) -> Opti
                 break;
             }
         };
-        let (segments, topics) = (&job.segments, &job.topics);
+        let (segments, topics) = (&task.segments, &task.topics);
         let effect = row.map(|row| {
             let email = row.email.clone();
-            service.import(&email, job.overwrites, |contact| {
+            service.import(&email, task.overwrites, |contact| {
                 row.apply(contact);
                 for segment in segments {
                     contact.join(*segment);
@@ -70,7 +77,7 @@ pub fn apply_next(state: &State, mut job: Box<ImportJob>, at: Timestamp) -> Opti
             None | Some(Err(_)) => &mut counts.failed,
         } += 1;
     }
-    tenant.contact_imports.change(job.import, |import| {
+    tenant.contact_imports.change(task.import, |import| {
         import.status = Status::InProgress;
         import.counts.add(counts);
         if let Some(status) = end {
@@ -80,12 +87,12 @@ pub fn apply_next(state: &State, mut job: Box<ImportJob>, at: Timestamp) -> Opti
     if end.is_some() {
         return None;
     }
-    job.step += counts.total;
-    if job.step < STEP_SIZE {
-        return Some(job);
+    task.step += counts.total;
+    if task.step < STEP_SIZE {
+        return Some(task);
     }
-    job.step = 0;
-    schedule(state, job, at);
+    task.step = 0;
+    schedule(state, tenant, task, at);
     None
 }
 

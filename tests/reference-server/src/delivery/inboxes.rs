@@ -23,7 +23,7 @@ use crate::model::inboxes::{self, Inbox};
 use crate::model::received::Received;
 use crate::state::State;
 use crate::state::inboxes::InboxTables;
-use crate::state::job::Job;
+use crate::state::job::{Job, Task};
 use crate::state::tenant::Tenant;
 use crate::wire::Problem;
 
@@ -235,8 +235,8 @@ impl InboxService<'_> {
         if before.trashed_at != after.trashed_at
             && let Some(due) = after.expires_at()
         {
-            let tenant = Arc::downgrade(self.tenant);
-            self.state.scheduler.schedule(due, Job::DeleteThread { tenant, thread: thread_id });
+            let task = Task::DeleteThread { thread: thread_id };
+            self.state.scheduler.schedule(due, Job::new(self.tenant, task));
         }
         if before.folder != after.folder {
             self.notify("inbox.thread.folder.updated", inbox, || {

@@ -28,7 +28,7 @@ use crate::model::webhook::Subscribed;
 use crate::model::webhook_delivery::{Attempt, WebhookDelivery};
 use crate::state::State;
 use crate::state::event_bus::BusEventKind;
-use crate::state::job::Job;
+use crate::state::job::{Job, Work};
 use crate::state::outbox::PendingAttempt;
 use crate::state::tenant::Tenant;
 use crate::store::table::Record as _;
@@ -149,7 +149,8 @@ pub fn finish(state: &State, post: WebhookPost, posted: Posted, timed_out: bool)
         if clock.skipped(due) {
             retry(state, &job.tenant, &delivery, due);
         } else {
-            state.scheduler.schedule(due, Job::RetryDelivery { tenant: Weak::clone(&job.tenant), delivery });
+            let retry = Job { tenant: Weak::clone(&job.tenant), work: Work::RetryDelivery(delivery) };
+            state.scheduler.schedule(due, retry);
         }
     }
     if let Some(tenant) = tenant {

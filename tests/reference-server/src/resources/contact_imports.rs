@@ -6,7 +6,6 @@
 //! the contact created by the first. Properties must exist. Skipped contacts join no segments. No `contact.…` events are sent.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
@@ -16,7 +15,7 @@ use crate::model::contact_import::rows::{Columns, Rows};
 use crate::model::contact_import::{self, ContactImport, MAX_FILE, MAX_PARTS, Status};
 use crate::resources::contact_properties;
 use crate::resources::contacts::{segments, topics};
-use crate::state::job::ImportJob;
+use crate::state::job::ImportTask;
 use crate::state::tenant::Tenant;
 use crate::wire::json::Object;
 use crate::wire::multipart::Part;
@@ -50,7 +49,7 @@ pub fn create(context: &Context<'_>) -> HandlerResult {
     let tenant = &context.tenant;
     let held = tenant.contact_imports.reserve(context.request.body().len())?;
     let id = context.state.next_id();
-    let job = fields::read(Body::Object(Object(entries)), context.ignored, |fields| {
+    let task = fields::read(Body::Object(Object(entries)), context.ignored, |fields| {
         let overwrites =
             fields.optional("on_conflict", |field| field.one_of(&[("upsert", true), ("skip", false)]));
         let segments = segments::read(fields, tenant);
@@ -67,8 +66,7 @@ pub fn create(context: &Context<'_>) -> HandlerResult {
                 Err(*reported)
             }
         };
-        Ok(ImportJob {
-            tenant: Arc::downgrade(tenant),
+        Ok(ImportTask {
             import: id,
             rows: rows?,
             columns: columns?,
@@ -80,7 +78,7 @@ pub fn create(context: &Context<'_>) -> HandlerResult {
         })
     })?;
     tenant.contact_imports.add(id, ContactImport::new(id, context.now()))?;
-    imports::schedule(context.state, Box::new(job), context.now());
+    imports::schedule(context.state, tenant, Box::new(task), context.now());
     Ok(answers::created_response("contact_import", id))
 }
 

@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::delivery::webhooks::{notify, payload};
 use crate::model::domain::{self, Capabilities, Domain, Region, Setup, Tls};
 use crate::state::State;
-use crate::state::job::Job;
+use crate::state::job::{Job, Task};
 use crate::state::tenant::Tenant;
 use crate::store::table::Record as _;
 use crate::wire::{
@@ -99,8 +99,7 @@ pub fn verify(context: &Context<'_>) -> HandlerResult {
     );
     let begun = begun.ok_or_else(Domain::not_found)?;
     if let Some(check) = begun {
-        let job =
-            Job::CheckDomain { tenant: Arc::downgrade(&context.tenant), domain: id, number: check.number };
+        let job = Job::new(&context.tenant, Task::CheckDomain { domain: id, number: check.number });
         context.state.scheduler.schedule(saturating_add(context.now(), check.due_after), job);
     }
     Ok(answers::reference("domain", id))

@@ -14,8 +14,9 @@ use crate::resources::automations::engine;
 use crate::resources::domains::{self, claims};
 use crate::service::Service;
 use crate::state::State;
-use crate::state::job::Job;
+use crate::state::job::{Job, Task, Work};
 use crate::state::mails;
+use crate::state::tenant::Tenant;
 
 /// The duration of a batch, not counting its last job.
 const BATCH: Duration = Duration::from_millis(1);
@@ -126,62 +127,52 @@ impl Service {
 
 /// Runs a job that was due at `due`. Returns the remainder if the job is larger than one step.
 fn run(state: &State, due: Timestamp, job: Job) -> Option<Job> {
-    match job {
-        Job::SendBroadcast { tenant, broadcast } => {
-            return broadcast::send_scheduled(state, &tenant, broadcast, due).map(Job::ContinueBroadcast);
+    let tenant = job.tenant.upgrade()?;
+    let remainder = match job.work {
+        Work::Task(task) => run_task(state, &tenant, due, task).map(Work::Task),
+        Work::RetryDelivery(delivery) => {
+            webhooks::retry(state, &job.tenant, &delivery, due);
+            None
         }
-        Job::ContinueBroadcast(job) => {
-            return broadcast::send_next(state, job, due).map(Job::ContinueBroadcast);
+        Work::DeleteExpired => mails::delete_expired(state, &tenant, due).then_some(Work::DeleteExpired),
+        Work::ContinueImport(import) => {
+            imports::apply_next(state, &tenant, import, due).map(Work::ContinueImport)
         }
-        Job::ContinueImport(job) => {
-            return imports::apply_next(state, job, due).map(Job::ContinueImport);
+    };
+    remainder.map(|work| Job { work, ..job })
+}
+
+fn run_task(state: &State, tenant: &Arc<Tenant>, due: Timestamp, task: Task) -> Option<Task> {
+    let find_email = |id| lock(&tenant.emails).get(id).cloned();
+    match task {
+        Task::SendBroadcast { broadcast } => {
+            return broadcast::send_scheduled(state, tenant, broadcast, due).map(Task::ContinueBroadcast);
         }
-        Job::SendEmail { tenant, email } => {
-            if let (Some(tenant), Some(email)) = (tenant.upgrade(), email.upgrade()) {
-                delivery::dispatch(state, &tenant, &email, due);
-            }
+        Task::ContinueBroadcast(rest) => {
+            return broadcast::send_next(state, tenant, rest, due).map(Task::ContinueBroadcast);
         }
-        Job::RecordEvent { tenant, email, event } => {
-            if let (Some(tenant), Some(email)) = (tenant.upgrade(), email.upgrade()) {
-                delivery::record_event(state, &tenant, &email, due, event, None);
-            }
+        Task::SendEmail { email } => {
+            let email = find_email(email)?;
+            delivery::dispatch(state, tenant, &email, due);
         }
-        Job::RetryDelivery { tenant, delivery } => webhooks::retry(state, &tenant, &delivery, due),
-        Job::ResumeRun { tenant, run, number } => {
-            if let Some(tenant) = tenant.upgrade() {
-                engine::resume(state, &tenant, run, number, due);
-            }
+        Task::RecordEvent { email, event } => {
+            let email = find_email(email)?;
+            delivery::record_event(state, tenant, &email, due, event, None);
         }
-        Job::NotifyAutomations { tenant, email, event } => {
-            if let (Some(tenant), Some(email)) = (tenant.upgrade(), email.upgrade())
-                && let Some(kind) = webhooks::payload::kind(event)
-            {
-                let payload = webhooks::payload::email(&email, event, None, due, &state.links.prefix());
-                engine::email_event(state, &tenant, &email, kind, &Arc::new(payload), due);
-            }
+        Task::ResumeRun { run, number } => engine::resume(state, tenant, run, number, due),
+        Task::NotifyAutomations { email, event } => {
+            let (email, kind) = (find_email(email)?, webhooks::payload::kind(event)?);
+            let payload = webhooks::payload::email(&email, event, None, due, &state.links.prefix());
+            engine::email_event(state, tenant, &email, kind, &Arc::new(payload), due);
         }
-        Job::AdvanceClaim { tenant, claim, step } => {
-            if let Some(tenant) = tenant.upgrade() {
-                claims::advance(state, &tenant, claim, step, due);
-            }
-        }
-        Job::DeleteThread { tenant, thread } => {
-            if let Some(tenant) = tenant.upgrade() {
-                inboxes::delete_expired(&tenant, thread, due);
-            }
-        }
-        Job::DeleteExpired { tenant: owner } => {
-            let tenant = owner.upgrade()?;
-            return mails::delete_expired(state, &tenant, due)
-                .then_some(Job::DeleteExpired { tenant: owner });
-        }
-        Job::CheckDomain { tenant: owner, domain, number } => {
-            let tenant = owner.upgrade()?;
+        Task::AdvanceClaim { claim, step } => claims::advance(state, tenant, claim, step, due),
+        Task::DeleteThread { thread } => inboxes::delete_expired(tenant, thread, due),
+        Task::CheckDomain { domain, number } => {
             let end = |domain: &mut Domain| verification::end_check(domain, number);
-            let next = domains::changed_status(state, &tenant, domain, due, end).flatten();
+            let next = domains::changed_status(state, tenant, domain, due, end).flatten();
             if let Some(Check { number, due_after }) = next {
-                let job = Job::CheckDomain { tenant: owner, domain, number };
-                state.scheduler.schedule(saturating_add(due, due_after), job);
+                let task = Task::CheckDomain { domain, number };
+                state.scheduler.schedule(saturating_add(due, due_after), Job::new(tenant, task));
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::lock::lock;
 use crate::model::mail::Mail;
 use crate::state::State;
 use crate::state::event_bus::BusEventKind;
-use crate::state::job::Job;
+use crate::state::job::{Job, Work};
 use crate::state::tenant::Tenant;
 use crate::store::mails::{Mails, StoredMail};
 use crate::wire::Problem;
@@ -108,7 +108,7 @@ pub fn schedule_expiry(state: &State, tenant: &Arc<Tenant>, oldest: Timestamp) {
     };
     // Without the lock: the scheduler checks whether waiting jobs are needed.
     if is_next {
-        state.scheduler.schedule(due, Job::DeleteExpired { tenant: Arc::downgrade(tenant) });
+        state.scheduler.schedule(due, Job::new(tenant, Work::DeleteExpired));
     }
 }
 

@@ -19,7 +19,7 @@ use crate::model::email::recipients::Mailbox;
 use crate::model::usage::UsageKind;
 use crate::resources::automations::{run, step};
 use crate::state::State;
-use crate::state::job::Job;
+use crate::state::job::{Job, Task};
 use crate::state::quota;
 use crate::state::tenant::Tenant;
 use crate::store::size;
@@ -152,8 +152,8 @@ fn advance(
                 outcome = execute(state, tenant, &run, next, at);
             }
             Some((Transition::Pause { until: Some(until), number }, _)) => {
-                let job = Job::ResumeRun { tenant: Arc::downgrade(tenant), run: id, number };
-                return state.scheduler.schedule(until, job);
+                let task = Task::ResumeRun { run: id, number };
+                return state.scheduler.schedule(until, Job::new(tenant, task));
             }
             _ => return,
         }

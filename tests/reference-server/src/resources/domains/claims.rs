@@ -22,7 +22,7 @@ use crate::model::domain::verification::check_duration;
 use crate::model::domain_claim::{Detail, DomainClaim, Status};
 use crate::resources::domains::{notify_webhooks, read_claim};
 use crate::state::State;
-use crate::state::job::{ClaimStep, Job};
+use crate::state::job::{ClaimStep, Job, Task};
 use crate::state::tenant::Tenant;
 use crate::store::table::Record as _;
 use crate::wire::{HandlerResult, Problem, json};
@@ -126,7 +126,7 @@ pub fn verify(context: &Context<'_>) -> HandlerResult {
 }
 
 fn schedule_step(state: &State, tenant: &Arc<Tenant>, claim: Uuid, step: ClaimStep, due: Timestamp) {
-    state.scheduler.schedule(due, Job::AdvanceClaim { tenant: Arc::downgrade(tenant), claim, step });
+    state.scheduler.schedule(due, Job::new(tenant, Task::AdvanceClaim { claim, step }));
 }
 
 fn find(context: &Context<'_>) -> Result<Arc<DomainClaim>, Problem> {
