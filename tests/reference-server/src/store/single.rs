@@ -14,7 +14,7 @@ pub struct Single<T> {
 }
 
 impl<T: Clone + Default> Single<T> {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { record: Ledger::new() }
     }
 
