@@ -18,6 +18,8 @@ use crate::{
 
 /// The name of the lock file in a job's folder.
 const FILE: &str = "lock";
+/// How often a start waits a millisecond for processes that only ask whether the job is held: one of them may be stopped.
+const MAX_PROBES: u32 = 100;
 
 /// The right to run a job. The operating system releases it when the value is dropped or the process ends, for any reason.
 #[derive(Debug)]
@@ -40,11 +42,12 @@ impl JobLock {
     pub(crate) fn acquire(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         let mut file = files::open_private(&path)?;
+        let mut probes = 0..MAX_PROBES;
         loop {
             match file.try_lock() {
                 Ok(()) => break,
                 // A process that only asks whether the job is held has the lock for a moment.
-                Err(TryLockError::WouldBlock) if !is_exclusive(&file, &path)? => {
+                Err(TryLockError::WouldBlock) if probes.next().is_some() && !is_exclusive(&file, &path)? => {
                     thread::sleep(Duration::from_millis(1));
                 }
                 Err(TryLockError::WouldBlock) => return Err(in_use_error(folder, &mut file)),
@@ -168,6 +171,15 @@ mod tests {
             starting.store(false, Ordering::Relaxed);
             assert!(started.is_none(), "{started:?}");
         });
+    }
+
+    #[test]
+    fn a_process_that_stops_while_it_shows_a_job_does_not_make_a_start_wait_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(JobLock::acquire(folder.path()).unwrap());
+        let stopped = File::open(folder.path().join(FILE)).unwrap();
+        stopped.lock_shared().unwrap();
+        assert!(matches!(JobLock::acquire(folder.path()), Err(BulkError::NotRunnable(_))));
     }
 
     #[test]

@@ -78,7 +78,8 @@ impl Job {
         job.tenant.as_ptr().addr()
     }
 
-    /// Whether the job still has an effect: emails are evicted, rescheduled and canceled, and runs end, while their jobs wait.
+    /// Whether the job still has an effect: emails are evicted, rescheduled and canceled, and runs end, while their jobs wait. The scheduler asks
+    /// while it is locked, so no job is scheduled under the lock of an account's records.
     pub fn is_needed(due: Timestamp, job: &Self) -> bool {
         let Some(tenant) = job.tenant.upgrade() else { return false };
         match &job.work {

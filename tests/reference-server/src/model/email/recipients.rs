@@ -34,7 +34,7 @@ impl Mailbox {
     }
 
     /// Parses a sender, which is one address: everything before the last `<` is its name, even without the quotes that RFC 5322 requires
-    /// (`Acme, Inc <hi@acme.test>`, `"Acme" Ltd <hi@acme.test>`). In lists of addresses, a comma separates them.
+    /// (`Acme, Inc <hi@acme.test>`). In lists of addresses, a comma separates them.
     pub fn parse_sender(text: &str) -> Result<Self, &'static str> {
         Self::parse_with(text, |name| match display_name(name) {
             Err(reason) if name.starts_with('"') && !name[1..].contains('"') => Err(reason),
