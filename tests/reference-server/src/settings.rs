@@ -71,7 +71,7 @@ pub struct Settings {
     /// The maximum number of webhook events per tenant; the oldest are evicted, and no longer delivered.
     pub keep_webhook_events: usize,
     /// The response timeout of webhook endpoints: 15 seconds.
-    pub webhook_patience: Duration,
+    pub webhook_timeout: Duration,
     /// The maximum number of tenants. Beyond it, one without data is evicted, or the least recently used one with all its data
     /// ([`Service::on_evicted`](crate::Service::on_evicted)). Requests that only read create no tenant.
     pub keep_tenants: usize,
@@ -131,7 +131,7 @@ impl Default for Settings {
             keep_requests: 10_000,
             keep_request_bytes: 64 << 20,
             keep_webhook_events: 20_000,
-            webhook_patience: Duration::from_secs(15),
+            webhook_timeout: Duration::from_secs(15),
             keep_tenants: 1_000,
             body_limit: 64 << 20,
             header_timeout: Duration::from_secs(30),

@@ -41,7 +41,7 @@ impl Service {
     pub fn finish_post(&self, post: WebhookPost, posted: Posted) {
         let _guard = self.state.snapshot_lock.enter();
         let slot = post.slot();
-        let timed_out = post.elapsed() >= self.state.settings.webhook_patience;
+        let timed_out = post.elapsed() >= self.state.settings.webhook_timeout;
         webhooks::finish(&self.state, post, posted, timed_out);
         self.run_some_due();
         // Last, so that a move of the clock also waits for a retry that is already due.

@@ -75,8 +75,8 @@ async fn first_attempt(address: &str) -> (Value, Value) {
     first_attempt_within(Duration::from_secs(30), address).await
 }
 
-async fn first_attempt_within(patience: Duration, address: &str) -> (Value, Value) {
-    let settings = Settings { webhook_patience: patience, ..Settings::default() };
+async fn first_attempt_within(webhook_timeout: Duration, address: &str) -> (Value, Value) {
+    let settings = Settings { webhook_timeout, ..Settings::default() };
     let server = idempost_sandbox::start(settings).await;
     first_attempt_of(&Sandbox::of(&server), address).await
 }
@@ -124,7 +124,7 @@ async fn a_refused_connection_is_a_failure_with_its_reason() {
 async fn an_unresponsive_endpoint_times_out() {
     let (address, _heard) = endpoint(Manner::Falls(b"")).await;
     let (attempt, event) = first_attempt_within(Duration::from_millis(500), &address).await;
-    expect_fields_of(&json!({"http_status_code": 0, "response": "no answer within 0.5 s"}), &attempt);
+    expect_fields_of(&json!({"http_status_code": 0, "response": "no response within 0.5 s"}), &attempt);
     assert_eq!(event["status"], "pending");
 }
 
@@ -163,7 +163,7 @@ async fn a_malformed_response_is_a_failure() {
         let (address, _heard) = endpoint(Manner::Answers(garbage.to_vec())).await;
         let (attempt, event) = first_attempt(&address).await;
         assert_eq!(attempt["http_status_code"], 0, "{attempt}");
-        assert!(attempt["response"].as_str().unwrap().starts_with("no answer"), "{attempt}");
+        assert!(attempt["response"].as_str().unwrap().starts_with("no response"), "{attempt}");
         assert_eq!(event["status"], "pending");
     }
 }
@@ -181,7 +181,7 @@ async fn on_all_addresses(settings: Settings) -> Sandbox {
 
 #[tokio::test]
 async fn beyond_loopback_webhooks_reach_private_addresses_only_if_allowed() {
-    let settings = Settings { webhook_patience: Duration::from_secs(30), ..Settings::default() };
+    let settings = Settings { webhook_timeout: Duration::from_secs(30), ..Settings::default() };
     let (address, mut requests) = endpoint(answers("200 OK")).await;
     let named = address.replace("127.0.0.1", "localhost");
     for address in [&address, &named] {
@@ -223,7 +223,7 @@ async fn webhooks_never_reach_link_local_addresses() {
     for address in ["http://169.254.169.254/latest/", "http://[::ffff:169.254.169.254]/", "http://[fe80::1]/"]
     {
         let (attempt, _) = first_attempt(address).await;
-        let reason = "no answer: the address is link-local or belongs to a metadata service";
+        let reason = "no response: the address is link-local or belongs to a metadata service";
         assert_eq!(attempt["response"], reason, "{address}");
     }
 }
@@ -251,7 +251,7 @@ async fn attachments_are_fetched_from_permitted_addresses_only() {
 
 #[tokio::test]
 async fn many_unresponsive_endpoints_delay_no_other_event() {
-    let settings = Settings { webhook_patience: Duration::from_mins(2), ..Settings::default() };
+    let settings = Settings { webhook_timeout: Duration::from_mins(2), ..Settings::default() };
     let server = idempost_sandbox::start(settings).await;
     let sandbox = Sandbox::of(&server);
     let (hanging, mut held) = endpoint(Manner::Falls(b"")).await;
@@ -302,7 +302,7 @@ async fn evt_12_a_move_of_the_clock_returns_after_all_due_attempts() {
 
 #[tokio::test]
 async fn a_move_of_the_clock_waits_once_for_an_unresponsive_endpoint_and_blocks_no_other_account() {
-    let settings = Settings { webhook_patience: Duration::from_secs(1), ..Settings::default() };
+    let settings = Settings { webhook_timeout: Duration::from_secs(1), ..Settings::default() };
     let server = idempost_sandbox::start(settings).await;
     let sandbox = Sandbox::of(&server);
     let (hanging, mut held) = endpoint(Manner::Falls(b"")).await;

@@ -16,7 +16,7 @@ use crate::operations::{Described, Document};
 
 const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
 const JSON: &str = "application/json";
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The probes of an operation.
 pub(super) struct Probes<'a> {
@@ -307,12 +307,12 @@ impl Probes<'_> {
         let released = Mutex::new(released);
         world.service.on_captured(move |_| {
             arrived.send(()).unwrap();
-            released.lock().unwrap().recv_timeout(PATIENCE).unwrap();
+            released.lock().unwrap().recv_timeout(TIMEOUT).unwrap();
         });
         let probe = valid.header("idempotency-key", "l");
         std::thread::scope(|scope| {
             let first = scope.spawn(|| world.send(&probe));
-            arrival.recv_timeout(PATIENCE).unwrap();
+            arrival.recv_timeout(TIMEOUT).unwrap();
             see(&probe, &world.send(&probe));
             release.send(()).unwrap();
             assert!(first.join().unwrap().status.is_success());

@@ -36,7 +36,7 @@ pub fn run_all(service: &Arc<Service>) {
 }
 
 async fn send(service: &Service, post: &WebhookPost) -> Posted {
-    let deadline = Instant::now() + service.settings().webhook_patience;
+    let deadline = Instant::now() + service.settings().webhook_timeout;
     let response = async {
         let url = Url::parse(&post.url).map_err(|error| error.to_string())?;
         let clients = &service.state().http_clients;
@@ -48,10 +48,10 @@ async fn send(service: &Service, post: &WebhookPost) -> Posted {
     };
     let mut response = match timeout_at(deadline, response).await {
         Ok(Ok(response)) => response,
-        Ok(Err(reason)) => return Posted { status: None, response: format!("no answer: {reason}") },
+        Ok(Err(reason)) => return Posted { status: None, response: format!("no response: {reason}") },
         Err(_) => {
-            let timeout = shown(service.settings().webhook_patience);
-            return Posted { status: None, response: format!("no answer within {timeout}") };
+            let timeout = shown(service.settings().webhook_timeout);
+            return Posted { status: None, response: format!("no response within {timeout}") };
         }
     };
     // The status decides; the body is informational, as much of it as arrives in time.

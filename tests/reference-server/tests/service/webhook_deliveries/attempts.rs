@@ -303,8 +303,8 @@ fn evt_12_a_move_of_the_clock_does_not_delay_an_attempt_in_flight() {
 #[test]
 fn evt_12_after_a_timeout_a_move_of_the_clock_makes_the_attempts_to_the_endpoint_concurrently() {
     // EVT-12: an attempt ends immediately, which is in time with the first timeout, and too late with the second.
-    for (webhook_patience, concurrent) in [(Duration::from_secs(15), 1), (Duration::ZERO, 8)] {
-        let sandbox = Sandbox::with(&Settings { webhook_patience, ..Settings::default() });
+    for (webhook_timeout, concurrent) in [(Duration::from_secs(15), 1), (Duration::ZERO, 8)] {
+        let sandbox = Sandbox::with(&Settings { webhook_timeout, ..Settings::default() });
         webhook(&sandbox, &["email.sent"]);
         for _ in 0..20 {
             sandbox.sent(&email());
@@ -314,7 +314,7 @@ fn evt_12_after_a_timeout_a_move_of_the_clock_makes_the_attempts_to_the_endpoint
         assert!(sandbox.service.next_post().is_none(), "later attempts wait for the first");
         sandbox.service.finish_post(first, Posted { status: Some(200), ..Posted::default() });
         let started: Vec<_> = std::iter::from_fn(|| sandbox.service.next_post()).collect();
-        assert_eq!(started.len(), concurrent, "{webhook_patience:?}");
+        assert_eq!(started.len(), concurrent, "{webhook_timeout:?}");
         let created: Vec<Value> =
             started.iter().map(|post| serde_json::from_slice(&post.body).unwrap()).collect();
         assert!(created.is_sorted_by_key(|event| text(&event["created_at"])), "{created:?}");
