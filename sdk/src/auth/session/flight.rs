@@ -85,6 +85,7 @@ impl Shared {
             rejected: rejected.is_some(),
             scope: self.state().scope.take(),
         };
+        let asked = self.clocks.now().wall;
         let reported = delegate(request).await;
         // The new tokens are lost with the delegate, and the stored refresh token has been used up: no later call can succeed either.
         if let Err(error @ AuthError::NotSaved(_)) = reported {
@@ -99,7 +100,8 @@ impl Shared {
             return Err(AuthError::Ended(ended));
         }
         let mut token = self.to_token(record);
-        token.own = true;
+        // Another process may have refreshed before the delegate.
+        token.own = reported.is_ok() && token.record.obtained_at >= asked;
         if self.remaining_lifetime(&token).is_zero() {
             reported?;
             // The delegate has just refreshed, but its clock is ahead of this one.

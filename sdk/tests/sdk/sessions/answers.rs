@@ -392,6 +392,35 @@ async fn a_rejected_token_of_another_process_shows_that_the_login_has_ended() {
 }
 
 #[tokio::test]
+async fn a_rejected_token_that_the_delegate_found_shows_that_the_login_has_ended() {
+    // TOK-34, B-13
+    let fixture = Fixture::fresh().await;
+    let other = fixture.session();
+    let helper = fixture.session();
+    let renew = move |request| {
+        let helper = helper.clone();
+        async move {
+            helper.refresh(request).await.map_err(|error| match error {
+                Error::Auth(error) => Arc::into_inner(error).unwrap(),
+                other => panic!("{other:?}"),
+            })
+        }
+    };
+    let ours = fixture.client(&fixture.builder().refresh_with(renew).open(fixture.store.clone()));
+    ours.emails().send(&email()).await.unwrap();
+    other.refresh(RefreshRequest { generation: 1, rejected: true, scope: None }).await.unwrap();
+    let other = fixture.client(&other);
+    let grants = other.oauth_grants().list().await.unwrap();
+    other.oauth_grants().revoke(&grants.data[0].id).await.unwrap();
+    fixture.pass(1);
+    // The old token and the other process's are both rejected.
+    let error = ours.emails().send(&email()).await.unwrap_err();
+    assert!(matches!(auth(&error), AuthError::TokenRejected { .. }), "{error:?}");
+    let error = ours.emails().send(&email()).await.unwrap_err();
+    assert!(matches!(auth(&error), AuthError::Ended(_)), "{error:?}");
+}
+
+#[tokio::test]
 async fn a_missing_permission_causes_no_refresh() {
     // B-13
     for (status, name) in [(403, "invalid_permission"), (401, "restricted_api_key")] {
