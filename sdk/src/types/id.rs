@@ -1,5 +1,7 @@
 //! Identifiers: one newtype per resource, so that one resource's ID can't be passed as another's.
 
+use serde::{Deserialize as _, Deserializer, de::Error as _};
+
 /// Defines identifiers: newtypes over `String` that are opaque to the client.
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident,)+) => {$(
@@ -9,7 +11,7 @@ macro_rules! ids {
         /// format are accepted.
         #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
         #[serde(transparent)]
-        pub struct $name(String);
+        pub struct $name(#[serde(deserialize_with = "required")] String);
 
         impl $name {
             /// Returns the identifier as received from the service.
@@ -49,6 +51,12 @@ macro_rules! ids {
             }
         }
     )+};
+}
+
+/// Decodes an identifier that a response must have.
+fn required<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let id = String::deserialize(deserializer)?;
+    if id.is_empty() { Err(D::Error::custom("the identifier is empty")) } else { Ok(id) }
 }
 
 ids! {

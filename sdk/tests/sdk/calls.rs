@@ -270,6 +270,7 @@ async fn an_unreadable_success_is_requested_once_more_and_then_reported() {
         ("{\"id\":", Outcome::Unknown),
         ("{\"id\":null}", Outcome::Unknown),
         ("{\"id\":7}", Outcome::Unknown),
+        ("{\"id\":\"\"}", Outcome::Unknown),
         ("{\"status\":\"ok\"}", Outcome::Unknown),
         ("{\"id\":\"e1\"} x", Outcome::Accepted),
     ] {
