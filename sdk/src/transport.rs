@@ -39,7 +39,8 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// An implementation must not follow redirects or retry on its own, and must fail with a timeout if the peer makes no progress for
 /// [`TransportRequest::idle_timeout`]. Its future, and later the response body, is dropped when a deadline ends the call.
 pub trait Transport: Send + Sync + 'static {
-    /// Sends `request` once. Resolves when the response head has arrived; the body follows in decompressed chunks.
+    /// Sends `request` once. Resolves when the response head has arrived; the body follows in decompressed chunks, without the header
+    /// `Content-Encoding`.
     fn send(
         &self,
         request: TransportRequest,
@@ -201,13 +202,15 @@ pub struct TransportError {
     pub(crate) delivery: RequestDelivery,
     pub(crate) kind: TransportErrorKind,
     pub(crate) host: Option<String>,
+    /// Whether the head of the response had arrived.
+    pub(crate) in_body: bool,
     pub(crate) source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
 impl TransportError {
     /// Creates an error from how far the request got and the kind of failure.
     pub fn new(delivery: RequestDelivery, kind: TransportErrorKind) -> Self {
-        Self { delivery, kind, host: None, source: None }
+        Self { delivery, kind, host: None, in_body: false, source: None }
     }
 
     /// Adds the cause.

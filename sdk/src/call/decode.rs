@@ -3,7 +3,7 @@
 use std::{borrow::Cow, fmt};
 
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, StatusCode, header};
 use serde::{
     Deserialize, Deserializer,
     de::{DeserializeOwned, DeserializeSeed, IgnoredAny, MapAccess, Visitor},
@@ -58,6 +58,24 @@ pub(crate) fn ensure_api_response(
         Err(error) => error,
     };
     Err(decode_error(response, "", missing))
+}
+
+/// Checks that the response to a download is the whole content, unless a range was requested, and isn't encoded if no encoding was accepted.
+pub(crate) fn ensure_requested_form(
+    requested: &HeaderMap,
+    head: &http::response::Parts,
+) -> Result<(), Box<DecodeError>> {
+    let encoding = head.headers.get(header::CONTENT_ENCODING).filter(|encoding| *encoding != "identity");
+    let accepts_none = requested.get(header::ACCEPT_ENCODING).is_some_and(|accepted| accepted == "identity");
+    let text = match encoding.filter(|_| accepts_none) {
+        Some(encoding) => format!("it has the encoding {encoding:?}, which wasn't requested"),
+        None if head.status == StatusCode::PARTIAL_CONTENT && !requested.contains_key(header::RANGE) => {
+            "it is a part of the content, but the whole was requested".to_owned()
+        }
+        None => return Ok(()),
+    };
+    let error = <serde_json::Error as serde::de::Error>::custom(text);
+    Err(decode_error(http::Response::from_parts(head.clone(), Bytes::new()), "", error))
 }
 
 /// Decodes whether an object has one of these fields, other than `null`.

@@ -32,7 +32,8 @@ impl Call<Bytes> {
     /// ```
     ///
     /// # Errors
-    /// The errors of the call; [`Error::Write`] if the writer fails. Bytes that have been written stay written.
+    /// The errors of the call; [`Error::Decode`] if the response is only a part of the content or is encoded, although neither was requested;
+    /// [`Error::Write`] if the writer fails. Bytes that have been written stay written.
     pub async fn write_to<W: AsyncWrite + Unpin + Send>(self, writer: &mut W) -> Result<u64> {
         let (core, mut operation) = self.into_parts();
         // A range counts encoded bytes.
@@ -56,7 +57,14 @@ impl Call<Bytes> {
             let start = HeaderValue::try_from(format!("bytes={written}-"));
             rest.headers.insert(header::RANGE, start.unwrap_or(HeaderValue::from_static("bytes=0-")));
             rest.headers.insert(header::IF_RANGE, validator.1.clone());
-            let (head, more) = execute::open(&core, rest).await?.into_parts();
+            let (head, more) = match execute::open(&core, rest).await {
+                Ok(response) => response.into_parts(),
+                // The content has changed.
+                Err(Error::Api(response)) if response.status == StatusCode::RANGE_NOT_SATISFIABLE => {
+                    return Err(incomplete_error(error, operation.name, resumed + 1));
+                }
+                Err(error) => return Err(error),
+            };
             if head.status != StatusCode::PARTIAL_CONTENT || !is_rest(&head.headers, written, size, validator)
             {
                 return Err(incomplete_error(error, operation.name, resumed + 1));
@@ -130,5 +138,6 @@ fn incomplete_error(error: TransportError, operation: &'static str, attempts: u3
     let mut state = CallState::new(operation, Idempotency::Idempotent, None);
     state.attempts = attempts;
     state.record(AttemptResult::NotSent { transient: true });
+    let error = TransportError { in_body: true, ..error };
     Error::Unreachable(Box::new(TransportFailure::new(error, state.summary())))
 }

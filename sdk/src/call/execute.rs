@@ -21,7 +21,7 @@ use super::{
     admission::{Admitted, admit},
     classify,
     core::Core,
-    decode::{Decode, count_ids, decode, ensure_api_response},
+    decode::{Decode, count_ids, decode, ensure_api_response, ensure_requested_form},
     limiter::Permit,
     operation::{IDEMPOTENCY_KEY, Operation},
     rate_limiter::RateVerdict,
@@ -263,6 +263,13 @@ impl<'a> Execution<'a> {
         self.trace.record_response(&head);
         if head.status.is_success() {
             self.update_limiter(&head.headers, RateVerdict::Admitted);
+            if self.operation.external_url.is_some()
+                && let Err(error) = ensure_requested_form(&self.operation.headers, &head)
+            {
+                self.trace.record_undecodable();
+                self.state.record(AttemptResult::Rejected { transient: false });
+                return Err(Error::Decode(error).with_call(self.state.summary()).into());
+            }
             return Ok(http::Response::from_parts(head, body));
         }
         // An error response counts even if its body is incomplete.
@@ -409,7 +416,9 @@ impl<'a> Execution<'a> {
                     Err(error) => error,
                 }
             }
-            Some(missing) if self.read_only => return Err(self.transport_failure(missing)),
+            Some(missing) if self.read_only => {
+                return Err(self.transport_failure(TransportError { in_body: true, ..missing }));
+            }
             Some(missing) => Box::new(DecodeError::new(head, &bytes, "", DecodeCause::Incomplete(missing))),
         };
         self.trace.record_undecodable();

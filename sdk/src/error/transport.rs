@@ -36,6 +36,7 @@ impl TransportFailure {
             TransportErrorKind::Connect | TransportErrorKind::Tls | TransportErrorKind::Proxy => {
                 format!("{host} is unreachable")
             }
+            _ if self.transport.in_body => format!("the response from {host} is incomplete"),
             _ => format!("no response from {host}"),
         }
     }

@@ -80,6 +80,10 @@ async fn send(
     let mut head = http::Response::new(());
     *head.status_mut() = response.status();
     std::mem::swap(head.headers_mut(), response.headers_mut());
+    // The host decodes the body, and a range counts encoded bytes.
+    if head.headers_mut().remove(http::header::CONTENT_ENCODING).is_some() {
+        head.headers_mut().remove(http::header::ACCEPT_RANGES);
+    }
     let chunks = stream::try_unfold(Box::pin(response.bytes_stream()), move |mut chunks| async move {
         let next = timeout(idle, chunks.try_next()).await.map_err(|_| timeout_error())?;
         Ok(next.map_err(fetch_error)?.map(|chunk| (chunk, chunks)))

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use idempost::{Error, testing::ScriptedTransport, transport::TransportErrorKind};
+use idempost::{Error, Outcome, testing::ScriptedTransport, transport::TransportErrorKind};
 
 use super::script::{Reply, Script};
 
@@ -113,6 +113,39 @@ async fn a_range_that_isn_t_the_rest_of_the_same_content_is_not_appended() {
         let expected: &[u8] = if complete { b"1234567890" } else { b"12345" };
         assert_eq!((result.is_ok(), written.as_slice()), (complete, expected), "{result:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_part_or_an_encoded_form_that_wasn_t_requested_is_not_the_file() {
+    for (reply, reason) in [
+        (Reply::bytes(206, "67890").header("content-range", "bytes 5-9/10"), "a part of the content"),
+        (Reply::bytes(200, "\u{1f}").header("content-encoding", "gzip"), "the encoding \"gzip\""),
+    ] {
+        let script = Script::of([reply.repeat()]).odd();
+        let (client, mut written) = (script.client(), Vec::new());
+        let error =
+            client.received().download("https://files.test/file").write_to(&mut written).await.unwrap_err();
+        assert!(error.reason().contains(reason) && matches!(error, Error::Decode(_)), "{error:?}");
+        assert_eq!(
+            (written.as_slice(), error.outcome(), script.seen().len()),
+            (&b""[..], Outcome::Rejected, 1)
+        );
+        let whole = client.received().download("https://files.test/file").await;
+        // Without `write_to`, the transport may have decoded the content.
+        assert_eq!(whole.is_ok(), reason.contains("encoding"), "{whole:?}");
+        client.received().download("https://files.test/file").header("range", "bytes=5-").await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_download_whose_rest_is_gone_fails_because_it_was_interrupted() {
+    let first = Reply::bytes(200, "12345").header("accept-ranges", "bytes").header("etag", "\"1\"");
+    let script = Script::of([first.cut_off(TransportErrorKind::Closed), Reply::bytes(416, "")]).odd();
+    let mut written = Vec::new();
+    let call = script.client().received().download("https://files.test/file");
+    let error = call.write_to(&mut written).await.unwrap_err();
+    assert!(error.reason().starts_with("the response from the service is incomplete: "), "{error:?}");
+    assert_eq!((written.as_slice(), error.attempts()), (&b"12345"[..], 2));
 }
 
 #[tokio::test(start_paused = true)]

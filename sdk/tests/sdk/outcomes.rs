@@ -209,3 +209,12 @@ async fn a_response_over_the_limit_is_not_called_a_missing_one() {
     assert_eq!(failure.transport.kind(), TransportErrorKind::TooLarge);
     assert_eq!(error.to_string(), "the service's response can't be read; nothing was done");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_read_whose_response_ends_early_is_not_called_unanswered() {
+    let cut = Reply::bytes(200, r#"{"object":"li"#).cut_off(TransportErrorKind::Closed);
+    let client = ScriptedTransport::new([cut.repeat()]).client();
+    let error = client.emails().list().await.unwrap_err();
+    let text = "the response from the service is incomplete; nothing was done";
+    assert!(error.to_string() == text && matches!(error, Error::Unreachable(_)), "{error:?}");
+}
