@@ -69,6 +69,12 @@ async fn calls_attempts_and_limiter_waits_are_measured() {
     let email = Email::new("a@acme.test", "ada@example.com", "Hello").text("Works");
     client.emails().send(&email).await.unwrap();
     client.emails().get("49a3999c-0ce1-4ea6-ab68-afcd6dc2e794").await.unwrap_err();
+    // A caller that stops waiting doesn't make the call a success.
+    server
+        .service()
+        .faults()
+        .add(Rule::new(Action::Delay(Duration::from_secs(5))).on_request(Method::GET, "/emails"));
+    tokio::time::timeout(Duration::from_millis(300), client.emails().list()).await.unwrap_err();
 
     provider.force_flush().unwrap();
     let base: url::Url = server.base_url().parse().unwrap();
@@ -79,9 +85,16 @@ async fn calls_attempts_and_limiter_waits_are_measured() {
         let rest = format!("http.response.status_code={status} {host} url.template={template}");
         ("http.client.request.duration", format!("{error}http.request.method={method} {rest}"))
     };
+    let (name, attributes) = request("GET", "canceled", 0, "/emails");
+    let canceled_request = (name, attributes.replace("http.response.status_code=0 ", ""));
     let call = |name, attributes: &str| (name, attributes.to_owned());
     let (sent, missed) = ("idempost.operation=emails.send", "error.type=404 idempost.operation=emails.get");
+    let canceled = "error.type=canceled idempost.operation=emails.list";
     let expected = [
+        (canceled_request, 1),
+        (call("idempost.call.attempts", canceled), 1),
+        (call("idempost.call.duration", canceled), 1),
+        (call("idempost.limiter.wait", "idempost.operation=emails.list"), 1),
         (request("GET", "404", 404, "/emails/{id}"), 1),
         (request("POST", "", 200, "/emails"), 1),
         (request("POST", "503", 503, "/emails"), 1),

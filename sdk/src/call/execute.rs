@@ -81,7 +81,10 @@ async fn execute(core: &Arc<Core>, operation: Box<Operation>, accept: Accept<'_>
     loop {
         let failure = match call.attempt().await {
             Ok(response) => match call.decode(response, accept).await {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    call.trace.record_success();
+                    return Ok(());
+                }
                 Err(failure) => failure,
             },
             Err(failure) => failure,
@@ -102,6 +105,7 @@ pub(crate) async fn open(
             match call.attempt().await {
                 Ok(response) => {
                     call.refund_retries();
+                    call.trace.record_success();
                     return Ok(response);
                 }
                 Err(failure) => call.delay_after(failure).await?,

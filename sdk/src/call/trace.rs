@@ -34,9 +34,16 @@ pub(super) fn call_span(operation: &Operation) -> Span {
     )
 }
 
+/// Returns the span of the running call. If it has none, the current span is the application's, which isn't changed.
+fn current_span() -> Span {
+    let span = Span::current();
+    let is_own = span.metadata().is_some_and(|metadata| metadata.target() == module_path!());
+    if is_own { span } else { Span::none() }
+}
+
 /// Records why the call of the current span failed.
 pub(super) fn record_call_failure(error: &Error) {
-    let span = Span::current();
+    let span = current_span();
     if !span.is_disabled() {
         record_error(&span, &error_type(error));
     }
@@ -54,6 +61,8 @@ pub(super) struct Trace {
     attempts: u32,
     /// The status of the last attempt's response.
     status: Option<u16>,
+    /// Whether the call has returned; otherwise it has been canceled.
+    has_returned: bool,
     #[cfg(feature = "otel")]
     pub(super) recorder: Recorder,
 }
@@ -65,6 +74,7 @@ impl Trace {
             attempt: Span::none(),
             attempts: 0,
             status: None,
+            has_returned: false,
             #[cfg(feature = "otel")]
             recorder: Recorder::new(core.metrics.clone(), operation),
         }
@@ -134,9 +144,13 @@ impl Trace {
         self.recorder.end_attempt(self.status);
     }
 
+    pub(super) fn record_success(&mut self) {
+        self.has_returned = true;
+    }
+
     /// Records why the call fails.
-    #[cfg_attr(not(feature = "otel"), expect(clippy::unused_self, reason = "metrics alone need it"))]
     pub(super) fn record_failure(&mut self, error: &Error) {
+        self.has_returned = true;
         record_call_failure(error);
         #[cfg(feature = "otel")]
         self.recorder.record_failure(error_type(error));
@@ -146,10 +160,16 @@ impl Trace {
 /// Records the last fields at the end of the call, even a canceled one.
 impl Drop for Trace {
     fn drop(&mut self) {
+        if !self.has_returned {
+            self.record_attempt_failure(|| "canceled".into());
+            record_error(&current_span(), "canceled");
+            #[cfg(feature = "otel")]
+            self.recorder.record_failure("canceled".into());
+        }
         self.end_attempt();
         #[cfg(feature = "otel")]
         self.recorder.end(self.attempts);
-        let span = Span::current();
+        let span = current_span();
         if span.is_disabled() {
             return;
         }

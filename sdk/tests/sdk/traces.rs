@@ -1,16 +1,15 @@
 //! Spans as OpenTelemetry exports them, and the headers that continue a trace at the service.
 
-use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::{collections::BTreeMap, sync::LazyLock, time::Duration};
 
 use idempost::Email;
 use opentelemetry::trace::{SpanKind, Status, TracerProvider as _};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
 use serde_json::json;
 use tracing::{Dispatch, Instrument as _, subscriber::DefaultGuard};
-use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::{filter::LevelFilter, layer::SubscriberExt as _};
 
-use super::script::{Reply, Script, email, untrusted};
+use super::script::{Reply, Script, email, silent, untrusted};
 
 /// A second subscriber: with a single one in the process, tracing disables a span for all threads if a thread without the subscriber reaches it first.
 static OTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(tracing_subscriber::registry()));
@@ -24,6 +23,10 @@ struct Exported {
 
 impl Exported {
     fn new() -> Self {
+        Self::up_to(LevelFilter::TRACE)
+    }
+
+    fn up_to(level: LevelFilter) -> Self {
         LazyLock::force(&OTHER);
         let spans = InMemorySpanExporter::default();
         let provider = SdkTracerProvider::builder().with_simple_exporter(spans.clone()).build();
@@ -34,7 +37,7 @@ impl Exported {
             .with_tracked_inactivity(false)
             .with_target(false)
             .with_level(false);
-        let subscriber = tracing_subscriber::registry().with(layer);
+        let subscriber = tracing_subscriber::registry().with(level).with(layer);
         Self { spans, provider, _default: tracing::subscriber::set_default(subscriber) }
     }
 
@@ -108,10 +111,11 @@ async fn a_call_has_a_span_with_a_child_for_each_attempt() {
 #[tokio::test(start_paused = true)]
 async fn the_span_of_a_failed_call_has_the_type_of_its_error() {
     let exported = Exported::new();
-    let script = Script::of([Reply::json(404, json!({"name": "not_found"})), untrusted()]).odd();
+    let script = Script::of([Reply::json(404, json!({"name": "not_found"})), untrusted(), silent()]).odd();
     let client = script.client();
     client.emails().get("49a3999c-0ce1-4ea6-ab68-afcd6dc2e794").await.unwrap_err();
     client.request(http::Method::GET, "/contacts/ada@example.com").await.unwrap_err();
+    tokio::time::timeout(Duration::from_secs(1), client.emails().list()).await.unwrap_err();
     client.emails().send(&Email::new("", "", "")).await.unwrap_err();
 
     let spans = exported.spans();
@@ -124,11 +128,40 @@ async fn the_span_of_a_failed_call_has_the_type_of_its_error() {
         ("GET /emails/{id}", "404"),
         ("request", "tls"),
         ("GET", "tls"),
+        ("emails.list", "canceled"),
+        ("GET /emails", "canceled"),
         ("emails.send", "invalid"),
     ];
     assert_eq!(found, expected.map(|(name, error)| (name, error.to_owned())));
     let text = format!("{spans:?}");
     assert!(!text.contains("49a3999c") && !text.contains("ada@"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_without_a_span_leaves_the_application_s_span_alone() {
+    use tracing::field::Empty;
+
+    let exported = Exported::up_to(LevelFilter::INFO);
+    let script = Script::of([Reply::json(404, json!({"name": "not_found"}))]).odd();
+    let client = script.client();
+    let span = tracing::info_span!(
+        "handler",
+        otel.status_code = Empty,
+        http.response.status_code = Empty,
+        attempts = Empty,
+        "error.type" = Empty
+    );
+    async {
+        client.emails().get("49a3999c-0ce1-4ea6-ab68-afcd6dc2e794").await.unwrap_err();
+        client.emails().send(&Email::new("", "", "")).await.unwrap_err();
+    }
+    .instrument(span)
+    .await;
+    let spans = exported.spans();
+    assert_eq!(
+        (spans.len(), attributes(&spans[0]), spans[0].status.clone()),
+        (1, expected([]), Status::Unset)
+    );
 }
 
 #[tokio::test(start_paused = true)]
