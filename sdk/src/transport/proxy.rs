@@ -46,7 +46,8 @@ impl ProxyVariables {
 
     fn read(get: impl Fn(&str) -> Option<OsString>) -> Self {
         let first = |names: [&'static str; 2]| {
-            names.into_iter().find_map(|name| get(name).map(|value| (name, value)))
+            let found = names.into_iter().find_map(|name| get(name).map(|value| (name, value)));
+            found.filter(|(_, value)| !value.is_empty())
         };
         let no_proxy = first(["NO_PROXY", "no_proxy"]).map(|(_, value)| value).unwrap_or_default();
         let no_proxy = no_proxy.to_string_lossy().into_owned();
@@ -98,8 +99,7 @@ impl ProxyVariables {
             return None;
         }
         let of_scheme = if url.scheme() == "http" { &self.http } else { &self.https };
-        let set = |variable: &&(&'static str, OsString)| !variable.1.is_empty();
-        of_scheme.as_ref().filter(set).or(self.all.as_ref().filter(set))
+        of_scheme.as_ref().or(self.all.as_ref())
     }
 }
 
@@ -176,6 +176,12 @@ mod tests {
         let unsupported = "SOCKS proxies aren't supported (found \"socks5://127.0.0.1:1080\")";
         let is_rejected = socks.as_ref().is_some_and(|error| error.contains(unsupported));
         assert_eq!(is_rejected, cfg!(not(feature = "socks")), "{socks:?}");
+    }
+
+    #[test]
+    fn an_empty_proxy_setting_is_malformed_and_not_unset() {
+        let error = ProxyVariables::with_proxy("").check(&Url::parse(SERVICE).unwrap()).unwrap_err();
+        assert_eq!(error.to_string(), format!("the setting `proxy` {RULE} (found \"\")"));
     }
 
     #[test]
