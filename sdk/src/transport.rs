@@ -183,7 +183,8 @@ pub enum TransportErrorKind {
     TooLarge,
     /// The body couldn't be read from its file; the service can't have accepted the incomplete request.
     Body,
-    /// The proxy is malformed, isn't an HTTP proxy, or requires a password. A retry doesn't help.
+    /// The proxy is malformed, isn't an HTTP proxy, or requires a password; or the transport can't be built, for example because the system has no
+    /// certificates. A retry doesn't help.
     Settings,
     /// Any other failure.
     Other,
@@ -247,7 +248,7 @@ impl TransportError {
             TransportErrorKind::Closed => "the connection was closed before the response was complete",
             TransportErrorKind::TooLarge => "the response is larger than the limit",
             TransportErrorKind::Body => "the body couldn't be read",
-            TransportErrorKind::Settings => "the proxy settings are invalid",
+            TransportErrorKind::Settings => "the transport's settings are invalid",
             TransportErrorKind::Other => "the request failed in transit",
         }
     }

@@ -140,9 +140,7 @@ impl ReqwestTransport {
             }
         }
         let pool = &self.pools[2 * route as usize + usize::from(new_connection)];
-        pool.get(|| self.build(route, new_connection)).map_err(|error| {
-            TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other).with_source(error)
-        })
+        pool.get(|| self.build(route, new_connection)).map_err(|error| failure::build_error(&error))
     }
 
     /// Adds the proxy to the error of a request that got no connection.

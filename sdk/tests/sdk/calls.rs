@@ -11,6 +11,7 @@ use idempost::{
     BatchEmail, Error, Outcome,
     call::{RateLimit, RetryPolicy},
     error::ApiErrorKind,
+    transport::ReqwestTransport,
 };
 use serde_json::json;
 
@@ -144,6 +145,15 @@ async fn a_concurrent_request_is_retried_and_a_reused_key_is_not() {
     let script = Script::of([Reply::error(409, "invalid_idempotent_request")]);
     let error = script.client().emails().send(&email()).await.unwrap_err();
     assert_eq!((error.outcome(), error.attempts()), (Outcome::Rejected, 1));
+}
+
+#[tokio::test]
+async fn a_transport_that_cannot_be_built_is_an_invalid_setting() {
+    let transport = ReqwestTransport::with_config(|http| http.user_agent("a\nb"));
+    let client = Script::of([]).builder().transport(transport).build().unwrap();
+    let error = client.emails().send(&email()).await.unwrap_err();
+    assert!(error.to_string().starts_with("transport can't be used: "), "{error}");
+    assert!(matches!(error, Error::Settings(_)) && !error.is_retryable(), "{error:?}");
 }
 
 #[tokio::test]

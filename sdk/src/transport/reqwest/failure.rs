@@ -14,6 +14,9 @@ pub(super) fn transport_error(error: reqwest::Error, broken: Option<io::Error>) 
         // The length was announced, so the service can't mistake an incomplete body for a complete one.
         return TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Body).with_source(broken);
     }
+    if error.is_builder() {
+        return build_error(&error);
+    }
     let (reached, kind) = if error.is_connect() {
         let untrusted = causes(&error).any(is_tls);
         (
@@ -22,8 +25,6 @@ pub(super) fn transport_error(error: reqwest::Error, broken: Option<io::Error>) 
         )
     } else if causes(&error).any(is_client_certificate_rejected) {
         (RequestDelivery::NotSent, TransportErrorKind::Tls)
-    } else if error.is_builder() {
-        (RequestDelivery::NotSent, TransportErrorKind::Other)
     } else if error.is_timeout() {
         (RequestDelivery::Unknown, TransportErrorKind::Timeout)
     } else {
@@ -34,6 +35,13 @@ pub(super) fn transport_error(error: reqwest::Error, broken: Option<io::Error>) 
         Some(host) => failed.with_host(host),
         None => failed,
     }
+}
+
+/// Returns the error of a client or a request that can't be built, for example because the system has no certificates: a retry doesn't help.
+pub(super) fn build_error(error: &reqwest::Error) -> TransportError {
+    let cause = causes(error).last().map_or_else(|| error.to_string(), ToString::to_string);
+    let settings = SettingsError::new("transport", format!("can't be used: {cause}"));
+    TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Settings).with_source(settings)
 }
 
 fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn StdError + 'static)> {
