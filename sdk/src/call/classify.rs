@@ -10,6 +10,7 @@
 //! | 429, except for an exhausted quota; 421; 425; 409 `resource_locked` | rejected | yes |
 //! | 409 `concurrent_idempotent_requests`: the same send is in flight | unknown | yes |
 //! | 409 with an unknown name or none, in response to a request with an idempotency key: the same request may be in flight | unknown | yes |
+//! | 409 `invalid_idempotent_request`: an earlier request, with another body, had this key; the call doesn't state its outcome | rejected | no |
 //! | 408 and 5xx, except as below | unknown | yes |
 //! | 501, 505, 511 | rejected | no |
 //! | 303, 1xx, and values that aren't HTTP statuses | unknown | no |
