@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header::DATE};
 use idempost::{
-    Client, Error, Outcome,
+    Client, EmailId, Error, Outcome,
     call::RetryPolicy,
     emails::{EmailMetric, EmailMetricsQuery},
     error::{ApiError, ApiErrorKind, Recovery},
@@ -138,7 +138,7 @@ enum Response {
 
 #[derive(Debug, Deserialize)]
 struct Accepted {
-    id: String,
+    id: EmailId,
 }
 
 #[derive(Debug, Deserialize)]
@@ -367,9 +367,13 @@ mod tests {
         // B-05
         let server = ReferenceServer::start().await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
-        for body in
-            ["<html><title>Sign in</title></html>", "", r#"{"status":"ok"}"#, r#"{"data":[{"id":7}]}"#]
-        {
+        for body in [
+            "<html><title>Sign in</title></html>",
+            "",
+            r#"{"status":"ok"}"#,
+            r#"{"data":[{"id":7}]}"#,
+            r#"{"data":[{"id":""}]}"#,
+        ] {
             let result = attempt(&server, &client, Action::http_response(200, body)).await;
             assert!(matches!(result, AttemptResult::Uncertain(_)), "{body}: {result:?}");
         }
