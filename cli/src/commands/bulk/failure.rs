@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use idempost_bulk::{AccountError, BulkError, Differences, Plan, RowProblem};
 
 use super::words::{format_count, format_number};
+use crate::actions::repeat::quote_argument;
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Kind, Problem};
 use crate::input::flags::Flags;
 
@@ -23,7 +24,7 @@ fn from_bulk_error(error: BulkError) -> Fail {
             let hint = match error {
                 AccountError::OtherAccount { .. } => Some(
                     "if both belong to the same account, such as after replacing an API key, add --same-account; to plan a \
-                     new job, use `bulk send --again`",
+                     new job: `bulk send` with --again",
                 ),
                 AccountError::OtherService { .. } => Some(
                     "to send the rows there too, as a separate job: `bulk send --job NAME`; if both URLs are the same service, \
@@ -37,27 +38,31 @@ fn from_bulk_error(error: BulkError) -> Fail {
         BulkError::Io { action, path, source } => {
             Fail::local(format!("couldn't {action} {}", path.display()), source)
         }
-        error @ (BulkError::JournalDamaged { .. } | BulkError::JournalMissing { .. }) => {
-            Fail::error(error.to_string()).hint("to recover the readable records: idempost bulk salvage JOB")
+        BulkError::JournalDamaged { ref path, .. } | BulkError::JournalMissing { ref path } => {
+            let folder = quote_argument(&crate::files::folder(path).to_string_lossy());
+            let hint = format!("to recover the readable records: idempost bulk salvage {folder}");
+            Fail::error(error.to_string()).hint(hint)
         }
         error => Fail::error(error.to_string()),
     }
 }
 
-/// The failure of a run, with the command that continues the job if that can help. `requested` is whether the run may have sent a request.
-pub(super) fn from_run_error(error: BulkError, job: &Plan, resume: Option<&str>, requested: bool) -> Fail {
+/// The failure of a run, with the command that continues the job if that can help: the `resume` command, and the job's argument.
+/// `requested` is whether the run may have sent a request.
+pub(super) fn from_run_error(error: BulkError, resume: Option<(&str, &str)>, requested: bool) -> Fail {
     let full = |source: &std::io::Error| {
         matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::FileTooLarge | ErrorKind::QuotaExceeded)
     };
     let hint = match (&error, resume) {
-        (BulkError::Io { source, .. }, Some(resume)) if full(source) => {
+        (BulkError::Io { source, .. }, Some((resume, _))) if full(source) => {
             Some(format!("free disk space, then continue: {resume}"))
         }
-        (BulkError::Io { .. }, Some(resume)) => Some(format!("after the cause is fixed, continue: {resume}")),
-        (BulkError::PlanChanged(_), Some(resume)) => Some(format!(
+        (BulkError::Io { .. }, Some((resume, _))) => {
+            Some(format!("after the cause is fixed, continue: {resume}"))
+        }
+        (BulkError::PlanChanged(_), Some((resume, job))) => Some(format!(
             "restore what changed, then continue: {resume}; or send the unsent rows with the current files: idempost bulk \
-             cancel {}, then `bulk send` with --add",
-            job.id()
+             cancel {job}, then `bulk send` with --add"
         )),
         _ => None,
     };
@@ -70,10 +75,11 @@ pub(super) fn from_run_error(error: BulkError, job: &Plan, resume: Option<&str>,
     Fail::from(error).hint_if(hint)
 }
 
-/// The failure of a command that leaves the outcome of rows unknown.
-pub(super) fn from_unknown_rows(job: &str, message: String) -> Fail {
-    let hint = format!("to look for them in the service's list of emails: idempost bulk reconcile {job}");
-    Fail::new(Kind::Unknown, message).hint(hint)
+/// The failure of a command that leaves the outcome of rows unknown. `job` is the job's argument, if the job is kept.
+pub(super) fn from_unknown_rows(job: Option<&str>, message: String) -> Fail {
+    let command =
+        |job| format!("to look for them in the service's list of emails: idempost bulk reconcile {job}");
+    Fail::new(Kind::Unknown, message).hint_if(job.map(command))
 }
 
 /// The failure of running a canceled job.

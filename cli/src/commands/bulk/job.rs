@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use idempost_bulk::{Job, JobState};
+use idempost_bulk::{Job, JobState, Plan};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
+use crate::actions::repeat::quote_argument;
 use crate::context::Context;
 use crate::diagnostics::{Fail, Origin};
 use crate::files::if_found;
@@ -67,6 +68,13 @@ pub(super) fn folder(context: &Context) -> Result<PathBuf, Fail> {
     state.map(|folder| folder.join("bulk")).ok_or_else(|| {
         Fail::error("there is no home directory to store jobs in").hint("set HOME or XDG_STATE_HOME")
     })
+}
+
+/// The `JOB` argument of a command to copy: the job's ID, or its folder if that isn't among the jobs on this machine.
+pub(super) fn argument(plan: &Plan, context: &Context) -> String {
+    let (id, dir) = (plan.id(), plan.dir());
+    let is_listed = folder(context).is_ok_and(|jobs| jobs.join(id) == dir);
+    if is_listed { id.to_owned() } else { quote_argument(&dir.to_string_lossy()) }
 }
 
 /// The time of a job's last change: of its journal, or else of its plan.

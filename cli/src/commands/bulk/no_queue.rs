@@ -36,7 +36,13 @@ impl QueueArgs {
     }
 
     /// Fails if workers may be sending the job, since they can't be stopped.
-    pub(super) fn workers(&self, job: &Job, state: JobState, _: &str) -> Result<Option<Workers>, Fail> {
+    pub(super) fn workers(
+        &self,
+        job: &Job,
+        state: JobState,
+        _: &str,
+        _: &Context,
+    ) -> Result<Option<Workers>, Fail> {
         if job::may_have_only_workers(job, state) {
             let subject = format!("stopping the workers of job {}", job.plan().id());
             return Err(Fail::missing_feature(&subject, "nats"));

@@ -25,7 +25,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let job = job::inspect_whole(args.job.job.as_deref(), context).await?;
     let id = job.plan().id();
     let state = job.status().await?.state;
-    let workers = args.queue.workers(&job, state, "pause")?;
+    let workers = args.queue.workers(&job, state, "pause", context)?;
     match (state, workers) {
         (JobState::Running, _) => job.pause().await?,
         (JobState::Stopped, Some(workers)) => Box::pin(workers.pause(&job, context)).await?,
@@ -35,6 +35,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         }
     }
     let queue = if job.is_distributed() { " --queue …" } else { "" };
-    context.out.note(&format!("pausing job {id}; to continue: idempost bulk resume {id}{queue}"));
+    let named = job::argument(job.plan(), context);
+    context.out.note(&format!("pausing job {id}; to continue: idempost bulk resume {named}{queue}"));
     Ok(())
 }

@@ -203,15 +203,21 @@ impl QueueArgs {
 
     /// The workers that still send a job although no process collects their results; `None` if there are none to stop. The flags must name their
     /// queue.
-    pub(super) fn workers(&self, job: &Job, state: JobState, command: &str) -> Result<Option<Workers>, Fail> {
+    pub(super) fn workers(
+        &self,
+        job: &Job,
+        state: JobState,
+        command: &str,
+        context: &Context,
+    ) -> Result<Option<Workers>, Fail> {
         let mut flags = Flags::default();
         let options = self.read(&mut flags);
         let may_run = job::may_have_only_workers(job, state);
         if may_run && !self.is_given() {
-            let id = job.plan().id();
+            let (id, named) = (job.plan().id(), job::argument(job.plan(), context));
             flags.add_missing("--queue");
             flags.help(format!(
-                "workers may be sending job {id}: idempost bulk {command} {id} --queue nats://HOST:PORT"
+                "workers may be sending job {id}: idempost bulk {command} {named} --queue nats://HOST:PORT"
             ));
         }
         flags.finish()?;

@@ -2,7 +2,7 @@
 
 use idempost_bulk::{Job, JobState};
 
-use super::job::{self, JobArg, Jobs};
+use super::job::{self, JobArg};
 use super::running::{self, RunArgs};
 use super::{account, failure};
 use crate::context::Context;
@@ -38,10 +38,10 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let checking = account::resolve_job_account(&job, options.same_account, &client, context);
     let account = running::run_until_interrupted(&mut signals, checking).await?;
     let options = options.for_account(&account);
-    let jobs = Jobs::Kept(folder);
     let status = job.status().await?;
     if status.state == JobState::Planned && job.plan().counts().invalid > 0 && !args.skip_invalid {
-        return Err(failure::from_invalid_rows(job.plan(), jobs.is_persistent()));
+        return Err(failure::from_invalid_rows(job.plan(), true));
     }
-    running::run(&job, &client, options, &jobs, &mut signals, context).await
+    let named = job::argument(job.plan(), context);
+    running::run(&job, &client, options, Some(&named), &mut signals, context).await
 }

@@ -3,7 +3,7 @@
 use idempost_bulk::{Job, JobState, Retry};
 
 use super::account;
-use super::job::{self, JobArg, Jobs};
+use super::job::{self, JobArg};
 use super::overview::Overview;
 use super::running::{self, RunArgs};
 use super::words::format_count;
@@ -87,8 +87,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         job.discard().await?;
         return Err(fail);
     }
-    let jobs = Jobs::Kept(job.plan().dir().to_owned());
-    running::run(&job, &client, options, &jobs, &mut signals, context).await
+    let named = job::argument(job.plan(), context);
+    running::run(&job, &client, options, Some(&named), &mut signals, context).await
 }
 
 /// Reports that there is nothing to retry; fails if such rows are left.

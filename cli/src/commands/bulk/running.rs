@@ -10,7 +10,7 @@ use idempost_bulk::{Account, Ending, Event, Job, JobState, Report, RunOptions, S
 use serde_json::{Value, json};
 
 use super::account::AccountArgs;
-use super::job::{self, Jobs};
+use super::job;
 use super::metrics::Metrics;
 use super::progress::{Figures, JobProgress};
 use super::queue::{DistributeArgs, Distribution};
@@ -179,26 +179,27 @@ pub(super) async fn run_until_interrupted<T>(
     }
 }
 
-/// Starts or resumes a job, shows its progress, prints its report, and fails unless every row was sent.
+/// Starts or resumes a job, shows its progress, prints its report, and fails unless every row was sent. `named` is the argument that names the job in
+/// other commands, if it outlives this one.
 pub(super) async fn run(
     job: &Job,
     client: &Client,
     options: Options,
-    jobs: &Jobs,
+    named: Option<&str>,
     signals: &mut Signals,
     context: &Context,
 ) -> Result<(), Fail> {
     let distributed = options.distributed.is_some();
     let queue = if distributed { " --queue …" } else { "" };
-    let resume = jobs.is_persistent().then(|| format!("idempost bulk resume {}{queue}", job.plan().id()));
+    let resume = named.map(|named| format!("idempost bulk resume {named}{queue}"));
     let before = job.status().await?;
     let complete_since = (before.state == JobState::Finished).then(|| job::last_changed(job.plan().dir()));
     if complete_since.is_some()
         && let Some(report) = job.report().await?
     {
-        context.out.note("to send these rows again, as a new job: idempost bulk send --again");
+        context.out.note("to send these rows again, as a new job: `bulk send` with --again");
         report::print(job, &report, false, complete_since, context)?;
-        return into_result(job, &report, None, resume.as_deref());
+        return into_result(job, &report, None, named, resume.as_deref());
     }
     // A job without valid rows is complete even before its first run.
     let complete_since = complete_since.filter(|_| job.plan().counts().valid > 0);
@@ -273,10 +274,16 @@ pub(super) async fn run(
             if is_canceled {
                 report.counts = status.counts;
             }
+            if named.is_none() {
+                // The lists are in a temporary folder.
+                report.files.clear();
+            }
             let ended = match report::print(job, &report, is_canceled, complete_since, context) {
                 // The result stands, and the exit code reports it.
-                Err(Fail::BrokenPipe) | Ok(()) if is_canceled => Err(canceled(job, &report)),
-                Err(Fail::BrokenPipe) | Ok(()) => into_result(job, &report, stopped_by, resume.as_deref()),
+                Err(Fail::BrokenPipe) | Ok(()) if is_canceled => Err(canceled(named, &report)),
+                Err(Fail::BrokenPipe) | Ok(()) => {
+                    into_result(job, &report, stopped_by, named, resume.as_deref())
+                }
                 failed => failed,
             };
             (ended, report::document(job, &report))
@@ -284,11 +291,11 @@ pub(super) async fn run(
         Err(error) => {
             let (id, folder, why) = (job.plan().id(), job.plan().dir(), error.to_string());
             let document = json!({ "object": "bulk_report", "job": id, "folder": folder, "state": "failed", "reason": why });
-            (Err(failure::from_run_error(error, job.plan(), resume.as_deref(), requested)), document)
+            (Err(failure::from_run_error(error, resume.as_deref().zip(named), requested)), document)
         }
     };
     let Some(command) = &options.on_end else { return ended };
-    let told = run_until_interrupted(signals, run_on_end(command, job, is_canceled, document)).await;
+    let told = run_until_interrupted(signals, run_on_end(command, job, named, is_canceled, document)).await;
     match (ended, told) {
         (Ok(()), told) => told,
         (Err(fail), Ok(())) => Err(fail),
@@ -300,16 +307,21 @@ pub(super) async fn run(
 }
 
 /// Runs the command of `--on-end`.
-async fn run_on_end(command: &str, job: &Job, is_canceled: bool, mut report: Value) -> Result<(), Fail> {
+async fn run_on_end(
+    command: &str,
+    job: &Job,
+    named: Option<&str>,
+    is_canceled: bool,
+    mut report: Value,
+) -> Result<(), Fail> {
     if is_canceled {
         report["state"] = "canceled".into();
     }
     let state = report["state"].as_str().unwrap_or_default();
     let variables = [("IDEMPOST_JOB", job.plan().id()), ("IDEMPOST_STATE", state)];
     Shell::run_with_input(command, report.to_string().as_bytes(), &variables).await.map_err(|why| {
-        let report = format!("idempost bulk report {}", job.plan().id());
-        Fail::error(format!("--on-end: {why}"))
-            .hint(format!("the emails that were sent are unaffected: {report}"))
+        let hint = |named| format!("the emails that were sent are unaffected: idempost bulk report {named}");
+        Fail::error(format!("--on-end: {why}")).hint_if(named.map(hint))
     })
 }
 
@@ -382,11 +394,11 @@ fn print_event(
 }
 
 /// The failure of a run whose job was canceled.
-fn canceled(job: &Job, report: &Report) -> Fail {
+fn canceled(named: Option<&str>, report: &Report) -> Fail {
     let message = format!("the job was canceled; {}", describe_canceled(&report.counts));
     match report.counts.unknown {
         0 => Fail::new(Kind::Partial, message),
-        _ => failure::from_unknown_rows(job.plan().id(), message),
+        _ => failure::from_unknown_rows(named, message),
     }
 }
 
@@ -395,19 +407,20 @@ fn into_result(
     job: &Job,
     report: &Report,
     stopped_by: Option<Signal>,
+    named: Option<&str>,
     resume: Option<&str>,
 ) -> Result<(), Fail> {
     let left = format_count(report.counts.remaining, "row");
     let hint = resume.map(|resume| format!("to continue: {resume}"));
     let limited = |message: String| Fail::new(Kind::Limited, format!("{message}; {left} left"));
-    let id = job.plan().id();
     let stopped = match &report.ending {
-        Ending::Finished => return finished(report, id),
+        Ending::Finished => return finished(report, named),
         Ending::Stopped => match stopped_by {
             Some(signal) if job.is_distributed() => {
                 let message = format!("interrupted; {left} left, and the workers continue");
-                let pause = format!("to pause them: idempost bulk pause {id} --queue …");
-                let hint = hint.map(|hint| format!("{hint}; {pause}"));
+                let hint = hint
+                    .zip(named)
+                    .map(|(hint, id)| format!("{hint}; to pause them: idempost bulk pause {id} --queue …"));
                 return Err(Fail::Stopped { signal, message, hint });
             }
             Some(signal) => {
@@ -437,22 +450,23 @@ fn into_result(
 }
 
 /// The failure of a job that ended without sending every row.
-fn finished(report: &Report, job: &str) -> Result<(), Fail> {
+fn finished(report: &Report, named: Option<&str>) -> Result<(), Fail> {
     let (unknown, rejected) = (report.counts.unknown, report.counts.rejected);
+    let listed = |file| named.map(|_| format!("; they are listed in {file}")).unwrap_or_default();
     if unknown > 0 {
         let rows = format_count(unknown, "row");
-        let message = format!("the outcome of {rows} is unknown; they are listed in unknown.csv");
-        return Err(failure::from_unknown_rows(job, message));
+        let message = format!("the outcome of {rows} is unknown{}", listed("unknown.csv"));
+        return Err(failure::from_unknown_rows(named, message));
     }
     if rejected > 0 {
-        let message = format!("{} rejected; they are listed in rejected.csv", format_count(rejected, "row"));
-        let hint = format!("after the cause is fixed: idempost bulk retry --rejected {job}");
-        return Err(Fail::new(Kind::Partial, message).hint(hint));
+        let message = format!("{} rejected{}", format_count(rejected, "row"), listed("rejected.csv"));
+        let hint = |named| format!("after the cause is fixed: idempost bulk retry --rejected {named}");
+        return Err(Fail::new(Kind::Partial, message).hint_if(named.map(hint)));
     }
     if report.invalid > 0 {
         let message = format!("{} invalid and skipped", format_count(report.invalid, "row"));
-        let hint = "correct them in a copy of invalid.csv, and send that with --only";
-        return Err(Fail::new(Kind::Partial, message).hint(hint));
+        let hint = named.map(|_| "correct them in a copy of invalid.csv, and send that with --only");
+        return Err(Fail::new(Kind::Partial, message).hint_if(hint));
     }
     Ok(())
 }

@@ -55,7 +55,7 @@ const TABLE: Table = Table::new(&[
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let columns = TABLE.columns(context)?;
     let job = job::inspect(args.job.job.as_deref(), context).await?;
-    let id = job.plan().id().to_owned();
+    let named = job::argument(job.plan(), context);
     let mut options = SalvageOptions::default();
     if args.truncated {
         options = options.assume_truncated();
@@ -74,12 +74,12 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         context.out.note("dry run: nothing was changed");
     } else {
         let queue = if job.is_distributed() { " --queue …" } else { "" };
-        context.out.note(&format!("to continue: idempost bulk resume {id}{queue}"));
+        context.out.note(&format!("to continue: idempost bulk resume {named}{queue}"));
     }
     let unknown = parts.iter().map(|part| part.counts.unknown).sum::<u64>();
     if unknown > 0 {
         let message = format!("the outcome of {} is unknown", format_count(unknown, "row"));
-        return Err(failure::from_unknown_rows(&id, message));
+        return Err(failure::from_unknown_rows(Some(&named), message));
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use idempost_bulk::JobState;
 
-use super::job::Jobs;
+use super::job::{self, Jobs};
 use super::overview::Overview;
 use super::planning::PlanArgs;
 use super::running::{self, RunArgs};
@@ -103,5 +103,6 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         let question = overview.question(status.counts.remaining);
         running::run_until_interrupted(&mut signals, confirm::confirm(&question, context)).await?;
     }
-    running::run(&job, &client, options, &jobs, &mut signals, context).await
+    let named = jobs.is_persistent().then(|| job::argument(job.plan(), context));
+    running::run(&job, &client, options, named.as_deref(), &mut signals, context).await
 }

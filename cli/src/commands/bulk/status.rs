@@ -21,9 +21,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let job = job::inspect(args.job.job.as_deref(), context).await?;
     let status = job.status().await?;
     if status.state == JobState::Stopped && job.is_distributed() {
-        let id = job.plan().id();
+        let named = job::argument(job.plan(), context);
         context.out.note(&format!(
-            "workers may still be sending; to collect their results: idempost bulk resume {id} --queue …"
+            "workers may still be sending; to collect their results: idempost bulk resume {named} --queue …"
         ));
     }
     let document = document(&job, &status);

@@ -20,7 +20,7 @@ fn every_row_is_sent_once_and_the_same_command_sends_nothing_more() {
     assert!(subjects.contains(&"Hello Person 7".to_owned()), "{subjects:?}");
     for quiet in ["", "--quiet"] {
         let again = bench.send(quiet);
-        assert_eq!(again.stderr.contains("bulk send --again"), quiet.is_empty(), "{again:?}");
+        assert_eq!(again.stderr.contains("`bulk send` with --again"), quiet.is_empty(), "{again:?}");
         again.ok_with(&[": already complete since 20", ", nothing sent now"]);
         let again = bench.send(&(quiet, "--json")).json();
         has(&again, &json!({"already_complete": true, "sent": 250}));
