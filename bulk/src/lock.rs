@@ -71,13 +71,25 @@ impl JobLock {
 /// # Errors
 /// [`BulkError::Io`] if the lock file can't be used.
 pub(crate) fn is_held(folder: &Path) -> Result<bool> {
+    Ok(held(folder)?.is_some())
+}
+
+/// Fails if a process runs the job in `folder`, which may be read-only.
+///
+/// # Errors
+/// Those of [`JobLock::acquire`].
+pub(crate) fn check_free(folder: &Path) -> Result<()> {
+    held(folder)?.map_or(Ok(()), |mut file| Err(in_use_error(folder, &mut file)))
+}
+
+/// Opens the lock file if a process that runs the job has the lock.
+fn held(folder: &Path) -> Result<Option<File>> {
     let path = folder.join(FILE);
-    let file = match File::open(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(BulkError::io("open", path)(error)),
-    };
-    is_exclusive(&file, &path)
+    match File::open(&path) {
+        Ok(file) => Ok(is_exclusive(&file, &path)?.then_some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(BulkError::io("open", path)(error)),
+    }
 }
 
 /// Returns whether a process that runs the job has the lock.

@@ -37,7 +37,7 @@ use crate::{
         BodyHash, FileStorage, Job, Record, UnixMillis,
         damage::{self, Lost, Piece},
     },
-    lock::JobLock,
+    lock::{self, JobLock},
     parts,
     plan::Plan,
     report,
@@ -102,7 +102,12 @@ pub(crate) fn salvage(plan: &Plan, options: SalvageOptions) -> Result<Vec<Salvag
 }
 
 fn salvage_part(plan: &Plan, options: SalvageOptions) -> Result<Option<Salvage>> {
-    let _lock = JobLock::acquire(plan.dir())?;
+    let _lock = if options.dry_run {
+        lock::check_free(plan.dir())?;
+        None
+    } else {
+        Some(JobLock::acquire(plan.dir())?)
+    };
     let path = plan.dir().join(folder::JOURNAL);
     let mut states = BatchStates::new(plan.batches());
     let mut is_truncated = options.truncated;
