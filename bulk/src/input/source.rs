@@ -43,12 +43,13 @@ impl Source {
             From::File(file) => {
                 let name = file.display().to_string();
                 let reading = |error| BulkError::io("read", &file)(error);
-                let absolute = fs::canonicalize(&file).map_err(reading)?;
-                if absolute.is_dir() {
+                if file.is_dir() {
                     return Err(reading(io::ErrorKind::IsADirectory.into()));
                 }
-                spool(&name, File::open(&absolute).map_err(reading)?, &path, max_size)?;
-                (name, files::parent(&absolute).to_owned())
+                spool(&name, File::open(&file).map_err(reading)?, &path, max_size)?;
+                // A shell's pipe, such as /dev/fd/63, is in no folder.
+                let folder = fs::canonicalize(&file).map(|file| files::parent(&file).to_owned());
+                (name, folder.or_else(|_| here())?)
             }
             From::Reader { name, reader } => {
                 spool(&name, reader, &path, max_size)?;

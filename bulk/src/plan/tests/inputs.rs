@@ -42,6 +42,19 @@ fn a_spreadsheet_is_read_in_every_encoding_and_compressed() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_pipe_that_a_shell_names_is_read() {
+    use std::os::fd::AsRawFd as _;
+
+    let folder = Folder::new();
+    let (pipe, mut writer) = std::io::pipe().unwrap();
+    writer.write_all(b"to\na@x.test\n").unwrap();
+    drop(writer);
+    let input = Input::file(format!("/dev/fd/{}", pipe.as_raw_fd()));
+    assert_eq!(folder.plan(input, &message()).unwrap().counts().valid, 1);
+}
+
 #[test]
 fn a_line_break_in_quotes_belongs_to_the_cell() {
     let folder = Folder::new();
