@@ -53,7 +53,9 @@ fn sent_emails(plan: &Plan) -> Result<(HashMap<SentId, Option<LastEvent>>, Durat
     for dir in plan.part_dirs() {
         folder::read_journal(&dir, |record| {
             if let Record::Intent { at, .. } = record {
-                first.get_or_insert(Duration::from_millis(at.0));
+                // If this machine's clock was ahead, a later record has the service's time.
+                let at = Duration::from_millis(at.0);
+                first = Some(first.map_or(at, |first: Duration| first.min(at)));
             }
             sent.extend(record.accepted().map(|id| (id.clone(), None)));
             Ok(())
