@@ -33,11 +33,10 @@ pub(crate) struct Opened {
 /// dropped.
 pub(crate) fn open(plan: &Plan, starting: Option<&Plan>) -> Result<Opened> {
     let dir = plan.dir();
+    check_exists(plan)?;
     let lock = JobLock::acquire(dir)?;
     // Whoever deletes a job removes its description under the lock, and its folder later.
-    if !dir.join(DESCRIPTION).exists() {
-        return Err(BulkError::NotRunnable(format!("job {} was deleted", plan.id())));
-    }
+    check_exists(plan)?;
     starting.into_iter().flat_map(Plan::part_dirs).try_for_each(|dir| remove(&dir.join(PAUSE)))?;
     // Checked under the lock: another plan may include the rows of a canceled job that no process runs. A distributed job's workers still have to
     // learn that it is canceled.
@@ -55,6 +54,14 @@ pub(crate) fn open(plan: &Plan, starting: Option<&Plan>) -> Result<Opened> {
         )));
     }
     Ok(Opened { lock, journal, states })
+}
+
+/// Fails if another process has deleted the job, or replaced it before it was started.
+pub(crate) fn check_exists(plan: &Plan) -> Result<()> {
+    if plan.dir().join(DESCRIPTION).exists() {
+        return Ok(());
+    }
+    Err(BulkError::NotRunnable(format!("job {} was deleted, or replaced by another plan", plan.id())))
 }
 
 /// Passes the records of a job's journal to `visit`, as [`journal::read`] does.

@@ -469,6 +469,7 @@ pub(crate) fn delete(plan: &Plan) -> Result<()> {
 /// Another plan has replaced it.
 pub(crate) fn mark_started(plan: &Plan) -> Result<Vec<Plan>> {
     let _lock = files::lock(&files::parent(plan.dir()).join(LOCK))?;
+    folder::check_exists(plan)?;
     let unfinished = unfinished_parts(plan)?;
     for part in unfinished.iter().chain([plan]) {
         FileStorage::open(&part.dir().join(folder::JOURNAL))?;
