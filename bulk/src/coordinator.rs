@@ -80,7 +80,7 @@ pub(crate) async fn coordinate<B: Backend>(
     let _ = states.resume(UnixMillis::now());
     let record = Record::Job(JobRecord { id: plan.id().into(), started: UnixMillis::now() });
     journal.append(&record).await?;
-    states.apply(&record).map_err(|error| BulkError::PlanChanged(error.to_string()))?;
+    states.apply(&record)?;
 
     let sizes = plan.blocking(Plan::batch_sizes).await?;
     let memory = plan.blocking(|plan| Memory::read(plan.dir())).await?;
@@ -347,7 +347,7 @@ impl<B: Backend> Coordinator<B> {
         if let Some(rate) = snapshot.learned_limit.filter(|rate| self.states.rate() != Some(*rate)) {
             let record = Record::Rate(rate);
             self.journal.note(&record);
-            self.states.apply(&record).map_err(|error| BulkError::PlanChanged(error.to_string()))?;
+            self.states.apply(&record)?;
         }
         if let Some((until, reason)) = snapshot.paused
             && until.saturating_sub(now) > CHECK_INTERVAL
@@ -396,7 +396,7 @@ impl<B: Backend> Coordinator<B> {
         }
         self.journal.append_all(records).await?;
         for record in records {
-            self.states.apply(record).map_err(|error| BulkError::PlanChanged(error.to_string()))?;
+            self.states.apply(record)?;
         }
         Ok(())
     }

@@ -116,12 +116,6 @@ impl Report {
         self.invalid + rejected + unknown + remaining == 0
     }
 
-    /// Returns the emails sent per second in the last run.
-    pub fn emails_per_second(&self, sent_before: u64) -> f64 {
-        let sent = u32::try_from(self.counts.sent.saturating_sub(sent_before)).unwrap_or(u32::MAX);
-        if self.seconds > 0.0 { f64::from(sent) / self.seconds } else { 0.0 }
-    }
-
     /// Returns the duration of the last run.
     pub fn elapsed(&self) -> Duration {
         Duration::from_secs_f64(self.seconds)

@@ -240,7 +240,7 @@ impl<S> Shared<S> {
     fn apply(&self, record: &Record) -> Result<()> {
         self.timetable.iter().for_each(|timetable| timetable.apply(record, self.clock.millis()));
         self.sampler.iter().for_each(|sampler| sampler.apply(record));
-        self.states.lock().apply(record).map_err(|error| BulkError::PlanChanged(error.to_string()))
+        Ok(self.states.lock().apply(record)?)
     }
 
     /// Returns why a rule pauses the job.

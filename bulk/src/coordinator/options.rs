@@ -6,7 +6,6 @@ use crate::{account::Account, queue::Priority};
 #[derive(Clone, Debug, Default)]
 pub struct DistributeOptions {
     pub(super) max_rps: Option<f64>,
-    pub(super) rate_scope: Option<String>,
     pub(super) priority: Priority,
     pub(crate) skip_invalid: bool,
     pub(crate) account: Account,
@@ -18,9 +17,6 @@ impl DistributeOptions {
         max_rps: f64;
         /// Sets the job's priority in the queue. By default, all jobs share the workers equally.
         priority: Priority;
-        /// Names the account whose rate limit applies. Jobs with the same name share one rate; jobs with different names don't. The default is derived
-        /// from the service's address and the profile.
-        rate_scope;
         /// Sends the valid rows even if other rows are invalid. Without this, a job with invalid rows doesn't start.
         skip_invalid = true;
         /// Sets the account that the job belongs to; by default, the account of the client's credential.

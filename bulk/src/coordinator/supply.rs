@@ -38,10 +38,7 @@ impl<B: Backend> Coordinator<B> {
             return self.restore(existed).await;
         };
         if control.state == ControlState::Canceled {
-            return Err(BulkError::NotRunnable(format!(
-                "job {} was canceled; nothing was sent",
-                self.plan.id()
-            )));
+            return Err(self.canceled());
         }
         self.check_unfinished(&control)?;
         let admitted = self.admit(&control).await?;
@@ -63,6 +60,10 @@ impl<B: Backend> Coordinator<B> {
             }
         })
         .await
+    }
+
+    fn canceled(&self) -> BulkError {
+        BulkError::NotRunnable(format!("job {} was canceled; nothing was sent", self.plan.id()))
     }
 
     /// Checks that no other coordinator has finished the job, and removed its results from the queue.
@@ -170,14 +171,8 @@ impl<B: Backend> Coordinator<B> {
     }
 
     fn new_control(&self) -> Result<Control> {
-        let Some(account) = self.account.clone() else {
-            return Err(BulkError::NotRunnable(format!(
-                "job {} was canceled; nothing was sent",
-                self.plan.id()
-            )));
-        };
+        let account = self.account.clone().ok_or_else(|| self.canceled())?;
         let rate_scope = format!("{}\n{}", self.plan.origin(), self.plan.profile().unwrap_or_default());
-        let name = self.options.rate_scope.as_ref().unwrap_or(&rate_scope);
         Ok(Control {
             state: ControlState::Running,
             reason: None,
@@ -187,7 +182,7 @@ impl<B: Backend> Coordinator<B> {
             generation: String::new(),
             possibly_attempted: None,
             account,
-            rate_scope: blake3::hash(name.as_bytes()).to_hex()[..16].to_owned(),
+            rate_scope: blake3::hash(rate_scope.as_bytes()).to_hex()[..16].to_owned(),
             priority: self.options.priority,
             max_rps: self.options.max_rps,
             files: Vec::new(),

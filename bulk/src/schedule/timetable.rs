@@ -82,8 +82,7 @@ impl Timetable {
         let (mut days, replay) = read(plan.dir())?;
         days.repeat_open(now, &zone);
         count(plan, replay.finish(true, now))?;
-        for part in plan.earlier_parts() {
-            let dir = plan.dir().with_file_name(part);
+        for dir in plan.earlier_dirs() {
             let (earlier, replay) = read(&dir)?;
             days.add(&earlier);
             // One whose folder is gone was deleted by its owner.
@@ -147,8 +146,7 @@ pub(crate) fn store(plan: &Plan, schedule: &Schedule) -> Result<()> {
 
 /// Returns the stored schedule of the job or its latest part. Blocks.
 pub(crate) fn load(plan: &Plan) -> Result<Option<Schedule>> {
-    let earlier = plan.earlier_parts().iter().rev().map(|part| plan.dir().with_file_name(part));
-    for dir in std::iter::once(plan.dir().to_owned()).chain(earlier) {
+    for dir in std::iter::once(plan.dir().to_owned()).chain(plan.earlier_dirs().rev()) {
         let path = dir.join(NAME);
         if let Some(text) = files::read_if_exists(&path)? {
             return files::parse_json(&text, &path).map(Some);

@@ -34,10 +34,12 @@ impl ScheduleArgs {
     pub(super) fn read(&self, is_distributed: bool, flags: &mut Flags) -> Option<Schedule> {
         let mut schedule: Option<Schedule> = None;
         let given = [("--daily", &self.daily), ("--window", &self.window), ("--time-zone", &self.time_zone)];
-        let given = given.into_iter().filter_map(|(flag, value)| Some((flag, value.as_deref()?)));
-        for (flag, value) in given {
+        let given = given.into_iter().filter_map(|(flag, value)| Some((flag, 1, value.as_deref()?)));
+        let rates = self.domain_rate.iter().zip(1..).map(|(rate, n)| ("--domain-rate", n, rate.as_str()));
+        for (flag, n, value) in given.chain(rates) {
+            let mut reject = |code, rule| flags.reject_nth(code, rule, flag, n, value);
             if is_distributed {
-                flags.reject("exclusive", format!("{flag} can't be used with --queue"), flag, value);
+                reject("exclusive", format!("{flag} can't be used with --queue"));
             }
             let before = schedule.unwrap_or_default();
             let read = match flag {
@@ -46,22 +48,11 @@ impl ScheduleArgs {
                     before.clone().daily(value.split(',').map(|cap| cap.trim().parse().unwrap_or(0)))
                 }
                 "--window" => before.clone().window(value),
-                _ => before.clone().time_zone(value),
+                "--time-zone" => before.clone().time_zone(value),
+                _ => before.clone().domain_rate(value),
             };
             if let Err(problem) = &read {
-                flags.reject(problem.code, format!("{flag}: {}", problem.message), flag, value);
-            }
-            schedule = Some(read.unwrap_or(before));
-        }
-        for (i, value) in self.domain_rate.iter().enumerate() {
-            let mut reject = |code, rule| flags.reject_nth(code, rule, "--domain-rate", i + 1, value);
-            if is_distributed {
-                reject("exclusive", "--domain-rate can't be used with --queue".to_owned());
-            }
-            let before = schedule.unwrap_or_default();
-            let read = before.clone().domain_rate(value);
-            if let Err(problem) = &read {
-                reject(problem.code, format!("--domain-rate: {}", problem.message));
+                reject(problem.code, format!("{flag}: {}", problem.message));
             }
             schedule = Some(read.unwrap_or(before));
         }

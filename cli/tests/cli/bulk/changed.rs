@@ -112,15 +112,6 @@ fn a_key_tells_two_receipts_of_one_person_apart() {
 }
 
 #[test]
-fn a_trial_of_the_first_rows_is_part_of_the_job() {
-    let bench = Bench::with(120);
-    bench.send(&["--limit", "10"]).ok();
-    bench.each_got_one(10);
-    bench.send("").ok();
-    bench.each_got_one(120);
-}
-
-#[test]
 fn a_limit_does_not_send_the_other_rows_of_an_unfinished_job() {
     let bench = stopped();
     let expected = [
