@@ -10,11 +10,14 @@ use crate::{
     files,
 };
 
-/// The file that a job's workers lock in shared mode.
+/// The file that a job's workers lock in shared mode, and in the folder above, the one that is locked while a job's folder is created or deleted.
 const LOCK: &str = "lock";
 
 /// Creates the folder for a job's files, readable only by the owner. It isn't deleted until the returned value is dropped.
 pub(super) fn open(dir: &Path) -> Result<File> {
+    let cache = files::parent(dir);
+    files::create_dir(cache)?;
+    let _changing = files::lock(&cache.join(LOCK))?;
     files::create_dir(dir)?;
     let path = dir.join(LOCK);
     let lock = files::open_private(&path)?;
@@ -24,7 +27,8 @@ pub(super) fn open(dir: &Path) -> Result<File> {
 
 /// Deletes a job's files, unless a worker uses them.
 pub(super) fn delete(dir: &Path) {
-    if let Ok(lock) = File::open(dir.join(LOCK))
+    if let Ok(_changing) = files::lock(&files::parent(dir).join(LOCK))
+        && let Ok(lock) = File::open(dir.join(LOCK))
         && lock.try_lock().is_ok()
     {
         // The next worker tries again.
@@ -43,6 +47,8 @@ pub(super) fn delete_ended(cache: &Path, is_running: impl Fn(&str) -> bool) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
     #[test]
@@ -61,6 +67,25 @@ mod tests {
         drop(shared);
         delete(&dir("used"));
         assert_eq!(existing(), [true, false, false, true]);
+    }
+
+    #[test]
+    fn files_that_one_worker_deletes_while_another_starts_exist_until_that_one_ends() {
+        let cache = tempfile::tempdir().unwrap();
+        let (dir, starting) = (&cache.path().join("job"), AtomicBool::new(true));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while starting.load(Ordering::Relaxed) {
+                    delete(dir);
+                }
+            });
+            let missing = (0..2_000).find_map(|_| match open(dir) {
+                Ok(_used) => (!dir.join(LOCK).exists()).then(|| "deleted".to_owned()),
+                Err(error) => Some(error.to_string()),
+            });
+            starting.store(false, Ordering::Relaxed);
+            assert_eq!(missing, None);
+        });
     }
 
     #[cfg(unix)]
