@@ -223,6 +223,10 @@ fn a_login_that_may_only_send_gets_a_hint() {
 fn a_job_in_a_temporary_sandbox_ends_with_it() {
     let bench = Bench::with(1);
     bench.send(&["--sandbox"]).says(&["captured by the sandbox"]).ok();
+    // So do its lists and the commands for it.
+    bench.write("people.jsonl", "{\"to\":\"p1@example.com\",\"template\":{\"id\":\"none\"}}\n");
+    let rejected = bench.bulk("send people.jsonl --yes --sandbox --from hi@acme.test").exits(10);
+    rejected.says(&["1 row rejected\n"]).hides(&["idempost bulk", "list: "]);
     bench.bulk("list").says(&["no jobs yet"]);
     bench.plan("--sandbox").ok_with(&["1 row = 1 request"]);
     assert_eq!(bench.service.asked(), 0);
