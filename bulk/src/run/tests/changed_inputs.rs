@@ -314,9 +314,8 @@ async fn a_limited_trial_is_the_first_part_of_its_job_with_or_without_a_name() {
     // F-09
     for is_named in [true, false] {
         let (inputs, service) = (Inputs::new(), Service::reliable());
-        let all = async || match is_named {
-            true => inputs.bulk(&rows(0..250)),
-            false => inputs.unnamed(&rows(0..250)).await,
+        let all = async || {
+            if is_named { inputs.bulk(&rows(0..250)) } else { inputs.unnamed(&rows(0..250)).await }
         };
         for (limit, delivered) in [(Some(10), 10), (Some(15), 15), (None, 250), (Some(20), 250)] {
             let bulk = limit.into_iter().fold(all().await, Bulk::limit);
