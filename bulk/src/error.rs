@@ -4,7 +4,7 @@ use std::{io, path::PathBuf};
 
 use idempost::problem::Problem;
 
-use crate::{account::AccountError, counts::CountMismatch, differences::Differences, journal::Contradiction};
+use crate::{account::AccountError, counts::CountMismatch, differences::Differences};
 
 /// A result whose error is [`BulkError`].
 pub type Result<T, E = BulkError> = std::result::Result<T, E>;
@@ -98,13 +98,6 @@ impl BulkError {
     pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { action, path, source }
-    }
-}
-
-/// A journal with such a record doesn't match the plan.
-impl From<Contradiction> for BulkError {
-    fn from(contradiction: Contradiction) -> Self {
-        Self::PlanChanged(contradiction.to_string())
     }
 }
 

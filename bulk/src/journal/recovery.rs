@@ -29,6 +29,13 @@ const CHUNK: usize = 256 * 1024;
 #[error("{0}")]
 pub(crate) struct Contradiction(pub(crate) &'static str);
 
+/// A journal with such a record doesn't match the plan.
+impl From<Contradiction> for BulkError {
+    fn from(contradiction: Contradiction) -> Self {
+        Self::PlanChanged(contradiction.to_string())
+    }
+}
+
 /// The end of the readable records.
 pub(super) struct End {
     /// Its offset; 0 if even the header is incomplete.
