@@ -25,6 +25,7 @@ pub(crate) mod wall_clock;
 
 pub use address::Recipients;
 pub(crate) use address::{serialize_list, serialize_sender};
+pub(crate) use id::accepted_id;
 pub use id::{
     ApiKeyId, AttachmentId, AutomationId, AutomationRunId, BroadcastId, ContactId, ContactImportId,
     ContactPropertyId, DomainClaimId, DomainId, EmailId, EventId, LogId, OAuthGrantId, ReceivedEmailId,

@@ -2,6 +2,12 @@
 
 use serde::{Deserialize as _, Deserializer, de::Error as _};
 
+/// Decodes the identifier of an accepted email: an empty one doesn't show that the service accepted anything.
+pub(crate) fn accepted_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<EmailId, D::Error> {
+    let id = EmailId::deserialize(deserializer)?;
+    if id.as_str().is_empty() { Err(D::Error::custom("the identifier is empty")) } else { Ok(id) }
+}
+
 /// Defines identifiers: newtypes over `String` that are opaque to the client.
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident,)+) => {$(
@@ -11,7 +17,7 @@ macro_rules! ids {
         /// format are accepted.
         #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
         #[serde(transparent)]
-        pub struct $name(#[serde(deserialize_with = "required")] String);
+        pub struct $name(String);
 
         impl $name {
             /// Returns the identifier as received from the service.
@@ -51,12 +57,6 @@ macro_rules! ids {
             }
         }
     )+};
-}
-
-/// Decodes an identifier that a response must have.
-fn required<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let id = String::deserialize(deserializer)?;
-    if id.is_empty() { Err(D::Error::custom("the identifier is empty")) } else { Ok(id) }
 }
 
 ids! {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     resources::shared::EmailAttachmentSummary,
-    types::{EmailId, Timestamp, TopicId, lenient::null_default},
+    types::{EmailId, Timestamp, TopicId, accepted_id, lenient::null_default},
 };
 
 /// An email as accepted by the service. Delivery may still fail.
@@ -12,6 +12,7 @@ use crate::{
 #[non_exhaustive]
 pub struct Accepted {
     /// The email's ID.
+    #[serde(deserialize_with = "accepted_id")]
     pub id: EmailId,
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::types::{
     AttachmentId, DomainId, EmailId, InboxDraftId, InboxEmailId, InboxId, InboxLabelId, InboxThreadId,
-    Timestamp,
+    Timestamp, accepted_id,
 };
 
 record! {
@@ -290,6 +290,7 @@ open_enum! {
 #[non_exhaustive]
 pub struct SentInboxEmail {
     /// The ID, both for [`Emails::get`](crate::resources::emails::Emails::get) and of the email in its thread.
+    #[serde(deserialize_with = "accepted_id")]
     pub id: EmailId,
 }
 
