@@ -1,15 +1,29 @@
 //! The recipient guard, which restricts a client's recipients.
 
-use std::{fmt, str::FromStr};
+use std::{collections::BTreeMap, fmt, str::FromStr};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::{Map, Value};
 
-use crate::problem::{Mailbox, Problem, Problems, SettingsError, address_fault, mailbox};
+use crate::problem::{Mailbox, Problem, Problems, SettingsError, Validator, address_fault, mailbox};
 
 /// The fields that contain an email's recipients, and the headers that list the original recipients after a redirection.
 const FIELDS: [(&str, &str); 3] =
     [("to", "X-Original-To"), ("cc", "X-Original-Cc"), ("bcc", "X-Original-Bcc")];
+/// The fields that determine recipients. A service might ignore their case.
+const CHECKED_FIELDS: [&str; 11] = [
+    "to",
+    "cc",
+    "bcc",
+    "email",
+    "headers",
+    "contact_id",
+    "segment_id",
+    "audience_id",
+    "reply_all",
+    "send",
+    "scheduled_at",
+];
 /// Headers that could make a mail server deliver to the addresses in them.
 const RECIPIENT_HEADERS: [&str; 6] = ["to", "cc", "bcc", "resent-to", "resent-cc", "resent-bcc"];
 /// The maximum number of patterns shown in a message.
@@ -207,19 +221,35 @@ impl RecipientGuard {
         {
             self.check_field(&format!("{base}/{field}"), value, problems);
         }
-        let path = format!("{base}/headers");
-        match &email.headers {
-            Value::Null => {}
-            Value::Object(headers) => {
-                let own = |name: &&String| RECIPIENT_HEADERS.iter().any(|own| own.eq_ignore_ascii_case(name));
-                problems.extend(headers.keys().filter(own).map(|name| {
-                    let rule =
-                        "a header must not contain recipients; the recipient guard checks only `to`, `cc` and `bcc`";
-                    Problem::new(format!("{path}/{name}"), "recipient", rule)
-                }));
+        for name in email.others.keys() {
+            let plain = name.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+            if *name != plain && CHECKED_FIELDS.contains(&&*plain) {
+                let rule = format!("the recipient guard accepts this field only as `{plain}`");
+                problems.push(Problem::new(base, "recipient", rule).with_value(name.escape_debug()));
             }
-            _ => problems.push(Problem::new(path, "recipient", "the headers must be an object")),
         }
+        let lines = Validator::run(|v| {
+            // A line break could start a header with recipients.
+            v.check_one_line("from", email.from.as_str());
+            v.check_one_line("subject", email.subject.as_str());
+            v.field("headers", |v| match &email.headers {
+                Value::Null => {}
+                Value::Object(headers) => headers.iter().for_each(|(name, value)| {
+                    v.field(name, |v| match value.as_str() {
+                        _ if RECIPIENT_HEADERS.iter().any(|own| own.eq_ignore_ascii_case(name)) => {
+                            let rule = "a header must not contain recipients; the recipient guard checks only `to`, `cc` and `bcc`";
+                            v.report("recipient", rule);
+                        }
+                        Some(value) => v.check_header(name, value),
+                        None => v.report("recipient", "a header must be a string"),
+                    });
+                }),
+                _ => v.report("recipient", "the headers must be an object"),
+            });
+        });
+        let lines = lines.err().map(Problems::into_vec).unwrap_or_default();
+        problems
+            .extend(lines.into_iter().map(|line| Problem { path: format!("{base}{}", line.path), ..line }));
     }
 
     /// Checks an address or a list of addresses.
@@ -280,6 +310,10 @@ pub(crate) struct RecipientFields {
     headers: Value,
     /// A contact's address.
     email: Value,
+    from: Value,
+    subject: Value,
+    #[serde(flatten)]
+    others: BTreeMap<String, IgnoredAny>,
 }
 
 /// Returns the problem for a request whose recipients can't be read.

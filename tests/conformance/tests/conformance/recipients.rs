@@ -323,6 +323,14 @@ async fn no_request_by_method_and_path_evades_the_guard() {
         r#""to":"ada@acme.test","headers":{"Bcc":"eve@evil.test"}"#,
         r#""to":"ada@acme.test","headers":[{"name":"Bcc","value":"eve@evil.test"}]"#,
         r#""to":"ada@acme.test\r\nBcc: eve@evil.test""#,
+        r#""to":"ada@acme.test","Bcc":"eve@evil.test""#,
+        r#""to":"ada@acme.test","bcc ":"eve@evil.test""#,
+        r#""to":"ada@acme.test","\u0000CC":"eve@evil.test""#,
+        r#""to":"ada@acme.test","Headers":{"Bcc":"eve@evil.test"}"#,
+        r#""to":"ada@acme.test","headers":{"Bcc ":"eve@evil.test"}"#,
+        r#""to":"ada@acme.test","headers":{"Bcc:eve@evil.test\r\nX":"1"}"#,
+        r#""to":"ada@acme.test","headers":{"X":"1\r\nBcc: eve@evil.test"}"#,
+        r#""to":"ada@acme.test","headers":{"X":["1\r\nBcc: eve@evil.test"]}"#,
     ] {
         bodies.push(with(fields));
     }
@@ -338,8 +346,8 @@ async fn no_request_by_method_and_path_evades_the_guard() {
             bodies.iter().flat_map(|body| [body.clone(), format!("[{body}]"), format!("[null,{body}]")])
         {
             for method in [Method::POST, Method::PUT, Method::GET, Method::from_bytes(b"post").unwrap()] {
-                let sent = world.raw(method.clone(), path, body.clone()).await;
-                assert!(sent.is_err(), "{method} {path} {body}");
+                let error = world.raw(method.clone(), path, body.clone()).await.unwrap_err();
+                assert_eq!(error.outcome(), Outcome::NotSent, "{method} {path} {body}");
             }
         }
     }
