@@ -78,6 +78,15 @@ pub const TOPIC_NAME_CHARS: usize = 50;
 pub const TOPIC_DESCRIPTION_CHARS: usize = 200;
 /// The maximum number of variables of a template.
 pub const VARIABLES_PER_TEMPLATE: usize = 50;
-/// Reserved keys of template variables: the union of the specification's two lists, one for defining variables and one for setting them.
-pub const RESERVED_VARIABLE_KEYS: [&str; 7] =
-    ["FIRST_NAME", "LAST_NAME", "EMAIL", "UNSUBSCRIBE_URL", "SERVICE_UNSUBSCRIBE_URL", "contact", "this"];
+/// Reserved keys of template variables: the union of the specification's two lists, one for defining variables and one for setting them, and Resend's
+/// own name of the unsubscribe link.
+pub const RESERVED_VARIABLE_KEYS: [&str; 8] = [
+    "FIRST_NAME",
+    "LAST_NAME",
+    "EMAIL",
+    "UNSUBSCRIBE_URL",
+    "SERVICE_UNSUBSCRIBE_URL",
+    "RESEND_UNSUBSCRIBE_URL",
+    "contact",
+    "this",
+];

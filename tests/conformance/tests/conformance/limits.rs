@@ -21,7 +21,16 @@ fn the_clients_limits_are_those_of_the_table() {
     reserved.sort_unstable();
     assert_eq!(
         reserved,
-        ["EMAIL", "FIRST_NAME", "LAST_NAME", "SERVICE_UNSUBSCRIBE_URL", "UNSUBSCRIBE_URL", "contact", "this"]
+        [
+            "EMAIL",
+            "FIRST_NAME",
+            "LAST_NAME",
+            "RESEND_UNSUBSCRIBE_URL",
+            "SERVICE_UNSUBSCRIBE_URL",
+            "UNSUBSCRIBE_URL",
+            "contact",
+            "this"
+        ]
     );
 }
 

@@ -8,9 +8,18 @@ use crate::wire::problems::{Checked, Report};
 /// The maximum length of a variable key in characters.
 const MAX_KEY: usize = 50;
 
-/// The specification has two lists of reserved keys; both are rejected, wherever a key is defined or sent.
-const RESERVED: [&str; 7] =
-    ["FIRST_NAME", "LAST_NAME", "EMAIL", "UNSUBSCRIBE_URL", "SERVICE_UNSUBSCRIBE_URL", "contact", "this"];
+/// The specification has two lists of reserved keys; both are rejected, wherever a key is defined or sent. So is the name of the
+/// unsubscribe link in Resend's own documentation, which is substituted as well.
+const RESERVED: [&str; 8] = [
+    "FIRST_NAME",
+    "LAST_NAME",
+    "EMAIL",
+    "UNSUBSCRIBE_URL",
+    "SERVICE_UNSUBSCRIBE_URL",
+    "RESEND_UNSUBSCRIBE_URL",
+    "contact",
+    "this",
+];
 
 /// Whether a key is reserved.
 pub fn is_reserved(key: &str) -> bool {

@@ -55,9 +55,16 @@ fn keys_are_short_ascii_unique_and_not_reserved() {
     for key in ["", " ", "a b", "a-b", "a.b", "é", "a\n"] {
         new(key).invalid("`key`");
     }
-    for key in
-        ["FIRST_NAME", "LAST_NAME", "EMAIL", "UNSUBSCRIBE_URL", "SERVICE_UNSUBSCRIBE_URL", "contact", "this"]
-    {
+    for key in [
+        "FIRST_NAME",
+        "LAST_NAME",
+        "EMAIL",
+        "UNSUBSCRIBE_URL",
+        "SERVICE_UNSUBSCRIBE_URL",
+        "RESEND_UNSUBSCRIBE_URL",
+        "contact",
+        "this",
+    ] {
         new(key).invalid("reserved");
     }
     for key in ["city", "City", "CITY_2", "_", "1", "email"] {

@@ -474,9 +474,16 @@ fn invalid_fields_are_named() {
         (variable(json!({"key": "a b", "type": "string"})), "key"),
         (variable(json!({"key": "x".repeat(51), "type": "string"})), "key"),
     ];
-    for key in
-        ["FIRST_NAME", "LAST_NAME", "EMAIL", "UNSUBSCRIBE_URL", "SERVICE_UNSUBSCRIBE_URL", "contact", "this"]
-    {
+    for key in [
+        "FIRST_NAME",
+        "LAST_NAME",
+        "EMAIL",
+        "UNSUBSCRIBE_URL",
+        "SERVICE_UNSUBSCRIBE_URL",
+        "RESEND_UNSUBSCRIBE_URL",
+        "contact",
+        "this",
+    ] {
         wrong.push((variable(json!({"key": key, "type": "string"})), "reserved"));
     }
     let twice = json!([{"key": "A", "type": "string"}, {"key": "A", "type": "number"}]);

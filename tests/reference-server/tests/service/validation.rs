@@ -239,6 +239,7 @@ fn email_55_variable_keys_are_validated() {
         "EMAIL",
         "UNSUBSCRIBE_URL",
         "SERVICE_UNSUBSCRIBE_URL",
+        "RESEND_UNSUBSCRIBE_URL",
         "contact",
         "this",
         &long,
