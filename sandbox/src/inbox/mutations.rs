@@ -15,11 +15,11 @@ use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::declared::{Input, Kind};
 use idempost_reference_server::wire::described;
 use idempost_reference_server::wire::fields::Fields;
+use idempost_reference_server::wire::fields::boolean;
 use idempost_reference_server::wire::json::text;
 use idempost_reference_server::wire::paging::{self, Page};
 use idempost_reference_server::wire::problem::{self, Problem};
 use idempost_reference_server::wire::problems::Checked;
-use idempost_reference_server::wire::readers::boolean;
 
 /// The maximum number of `ids`.
 const MAX_IDS: usize = 10_000;

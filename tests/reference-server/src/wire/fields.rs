@@ -220,8 +220,6 @@ impl<'a> Fields<'a> {
 
     /// Reads a boolean, false by default.
     pub fn flag(&mut self, field: &str) -> Checked<bool> {
-        let boolean =
-            |field: &Field<'_>| serde_json::from_str(field.json).map_err(|_| field.reject_type("a boolean"));
         Ok(self.optional(field, boolean)?.unwrap_or(false))
     }
 
@@ -476,6 +474,11 @@ impl<'a> Field<'a> {
     }
 }
 
+/// A boolean.
+pub fn boolean(field: &Field<'_>) -> Checked<bool> {
+    serde_json::from_str(field.json).map_err(|_| field.reject_type("a boolean"))
+}
+
 /// The items of an array.
 pub struct Items<'a> {
     field: Field<'a>,
@@ -520,7 +523,7 @@ pub fn collect<T>(capacity: usize, read: impl Iterator<Item = Checked<T>>) -> Ch
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::readers::{boolean, non_empty, string};
+    use crate::wire::readers::{non_empty, string};
 
     fn checked<T>(body: &str, reader: impl FnOnce(&mut Fields<'_>) -> Checked<T>) -> Result<T, String> {
         let ignored = RefCell::default();

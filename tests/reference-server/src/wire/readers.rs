@@ -35,11 +35,6 @@ pub fn non_blank(field: &Field<'_>) -> Checked<String> {
     if text.trim().is_empty() { Err(field.reject("must not be empty")) } else { Ok(text.into_owned()) }
 }
 
-/// A boolean.
-pub fn boolean(field: &Field<'_>) -> Checked<bool> {
-    serde_json::from_str(field.json()).map_err(|_| field.reject_type("a boolean"))
-}
-
 /// An ID.
 pub fn uuid(field: &Field<'_>) -> Checked<Uuid> {
     field.parse_with(|text| Uuid::try_parse(text).map_err(|_| "must be a UUID"))
