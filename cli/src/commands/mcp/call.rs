@@ -35,11 +35,21 @@ impl Runner {
         Self { program, common, slots: Arc::new(Semaphore::new(cores * PROCESSES_PER_CORE)) }
     }
 
-    /// Runs a command to its end, even if the application cancels the call: an interrupted send would have an unknown outcome. Returns its output
-    /// without secrets, or its error, as JSON if it printed one.
-    pub(super) async fn run(&self, command_line: Vec<String>) -> Result<Value, String> {
+    /// Runs a command, unless the application has canceled the call by then. It runs to its end, even if the call is canceled meanwhile: an
+    /// interrupted send would have an unknown outcome. Returns its output without secrets, or its error, as JSON if it printed one.
+    pub(super) async fn run(
+        &self,
+        command_line: Vec<String>,
+        is_canceled: impl Fn() -> bool + Send + 'static,
+    ) -> Result<Value, String> {
         let runner = self.clone();
-        let ran = tokio::spawn(async move { runner.output(command_line).await });
+        let ran = tokio::spawn(async move {
+            let _slot = runner.slots.acquire().await;
+            if is_canceled() {
+                return Ok(Err("the application canceled the call; nothing was done".to_owned()));
+            }
+            runner.output(command_line).await
+        });
         match ran.await {
             Ok(Ok(ran)) => ran,
             Ok(Err(error)) => Err(format!("couldn't run the command: {error}")),
@@ -50,7 +60,6 @@ impl Runner {
     /// The command's words are arguments of the process; the others are on its standard input, since a system limits the length of arguments and
     /// shows them to other users.
     async fn output(&self, command_line: Vec<String>) -> std::io::Result<Result<Value, String>> {
-        let _slot = self.slots.acquire().await;
         let words = command_line.iter().take_while(|word| !word.starts_with('-')).count();
         let (words, others) = command_line.split_at(words);
         let others = serde_json::to_vec(others)?;

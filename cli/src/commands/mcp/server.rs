@@ -133,11 +133,17 @@ impl Server {
         if tool.access > Access::Read && !previews && self.must_ask(tool, request, &arguments, context)? {
             return self.ask(tool, arguments, command_line, context).await;
         }
-        self.run(tool, command_line).await
+        self.run(tool, command_line, context).await
     }
 
-    async fn run(&self, tool: &Tool, command_line: Vec<String>) -> Result<CallToolResponse, String> {
-        match self.runner.run(command_line).await {
+    async fn run(
+        &self,
+        tool: &Tool,
+        command_line: Vec<String>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, String> {
+        let canceled = context.ct.clone();
+        match self.runner.run(command_line, move || canceled.is_cancelled()).await {
             Err(error) if tool.returns_content() => {
                 Err(fence::enclose(&serde_json::from_str(&error).unwrap_or(error.into())))
             }
@@ -192,7 +198,7 @@ impl Server {
     ) -> Result<CallToolResponse, String> {
         let mut preview = arguments.clone();
         preview.insert("dry_run".to_owned(), true.into());
-        let request = self.runner.run(self.runner.command_line(tool, &preview)?).await?;
+        let request = self.runner.run(self.runner.command_line(tool, &preview)?, || false).await?;
         let question = form(question::build_question(tool, &request)?)?;
         if context
             .protocol_version()
@@ -206,7 +212,7 @@ impl Server {
         let answer =
             answer.map_err(|error| format!("the user couldn't be asked: {error}; nothing was done"))?;
         check_answer(answer)?;
-        self.run(tool, command_line).await
+        self.run(tool, command_line, context).await
     }
 
     fn store_pending(&self, call: Pending) -> String {
