@@ -26,7 +26,7 @@ const VERBS: &[Verb] = &[
     )
     .detail("The definition is a JSON object with `steps` and `connections`, and with `name` and `status` unless flags set them. A step has `key`, `type` and `config`; the types are trigger, send_email, delay, wait_for_event, condition, contact_update, contact_delete and add_to_segment. A connection has `from`, `to` and, after conditions and waits, `type`. All problems are reported together, with their location in the file.\n\nPrints the ID. Without a status the automation is disabled: events don't start runs.")
     .fields(&[
-        Field::positional_or_flag("name", "NAME", "Display name of the automation").arg_id("named").optional(),
+        Field::positional_or_flag("name", "NAME", "Display name of the automation").optional(),
         STATUS, STEPS_JSON, CONNECTIONS_JSON,
     ])
     .fill(|given, body| {

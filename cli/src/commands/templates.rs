@@ -27,7 +27,7 @@ const VERBS: &[Verb] = &[
     )
     .detail("The template is a draft; it can be sent after publishing with --publish or `templates publish`.")
     .fields(&[
-        Field::positional_or_flag("name", "NAME", "Internal name").arg_id("named"),
+        Field::positional_or_flag("name", "NAME", "Internal name"),
         ALIAS, FROM, SUBJECT, REPLY_TO, BODIES, VARIABLES,
         PUBLISH.help("Publish it immediately"),
     ])

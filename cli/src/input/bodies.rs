@@ -8,7 +8,7 @@ use crate::diagnostics::{Diagnostic, Origin};
 #[derive(Debug, Default, PartialEq, Eq, clap::Args)]
 #[group(skip)]
 pub(crate) struct Args {
-    /// Plain-text body, - reads standard input; derived from the HTML by default
+    /// Plain-text body; - reads standard input; derived from the HTML by default
     ///
     /// An empty value disables the derivation. For text with a leading dash, write --text='- one'.
     #[arg(long, value_name = "TEXT", help_heading = "Body")]

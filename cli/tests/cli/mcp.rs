@@ -292,7 +292,8 @@ fn every_description_is_about_the_tool_and_not_the_command_line() {
             Application::session(&idempost, &format!("--allow manage --only {groups}"), &json!({}));
         for tool in application.tools() {
             let name = &tool["name"];
-            assert!(tool["description"].as_str().is_some_and(|text| text.len() > 10), "{tool}");
+            let about = tool["description"].as_str().unwrap();
+            assert!(about.len() > 10 && !about.ends_with(','), "{tool}");
             let shown = tool.to_string();
             for word in ["--", "repeatable", "standard input", "exits with", "terminal"] {
                 assert!(!shown.contains(word), "{name}: {word}\n{shown}");
@@ -300,6 +301,8 @@ fn every_description_is_about_the_tool_and_not_the_command_line() {
             for (property, schema) in tool["inputSchema"]["properties"].as_object().unwrap() {
                 let several = schema["type"] == json!(["array", "object"]);
                 assert!(several || schema["type"].is_string(), "{name} {property}: {schema}");
+                let about = schema["description"].as_str().unwrap();
+                assert!(about.len() > 2 && !about.ends_with(','), "{name} {property}: {schema}");
             }
         }
     }
@@ -543,13 +546,15 @@ fn wrong_arguments_are_explained_and_can_t_become_flags() {
 #[test]
 fn an_argument_with_two_spellings_is_set_once() {
     let (_service, idempost) = with_service();
-    let options = ["--allow", "manage", "--only", "automations,contacts,properties,segments,topics"];
+    let options =
+        ["--allow", "manage", "--only", "automations,contacts,properties,segments,templates,topics"];
     let mut application = Application::session(&idempost, &options, &json!({}));
     for (tool, arguments) in [
         ("automations_update", json!({"id": "a", "name": "Welcome"})),
         ("contacts_create", json!({"email": "ada@example.com"})),
         ("properties_create", json!({"key": "city", "type": "string"})),
         ("segments_create", json!({"name": "Beta"})),
+        ("templates_create", json!({"name": "Welcome", "html": "<p>Hello</p>"})),
         ("topics_create", json!({"name": "News", "default_subscription": "opt_in"})),
     ] {
         let shown = application.call(tool, &dry_run(arguments));
@@ -587,6 +592,16 @@ fn a_change_is_confirmed_by_the_user_where_the_application_can_ask() {
         assert_eq!(result["isError"], sent == 0, "{result}");
         assert_eq!(service.mails().len(), sent, "{action} {confirmed:?}");
     }
+    // A call that was canceled meanwhile isn't run.
+    let (question, _) = application.question("emails_send", &hello());
+    let canceled = json!({"requestId": application.next});
+    application.write(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": canceled}));
+    let confirmed = json!({"action": "accept", "content": {"confirm": true}});
+    application.write(&json!({"jsonrpc": "2.0", "id": question["id"], "result": confirmed}));
+    for _ in 0..3 {
+        assert_eq!(application.call("emails_list", &json!({}))["isError"], false);
+    }
+    assert_eq!(service.mails().len(), 1);
     // A long body hides no recipient.
     let mut long = hello();
     long["html"] = "<p>ü</p>".repeat(2_000).into();

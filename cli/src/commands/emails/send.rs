@@ -149,7 +149,7 @@ pub(crate) struct Args {
     no_validate: bool,
 }
 
-const TEXT_HELP: &str = "Plain-text body, - reads standard input; derived from the HTML by default\n\n\
+const TEXT_HELP: &str = "Plain-text body; - reads standard input; derived from the HTML by default\n\n\
     An empty value disables the derivation. For text with a leading dash, write --text='- one'. Without any body, the text is \
     read from standard input if that is a pipe or a file.";
 

@@ -274,7 +274,9 @@ impl Parameter {
 
 /// A command's description without the parts about the command line: invocation and output.
 fn describe(about: &str, long: &str) -> String {
-    let about = about.replace(" and print its ID", "").replace(" and print it", "").replace("--", "");
+    let about = [", and print its ID", " and print its ID", " and print it", "--"]
+        .iter()
+        .fold(about.to_owned(), |about, part| about.replace(part, ""));
     let paragraphs = long.split("\n\n").skip(1).map(|paragraph| {
         let sentences = paragraph.split_inclusive(". ").filter(|sentence| !is_about_the_terminal(sentence));
         sentences.collect::<String>().trim_end().to_owned()
@@ -291,7 +293,8 @@ fn tool_help(text: &str) -> String {
     let parts = text.split("; ").filter(|part| {
         !is_about_the_terminal(part) && !part.contains("repeat") && !part.starts_with("several values")
     });
-    parts.collect::<Vec<_>>().join("; ").replace(", separated by commas", "")
+    let kept = parts.collect::<Vec<_>>().join("; ").replace(", separated by commas", "");
+    if kept.is_empty() { text.split("; ").next().unwrap_or_default().replace("--", "") } else { kept }
 }
 
 fn is_about_the_terminal(text: &str) -> bool {
