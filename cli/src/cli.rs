@@ -93,7 +93,7 @@ const VERBS: &[Verb] = &[
     Verb::noun::<commands::sandbox::Sandbox>("sandbox").is(&[Property::NeedsRunningService]),
     Verb::noun::<commands::config::Config>("config").is(DIRECT),
     Verb::noun::<alias::Aliases>("alias").is(DIRECT),
-    Verb::custom("doctor", &own(commands::doctor::run)),
+    Verb::custom("doctor", &own(commands::doctor::run)).is(&[Property::ReportsSettings]),
     #[cfg(feature = "mcp")]
     Verb::custom("mcp", &own(commands::mcp::run)).is(&[Property::NeedsRunningService, Property::UntilSignal]),
     Verb::custom("skill", &own(commands::skill::run)).is(&[Property::Local]),

@@ -85,6 +85,8 @@ pub(crate) enum Property {
     /// Makes no sense with `--sandbox`.
     #[cfg(any(feature = "sandbox", feature = "mcp"))]
     NeedsRunningService,
+    /// Reports unknown settings itself.
+    ReportsSettings,
     /// Accepts a profile that doesn't exist yet.
     MakesProfile,
     /// Takes an idempotency key.

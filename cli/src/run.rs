@@ -243,7 +243,9 @@ async fn with_service(
 }
 
 async fn run_networked(command: Command, context: &Context) -> Result<(), Fail> {
-    context.warn_about_settings();
+    if !command.has(Property::ReportsSettings) {
+        context.warn_about_settings();
+    }
     if let Some(alias) = &context.global.alias {
         context.out.note(alias);
     }

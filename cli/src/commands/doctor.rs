@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::commands::usage::format_usage;
 use crate::context::Context;
-use crate::diagnostics::{Fail, Origin, line_and_column};
+use crate::diagnostics::{Diagnostic, Fail, Origin, line_and_column};
 use crate::output::terminal::escape_line;
 use crate::output::{color, report, snippet};
 use crate::settings::{Setting, Settings, keys, paths};
@@ -104,12 +104,17 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     }
 }
 
-/// Settings that can't be used: reports each problem with its source.
+/// Settings that can't be used.
 fn add_failures(fail: &Fail, checks: &mut Checks) {
-    let Fail::Usage(report) = fail else {
-        return checks.add("config", State::Error, report::message(fail), None);
-    };
-    for found in &report.found {
+    match fail {
+        Fail::Usage(report) => add_problems(&report.found, State::Error, checks),
+        fail => checks.add("config", State::Error, report::message(fail), None),
+    }
+}
+
+/// Reports each problem with its source.
+fn add_problems(found: &[Diagnostic], state: State, checks: &mut Checks) {
+    for found in found {
         let text = snippet::render_line(found);
         let (name, message, hint) = match &found.origin {
             Some(Origin::Env { name }) => ("environment", text, Some(format!("change or unset {name}"))),
@@ -124,7 +129,7 @@ fn add_failures(fail: &Fail, checks: &mut Checks) {
             }
             _ => ("config", text, None),
         };
-        checks.add(name, State::Error, message, found.hint.as_deref().or(hint.as_deref()));
+        checks.add(name, state, message, found.hint.as_deref().or(hint.as_deref()));
     }
 }
 
@@ -141,9 +146,7 @@ fn check_config(settings: &Settings, context: &Context, checks: &mut Checks) {
         .as_ref()
         .map(|profile| format!(", profile `{}` ({})", profile.value, profile.source));
     checks.ok("config", message + profile.unwrap_or_default().as_str());
-    for found in &settings.warnings {
-        checks.add("config", State::Warning, found.problem.message.clone(), found.hint.as_deref());
-    }
+    add_problems(&settings.warnings, State::Warning, checks);
     // It contains no secrets, so others may read it; but with write access, they could redirect the credential.
     if let Some(mode) = paths::permission_bits(&path).filter(|mode| mode & 0o022 != 0) {
         let message = format!("{shown} is writable by others (mode {mode:03o})");

@@ -148,10 +148,10 @@ fn a_syntax_error_has_a_caret_and_does_not_block_config_commands() {
 #[test]
 fn an_unknown_setting_is_a_warning_with_a_caret() {
     let idempost = Idempost::new().config("[defaults]\noutptu = \"json\"\n");
-    idempost.run(&["doctor", "--offline"]).says(&["warning", "^^^^^^", "did you mean `output`?"]);
+    idempost.run("emails list").says(&["warning", "^^^^^^", "did you mean `output`?"]).fails(2);
     idempost.run("config list").says(&["^^^^^^", "did you mean `output`?"]).ok();
     idempost.run("config get from").fails_with(5, &["did you mean `output`?", "`from` isn't set"]);
-    let ran = idempost.run(&["doctor", "--offline", "--json"]);
+    let ran = idempost.run("emails list --json");
     let warning: Value = serde_json::from_str(ran.stderr.lines().next().unwrap()).unwrap();
     assert_eq!(warning["warning"]["hint"], "did you mean `output`?");
 }

@@ -45,6 +45,14 @@ fn an_unreachable_service_is_reported_and_offline_sends_nothing() {
 }
 
 #[test]
+fn unknown_settings_are_reported_once() {
+    let idempost = Idempost::new().config("[defaults]\ntimeoutt = \"5s\"\n");
+    let ran = idempost.run("doctor --offline").exits(1);
+    let ran = ran.prints(&["config.toml:2: unknown setting `timeoutt`", "did you mean `timeout`?"]);
+    assert!(!ran.stderr.contains("timeoutt"), "{ran:?}");
+}
+
+#[test]
 fn a_proxy_is_named_without_its_password() {
     // B-25
     let idempost = Idempost::new().env("HTTPS_PROXY", "http://me:hunter2@proxy.test:3128");
