@@ -473,6 +473,8 @@ impl Command {
 
     /// Runs the command.
     pub(crate) async fn run(&self, context: &Context) -> Result<(), Fail> {
-        Named::run(self.verbs, &self.matches, context).await
+        Named::run(self.verbs, &self.matches, context).await?;
+        context.out.warn_about_columns();
+        Ok(())
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! `println!` isn't used because it panics on a full disk. A closed pipe ends the program silently.
 
+use std::cell::Cell;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use jiff::Timestamp;
@@ -45,6 +46,8 @@ pub(crate) struct Out {
     fields: Vec<String>,
     jq: Option<Jq>,
     columns: Vec<String>,
+    /// Whether the command has asked for its columns.
+    has_columns: Cell<bool>,
     /// Whether notes are suppressed.
     pub(crate) quiet: bool,
     /// Whether notes, warnings and errors are JSON: only if JSON was requested explicitly. With only a filter, errors stay text.
@@ -79,7 +82,8 @@ impl Out {
         let messages_are_json = matches!(options.form, Form::Json | Form::Ndjson);
         let OutputOptions { fields, columns, quiet, pager, .. } = options;
         let pager = pager.filter(|_| std::io::stdout().is_terminal());
-        Ok(Self { terminal, form, fields, jq: jq.transpose()?, columns, quiet, messages_are_json, pager })
+        let (jq, has_columns) = (jq.transpose()?, Cell::default());
+        Ok(Self { terminal, form, fields, jq, columns, has_columns, quiet, messages_are_json, pager })
     }
 
     /// Whether results are JSON.
@@ -103,6 +107,7 @@ impl Out {
 
     /// The requested columns, or all; fails on an unknown name.
     pub(crate) fn columns(&self, all: &[Column]) -> Result<Columns, Fail> {
+        self.has_columns.set(true);
         if self.columns.is_empty() {
             return Ok(Columns::new(all));
         }
@@ -116,6 +121,13 @@ impl Out {
             let origin = Some(Origin::Flag { name: "--columns".to_owned(), n: 1, value, span });
             vec![Diagnostic { hint, ..Diagnostic::new("unknown", rule, origin) }].into()
         })
+    }
+
+    /// Warns if columns were requested of a command that prints no table.
+    pub(crate) fn warn_about_columns(&self) {
+        if !self.columns.is_empty() && !self.has_columns.get() {
+            self.warn("--columns has no effect: the output isn't a table; choose fields with --json=FIELDS");
+        }
     }
 
     /// Prints a list in the service's form: `{"object":"list","data":[…],"has_more":…}`.

@@ -50,6 +50,16 @@ fn only_the_given_flags_are_sent() {
 }
 
 #[test]
+fn columns_without_a_table_are_reported() {
+    let service = with_emails(1);
+    let id = service.run("emails list --columns id").hides(&["--columns has"]).ok();
+    for command in [("emails get", [id.trim()]), ("api GET", ["/emails"])] {
+        service.run(&(command, "--columns id")).says(&["--columns has no effect"]).ok();
+    }
+    assert!(service.run(&("emails get --columns id -q", [id.trim()])).stderr.is_empty());
+}
+
+#[test]
 fn a_response_that_is_no_list_is_an_error_and_not_an_empty_list() {
     let service = Service::start().unjudged();
     for body in ["", "1", "\"x\"", "[]", "{}", "null", r#"{"object":"list"}"#, r#"{"data":{}}"#] {
