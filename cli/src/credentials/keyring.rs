@@ -35,8 +35,7 @@ pub(super) enum SecretBackendError {
     Dismissed,
     /// It is locked, and this session has no screen for a prompt.
     #[error(
-        "the keychain is locked and can't ask for its password in this session; unlock it with `security unlock-keychain`, or store the login \
-         in a private file with `--store file`"
+        "the keychain is locked and can't ask for its password in this session; unlock it with `security unlock-keychain`"
     )]
     NoPrompt,
     /// It didn't respond.
@@ -49,9 +48,7 @@ pub(super) enum SecretBackendError {
     #[error("the keyring's entry isn't text; it is unchanged")]
     NotText,
     /// There is no keyring.
-    #[error(
-        "there is no keyring on this machine ({0}); to store the login in a private file instead, use `--store file`"
-    )]
+    #[error("there is no keyring on this machine ({0})")]
     None(String),
     /// Anything else.
     #[error("the keyring failed: {0}")]
@@ -208,10 +205,10 @@ mod tests {
                 keyring::Error::NoStorageAccess(cause("Secret Service: unlock prompt was dismissed")),
                 "declined",
             ),
-            (keyring::Error::NoStorageAccess(cause("Secret Service: no result found")), "--store file"),
+            (keyring::Error::NoStorageAccess(cause("Secret Service: no result found")), "no keyring"),
             (
                 keyring::Error::PlatformFailure(cause("No DBus session or Secret Service provider found")),
-                "--store file",
+                "no keyring",
             ),
             (keyring::Error::PlatformFailure(cause("DBus error: x")), "the keyring failed: DBus error: x"),
             (

@@ -310,8 +310,10 @@ fn the_store_is_tested_before_the_browser_opens() {
     let service = service();
     let idempost = Idempost::new().env("IDEMPOST_BASE_URL", service.base_url());
     // Without a bus, there is no keyring; without a terminal, the file store can't be confirmed.
-    idempost.run(&["auth", "login"]).fails_with(2, &["--store file"]);
-    idempost.run(&["auth", "login", "--store", "keyring"]).fails_with(1, &["keyring"]);
+    for (login, code) in [("auth login", 2), ("auth login --store keyring", 1)] {
+        let message = idempost.run(login).fails_with(code, &["no keyring on this machine"]);
+        assert_eq!(message.matches("--store file").count(), 1, "{message}");
+    }
     // A folder that can't be created.
     let idempost = without_credentials(&service);
     std::fs::create_dir_all(idempost.home().join(".config/idempost")).unwrap();

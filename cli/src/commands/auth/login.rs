@@ -285,17 +285,20 @@ async fn choose_store(
     let store = wanted.or(last).unwrap_or_default();
     let Err(error) = credentials.probe(store).await else { return Ok(store) };
     let why = report::error_chain(&error);
-    if wanted.is_some() || credentials.probe(StoreKind::File).await.is_err() {
-        let message = format!("the login can't be stored: {why}");
+    let message = format!("the login can't be stored: {why}");
+    if store == StoreKind::File || credentials.probe(StoreKind::File).await.is_err() {
         return Err(Fail::error(message));
+    }
+    let hint = "store it in a file that only you can read: idempost auth login --store file";
+    if wanted.is_some() {
+        return Err(Fail::error(message).hint(hint));
     }
     if is_interactive(context)? {
         context.out.warn(&why);
         confirm_locally("Store the login in a file that only you can read?", context).await?;
         return Ok(StoreKind::File);
     }
-    Err(Fail::usage("required", format!("the login can't be stored: {why}"), None)
-        .hint("store it in a file that only you can read: idempost auth login --store file"))
+    Err(Fail::usage("required", message, None).hint(hint))
 }
 
 async fn store_key(
