@@ -53,6 +53,11 @@ async fn install(folder: &Path, text: &str, context: &Context) -> Result<(), Fai
     let folder = folder.join(NAME);
     let path = folder.join("SKILL.md");
     let failed = |error| Fail::local(format!("couldn't write {}", path.display()), error);
+    // It could lead out of the project, to a file that isn't a skill.
+    if path.is_symlink() {
+        return Err(Fail::error(format!("{} is a symbolic link, which isn't followed", path.display()))
+            .hint("remove the link, or name another folder with --install DIR"));
+    }
     let found = files::read(&path, MAX_BYTES, false).map_err(failed)?;
     if found.as_deref() != Some(text.as_bytes()) {
         if found.is_some() {

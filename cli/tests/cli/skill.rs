@@ -57,6 +57,17 @@ fn the_skill_is_installed_when_asked_and_replaces_no_other_file() {
     std::fs::create_dir_all(idempost.home().join("folder/idempost/SKILL.md")).unwrap();
     idempost.run(&["skill", "--install", "folder"]).fails_with(1, &["not a regular file"]);
     idempost.run(&["skill", "--install", "--index"]).fails(2);
+    #[cfg(unix)]
+    for target in ["mine", "absent"] {
+        idempost.write("mine", "mine");
+        let folder = idempost.home().join(format!("linked-{target}/idempost"));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::os::unix::fs::symlink(idempost.home().join(target), folder.join("SKILL.md")).unwrap();
+        idempost
+            .run(&format!("skill --yes --install linked-{target}"))
+            .fails_with(1, &["SKILL.md", "symbolic link"]);
+        assert!(idempost.read("mine") == "mine" && !idempost.home().join("absent").exists());
+    }
 }
 
 #[test]
