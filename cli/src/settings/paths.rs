@@ -44,7 +44,8 @@ pub(crate) fn config_dir(env: &Env) -> Result<Option<PathBuf>, RelativePath> {
     if let Some(folder) = absolute(env, "IDEMPOST_CONFIG_DIR")? {
         return Ok(Some(folder));
     }
-    base(env, "XDG_CONFIG_HOME", ".config", |system| system.config_dir())
+    let base = base_dir(env, "XDG_CONFIG_HOME", ".config", |system| system.config_dir())?;
+    Ok(base.map(|base| base.join(FOLDER)))
 }
 
 /// The folder for state such as cursors: `state` in `IDEMPOST_CONFIG_DIR`, else `$XDG_STATE_HOME/idempost`,
@@ -55,9 +56,9 @@ pub(crate) fn state_dir(env: &Env) -> Result<Option<PathBuf>, RelativePath> {
     if let Some(folder) = absolute(env, "IDEMPOST_CONFIG_DIR")? {
         return Ok(Some(folder.join("state")));
     }
-    base(env, "XDG_STATE_HOME", ".local/state", |system| {
-        system.state_dir().unwrap_or_else(|| system.cache_dir())
-    })
+    let system_dir = |system: &dyn BaseStrategy| system.state_dir().unwrap_or_else(|| system.cache_dir());
+    let base = base_dir(env, "XDG_STATE_HOME", ".local/state", system_dir)?;
+    Ok(base.map(|base| base.join(FOLDER)))
 }
 
 fn absolute(env: &Env, variable: &'static str) -> Result<Option<PathBuf>, RelativePath> {
@@ -67,16 +68,7 @@ fn absolute(env: &Env, variable: &'static str) -> Result<Option<PathBuf>, Relati
     }
 }
 
-/// The program's folder in the base directory that a variable names, or in the default one.
-fn base(
-    env: &Env,
-    variable: &str,
-    in_home: &str,
-    of_system: fn(&dyn BaseStrategy) -> PathBuf,
-) -> Result<Option<PathBuf>, RelativePath> {
-    Ok(base_dir(env, variable, in_home, of_system)?.map(|base| base.join(FOLDER)))
-}
-
+/// The base directory that a variable names, or the default one.
 fn base_dir(
     env: &Env,
     variable: &str,
