@@ -303,6 +303,7 @@ impl RecipientGuard {
 /// The fields of a request that contain recipients. A duplicate field is an error, since the service might read the other one.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
+#[expect(clippy::zero_sized_map_values, reason = "serde flattens unknown fields into a map only")]
 pub(crate) struct RecipientFields {
     to: Value,
     cc: Value,
