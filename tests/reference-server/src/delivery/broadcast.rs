@@ -54,14 +54,16 @@ pub fn send(
     Ok(())
 }
 
-/// Sends a scheduled broadcast, unless it was canceled or rescheduled.
+/// Sends a scheduled broadcast, unless it was canceled or rescheduled, or its segment was deleted.
 pub fn send_scheduled(
     state: &State,
     tenant: &Arc<Tenant>,
     id: Uuid,
     due: Timestamp,
 ) -> Option<BroadcastTask> {
-    let is_due = tenant.broadcasts.change(id, |broadcast| broadcast.start_sending(due))?;
+    let segment = tenant.broadcasts.get(id)?.message.segment;
+    let has_segment = tenant.segments.get(segment).is_some();
+    let is_due = tenant.broadcasts.change(id, |broadcast| broadcast.start_sending(due, has_segment))?;
     is_due.then(|| start(state, tenant, id, due)).flatten()
 }
 

@@ -91,13 +91,23 @@ impl Broadcast {
         Ok(())
     }
 
-    /// Starts sending a broadcast that was scheduled for `due`. Returns false if it was canceled or rescheduled.
-    pub fn start_sending(&mut self, due: Timestamp) -> bool {
-        let goes = self.status == Status::Scheduled && self.scheduled_at == Some(due);
-        if goes {
-            self.status = Status::Queued;
+    /// Starts sending a broadcast that was scheduled for `due`. Returns false if it was canceled or rescheduled, or has no segment: it is then a draft
+    /// again, since its emails would go to no one.
+    pub fn start_sending(&mut self, due: Timestamp, has_segment: bool) -> bool {
+        if self.status != Status::Scheduled || self.scheduled_at != Some(due) {
+            return false;
         }
-        goes
+        if has_segment {
+            self.status = Status::Queued;
+        } else {
+            self.unschedule();
+        }
+        has_segment
+    }
+
+    fn unschedule(&mut self) {
+        self.status = Status::Draft;
+        self.scheduled_at = None;
     }
 
     /// Completes the broadcast after its last email. A canceled one stays canceled.
@@ -111,10 +121,7 @@ impl Broadcast {
     /// Cancels the broadcast.
     pub fn cancel(&mut self) -> Result<(), Problem> {
         match self.status {
-            Status::Scheduled => {
-                self.status = Status::Draft;
-                self.scheduled_at = None;
-            }
+            Status::Scheduled => self.unschedule(),
             Status::Queued => self.status = Status::Canceled,
             Status::Draft | Status::Sent | Status::Canceled => {
                 return Err(self.state_problem("canceled", "a scheduled or queued broadcast"));

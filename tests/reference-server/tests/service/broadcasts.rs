@@ -199,6 +199,21 @@ fn a_draft_whose_segment_was_deleted_is_not_sent() {
 }
 
 #[test]
+fn a_scheduled_broadcast_whose_segment_was_deleted_is_a_draft_again_when_it_is_due() {
+    let stage = Stage::new();
+    stage.contact("ada@example.com", &json!({}));
+    let id = stage.created(&json!({"send": true, "scheduled_at": "in 1 hour"}));
+    stage.sandbox.delete(format!("/segments/{}", stage.segment)).expect_status(200);
+    assert_eq!(stage.record(&id)["status"], "scheduled");
+    stage.sandbox.advance(3_600);
+    let record = stage.record(&id);
+    assert_eq!(
+        [&record["status"], &record["scheduled_at"], &record["sent_at"]],
+        [&json!("draft"), &json!(null), &json!(null)]
+    );
+}
+
+#[test]
 fn contacts_opted_out_of_the_topic_are_skipped() {
     // BCAST-14
     let stage = Stage::new();
