@@ -130,6 +130,24 @@ fn relayed(sandbox: &Sandbox, id: &str) -> Vec<Value> {
 }
 
 #[test]
+fn a_forwarded_mail_reaches_the_recipients_that_the_server_accepts_once() {
+    let sink = Sink::start();
+    let sandbox = Sandbox::start(&["--smtp", &sink.url()]);
+    let id =
+        send(&sandbox, &json!(["ada@live.test", "refused@live.test"]), &json!("cy@live.test"), &json!([]));
+    wait_until("all recipients are in the timeline", || relayed(&sandbox, &id).len() == 3);
+    let no_user = "550 5.1.1 No such user here";
+    let expected = [
+        ("forwarded", "ada", "250 2.0.0 Queued as 17"),
+        ("not_forwarded", "refused", no_user),
+        ("forwarded", "cy", "250 2.0.0 Queued as 17"),
+    ];
+    let expected = expected.map(|(event, to, reason)| json!([event, [format!("{to}@live.test")], reason]));
+    assert_eq!(relayed(&sandbox, &id), expected);
+    assert_eq!(sink.take().1.len(), 2);
+}
+
+#[test]
 fn a_released_mail_reaches_only_the_recipients_of_the_release() {
     let sink = Sink::start();
     let sandbox = Sandbox::start(&["--smtp-release", &sink.url()]);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use idempost_sandbox::{CapturedMail, RelayError, Service};
+use idempost_sandbox::{CapturedMail, Outgoing, RelayError, Service};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -21,6 +21,8 @@ const MAX_BYTES: usize = 256 << 20;
 /// Delays before each retry of a temporary failure.
 const BACKOFF: [Duration; 4] =
     [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(5)];
+/// The codes of a rejected login (RFC 4954, section 6), which concern all recipients.
+const LOGIN_REJECTED: [u16; 4] = [530, 534, 535, 538];
 /// The grace period for queued mails when the sandbox stops.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -108,9 +110,7 @@ async fn forward_mails(
         // Rendering a large mail takes a while.
         let rendered = mail.clone();
         let _ = tokio::task::spawn_blocking(move || rendered.mime.len()).await;
-        if let Err(reason) = forward(&target, &mail, &service).await {
-            (queue.report)(&format!("email {} wasn't forwarded to {}: {reason}", mail.id, target.name));
-        }
+        forward(&target, &mail, &service, &queue.report).await;
         queue.release(mail.held_bytes);
         if mails.is_empty() {
             let dropped = queue.dropped.swap(0, Ordering::SeqCst);
@@ -121,21 +121,39 @@ async fn forward_mails(
     }
 }
 
-/// Sends a mail to its allowed recipients, with retries, and records the result.
-async fn forward(target: &Target, mail: &CapturedMail, service: &Service) -> Result<(), RelayError> {
-    let Some(outgoing) = service.next_forward(mail) else { return Ok(()) };
-    let mut pauses = BACKOFF.iter();
-    let result = loop {
-        match target.send(&outgoing).await {
-            Ok(reply) => break Ok(reply),
-            Err(error) => match pauses.next() {
-                Some(pause) if error.is_transient() => sleep(*pause).await,
-                _ => break Err(relay_error(&error)),
-            },
+/// Sends a mail to its allowed recipients, and records the result. A server that rejects one recipient has accepted the mail for none, so it is then
+/// sent to each of them alone.
+async fn forward(target: &Target, mail: &CapturedMail, service: &Service, report: &Report) {
+    let Some(outgoing) = service.next_forward(mail) else { return };
+    let record = |outgoing: &Outgoing, result: Result<String, RelayError>| {
+        service.finish_forward(mail, outgoing, &result);
+        if let Err(reason) = result {
+            let to = outgoing.recipients().join(", ");
+            report(&format!("email {} wasn't forwarded to {} for {to}: {reason}", mail.id, target.name));
         }
     };
-    service.finish_forward(mail, &outgoing, &result);
-    result.map(drop)
+    match send(target, &outgoing).await {
+        Err(RelayError { code: Some(code), .. })
+            if outgoing.recipients().len() > 1 && !LOGIN_REJECTED.contains(&code) =>
+        {
+            for outgoing in outgoing.by_recipient() {
+                let result = send(target, &outgoing).await;
+                record(&outgoing, result);
+            }
+        }
+        result => record(&outgoing, result),
+    }
+}
+
+/// Sends a mail, with retries.
+async fn send(target: &Target, outgoing: &Outgoing) -> Result<String, RelayError> {
+    let mut pauses = BACKOFF.iter();
+    loop {
+        match (target.send(outgoing).await, pauses.next()) {
+            (Err(error), Some(pause)) if error.is_transient() => sleep(*pause).await,
+            (result, _) => break result.map_err(|error| relay_error(&error)),
+        }
+    }
 }
 
 fn format_count(mails: usize) -> String {

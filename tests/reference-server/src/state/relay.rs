@@ -140,6 +140,11 @@ impl Outgoing {
         &self.recipients
     }
 
+    /// The same mail for each recipient alone.
+    pub fn by_recipient(&self) -> impl Iterator<Item = Self> {
+        self.recipients.iter().map(|one| Self { recipients: vec![one.clone()], ..self.clone() })
+    }
+
     /// The message (RFC 5322). Every line end is CRLF.
     pub fn message(&self) -> &Bytes {
         &self.message
