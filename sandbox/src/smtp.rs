@@ -22,6 +22,7 @@ use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
 
 use self::reply::Reply;
 use self::session::{Security, Session, Step};
@@ -31,7 +32,7 @@ use idempost_reference_server::state::faults::Wire;
 
 /// The maximum number of connections; further ones are rejected with 421.
 const MAX_CONNECTIONS: usize = 100;
-/// The idle timeout for reading (RFC 5321, 4.5.3.2.7) and for writing.
+/// The timeout for the next reply or [`CHUNK`] bytes of a message (RFC 5321, 4.5.3.2.7), and for writing.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
 /// The timeout for a TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -159,6 +160,8 @@ async fn handle_session(
     let mut out = Vec::new();
     let mut input = BytesMut::with_capacity(CHUNK);
     let mut step = session.greet(&mut out);
+    // A client that sends a few bytes at a time must not hold its connection forever.
+    let (mut deadline, mut received) = (Instant::now(), CHUNK);
     loop {
         match step {
             Step::Go => {}
@@ -194,17 +197,21 @@ async fn handle_session(
                 send(&mut stream, &mut out).await?;
                 // Pipelined plain-text commands may have been injected (RFC 3207, 5).
                 input.clear();
+                received = CHUNK;
                 stream = encrypt(stream, tls).await?;
                 session = session.restart_after_tls(options.key.as_str().into());
             }
             Step::Read => {
+                if received >= CHUNK || !out.is_empty() {
+                    (deadline, received) = (Instant::now() + IDLE_TIMEOUT, 0);
+                }
                 // Pipelined commands are answered together (RFC 2920, 3.2).
                 send(&mut stream, &mut out).await?;
                 input.reserve(CHUNK);
                 tokio::select! {
-                    read = tokio::time::timeout(IDLE_TIMEOUT, stream.read_buf(&mut input)) => match read {
+                    read = tokio::time::timeout_at(deadline, stream.read_buf(&mut input)) => match read {
                         Ok(Ok(0)) => return Ok(()),
-                        Ok(read) => drop(read?),
+                        Ok(read) => received += read?,
                         Err(_) => {
                             Reply::TIMEOUT.write(&mut out);
                             break;

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -336,6 +337,31 @@ async fn connections_are_limited() {
         if line(&mut again).await.starts_with("220 ") {
             break;
         }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_sends_a_few_bytes_at_a_time_is_disconnected() {
+    let envelope = "EHLO me\r\nMAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n";
+    let line = "x".repeat(998) + "\r\n";
+    for (opening, piece, is_too_slow) in
+        [("", "N", true), (envelope, "x", true), ("", "NOOP\r\n", false), (envelope, &line.repeat(20), false)]
+    {
+        let service = idempost_sandbox::service(Settings::default());
+        let (mut client, server) = tokio::io::duplex(1 << 16);
+        tokio::spawn(async {
+            smtp::serve_connection(server, service, &smtp::Options::new("sb_local")).await
+        });
+        client.write_all(opening.as_bytes()).await.unwrap();
+        for _ in 0..5 {
+            tokio::time::sleep(Duration::from_mins(2)).await;
+            // Fails once the session has ended.
+            let _ = client.write_all(piece.as_bytes()).await;
+        }
+        let mut replies = vec![0; 1 << 12];
+        let length = client.read(&mut replies).await.unwrap();
+        let replies = String::from_utf8_lossy(&replies[..length]);
+        assert_eq!(replies.contains("\r\n421 4.4.2 "), is_too_slow, "{opening}{piece:.8}: {replies}");
     }
 }
 
