@@ -173,6 +173,8 @@ fn mails_are_deleted_per_tenant() {
     assert_eq!(sandbox.ask(Method::POST, "/_/reset").send("").status, 200);
     assert_eq!(sandbox.get(format!("/emails/{id}")).status, 404);
     assert_eq!(sandbox.service.mails("sb_other").len(), 1);
+    let posts = sandbox.service.requests().into_iter().filter(|one| one.method == Method::POST);
+    assert_eq!(posts.count(), 1, "the recorded request of the other account");
 }
 
 #[test]

@@ -153,6 +153,13 @@ impl Requests {
         entries.requests.get(index).map(|(_, request)| Arc::clone(request))
     }
 
+    /// Removes the requests of an account.
+    pub fn remove_account(&self, name: &str) {
+        let mut entries = lock(&self.entries);
+        entries.requests.retain(|(_, request)| request.account.as_deref() != Some(name));
+        entries.bytes = entries.requests.iter().map(|(size, _)| size).sum();
+    }
+
     pub fn clear(&self) {
         let mut entries = lock(&self.entries);
         entries.requests.clear();

@@ -217,6 +217,7 @@ impl Tenants {
 
     /// Deletes all data of one tenant.
     pub fn reset_tenant(&self, name: &str) {
+        self.requests.remove_account(name);
         let tenant = write(&self.index).remove(name, &self.links);
         if let Some(tenant) = tenant {
             self.forget(&tenant);
