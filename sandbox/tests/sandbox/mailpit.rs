@@ -177,6 +177,7 @@ fn messages_are_found_marked_and_deleted() {
         (json!({"IDs": [all[0]], "Search": "x"}), "either IDs or a search query"),
         (json!({"IDs": "x"}), "`IDs` are strings"),
         (json!({"Read": "x"}), "`Read` is a boolean"),
+        (json!({"Read": true, "Search": ["welcome"]}), "`Search` is a string"),
         (json!([]), "a JSON object"),
     ] {
         let answer = put(&body);

@@ -273,7 +273,10 @@ impl Body {
                             value.as_bool().ok_or_else(|| invalid("an object whose `Read` is a boolean"))?;
                     }
                     ("search", value) => {
-                        value.as_str().unwrap_or_default().trim().clone_into(&mut body.search);
+                        let text = value.as_str();
+                        text.ok_or_else(|| invalid("an object whose `Search` is a string"))?
+                            .trim()
+                            .clone_into(&mut body.search);
                     }
                     _ => {}
                 }
