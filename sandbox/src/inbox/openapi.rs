@@ -81,6 +81,13 @@ pub(super) fn sandbox_routes(call: &Call<'_>) -> Response<Bytes> {
                     "description": "An error.",
                     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
                 },
+                "PageProblem": {
+                    "description": "An error: a page, or JSON if the request was rejected before the page read it.",
+                    "content": {
+                        "application/json": {"schema": {"$ref": "#/components/schemas/Problem"}},
+                        "text/html": {"schema": {"type": "string"}},
+                    },
+                },
                 "MailpitProblem": {"description": "An error.", "content": {"application/json": {"schema": {}}, "text/plain": {"schema": {"type": "string"}}}},
             },
             "schemas": schemas,
@@ -130,22 +137,32 @@ fn operation(route: &Route, schemas: &mut Named) -> Value {
     let path = route.path.replacen("/_", "/sandbox", 1);
     let words = path.split(|char: char| !char.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let id = words.fold(route.method.as_str().to_ascii_lowercase(), |id, word| format!("{id}_{word}"));
+    let tag = tag(route);
     let (security, requires) = match route.access {
         Access::Health | Access::Open => (json!([]), "Requires nothing."),
         Access::Link => (json!([]), "The URL contains its own authorization."),
+        Access::Key(_) if tag == "mailpit" => {
+            let text = "Requires the password, if the sandbox has one, alone or within a credential of the account. Without a credential, the account is the default one.";
+            (json!([{"key": []}, {"password": []}, {}]), text)
+        }
         Access::Key(_) => (json!([{"key": []}]), "Requires a credential of the account."),
         Access::Password => {
             (json!([{"password": []}, {"key": []}, {}]), "Requires the password, if the sandbox has one.")
         }
     };
+    let problem = match tag {
+        "mailpit" => "MailpitProblem",
+        "links" if route.path.starts_with("/_/consent/") => "PageProblem",
+        _ => "Problem",
+    };
     let mut operation = json!({
         "operationId": id,
         "summary": route.about,
         "description": format!("{}. {requires}", route.about),
-        "tags": [tag(route)],
+        "tags": [tag],
         "security": security,
         "responses": {
-            "4XX": {"$ref": format!("#/components/responses/{}", if tag(route) == "mailpit" { "MailpitProblem" } else { "Problem" })},
+            "4XX": {"$ref": format!("#/components/responses/{problem}")},
         },
     });
     let (status, media_types) = route.success;
@@ -166,7 +183,11 @@ fn operation(route: &Route, schemas: &mut Named) -> Value {
 fn success(route: &Route, media_types: &[&str], schemas: &mut Named) -> Value {
     let content = media_types.iter().map(|media_type| {
         let schema = route.schema.filter(|_| *media_type == "application/json");
-        let schema = schema.map_or_else(|| json!({"type": "string"}), |schema| schema(schemas));
+        let schema = match schema {
+            Some(schema) => schema(schemas),
+            None if media_type.starts_with("text/") => json!({"type": "string"}),
+            None => json!({"type": "string", "format": "binary"}),
+        };
         ((*media_type).to_owned(), json!({"schema": schema}))
     });
     let content: Map<_, _> = content.collect();

@@ -39,7 +39,7 @@ pub(crate) const TABLE: Table = Table {
 const ROUTES: &[Route] = &[
     own_route(GET, "/", OPEN, READS, QUICK, JSON, "Redirects browsers to the inbox page; for programs, 404", Open(|call| page::redirect_to_page(call.request))).sends(303, NOTHING),
     own_route(GET, "/_", PASSWORD, READS, SLOW, JSON, "The inbox page", Open(|call| Ok(page::show(call.state, call.request)))).sends(200, HTML),
-    own_route(GET, "/_/assets/{name}", OPEN, READS, SLOW, JSON, "A file of the page", Open(|call| page::asset(&call.parameter(0)))).sends(200, FILE),
+    own_route(GET, "/_/assets/{name}", OPEN, READS, SLOW, JSON, "A file of the page", Open(|call| page::asset(&call.parameter(0)))).sends(200, &["text/javascript", "text/css", "image/svg+xml"]),
     own_route(GET, "/_/stream", FULL, READS, SLOW, JSON, "Server-sent events about the account", Later(|call| Ok(live::stream(call.state, &call.tenant.name)))).sends(200, &["text/event-stream"]),
     own_route(GET, "/_/tenants", PASSWORD, READS, SLOW, JSON, "All accounts, most recently used first, without their keys", Open(|call| Ok(view::tenants(call.state, call.request)))).returns::<Page<AccountItem>>(200),
     // Captured emails

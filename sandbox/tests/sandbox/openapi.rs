@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 
 use http::Method;
+use idempost_sandbox::Settings;
 use serde_json::{Map, Value, json};
 
 use crate::support::{Answer, Sandbox, email_of};
@@ -12,6 +13,8 @@ const MESSAGE: &str = "From: a@b.test\r\nTo: c@d.test\r\n\r\nHi";
 
 /// A route.
 struct Operation {
+    /// The path in the contract.
+    pattern: String,
     method: Method,
     /// A path that exists.
     path: String,
@@ -49,6 +52,7 @@ fn sandbox() -> (Sandbox, Vec<Operation>) {
         for (method, operation) in methods.as_object().unwrap() {
             let parameters = operation["parameters"].as_array().into_iter().flatten();
             operations.push(Operation {
+                pattern: pattern.clone(),
                 method: method.to_uppercase().parse().unwrap(),
                 path: path.clone(),
                 parameters: parameters.filter(|one| one["in"] == "query").cloned().collect(),
@@ -69,6 +73,12 @@ fn sandbox_with_inputs() -> (Sandbox, Vec<Operation>) {
 }
 
 impl Operation {
+    /// The declared alternatives.
+    fn security<'a>(&self, document: &'a Value) -> &'a [Value] {
+        let method = self.method.as_str().to_lowercase();
+        document["paths"][&self.pattern][method]["security"].as_array().unwrap()
+    }
+
     /// Sends a request with all required inputs, and this one.
     fn ask(&self, sandbox: &Sandbox, given: Option<&Given<'_>>) -> Answer {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
@@ -208,19 +218,62 @@ fn own_routes_respond_as_they_declare() {
 }
 
 #[test]
-fn errors_of_own_routes_are_json_except_those_of_mailpits_api() {
+fn errors_of_own_routes_have_a_declared_media_type() {
     let sandbox = Sandbox::new();
     let document = sandbox.get("/_/openapi.json").json();
     for (pattern, media_types) in [
         ("/_/messages/{id}", &["application/json"][..]),
+        ("/_/consent/{name}", &["application/json", "text/html"]),
         ("/api/v1/message/{id}", &["application/json", "text/plain"]),
     ] {
-        let answer = sandbox.get(pattern.replace("{id}", "x")).expect_status(404);
+        let answer = sandbox.get(pattern.replace("{id}", "x").replace("{name}", "x")).expect_status(404);
         let reference = document["paths"][pattern]["get"]["responses"]["4XX"]["$ref"].as_str().unwrap();
         let declared = document.pointer(&reference[1..]).unwrap()["content"].as_object().unwrap();
         assert!(declared.keys().eq(media_types), "{declared:?}");
         assert!(answer.header("content-type").unwrap().starts_with(media_types.last().unwrap()), "{pattern}");
     }
+}
+
+#[test]
+fn responses_of_own_routes_declare_a_concrete_media_type() {
+    let document = Sandbox::new().get("/_/openapi.json").json();
+    let operations =
+        document["paths"].as_object().unwrap().values().flat_map(|path| path.as_object().unwrap());
+    let responses =
+        operations.flat_map(|(_, operation)| operation["responses"].as_object().unwrap().values());
+    let contents: Vec<_> = responses.filter_map(|response| response["content"].as_object()).collect();
+    assert!(contents.len() > 60, "{}", contents.len());
+    for content in contents {
+        assert!(content.keys().any(|media_type| !media_type.contains('*')), "{content:?}");
+    }
+}
+
+#[test]
+fn own_routes_require_the_declared_credentials() {
+    let (sandbox, operations) = sandbox();
+    let document = sandbox.get("/_/openapi.json").json();
+    let password = Settings { password: Some("secret".to_owned().into()), ..Settings::default() };
+    let guarded = Sandbox::with(&password);
+    let mut required = 0;
+    for operation in operations.iter().filter(|one| one.method == Method::GET) {
+        let declared = operation.security(&document);
+        let names = |name: &str| declared.iter().any(|one| one.get(name).is_some());
+        let is_optional = declared.is_empty() || declared.contains(&json!({}));
+        assert_eq!(
+            sandbox.ask(Method::GET, operation.path.as_str()).no_key().send("").status != 401,
+            is_optional,
+            "{}",
+            operation.path
+        );
+        let basic = guarded
+            .ask(Method::GET, operation.path.as_str())
+            .no_key()
+            .header("authorization", "Basic OnNlY3JldA==")
+            .send("");
+        assert!(basic.status != 401 || !names("password"), "{}", operation.path);
+        required += usize::from(!is_optional);
+    }
+    assert!(required > 20, "{required}");
 }
 
 #[test]

@@ -251,7 +251,7 @@ const CONTROLS: &[Route] = &[
     own_route(GET, "/_/faults/{id}", FULL, READS, SLOW, JSON, "A scripted fault", AnyKey(faults::show)).returns::<Fault>(200),
     own_route(DELETE, "/_/faults/{id}", FULL, CHANGES, SLOW, JSON, "Deletes a scripted fault", AnyKey(faults::remove)).returns::<DeletedFault>(200),
     own_route(POST, "/_/messages/{id}/events", FULL, CHANGES, SLOW, JSON, "Records an event of a captured email", Account(trigger::record)).fields(trigger::EVENT_FIELDS).returns::<RecordedEvent>(201),
-    own_route(GET, "/_/events", FULL, READS, SLOW, JSON, "The events that can be simulated", Open(|call| Ok(trigger::types(call.state)))).returns::<Page<&str>>(200),
+    own_route(GET, "/_/events", FULL, READS, SLOW, JSON, "The events that can be simulated", AnyKey(|call| Ok(trigger::types(call.state)))).returns::<Page<&str>>(200),
     own_route(POST, "/_/events", FULL, CHANGES, SLOW, JSON, "Sends a simulated event to the subscribed webhooks", Account(trigger::send_sample)).fields(trigger::SAMPLE_FIELDS).returns::<SimulatedEvent>(201),
     own_route(POST, "/_/reset", FULL, CHANGES, SLOW, JSON, "Deletes everything of the account", AnyKey(control::reset)).returns::<Reset>(200),
     // Links, with their forms. Only the consent page itself posts its own.

@@ -35,7 +35,7 @@ const ROUTES: &[Route] = &[
     own_route(DELETE, "/api/v1/search", FULL, CHANGES, SLOW, ANY, "Deletes messages that match", Account(messages::delete_found)).sends(200, PLAIN_TEXT),
     own_route(GET, "/api/v1/message/{id}", FULL, READS, SLOW, JSON, "A message", Account(|call| message::show(call, &call.parameter(0)))).returns::<Value>(200),
     own_route(GET, "/api/v1/message/{id}/headers", FULL, READS, SLOW, JSON, "The headers of a message", Account(|call| message::headers(call, &call.parameter(0)))).returns::<Value>(200),
-    own_route(GET, "/api/v1/message/{id}/raw", FULL, READS, SLOW, JSON, "The source of a message", Account(|call| message::source(call, &call.parameter(0)))).sends(200, FILE),
+    own_route(GET, "/api/v1/message/{id}/raw", FULL, READS, SLOW, JSON, "The source of a message", Account(|call| message::source(call, &call.parameter(0)))).sends(200, &["text/plain", "message/rfc822"]),
     own_route(GET, "/api/v1/message/{id}/part/{part}", FULL, READS, SLOW, JSON, "A file of a message", Account(|call| message::part(call, &call.parameter(0), &call.parameter(1)))).sends(200, FILE),
     own_route(GET, "/view/{file}", FULL, READS, SLOW, JSON, "A message as an isolated document (ID.html) or as text (ID.txt)", Account(|call| message::view(call, &call.parameter(0)))).sends(200, &["text/html", "text/plain"]),
     own_route(POST, "/api/v1/send", FULL, CHANGES, SLOW, JSON, "Sends an email", Account(|call| Ok(send::accept(call)))).media_types(JSON_BODY).returns::<Value>(200),

@@ -38,7 +38,7 @@ pub const BETA: Stage = Stage::Beta;
 pub const HTML: &[&str] = &["text/html"];
 pub const PLAIN_TEXT: &[&str] = &["text/plain"];
 pub const MESSAGE: &[&str] = &["message/rfc822"];
-/// Of any type.
-pub const FILE: &[&str] = &["*/*"];
+/// A file of any type; generators omit responses that declare only `*/*`.
+pub const FILE: &[&str] = &["application/octet-stream", "*/*"];
 /// No content.
 pub const NOTHING: &[&str] = &[];
