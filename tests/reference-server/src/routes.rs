@@ -16,7 +16,7 @@ use crate::route::Handler::{Account, AnyKey, AnyKeyLater, OAuth, Open, Service};
 use crate::route::columns::*;
 use crate::route::{Area, Route, Routes, Table, own_route, route};
 use crate::wire::answers::DeletedCount;
-use crate::wire::{Page, Problem};
+use crate::wire::{Mode, Page, Problem};
 
 /// All routes.
 pub static ROUTES: LazyLock<Routes> = LazyLock::new(|| Routes::new(TABLES));
@@ -75,8 +75,8 @@ const OPERATIONS: &[Route] = &[
     route(POST, "/emails/{email_id}/cancel", FULL, CHANGES, QUICK, JSON, STABLE, Service(emails::schedule::cancel)),
     // Broadcasts
     route(POST, "/broadcasts", FULL, CHANGES, SLOW, JSON, STABLE, Service(broadcasts::create)),
-    route(GET, "/broadcasts", FULL, READS, QUICK, JSON, STABLE, Service(broadcasts::index)),
-    route(GET, "/broadcasts/{broadcast_id}", FULL, READS, SLOW, JSON, STABLE, Service(broadcasts::show)),
+    route(GET, "/broadcasts", FULL, READS, QUICK, JSON, STABLE, Service(|context| context.list(&context.tenant.broadcasts, Mode::B))),
+    route(GET, "/broadcasts/{broadcast_id}", FULL, READS, SLOW, JSON, STABLE, Service(|context| context.show(&context.tenant.broadcasts))),
     route(PATCH, "/broadcasts/{broadcast_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(broadcasts::update)),
     route(DELETE, "/broadcasts/{broadcast_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(broadcasts::delete)),
     route(POST, "/broadcasts/{broadcast_id}/send", SEND, CHANGES, SLOW, JSON, STABLE, Service(broadcasts::send)),
@@ -86,7 +86,7 @@ const OPERATIONS: &[Route] = &[
     route(POST, "/broadcasts/{broadcast_id}/duplicate", FULL, CHANGES, SLOW, JSON, STABLE, Service(broadcasts::duplicate)),
     // Templates
     route(POST, "/templates", FULL, CHANGES, QUICK, JSON, STABLE, Service(templates::create)),
-    route(GET, "/templates", FULL, READS, QUICK, JSON, STABLE, Service(templates::index)),
+    route(GET, "/templates", FULL, READS, QUICK, JSON, STABLE, Service(|context| context.list(&context.tenant.templates, Mode::A))),
     route(GET, "/templates/{id_or_alias}", FULL, READS, QUICK, JSON, STABLE, Service(templates::show)),
     route(PATCH, "/templates/{id_or_alias}", FULL, CHANGES, QUICK, JSON, STABLE, Service(templates::update)),
     route(DELETE, "/templates/{id_or_alias}", FULL, CHANGES, QUICK, JSON, STABLE, Service(templates::delete)),
@@ -94,9 +94,9 @@ const OPERATIONS: &[Route] = &[
     route(POST, "/templates/{id_or_alias}/duplicate", FULL, CHANGES, QUICK, JSON, STABLE, Service(templates::duplicate)),
     // Domains
     route(POST, "/domains", FULL, CHANGES, QUICK, JSON, STABLE, Service(domains::create)),
-    route(GET, "/domains", FULL, READS, QUICK, JSON, STABLE, Service(domains::index)),
+    route(GET, "/domains", FULL, READS, QUICK, JSON, STABLE, Service(|context| context.list(&context.tenant.domains, Mode::B))),
     route(POST, "/domains/claim", FULL, CHANGES, QUICK, JSON, STABLE, Service(domains::claims::create)),
-    route(GET, "/domains/{domain_id}", FULL, READS, QUICK, JSON, STABLE, Service(domains::show)),
+    route(GET, "/domains/{domain_id}", FULL, READS, QUICK, JSON, STABLE, Service(|context| context.show(&context.tenant.domains))),
     route(PATCH, "/domains/{domain_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(domains::update)),
     route(DELETE, "/domains/{domain_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(domains::delete)),
     route(POST, "/domains/{domain_id}/verify", FULL, CHANGES, QUICK, JSON, STABLE, Service(domains::verify)),
@@ -105,7 +105,7 @@ const OPERATIONS: &[Route] = &[
     // Contact imports. Listed before the contacts, so that `imports` isn't matched as an address.
     route(POST, "/contacts/imports", FULL, CHANGES, QUICK, IMPORT, STABLE, Service(contact_imports::create)),
     route(GET, "/contacts/imports", FULL, READS, QUICK, JSON, STABLE, Service(contact_imports::index)),
-    route(GET, "/contacts/imports/{import_id}", FULL, READS, QUICK, JSON, STABLE, Service(contact_imports::show)),
+    route(GET, "/contacts/imports/{import_id}", FULL, READS, QUICK, JSON, STABLE, Service(|context| context.show(&context.tenant.contact_imports))),
     // Contacts
     route(POST, "/contacts", FULL, CHANGES, QUICK, JSON, STABLE, Service(contacts::create)),
     route(GET, "/contacts", FULL, READS, QUICK, JSON, STABLE, Service(contacts::index)),
@@ -119,8 +119,8 @@ const OPERATIONS: &[Route] = &[
     route(PATCH, "/contacts/{id_or_email}/topics", FULL, CHANGES, QUICK, JSON, STABLE, Service(contacts::topics::update)),
     // Contact properties
     route(POST, "/contact-properties", FULL, CHANGES, QUICK, JSON, STABLE, Service(contact_properties::create)),
-    route(GET, "/contact-properties", FULL, READS, QUICK, JSON, STABLE, Service(contact_properties::index)),
-    route(GET, "/contact-properties/{contact_property_id}", FULL, READS, QUICK, JSON, STABLE, Service(contact_properties::show)),
+    route(GET, "/contact-properties", FULL, READS, QUICK, JSON, STABLE, Service(|context| context.list(&context.tenant.contact_properties, Mode::A))),
+    route(GET, "/contact-properties/{contact_property_id}", FULL, READS, QUICK, JSON, STABLE, Service(|context| context.show(&context.tenant.contact_properties))),
     route(PATCH, "/contact-properties/{contact_property_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(contact_properties::update)),
     route(DELETE, "/contact-properties/{contact_property_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(contact_properties::delete)),
     // Segments, and their deprecated name, audiences
@@ -142,8 +142,8 @@ const OPERATIONS: &[Route] = &[
     route(DELETE, "/audiences/{audience_id}/contacts/{id_or_email}", FULL, CHANGES, QUICK, JSON, STABLE, Service(contacts::audience::delete)),
     // Topics
     route(POST, "/topics", FULL, CHANGES, QUICK, JSON, STABLE, Service(topics::create)),
-    route(GET, "/topics", FULL, READS, QUICK, JSON, STABLE, Service(topics::index)),
-    route(GET, "/topics/{topic_id}", FULL, READS, QUICK, JSON, STABLE, Service(topics::show)),
+    route(GET, "/topics", FULL, READS, QUICK, JSON, STABLE, Service(|context| context.list(&context.tenant.topics, Mode::A))),
+    route(GET, "/topics/{topic_id}", FULL, READS, QUICK, JSON, STABLE, Service(|context| context.show(&context.tenant.topics))),
     route(PATCH, "/topics/{topic_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(topics::update)),
     route(DELETE, "/topics/{topic_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(topics::delete)),
     // Suppressions. The literal paths are listed before an entry's.
@@ -156,7 +156,7 @@ const OPERATIONS: &[Route] = &[
     // Automations
     route(POST, "/automations", FULL, CHANGES, QUICK, JSON, STABLE, Service(automations::create)),
     route(GET, "/automations", FULL, READS, QUICK, JSON, STABLE, Service(automations::index)),
-    route(GET, "/automations/{automation_id}", FULL, READS, QUICK, JSON, STABLE, Service(automations::show)),
+    route(GET, "/automations/{automation_id}", FULL, READS, QUICK, JSON, STABLE, Service(|context| context.show(&context.tenant.automations))),
     route(PATCH, "/automations/{automation_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(automations::update)),
     route(DELETE, "/automations/{automation_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(automations::delete)),
     route(POST, "/automations/{automation_id}/duplicate", FULL, CHANGES, QUICK, JSON, STABLE, Service(automations::duplicate)),
@@ -165,7 +165,7 @@ const OPERATIONS: &[Route] = &[
     route(GET, "/automations/{automation_id}/runs/{run_id}", FULL, READS, QUICK, JSON, STABLE, Service(automations::run::show)),
     // Events
     route(POST, "/events", FULL, CHANGES, QUICK, JSON, STABLE, Service(events::create)),
-    route(GET, "/events", FULL, READS, QUICK, JSON, STABLE, Service(events::index)),
+    route(GET, "/events", FULL, READS, QUICK, JSON, STABLE, Service(|context| context.list(&context.tenant.events, Mode::B))),
     route(POST, "/events/send", FULL, CHANGES, QUICK, JSON, STABLE, Service(events::send)),
     route(GET, "/events/{id_or_name}", FULL, READS, QUICK, JSON, STABLE, Service(events::show)),
     route(PATCH, "/events/{id_or_name}", FULL, CHANGES, QUICK, JSON, STABLE, Service(events::update)),
@@ -202,8 +202,8 @@ const OPERATIONS: &[Route] = &[
     route(POST, "/inboxes/{inbox}/drafts/{draft_id}/send", FULL, SENDS, QUICK, JSON, BETA, Service(inboxes::drafts::send)),
     // Webhooks
     route(POST, "/webhooks", FULL, CHANGES, QUICK, JSON, STABLE, Service(webhooks::create)),
-    route(GET, "/webhooks", FULL, READS, QUICK, JSON, STABLE, Service(webhooks::index)),
-    route(GET, "/webhooks/{webhook_id}", FULL, READS, QUICK, JSON, STABLE, Service(webhooks::show)),
+    route(GET, "/webhooks", FULL, READS, QUICK, JSON, STABLE, Service(|context| context.list(&context.tenant.webhooks, Mode::B))),
+    route(GET, "/webhooks/{webhook_id}", FULL, READS, QUICK, JSON, STABLE, Service(|context| context.show(&context.tenant.webhooks))),
     route(PATCH, "/webhooks/{webhook_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(webhooks::update)),
     route(DELETE, "/webhooks/{webhook_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(webhooks::delete)),
     route(GET, "/webhooks/{webhook_id}/events", FULL, READS, QUICK, JSON, STABLE, Service(webhooks::events::index)),
@@ -218,7 +218,7 @@ const OPERATIONS: &[Route] = &[
     route(GET, "/logs/{log_id}", FULL, READS, QUICK, JSON, STABLE, Service(logs::show)),
     // API keys
     route(POST, "/api-keys", FULL, CHANGES, QUICK, JSON, STABLE, Service(api_keys::create)),
-    route(GET, "/api-keys", FULL, READS, QUICK, JSON, STABLE, Service(api_keys::index)),
+    route(GET, "/api-keys", FULL, READS, QUICK, JSON, STABLE, Service(|context| context.list(&context.tenant.api_keys, Mode::B))),
     route(PATCH, "/api-keys/{api_key_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(api_keys::update)),
     route(DELETE, "/api-keys/{api_key_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(api_keys::delete)),
     // OAuth grants

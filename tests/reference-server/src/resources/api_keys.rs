@@ -13,7 +13,7 @@ use crate::model::credential::Permission;
 use crate::model::email::recipients::Mailbox;
 use crate::state::keys::CREATED_PREFIX;
 use crate::state::tenant::Tenant;
-use crate::wire::{HandlerResult, Mode, Problem, answers, input, json, non_empty, quote};
+use crate::wire::{HandlerResult, Problem, answers, input, json, non_empty, quote};
 
 /// The wire values of the permissions.
 const PERMISSIONS: [(&str, Permission); 2] =
@@ -43,11 +43,6 @@ pub fn create(context: &Context<'_>) -> HandlerResult {
     context.tenant.api_keys.add(id, key)?;
     context.state.tenants.api_key_index.add(&token, credential);
     Ok(json(StatusCode::CREATED, &json!({ "id": id, "token": token })))
-}
-
-/// `GET /api-keys`; mode B. Without the tokens.
-pub fn index(context: &Context<'_>) -> HandlerResult {
-    context.list(&context.tenant.api_keys, Mode::B)
 }
 
 /// `PATCH /api-keys/{api_key_id}`: renames the key.

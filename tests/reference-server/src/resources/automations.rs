@@ -68,11 +68,6 @@ pub fn index(context: &Context<'_>) -> HandlerResult {
     Ok(list(&page.show(automation::Item)))
 }
 
-/// `GET /automations/{id}`.
-pub fn show(context: &Context<'_>) -> HandlerResult {
-    context.show(&context.tenant.automations)
-}
-
 /// `PATCH /automations/{id}`: at least one field is required, and steps and connections only together. Existing runs continue with the
 /// definition that they started with, even if the automation is disabled.
 pub fn update(context: &Context<'_>) -> HandlerResult {

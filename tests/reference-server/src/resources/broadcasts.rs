@@ -16,7 +16,7 @@ use crate::delivery::broadcast;
 use crate::model::broadcast::{BODY, Broadcast, Message, Status};
 use crate::resources::api_keys::check_sender;
 use crate::store::table::Record as _;
-use crate::wire::{HandlerResult, Mode, Problem, answers, boolean, json};
+use crate::wire::{HandlerResult, Problem, answers, boolean, json};
 
 /// The maximum length of a copy's name, in characters.
 const MAX_COPY_NAME: usize = 70;
@@ -46,16 +46,6 @@ pub fn create(context: &Context<'_>) -> HandlerResult {
         broadcast::send(context.state, &context.tenant, id, due, now)?;
     }
     Ok(answers::created_response(OBJECT, id))
-}
-
-/// `GET /broadcasts`, mode B.
-pub fn index(context: &Context<'_>) -> HandlerResult {
-    context.list(&context.tenant.broadcasts, Mode::B)
-}
-
-/// `GET /broadcasts/{id}`.
-pub fn show(context: &Context<'_>) -> HandlerResult {
-    context.show(&context.tenant.broadcasts)
 }
 
 /// `PATCH /broadcasts/{id}`: only before it is sent. A scheduled broadcast stays scheduled.

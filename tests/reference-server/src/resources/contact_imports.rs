@@ -90,11 +90,6 @@ pub fn index(context: &Context<'_>) -> HandlerResult {
     Ok(list(&page.show(contact_import::Item)))
 }
 
-/// `GET /contacts/imports/{import_id}`.
-pub fn show(context: &Context<'_>) -> HandlerResult {
-    context.show(&context.tenant.contact_imports)
-}
-
 /// The name of a part and its content as JSON; plain text becomes a string.
 fn json(part: &Part) -> Result<(&str, Box<RawValue>), Problem> {
     let name = part.name.as_str();

@@ -7,7 +7,7 @@ use crate::model::contact::Group;
 use crate::model::contact_property::ContactProperty;
 use crate::model::value::{PropertyValue, ValueType};
 use crate::state::tenant::Tenant;
-use crate::wire::{HandlerResult, Mode, answers, check_key, quote};
+use crate::wire::{HandlerResult, answers, check_key, quote};
 
 /// Finds the property with this key.
 pub fn find_by_key(tenant: &Tenant, key: &str) -> Option<Arc<ContactProperty>> {
@@ -53,16 +53,6 @@ pub fn create(context: &Context<'_>) -> HandlerResult {
     })?;
     context.tenant.contact_properties.add(id, property)?;
     Ok(answers::created_response("contact_property", id))
-}
-
-/// `GET /contact-properties`, mode A.
-pub fn index(context: &Context<'_>) -> HandlerResult {
-    context.list(&context.tenant.contact_properties, Mode::A)
-}
-
-/// `GET /contact-properties/{contact_property_id}`.
-pub fn show(context: &Context<'_>) -> HandlerResult {
-    context.show(&context.tenant.contact_properties)
 }
 
 /// `PATCH /contact-properties/{contact_property_id}`: changes the fallback; `null` removes it.

@@ -21,8 +21,7 @@ use crate::state::job::{Job, Task};
 use crate::state::tenant::Tenant;
 use crate::store::table::Record as _;
 use crate::wire::{
-    Checked, Field, Fields, HandlerResult, Mode, Problem, SWITCH, answers, boolean, input, json, quote,
-    replace,
+    Checked, Field, Fields, HandlerResult, Problem, SWITCH, answers, boolean, input, json, quote, replace,
 };
 
 /// `POST /domains`, 201.
@@ -48,16 +47,6 @@ pub fn create(context: &Context<'_>) -> HandlerResult {
         context.now(),
     );
     Ok(answer)
-}
-
-/// `GET /domains`, mode B. The specification doesn't show the items; they exclude DNS records.
-pub fn index(context: &Context<'_>) -> HandlerResult {
-    context.list(&context.tenant.domains, Mode::B)
-}
-
-/// `GET /domains/{id}`.
-pub fn show(context: &Context<'_>) -> HandlerResult {
-    context.show(&context.tenant.domains)
 }
 
 /// `PATCH /domains/{id}`. New records start as `not_started`; the others, and the domain, keep their status. (The specification names the

@@ -20,8 +20,7 @@ use crate::model::event::{self, Event};
 use crate::resources::automations::engine::{self, Occurrence};
 use crate::store::table::Record as _;
 use crate::wire::{
-    Change, Checked, Field, Fields, HandlerResult, Mode, Problem, answers, input, json, non_empty, quote,
-    uuid,
+    Change, Checked, Field, Fields, HandlerResult, Problem, answers, input, json, non_empty, quote, uuid,
 };
 
 input! {
@@ -38,11 +37,6 @@ pub fn create(context: &Context<'_>) -> HandlerResult {
     let event = Event { id, name, schema, created_at: now, updated_at: None };
     context.tenant.events.add(id, event)?;
     Ok(answers::created_response("event", id))
-}
-
-/// `GET /events`, mode B.
-pub fn index(context: &Context<'_>) -> HandlerResult {
-    context.list(&context.tenant.events, Mode::B)
 }
 
 /// `GET /events/{id_or_name}`.

@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::model::template::version::Version;
 use crate::model::template::{self, Template};
 use crate::state::tenant::Tenant;
-use crate::wire::{HandlerResult, Mode, Problem, answers, json};
+use crate::wire::{HandlerResult, Problem, answers, json};
 
 /// The result of looking up a template to send.
 pub enum Lookup {
@@ -50,11 +50,6 @@ pub fn create(context: &Context<'_>) -> HandlerResult {
     input.apply(&mut template);
     context.tenant.templates.add(id, template)?;
     Ok(answers::created_response("template", id))
-}
-
-/// `GET /templates`, mode A.
-pub fn index(context: &Context<'_>) -> HandlerResult {
-    context.list(&context.tenant.templates, Mode::A)
 }
 
 /// `GET /templates/{id_or_alias}`: the latest version.

@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::delivery::webhooks::{notify, payload};
 use crate::model::contact::{Group, Subscription};
 use crate::model::topic::{Topic, Visibility};
-use crate::wire::{Change, Checked, Field, HandlerResult, Mode, answers, input, replace};
+use crate::wire::{Change, Checked, Field, HandlerResult, answers, input, replace};
 
 /// The maximum length of a name, in characters.
 const MAX_NAME: usize = 50;
@@ -71,16 +71,6 @@ pub fn create(context: &Context<'_>) -> HandlerResult {
     context.tenant.topics.add(id, topic)?;
     notify_webhooks(context, "topic.created", context.tenant.topics.get(id));
     Ok(answers::created_response("topic", id))
-}
-
-/// `GET /topics`: 20 by default, as in mode A.
-pub fn index(context: &Context<'_>) -> HandlerResult {
-    context.list(&context.tenant.topics, Mode::A)
-}
-
-/// `GET /topics/{topic_id}`.
-pub fn show(context: &Context<'_>) -> HandlerResult {
-    context.show(&context.tenant.topics)
 }
 
 /// `PATCH /topics/{topic_id}`: name, description, visibility. The default subscription can't be changed.

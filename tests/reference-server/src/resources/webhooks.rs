@@ -13,7 +13,7 @@ use url::Url;
 use crate::context::Context;
 use crate::delivery::webhooks::sign::PREFIX;
 use crate::model::webhook::{EVENTS, INBOX_EVENTS, Webhook};
-use crate::wire::{Checked, Field, HandlerResult, Mode, SWITCH, answers, input, json, replace};
+use crate::wire::{Checked, Field, HandlerResult, SWITCH, answers, input, json, replace};
 
 input! {
     struct NewWebhook(fields; requires "endpoint", "events") {
@@ -55,16 +55,6 @@ pub fn secret(context: &Context<'_>) -> String {
         half.copy_from_slice(context.state.next_secret().as_bytes());
     }
     format!("{PREFIX}{}", STANDARD.encode(bytes))
-}
-
-/// `GET /webhooks`, mode B. The items exclude the secrets.
-pub fn index(context: &Context<'_>) -> HandlerResult {
-    context.list(&context.tenant.webhooks, Mode::B)
-}
-
-/// `GET /webhooks/{webhook_id}`, with the secret.
-pub fn show(context: &Context<'_>) -> HandlerResult {
-    context.show(&context.tenant.webhooks)
 }
 
 /// `PATCH /webhooks/{webhook_id}`. All fields are optional; `events` replaces the whole set.

@@ -255,20 +255,7 @@ fn time_of_day(word: &str) -> Option<Time> {
 }
 
 const DAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
+const MONTHS: &str = "january february march april may june july august september october november december";
 
 const UNITS: [(&str, &[&str]); 7] = [
     ("seconds", &["s", "sec", "secs", "second", "seconds"]),
@@ -299,7 +286,7 @@ fn parse_weekday(word: &str) -> Option<Weekday> {
 }
 
 fn parse_month(word: &str) -> Option<i8> {
-    let month = MONTHS.iter().position(|name| is_name(word, name))?;
+    let month = MONTHS.split(' ').position(|name| is_name(word, name))?;
     i8::try_from(month + 1).ok()
 }
 
