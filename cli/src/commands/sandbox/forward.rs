@@ -18,7 +18,7 @@ use crate::context::Context;
 const MAX_QUEUED: usize = 1_000;
 /// Maximum bytes in the queue: mails already evicted from the sandbox are held only here.
 const MAX_BYTES: usize = 256 << 20;
-/// Delays before each retry of a temporary failure.
+/// The delays before each retry of a temporary failure, for all recipients of a mail together.
 const BACKOFF: [Duration; 4] =
     [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(5)];
 /// The codes of a rejected login (RFC 4954, section 6), which concern all recipients.
@@ -132,12 +132,13 @@ async fn forward(target: &Target, mail: &CapturedMail, service: &Service, report
             report(&format!("email {} wasn't forwarded to {} for {to}: {reason}", mail.id, target.name));
         }
     };
-    match send(target, &outgoing).await {
+    let mut pauses = BACKOFF.iter();
+    match send(target, &outgoing, &mut pauses).await {
         Err(RelayError { code: Some(code), .. })
             if outgoing.recipients().len() > 1 && !LOGIN_REJECTED.contains(&code) =>
         {
             for outgoing in outgoing.by_recipient() {
-                let result = send(target, &outgoing).await;
+                let result = send(target, &outgoing, &mut pauses).await;
                 record(&outgoing, result);
             }
         }
@@ -145,14 +146,19 @@ async fn forward(target: &Target, mail: &CapturedMail, service: &Service, report
     }
 }
 
-/// Sends a mail, with retries.
-async fn send(target: &Target, outgoing: &Outgoing) -> Result<String, RelayError> {
-    let mut pauses = BACKOFF.iter();
+/// Sends a mail, with a retry after each pause that remains.
+async fn send(
+    target: &Target,
+    outgoing: &Outgoing,
+    pauses: &mut std::slice::Iter<'_, Duration>,
+) -> Result<String, RelayError> {
     loop {
-        match (target.send(outgoing).await, pauses.next()) {
-            (Err(error), Some(pause)) if error.is_transient() => sleep(*pause).await,
-            (result, _) => break result.map_err(|error| relay_error(&error)),
-        }
+        let error = match target.send(outgoing).await {
+            Ok(reply) => return Ok(reply),
+            Err(error) => error,
+        };
+        let pause = if error.is_transient() { pauses.next() } else { None };
+        sleep(*pause.ok_or_else(|| relay_error(&error))?).await;
     }
 }
 
