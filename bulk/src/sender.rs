@@ -8,9 +8,9 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header::DATE};
 use idempost::{
-    Client, EmailId, Error, Outcome,
+    Accepted, Client, Error, Outcome,
     call::RetryPolicy,
-    emails::{EmailMetric, EmailMetricsQuery},
+    emails::{AcceptedBatch, EmailMetric, EmailMetricsQuery},
     error::{ApiError, ApiErrorKind, Recovery},
     transport::TransportErrorKind,
 };
@@ -128,30 +128,14 @@ impl Sender for Client {
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Response {
-    Batch {
-        data: Vec<Accepted>,
-        #[serde(default)]
-        errors: Option<Vec<Rejected>>,
-    },
+    Batch(AcceptedBatch),
     Single(Accepted),
-}
-
-#[derive(Debug, Deserialize)]
-struct Accepted {
-    id: EmailId,
-}
-
-#[derive(Debug, Deserialize)]
-struct Rejected {
-    index: usize,
-    #[serde(default)]
-    message: String,
 }
 
 impl Response {
     fn result(self, emails: u16) -> AttemptResult {
         let (data, errors) = match self {
-            Self::Batch { data, errors } => (data, errors.unwrap_or_default()),
+            Self::Batch(AcceptedBatch { data, errors, .. }) => (data, errors),
             Self::Single(accepted) => (vec![accepted], Vec::new()),
         };
         let ids = data.iter().map(|accepted| accepted.id.as_str().into()).collect();
@@ -373,6 +357,7 @@ mod tests {
             r#"{"status":"ok"}"#,
             r#"{"data":[{"id":7}]}"#,
             r#"{"data":[{"id":""}]}"#,
+            r#"{"data":[],"errors":[{"message":"no"}]}"#,
         ] {
             let result = attempt(&server, &client, Action::http_response(200, body)).await;
             assert!(matches!(result, AttemptResult::Uncertain(_)), "{body}: {result:?}");
