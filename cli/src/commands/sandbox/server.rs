@@ -2,11 +2,12 @@
 
 use std::future::Future;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use idempost_sandbox::mount::http::reachable_address;
 use idempost_sandbox::persistence::{self, Persistence, PersistenceError};
 use idempost_sandbox::smtp::Options;
 use idempost_sandbox::tls::Tls;
@@ -255,13 +256,4 @@ async fn bind(host: IpAddr, port: u16, flag: &str) -> Result<(TcpListener, Socke
         Fail::local(format!("couldn't listen on {}", SocketAddr::new(host, port)), error)
             .hint(format!("choose another with {flag} N, or any free port with {flag} 0"))
     })
-}
-
-/// The address for programs on this machine: loopback, if the listener is on all addresses.
-fn reachable_address(address: SocketAddr) -> SocketAddr {
-    match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => (Ipv4Addr::LOCALHOST, address.port()).into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => (Ipv6Addr::LOCALHOST, address.port()).into(),
-        _ => address,
-    }
 }

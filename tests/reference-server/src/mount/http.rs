@@ -126,8 +126,8 @@ async fn do_due_work(service: Arc<Service>) {
     }
 }
 
-/// The address for browsers on this machine: loopback, if the listener is on all addresses.
-fn reachable_address(address: SocketAddr) -> SocketAddr {
+/// The address for programs on this machine: loopback, if the listener is on all addresses.
+pub fn reachable_address(address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => (Ipv4Addr::LOCALHOST, address.port()).into(),
         IpAddr::V6(ip) if ip.is_unspecified() => (Ipv6Addr::LOCALHOST, address.port()).into(),
