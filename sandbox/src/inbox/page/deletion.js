@@ -9,7 +9,10 @@ const TO_UNDO = 10_000;
 /** The maximum number of IDs in a request. */
 const MAX_IDS = 10_000;
 
-/** The deletions that can still be undone, newest last. */
+/**
+ * The deletions that can still be undone, newest last. `mails` contains the IDs, with whether the mail was unread, or null if the sandbox's counts
+ * exclude it.
+ */
 const pending = [];
 const listeners = [];
 /** Registers a listener for mails that left the page (`gone`) or came back. */
@@ -21,8 +24,13 @@ export const isGone = (id) => pending.some(({ mails }) => mails.has(id));
 
 /** The number of mails, and of unread ones, that have left a folder but are still in the sandbox's counts. */
 export function goneFrom(tray) {
-  const mails = pending.filter((one) => one.tray === tray).flatMap((one) => [...one.mails.values()]);
+  const mails = pending.filter((one) => one.tray === tray).flatMap((one) => [...one.mails.values()]).filter((unread) => unread !== null);
   return { all: mails.length, unread: mails.filter(Boolean).length };
+}
+
+/** Records that the sandbox's counts exclude these mails. */
+export function excluded(ids) {
+  for (const { mails } of pending) for (const id of ids) if (mails.has(id)) mails.set(id, null);
 }
 
 /** Deletes one mail without confirmation. */
@@ -74,7 +82,7 @@ async function commit(one) {
   one.toast.remove();
   try {
     for (const ids of requests(one)) await remove(FOLDERS[one.tray], { ids });
-    // The stream reports the deletion as well; by then, the sandbox's counts exclude the mails.
+    // By then, the stream reports the deletion as well, and no list that was requested before contains the mails.
     setTimeout(() => end(one), 500);
   } catch (error) {
     toast(error.message, true);
