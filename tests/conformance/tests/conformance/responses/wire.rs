@@ -45,7 +45,8 @@ fn address(server: &ReferenceServer) -> String {
     server.base_url().trim_start_matches("http://").to_owned()
 }
 
-/// Sends a request that announces a body of this length and doesn't send it, and reads the response until the connection is closed.
+/// Sends a request that announces a body of this length and doesn't send it, and reads the response. The server may wait for the body before it closes
+/// the connection.
 async fn exchange(server: &ReferenceServer, probe: &Probe, length: usize) -> Answer {
     let mut stream = TcpStream::connect(address(server)).await.unwrap();
     let head = format!(
@@ -57,7 +58,7 @@ async fn exchange(server: &ReferenceServer, probe: &Probe, length: usize) -> Ans
     );
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut response = Vec::new();
-    stream.read_to_end(&mut response).await.unwrap();
+    while !is_complete(&response).unwrap_or(false) && stream.read_buf(&mut response).await.unwrap() > 0 {}
     let response = String::from_utf8(response).unwrap();
     let (head, body) = response.split_once("\r\n\r\n").unwrap();
     let mut lines = head.lines();
@@ -68,4 +69,10 @@ async fn exchange(server: &ReferenceServer, probe: &Probe, length: usize) -> Ans
     });
     let status = StatusCode::from_bytes(status.as_bytes()).unwrap();
     Answer { status, headers: headers.collect::<HeaderMap>(), body: body.to_owned().into() }
+}
+
+fn is_complete(response: &[u8]) -> Option<bool> {
+    let (head, body) = std::str::from_utf8(response).ok()?.split_once("\r\n\r\n")?;
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "))?;
+    Some(body.len() >= length.parse().ok()?)
 }
