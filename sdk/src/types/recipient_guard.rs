@@ -1,8 +1,11 @@
 //! The recipient guard, which restricts a client's recipients.
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::{fmt, str::FromStr};
 
-use serde::{Deserialize, Serialize, de::IgnoredAny};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{self, IgnoredAny, MapAccess, Visitor},
+};
 use serde_json::{Map, Value};
 
 use crate::problem::{Mailbox, Problem, Problems, SettingsError, Validator, address_fault, mailbox};
@@ -10,6 +13,8 @@ use crate::problem::{Mailbox, Problem, Problems, SettingsError, Validator, addre
 /// The fields that contain an email's recipients, and the headers that list the original recipients after a redirection.
 const FIELDS: [(&str, &str); 3] =
     [("to", "X-Original-To"), ("cc", "X-Original-Cc"), ("bcc", "X-Original-Bcc")];
+/// The fields of a request that are read: those with recipients (`email` is a contact's address), and those in which a line break could add one.
+const READ_FIELDS: [&str; 7] = ["to", "cc", "bcc", "email", "headers", "from", "subject"];
 /// The fields that determine recipients. A service might ignore their case.
 const CHECKED_FIELDS: [&str; 11] = [
     "to",
@@ -216,12 +221,10 @@ impl RecipientGuard {
 
     /// Checks the recipients of an email.
     pub(crate) fn check(&self, base: &str, email: &RecipientFields, problems: &mut Vec<Problem>) {
-        for (field, value) in
-            [("to", &email.to), ("cc", &email.cc), ("bcc", &email.bcc), ("email", &email.email)]
-        {
-            self.check_field(&format!("{base}/{field}"), value, problems);
+        for field in ["to", "cc", "bcc", "email"] {
+            self.check_field(&format!("{base}/{field}"), &email.read[field], problems);
         }
-        for name in email.others.keys() {
+        for name in &email.others {
             let plain = name.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
             if *name != plain && CHECKED_FIELDS.contains(&&*plain) {
                 let rule = format!("the recipient guard accepts this field only as `{plain}`");
@@ -230,9 +233,9 @@ impl RecipientGuard {
         }
         let lines = Validator::run(|v| {
             // A line break could start a header with recipients.
-            v.check_one_line("from", email.from.as_str());
-            v.check_one_line("subject", email.subject.as_str());
-            v.field("headers", |v| match &email.headers {
+            v.check_one_line("from", email.read["from"].as_str());
+            v.check_one_line("subject", email.read["subject"].as_str());
+            v.field("headers", |v| match &email.read["headers"] {
                 Value::Null => {}
                 Value::Object(headers) => headers.iter().for_each(|(name, value)| {
                     v.field(name, |v| match value.as_str() {
@@ -300,21 +303,45 @@ impl RecipientGuard {
     }
 }
 
-/// The fields of a request that contain recipients. A duplicate field is an error, since the service might read the other one.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-#[expect(clippy::zero_sized_map_values, reason = "serde flattens unknown fields into a map only")]
+/// What decides the recipients of a request. Other values aren't kept, since attachments are large.
+#[derive(Debug, Default)]
 pub(crate) struct RecipientFields {
-    to: Value,
-    cc: Value,
-    bcc: Value,
-    headers: Value,
-    /// A contact's address.
-    email: Value,
-    from: Value,
-    subject: Value,
-    #[serde(flatten)]
-    others: BTreeMap<String, IgnoredAny>,
+    /// An object with those of [`READ_FIELDS`].
+    read: Value,
+    /// The names of the other fields.
+    others: Vec<String>,
+}
+
+impl<'de> Deserialize<'de> for RecipientFields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(FieldsVisitor)
+    }
+}
+
+struct FieldsVisitor;
+
+impl<'de> Visitor<'de> for FieldsVisitor {
+    type Value = RecipientFields;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<RecipientFields, A::Error> {
+        let (mut read, mut others) = (Map::new(), Vec::new());
+        while let Some(name) = fields.next_key::<String>()? {
+            if !READ_FIELDS.contains(&&*name) {
+                fields.next_value::<IgnoredAny>()?;
+                others.push(name);
+            } else if read.contains_key(&name) {
+                // The service might read the other one.
+                return Err(de::Error::custom(format_args!("duplicate field `{name}`")));
+            } else {
+                read.insert(name, fields.next_value()?);
+            }
+        }
+        Ok(RecipientFields { read: read.into(), others })
+    }
 }
 
 /// Returns the problem for a request whose recipients can't be read.
