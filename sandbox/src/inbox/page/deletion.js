@@ -29,7 +29,7 @@ export function goneFrom(tray) {
 }
 
 /** Records that the sandbox's counts exclude these mails. */
-export function excluded(ids) {
+export function exclude(ids) {
   for (const { mails } of pending) for (const id of ids) if (mails.has(id)) mails.set(id, null);
 }
 
@@ -82,7 +82,7 @@ async function commit(one) {
   one.toast.remove();
   try {
     for (const ids of requests(one)) await remove(FOLDERS[one.tray], { ids });
-    // By then, the stream reports the deletion as well, and no list that was requested before contains the mails.
+    // By then, the stream has reported the deletion, and no list that was requested earlier contains the mails.
     setTimeout(() => end(one), 500);
   } catch (error) {
     toast(error.message, true);

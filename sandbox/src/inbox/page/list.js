@@ -3,7 +3,7 @@
 import { get, label } from "./api.js";
 import { badge, badgeOf } from "./badge.js";
 import { mark } from "./changes.js";
-import { deleteOne, excluded, goneFrom, isGone, onDeleted, undo } from "./deletion.js";
+import { deleteOne, exclude, goneFrom, isGone, onDeleted, undo } from "./deletion.js";
 import { density } from "./density.js";
 import { byId, fill, foreign, glyph, h, toast } from "./dom.js";
 import { brief, nameOf, short } from "./format.js";
@@ -33,7 +33,7 @@ on("hello", (hello) => {
 });
 on("news", (news) => {
   Object.assign(counts, news.counts, { unsent: news.unsent_count });
-  excluded(news.deleted);
+  exclude(news.deleted);
   current?.take(news);
   for (const { id, unread } of news.marked) mailMarked(id, unread);
   if (news.deleted.length) mailDeleted(news.deleted);

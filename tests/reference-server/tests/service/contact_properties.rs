@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Sandbox, expect_fields_of};
+use crate::support::{Answer, RESERVED_KEYS, Sandbox, expect_fields_of};
 
 fn patch(sandbox: &Sandbox, id: &str, body: &Value) -> Answer {
     sandbox.patch(format!("/contact-properties/{id}"), body)
@@ -55,16 +55,7 @@ fn keys_are_short_ascii_unique_and_not_reserved() {
     for key in ["", " ", "a b", "a-b", "a.b", "é", "a\n"] {
         new(key).invalid("`key`");
     }
-    for key in [
-        "FIRST_NAME",
-        "LAST_NAME",
-        "EMAIL",
-        "UNSUBSCRIBE_URL",
-        "SERVICE_UNSUBSCRIBE_URL",
-        "RESEND_UNSUBSCRIBE_URL",
-        "contact",
-        "this",
-    ] {
+    for key in RESERVED_KEYS {
         new(key).invalid("reserved");
     }
     for key in ["city", "City", "CITY_2", "_", "1", "email"] {

@@ -17,6 +17,17 @@ use crate::response_mutants;
 pub(crate) const KEY: &str = "sb_test";
 /// A well-formed ID that names nothing.
 pub(crate) const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
+/// The keys that a template, an email and a contact property can't use.
+pub(crate) const RESERVED_KEYS: [&str; 8] = [
+    "FIRST_NAME",
+    "LAST_NAME",
+    "EMAIL",
+    "UNSUBSCRIBE_URL",
+    "SERVICE_UNSUBSCRIBE_URL",
+    "RESEND_UNSUBSCRIBE_URL",
+    "contact",
+    "this",
+];
 
 /// Whether to search more than each run can afford: `.ci/run models`.
 pub(crate) fn exhaustive() -> bool {

@@ -4,7 +4,7 @@ use http::Method;
 use mail_parser::MessageParser;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Sandbox, expect_fields_of, merged};
+use crate::support::{Answer, RESERVED_KEYS, Sandbox, expect_fields_of, merged};
 
 fn welcome() -> Value {
     json!({
@@ -474,16 +474,7 @@ fn invalid_fields_are_named() {
         (variable(json!({"key": "a b", "type": "string"})), "key"),
         (variable(json!({"key": "x".repeat(51), "type": "string"})), "key"),
     ];
-    for key in [
-        "FIRST_NAME",
-        "LAST_NAME",
-        "EMAIL",
-        "UNSUBSCRIBE_URL",
-        "SERVICE_UNSUBSCRIBE_URL",
-        "RESEND_UNSUBSCRIBE_URL",
-        "contact",
-        "this",
-    ] {
+    for key in RESERVED_KEYS {
         wrong.push((variable(json!({"key": key, "type": "string"})), "reserved"));
     }
     let twice = json!([{"key": "A", "type": "string"}, {"key": "A", "type": "number"}]);
