@@ -298,6 +298,10 @@ async fn an_unreadable_success_is_requested_once_more_and_then_reported() {
     assert_eq!(error.outcome(), Outcome::Accepted);
     let Error::Decode(unreadable) = error else { panic!("{error:?}") };
     assert_eq!(unreadable.path, "data[0].id");
+    // Only the ID in the response to a send must not be empty.
+    let page = json!({"data": [{"id": "", "topic_id": ""}], "has_more": false});
+    let page = Script::of([Reply::json(200, page)]);
+    assert_eq!(page.client().emails().list().await.unwrap().data.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
