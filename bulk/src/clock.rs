@@ -10,10 +10,10 @@
 //!   monotonic clock, or attempts of an earlier process are open, the [clock is in doubt](Clock::is_in_doubt). Before the process repeats an attempt,
 //!   it then asks a reference that its own machine can't change: the service (the `Date` header of a response) or the queue of a distributed job.
 //! - Both clocks stop while a virtual machine is paused. So the service is also asked if no response has stated its time since the attempt ended.
-//! - An attempt that was dated by a wall clock ahead of the true time would seem newer once the clock is right. So if a response shows that this
-//!   clock is ahead of the service's, attempts are journaled by the service's time. The run's open attempts, and all attempts of a job with a
-//!   schedule, which counts by this machine's time, are journaled a second time. Only a process that ended before any response leaves an attempt that
-//!   seems newer.
+//! - An attempt that was dated by a wall clock ahead of the true time would seem newer once the clock is right. So before its first request, a run
+//!   asks the service for the time, and if this clock is ahead of it, attempts are journaled by the service's time. If a proxy answered instead, the
+//!   first accepted batch shows the service's time: open attempts are then journaled a second time, as are all attempts of a job with a schedule,
+//!   which counts by this machine's time.
 //! - Clocks that should agree may differ by up to [`TOLERANCE`], which the safety margin of [`RESEND_WITHIN`] covers.
 
 use std::{
@@ -156,6 +156,21 @@ pub(crate) struct Clock {
     state: Locked<State>,
 }
 
+/// The service's time as a response states it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StatedTime {
+    pub(crate) since_epoch: Duration,
+    /// Whether the response is certainly the service's. A proxy may have written any other, by its own clock.
+    pub(crate) is_certain: bool,
+}
+
+/// The time that a response stated, and this clock's time when it was read.
+#[derive(Clone, Copy, Debug)]
+struct Reference {
+    stated: StatedTime,
+    then: Duration,
+}
+
 /// Simultaneous readings of this machine's clocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading {
@@ -170,9 +185,8 @@ struct State {
     at: Reading,
     /// Whether only a reference can confirm the time.
     unconfirmed: bool,
-    /// A time from the reference, and this clock's time when it was read. The earliest one since the clock was last confirmed, so that it shows all
-    /// the time that has passed since then.
-    reference: Option<(Duration, Duration)>,
+    /// The earliest time that the service stated since the clock was last confirmed, so that it shows all the time that has passed since then.
+    reference: Option<Reference>,
     /// When a response last stated the service's time, or the clock was confirmed.
     checked: Option<Instant>,
 }
@@ -203,33 +217,36 @@ impl State {
         (self.time, self.at, self.unconfirmed) = (time, at, false);
     }
 
-    fn confirm(&mut self, reference: Option<Duration>, to: Reading) {
+    fn confirm(&mut self, stated: Option<StatedTime>, to: Reading) {
         let now = self.advance(to);
-        let confirmed = match (reference, self.reference) {
-            (Some(time), Some((before, then))) => then + time.saturating_sub(before),
-            (Some(time), None) => time,
+        let confirmed = match (stated, self.reference) {
+            (Some(time), Some(Reference { stated: before, then })) => {
+                then + time.since_epoch.saturating_sub(before.since_epoch)
+            }
+            (Some(time), None) => time.since_epoch,
             // The wall clock is the only other evidence.
             (None, _) => self.time + to.wall.saturating_sub(self.at.wall),
         };
         let time = now.max(confirmed);
         self.anchor(time, to);
         self.checked = Some(to.monotonic);
-        self.reference = reference.map(|reference| (reference, time)).or(self.reference);
+        self.reference = stated.map(|stated| Reference { stated, then: time }).or(self.reference);
     }
 
-    /// A clock in doubt may be behind: related to it, the reference would hide that.
-    fn observe(&mut self, reference: Duration, is_trusted: bool, to: Reading) {
+    /// A clock in doubt may be behind: related to it, the stated time would hide that.
+    fn observe(&mut self, stated: StatedTime, to: Reading) {
         if self.is_in_doubt(to) {
             return;
         }
         let now = self.advance(to);
         self.checked = Some(to.monotonic);
-        if is_trusted {
-            self.reference.get_or_insert((reference, now));
+        if stated.is_certain && self.reference.is_none_or(|reference| !reference.stated.is_certain) {
+            self.reference = Some(Reference { stated, then: now });
         }
-        let passed =
-            self.reference.map(|(before, then)| (reference.saturating_sub(before), now.saturating_sub(then)));
-        self.unconfirmed = passed.is_some_and(|(there, here)| there > here + TOLERANCE);
+        self.unconfirmed = self.reference.is_some_and(|Reference { stated: before, then }| {
+            let there = stated.since_epoch.saturating_sub(before.since_epoch);
+            there > now.saturating_sub(then) + TOLERANCE
+        });
     }
 
     #[cfg(feature = "nats")]
@@ -283,9 +300,9 @@ impl Clock {
         self.wall.read()
     }
 
-    /// Confirms the time with the service's clock (time since the Unix epoch), or with the wall clock if the service doesn't state its time. The
-    /// clock is in doubt again if the machine has slept since it was `asked`.
-    pub(crate) fn confirm(&self, service: Option<Duration>, asked: Reading) {
+    /// Confirms the time with the service's, or with the wall clock if the service doesn't state its time. The clock is in doubt again if the machine
+    /// has slept since the service was `asked`.
+    pub(crate) fn confirm(&self, service: Option<StatedTime>, asked: Reading) {
         self.state.lock().confirm(service, asked);
     }
 
@@ -295,15 +312,15 @@ impl Clock {
     }
 
     /// Records the time in a response. A later one shows how much time has passed, if this one is certainly the service's.
-    pub(crate) fn observe_service_time(&self, service: Option<Duration>, is_trusted: bool) {
+    pub(crate) fn observe(&self, service: Option<StatedTime>) {
         if let Some(service) = service {
-            self.state.lock().observe(service, is_trusted, self.wall.read());
+            self.state.lock().observe(service, self.wall.read());
         }
     }
 
     /// Returns how far this clock is ahead of the service's, if that is more than the tolerance.
     pub(crate) fn lead(&self) -> Duration {
-        let ahead = |(service, then): (Duration, Duration)| then.saturating_sub(service);
+        let ahead = |Reference { stated, then }| then.saturating_sub(stated.since_epoch);
         self.state.lock().reference.map(ahead).filter(|lead| *lead > TOLERANCE).unwrap_or_default()
     }
 
@@ -351,6 +368,10 @@ mod tests {
         (machine, state)
     }
 
+    fn certain(since_epoch: Duration) -> StatedTime {
+        StatedTime { since_epoch, is_certain: true }
+    }
+
     fn passed(state: &mut State, reading: Reading) -> u64 {
         state.advance(reading).saturating_sub(START).as_secs()
     }
@@ -382,12 +403,12 @@ mod tests {
         for (slept, expected) in [(0, 60), (DAY, 60 + DAY)] {
             let (machine, mut state) = started();
             // The service's clock is an hour ahead.
-            let service = |seconds| START + Duration::from_secs(3_600 + seconds);
-            state.observe(service(50), true, machine.at(50, 0));
+            let service = |seconds| certain(START + Duration::from_secs(3_600 + seconds));
+            state.observe(service(50), machine.at(50, 0));
             let reading = machine.at(60, DAY.cast_signed());
             assert!(state.is_in_doubt(reading));
             // Another response after the sleep.
-            state.observe(service(60 + slept), true, reading);
+            state.observe(service(60 + slept), reading);
             state.confirm(Some(service(60 + slept)), reading);
             assert_eq!(passed(&mut state, reading), expected);
             assert!(!state.is_in_doubt(reading));
@@ -405,10 +426,10 @@ mod tests {
             if state.is_in_doubt(reading) {
                 break reading;
             }
-            state.observe(START + Duration::from_mins(5 * minutes), true, reading);
+            state.observe(certain(START + Duration::from_mins(5 * minutes)), reading);
             minutes += 1;
         };
-        state.confirm(Some(START + Duration::from_mins(5 * minutes)), reading);
+        state.confirm(Some(certain(START + Duration::from_mins(5 * minutes))), reading);
         assert_eq!((minutes, passed(&mut state, reading)), (2, 600));
     }
 
@@ -416,11 +437,11 @@ mod tests {
     fn the_service_s_time_reveals_that_both_clocks_stood_still() {
         // F-11
         let (machine, mut state) = started();
-        let service = |seconds| START + Duration::from_secs(seconds);
-        state.observe(service(10), true, machine.at(10, 0));
-        state.observe(service(310), true, machine.at(20, 0));
+        let service = |seconds| certain(START + Duration::from_secs(seconds));
+        state.observe(service(10), machine.at(10, 0));
+        state.observe(service(310), machine.at(20, 0));
         assert!(!state.is_in_doubt(machine.at(20, 0)));
-        state.observe(service(DAY), true, machine.at(30, 0));
+        state.observe(service(DAY), machine.at(30, 0));
         assert!(state.is_in_doubt(machine.at(30, 0)));
         state.confirm(Some(service(DAY + 10)), machine.at(40, 0));
         assert_eq!(passed(&mut state, machine.at(40, 0)), DAY + 10);
@@ -433,9 +454,21 @@ mod tests {
         let ended = clock.read();
         assert!(clock.is_unchecked_since(ended));
         wall.pass(Duration::from_secs(1));
-        clock.observe_service_time(Some(wall.now()), false);
+        clock.observe(Some(StatedTime { since_epoch: wall.now(), is_certain: false }));
         wall.pass(Duration::from_secs(1));
         assert!(!clock.is_unchecked_since(ended) && clock.is_unchecked_since(clock.read()));
+    }
+
+    #[test]
+    fn the_service_s_time_replaces_that_of_a_proxy() {
+        // F-11
+        let wall = WallClock::default();
+        let clock = Clock::new(wall.now().into(), wall.clone(), true);
+        let day = Duration::from_secs(DAY);
+        clock.confirm(Some(StatedTime { since_epoch: wall.now() + day, is_certain: false }), clock.read());
+        assert_eq!(clock.lead(), Duration::ZERO);
+        clock.observe(Some(certain(wall.now())));
+        assert!(clock.lead().abs_diff(day) < TOLERANCE && !clock.is_in_doubt());
     }
 
     #[test]
@@ -443,11 +476,11 @@ mod tests {
         // F-11
         let wall = WallClock::default();
         let clock = Clock::new(wall.now().into(), wall.clone(), true);
-        let (asked, time) = (clock.read(), wall.now());
+        let (asked, time) = (clock.read(), certain(wall.now()));
         wall.advance_millis(DAY.cast_signed() * 1_000);
         clock.confirm(Some(time), asked);
         assert!(clock.is_in_doubt());
-        clock.confirm(Some(wall.now()), clock.read());
+        clock.confirm(Some(certain(wall.now())), clock.read());
         assert!(!clock.is_in_doubt());
     }
 

@@ -41,7 +41,7 @@ use std::{
 };
 
 use tokio::{
-    sync::{mpsc, watch},
+    sync::{OnceCell, mpsc, watch},
     task::JoinSet,
     time::{Instant, MissedTickBehavior, interval},
 };
@@ -173,6 +173,8 @@ struct Shared<S> {
     plan: Arc<Plan>,
     sender: Arc<S>,
     clock: Clock,
+    /// Whether the clock was compared with the service's, as it is before the first new request.
+    compared: OnceCell<()>,
     /// The intents of this run's open requests that have this machine's time, by batch, until the service's time is known.
     undated: Locked<HashMap<u32, Record>>,
     gate: Gate,
@@ -300,6 +302,7 @@ async fn execute<S: Sender>(plan: &Arc<Plan>, launch: &Launch<S>, before: Option
         plan: Arc::clone(plan),
         sender: Arc::clone(sender),
         clock,
+        compared: OnceCell::new(),
         undated: Locked::default(),
         gate,
         journal,

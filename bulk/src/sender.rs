@@ -16,13 +16,19 @@ use idempost::{
 };
 use serde::Deserialize;
 
-use crate::{pace::Observation, plan::BatchKind, state::AttemptResult, stop_rule::Feedback};
+use crate::{
+    clock::StatedTime, pace::Observation, plan::BatchKind, state::AttemptResult, stop_rule::Feedback,
+};
 
 /// The timeout for an attempt. The service responds to a batch in well under a second; after a timeout, the outcome is uncertain.
 const TIMEOUT: Duration = Duration::from_mins(1);
 const DAY: Duration = Duration::from_hours(24);
 /// A longer `Retry-After` counts as an exhausted quota, which a job doesn't wait for.
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(5);
+
+/// Errors of requests that aren't sends, under names that no proxy uses.
+const NAMES_OF_THE_SERVICE: [&str; 4] =
+    ["restricted_api_key", "invalid_permission", "invalid_access", "rate_limit_exceeded"];
 
 /// One attempt to send a batch or a single email.
 #[derive(Clone, Debug)]
@@ -51,18 +57,19 @@ pub(crate) struct Attempt {
 pub(crate) trait Sender: Send + Sync + 'static {
     fn send(&self, request: SendRequest) -> impl Future<Output = Attempt> + Send;
 
-    /// Returns the service's time since the Unix epoch, or `None` if its responses don't state it. Fails if there is no response.
-    fn time(&self) -> impl Future<Output = Result<Option<Duration>, Attempt>> + Send;
+    /// Returns the service's time, or `None` if its responses don't state it. Fails if there is no response.
+    fn time(&self) -> impl Future<Output = Result<Option<StatedTime>, Attempt>> + Send;
 
     /// Counts the sent emails by delivery outcome since a time, in milliseconds since the Unix epoch.
     fn feedback(&self, ids: &[String], since: u64) -> impl Future<Output = Result<Feedback, Attempt>> + Send;
 }
 
-/// Returns a response's time since the Unix epoch.
-pub(crate) fn response_time(headers: &HeaderMap) -> Option<Duration> {
+/// Returns the time that a response states.
+pub(crate) fn response_time(headers: &HeaderMap, is_certain: bool) -> Option<StatedTime> {
     let text = headers.get(DATE)?.to_str().ok()?;
     let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
-    Duration::try_from(date.as_duration()).ok()
+    let since_epoch = Duration::try_from(date.as_duration()).ok()?;
+    Some(StatedTime { since_epoch, is_certain })
 }
 
 impl Sender for Client {
@@ -92,17 +99,20 @@ impl Sender for Client {
         }
     }
 
-    async fn time(&self) -> Result<Option<Duration>, Attempt> {
+    async fn time(&self) -> Result<Option<StatedTime>, Attempt> {
         // Any response states the time, even a rejection.
         let call = self.request(Method::GET, "/domains").retry(RetryPolicy::never()).timeout(TIMEOUT);
         let error = match call.with_response().await {
-            Ok(response) => return Ok(response_time(&response.headers)),
+            Ok(response) => return Ok(response_time(&response.headers, response.value["data"].is_array())),
             Err(error) => error,
         };
         let (time, is_final) = match &error {
             // A gateway may admit only requests that send.
-            Error::Api(response) => (response_time(&response.headers), response.status.is_client_error()),
-            Error::Decode(response) => (response_time(&response.headers), false),
+            Error::Api(response) => {
+                let is_certain = NAMES_OF_THE_SERVICE.contains(&response.name.as_str());
+                (response_time(&response.headers, is_certain), response.status.is_client_error())
+            }
+            Error::Decode(response) => (response_time(&response.headers, false), false),
             _ => (None, false),
         };
         if time.is_some() || is_final { Ok(time) } else { Err(classify_error(&error)) }
@@ -266,7 +276,7 @@ mod tests {
         for key in [server.api_key(), "re_unknown".to_owned()] {
             let client = Client::new(&server.base_url(), &key).unwrap();
             let time = Sender::time(&client).await.unwrap().unwrap();
-            assert!(time.abs_diff(now) < Duration::from_mins(1), "{time:?}");
+            assert!(time.since_epoch.abs_diff(now) < Duration::from_mins(1), "{time:?}");
         }
         let client = Client::new("http://127.0.0.1:9", "re_x").unwrap();
         let failed = Sender::time(&client).await.unwrap_err();
@@ -291,14 +301,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_page_of_a_proxy_states_no_time_unless_it_has_a_date() {
+    async fn a_page_of_a_proxy_states_no_certain_time_and_none_without_a_date() {
         // F-11
         const DATE: &str = "Thu, 01 Jan 1970 00:00:09 GMT";
         const REJECTION: &str = r#"{"statusCode":401,"name":"missing_api_key","message":"no"}"#;
+        const RESTRICTED: &str = r#"{"statusCode":401,"name":"restricted_api_key","message":"no"}"#;
+        let certain = Some(Some((9, true)));
+        let stated = Some(Some((9, false)));
         for (status, body, date, expected) in [
-            (200, "<html>", Some(DATE), Some(Some(9))),
+            (200, r#"{"object":"list","data":[]}"#, Some(DATE), certain),
+            (401, RESTRICTED, Some(DATE), certain),
+            (200, "{}", Some(DATE), stated),
+            (401, r#"{"name":"UnauthorizedError","message":"no"}"#, Some(DATE), stated),
+            (200, "<html>", Some(DATE), stated),
             (200, "<html>", None, None),
-            (502, "<html>", Some(DATE), Some(Some(9))),
+            (502, "<html>", Some(DATE), stated),
             (502, "<html>", None, None),
             // A service without a clock.
             (200, "{}", None, Some(None)),
@@ -309,7 +326,7 @@ mod tests {
             let client = Client::builder().base_url("https://a.test").api_key("re_x").transport(transport);
             let time = Sender::time(&client.build().unwrap()).await.ok();
             assert_eq!(
-                time.map(|time| time.map(|time| time.as_secs())),
+                time.map(|time| time.map(|time| (time.since_epoch.as_secs(), time.is_certain))),
                 expected,
                 "{status} {body} {date:?}"
             );

@@ -44,6 +44,13 @@ impl<S: Sender> Batch<'_, S> {
         Ok(())
     }
 
+    /// Learns whether this machine's clock is ahead of the service's.
+    async fn compare_clocks(&self) -> Result<(), Attempt> {
+        let time = self.shared.sender.time().await?;
+        self.shared.learn_time(|clock| clock.observe(time));
+        Ok(())
+    }
+
     /// Journals that the batch is attempted or ends on a later day than before; the [schedule](crate::schedule) counts it there too.
     async fn record_day(&self) -> Result<()> {
         let (shared, batch) = (self.shared, self.prepared.batch);
@@ -78,20 +85,23 @@ impl<S: Sender> Ledger for Batch<'_, S> {
             let is_open =
                 matches!(shared.states.lock().state(prepared.batch), Some(BatchState::Maybe { .. }));
             let is_unchecked = || self.ended.is_some_and(|ended| shared.clock.is_unchecked_since(ended));
-            let is_known = match (is_open, &shared.timetable) {
-                (true, _) => !shared.clock.is_in_doubt() && !is_unchecked(),
-                (false, Some(_)) => !shared.clock.is_in_doubt(),
-                (false, None) => true,
-            };
-            if is_known {
-                return Ok(permit);
-            }
             // The age of a request has to be known before it is repeated, and the time of day before a schedule admits it.
-            let confirmed = tokio::select! {
-                () = shared.control.wait_for(Stop::Drain) => return Err(Delivery::Stopped),
-                confirmed = self.confirm_time() => confirmed,
+            let is_doubtful = if is_open {
+                shared.clock.is_in_doubt() || is_unchecked()
+            } else {
+                shared.clock.is_in_doubt() && (shared.timetable.is_some() || !shared.compared.initialized())
             };
-            match confirmed {
+            let learned = async {
+                if is_doubtful {
+                    return self.confirm_time().await;
+                }
+                shared.compared.get_or_try_init(|| self.compare_clocks()).await.copied()
+            };
+            let learned = tokio::select! {
+                () = shared.control.wait_for(Stop::Drain) => return Err(Delivery::Stopped),
+                learned = learned => learned,
+            };
+            match learned {
                 Ok(()) => return Ok(permit),
                 Err(attempt) => {
                     permit.finish(attempt.observation, &attempt.headers);
@@ -144,10 +154,8 @@ impl<S: Sender> Ledger for Batch<'_, S> {
 
     fn finish(&mut self, permit: Permit, attempt: &Attempt) {
         permit.finish(attempt.observation, &attempt.headers);
-        // A proxy may have written any other response.
-        let is_trusted = attempt.observation == Observation::Accepted;
-        let time = response_time(&attempt.headers);
-        self.shared.learn_time(|clock| clock.observe_service_time(time, is_trusted));
+        let time = response_time(&attempt.headers, attempt.observation == Observation::Accepted);
+        self.shared.learn_time(|clock| clock.observe(time));
     }
 
     fn now(&self) -> UnixMillis {

@@ -21,7 +21,7 @@ use serde_json::Value;
 use super::*;
 use crate::{
     Bulk, Input, JobState, Message, Outcome, RowOutcome,
-    clock::WallClock,
+    clock::{StatedTime, WallClock},
     files::tests::folder,
     job::Job as BulkJob,
     journal::SentId,
@@ -147,8 +147,9 @@ impl Service {
 }
 
 impl Sender for Arc<Service> {
-    async fn time(&self) -> Result<Option<Duration>, Attempt> {
-        Ok(self.clock.lock().unwrap().as_ref().map(WallClock::now))
+    async fn time(&self) -> Result<Option<StatedTime>, Attempt> {
+        let clock = self.clock.lock().unwrap();
+        Ok(clock.as_ref().map(|clock| StatedTime { since_epoch: clock.now(), is_certain: true }))
     }
 
     async fn feedback(&self, ids: &[String], _: u64) -> Result<Feedback, Attempt> {

@@ -16,6 +16,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 
+use http::Method;
+use idempost_reference_server::faults::Rule;
 use serde_json::Value;
 
 use crate::service::Service;
@@ -50,6 +52,16 @@ impl Bench {
     fn sending_to(self, people: usize) -> Self {
         self.write("people.csv", csv(people));
         self
+    }
+
+    /// Applies a rule to sends only: a run also asks for the time.
+    fn fail_sends(&self, rule: Rule) {
+        self.service.faults().add(rule.on_method(Method::POST));
+    }
+
+    /// Returns the number of sends.
+    fn sends(&self) -> usize {
+        self.service.requests().iter().filter(|request| request.method == Method::POST).count()
     }
 
     /// Writes a file in the program's folder.
@@ -92,7 +104,7 @@ impl Bench {
     /// Starts the same command, and kills it after this number of requests.
     fn kill_after(&self, requests: usize, flags: &(impl CommandLine + ?Sized)) {
         let mut child = self.start(flags);
-        self.until_asked(requests);
+        self.until_sends(requests);
         kill(&mut child);
     }
 
@@ -131,9 +143,9 @@ impl Bench {
         assert_eq!(delivered.len(), people);
     }
 
-    /// Waits until the service has received this number of requests.
-    fn until_asked(&self, requests: usize) {
-        wait_until(&format!("the service has {requests} requests"), || self.service.asked() >= requests);
+    /// Waits until the service has received this number of sends.
+    fn until_sends(&self, requests: usize) {
+        wait_until(&format!("the service has {requests} sends"), || self.sends() >= requests);
     }
 }
 

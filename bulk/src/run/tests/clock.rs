@@ -152,3 +152,25 @@ async fn a_clock_that_stays_ahead_makes_no_batch_unknown() {
         assert_eq!((report.counts, delivered), (Counts { sent: 400, ..Counts::default() }, (400, 1)));
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_got_no_response_to_a_send_dates_its_requests_by_the_service_s_time() {
+    // F-11
+    let (folder, wall, its_clock) = (folder(), WallClock::default(), WallClock::default());
+    let job = plan_job(folder.path(), 400).await;
+    let service = Service::new(|_, _| Some(Fault::TimedOut { executed: true }));
+    *service.clock.lock().unwrap() = Some(its_clock.clone());
+    wall.advance_millis(DAY / 2);
+    let options = || patient_options().wall_clock(&wall).concurrency(1);
+    abort_after(&job, &service, options(), 1).await;
+    assert_eq!(service.delivered(), (100, 1));
+    wall.advance_millis(-DAY / 2);
+    for clock in [&wall, &its_clock] {
+        clock.advance_millis(30 * DAY / 24);
+    }
+    service.forgets_keys.store(true, Ordering::SeqCst);
+    service.set_script(|_, _| None);
+    let report = finish_with(&job, &service, options()).await;
+    assert_eq!(report.counts, Counts { sent: 300, unknown: 100, ..Counts::default() });
+    assert_eq!(service.delivered(), (400, 1));
+}

@@ -106,9 +106,9 @@ fn a_retry_belongs_to_the_account_of_its_job() {
     let bench = Bench::with(105);
     let rejected = Action::error(422, "validation_error", "The topic doesn't exist.");
     // The second batch, and each of its rows alone.
-    bench.service.faults().add(Rule::new(rejected.clone()).skip_first(1).times(6));
+    bench.fail_sends(Rule::new(rejected.clone()).skip_first(1).times(6));
     bench.send(&["--concurrency", "1", "--max-rejections", "0"]);
-    bench.service.faults().add(Rule::new(rejected).times(2));
+    bench.fail_sends(Rule::new(rejected).times(2));
     let id = bench.job();
     bench.bulk(&["retry", "--rejected", &id, "--yes"]).exits(10);
     // The latest job is the retry itself.
@@ -136,7 +136,7 @@ fn a_job_is_not_sent_again_under_another_spelling_of_its_base_url() {
     let url = bench.service.base_url();
     let spelled = url.replace("127.0.0.1", "localhost");
     for job in ["", "--job named"] {
-        let sent = bench.service.asked();
+        let sent = bench.sends();
         let elsewhere = (job, ["--base-url", &spelled]);
         bench.send(&(job, "--limit 1")).ok();
         for flags in ["--limit 1", "", "--add"] {
@@ -147,7 +147,7 @@ fn a_job_is_not_sent_again_under_another_spelling_of_its_base_url() {
         bench.send(&elsewhere).fails(4);
         // The name still belongs to the job.
         bench.send(job).ok_with(&["already complete"]);
-        assert_eq!(bench.service.asked() - sent, 2);
+        assert_eq!(bench.sends() - sent, 2);
     }
 }
 

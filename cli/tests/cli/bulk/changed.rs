@@ -18,7 +18,7 @@ fn stopped() -> Bench {
 /// Sends with these flags until a quota is exhausted after this number of requests.
 fn send_until_quota(bench: &Bench, flags: &str, requests: usize) {
     let quota = Action::error(429, "daily_quota_exceeded", "Enough");
-    bench.service.faults().add(Rule::new(quota).skip_first(requests).always());
+    bench.fail_sends(Rule::new(quota).skip_first(requests).always());
     bench.send(flags).exits(6);
     bench.service.faults().clear();
 }

@@ -104,9 +104,9 @@ fn killed(bench: &Bench, people: usize, times: usize) {
 fn the_first_interrupt_finishes_the_requests_in_flight_and_names_the_resume_command() {
     concurrently(["", "-q", "--json", "--json -q"], |flags| {
         let bench = Bench::with(500);
-        bench.service.faults().add(Rule::new(Action::Delay(Duration::from_secs(1))).always());
+        bench.fail_sends(Rule::new(Action::Delay(Duration::from_secs(1))).always());
         let child = bench.start(&("--concurrency 1", flags));
-        bench.until_asked(1);
+        bench.until_sends(1);
         signal(&child, Signal::INT);
         let ran = child.finish().exits(130);
         let status = bench.status();
@@ -130,9 +130,9 @@ fn the_first_interrupt_finishes_the_requests_in_flight_and_names_the_resume_comm
 #[test]
 fn the_second_interrupt_stops_at_once_and_resuming_repeats_the_same_request() {
     let bench = Bench::with(100);
-    bench.service.faults().add(Rule::new(Action::Delay(Duration::from_mins(1))));
+    bench.fail_sends(Rule::new(Action::Delay(Duration::from_mins(1))));
     let mut child = bench.start("");
-    bench.until_asked(1);
+    bench.until_sends(1);
     signal(&child, Signal::TERM);
     let mut lines = lines(&mut child.stderr);
     assert!(lines.any(|line| line.contains("interrupt again to stop immediately")));
@@ -150,11 +150,11 @@ fn the_second_interrupt_stops_at_once_and_resuming_repeats_the_same_request() {
 #[test]
 fn canceling_a_job_that_was_killed_names_the_rows_that_may_have_been_sent() {
     let bench = Bench::with(250);
-    bench.service.faults().add(Rule::new(Action::Delay(Duration::from_mins(1))));
+    bench.fail_sends(Rule::new(Action::Delay(Duration::from_mins(1))));
     bench.kill_after(1, "--concurrency 1");
     let expected = "150 rows won't be sent, and 100 rows may have been sent";
     bench.bulk(&["cancel", &bench.job(), "--yes"]).says(&[expected]);
-    assert_eq!(bench.service.asked(), 1);
+    assert_eq!(bench.sends(), 1);
     let listed = bench.bulk(&["list", "--columns", "state,sent,unknown,remaining"]).ok();
     assert_eq!(listed, "canceled\t0\t100\t150\n");
     let rows = bench.bulk(&["report", "--rows", "--columns", "outcome"]).ok();
@@ -167,9 +167,9 @@ fn canceling_a_job_that_was_killed_names_the_rows_that_may_have_been_sent() {
 #[test]
 fn canceling_again_lists_what_a_canceled_run_that_was_killed_may_have_sent() {
     let bench = Bench::with(250);
-    bench.service.faults().add(Rule::new(Action::Delay(Duration::from_mins(1))));
+    bench.fail_sends(Rule::new(Action::Delay(Duration::from_mins(1))));
     let mut child = bench.start("--concurrency 1");
-    bench.until_asked(1);
+    bench.until_sends(1);
     let (id, list) = (bench.job(), bench.file("unknown.csv"));
     bench.bulk(&["cancel", &id, "--yes"]).says(&["its process stops after the requests in flight"]).ok();
     kill(&mut child);
@@ -183,11 +183,11 @@ fn canceling_again_lists_what_a_canceled_run_that_was_killed_may_have_sent() {
 fn canceling_a_running_job_names_the_rows_that_an_earlier_run_may_have_sent() {
     // F-10
     let bench = Bench::with(500);
-    bench.service.faults().add(Rule::new(Action::Delay(Duration::from_mins(1))).always());
+    bench.fail_sends(Rule::new(Action::Delay(Duration::from_mins(1))).always());
     bench.kill_after(3, "--concurrency 3");
     bench.service.faults().clear();
     let slow = Rule::new(Action::Delay(Duration::from_secs(3))).on_path("/emails/batch");
-    bench.service.faults().add(slow.always());
+    bench.fail_sends(slow.always());
     let child = bench.idempost.spawn("bulk resume --concurrency 1");
     wait_until("a request is repeated", || {
         bench.service.requests().iter().filter(|request| request.path == "/emails/batch").count() == 4
@@ -221,7 +221,7 @@ fn another_command_shows_pauses_and_cancels_a_running_job() {
     // F-10
     let bench = Bench::with(9_000);
     let child = bench.start(&["--max-rps", "2"]);
-    bench.until_asked(2);
+    bench.until_sends(2);
     let status = bench.status();
     assert_eq!(status["state"], "running", "{status}");
     bench.bulk(&["resume"]).says(&["is running the job"]).exits(1);
@@ -232,7 +232,7 @@ fn another_command_shows_pauses_and_cancels_a_running_job() {
     let asked = bench.service.asked();
     let id = status["job"].as_str().unwrap();
     let child = bench.idempost.spawn(&["bulk", "resume", &id[..6], "--max-rps", "2"]);
-    bench.until_asked(asked + 1);
+    bench.until_sends(asked + 1);
     bench.bulk(&["cancel", id, "--yes"]).ok();
     child.finish().exits(10).says(&["the job was canceled"]);
     bench.bulk(&["resume", id]).says(&["was canceled"]);
@@ -258,7 +258,7 @@ fn a_full_disk_stops_the_job_and_it_continues_when_there_is_space() {
 #[test]
 fn a_running_job_serves_its_figures_to_prometheus() {
     let bench = Bench::with(200);
-    bench.service.faults().add(Rule::new(Action::Delay(Duration::from_mins(1))).always());
+    bench.fail_sends(Rule::new(Action::Delay(Duration::from_mins(1))).always());
     let mut child = Running(bench.start("--metrics-address 127.0.0.1:0"));
     let mut lines = lines(&mut child.stderr);
     let line = lines.find(|line| line.contains("metrics: http://")).unwrap();
@@ -276,7 +276,7 @@ fn a_running_job_serves_its_figures_to_prometheus() {
 #[test]
 fn progress_is_lines_or_objects_on_standard_error() {
     let bench = Bench::with(300);
-    bench.service.faults().add(Rule::new(Action::Delay(Duration::from_millis(600))).always());
+    bench.fail_sends(Rule::new(Action::Delay(Duration::from_millis(600))).always());
     let ran = bench.send(&["--progress", "json", "--concurrency", "1"]);
     let objects = ran.stderr.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut progress = objects.filter_map(|object| object.get("progress").cloned());

@@ -25,7 +25,7 @@ impl Bench {
 fn on_end_gets_the_state_and_the_report_of_each_run() {
     let bench = Bench::with(250);
     let quota = Action::error(429, "daily_quota_exceeded", "You have reached your daily quota.");
-    bench.service.faults().add(Rule::new(quota).skip_first(1).times(1));
+    bench.fail_sends(Rule::new(quota).skip_first(1).times(1));
     let flags = ["--concurrency", "1", "--on-end", LOG];
     let paused = bench.send(&flags).exits(6).says(&["logged"]);
     assert!(!paused.stdout.contains("logged"), "{paused:?}");
@@ -57,6 +57,6 @@ fn a_failed_on_end_command_is_reported_and_changes_no_outcome() {
     // The exit code of a job that didn't end well stays.
     let bench = Bench::with(3);
     let rejected = Action::error(401, "invalid_api_key", "API key is invalid");
-    bench.service.faults().add(Rule::new(rejected).always());
+    bench.fail_sends(Rule::new(rejected).always());
     bench.send(&["--on-end", "exit 3"]).says(&["--on-end: the command failed (exit status: 3)"]).exits(4);
 }

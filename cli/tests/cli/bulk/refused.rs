@@ -13,7 +13,7 @@ use crate::support::{Finish as _, Idempost, has};
 fn an_exhausted_quota_pauses_the_job() {
     let bench = Bench::with(300);
     let quota = Action::error(429, "daily_quota_exceeded", "You have reached your daily quota.");
-    bench.service.faults().add(Rule::new(quota.header("retry-after", "7200")).skip_first(1).always());
+    bench.fail_sends(Rule::new(quota.header("retry-after", "7200")).skip_first(1).always());
     bench.send(&["--concurrency", "1"]).exits(6).says(&[
         "paused until 20",
         "daily_quota_exceeded",
@@ -28,7 +28,7 @@ fn an_exhausted_quota_pauses_the_job() {
 #[test]
 fn a_service_that_does_not_respond_ends_the_run_and_resuming_is_safe() {
     let bench = Bench::with(200);
-    bench.service.faults().add(Rule::new(Action::DropAfter).always());
+    bench.fail_sends(Rule::new(Action::DropAfter).always());
     bench.send(&["--max-outage", "2s"]).exits(7).says(&["bulk resume"]);
     bench.service.faults().clear();
     bench.bulk(&["resume"]).ok();
@@ -39,7 +39,7 @@ fn a_service_that_does_not_respond_ends_the_run_and_resuming_is_safe() {
 fn a_rejected_credential_stops_the_job_and_nothing_is_lost() {
     let bench = Bench::with(200);
     let rejected = Action::error(401, "invalid_api_key", "API key is invalid");
-    bench.service.faults().add(Rule::new(rejected).skip_first(1).always());
+    bench.fail_sends(Rule::new(rejected).skip_first(1).always());
     bench.send(&["--concurrency", "1"]).exits(4).says(&["100 rows left", "idempost doctor"]);
     bench.service.faults().clear();
     bench.bulk(&["resume"]).ok();
@@ -53,7 +53,7 @@ fn rejected_rows_are_listed_and_can_be_retried() {
     let bench = Bench::with(250);
     let rejected = Action::error(422, "validation_error", "The topic doesn't exist.");
     // The second batch, and each of its rows alone.
-    bench.service.faults().add(Rule::new(rejected).skip_first(1).times(101));
+    bench.fail_sends(Rule::new(rejected).skip_first(1).times(101));
     let ran = bench.send("--concurrency 1 --max-rejections 0").exits(10);
     ran.prints(&["150 sent, 100 rejected"]).says(&["The topic doesn't exist."]);
     let rejected = "report --rows -o ndjson --jq 'select(.outcome == \"rejected\") | .row'";
@@ -72,20 +72,19 @@ fn rejected_rows_are_listed_and_can_be_retried() {
 fn a_retry_is_repeated_until_every_row_is_sent() {
     // F-09
     let bench = Bench::with(2);
-    let faults = bench.service.faults();
     let rejected = Action::error(422, "validation_error", "The template doesn't exist.");
-    faults.add(Rule::new(rejected).times(3));
+    bench.fail_sends(Rule::new(rejected).times(3));
     bench.send(&["--max-rejections", "0"]).exits(10);
     let retry = |flags: &str| bench.bulk(&("retry --rejected people.csv", flags));
     let jobs = || bench.bulk(&["list", "--json", "--jq", ".data | length"]).ok();
     retry("").fails_with(2, &["--yes"]);
     assert_eq!(jobs().trim(), "1", "without a confirmation, nothing is planned");
     let quota = Action::error(429, "daily_quota_exceeded", "You have reached your daily quota.");
-    faults.add(Rule::new(quota.header("retry-after", "7200")).always());
+    bench.fail_sends(Rule::new(quota.header("retry-after", "7200")).always());
     for _ in 0..2 {
         retry("--yes").exits(6);
     }
-    faults.clear();
+    bench.service.faults().clear();
     retry("--yes").ok_with(&["2 sent"]);
     bench.each_got_one(2);
     retry("--yes").says(&["the job has no such rows"]);
@@ -101,7 +100,7 @@ fn a_row_of_an_unverified_sender_does_not_stop_the_others() {
     bench.write("people.csv", people);
     let forbidden = Action::error(403, "validation_error", "The unverified.example domain is not verified.");
     // The first batch, and its first row alone.
-    bench.service.faults().add(Rule::new(forbidden).times(2));
+    bench.fail_sends(Rule::new(forbidden).times(2));
     let ran = bench.send("--concurrency 1").exits(10);
     ran.prints(&["149 sent, 1 rejected"]).says(&["domain is not verified"]);
     bench.each_got_one(149);
@@ -111,7 +110,7 @@ fn a_row_of_an_unverified_sender_does_not_stop_the_others() {
 fn what_rejects_every_request_pauses_the_job() {
     let bench = Bench::with(130);
     let missing = Action::error(422, "validation_error", "The template doesn't exist.");
-    bench.service.faults().add(Rule::new(missing).always());
+    bench.fail_sends(Rule::new(missing).always());
     bench.send("").exits(6).says(&["requests in a row", "130 rows left"]);
     bench.service.faults().clear();
     // The rejected batches are sent email by email.
@@ -123,7 +122,7 @@ fn what_rejects_every_request_pauses_the_job() {
 fn a_retry_after_beyond_the_calendar_pauses_the_job_without_a_time() {
     let bench = Bench::with(1);
     let absurd = Action::TooMany { retry_after: Some(u64::MAX.to_string()) };
-    bench.service.faults().add(Rule::new(absurd).always());
+    bench.fail_sends(Rule::new(absurd).always());
     bench.send("").exits(6).says(&["paused: rate_limit_exceeded"]);
     bench.service.faults().clear();
     bench.bulk(&["resume"]).ok();
@@ -134,7 +133,7 @@ fn a_retry_after_beyond_the_calendar_pauses_the_job_without_a_time() {
 fn rows_whose_key_has_expired_are_unknown_and_never_sent_again_automatically() {
     // F-09
     let bench = Bench::with(300);
-    bench.service.faults().add(Rule::new(Action::Delay(Duration::from_mins(1))));
+    bench.fail_sends(Rule::new(Action::Delay(Duration::from_mins(1))));
     bench.kill_after(1, "--concurrency 1");
     // The service has accepted a batch whose result isn't in the journal, and forgets its key.
     bench.service.core().clock().advance(Duration::from_hours(25));
@@ -165,7 +164,7 @@ fn unknown_rows_of_an_earlier_part_are_reported_reconciled_and_retried() {
     // F-09
     for canceled in [false, true] {
         let bench = Bench::with(2);
-        bench.service.faults().add(Rule::new(Action::Delay(Duration::from_mins(1))));
+        bench.fail_sends(Rule::new(Action::Delay(Duration::from_mins(1))));
         bench.kill_after(1, "");
         if canceled {
             bench.bulk(&["cancel", "people.csv", "--yes"]).ok();
@@ -193,7 +192,7 @@ fn an_unknown_row_whose_recipient_has_a_semicolon_in_its_name_is_reconciled() {
     // F-09
     let bench = Bench::with(0);
     bench.write("people.csv", "to\n\"\"\"Doe; Ada\"\" <p1@example.com>\"\n");
-    bench.service.faults().add(Rule::new(Action::Delay(Duration::from_mins(1))));
+    bench.fail_sends(Rule::new(Action::Delay(Duration::from_mins(1))));
     bench.kill_after(1, "");
     bench.bulk(&["cancel", "people.csv", "--yes"]).ok();
     has(&bench.bulk(&["reconcile", "people.csv", "--json"]).json(), &json!({"unknown": 1, "inferred": 1}));

@@ -57,7 +57,7 @@ fn a_job_waits_for_its_window() {
     let bench = Bench::with(3);
     let paused = wait_for_schedule(bench.sending("--window 08:00-20:00 --time-zone UTC"), until(5));
     assert!(paused.contains(" 08:00 UTC, outside the window 08:00-20:00"), "{paused}");
-    assert_eq!(bench.service.asked(), 0);
+    assert_eq!(bench.sends(), 0);
     bench.later(until(9), "resume").ok();
     bench.each_got_one(3);
 }
@@ -73,7 +73,7 @@ fn what_is_no_schedule_is_rejected() {
     bench.plan("").ok();
     let expected = "requests in the plan contain up to 100 emails, more than the daily cap of 99";
     bench.bulk("resume --daily 99").fails_with(1, &[expected]);
-    assert_eq!(bench.service.asked(), 0);
+    assert_eq!(bench.sends(), 0);
 }
 
 #[test]
@@ -112,5 +112,5 @@ fn what_is_no_domain_rate_is_rejected() {
     wrong.fails_with(2, &["gmail.com=100/min", "--domain-rate (2nd):1:1"]);
     let queued = bench.send("--domain-rate a.test=1/s --queue nats://127.0.0.1:1");
     queued.fails_with(2, &["--domain-rate can't be used with --queue"]);
-    assert_eq!(bench.service.asked(), 0);
+    assert_eq!(bench.sends(), 0);
 }

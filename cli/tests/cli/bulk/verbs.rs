@@ -52,7 +52,7 @@ fn a_damaged_job_is_listed() {
 fn a_damaged_job_is_salvaged_and_resumed() {
     // F-09
     let bench = Bench::with(250);
-    bench.service.faults().add(Rule::new(Action::Stall).skip_first(1).always());
+    bench.fail_sends(Rule::new(Action::Stall).skip_first(1).always());
     bench.kill_after(2, "--concurrency 1");
     bench.service.faults().clear();
     bench.bulk("salvage").says(&["isn't damaged"]);
@@ -85,7 +85,7 @@ fn a_damaged_job_is_salvaged_and_resumed() {
 fn a_command_to_copy_names_a_job_in_another_folder_by_its_path() {
     let bench = Bench::with(3);
     let rejects = Action::error(422, "validation_error", "no");
-    bench.service.faults().add(Rule::new(rejects).always());
+    bench.fail_sends(Rule::new(rejects).always());
     let listed = bench.send("").exits(10);
     listed.says(&[&format!("idempost bulk retry --rejected {}\n", bench.job())]);
     let folder = bench.idempost.home().join("old jobs/job");
@@ -168,7 +168,7 @@ fn the_doctor_sends_one_email_twice_and_compares_the_ids() {
     bench.bulk(&["doctor"]).fails_with(2, &["missing: --from"]);
     // A service that forgets the key between the requests.
     let forgets = Action::http_response(200, r#"{"data":[{"id":"another"}]}"#);
-    bench.service.faults().add(Rule::new(forgets).skip_first(1));
+    bench.fail_sends(Rule::new(forgets).skip_first(1));
     bench.bulk(&(doctor, "--json")).exits(3).prints(&[r#""honored":false"#]);
 }
 
