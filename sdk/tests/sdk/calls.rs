@@ -7,12 +7,14 @@ use std::{
     time::Duration,
 };
 
+use http::Method;
 use idempost::{
-    BatchEmail, Error, Outcome,
+    BatchEmail, Client, Error, Outcome,
     call::{RateLimit, RetryPolicy},
     error::ApiErrorKind,
     transport::ReqwestTransport,
 };
+use idempost_reference_server::ReferenceServer;
 use serde_json::json;
 
 use super::script::{Reply, Script, accepted, email, silent, unread, untrusted};
@@ -154,6 +156,21 @@ async fn a_transport_that_cannot_be_built_is_an_invalid_setting() {
     let error = client.emails().send(&email()).await.unwrap_err();
     assert!(error.to_string().starts_with("transport can't be used: "), "{error}");
     assert!(matches!(error, Error::Settings(_)) && !error.is_retryable(), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_url_that_is_too_long_for_the_transport_is_not_sent() {
+    let server = ReferenceServer::start().await;
+    let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
+    let start = server.base_url().len() + "/emails/".len();
+    for (length, expected) in [
+        (65_534, "422 invalid_parameter"),
+        (65_535, "the URL must have at most 65534 bytes (found 65535 bytes)"),
+    ] {
+        let path = format!("/emails/{}", "a".repeat(length - start));
+        let error = client.request(Method::GET, path).retry(RetryPolicy::never()).await.unwrap_err();
+        assert!(error.to_string().contains(expected) && !error.is_retryable(), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -5,14 +5,22 @@ use std::{error::Error as StdError, io};
 use super::super::{RequestDelivery, TransportError, TransportErrorKind, authority};
 use crate::problem::SettingsError;
 
+/// The longest URL of the crate `http`, in bytes.
+const MAX_URL: usize = 65_534;
+
 /// Converts a request error. Any byte may have been sent unless the error says otherwise.
 pub(super) fn transport_error(error: reqwest::Error, broken: Option<io::Error>) -> TransportError {
     let host = error.url().and_then(authority);
+    let length = error.url().map_or(0, |url| url.as_str().len());
     // A path can contain an address, so errors omit it.
     let error = error.without_url();
     if let Some(broken) = broken {
         // The length was announced, so the service can't mistake an incomplete body for a complete one.
         return TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Body).with_source(broken);
+    }
+    if error.is_builder() && length > MAX_URL {
+        let rule = format!("must have at most {MAX_URL} bytes");
+        return settings_error(SettingsError::new("the URL", rule).with_value(format!("{length} bytes")));
     }
     if error.is_builder() {
         return build_error(&error);
@@ -40,8 +48,11 @@ pub(super) fn transport_error(error: reqwest::Error, broken: Option<io::Error>) 
 /// Returns the error of a client or a request that can't be built, for example because the system has no certificates: a retry doesn't help.
 pub(super) fn build_error(error: &reqwest::Error) -> TransportError {
     let cause = causes(error).last().map_or_else(|| error.to_string(), ToString::to_string);
-    let settings = SettingsError::new("transport", format!("can't be used: {cause}"));
-    TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Settings).with_source(settings)
+    settings_error(SettingsError::new("transport", format!("can't be used: {cause}")))
+}
+
+fn settings_error(error: SettingsError) -> TransportError {
+    TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Settings).with_source(error)
 }
 
 fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn StdError + 'static)> {
@@ -94,13 +105,12 @@ pub(super) fn through_proxy(
     // hyper-util doesn't export its error type, and preserves the response's status only for a 407.
     let tunnel = after("tunnel error: ");
     let invalid = |rule: &str, found: &str| {
-        let settings = match &variable {
+        settings_error(match &variable {
             Some((name, proxy)) if !is_configured => {
                 SettingsError::new(*name, rule).with_value(format!("{proxy:?}, which {found}"))
             }
             _ => SettingsError::new("the transport's proxy", rule).with_value(format!("one that {found}")),
-        };
-        TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Settings).with_source(settings)
+        })
     };
     if tunnel == Some("proxy authorization required") {
         let rule = "must contain the user and the password that the proxy requires";
