@@ -497,6 +497,7 @@ async fn another_account_is_opened_without_exposing_its_key() {
     page.says("#keys .accounts [aria-current=page] bdi", "re_4Tz…").await;
     page.click("#keys summary").await;
     page.click("#keys button.danger:last-of-type").await;
+    page.confirm("Delete everything?").await;
     page.says("#key", KEY).await;
     assert!(page.server.service().mails(key).is_empty());
     let shown = page.find(".welcome").await.text().await.unwrap();

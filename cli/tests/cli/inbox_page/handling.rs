@@ -49,7 +49,7 @@ impl InboxPage {
     }
 
     /// Clicks a button of a dialog, once it is open.
-    async fn confirm(&self, question: &str) {
+    pub(super) async fn confirm(&self, question: &str) {
         self.says("#confirm h2", question).await;
         self.click("[data-confirm]").await;
     }

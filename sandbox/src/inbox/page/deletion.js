@@ -102,7 +102,7 @@ addEventListener("pagehide", () => {
 });
 
 /** Asks for confirmation in a dialog. */
-function confirmed(question, consequence, action) {
+export function confirmed(question, consequence, action) {
   const dialog = byId("confirm");
   return new Promise((resolve) => {
     fill(dialog,

@@ -1,6 +1,7 @@
 // The account dialog. Every API key has its own account.
 
 import { get, isKey, key, label, post, remove } from "./api.js";
+import { confirmed } from "./deletion.js";
 import { byId, fill, h, toast } from "./dom.js";
 
 export function keysTool() {
@@ -18,6 +19,7 @@ export function keysTool() {
         forget("Delete everything", () => post("/_/reset"), isKey ? "#/sent" : "./"))));
   function forget(words, act, next = "#/sent") {
     return h("button.danger", { type: "button", onclick: async () => {
+      if (!await confirmed(`${words}?`, "This can’t be undone.", words)) return;
       try { await act(); dialog.close(); toast("Deleted"); location.assign(next); } catch (error) { toast(error.message, true); }
     } }, words);
   }
