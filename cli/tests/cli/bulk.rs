@@ -104,7 +104,7 @@ impl Bench {
     /// Starts the same command, and kills it after this number of requests.
     fn kill_after(&self, requests: usize, flags: &(impl CommandLine + ?Sized)) {
         let mut child = self.start(flags);
-        self.until_sends(requests);
+        self.wait_for_sends(requests);
         kill(&mut child);
     }
 
@@ -144,7 +144,7 @@ impl Bench {
     }
 
     /// Waits until the service has received this number of sends.
-    fn until_sends(&self, requests: usize) {
+    fn wait_for_sends(&self, requests: usize) {
         wait_until(&format!("the service has {requests} sends"), || self.sends() >= requests);
     }
 }

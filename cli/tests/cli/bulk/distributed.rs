@@ -97,9 +97,9 @@ fn every_row_of_a_distributed_job_is_sent_once_although_a_worker_and_the_coordin
     let address = queue.address();
     let flags = ["--max-rps", "5", "--queue", &address];
     let mut coordinator = bench.start(&flags);
-    bench.until_sends(4);
+    bench.wait_for_sends(4);
     kill(&mut first);
-    bench.until_sends(8);
+    bench.wait_for_sends(8);
     kill(&mut coordinator);
 
     bench.bulk(&["resume"]).says(&["is distributed over a queue"]);
@@ -121,7 +121,7 @@ fn a_worker_with_the_credential_of_another_account_takes_nothing() {
     let address = queue.address();
     let flags = ["--max-rps", "5", "--queue", &address];
     let sending = bench.start(&flags);
-    bench.until_sends(2);
+    bench.wait_for_sends(2);
     let refused =
         ["belongs to profile `default`", "but this command uses profile `default`", "--same-account"];
     other.run(&["bulk", "worker", &bench.job(), "--queue", &address]).fails_with(4, &refused);
@@ -143,10 +143,10 @@ fn workers_without_a_coordinator_are_paused_and_canceled_through_their_queue() {
     let address = queue.address();
     let flags = ["--max-rps", "2", "--queue", &address];
     let coordinator = bench.start(&flags);
-    bench.until_sends(2);
+    bench.wait_for_sends(2);
     signal(&coordinator, Signal::INT);
     coordinator.finish().exits(130).says(&["left, and the workers continue"]);
-    bench.until_sends(4);
+    bench.wait_for_sends(4);
 
     let status = bench.bulk("status --json").says(&["workers may still be sending"]).json();
     let id = status["job"].as_str().unwrap();
@@ -163,7 +163,7 @@ fn workers_without_a_coordinator_are_paused_and_canceled_through_their_queue() {
     // The only worker has left the paused job, and so receives no more responses for it.
     let paused_at = bench.sends();
     let resumed = bench.idempost.spawn(&(["bulk", "resume", id], flags));
-    bench.until_sends(paused_at + 3);
+    bench.wait_for_sends(paused_at + 3);
     signal(&resumed, Signal::INT);
     resumed.finish();
 
@@ -186,7 +186,7 @@ fn a_job_without_a_coordinator_keeps_no_worker_from_another_one() {
     let address = queue.address();
     let flags = ["--max-rps", "1", "--queue", &address];
     bench.kill_after(1, &flags);
-    bench.until_sends(3);
+    bench.wait_for_sends(3);
     let id = bench.job();
     send_another(&bench, &address).exits(0);
     bench.bulk(&["cancel", &id, "--yes", "--queue", &address]).says(&["nothing was left to cancel"]);
@@ -204,7 +204,7 @@ fn a_short_job_does_not_wait_for_a_long_one() {
     let worker = worker(&machine, &queue);
     let address = queue.address();
     let mut long = bench.start(&["--max-rps", "2", "--queue", &address]);
-    bench.until_sends(2);
+    bench.wait_for_sends(2);
     send_another(&bench, &address).exits(0);
     assert_eq!(bench.delivered().get("other@example.com"), Some(&1));
     assert!(bench.delivered().len() < 4_001, "the long job goes on");
@@ -220,7 +220,7 @@ fn a_job_of_a_higher_priority_goes_first() {
     let worker = worker(&machine, &queue);
     let address = queue.address();
     let mut normal = bench.start(&["--max-rps", "4", "--queue", &address]);
-    bench.until_sends(2);
+    bench.wait_for_sends(2);
     bench.write("urgent.csv", super::csv(1_500).replace("\np", "\nurgent"));
     let send = format!("send urgent.csv --yes --max-rps 4 --priority high --queue {address}");
     bench.bulk(&(send, MESSAGE)).exits(0);

@@ -106,7 +106,7 @@ fn the_first_interrupt_finishes_the_requests_in_flight_and_names_the_resume_comm
         let bench = Bench::with(500);
         bench.fail_sends(Rule::new(Action::Delay(Duration::from_secs(1))).always());
         let child = bench.start(&("--concurrency 1", flags));
-        bench.until_sends(1);
+        bench.wait_for_sends(1);
         signal(&child, Signal::INT);
         let ran = child.finish().exits(130);
         let status = bench.status();
@@ -132,7 +132,7 @@ fn the_second_interrupt_stops_at_once_and_resuming_repeats_the_same_request() {
     let bench = Bench::with(100);
     bench.fail_sends(Rule::new(Action::Delay(Duration::from_mins(1))));
     let mut child = bench.start("");
-    bench.until_sends(1);
+    bench.wait_for_sends(1);
     signal(&child, Signal::TERM);
     let mut lines = lines(&mut child.stderr);
     assert!(lines.any(|line| line.contains("interrupt again to stop immediately")));
@@ -169,7 +169,7 @@ fn canceling_again_lists_what_a_canceled_run_that_was_killed_may_have_sent() {
     let bench = Bench::with(250);
     bench.fail_sends(Rule::new(Action::Delay(Duration::from_mins(1))));
     let mut child = bench.start("--concurrency 1");
-    bench.until_sends(1);
+    bench.wait_for_sends(1);
     let (id, list) = (bench.job(), bench.file("unknown.csv"));
     bench.bulk(&["cancel", &id, "--yes"]).says(&["its process stops after the requests in flight"]).ok();
     kill(&mut child);
@@ -221,7 +221,7 @@ fn another_command_shows_pauses_and_cancels_a_running_job() {
     // F-10
     let bench = Bench::with(9_000);
     let child = bench.start(&["--max-rps", "2"]);
-    bench.until_sends(2);
+    bench.wait_for_sends(2);
     let status = bench.status();
     assert_eq!(status["state"], "running", "{status}");
     bench.bulk(&["resume"]).says(&["is running the job"]).exits(1);
@@ -232,7 +232,7 @@ fn another_command_shows_pauses_and_cancels_a_running_job() {
     let asked = bench.service.asked();
     let id = status["job"].as_str().unwrap();
     let child = bench.idempost.spawn(&["bulk", "resume", &id[..6], "--max-rps", "2"]);
-    bench.until_sends(asked + 1);
+    bench.wait_for_sends(asked + 1);
     bench.bulk(&["cancel", id, "--yes"]).ok();
     child.finish().exits(10).says(&["the job was canceled"]);
     bench.bulk(&["resume", id]).says(&["was canceled"]);
