@@ -17,7 +17,7 @@ use uuid::Uuid;
 use self::message::MessageBuilder;
 use crate::clock::saturating_add;
 use crate::delivery::accept_as;
-use crate::model::broadcast::Status;
+use crate::model::broadcast::{Message, Status};
 use crate::model::email::personalized::SharedContent;
 use crate::state::State;
 use crate::state::job::{BroadcastTask, Job, Task};
@@ -54,16 +54,27 @@ pub fn send(
     Ok(())
 }
 
-/// Sends a scheduled broadcast, unless it was canceled or rescheduled, or its segment was deleted.
+/// Rejects a message whose segment or topic was deleted: its emails would go to no one.
+pub fn check_audience(tenant: &Tenant, message: &Message) -> Result<(), Problem> {
+    let deleted = |noun, id| {
+        Err(Problem::validation(format!("`{noun}_id` must be the id of a {noun}; {id} was deleted.")))
+    };
+    match message.topic {
+        _ if tenant.segments.get(message.segment).is_none() => deleted("segment", message.segment),
+        Some(topic) if tenant.topics.get(topic).is_none() => deleted("topic", topic),
+        _ => Ok(()),
+    }
+}
+
+/// Sends a scheduled broadcast, unless it was canceled or rescheduled, or its segment or topic was deleted.
 pub fn send_scheduled(
     state: &State,
     tenant: &Arc<Tenant>,
     id: Uuid,
     due: Timestamp,
 ) -> Option<BroadcastTask> {
-    let segment = tenant.broadcasts.get(id)?.message.segment;
-    let has_segment = tenant.segments.get(segment).is_some();
-    let is_due = tenant.broadcasts.change(id, |broadcast| broadcast.start_sending(due, has_segment))?;
+    let has_audience = check_audience(tenant, &tenant.broadcasts.get(id)?.message).is_ok();
+    let is_due = tenant.broadcasts.change(id, |broadcast| broadcast.start_sending(due, has_audience))?;
     is_due.then(|| start(state, tenant, id, due)).flatten()
 }
 

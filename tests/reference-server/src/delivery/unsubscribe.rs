@@ -97,8 +97,11 @@ impl UnsubscribeRequest {
         Some(self.tenant.topics.get(self.topic?)?.name.clone())
     }
 
-    /// Unsubscribes an address, creating a contact if necessary. Repeating it has no further effect.
+    /// Unsubscribes an address, creating a contact if necessary. Repeating it has no further effect, and no one gets emails of a deleted topic.
     pub fn apply(&self, state: &State, address: &str) -> Result<(), Problem> {
+        if self.topic.is_some() && self.topic().is_none() {
+            return Ok(());
+        }
         let at = self.tenant.clock.now();
         let contacts = ContactService { state, tenant: &self.tenant, at };
         let unsubscribe = |contact: &mut Contact| match self.topic {

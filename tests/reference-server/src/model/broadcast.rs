@@ -91,18 +91,18 @@ impl Broadcast {
         Ok(())
     }
 
-    /// Starts sending a broadcast that was scheduled for `due`. Returns false if it was canceled or rescheduled, or has no segment: it is then a draft
+    /// Starts sending a broadcast that was scheduled for `due`. Returns false if it was canceled or rescheduled, or has no audience: it is then a draft
     /// again, since its emails would go to no one.
-    pub fn start_sending(&mut self, due: Timestamp, has_segment: bool) -> bool {
+    pub fn start_sending(&mut self, due: Timestamp, has_audience: bool) -> bool {
         if self.status != Status::Scheduled || self.scheduled_at != Some(due) {
             return false;
         }
-        if has_segment {
+        if has_audience {
             self.status = Status::Queued;
         } else {
             self.unschedule();
         }
-        has_segment
+        has_audience
     }
 
     fn unschedule(&mut self) {

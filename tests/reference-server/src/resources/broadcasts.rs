@@ -77,7 +77,7 @@ pub fn delete(context: &Context<'_>) -> HandlerResult {
     Ok(answers::deleted_response(OBJECT, id))
 }
 
-/// `POST /broadcasts/{id}/send`: only a draft, whose segment exists. The body is optional.
+/// `POST /broadcasts/{id}/send`: only a draft, whose segment and topic exist. The body is optional.
 pub fn send(context: &Context<'_>) -> HandlerResult {
     let found = context.find(&context.tenant.broadcasts)?;
     let (id, now) = (found.id, context.now());
@@ -87,10 +87,8 @@ pub fn send(context: &Context<'_>) -> HandlerResult {
         context.body(|fields| message::read_schedule(fields, now))?
     };
     check_sender(context, &found.message.from)?;
-    let segment = found.message.segment;
-    if found.status == Status::Draft && context.tenant.segments.get(segment).is_none() {
-        let message = format!("`segment_id` must be the id of a segment; {segment} was deleted.");
-        return Err(Problem::validation(message));
+    if found.status == Status::Draft {
+        broadcast::check_audience(&context.tenant, &found.message)?;
     }
     broadcast::send(context.state, &context.tenant, id, due, now)?;
     Ok(json(StatusCode::OK, &json!({ "id": id })))

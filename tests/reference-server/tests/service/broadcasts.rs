@@ -185,32 +185,52 @@ fn segment_membership_is_evaluated_at_send_time() {
     assert_eq!(stage.recipients(), ["ada@example.com", "late@example.com"]);
 }
 
-#[test]
-fn a_draft_whose_segment_was_deleted_is_not_sent() {
-    let stage = Stage::new();
-    stage.contact("ada@example.com", &json!({}));
-    let id = stage.created(&json!({}));
-    stage.sandbox.delete(format!("/segments/{}", stage.segment)).expect_status(200);
-    stage.sandbox.act(format!("/broadcasts/{id}/send")).invalid("`segment_id` must be the id of a segment");
-    assert_eq!(stage.record(&id)["status"], "draft");
-    let other = stage.sandbox.created("/segments", &json!({"name": "Others"}));
-    stage.sandbox.patch(format!("/broadcasts/{id}"), &json!({"segment_id": other})).expect_status(200);
-    stage.sandbox.act(format!("/broadcasts/{id}/send")).expect_status(200);
+/// Deletes the segment or the topic of a broadcast.
+fn delete_audience(stage: &Stage, topic: Option<&String>) {
+    let path =
+        topic.map_or_else(|| format!("/segments/{}", stage.segment), |topic| format!("/topics/{topic}"));
+    stage.sandbox.delete(path).expect_status(200);
 }
 
 #[test]
-fn a_scheduled_broadcast_whose_segment_was_deleted_is_a_draft_again_when_it_is_due() {
-    let stage = Stage::new();
-    stage.contact("ada@example.com", &json!({}));
-    let id = stage.created(&json!({"send": true, "scheduled_at": "in 1 hour"}));
-    stage.sandbox.delete(format!("/segments/{}", stage.segment)).expect_status(200);
-    assert_eq!(stage.record(&id)["status"], "scheduled");
-    stage.sandbox.advance(3_600);
-    let record = stage.record(&id);
-    assert_eq!(
-        [&record["status"], &record["scheduled_at"], &record["sent_at"]],
-        [&json!("draft"), &json!(null), &json!(null)]
-    );
+fn a_draft_whose_segment_or_topic_was_deleted_is_not_sent() {
+    for field in ["segment_id", "topic_id"] {
+        let stage = Stage::new();
+        stage.contact("ada@example.com", &json!({}));
+        let topic =
+            stage.sandbox.created("/topics", &json!({"name": "News", "default_subscription": "opt_in"}));
+        let id = stage.created(&json!({"topic_id": topic}));
+        delete_audience(&stage, (field == "topic_id").then_some(&topic));
+        stage
+            .sandbox
+            .act(format!("/broadcasts/{id}/send"))
+            .invalid(&format!("`{field}` must be the id of a"));
+        assert_eq!(stage.record(&id)["status"], "draft");
+        let other = stage.sandbox.created("/segments", &json!({"name": "Others"}));
+        let change = json!({"segment_id": other, "topic_id": null});
+        stage.sandbox.patch(format!("/broadcasts/{id}"), &change).expect_status(200);
+        stage.sandbox.act(format!("/broadcasts/{id}/send")).expect_status(200);
+    }
+}
+
+#[test]
+fn a_scheduled_broadcast_whose_segment_or_topic_was_deleted_is_a_draft_again_when_it_is_due() {
+    for field in ["segment_id", "topic_id"] {
+        let stage = Stage::new();
+        stage.contact("ada@example.com", &json!({}));
+        let topic =
+            stage.sandbox.created("/topics", &json!({"name": "News", "default_subscription": "opt_in"}));
+        let id = stage.created(&json!({"topic_id": topic, "send": true, "scheduled_at": "in 1 hour"}));
+        delete_audience(&stage, (field == "topic_id").then_some(&topic));
+        assert_eq!(stage.record(&id)["status"], "scheduled");
+        stage.sandbox.advance(3_600);
+        let record = stage.record(&id);
+        assert_eq!(
+            [&record["status"], &record["scheduled_at"], &record["sent_at"]],
+            [&json!("draft"), &json!(null), &json!(null)],
+            "{field}"
+        );
+    }
 }
 
 #[test]
@@ -617,6 +637,20 @@ fn the_unsubscribe_link_of_a_topic_broadcast_affects_only_the_topic() {
     assert_eq!(stage.sandbox.mails().len(), 1);
     stage.created(&json!({"send": true}));
     assert_eq!(stage.sandbox.mails().len(), 2, "other broadcasts are still delivered");
+}
+
+#[test]
+fn the_unsubscribe_link_of_a_deleted_topic_changes_no_contact() {
+    let stage = Stage::new();
+    let topic = stage.sandbox.created("/topics", &json!({"name": "News", "default_subscription": "opt_in"}));
+    stage.contact("ada@example.com", &json!({}));
+    stage.created(&json!({"send": true, "topic_id": topic}));
+    let path = link(&stage.sandbox.mail());
+    stage.sandbox.delete(format!("/topics/{topic}")).expect_status(200);
+    let events = json!({"endpoint": "https://hooks.example.com/", "events": ["contact.topics.updated"]});
+    let webhook = stage.sandbox.created("/webhooks", &events);
+    assert_eq!(stage.sandbox.ask(Method::POST, path.as_str()).no_key().send("").status, 200);
+    assert!(stage.sandbox.items(format!("/webhooks/{webhook}/events")).is_empty());
 }
 
 #[test]
