@@ -23,6 +23,9 @@ pub struct Domain {
     pub check: u64,
     /// The latest completed check found the records for sending. It stays set during the next check.
     pub proven: bool,
+    /// Whether it could receive when the latest check began.
+    #[serde(default)]
+    pub could_receive: bool,
 }
 
 impl table::Record for Domain {
@@ -110,7 +113,16 @@ words! {
 impl Domain {
     pub fn new(id: Uuid, created_at: Timestamp, setup: Setup) -> Self {
         let records = dns::records(id, &setup);
-        Self { id, created_at, setup, status: Status::NotStarted, records, check: 0, proven: false }
+        Self {
+            id,
+            created_at,
+            setup,
+            status: Status::NotStarted,
+            records,
+            check: 0,
+            proven: false,
+            could_receive: false,
+        }
     }
 
     /// Replaces the settings. Existing records keep their status.
@@ -134,7 +146,7 @@ impl Domain {
         let is_found = |record: &DnsRecord| {
             record.is_for_receiving()
                 && (record.status == RecordStatus::Verified
-                    || (record.status == RecordStatus::Pending && self.status == Status::Pending))
+                    || (record.status == RecordStatus::Pending && self.could_receive))
         };
         self.proven && self.records.iter().any(is_found)
     }

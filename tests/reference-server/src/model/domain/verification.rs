@@ -32,6 +32,7 @@ pub fn begin_check(domain: &mut Domain) -> Option<Check> {
     if domain.status == Status::Pending && !unseen {
         return None;
     }
+    domain.could_receive = domain.can_receive();
     domain.check += 1;
     domain.status = Status::Pending;
     for record in &mut domain.records {
