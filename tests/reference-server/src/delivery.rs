@@ -117,6 +117,11 @@ pub fn record_event(
 /// Sends an email, or first fetches its hosted attachments.
 pub fn dispatch(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp) {
     let Some(mut draft) = email.take_waiting(at) else { return };
+    if check_sender(state, tenant, &draft.from).is_err() {
+        // Its domain was deleted, or moved to another account, after the email was scheduled.
+        fail_email(state, tenant, email, at, "domain_not_verified");
+        return;
+    }
     if !topics::drop_opted_out(tenant, &mut draft) {
         // No recipient remains: the request was answered with an ID anyway (`docs/specification.md`, Other API errors).
         fail_email(state, tenant, email, at, "recipients_opted_out");

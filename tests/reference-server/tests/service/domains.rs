@@ -354,6 +354,19 @@ fn a_strict_service_sends_from_verified_domains_only() {
 }
 
 #[test]
+fn a_strict_service_checks_the_domain_of_a_scheduled_email_again_when_it_is_due() {
+    let sandbox = Sandbox::with(&Settings { strict_domains: true, ..Settings::default() });
+    let domain = created(&sandbox, &json!({ "name": "acme.test" }));
+    verify(&sandbox, &domain);
+    sandbox.advance(2);
+    let later = sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
+    sandbox.delete(format!("/domains/{}", id(&domain)));
+    sandbox.advance(3_600);
+    assert_eq!(sandbox.last_event(&later), "failed");
+    assert!(sandbox.mails().is_empty());
+}
+
+#[test]
 fn enforced_tls_prevents_the_plain_text_fallback() {
     // DOM-26, DOM-27, DOM-28
     let sandbox = Sandbox::new();
