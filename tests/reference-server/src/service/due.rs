@@ -168,7 +168,8 @@ fn run_task(state: &State, tenant: &Arc<Tenant>, due: Timestamp, task: Task) -> 
         Task::AdvanceClaim { claim, step } => claims::advance(state, tenant, claim, step, due),
         Task::DeleteThread { thread } => inboxes::delete_expired(tenant, thread, due),
         Task::CheckDomain { domain, number } => {
-            let end = |domain: &mut Domain| verification::end_check(domain, number);
+            let taken = claims::is_taken(state, tenant, domain);
+            let end = |domain: &mut Domain| verification::end_check(domain, number, taken);
             let next = domains::changed_status(state, tenant, domain, due, end).flatten();
             if let Some(Check { number, due_after }) = next {
                 let task = Task::CheckDomain { domain, number };

@@ -100,6 +100,23 @@ fn a_completed_claim_moves_the_domain_which_needs_another_verification() {
 }
 
 #[test]
+fn in_a_strict_sandbox_the_first_account_that_verifies_a_domain_owns_it() {
+    let sandbox = Sandbox::with(&Settings { strict_domains: true, ..Settings::default() });
+    let second = sandbox.created("/domains", &json!({"name": "acme.test"}));
+    let verify_second = || sandbox.act(format!("/domains/{second}/verify")).expect_status(200);
+    let first = owned(&sandbox, "acme.test");
+    verify_second();
+    sandbox.advance(2);
+    assert_eq!(sandbox.get(format!("/domains/{second}")).json()["status"], "failed");
+    let refused = sandbox.post("/emails", &email_with("from", "hi@acme.test"));
+    refused.rejected(403, "validation_error", "not verified");
+    sandbox.account(OWNER).delete(format!("/domains/{}", first["id"].as_str().unwrap())).expect_status(200);
+    verify_second();
+    sandbox.advance(2);
+    assert_eq!(sandbox.get(format!("/domains/{second}")).json()["status"], "verified");
+}
+
+#[test]
 fn names_choose_the_outcome_and_a_blocked_claim_can_be_tried_again() {
     let sandbox = Sandbox::new();
     let has_other_value = json!("The TXT record of fail.acme.test has another value.");

@@ -145,6 +145,13 @@ pub(super) fn owner(state: &State, tenant: &Arc<Tenant>, name: &str) -> Option<A
     other_tenants(state, tenant).find(|other| other.domain(name).is_some_and(is_owned))
 }
 
+/// Whether a strict sandbox keeps the tenant from verifying a domain, since another tenant has.
+pub fn is_taken(state: &State, tenant: &Arc<Tenant>, domain: Uuid) -> bool {
+    let unproven =
+        tenant.domains.get(domain).filter(|domain| state.settings.strict_domains && !domain.proven);
+    unproven.is_some_and(|domain| owner(state, tenant, &domain.setup.name).is_some())
+}
+
 /// Ends pending claims of the domain by other tenants.
 fn supersede(state: &State, tenant: &Arc<Tenant>, name: &str) {
     for other in other_tenants(state, tenant) {
