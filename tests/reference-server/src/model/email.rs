@@ -27,9 +27,11 @@ use self::engagement::{BounceType, Engagement, EventDetail};
 use self::recipients::Mailbox;
 use self::tags::Tag;
 use crate::lock::Locked;
+use crate::model::domain::Domain;
 use crate::model::metric::Metric;
 use crate::model::relayed::RelayLog;
 use crate::store::size;
+use crate::store::table::Record as _;
 use crate::wire::{to_database_format, view, words};
 
 /// The maximum number of events per email.
@@ -272,7 +274,7 @@ impl Email {
     /// The domain of its sender.
     pub fn sender_domain(&self) -> String {
         let (_, domain) = self.from.rsplit_once('@').unwrap_or_default();
-        domain.trim_end_matches('>').to_ascii_lowercase()
+        Domain::normalize(domain.trim_end_matches('>')).into_owned()
     }
 
     /// The bytes that this many events take in the history and in the index, at least those of a typical email: so an email doesn't grow soon.

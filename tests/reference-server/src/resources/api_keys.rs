@@ -10,9 +10,11 @@ use crate::context::Context;
 use crate::delivery;
 use crate::model::api_key::ApiKey;
 use crate::model::credential::Permission;
+use crate::model::domain::Domain;
 use crate::model::email::recipients::Mailbox;
 use crate::state::keys::CREATED_PREFIX;
 use crate::state::tenant::Tenant;
+use crate::store::table::Record as _;
 use crate::wire::{HandlerResult, Problem, answers, input, json, non_empty, quote};
 
 /// The wire values of the permissions.
@@ -70,7 +72,7 @@ pub fn check_sender(context: &Context<'_>, from: &Mailbox) -> Result<(), Problem
 fn check_domain(context: &Context<'_>, from: &Mailbox) -> Result<(), Problem> {
     let Some(domain) = context.key.and_then(|key| key.domain) else { return Ok(()) };
     let domain = context.tenant.domains.get(domain);
-    if domain.as_ref().is_some_and(|domain| domain.setup.name.eq_ignore_ascii_case(from.domain())) {
+    if domain.as_ref().is_some_and(|domain| domain.setup.name == Domain::normalize(from.domain())) {
         return Ok(());
     }
     let allowed = domain.map_or_else(

@@ -9,6 +9,7 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde::Serialize;
+use url::Host;
 use uuid::Uuid;
 
 use crate::lock::lock;
@@ -26,7 +27,7 @@ pub trait Record: Serialize {
     /// The plural name for error messages: `templates`.
     const PLURAL: &'static str;
 
-    /// Whether keys that differ only in case are the same key.
+    /// Whether keys that differ only in case are the same key, as are an address with its domain in letters and in ASCII (RFC 5890).
     const IGNORES_CASE: bool = false;
 
     /// A set of records that is looked up or shown page by page; [`NoGroup`] if there is none.
@@ -39,7 +40,11 @@ pub trait Record: Serialize {
 
     /// Normalizes a key for comparison.
     fn normalize(key: &str) -> Cow<'_, str> {
-        if Self::IGNORES_CASE { lower_case(key) } else { Cow::Borrowed(key) }
+        match Self::IGNORES_CASE {
+            true if key.is_ascii() => lower_case(key),
+            true => Cow::Owned(to_ascii_domain(key)),
+            false => Cow::Borrowed(key),
+        }
     }
 
     /// The error when another record has the same key.
@@ -78,6 +83,16 @@ pub fn lower_case(key: &str) -> Cow<'_, str> {
         return Cow::Owned(key.to_ascii_lowercase());
     }
     Cow::Borrowed(key)
+}
+
+/// Normalizes an address or a domain that isn't in ASCII.
+fn to_ascii_domain(key: &str) -> String {
+    let (local, domain) = key.split_at(key.rfind('@').map_or(0, |at| at + 1));
+    let domain = match Host::parse(domain) {
+        Ok(Host::Domain(ascii)) => ascii,
+        _ => domain.to_lowercase(),
+    };
+    local.to_lowercase() + &domain
 }
 
 /// The group type of records without groups.

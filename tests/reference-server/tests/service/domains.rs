@@ -351,6 +351,10 @@ fn a_strict_service_sends_from_verified_domains_only() {
     sandbox.advance(60);
     assert_eq!(send("a@fail.test.test"), 403);
     assert_eq!(send("a@partial.test.test"), 200, "a partially verified domain can send");
+    let international = created(&sandbox, &json!({ "name": "xn--bcher-kva.example" }));
+    verify(&sandbox, &international);
+    sandbox.advance(2);
+    assert_eq!(send("hi@bücher.example"), 200);
 }
 
 #[test]

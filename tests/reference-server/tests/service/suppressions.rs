@@ -172,6 +172,19 @@ fn bounces_and_complaints_suppress_later_emails() {
 }
 
 #[test]
+fn an_address_is_the_same_whether_its_domain_is_written_in_letters_or_in_ascii() {
+    let sandbox = Sandbox::new();
+    sandbox.created("/suppressions", &json!({ "email": "jörg@bücher.example" }));
+    for to in ["JÖRG@xn--bcher-kva.example", "Jörg <jörg@BÜCHER.example>"] {
+        let sent = sandbox.sent(&email_with("to", to));
+        assert_eq!(sandbox.last_event(&sent), "suppressed", "{to}");
+    }
+    let contact = |email: &str| sandbox.created("/contacts", &json!({ "email": email }));
+    assert_eq!(contact("ada@bücher.example"), contact("ada@XN--BCHER-KVA.example"));
+    assert_ne!(contact("ada@bücher.example"), contact("ada@bucher.example"));
+}
+
+#[test]
 fn only_the_recipients_that_bounced_are_suppressed() {
     let sandbox = Sandbox::new();
     let to = ["ada@example.com", "bounced@example.com"];
