@@ -14,7 +14,7 @@ use crate::wire::{HandlerResult, json, to_iso};
 /// The limit returned where a number is required but no limit exists.
 const UNLIMITED: u64 = 1_000_000_000;
 
-/// `GET /usage`, for every credential.
+/// `GET /usage`, for every API key.
 pub fn show(context: &Context<'_>) -> HandlerResult {
     let (settings, tenant) = (&context.state.settings, &context.tenant);
     let usage = quota::usage(tenant, context.now());

@@ -191,12 +191,12 @@ pub fn reply(context: &Context<'_>) -> HandlerResult {
         return Err(Problem::validation("`html` or `text` must have content; found none."));
     }
     let to = reply_recipients(&inbox, &original)?;
-    let mut cc = input.cc.unwrap_or_default();
+    let (mut cc, bcc) = (input.cc.unwrap_or_default(), input.bcc.unwrap_or_default());
     if input.reply_all.unwrap_or(false) {
         let others = original.to.iter().chain(&original.cc).filter_map(|text| Mailbox::parse(text).ok());
         for other in others.filter(|other| !is_own(&inbox, &other.address)) {
             let same = |known: &Mailbox| known.address.eq_ignore_ascii_case(&other.address);
-            if !to.iter().chain(&cc).any(same) {
+            if !to.iter().chain(&cc).chain(&bcc).any(same) {
                 cc.push(other);
             }
         }
@@ -204,7 +204,7 @@ pub fn reply(context: &Context<'_>) -> HandlerResult {
     let email = Outgoing {
         to,
         cc,
-        bcc: input.bcc.unwrap_or_default(),
+        bcc,
         subject: input.subject.unwrap_or_else(|| prefix_subject("Re: ", &original)),
         html,
         text,

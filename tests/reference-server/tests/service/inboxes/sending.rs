@@ -74,6 +74,9 @@ fn reply_all_copies_the_other_recipients_once() {
     assert_eq!(mail.to, ["ada@example.com"]);
     assert_eq!(mail.cc, ["EVE@example.com", "Bob <bob@example.com>"], "neither the inbox nor anyone twice");
     assert_eq!((mail.bcc, mail.subject), (vec!["log@acme.test".to_owned()], "Own".to_owned()));
+    let hidden = json!({ "text": "x", "reply_all": true, "cc": "eve@example.com", "bcc": "BOB@example.com" });
+    assert_eq!(sandbox.post(&format!("{email}/reply"), &hidden).status, 200);
+    assert_eq!(sandbox.mails()[0].cc, ["eve@example.com"], "who is in bcc isn't shown in cc");
 }
 
 #[test]
