@@ -70,8 +70,9 @@ impl ValueType {
             Some(Value::Number(number)) => Some(PropertyValue::Number(number)),
             _ => None,
         };
-        value
-            .filter(|value| self.matches(value))
-            .ok_or_else(|| field.reject(format_args!("must be of the {what}'s type, {}", self.as_str())))
+        value.filter(|value| self.matches(value)).ok_or_else(|| {
+            let (own, found) = (self.as_str(), field.kind());
+            field.reject(format_args!("must be of the {what}'s type, {own}; found {found}"))
+        })
     }
 }

@@ -76,7 +76,7 @@ pub fn send(context: &Context<'_>) -> HandlerResult {
         let payload = fields.optional("payload", |field| match field.value() {
             Some(Value::Object(payload)) => Ok(payload),
             _ if field.is_empty_object() => Ok(Map::new()),
-            _ => Err(field.reject("must be an object that is not nested too deeply")),
+            _ => Err(field.reject_type("an object that is not nested too deeply")),
         });
         let (name, payload) = (name?, payload?.unwrap_or_default());
         if let Some(event) = context.tenant.events.find_by_key(&name)

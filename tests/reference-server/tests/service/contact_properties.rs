@@ -84,7 +84,7 @@ fn a_fallback_matches_its_type_and_the_type_is_immutable() {
         if fits {
             assert_eq!(answer.status, 201, "{}", answer.text());
         } else {
-            answer.invalid("fallback_value");
+            answer.invalid(&format!("`fallback_value` must be of the property's type, {type}; found a"));
         }
     }
     for wrong in [json!("boolean"), json!("String"), json!(1)] {

@@ -70,7 +70,10 @@ fn an_event_names_exactly_one_contact() {
         (json!({"event": "x", "email": "nobody"}), "`email` must be an email address"),
         (json!({"event": "x", "email": "A <a@b.test>"}), "without a name"),
         (json!({"event": "resend:x", "email": "a@b.test"}), "must not begin with"),
-        (json!({"event": "x", "email": "a@b.test", "payload": []}), "`payload` must be an object"),
+        (
+            json!({"event": "x", "email": "a@b.test", "payload": []}),
+            "`payload` must be an object that is not nested too deeply; found an array",
+        ),
     ] {
         sandbox.post("/events/send", &body).invalid(words);
     }

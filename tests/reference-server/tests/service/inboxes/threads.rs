@@ -221,7 +221,7 @@ fn a_label_of_another_inbox_is_unknown() {
     receive_from(&sandbox, "ada@example.com", "One", "x");
     let one = thread(&sandbox, &inbox, "One");
     let answer = sandbox.post(&format!("{one}/labels"), &json!({ "labels": [label] }));
-    answer.invalid("label of this inbox");
+    answer.invalid(&format!("label of this inbox; found {label}"));
     for path in [format!("{inbox}/labels/{label}"), one.replace(&inbox, &format!("/inboxes/{other}"))] {
         sandbox.delete(&path).rejected(404, "not_found", "not found");
     }

@@ -46,7 +46,8 @@ fn read(context: &Context<'_>, min: usize) -> Result<BTreeSet<Uuid>, Problem> {
     let label = |field: &Field<'_>| -> Checked<Uuid> {
         let id = tables.labels.read_uuid(field)?;
         let is_own = tables.labels.get(id).is_some_and(|label| label.inbox == inbox);
-        if is_own { Ok(id) } else { Err(field.reject("must be the id of a label of this inbox")) }
+        let rule = format_args!("must be the id of a label of this inbox; found {id}");
+        if is_own { Ok(id) } else { Err(field.reject(rule)) }
     };
     context.body(|fields| {
         fields.required("labels", |field| {
