@@ -4,6 +4,7 @@
 //! whichever request or broadcast the email came from. An email is checked when it is sent: addresses on the list are dropped, with the
 //! event `email.suppressed`, and nothing is sent if none remains in `to`.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::delivery::webhooks::{notify, payload};
+use crate::lock::lock;
 use crate::model::email::draft::Draft;
 use crate::model::email::recipients::Mailbox;
 use crate::model::email::{Email, Event};
@@ -78,14 +80,17 @@ pub(super) fn suppress_recipients(
     };
     let service = SuppressionService { state, tenant, at };
     // A full list can't grow, but the event must not fail.
-    let _ = service.add(affected_recipients(email, event), origin, Some(email.id));
+    let _ = service.add(affected_recipients(tenant, email, event), origin, Some(email.id));
 }
 
-/// The recipients with this simulated outcome; for a triggered event, those in `to`.
-fn affected_recipients(email: &Email, event: Event) -> Vec<String> {
+/// The recipients with this simulated outcome; for a triggered event, those in `to`. Those that the email wasn't sent to aren't affected.
+fn affected_recipients(tenant: &Tenant, email: &Email, event: Event) -> Vec<String> {
+    let mail = email.captured_id().and_then(|id| lock(&tenant.captured).get(id).cloned());
+    let reached = mail.as_ref().map(|mail| mail.recipients().collect::<HashSet<_>>());
+    let is_reached = |text: &&Arc<str>| reached.as_ref().is_none_or(|reached| reached.contains(&***text));
     let lists = [Some(&email.to), email.cc.as_ref(), email.bcc.as_ref()];
     let addresses = |list: &Vec<Arc<str>>| -> Vec<Mailbox> {
-        list.iter().filter_map(|text| Mailbox::parse(text).ok()).collect()
+        list.iter().filter(is_reached).filter_map(|text| Mailbox::parse(text).ok()).collect()
     };
     let simulated = lists.into_iter().flatten().flat_map(addresses);
     let simulated: Vec<_> = simulated

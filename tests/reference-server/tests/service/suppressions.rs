@@ -202,6 +202,21 @@ fn only_the_recipients_that_bounced_are_suppressed() {
 }
 
 #[test]
+fn an_address_that_the_email_was_not_sent_to_is_not_suppressed() {
+    let sandbox = Sandbox::new();
+    let topic = sandbox.created("/topics", &json!({ "name": "News", "default_subscription": "opt_in" }));
+    let opted_out = json!([{ "id": topic, "subscription": "opt_out" }]);
+    sandbox.created("/contacts", &json!({ "email": "bounced+out@example.com", "topics": opted_out }));
+    let to = ["bounced+out@example.com", "bounced+in@example.com"];
+    sandbox.sent(&email_of(&json!({ "to": to, "topic_id": topic })));
+    sandbox.advance(5);
+    let id = sandbox.sent(&email_of(&json!({ "to": [to[0], "ada@example.com"], "topic_id": topic })));
+    sandbox.trigger(&id, "complained", &json!({}));
+    let expected = [entry("ada@example.com", "complaint"), entry("bounced+in@example.com", "bounce")];
+    assert_eq!(listed(&sandbox, ""), expected);
+}
+
+#[test]
 fn a_triggered_permanent_bounce_suppresses_the_to_recipients() {
     let sandbox = Sandbox::new();
     let to = ["Ada <ada@example.com>", "bob@example.com"];
