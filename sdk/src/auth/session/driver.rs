@@ -81,7 +81,8 @@ impl Run {
 
     async fn execute(&mut self, command: Command) -> Event {
         match command {
-            Command::Lock { timeout } => match self.shared.store.lock(timeout).await {
+            Command::Lock { timeout } => match guarded(async { self.shared.store.lock(timeout).await }).await
+            {
                 Ok(locked) => {
                     self.locked = Some(locked);
                     Event::Locked
@@ -94,7 +95,7 @@ impl Run {
             },
             Command::Read => {
                 let Some(locked) = &mut self.locked else { return Event::Failed };
-                match locked.read().await {
+                match guarded(async { locked.read().await }).await {
                     Ok(found) => Event::Found(found.map(|record| self.newest_record(record))),
                     Err(error) => self.store_failure(error),
                 }
@@ -198,9 +199,7 @@ impl Run {
                 }
             }
         }
-        let written = catch_panic(async { locked.write(&record).await })
-            .await
-            .unwrap_or_else(|| Err(StoreError::unavailable("it panicked while saving the tokens")));
+        let written = guarded(async { locked.write(&record).await }).await;
         let spent = self.shared.fingerprint(&token.record);
         let next = match asked {
             Some(_) => Token::new(record, now, asked),
@@ -379,12 +378,12 @@ fn count_outcome(outcome: &RefreshOutcome) {
         .add(1, &[opentelemetry::KeyValue::new("idempost.outcome", outcome)]);
 }
 
-/// Runs application code; returns `None` if it panics.
-async fn catch_panic<T>(future: impl Future<Output = T>) -> Option<T> {
-    let mut future = pin!(future);
-    poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-        Ok(poll) => poll.map(Some),
-        Err(_) => Poll::Ready(None),
+/// Runs a call of the application's store; a panic is an error of the store.
+async fn guarded<T>(call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    let mut call = pin!(call);
+    poll_fn(|context| {
+        catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(context)))
+            .unwrap_or_else(|_| Poll::Ready(Err(StoreError::unavailable("it panicked"))))
     })
     .await
 }

@@ -91,3 +91,30 @@ async fn tokens_are_kept_in_memory_if_their_write_panics() {
     assert_eq!((fixture.rotations(), fixture.record().await.generation), (1, 1));
     assert_eq!(heard.lock().unwrap().len(), 1, "{heard:?}");
 }
+
+/// Panics when it is locked, or when it is read under the lock.
+#[derive(Clone)]
+struct Unusable(&'static str);
+
+impl Hooks for Unusable {
+    fn on_lock(&self) {
+        assert_ne!(self.0, "lock", "store");
+    }
+
+    fn on_locked_read(&self) {
+        assert_ne!(self.0, "read", "store");
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_panics_before_the_request_is_reported_as_the_cause() {
+    // F-12
+    for operation in ["lock", "read"] {
+        let fixture = Fixture::expired().await;
+        let session = fixture.builder().open(Unusable(operation).over(&fixture.store));
+        let error = session.access_token().await.unwrap_err();
+        assert_eq!(auth(&error).to_string(), "the token store is unavailable: it panicked", "{operation}");
+        assert!(fixture.record().await.pending.is_none());
+        fixture.session().access_token().await.unwrap();
+    }
+}

@@ -13,6 +13,9 @@ pub(super) trait Hooks: Clone + Send + Sync + 'static {
 
     fn on_read(&self) {}
 
+    /// Runs before a read under the lock.
+    fn on_locked_read(&self) {}
+
     /// Runs after a read without a lock, before its caller gets the record.
     fn after_read(&self) -> impl Future<Output = ()> + Send {
         async {}
@@ -62,6 +65,7 @@ impl<H: Hooks> TokenStore for Hooked<MemoryStore, H> {
 impl<H: Hooks> LockedStore for Hooked<Box<dyn LockedStore>, H> {
     fn read(&mut self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
         self.hooks.on_read();
+        self.hooks.on_locked_read();
         self.inner.read()
     }
 
