@@ -37,6 +37,10 @@ impl ProfileStore {
     /// Decrypts a file's contents; also returns the key.
     fn open(&self, contents: Contents) -> Result<(Record, Option<Key>), StoreError> {
         let key = match contents.store() {
+            // A new login in a file replaces one whose keyring is gone.
+            StoreKind::Keyring if self.wanted == Some(StoreKind::File) => {
+                self.entry().get().unwrap_or_default()
+            }
             StoreKind::Keyring => self.entry().get()?,
             StoreKind::File => None,
         };

@@ -14,6 +14,8 @@ use crate::settings::file::{self, ConfigFile};
 use crate::settings::profiles::{self, DEFAULT};
 use crate::settings::store::ConfigStore;
 
+const LOCAL: &str = "to remove the login without revoking it: idempost auth logout --local";
+
 /// Log out: revoke access at the service and remove the stored credentials
 ///
 /// Waits for a token refresh in progress. If access can't be revoked, the login stays, marked as ended: no command uses it, and the next logout tries
@@ -114,7 +116,9 @@ async fn log_out_profile(
         false
     } else {
         let ended = session.logout().await;
-        match ended.map_err(|error| login_failure(error).hint("try again: idempost auth logout"))? {
+        match ended
+            .map_err(|error| login_failure(error).hint(format!("try again: idempost auth logout; {LOCAL}")))?
+        {
             Revocation::NotRevoked(error) => return Err(revocation_failure(&error)),
             revocation => matches!(revocation, Revocation::Revoked),
         }
@@ -128,11 +132,10 @@ fn revocation_failure(error: &AuthError) -> Fail {
         "access couldn't be revoked: {}; the tokens may stay valid at the service",
         report::error_chain(error)
     );
-    let local = "to remove the login without revoking it: idempost auth logout --local";
     if error.is_retryable() || matches!(error, AuthError::Unreachable(_)) {
-        return Fail::unavailable(message).hint(format!("try again: idempost auth logout; {local}"));
+        return Fail::unavailable(message).hint(format!("try again: idempost auth logout; {LOCAL}"));
     }
-    Fail::auth(message).hint(local)
+    Fail::auth(message).hint(LOCAL)
 }
 
 fn summary_line(done: &Value) -> String {

@@ -224,6 +224,18 @@ fn a_login_whose_key_is_missing_is_reported_until_it_is_removed() {
 
 #[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
+fn a_login_in_a_file_replaces_one_whose_keyring_is_gone() {
+    // E-10
+    let Setup { desktop: _desktop, stored } = Setup::logged_in();
+    let idempost = stored.idempost.env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere");
+    idempost.run("auth logout").fails_with(1, &["no keyring", "idempost auth logout --local"]);
+    idempost.run("auth login --no-browser").fails_with(2, &["idempost auth login --store file"]);
+    log_in(&idempost, KEY, "--store file --scope full_access").ok();
+    idempost.run(&super::CALL).ok();
+}
+
+#[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
+#[test]
 fn an_api_key_is_encrypted_with_a_key_in_the_keyring() {
     let setup = Setup::new();
     setup.idempost.run_with(&["auth", "login", "--with-token"], &format!("{KEY}\n")).ok();
