@@ -47,6 +47,8 @@ enum Line {
 enum Failure {
     /// The new tokens were lost when the helper exited.
     NotSaved(String),
+    /// The store failed before anything was sent.
+    Store(String),
     Rejected {
         code: String,
         description: Option<String>,
@@ -82,8 +84,11 @@ impl From<&idempost::Error> for Failure {
             Some(AuthError::NotOAuthEndpoint { status, path }) => {
                 Self::NotOAuthEndpoint { status: *status, path: path.clone() }
             }
+            Some(failed @ AuthError::Store(StoreError::Unavailable { .. })) => {
+                Self::Store(error_reason(failed))
+            }
             _ => Self::Other {
-                message: report::sdk_message(error),
+                message: auth.map_or_else(|| report::sdk_message(error), |auth| report::error_chain(auth)),
                 retryable: auth.is_some_and(AuthError::is_retryable),
             },
         }
@@ -94,6 +99,7 @@ impl From<Failure> for AuthError {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::NotSaved(message) => Self::NotSaved(StoreError::unavailable(message)),
+            Failure::Store(message) => Self::Store(StoreError::unavailable(message)),
             Failure::Rejected { code, description } => Self::Rejected(OAuthError::new(code, description)),
             Failure::Throttled { status, retry_after } => Self::Throttled { status, retry_after },
             Failure::NotOAuthEndpoint { status, path } => Self::NotOAuthEndpoint { status, path },
@@ -199,13 +205,13 @@ async fn execute(profile: &str, request: RefreshRequest, verbose: u8, env: &Env)
     }
 }
 
-/// The reason why tokens couldn't be saved, without the command's context.
+/// The reason why the store failed, without the command's context.
 fn error_reason(error: &AuthError) -> String {
     match error {
-        AuthError::NotSaved(StoreError::Unavailable { reason, source: Some(cause) }) => {
-            format!("{reason}: {cause}")
+        AuthError::NotSaved(StoreError::Unavailable { reason, source })
+        | AuthError::Store(StoreError::Unavailable { reason, source }) => {
+            source.as_ref().map_or_else(|| reason.clone(), |cause| format!("{reason}: {cause}"))
         }
-        AuthError::NotSaved(StoreError::Unavailable { reason, .. }) => reason.clone(),
         other => report::error_chain(other),
     }
 }

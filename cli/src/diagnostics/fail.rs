@@ -2,7 +2,7 @@
 
 use std::error::Error as StdError;
 
-use idempost::auth::AuthError;
+use idempost::auth::{AuthError, StoreError};
 use idempost::transport::TransportErrorKind;
 use idempost::{
     IdempotencyKey, Outcome,
@@ -374,6 +374,10 @@ fn classify(error: &idempost::Error, key_given: bool) -> Kind {
             Kind::Usage
         }
         Error::Auth(error) if matches!(**error, AuthError::NotSaved(_)) => Kind::CredentialNotSaved,
+        // A disk, a permission or a keyring: another login wouldn't help.
+        Error::Auth(error) if matches!(**error, AuthError::Store(StoreError::Unavailable { .. })) => {
+            Kind::Error
+        }
         Error::Auth(error) if matches!(**error, AuthError::Throttled { status: 429, .. }) => Kind::Limited,
         // A proxy's page: the login is intact.
         Error::Auth(error) if matches!(**error, AuthError::NotOAuthEndpoint { .. }) => Kind::Unavailable,

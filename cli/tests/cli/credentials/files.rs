@@ -126,6 +126,10 @@ fn an_unwritable_folder_stops_a_refresh_before_anything_is_sent() {
     let setup = Setup::expired();
     std::fs::create_dir(setup.file("lock")).unwrap();
     refused(&setup, "default.lock");
+    // Another login wouldn't help.
+    let error = setup.idempost.run(&(&CALL[..], "--json")).error(1);
+    let message = error["message"].as_str().unwrap();
+    assert!(message.starts_with("authentication failed: the token store is unavailable: "), "{error}");
     // Modes don't restrict root.
     if !rustix::process::geteuid().is_root() {
         let setup = Setup::expired();
