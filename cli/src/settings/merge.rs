@@ -262,7 +262,7 @@ impl<'a> Layers<'a> {
         self.text(key).map(|(setting, _)| setting).into_iter().collect()
     }
 
-    /// Whether the profile that `--profile` names has a base URL, which takes precedence over the environment's.
+    /// Whether the file has the base URL of the account of the profile that `--profile` names. It takes precedence over the environment's.
     fn has_own_base_url(&self) -> bool {
         let (Some(file), Some(Setting { value, source: Source::Flag(_) })) = (&self.file, &self.profile)
         else {

@@ -230,6 +230,12 @@ fn an_explicit_profile_wins_over_the_key_in_the_environment() {
     assert_eq!(accounts.sent(), (1, 0));
     assert_eq!(accounts.send("--profile work --quiet").stderr, "");
     assert_eq!(accounts.sent(), (2, 0));
+    // Even if its base URL is that of `[defaults]`.
+    let text =
+        config(&accounts.idempost).replace("[profiles.work]", "[profiles.work]\nretries = 1\n[defaults]");
+    std::fs::write(accounts.idempost.config_file(), text).unwrap();
+    accounts.send("--profile work").ok();
+    assert_eq!(accounts.sent(), (3, 0));
     let run = |command| accounts.idempost.run(&(command, "--profile work"));
     assert_eq!(run("auth token").ok(), "sb_work\n");
     assert_eq!(run("auth status --json").json()["profile_source"], "--profile");
