@@ -6,6 +6,7 @@ use crate::rows::operation::Direct;
 use crate::rows::{Verb, noun};
 use crate::settings::file::ConfigFile;
 use crate::settings::keys::{self, ConfigKey, KEYS};
+use crate::settings::profiles::DEFAULT;
 use crate::settings::store;
 
 mod edit;
@@ -60,8 +61,12 @@ fn find(name: &str) -> Result<Option<&'static ConfigKey>, Fail> {
     })
 }
 
-/// The profile to change: from the flag, the environment or the file's default; `None` for `[defaults]`.
-fn profile(context: &Context, file: Option<&ConfigFile>) -> Option<String> {
+/// The profile to change: from the flag, the environment or the file's default; `None` for `[defaults]`, unless `[profiles.default]` overrides the
+/// setting there.
+fn profile(key: &str, context: &Context, file: Option<&ConfigFile>) -> Option<String> {
     let named = context.global.profile.clone().or_else(|| context.env.lossy("IDEMPOST_PROFILE"));
-    named.or_else(|| Some(file?.default_profile()?.text))
+    named.or_else(|| Some(file?.default_profile()?.text)).or_else(|| {
+        let overriding = file?.get(Some(DEFAULT), key);
+        overriding.map(|_| DEFAULT.to_owned())
+    })
 }

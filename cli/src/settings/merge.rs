@@ -322,7 +322,7 @@ impl<'a> Layers<'a> {
     }
 
     /// The error for a named profile that doesn't exist.
-    fn missing_profile(&self) -> Option<Diagnostic> {
+    pub(crate) fn missing_profile(&self) -> Option<Diagnostic> {
         let name = &self.profile.as_ref()?.value;
         if name == DEFAULT || self.file.as_ref().is_some_and(|file| file.profiles().contains(&name.as_str()))
         {

@@ -124,12 +124,36 @@ fn a_misspelled_setting_is_refused_with_a_suggestion() {
 #[test]
 fn an_invalid_value_is_not_written() {
     let idempost = Idempost::new();
-    for (key, value) in
-        [("retries", "many"), ("timeout", "0"), ("output", "xml"), ("base_url", "http://api.example.com")]
-    {
+    for (key, value) in [
+        ("retries", "many"),
+        ("timeout", "0"),
+        ("output", "xml"),
+        ("base_url", "http://api.example.com"),
+        ("from", "nonsense"),
+        ("scope", "emails:send \"all\""),
+    ] {
         idempost.run(&["config", "set", key, value]).fails_with(2, &[&format!("{key} must")]);
     }
+    // It would make every other command fail.
+    idempost.run("config set default_profile wrok").fails_with(2, &["there is no profile `wrok`"]);
     assert!(!idempost.config_file().exists());
+    for line in ["from hi@acme.test", "scope emails:send,full_access", "default_profile default"] {
+        idempost.run(&("config set", line)).ok();
+    }
+}
+
+#[test]
+fn a_setting_of_the_default_profile_is_changed_where_it_applies() {
+    let file = "[defaults]\nretries = 1\n[profiles.default]\nretries = 2\n";
+    let idempost = Idempost::new().config(file);
+    for (line, retries) in [("set retries 5", "5\n"), ("unset retries", "1\n"), ("set retries 6", "6\n")] {
+        idempost.run(&("config", line)).ok();
+        assert_eq!(idempost.run("config get retries").ok(), retries, "{line}");
+    }
+    assert_eq!(
+        idempost.read(".config/idempost/config.toml"),
+        "[defaults]\nretries = 6\n[profiles.default]\n"
+    );
 }
 
 #[test]

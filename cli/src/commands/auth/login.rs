@@ -488,9 +488,11 @@ fn save_settings(login: &Login, context: &Context) -> Result<(), Fail> {
     if values.is_empty() {
         return Ok(());
     }
-    // Preserves the defaults of other profiles.
+    let is_set = |key| settings.file.as_ref().is_some_and(|file| file.get(Some(name), key).is_some());
+    let is_overridden = values.iter().any(|(key, _)| is_set(key));
+    // Preserves the defaults of other profiles, and changes the table whose values apply.
     let target = match profile::selected_name(context)? {
-        None if written(None).is_some_and(|kept| kept != *base_url) => Some(name),
+        None if written(None).is_some_and(|kept| kept != *base_url) || is_overridden => Some(name),
         named => named,
     };
     // Removes settings of another base URL.

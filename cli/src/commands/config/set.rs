@@ -2,8 +2,9 @@
 
 use super::{find, profile};
 use crate::context::Context;
-use crate::diagnostics::{Fail, Origin};
+use crate::diagnostics::{Diagnostic, Fail, Origin};
 use crate::settings::file;
+use crate::settings::merge::{Flags, Layers};
 use crate::settings::secrets::mask_user_info;
 use crate::settings::store::ConfigStore;
 
@@ -41,7 +42,15 @@ pub(super) fn set(args: &SetArgs, context: &Context) -> Result<(), Fail> {
             .map_err(|rule| wrong("VALUE", &args.value, format!("{} {rule}", args.key)))?;
     }
     let store = ConfigStore::lock(&context.env)?;
-    let profile = profile(context, store.read()?.as_ref());
+    let file = store.read()?;
+    if args.key == "default_profile" {
+        let flags = Flags { profile: Some(args.value.clone()), ..Flags::default() };
+        if let Some(missing) = Layers::new(&flags, &context.env, file.clone()).missing_profile() {
+            let origin = Some(Origin::flag("VALUE", &args.value));
+            return Err(vec![Diagnostic { origin, ..missing }].into());
+        }
+    }
+    let profile = profile(&args.key, context, file.as_ref());
     if profile.as_deref().is_some_and(|name| name.trim().is_empty()) {
         return Err(wrong("--profile", "", "a profile name must not be empty".to_owned()));
     }
@@ -58,7 +67,7 @@ pub(super) fn set(args: &SetArgs, context: &Context) -> Result<(), Fail> {
 pub(super) fn unset(args: &UnsetArgs, context: &Context) -> Result<(), Fail> {
     find(&args.key)?;
     let store = ConfigStore::lock(&context.env)?;
-    let profile = profile(context, store.read()?.as_ref());
+    let profile = profile(&args.key, context, store.read()?.as_ref());
     if !store.update(|text| file::without_setting(text, profile.as_deref(), &args.key))? {
         let place = setting_path(&args.key, profile.as_deref());
         context.out.note(&format!("{place} wasn't set in {}", store.path.display()));
