@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use idempost::types::RecipientGuard;
+use idempost::{Email, types::RecipientGuard};
 use url::{Host, Url};
 
 use super::env::parse_bool;
@@ -51,6 +51,10 @@ impl ConfigKey {
 pub(crate) enum Kind {
     /// Any non-empty text.
     Text,
+    /// The sender of an email.
+    Sender,
+    /// OAuth scopes, separated by spaces or commas.
+    Scope,
     /// A URL that may receive credentials: https, or http on this machine.
     BaseUrl,
     /// The URL of a proxy.
@@ -87,7 +91,7 @@ pub(crate) static KEYS: &[ConfigKey] = &[
         "proxy (http, https or socks5) instead of HTTPS_PROXY; NO_PROXY lists exceptions",
     )
     .given_by("IDEMPOST_PROXY", "--proxy"),
-    ConfigKey::new("from", Kind::Text, "default sender").flag("--from"),
+    ConfigKey::new("from", Kind::Sender, "default sender").flag("--from"),
     ConfigKey::new(
         "allow_to",
         Kind::AllowTo,
@@ -111,7 +115,7 @@ pub(crate) static KEYS: &[ConfigKey] = &[
         Kind::Switch,
         "accept endpoints of the authorization server at other origins",
     ),
-    ConfigKey::new("scope", Kind::Text, "OAuth scope for logins: emails:send or full_access"),
+    ConfigKey::new("scope", Kind::Scope, "OAuth scope for logins: emails:send or full_access"),
     ConfigKey::new(
         "store",
         Kind::OneOf(&["keyring", "file"]),
@@ -178,6 +182,13 @@ impl Kind {
         match self {
             Self::Text if text.trim().is_empty() => Err("must not be empty".to_owned()),
             Self::Text => Ok(()),
+            Self::Sender => {
+                let email = Email::new(text, "qa@example.com", "-").text("-");
+                email.check().map_err(|_| "must be `email` or `Name <email>`".to_owned())
+            }
+            Self::Scope => {
+                split_scopes(text).all(is_scope).then_some(()).ok_or_else(|| SCOPE_RULE.to_owned())
+            }
             Self::BaseUrl => base_url(text).map(drop),
             Self::Proxy => match parse_proxy(text)? {
                 url if has_user_info(&url) => {
@@ -204,6 +215,20 @@ impl Kind {
         };
         narrowed.map_err(|error| error.rule)
     }
+}
+
+/// The rule for a scope.
+pub(crate) const SCOPE_RULE: &str = "must be a single word, such as emails:send";
+
+/// The scopes in a list.
+pub(crate) fn split_scopes(text: &str) -> impl Iterator<Item = &str> {
+    text.split([' ', ','])
+}
+
+/// Whether a text is one scope (RFC 6749, 3.3).
+pub(crate) fn is_scope(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
+    !text.is_empty() && text.bytes().all(fits)
 }
 
 /// Parses a count.

@@ -222,14 +222,9 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
         scopes.push(settings.scope.as_ref().map_or_else(|| SCOPE.to_owned(), |scope| scope.value.clone()));
     }
     let scopes: Vec<String> =
-        scopes.iter().flat_map(|scope| scope.split([' ', ','])).map(str::to_owned).collect();
-    for (n, scope) in scopes.iter().enumerate() {
-        // RFC 6749, 3.3
-        let fits = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
-        if scope.is_empty() || !scope.bytes().all(fits) {
-            let rule = "a scope must be a single word, such as emails:send";
-            flags.reject_nth("charset", rule, "--scope", n + 1, scope);
-        }
+        scopes.iter().flat_map(|scope| keys::split_scopes(scope)).map(str::to_owned).collect();
+    for (n, scope) in scopes.iter().enumerate().filter(|(_, scope)| !keys::is_scope(scope)) {
+        flags.reject_nth("charset", format!("a scope {}", keys::SCOPE_RULE), "--scope", n + 1, scope);
     }
     let store = match args.store.as_deref() {
         Some(word) => {
