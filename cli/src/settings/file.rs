@@ -26,6 +26,8 @@ pub(crate) struct ConfigFile {
     /// The same with secrets redacted, for messages.
     shown: Arc<str>,
     document: Document<Arc<str>>,
+    /// Secrets, and tables of the wrong type.
+    pub(super) faults: Vec<Diagnostic>,
 }
 
 /// A value in the file and its position.
@@ -40,6 +42,11 @@ pub(crate) struct Entry {
 impl ConfigFile {
     /// Reads the file; `None` if it doesn't exist.
     pub(crate) fn read(path: &Path) -> Result<Option<Self>, Fail> {
+        Self::read_with_faults(path)?.map(Self::without_faults).transpose()
+    }
+
+    /// The same, even with [`faults`](Self::faults), which are reported together with those of the settings.
+    pub(super) fn read_with_faults(path: &Path) -> Result<Option<Self>, Fail> {
         // It may be a pipe: IDEMPOST_CONFIG_DIR can point to a process substitution.
         let bytes = match files::read(path, MAX_BYTES, true) {
             Ok(Some(bytes)) => bytes,
@@ -58,11 +65,20 @@ impl ConfigFile {
             let rule = format!("{} isn't UTF-8 text (byte {at})", path.display());
             Fail::usage("charset", rule, None)
         })?;
-        Self::parse(path, &text).map(Some)
+        Self::parse_with_faults(path, &text).map(Some)
     }
 
     /// Parses the text of a file.
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, Fail> {
+        Self::parse_with_faults(path, text)?.without_faults()
+    }
+
+    fn without_faults(self) -> Result<Self, Fail> {
+        if self.faults.is_empty() { Ok(self) } else { Err(self.faults.into()) }
+    }
+
+    fn parse_with_faults(path: &Path, text: &str) -> Result<Self, Fail> {
         let text: Arc<str> = Arc::from(text.strip_prefix('\u{FEFF}').unwrap_or(text));
         let (secrets, shown) = secrets::mask(&text);
         let origin = |span| Origin::Config { path: path.to_owned(), text: Arc::clone(&shown), span };
@@ -80,12 +96,8 @@ impl ConfigFile {
         });
         let shapes = wrong_shapes(document.as_table());
         let shapes = shapes.into_iter().map(|(span, rule)| Diagnostic::new("type", rule, Some(origin(span))));
-        let found: Vec<_> = found.chain(shapes).collect();
-        if found.is_empty() {
-            Ok(Self { path: path.to_owned(), text, shown, document })
-        } else {
-            Err(found.into())
-        }
+        let faults = found.chain(shapes).collect();
+        Ok(Self { path: path.to_owned(), text, shown, document, faults })
     }
 
     /// The default profile set in the file.

@@ -127,7 +127,8 @@ pub(crate) struct Layers<'a> {
 pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
     let layers = Layers::read(flags, env)?;
     let missing = if flags.makes_profile { None } else { layers.missing_profile() };
-    let mut found = missing.into_iter().collect::<Vec<_>>();
+    let faults = layers.file.as_ref().map(|file| file.faults.clone()).unwrap_or_default();
+    let mut found: Vec<_> = faults.into_iter().chain(missing).collect();
 
     let text = |text: &str| Ok(text.to_owned());
     let path = |text: &str| Ok(PathBuf::from(text));
@@ -184,7 +185,8 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
 impl<'a> Layers<'a> {
     /// Reads the file and determines the active profile.
     pub(crate) fn read(flags: &'a Flags, env: &'a Env) -> Result<Self, Fail> {
-        let file = paths::config_file(env)?.map(|path| ConfigFile::read(&path)).transpose()?.flatten();
+        let file =
+            paths::config_file(env)?.map(|path| ConfigFile::read_with_faults(&path)).transpose()?.flatten();
         Ok(Self::new(flags, env, file))
     }
 
@@ -268,7 +270,8 @@ impl<'a> Layers<'a> {
         else {
             return false;
         };
-        file.get(Some(value), "base_url").is_some()
+        let has = |table| file.get(table, "base_url").is_some();
+        has(Some(value)) || has(None) && self.has_account(value)
     }
 
     /// Ignores a credential in the environment if a profile with its own account is named explicitly.

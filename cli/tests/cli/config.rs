@@ -197,6 +197,12 @@ fn all_invalid_settings_are_reported_at_once() {
         assert!(origins.iter().any(|known| known.contains(origin)), "{origin} in {error}");
     }
     assert!(!error.to_string().contains("hunter2") && !error.to_string().contains("hid den"), "{error}");
+
+    let idempost =
+        Idempost::new().config("[defaults]\noutput = 'xml'\napi_key = 'sb_hid'\n[aliases]\nship = 4\n");
+    let expected =
+        ["output must be one of", "`api_key` doesn't belong here", "the alias `ship` must be a string"];
+    idempost.run("emails list").hides(&["sb_hid"]).fails_with(2, &expected);
 }
 
 #[test]
