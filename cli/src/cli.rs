@@ -143,11 +143,10 @@ pub(crate) fn expand_alias(
     if arguments.get(1).and_then(|first| first.to_str()).is_none_or(is_ours) {
         return Ok((arguments, None));
     }
-    let alias = first_word(&arguments).and_then(|(name, end)| {
-        let (_, command) = alias::load_all(env).into_iter().find(|(known, _)| *known == name)?;
-        unbuilt_nouns().find_subcommand(&name).is_none().then_some((name, command, end))
-    });
-    let Some((name, command, end)) = alias else { return Ok((arguments, None)) };
+    let unknown = first_word(&arguments).filter(|(name, _)| unbuilt_nouns().find_subcommand(name).is_none());
+    let Some((name, end)) = unknown else { return Ok((arguments, None)) };
+    let alias = alias::read_all(env)?.into_iter().find(|(known, _)| *known == name);
+    let Some((_, command)) = alias else { return Ok((arguments, None)) };
     let expanded = alias::expand(&name, &command, &arguments[end..])?;
     let selects = |word: &str| ACCOUNT.iter().any(|flag| word.starts_with(flag));
     let note = command.split_whitespace().any(selects).then(|| format!("{name}: {command}"));

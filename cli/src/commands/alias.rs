@@ -65,7 +65,7 @@ const TABLE: Table =
 
 fn list(ListArgs {}: &ListArgs, context: &Context) -> Result<(), Fail> {
     let row = |(name, command)| json!({ "name": name, "command": command });
-    let rows: Vec<Value> = load_all(&context.env).into_iter().map(row).collect();
+    let rows: Vec<Value> = read_all(&context.env)?.into_iter().map(row).collect();
     let columns = TABLE.columns(context)?;
     TABLE.print(&json!({ "object": "list", "data": rows, "has_more": false }), &columns, context)
 }
@@ -123,11 +123,15 @@ pub(crate) fn target<'a>(
     Ok((command, path))
 }
 
-/// All aliases and their command lines, in the order of the file. Empty if the file can't be read.
+/// All aliases and their command lines, in the order of the file.
+pub(crate) fn read_all(env: &Env) -> Result<Vec<(String, String)>, Fail> {
+    let file = paths::config_file(env)?.map(|path| ConfigFile::read(&path)).transpose()?.flatten();
+    Ok(file.map(|file| file.aliases()).unwrap_or_default())
+}
+
+/// The same; empty if the file can't be read.
 pub(crate) fn load_all(env: &Env) -> Vec<(String, String)> {
-    let path = paths::config_file(env).ok().flatten();
-    let file = path.and_then(|path| ConfigFile::read(&path).ok().flatten());
-    file.map(|file| file.aliases()).unwrap_or_default()
+    read_all(env).unwrap_or_default()
 }
 
 /// The command of the program behind an alias, with a note; any other path unchanged.

@@ -29,6 +29,15 @@ fn an_alias_is_set_listed_replaced_and_deleted() {
 }
 
 #[test]
+fn aliases_that_cannot_be_read_are_an_error_and_not_absent() {
+    let idempost = Idempost::new().config("[aliases]\nship = 'emails list'\n]");
+    for line in ["alias list", "ship", "--quiet ship"] {
+        idempost.run(line).fails_with(2, &["config.toml:3:", "not TOML"]);
+    }
+    idempost.run("--quiet config path").ok();
+}
+
+#[test]
 fn arguments_fill_an_alias_or_follow_it() {
     let idempost = Idempost::new();
     idempost.run(&["alias", "set", "hi", SEND_ALIAS]).ok();
