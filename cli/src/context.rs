@@ -267,9 +267,7 @@ impl Context {
                 let (variable, profile) = (&passed_over.variable, &passed_over.profile.value);
                 return Err(Fail::auth(format!(
                         "profile `{profile}` has no credential, and {variable} isn't sent to its base URL; nothing was sent"
-                    )).hint(format!(
-                        "log in: idempost --profile {profile} auth login; or pass --api-key-file PATH"
-                    )));
+                    )).hint(format!("log in: {}; or pass --api-key-file PATH", credentials::LOGIN)));
             }
             return Err(Fail::auth("no credential; nothing was sent").hint(format!(
                 "log in: {}; or set IDEMPOST_API_KEY, or pass --api-key-file PATH",

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::profile;
+use crate::actions::repeat::quote_argument;
 use crate::context::Context;
 use crate::credentials::Credentials;
 use crate::diagnostics::Fail;
@@ -28,9 +29,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let is_stored =
         Credentials::new(&context.env, Some(&args.name)).and_then(|credentials| credentials.overview());
     if is_stored?.is_none() {
-        context
-            .out
-            .note(&format!("this profile isn't logged in: idempost --profile {} auth login", args.name));
+        let named = quote_argument(&args.name);
+        context.out.note(&format!("this profile isn't logged in: idempost --profile {named} auth login"));
     }
     context.out.result(std::slice::from_ref(&args.name), &json!({ "profile": args.name }))
 }

@@ -42,6 +42,9 @@ fn a_login_without_a_terminal_is_finished_by_a_second_command() {
     // The first request asks whether the client is known.
     assert_eq!(state(&service, &idempost), (2, false));
     idempost.run(&["emails", "list"]).ok();
+    // The printed command is quoted for the shell.
+    let other = idempost.run(&["--profile", "my work", "auth", "login", "--no-browser"]);
+    other.says(&["idempost --profile 'my work' auth login --callback-url URL"]).ok();
 }
 
 #[test]

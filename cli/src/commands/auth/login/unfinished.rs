@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::{Args, Grant, Login, PASTE_REDIRECT_URI, Plan, paste};
+use crate::actions::repeat::quote_argument;
 use crate::commands::auth::{auth_failure, profile};
 use crate::context::Context;
 use crate::credentials::{Credentials, StoreKind};
@@ -45,7 +46,8 @@ pub(super) async fn begin(
     };
     let bytes = serde_json::to_vec(&unfinished).unwrap_or_default();
     credentials.store_unfinished(bytes).await?;
-    let named = profile::selected_name(context)?.map(|name| format!(" --profile {name}")).unwrap_or_default();
+    let named = profile::selected_name(context)?;
+    let named = named.map(|name| format!(" --profile {}", quote_argument(name))).unwrap_or_default();
     context.out.note(&format!(
         "open this page in any browser to allow `idempost` to use your account ({}); then, within 10 minutes, pass the URL that it redirects to, even if \
          it doesn't load: idempost{named} auth login --callback-url URL",
