@@ -72,6 +72,9 @@ fn read(file: &str) -> std::io::Result<String> {
 fn check(text: &str) -> Result<(), &'static str> {
     if text.is_empty() {
         Err("is empty")
+    } else if text.len() as u64 >= MAX_BYTES {
+        // Only this much is read.
+        Err("is too long")
     } else if text.contains(['\n', '\r']) {
         Err("must be one line")
     } else if text.contains(|c: char| c.is_whitespace()) {
@@ -112,7 +115,8 @@ mod tests {
     #[test]
     fn an_invalid_key_is_refused_without_being_repeated() {
         //
-        for wrong in ["", "sb secret", "sb_secret\u{0}", "sb_secrét", "sb_secret\nx"] {
+        let long = "sb_secret".repeat(4_000);
+        for wrong in ["", "sb secret", "sb_secret\u{0}", "sb_secrét", "sb_secret\nx", &long] {
             let message = of_file(wrong).unwrap_err();
             assert!(!message.contains("secr"), "{message}");
         }
