@@ -18,7 +18,7 @@ use serde_json::json;
 use url::Url;
 
 pub(crate) use self::identity::{Identity, account_key};
-use crate::credentials::{self, CredentialKind, Credentials, helper};
+use crate::credentials::{self, CredentialKind, Credentials, Overview, helper};
 use crate::diagnostics::{Diagnostics, Fail, InFlight, Origin};
 use crate::global::Global;
 use crate::input::source::StdinReaders;
@@ -141,7 +141,7 @@ impl Context {
         match self.credential()?.map(|credential| &credential.value) {
             Some(Credential::ApiKey(key)) => Ok(builder.api_key(key.expose_secret())),
             Some(Credential::AccessToken(token)) => Ok(builder.access_token(token.expose_secret())),
-            None => self.with_stored_credential(builder, base_url),
+            None => self.with_stored_credential(builder),
         }
     }
 
@@ -260,7 +260,7 @@ impl Context {
     }
 
     /// Adds the stored credential of the active profile, if it belongs to this service.
-    fn with_stored_credential(&self, builder: ClientBuilder, base_url: &Url) -> Result<ClientBuilder, Fail> {
+    fn with_stored_credential(&self, builder: ClientBuilder) -> Result<ClientBuilder, Fail> {
         let credentials = self.credentials()?;
         let Some(overview) = credentials.overview()? else {
             if let Some(passed_over) = &self.settings()?.passed_over {
@@ -274,16 +274,7 @@ impl Context {
                 credentials::LOGIN
             )));
         };
-        let asked = base_url.origin().ascii_serialization();
-        if overview.metadata.origin != asked {
-            return Err(Fail::auth(format!(
-                "profile `{}` holds credentials for {}, not for {asked}; nothing was sent",
-                overview.profile, overview.metadata.origin
-            ))
-            .hint(format!(
-                "log in there with another profile: idempost --profile NAME --base-url {asked} auth login"
-            )));
-        }
+        self.check_origin(&overview)?;
         match overview.metadata.kind {
             CredentialKind::Login => Ok(builder.session(self.session(&credentials)?)),
             CredentialKind::ApiKey => {
@@ -296,6 +287,19 @@ impl Context {
                 Ok(builder.api_key(stored.key.expose_secret()))
             }
         }
+    }
+
+    /// Checks that a stored credential belongs to the service of the base URL, if one is set.
+    pub(crate) fn check_origin(&self, overview: &Overview) -> Result<(), Fail> {
+        let base_url = self.settings()?.base_url.as_ref();
+        let asked = base_url.map(|base_url| base_url.value.origin().ascii_serialization());
+        let Some(asked) = asked.filter(|asked| overview.metadata.origin != *asked) else { return Ok(()) };
+        let held =
+            format!("profile `{}` holds credentials for {}", overview.profile, overview.metadata.origin);
+        let hint = format!(
+            "log in there with another profile: idempost --profile NAME --base-url {asked} auth login"
+        );
+        Err(Fail::auth(format!("{held}, not for {asked}; nothing was sent")).hint(hint))
     }
 
     /// A client for previews: without a credential, and with a placeholder base URL if none is set.

@@ -28,7 +28,9 @@ pub(super) async fn run(_: Args, context: &Context) -> Result<(), Fail> {
         return print(secret.expose_secret());
     }
     let credentials = context.credentials()?;
-    match credentials.overview()? {
+    let overview = credentials.overview()?;
+    overview.as_ref().map_or(Ok(()), |overview| context.check_origin(overview))?;
+    match overview {
         Some(overview) if overview.metadata.kind == CredentialKind::ApiKey => {
             let key = credentials.api_key().await?;
             let key = key.ok_or_else(|| super::auth_failure(&AuthError::LoggedOut))?;

@@ -91,6 +91,8 @@ fn a_login_is_sent_only_to_its_own_service() {
     let idempost = logged_in(&service, "");
     let elsewhere = idempost.run(&(SEND, &["--base-url", &other.base_url()]));
     elsewhere.fails_with(4, &["nothing was sent", "--profile"]);
+    // Another program would send it there.
+    idempost.run(&("auth token --base-url", [other.base_url()])).fails_with(4, &["holds credentials for"]);
     assert_eq!(other.asked(), 0);
 }
 
