@@ -74,25 +74,6 @@ async fn one_429_without_headers_slows_the_client_down_for_less_than_a_minute() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_429_does_not_speed_up_a_slow_limit() {
-    let policy: &[_] = &[("ratelimit-policy", "10;w=60")];
-    let (client, script) = client(RateLimit::Adaptive, &[(200, policy), (429, policy)]);
-    for answer in [200, 429, 200, 200, 200] {
-        assert_eq!(send(&client, MINUTE).await.is_ok(), answer == 200);
-    }
-    let sent = script.take_requests();
-    let gaps: Vec<_> = sent.windows(2).map(|two| (two[1].at - two[0].at).as_secs()).collect();
-    assert_eq!(gaps, [6, 6, 6, 6]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_429_with_a_retry_after_of_two_minutes_pauses_the_other_calls_for_one() {
-    let (client, _) = client(RateLimit::Adaptive, &[(429, &[("retry-after", "120")])]);
-    send(&client, MINUTE).await.unwrap_err();
-    assert_eq!(send(&client, MINUTE * 2).await.unwrap(), MINUTE);
-}
-
-#[tokio::test(start_paused = true)]
 async fn an_exhausted_quota_slows_down_no_other_call() {
     let (client, _) = client(RateLimit::Adaptive, &[(429, &[("x-error", "daily_quota_exceeded")])]);
     send(&client, MINUTE).await.unwrap_err();

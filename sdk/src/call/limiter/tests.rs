@@ -241,56 +241,6 @@ async fn waiting_calls_whose_deadline_passes_because_of_a_429_fail_at_the_deadli
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_thousand_calls_at_two_per_second_neither_idle_nor_lock_out_later_ones() {
-    let limiter = per_second(2.0);
-    let start = Instant::now();
-    let left = Mutex::new(Vec::new());
-    let failed = Mutex::new(0);
-    let calls = (0..1_000).map(|n| {
-        let (limiter, left, failed) = (&limiter, &left, &failed);
-        async move {
-            let call = async {
-                match limiter.acquire(Some(start + Duration::from_mins(1))).await {
-                    Ok(mut permit) => {
-                        permit.mark_sent();
-                        left.lock().unwrap().push(start.elapsed());
-                    }
-                    Err(late) => {
-                        assert_eq!(start.elapsed(), Duration::ZERO);
-                        assert_eq!(late.available_in, Duration::from_mins(1));
-                        *failed.lock().unwrap() += 1;
-                    }
-                }
-            };
-            // The application drops three out of four calls within a minute.
-            let limit = if n % 4 == 0 { SECOND * 120 } else { ms(n * 60 + 1) };
-            let _ = tokio::time::timeout(limit, call).await;
-        }
-    });
-    let waves = async {
-        // Later calls take the dropped calls' places.
-        futures_util::future::join_all((1..120u32).map(|n| {
-            let (limiter, left) = (&limiter, &left);
-            async move {
-                sleep_until(start + SECOND / 2 * n + ms(1)).await;
-                if let Ok(mut permit) = limiter.acquire(Some(start + Duration::from_mins(1))).await {
-                    permit.mark_sent();
-                    left.lock().unwrap().push(start.elapsed());
-                }
-            }
-        }))
-        .await;
-    };
-    tokio::join!(futures_util::future::join_all(calls), waves);
-    assert_eq!(*failed.lock().unwrap(), 1_000 - 120);
-    let expected: Vec<_> = (0..120).map(|n| SECOND / 2 * n).collect();
-    assert_eq!(*left.lock().unwrap(), expected);
-    sleep_until(start + Duration::from_mins(1)).await;
-    assert!(send_now(&limiter));
-    assert_eq!((limiter.lock().waiting, start.elapsed()), (0, Duration::from_mins(1)));
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_permit_dropped_before_sending_returns_its_slot() {
     let limiter = per_second(2.0);
     for _ in 0..100 {
@@ -351,14 +301,6 @@ async fn a_429_pauses_all_calls_until_its_retry_after_and_a_minute_at_most() {
         observe_now(&limiter, &HeaderMap::new(), RateVerdict::Throttled { retry_after });
         assert_eq!(wait_to_send(&limiter).await, pause);
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_shorter_retry_after_does_not_end_a_longer_pause() {
-    let limiter = open();
-    observe_now(&limiter, &HeaderMap::new(), throttled(5));
-    observe_now(&limiter, &HeaderMap::new(), throttled(2));
-    assert_eq!(wait_to_send(&limiter).await, 5_000);
 }
 
 // Headers

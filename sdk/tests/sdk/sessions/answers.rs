@@ -30,6 +30,7 @@ async fn an_error_that_does_not_concern_the_token_leaves_it_unchanged() {
         (400, "unauthorized_client"),
         (400, "invalid_scope"),
         (400, "invalid_request"),
+        (400, "unsupported_grant_type"),
         (400, "slow_down"),
     ];
     for (status, name) in refusals {
@@ -80,19 +81,40 @@ async fn a_refresh_can_ask_for_a_narrower_scope() {
 }
 
 #[tokio::test]
-async fn a_meaningless_response_counts_as_lost_and_the_tokens_stay() {
-    // D-09
-    for (status, body) in
-        [(408, "<html>"), (408, ""), (500, r#"{"error":"server_error"}"#), (200, ""), (200, "[]")]
-    {
+async fn a_meaningless_response_counts_as_lost_and_costs_a_delay_and_no_session() {
+    // D-04, D-06, D-09
+    let respond = Action::http_response;
+    for fault in [
+        Action::DropBefore,
+        respond(200, ""),
+        respond(200, "[]"),
+        respond(200, r#"{"token_type":"Bearer","expires_in":900}"#),
+        respond(307, ""),
+        respond(400, r#"{"error":"server_error"}"#),
+        respond(408, ""),
+        respond(408, "<html>"),
+        respond(500, r#"{"error":"invalid_grant"}"#),
+        respond(502, ""),
+        respond(504, "<html>"),
+        // A 503 or 401 without an OAuth error can come from a proxy that lost the response.
+        respond(401, "<html>log in</html>"),
+        respond(401, r#"{"message":"no"}"#),
+        respond(503, ""),
+        respond(503, "<html>busy</html>").header("retry-after", "1"),
+    ] {
         let fixture = Fixture::expired().await;
         let before = fixture.record().await;
-        fixture.fault(Action::http_response(status, body));
+        fixture.fault(fault.clone());
         let error = fixture.impatient().access_token().await.unwrap_err();
-        assert!(matches!(auth(&error), AuthError::OutcomeUnknown { .. }), "{status} {body}: {error:?}");
+        assert!(matches!(auth(&error), AuthError::OutcomeUnknown { .. }), "{fault:?}: {error:?}");
         let after = fixture.record().await;
-        assert_eq!(refresh_token(&after), refresh_token(&before));
-        assert!(after.pending.is_some() && after.ended.is_none());
+        assert_eq!(refresh_token(&after), refresh_token(&before), "{fault:?}");
+        assert!(after.pending.is_some() && after.ended.is_none(), "{fault:?}");
+        assert_eq!(fixture.rotations(), 0, "{fault:?}");
+        fixture.pass(61);
+        fixture.client(&fixture.impatient()).emails().send(&email()).await.unwrap();
+        assert_eq!(fixture.rotations(), 1, "{fault:?}");
+        assert!(fixture.record().await.pending.is_none(), "{fault:?}");
     }
 }
 
@@ -183,8 +205,9 @@ async fn a_new_refresh_token_is_saved_whatever_else_is_invalid() {
         assert_eq!((refresh_token(&record), record.generation), ("rt", 2), "{field} {value}");
         assert!(record.pending.is_none());
         assert_eq!(token.is_ok(), usable, "{field} {value}: {token:?}");
-        if field == "expires_in" && value != json!("900") {
-            assert_eq!(record.expires_in, Duration::from_mins(1), "{value}");
+        if field == "expires_in" {
+            let minutes = if value == json!("900") { 15 } else { 1 };
+            assert_eq!(record.expires_in, Duration::from_mins(minutes), "{value}");
         }
     }
 }

@@ -127,27 +127,6 @@ async fn while_the_access_token_is_valid_a_lost_response_fails_no_call_and_is_no
 }
 
 #[tokio::test]
-async fn a_request_lost_before_execution_costs_a_delay_and_no_session() {
-    // D-04, D-06
-    for fault in [
-        Action::DropBefore,
-        Action::http_response(500, "oops"),
-        Action::http_response(502, ""),
-        Action::http_response(504, "<html>"),
-    ] {
-        let fixture = Fixture::expired().await;
-        fixture.fault(fault);
-        assert!(fixture.impatient().access_token().await.is_err());
-        assert!(fixture.record().await.pending.is_some());
-        assert_eq!(fixture.rotations(), 0);
-        fixture.pass(61);
-        fixture.client(&fixture.impatient()).emails().send(&email()).await.unwrap();
-        assert_eq!(fixture.rotations(), 1);
-        assert!(fixture.record().await.pending.is_none());
-    }
-}
-
-#[tokio::test]
 async fn a_late_request_meets_no_second_one() {
     // D-05
     // This is the case that a lock alone doesn't cover: the second process would refresh, and the late original would then be a reuse.
@@ -236,21 +215,6 @@ async fn a_refresh_retries_a_failed_connection_but_no_untrusted_certificate() {
         assert!(matches!(auth(&error), AuthError::Unreachable(_)), "{error:?}");
         assert_eq!(down.finish().len(), attempts, "{kind:?}");
     }
-}
-
-#[tokio::test]
-async fn a_throttled_attempt_keeps_the_previous_mark() {
-    // The outcome of the first attempt is unknown, so the result of the second says nothing about it.
-    let fixture = Fixture::expired().await;
-    fixture.fault(Action::http_response(500, "oops"));
-    assert!(fixture.impatient().access_token().await.is_err());
-    let mark = fixture.record().await.pending;
-    assert!(mark.is_some());
-    fixture.pass(61);
-    fixture.fault(Action::http_response(429, "").header("retry-after", "3600"));
-    let error = fixture.impatient().access_token().await.unwrap_err();
-    assert!(matches!(auth(&error), AuthError::Throttled { .. }), "{error:?}");
-    assert_eq!(fixture.record().await.pending, mark);
 }
 
 #[tokio::test]
@@ -404,26 +368,6 @@ fn a_runtime_that_ends_during_a_refresh_leaves_a_mark() {
         fixture.impatient().access_token().await.unwrap();
     });
     assert_eq!(fixture.rotations(), 1);
-}
-
-#[tokio::test]
-async fn a_truncated_response_is_saved_if_its_refresh_token_is_complete() {
-    // TOK-28, D-12
-    let fixture = Fixture::expired().await;
-    // The response's fields are sorted by name: everything up to the end of the refresh token arrives.
-    let body = br#"{"access_token":"new-at","refresh_token":"rt-salvaged","sco"#;
-    fixture.fault(Action::http_response(200, &body[..]));
-    let error = fixture.impatient().access_token().await.unwrap_err();
-    assert!(matches!(auth(&error), AuthError::NoAccessToken), "{error:?}");
-    let record = fixture.record().await;
-    assert_eq!((refresh_token(&record), record.generation), ("rt-salvaged", 2));
-    assert!(record.pending.is_none());
-
-    let fixture = Fixture::expired().await;
-    fixture.fault(Action::Truncate(40));
-    assert!(fixture.impatient().access_token().await.is_err());
-    let record = fixture.record().await;
-    assert!(record.generation == 1 && record.pending.is_some());
 }
 
 #[tokio::test]
