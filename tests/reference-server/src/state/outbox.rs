@@ -383,20 +383,6 @@ mod tests {
     }
 
     #[test]
-    fn unresponsive_webhook_does_not_delay_others() {
-        let outbox = Outbox::new(10_000);
-        let _events = push_all(&outbox, std::iter::repeat_n(1, 1_000).chain([2]));
-        let taken: Vec<_> =
-            std::iter::from_fn(|| outbox.next()).map(|job| job.delivery.webhook.as_u128()).collect();
-        assert_eq!(taken.iter().filter(|webhook| **webhook == 1).count(), MAX_PER_WEBHOOK);
-        assert!(taken.contains(&2));
-        // One of each is done; only the first has more.
-        outbox.finish_attempt(job(1).slot(), None);
-        outbox.finish_attempt(job(2).slot(), None);
-        assert_eq!(std::iter::from_fn(|| outbox.next()).count(), 1);
-    }
-
-    #[test]
     fn many_unresponsive_webhooks_delay_no_other() {
         let outbox = Outbox::new(10_000);
         let _events = push_all(&outbox, (0..10_000).map(|number| number % 100));

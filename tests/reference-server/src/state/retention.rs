@@ -180,14 +180,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn oldest_entry_is_evicted_beyond_the_count_limit() {
-        let mut retention = Retention::new(2, 1_000);
-        assert!(retention.insert(1, 10, 0, ()).is_empty());
-        assert!(retention.insert(2, 10, 0, ()).is_empty());
-        assert_eq!(retention.insert(3, 10, 0, ()), [(1, ())]);
-    }
-
-    #[test]
     fn oldest_entries_are_evicted_beyond_the_byte_limit() {
         let mut retention = Retention::new(10, 100);
         retention.insert(1, 40, 0, ());

@@ -568,38 +568,6 @@ mod tests {
     }
 
     #[test]
-    fn strict_bodies_report_all_problems_with_the_values() {
-        let strict = |body: &str| {
-            let known = [("open", Kind::Boolean), ("size", Kind::Integer(1, 9)), ("ids", Kind::Any)];
-            let known = known.map(|(name, kind)| Input::new(name, kind, ""));
-            let read = read_strict(body.as_bytes(), &known, |fields| {
-                let open = fields.flag("open");
-                let size = fields.integer::<u8>(&known[1]);
-                let ids = fields.optional("ids", |ids| ids.items()?.read(|_, id| string(id)));
-                Ok((open?, size?, ids?))
-            });
-            read.map_err(|problem| (problem.status.as_u16(), problem.message))
-        };
-        assert_eq!(strict("{}"), Ok((false, None, None)));
-        let (status, message) = strict(r#"{"open": "y", "size": 10, "x": 1, "ids": [1, {}]}"#).unwrap_err();
-        let expected = "`open` must be a boolean; found \"y\". `size` must be a whole number from 1 to 9; found 10. `ids[0]` must be a \
-            string; found 1. `ids[1]` must be a string; found an object. \"x\" is not a field here; these are: `open`, `size`, `ids`.";
-        assert_eq!((status, &*message), (422, expected));
-        let many = strict(&format!(r#"{{"ids": [{}1]}}"#, "1, ".repeat(30))).unwrap_err();
-        assert!(many.1.ends_with("found 1. (And 11 more problems.)"), "{}", many.1);
-        assert_eq!(strict("[").unwrap_err().0, 400);
-    }
-
-    #[test]
-    fn a_value_with_a_problem_is_never_returned() {
-        let answer = checked(r#"{"react": 1}"#, |fields| {
-            fields.forbid("react", "can't be sent");
-            Ok("an input")
-        });
-        assert_eq!(answer, Err("`react` can't be sent.".to_owned()));
-    }
-
-    #[test]
     fn unread_fields_are_ignored_with_their_location() {
         let ignored = RefCell::new(Ignored::default());
         let body = Body::parse(br#"{"a": [{"id": "1", "x/y": 2}], "b": 3}"#).unwrap();

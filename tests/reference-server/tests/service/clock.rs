@@ -34,6 +34,8 @@ fn a_frozen_clock_is_read_and_moved() {
         assert_eq!(sandbox.service.account_clock(KEY).now(), now.parse::<Timestamp>().unwrap());
     }
     assert_eq!(sandbox.get("/_/clock").json()["scale"], 60.0);
+    sandbox.service.clock().advance(std::time::Duration::MAX);
+    assert_eq!(sandbox.service.clock().now(), Timestamp::MAX);
 }
 
 #[test]

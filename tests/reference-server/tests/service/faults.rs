@@ -57,6 +57,7 @@ fn response_status_headers_and_body_are_scripted() {
         sandbox.post("/emails", &email())
     };
     let plain = met(json!({"action": "answer"}));
+    assert!(plain.header("x-request-id").is_some());
     assert_eq!(
         plain.json(),
         json!({"statusCode": 500, "name": "application_error", "message": "A scripted fault caused this response."})

@@ -115,24 +115,6 @@ fn invalid_and_past_schedules_are_rejected() {
 }
 
 #[test]
-fn a_clock_can_be_set_frozen_and_resumed() {
-    let sandbox = Sandbox::new();
-    let clock = sandbox.service.clock();
-    let id = sandbox.sent(&email_with("scheduled_at", "tomorrow at 9am"));
-    clock.set("2026-03-03T09:00:00Z".parse().unwrap());
-    assert_eq!(sandbox.last_event(&id), "sent");
-    assert_eq!(clock.now().to_string(), "2026-03-03T09:00:00Z", "the clock is frozen");
-    clock.resume();
-    clock.advance(std::time::Duration::from_secs(5));
-    assert_eq!(sandbox.last_event(&id), "delivered");
-    clock.freeze();
-    let stopped = clock.now();
-    assert_eq!(clock.now(), stopped);
-    clock.advance(std::time::Duration::MAX);
-    assert_eq!(clock.now(), jiff::Timestamp::MAX);
-}
-
-#[test]
 fn a_listener_can_query_the_service_during_due_work() {
     let sandbox = Sandbox::new();
     let counts = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));

@@ -34,6 +34,14 @@ fn errors_are_json_until_the_redirect_uri_is_validated() {
         ("redirect_uri", Some("ftp://x/callback"), "invalid_request"),
         ("redirect_uri", Some("http://127.0.0.1:4711/callback/"), "invalid_request"),
         ("redirect_uri", Some("http://127.0.0.1:4711/other"), "invalid_request"),
+        ("redirect_uri", Some("http://127.0.0.1:4711/Callback"), "invalid_request"),
+        ("redirect_uri", Some("http://127.0.0.1:4711/callback?x=1"), "invalid_request"),
+        ("redirect_uri", Some("http://127.0.0.1:4711/x/../callback"), "invalid_request"),
+        ("redirect_uri", Some("http://127.0.0.1:4711/callback%20"), "invalid_request"),
+        ("redirect_uri", Some("https://127.0.0.1:4711/callback"), "invalid_request"),
+        ("redirect_uri", Some("http://user@127.0.0.1:4711/callback"), "invalid_request"),
+        ("redirect_uri", Some("http://localhost:4711/callback"), "invalid_request"),
+        ("redirect_uri", Some("http://127.0.0.2:4711/callback"), "invalid_request"),
         ("redirect_uri", Some("http://127.0.0.1:4711@evil.test/callback"), "invalid_request"),
         ("redirect_uri", Some("http://127.0.0.1:99999/callback"), "invalid_request"),
         ("redirect_uri", Some("http://127.0.0.1:/callback"), "invalid_request"),
@@ -45,8 +53,16 @@ fn errors_are_json_until_the_redirect_uri_is_validated() {
         let answer = authorize_with(&sandbox, "full", name, value);
         assert_eq!(error(&answer), (400, wanted.to_owned()), "{name}={value:?}");
     }
-    let answer = authorize_with(&sandbox, "web", "redirect_uri", Some("https://app.test:444/cb"));
-    assert_eq!(error(&answer), (400, "invalid_request".to_owned()));
+    for redirect in [
+        "https://app.test:444/cb",
+        "http://localhost.evil.test:4711/cb",
+        "http://localhost:4711@evil.test/cb",
+        "http://[::1]:4711@evil.test/cb",
+        "http://[::1]:65536/cb",
+    ] {
+        let answer = authorize_with(&sandbox, "web", "redirect_uri", Some(redirect));
+        assert_eq!(error(&answer), (400, "invalid_request".to_owned()), "{redirect}");
+    }
 }
 
 #[test]

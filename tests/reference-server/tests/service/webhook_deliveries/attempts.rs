@@ -7,25 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{attempted, deliver, event_types, replay, sent, signature, text, webhook};
-use crate::support::{Sandbox, email, email_with, expect_fields_of};
-
-#[test]
-fn only_a_2xx_response_ends_the_retries() {
-    for (status, expected) in [
-        (200, "success"),
-        (204, "success"),
-        (299, "success"),
-        (302, "pending"),
-        (404, "pending"),
-        (410, "pending"),
-    ] {
-        let (sandbox, path) = sent();
-        deliver(&sandbox, Some(status));
-        let event = sandbox.items(format!("{path}/events")).remove(0);
-        assert_eq!(event["status"], expected, "{status}");
-        assert_eq!(event["type"], "email.sent");
-    }
-}
+use crate::support::{Sandbox, email, email_with};
 
 #[test]
 fn in_flight_attempts_are_listed_and_a_late_failure_does_not_undo_a_success() {
@@ -41,36 +23,6 @@ fn in_flight_attempts_are_listed_and_a_late_failure_does_not_undo_a_success() {
     assert_eq!(status(), "success");
     sandbox.advance(10);
     assert!(deliver(&sandbox, Some(200)).is_empty());
-}
-
-#[test]
-fn disabling_or_deleting_a_webhook_stops_its_pending_attempts() {
-    let (sandbox, path) = sent();
-    deliver(&sandbox, Some(500));
-    sandbox.patch(&*path, &json!({ "status": "disabled" }));
-    sandbox.advance(5);
-    assert!(deliver(&sandbox, Some(200)).is_empty());
-    let event = sandbox.items(format!("{path}/events")).remove(0);
-    assert_eq!(event["status"], "failed");
-    let replay = format!("{path}/events/{}/replay", text(&event["id"]));
-    sandbox.act(replay).rejected(403, "validation_error", "");
-
-    sandbox.patch(&*path, &json!({ "status": "enabled" }));
-    sandbox.sent(&email());
-    deliver(&sandbox, Some(500));
-    assert_eq!(sandbox.delete(&*path).status, 200);
-    sandbox.advance(5);
-    assert!(deliver(&sandbox, Some(200)).is_empty());
-    sandbox.get(format!("{path}/events")).expect_status(404);
-}
-
-#[test]
-fn an_attempt_uses_the_current_endpoint() {
-    let (sandbox, path) = sent();
-    deliver(&sandbox, Some(500));
-    sandbox.patch(&*path, &json!({ "endpoint": "http://127.0.0.1:9/new" }));
-    sandbox.advance(5);
-    assert_eq!(deliver(&sandbox, Some(200))[0].url, "http://127.0.0.1:9/new");
 }
 
 #[test]
@@ -169,45 +121,6 @@ fn ten_thousand_events_for_a_dead_endpoint_are_bounded_and_block_no_other_webhoo
         query = format!("&after={}", text(&items[items.len() - 1]["id"]));
     }
     assert!(walked <= 1_000, "{walked} are remembered");
-}
-
-#[test]
-fn evt_12_a_failed_replay_leaves_the_schedule_unchanged() {
-    // EVT-12
-    let (sandbox, path) = sent();
-    let (_, event) = attempted(&sandbox, &path, None);
-    let due = sandbox.get(&*event).json()["next_attempt_at"].clone();
-    replay(&sandbox, &event);
-    let replay = sandbox.service.next_post().unwrap();
-    let expect = |status: &str, next_attempt_at: &Value| {
-        let expected = json!({ "status": status, "next_attempt_at": next_attempt_at });
-        expect_fields_of(&expected, &sandbox.get(&*event).json());
-    };
-    expect("attempting", &due);
-    sandbox.service.finish_post(replay, Posted::default());
-    expect("pending", &due);
-    for pause in [5, 300, 1_800, 7_200, 18_000, 36_000, 36_000] {
-        sandbox.advance(pause);
-        assert_eq!(deliver(&sandbox, None).len(), 1, "after {pause} s");
-    }
-    expect("failed", &Value::Null);
-    assert_eq!(sandbox.items(format!("{event}/attempts?limit=100")).len(), 9);
-}
-
-#[test]
-fn evt_12_a_successful_replay_ends_the_schedule() {
-    // EVT-12: even if the next attempt is already due and queued.
-    for pause in [0, 5] {
-        let (sandbox, path) = sent();
-        let (_, event) = attempted(&sandbox, &path, Some(500));
-        replay(&sandbox, &event);
-        sandbox.advance(pause);
-        assert_eq!(deliver(&sandbox, Some(200)).len(), 1, "a success ends the schedule");
-        let ended = json!({ "status": "success", "next_attempt_at": null });
-        expect_fields_of(&ended, &sandbox.get(&*event).json());
-        sandbox.advance(86_400);
-        assert!(deliver(&sandbox, Some(200)).is_empty());
-    }
 }
 
 #[test]
