@@ -154,33 +154,6 @@ fn a_decision_has_the_details_of_the_result() {
 }
 
 #[test]
-fn a_throttled_retry_after_a_timeout_keeps_the_first_attempt() {
-    let mut states = states(1, &[intent(NOW.0)]);
-    let timeout = || AttemptResult::Uncertain("timeout".into());
-    let throttled = || AttemptResult::Throttled { retry_after: None };
-    let later = |hours| NOW.saturating_add(Duration::from_hours(hours));
-    assert_eq!(summary(&states.decide(0, timeout(), later(0))), "- retry");
-    assert_eq!(summary(&states.decide(0, throttled(), later(1))), "- retry");
-    assert_eq!(states.before_attempt(0, 2, HASH, later(22)), BeforeAttempt::Resend);
-    assert_eq!(states.state(0), Some(BatchState::Maybe { first_attempt: NOW, hash: HASH }));
-    assert_eq!(summary(&states.decide(0, throttled(), later(23))), "UNKNOWN done");
-    assert!(matches!(states.before_attempt(0, 2, HASH, later(23)), BeforeAttempt::Settle(_)));
-}
-
-#[test]
-fn a_throttled_first_attempt_starts_again_with_a_new_time() {
-    let mut states = states(1, &[intent(NOW.0)]);
-    let decision = states.decide(0, AttemptResult::Throttled { retry_after: None }, NOW);
-    states.apply(&decision.record.unwrap()).unwrap();
-    assert_eq!(states.state(0), Some(BatchState::Fresh));
-    let later = NOW.saturating_add(Duration::from_hours(30));
-    let start = Record::Intent { batch: 0, emails: 2, at: later, hash: HASH };
-    assert_eq!(states.before_attempt(0, 2, HASH, later), BeforeAttempt::Start(start.clone()));
-    states.apply(&start).unwrap();
-    assert_eq!(summary(&states.decide(0, AttemptResult::Uncertain("timeout".into()), later)), "- retry");
-}
-
-#[test]
 fn an_attempt_of_an_earlier_process_is_uncertain() {
     let mut states = states(2, &[intent(NOW.0)]);
     states.resume(NOW);
