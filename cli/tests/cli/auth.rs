@@ -208,33 +208,6 @@ fn each_authorization_error_has_its_own_message() {
 }
 
 #[test]
-fn an_authorization_code_is_sent_only_once_whatever_the_outcome() {
-    // TOK-03, C-14
-    let service = service();
-    let idempost = without_credentials(&service);
-    let refusal =
-        |status: u16, name: &str| Action::http_response(status, json!({ "error": name }).to_string());
-    for (action, code) in [
-        (refusal(400, "invalid_grant"), 4),
-        (refusal(401, "invalid_client"), 4),
-        (Action::http_response(500, "{}"), 4),
-        (Action::http_response(200, "<html>"), 4),
-        (Action::http_response(200, r#"{"access_token":"a","token_type":"DPoP"}"#), 4),
-        (Action::DropAfter, 4),
-        (Action::DropBefore, 4),
-    ] {
-        let what = format!("{action:?}");
-        let login = Login::begin(&idempost, "");
-        let before = asked_for(&service, "/oauth/token");
-        service.faults().add(Rule::new(action).on_request(Method::POST, "/oauth/token"));
-        login.allowed("sb_test").fails_with(code, &["help: "]);
-        assert!(asked_for(&service, "/oauth/token") - before <= 1, "{what}");
-        assert_eq!(service.faults().pending(), 0, "{what}: not requested");
-        idempost.run(&["auth", "status"]).fails(4);
-    }
-}
-
-#[test]
 fn a_different_granted_scope_is_accepted_with_a_warning() {
     // C-17
     let service = service();

@@ -181,18 +181,6 @@ fn an_import_stops_at_the_first_field_that_is_too_long() {
 }
 
 #[test]
-fn an_import_with_an_open_quote_sends_nothing() {
-    let service = Service::start();
-    for flags in ["", "--dry-run"] {
-        let text = "email,first_name\na@b.test,\"Ada\nb@b.test,Bob\n";
-        let line = format!("contacts import - {flags}");
-        let ran = service.run_with(line.as_str(), text);
-        ran.fails_with(2, &["row 2 (line 2): a quote in this row is never closed"]);
-    }
-    assert_eq!(service.asked(), 0);
-}
-
-#[test]
 fn an_import_stops_when_the_file_is_too_large() {
     let (stderr, taken) = endless(&["--max-size", "2MiB"], "email\n", "a@b.test\n");
     assert!(stderr.contains("2097152 bytes") && stderr.contains("--max-size"), "{stderr}");

@@ -130,17 +130,6 @@ fn a_pipe_gets_the_bytes_unchanged() {
 }
 
 #[test]
-fn a_redirect_is_not_followed_and_the_key_is_not_sent_elsewhere() {
-    // B-15
-    let elsewhere = ScriptedPeer::new([Act::accepted()]);
-    let location = format!("{}/emails", elsewhere.base_url());
-    let service = ScriptedPeer::new([Act::answer(307, &[("location", &location)], "{}")]);
-    let idempost = Idempost::at(service.base_url(), "sb_x");
-    idempost.run("emails list --retries 0").fails_with(4, &["redirects aren't followed"]);
-    assert_eq!((service.connections(), elsewhere.connections()), (1, 0));
-}
-
-#[test]
 fn no_command_prints_the_key() {
     // G-08
     const KEY: &str = "sb_sentinel_5f1c9e";

@@ -169,17 +169,6 @@ fn a_clock_belongs_to_its_account_unless_all_are_named() {
     assert_eq!([clock("sb_a", &[]), clock("sb_c", &[]), clock("sb_c", &["--all-accounts"])], [of_all; 3]);
 }
 
-#[test]
-fn a_scheduled_email_is_sent_when_the_clock_reaches_its_time() {
-    let sandbox = Sandbox::start("");
-    sandbox.run(&(SEND, "--scheduled-at 'in 2 hours'")).ok();
-    let mails = || sandbox.run(&["sandbox", "inbox", "list"]).ok().lines().count();
-    sandbox.run(&["sandbox", "clock", "advance", "1h"]).ok();
-    assert_eq!(mails(), 0);
-    sandbox.run(&["sandbox", "clock", "advance", "61m"]).ok();
-    assert_eq!(mails(), 1);
-}
-
 fn exported(idempost: &Idempost, target: &str) -> Vec<PathBuf> {
     let printed = idempost.run(&["sandbox", "export", target]).ok();
     printed.lines().map(|line| idempost.home().join(line)).collect()

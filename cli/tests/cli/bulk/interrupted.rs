@@ -180,28 +180,6 @@ fn canceling_again_lists_what_a_canceled_run_that_was_killed_may_have_sent() {
 }
 
 #[test]
-fn canceling_a_running_job_names_the_rows_that_an_earlier_run_may_have_sent() {
-    // F-10
-    let bench = Bench::with(500);
-    bench.fail_sends(Rule::new(Action::Delay(Duration::from_mins(1))).always());
-    bench.kill_after(3, "--concurrency 3");
-    bench.service.faults().clear();
-    let slow = Rule::new(Action::Delay(Duration::from_secs(3))).on_path("/emails/batch");
-    bench.fail_sends(slow.always());
-    let child = bench.idempost.spawn("bulk resume --concurrency 1");
-    wait_until("a request is repeated", || {
-        bench.service.requests().iter().filter(|request| request.path == "/emails/batch").count() == 4
-    });
-    bench.bulk(&["cancel", "people.csv", "--yes"]).ok();
-    let expected = "the job was canceled; 200 rows won't be sent, and 200 rows may have been sent";
-    child.finish().exits(9).says(&[expected]);
-    for command in ["status", "report"] {
-        let document = bench.bulk(&[command, "--json"]).json();
-        has(&document, &json!({"sent": 100, "unknown": 200, "remaining": 200}));
-    }
-}
-
-#[test]
 fn a_signal_before_the_first_request_sends_nothing() {
     let bench = Bench::with(1);
     let mut command = bench.idempost.command();

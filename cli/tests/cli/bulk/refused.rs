@@ -7,44 +7,30 @@ use idempost_reference_server::faults::{Action, Rule};
 use serde_json::json;
 
 use super::Bench;
+use crate::service::Service;
 use crate::support::{Finish as _, Idempost, has};
 
 #[test]
-fn an_exhausted_quota_pauses_the_job() {
-    let bench = Bench::with(300);
-    let quota = Action::error(429, "daily_quota_exceeded", "You have reached your daily quota.");
-    bench.fail_sends(Rule::new(quota.header("retry-after", "7200")).skip_first(1).always());
-    bench.send(&["--concurrency", "1"]).exits(6).says(&[
-        "paused until 20",
-        "daily_quota_exceeded",
-        "200 rows left",
-        "bulk resume",
-    ]);
-    bench.service.faults().clear();
-    bench.bulk(&["resume"]).ok();
-    bench.each_got_one(300);
-}
-
-#[test]
-fn a_service_that_does_not_respond_ends_the_run_and_resuming_is_safe() {
-    let bench = Bench::with(200);
-    bench.fail_sends(Rule::new(Action::DropAfter).always());
-    bench.send(&["--max-outage", "2s"]).exits(7).says(&["bulk resume"]);
-    bench.service.faults().clear();
-    bench.bulk(&["resume"]).ok();
-    bench.each_got_one(200);
-}
-
-#[test]
-fn a_rejected_credential_stops_the_job_and_nothing_is_lost() {
-    let bench = Bench::with(200);
-    let rejected = Action::error(401, "invalid_api_key", "API key is invalid");
-    bench.fail_sends(Rule::new(rejected).skip_first(1).always());
-    bench.send(&["--concurrency", "1"]).exits(4).says(&["100 rows left", "idempost doctor"]);
-    bench.service.faults().clear();
-    bench.bulk(&["resume"]).ok();
-    bench.each_got_one(200);
-    let without = Idempost::new().env("IDEMPOST_BASE_URL", bench.service.base_url());
+fn each_reason_that_ends_a_run_has_its_exit_code_and_resuming_sends_the_rest() {
+    let error = |status, name| Action::error(status, name, "No.");
+    let quota = error(429, "daily_quota_exceeded").header("retry-after", "7200");
+    let beyond_the_calendar = Action::TooMany { retry_after: Some(u64::MAX.to_string()) };
+    for (fault, accepted, code, says) in [
+        (quota, 1, 6, &["paused until 20", "daily_quota_exceeded", "100 rows left", "bulk resume"][..]),
+        (beyond_the_calendar, 0, 6, &["paused: rate_limit_exceeded"]),
+        (error(401, "invalid_api_key"), 1, 4, &["100 rows left", "idempost doctor"]),
+        (Action::DropAfter, 0, 7, &["bulk resume"]),
+        // The rejected batches are sent email by email.
+        (error(422, "validation_error"), 0, 6, &["requests in a row", "200 rows left"]),
+    ] {
+        let bench = Bench::with(200);
+        bench.fail_sends(Rule::new(fault).skip_first(accepted).always());
+        bench.send("--concurrency 1 --max-outage 2s").exits(code).says(says);
+        bench.service.faults().clear();
+        bench.bulk("resume").hides(&["warning"]).ok();
+        bench.each_got_one(200);
+    }
+    let without = Idempost::new().env("IDEMPOST_BASE_URL", Service::start().base_url());
     without.run("bulk send people.csv").fails(4);
 }
 
@@ -89,44 +75,6 @@ fn a_retry_is_repeated_until_every_row_is_sent() {
     bench.each_got_one(2);
     retry("--yes").says(&["the job has no such rows"]);
     assert_eq!(jobs().trim(), "2");
-}
-
-#[test]
-fn a_row_of_an_unverified_sender_does_not_stop_the_others() {
-    let bench = Bench::with(0);
-    let mut people =
-        super::csv(150).replace("to,NAME", "to,NAME,from").replace('\n', ",\n").replace("from,", "from");
-    people = people.replace("Person 1,\n", "Person 1,hi@unverified.example\n");
-    bench.write("people.csv", people);
-    let forbidden = Action::error(403, "validation_error", "The unverified.example domain is not verified.");
-    // The first batch, and its first row alone.
-    bench.fail_sends(Rule::new(forbidden).times(2));
-    let ran = bench.send("--concurrency 1").exits(10);
-    ran.prints(&["149 sent, 1 rejected"]).says(&["domain is not verified"]);
-    bench.each_got_one(149);
-}
-
-#[test]
-fn what_rejects_every_request_pauses_the_job() {
-    let bench = Bench::with(130);
-    let missing = Action::error(422, "validation_error", "The template doesn't exist.");
-    bench.fail_sends(Rule::new(missing).always());
-    bench.send("").exits(6).says(&["requests in a row", "130 rows left"]);
-    bench.service.faults().clear();
-    // The rejected batches are sent email by email.
-    bench.bulk("resume").hides(&["warning"]).ok();
-    bench.each_got_one(130);
-}
-
-#[test]
-fn a_retry_after_beyond_the_calendar_pauses_the_job_without_a_time() {
-    let bench = Bench::with(1);
-    let absurd = Action::TooMany { retry_after: Some(u64::MAX.to_string()) };
-    bench.fail_sends(Rule::new(absurd).always());
-    bench.send("").exits(6).says(&["paused: rate_limit_exceeded"]);
-    bench.service.faults().clear();
-    bench.bulk(&["resume"]).ok();
-    bench.each_got_one(1);
 }
 
 #[test]

@@ -221,15 +221,6 @@ fn a_login_copied_from_another_machine_is_not_refreshed() {
 }
 
 #[test]
-fn a_login_is_bound_to_its_service() {
-    // D-19, E-03
-    let setup = Setup::expired();
-    let other = crate::service::Service::start();
-    setup.command().env("IDEMPOST_BASE_URL", other.base_url()).finish().exits(4);
-    assert_eq!((other.asked(), setup.service.asked()), (0, 0));
-}
-
-#[test]
 fn with_few_file_descriptors_it_fails_cleanly() {
     // F-08
     let setup = Setup::expired();
@@ -237,20 +228,6 @@ fn with_few_file_descriptors_it_fails_cleanly() {
     assert!(ran.code.is_some_and(|code| code != 101), "{ran:?}");
     setup.age();
     setup.works();
-}
-
-#[test]
-fn refreshes_do_not_accumulate_files_or_disk_space() {
-    // D-22
-    let setup = Setup::fresh();
-    let before = std::fs::metadata(setup.file("cred")).unwrap().len();
-    for _ in 0..10 {
-        setup.age();
-        setup.works();
-    }
-    let after = std::fs::metadata(setup.file("cred")).unwrap().len();
-    assert!(before < after && after == 16 * 1024, "{before} {after}");
-    assert_eq!((setup.rotations(), setup.files()), (10, vec!["default.cred".to_owned()]));
 }
 
 #[test]
