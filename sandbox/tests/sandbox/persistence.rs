@@ -217,29 +217,6 @@ fn updates_and_deletions_survive_a_restart() {
 }
 
 #[test]
-fn a_moved_clock_survives_a_restart() {
-    let mut sandbox = Restartable::new();
-    sandbox.advance(86_400);
-    let now = sandbox.service.clock().now();
-    sandbox.restart();
-    assert_eq!(sandbox.service.clock().now(), now);
-}
-
-#[test]
-fn links_from_an_earlier_run_still_work() {
-    let mut sandbox = Restartable::new();
-    let mail = "From: bob@example.com\r\nSubject: x\r\n\r\nx\r\n";
-    let id = sandbox.service.receive(KEY, &["support@acme.test"], mail).unwrap();
-    let url = sandbox.get(format!("/emails/receiving/{id}")).json()["raw"]["download_url"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    sandbox.restart();
-    let uri: http::Uri = url.parse().unwrap();
-    assert_eq!(sandbox.ask(Method::GET, uri.path()).no_key().send("").text(), mail);
-}
-
-#[test]
 fn a_data_directory_is_locked_by_one_process() {
     let mut sandbox = Restartable::new();
     let second = persistence::open(sandbox.folder.path(), Settings::default(), |_| {});
