@@ -140,11 +140,6 @@ impl Contract {
         self.deliveries.types()
     }
 
-    /// Returns the names of all operations (`operationId`).
-    pub fn operation_ids(&self) -> impl Iterator<Item = &str> {
-        self.operations.iter().map(|operation| operation.id.as_str())
-    }
-
     /// Returns every response of every operation.
     pub fn responses(&self) -> impl Iterator<Item = Declared<'_>> {
         self.operations.iter().flat_map(|operation| operation.answers.declared(&operation.id))

@@ -19,7 +19,6 @@ mod layers;
 mod limits;
 mod operations;
 mod published;
-mod received;
 mod recipients;
 mod responses;
 
