@@ -85,7 +85,7 @@ fn an_api_key_is_stored_like_a_login_and_sent_only_to_its_service() {
 
 #[test]
 fn a_login_is_sent_only_to_its_own_service() {
-    // D-19
+    // D-19, E-03
     let service = service();
     let other = Service::start();
     let idempost = logged_in(&service, "");
