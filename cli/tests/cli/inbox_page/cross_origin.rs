@@ -1,7 +1,6 @@
 //! A page from another origin, in the browser of a user who runs a sandbox.
 
 use idempost_conformance::peer::{Act, Peer};
-use idempost_drivers::thirtyfour::prelude::*;
 use idempost_needs::needs;
 use serde_json::Value;
 
