@@ -186,7 +186,7 @@ fn salvage_refresh_token(body: &[u8]) -> Option<RefreshToken> {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use http::{HeaderMap, HeaderValue};
+    use http::HeaderMap;
 
     use super::*;
     use crate::transport::{Collected, TransportErrorKind};

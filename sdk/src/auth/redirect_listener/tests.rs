@@ -12,7 +12,7 @@ use super::{
     RedirectListener,
     request::{Decision, classify},
 };
-use crate::auth::{AuthError, AuthorizationServer, CallbackError, Scope};
+use crate::auth::{AuthError, AuthorizationServer, Scope};
 
 /// A login waiting for the redirect.
 struct Login {
