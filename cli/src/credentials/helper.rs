@@ -189,8 +189,14 @@ async fn execute(profile: &str, request: RefreshRequest, verbose: u8, env: &Env)
         Err(error) => Err(AuthError::Store(error).into()),
         Ok(credentials) => {
             let session = Session::builder().on_event(on_event);
-            // The command has read the same file.
-            let transport = Arc::new(Network::from_env(env).transport().unwrap_or_default());
+            // The command has read the same files, but a pipe can be read only once.
+            let transport = match Network::from_env(env).transport() {
+                Ok(transport) => Arc::new(transport),
+                Err((setting, rule)) => {
+                    let message = format!("no token refresh with this `{setting}`: {rule}");
+                    return Some(Failure::Other { message, retryable: false });
+                }
+            };
             let transport = TracedTransport::wrap(transport, verbose, Arc::new(trace));
             let session = session.transport(transport).open(credentials.store(None));
             let done = session.refresh(request).await;

@@ -59,6 +59,21 @@ fn an_access_token_is_refreshed_with_a_narrower_scope() {
 }
 
 #[test]
+fn a_refresh_without_the_certificates_of_its_command_sends_nothing() {
+    // AUTH-08
+    let service = service();
+    let idempost = logged_in(&service, "");
+    service.core().clock().advance(Duration::from_secs(901));
+    // A pipe can be read only once, and the tokens are refreshed by another process.
+    let ca = rcgen::generate_simple_self_signed([]).unwrap().cert.pem();
+    let send = (SEND, "--cacert /dev/stdin");
+    idempost
+        .run_with(&send, &ca)
+        .fails_with(4, &["no token refresh with this `cacert`: couldn't read /dev/stdin"]);
+    assert_eq!(token_events(&service), [TokenEventKind::Issued]);
+}
+
+#[test]
 fn an_api_key_is_stored_like_a_login_and_sent_only_to_its_service() {
     let service = service();
     let idempost = without_credentials(&service);

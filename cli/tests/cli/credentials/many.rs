@@ -57,7 +57,9 @@ fn two_concurrent_logins_leave_one_complete_login() {
         std::io::Write::write_all(&mut child.stdin.take().unwrap(), key.as_bytes()).unwrap();
         child
     });
-    all_succeed(vec![renewing]);
+    // A login may replace the new tokens before the command reads them.
+    let ran = renewing.finish();
+    assert!(matches!(ran.code, Some(0 | 4)), "{ran:?}");
     all_succeed(keys.into());
     let kept = setup.kept();
     assert!(
