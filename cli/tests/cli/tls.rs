@@ -246,6 +246,29 @@ fn a_client_certificate_is_sent_by_flag_variable_or_profile() {
 }
 
 #[test]
+fn a_service_that_supports_only_an_outdated_version_is_refused_without_a_retry() {
+    // B-24: the response to the client's first message is the fatal alert `protocol_version` of TLS 1.0.
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    let serving = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        // A record's length follows its type and version. Unread bytes would reset the connection.
+        let mut head = [0; 5];
+        stream.read_exact(&mut head).unwrap();
+        let length = usize::from(u16::from_be_bytes([head[3], head[4]]));
+        stream.read_exact(&mut vec![0; length]).unwrap();
+        stream.write_all(&[0x15, 3, 1, 0, 2, 2, 70]).unwrap();
+        drop(stream);
+        listener.set_nonblocking(true).unwrap();
+        listener
+    });
+    let stderr = Idempost::at(format!("https://{host}"), "sb_test").run(&SEND).fails(4);
+    assert!(stderr.contains(&host) && stderr.to_lowercase().contains("version"), "{stderr}");
+    assert!(serving.join().unwrap().accept().is_err(), "a second connection: {stderr}");
+}
+
+#[test]
 fn a_response_whose_tls_connection_ends_without_an_alert_is_incomplete() {
     // B-24: an attacker can cut a connection. Without a length, only the alert marks the end of a body.
     let response = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n{\"id\":\"1\"}";

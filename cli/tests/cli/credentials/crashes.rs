@@ -77,6 +77,17 @@ fn after_a_crash_between_mark_and_request_the_next_process_waits_and_refreshes()
 }
 
 #[test]
+fn a_pending_mark_does_not_block_commands_while_the_access_token_is_valid() {
+    let setup = Setup::expired();
+    killed_at(setup.command(), "C4");
+    let mut kept = setup.kept();
+    kept["tokens"]["obtained_at"] = serde_json::json!(jiff::Timestamp::now());
+    setup.write(&kept);
+    setup.works();
+    assert_eq!(setup.shown(), 0);
+}
+
+#[test]
 fn a_lost_response_ends_the_login_and_is_reported_once() {
     // D-03, F-01, F-02
     // C6, C7: the one loss that no client can prevent.

@@ -84,8 +84,6 @@ impl RedirectListener {
         let v4 = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let listener = match TcpListener::bind(v4).await {
             Ok(listener) => Ok(listener),
-            // Another program on the port could get the redirect if the browser is on another machine and reaches this one through a tunnel.
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(error),
             // The default address's error is more useful than the fallback's.
             Err(error) => TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await.map_err(|_| error),
         };

@@ -324,13 +324,23 @@ async fn a_dropped_wait_closes_the_port() {
 }
 
 #[tokio::test]
-async fn a_taken_port_is_an_error_even_if_the_other_loopback_address_is_free() {
+async fn a_taken_port_is_tried_on_the_other_loopback_address() {
     // C-08
     let first = RedirectListener::bind().await.unwrap();
     assert!(first.redirect_uri().starts_with("http://127.0.0.1:"), "{}", first.redirect_uri());
     let port = first.listener.local_addr().unwrap().port();
+    // A machine without IPv6 has no other loopback address.
+    let has_other = std::net::TcpListener::bind(("::1", 0)).is_ok();
+    let second = RedirectListener::bind_to(port).await;
+    assert_eq!(second.is_ok(), has_other, "{second:?}");
     match RedirectListener::bind_to(port).await {
         Err(crate::Error::Auth(error)) => assert!(matches!(*error, AuthError::ListenFailed(_)), "{error:?}"),
         other => panic!("{other:?}"),
+    }
+    if has_other {
+        let second = second.unwrap();
+        assert_eq!(second.redirect_uri(), format!("http://[::1]:{port}/callback"));
+        let login = Login::begin_with(second, |_| {}, Duration::from_secs(30));
+        assert_eq!(login.browse("code=abc").await.unwrap(), "abc");
     }
 }
