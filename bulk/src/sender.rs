@@ -26,8 +26,8 @@ const DAY: Duration = Duration::from_hours(24);
 /// A longer `Retry-After` counts as an exhausted quota, which a job doesn't wait for.
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(5);
 
-/// Errors of requests that aren't sends, under names that no proxy uses.
-const NAMES_OF_THE_SERVICE: [&str; 4] =
+/// The names of errors that only the service returns for a list of domains.
+const SERVICE_ERRORS: [&str; 4] =
     ["restricted_api_key", "invalid_permission", "invalid_access", "rate_limit_exceeded"];
 
 /// One attempt to send a batch or a single email.
@@ -109,7 +109,7 @@ impl Sender for Client {
         let (time, is_final) = match &error {
             // A gateway may admit only requests that send.
             Error::Api(response) => {
-                let is_certain = NAMES_OF_THE_SERVICE.contains(&response.name.as_str());
+                let is_certain = SERVICE_ERRORS.contains(&response.name.as_str());
                 (response_time(&response.headers, is_certain), response.status.is_client_error())
             }
             Error::Decode(response) => (response_time(&response.headers, false), false),

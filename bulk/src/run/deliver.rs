@@ -85,7 +85,8 @@ impl<S: Sender> Ledger for Batch<'_, S> {
             let is_open =
                 matches!(shared.states.lock().state(prepared.batch), Some(BatchState::Maybe { .. }));
             let is_unchecked = || self.ended.is_some_and(|ended| shared.clock.is_unchecked_since(ended));
-            // The age of a request has to be known before it is repeated, and the time of day before a schedule admits it.
+            // The age of a request has to be known before it is repeated, and the time of day before a schedule admits it. A clock in doubt can't be
+            // compared.
             let is_doubtful = if is_open {
                 shared.clock.is_in_doubt() || is_unchecked()
             } else {

@@ -193,7 +193,7 @@ async fn execute(profile: &str, request: RefreshRequest, verbose: u8, env: &Env)
             let transport = match Network::from_env(env).transport() {
                 Ok(transport) => Arc::new(transport),
                 Err((setting, rule)) => {
-                    let message = format!("no token refresh with this `{setting}`: {rule}");
+                    let message = format!("`{setting}` can't be read again for the token refresh: {rule}");
                     return Some(Failure::Other { message, retryable: false });
                 }
             };

@@ -14,7 +14,7 @@ use crate::settings::file::{self, ConfigFile};
 use crate::settings::profiles::{self, DEFAULT};
 use crate::settings::store::ConfigStore;
 
-const LOCAL: &str = "to remove the login without revoking it: idempost auth logout --local";
+const LOCAL_HINT: &str = "to remove the login without revoking it: idempost auth logout --local";
 
 /// Log out: revoke access at the service and remove the stored credentials
 ///
@@ -116,9 +116,9 @@ async fn log_out_profile(
         false
     } else {
         let ended = session.logout().await;
-        match ended
-            .map_err(|error| login_failure(error).hint(format!("try again: idempost auth logout; {LOCAL}")))?
-        {
+        match ended.map_err(|error| {
+            login_failure(error).hint(format!("try again: idempost auth logout; {LOCAL_HINT}"))
+        })? {
             Revocation::NotRevoked(error) => return Err(revocation_failure(&error)),
             revocation => matches!(revocation, Revocation::Revoked),
         }
@@ -133,9 +133,9 @@ fn revocation_failure(error: &AuthError) -> Fail {
         report::error_chain(error)
     );
     if error.is_retryable() || matches!(error, AuthError::Unreachable(_)) {
-        return Fail::unavailable(message).hint(format!("try again: idempost auth logout; {LOCAL}"));
+        return Fail::unavailable(message).hint(format!("try again: idempost auth logout; {LOCAL_HINT}"));
     }
-    Fail::auth(message).hint(LOCAL)
+    Fail::auth(message).hint(LOCAL_HINT)
 }
 
 fn summary_line(done: &Value) -> String {

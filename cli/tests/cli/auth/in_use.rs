@@ -69,7 +69,7 @@ fn a_refresh_without_the_certificates_of_its_command_sends_nothing() {
     let send = (SEND, "--cacert /dev/stdin");
     idempost
         .run_with(&send, &ca)
-        .fails_with(4, &["no token refresh with this `cacert`: couldn't read /dev/stdin"]);
+        .fails_with(4, &["`cacert` can't be read again for the token refresh: couldn't read /dev/stdin"]);
     assert_eq!(token_events(&service), [TokenEventKind::Issued]);
 }
 
