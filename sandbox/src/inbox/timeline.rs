@@ -11,7 +11,7 @@ use idempost_reference_server::lock::lock;
 use idempost_reference_server::model::email::Event::Failed;
 use idempost_reference_server::model::received::Received;
 use idempost_reference_server::model::relayed::RelayLog;
-use idempost_reference_server::model::webhook_delivery::{Attempt, WebhookDelivery, message_id};
+use idempost_reference_server::model::webhook_delivery::{Attempt, WebhookDelivery};
 use idempost_reference_server::state::mails::Folder;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::wire::answers::HandlerResult;
@@ -118,7 +118,7 @@ fn with_relayed(mut events: Vec<TimelineEntry>, log: &RelayLog) -> Vec<TimelineE
 fn delivery(tenant: &Tenant, delivery: &WebhookDelivery) -> TimelineDelivery {
     let progress = delivery.progress();
     TimelineDelivery {
-        id: message_id(delivery.id),
+        id: delivery.message_id(),
         webhook_id: delivery.webhook.to_string(),
         endpoint: tenant.webhooks.get(delivery.webhook).map(|webhook| webhook.endpoint.clone()),
         r#type: delivery.kind,

@@ -57,7 +57,8 @@ pub(super) fn list_received(call: &AccountCall<'_>) -> HandlerResult {
 
 /// `GET /_/latest.html?to=…`: the newest matching captured email, for tests that have only a browser.
 pub(super) fn latest(call: &AccountCall<'_>) -> Result<MailView, Problem> {
-    let page = matching_page(call, &call.tenant.captured, &Window { limit: Some(1), cursor: None })?;
+    let window = Window { limit: Some(1), ..Window::default() };
+    let page = matching_page(call, &call.tenant.captured, &window)?;
     let mail = page.items.into_iter().next();
     mail.map(MailView::Sent).ok_or_else(|| Problem::not_found("No captured email matches."))
 }

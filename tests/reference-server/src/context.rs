@@ -16,8 +16,8 @@ use crate::state::tenant::Tenant;
 use crate::store::table::{Record, Table};
 use crate::wire::view::{Listed, Shown};
 use crate::wire::{
-    Body, Checked, Fields, HandlerResult, Ignored, Mode, Parameters, Problem, Window, fields, json, list,
-    pattern, quote,
+    Body, Checked, Fields, HandlerResult, IdForm, Ignored, Mode, Parameters, Problem, Window, fields, json,
+    list, pattern, quote,
 };
 
 /// The context of a handler: the service's state, the request and its tenant.
@@ -107,9 +107,9 @@ impl<'a> Context<'a> {
         Window::read(self.request.uri().query(), mode)
     }
 
-    /// The page that the query selects from a list with opaque cursors.
-    pub fn opaque_window(&self, mode: Mode) -> Result<Window, Problem> {
-        Window::read_opaque(self.request.uri().query(), mode)
+    /// The page that the query selects from a list with IDs of this form.
+    pub fn window_of(&self, mode: Mode, ids: IdForm) -> Result<Window, Problem> {
+        Window::read_with(self.request.uri().query(), mode, ids)
     }
 
     /// All query parameters.

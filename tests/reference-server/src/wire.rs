@@ -37,7 +37,7 @@ pub use fields::{Field, Fields, boolean};
 pub use ignored::Ignored;
 pub(crate) use input::input;
 pub use json::{Body, has_control, kind, text, well_formed};
-pub use paging::{Cursor, Mode, Page, Window, list, opaque_cursor, quote};
+pub use paging::{Cursor, IdForm, Mode, Page, Window, list, quote};
 pub use pattern::{pattern_matches, segments};
 pub use problem::{Problem, json};
 pub use problems::{Checked, Report};

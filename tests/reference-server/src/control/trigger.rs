@@ -10,7 +10,7 @@ use crate::delivery::webhooks::{notify, sample};
 use crate::lock::lock;
 use crate::model::email::Event;
 use crate::model::webhook::{EVENTS, INBOX_EVENTS};
-use crate::model::webhook_delivery::message_id;
+use crate::model::webhook_delivery::MESSAGE_ID;
 use crate::route::AccountCall;
 use crate::state::State;
 use crate::state::mails;
@@ -73,9 +73,10 @@ pub fn send_sample(call: &AccountCall<'_>) -> HandlerResult {
         }
         data
     });
-    let deliveries = delivery
-        .into_iter()
-        .map(|(webhook, event)| SimulatedDelivery { webhook_id: webhook, event_id: message_id(event) });
+    let deliveries = delivery.into_iter().map(|(webhook, event)| SimulatedDelivery {
+        webhook_id: webhook,
+        event_id: MESSAGE_ID.format(event),
+    });
     let answer = SimulatedEvent { object: "webhook_event", r#type: kind, deliveries: deliveries.collect() };
     Ok(problem::json(StatusCode::CREATED, &answer))
 }

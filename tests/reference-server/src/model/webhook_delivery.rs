@@ -12,7 +12,7 @@ use crate::lock::Locked;
 use crate::store::budget::Budget;
 use crate::store::interned::{Interned, deserialize_interned};
 use crate::store::table::{self, Rows, Table};
-use crate::wire::{Page, Problem, Window, to_iso, view, words};
+use crate::wire::{IdForm, Page, Problem, Window, to_iso, view, words};
 
 /// The delays of the retries, each counted from the previous failed attempt.
 pub const RETRY_DELAYS: [SignedDuration; 7] = [
@@ -133,7 +133,7 @@ impl WebhookDelivery {
 
     /// The ID that the receiver sees, the same in every attempt.
     pub fn message_id(&self) -> String {
-        message_id(self.id)
+        MESSAGE_ID.format(self.id)
     }
 
     pub fn progress(&self) -> Progress {
@@ -284,19 +284,14 @@ impl Deliveries {
     }
 }
 
-/// Formats the ID of an event.
-pub fn message_id(id: Uuid) -> String {
-    format!("msg_{}", id.simple())
-}
-
-/// Formats the ID of an attempt.
-pub fn attempt_id(id: Uuid) -> String {
-    format!("atmpt_{}", id.simple())
-}
+/// The IDs of events.
+pub const MESSAGE_ID: IdForm = IdForm::Prefixed("msg_");
+/// The IDs of attempts.
+pub const ATTEMPT_ID: IdForm = IdForm::Prefixed("atmpt_");
 
 view! {
     pub Item of delivery: WebhookDelivery {
-        id: message_id(delivery.id),
+        id: MESSAGE_ID.format(delivery.id),
         type: delivery.kind,
         created_at: to_iso(delivery.created_at),
         status: delivery.progress().status().as_str(),
@@ -305,7 +300,7 @@ view! {
 
 view! {
     pub AttemptItem of attempt: Attempt {
-        id: attempt_id(attempt.id),
+        id: ATTEMPT_ID.format(attempt.id),
         http_status_code: attempt.http_status_code,
         response: attempt.response,
         sent_at: to_iso(attempt.sent_at),

@@ -3,7 +3,6 @@
 use uuid::Uuid;
 
 use crate::store::ledger::Ordered;
-use crate::wire::paging::unknown_cursor;
 use crate::wire::{Cursor, Page, Problem, Window};
 
 impl Window {
@@ -22,7 +21,7 @@ impl Window {
         &self,
         list: &'l L,
     ) -> Result<Box<dyn Iterator<Item = &'l L::Item> + 'l>, Problem> {
-        let position = |name, id| list.position(id).ok_or_else(|| unknown_cursor(name, id));
+        let position = |name, id| list.position(id).ok_or_else(|| self.unknown_cursor(name, id));
         Ok(match self.cursor {
             None => Box::new(list.newest_first_of(0..u64::MAX)),
             Some(Cursor::After(id)) => Box::new(list.newest_first_of(0..position("after", id)?)),
@@ -33,7 +32,8 @@ impl Window {
     /// One page of items in their own order: `after` leads to the following ones.
     pub fn slice<T: Clone>(&self, items: &[T], id: impl Fn(&T) -> Uuid) -> Result<Page<T>, Problem> {
         let place = |name, wanted: Uuid| {
-            items.iter().position(|item| id(item) == wanted).ok_or_else(|| unknown_cursor(name, wanted))
+            let place = items.iter().position(|item| id(item) == wanted);
+            place.ok_or_else(|| self.unknown_cursor(name, wanted))
         };
         let limit = self.limit.unwrap_or(items.len());
         let (start, end, has_more) = match self.cursor {

@@ -46,10 +46,44 @@ pub const PARAMETERS: &[Input] = &[
 const DEFAULT_LIMIT: usize = 20;
 
 /// The page that a request selects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     pub limit: Option<usize>,
     pub cursor: Option<Cursor>,
+    /// The form of the list's IDs.
+    pub ids: IdForm,
+}
+
+/// How IDs are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IdForm {
+    #[default]
+    Uuid,
+    /// For clients an opaque text.
+    Opaque,
+    /// This prefix and 32 hexadecimal digits.
+    Prefixed(&'static str),
+}
+
+impl IdForm {
+    pub fn parse(self, text: &str) -> Option<Uuid> {
+        match self {
+            Self::Uuid => Uuid::try_parse(text).ok(),
+            Self::Opaque => Uuid::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok(),
+            Self::Prefixed(prefix) => {
+                let digits = text.strip_prefix(prefix).filter(|digits| digits.len() == 32)?;
+                Uuid::try_parse(digits).ok()
+            }
+        }
+    }
+
+    pub fn format(self, id: Uuid) -> String {
+        match self {
+            Self::Uuid => id.to_string(),
+            Self::Opaque => URL_SAFE_NO_PAD.encode(id),
+            Self::Prefixed(prefix) => format!("{prefix}{}", id.simple()),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,28 +102,19 @@ pub struct Page<T> {
 impl Window {
     /// Parses the query of a list request.
     pub fn read(query: Option<&str>, mode: Mode) -> Result<Self, Problem> {
-        Self::read_with(query, mode, |text| Uuid::try_parse(text).ok())
+        Self::read_with(query, mode, IdForm::Uuid)
     }
 
-    /// The same for a list with opaque cursors.
-    pub fn read_opaque(query: Option<&str>, mode: Mode) -> Result<Self, Problem> {
-        Self::read_with(query, mode, |text| Uuid::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok())
-    }
-
-    /// The same for a list with other cursors.
-    pub fn read_with(
-        query: Option<&str>,
-        mode: Mode,
-        decode: impl Fn(&str) -> Option<Uuid>,
-    ) -> Result<Self, Problem> {
+    /// The same for a list with IDs of this form.
+    pub fn read_with(query: Option<&str>, mode: Mode, ids: IdForm) -> Result<Self, Problem> {
         let mut limit = None;
         let mut after = None;
         let mut before = None;
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             match &*name {
                 "limit" => limit = Some(read_limit(&value)?),
-                "after" => after = Some(read_cursor("after", &value, &decode)?),
-                "before" => before = Some(read_cursor("before", &value, &decode)?),
+                "after" => after = Some(read_cursor("after", &value, ids)?),
+                "before" => before = Some(read_cursor("before", &value, ids)?),
                 // Other parameters belong to the route, or are unknown and ignored.
                 _ => {}
             }
@@ -107,16 +132,24 @@ impl Window {
             Mode::B => None,
             Mode::Ten => Some(10),
         });
-        Ok(Self { limit, cursor })
+        Ok(Self { limit, cursor, ids })
     }
 
     /// Rejects a cursor outside of the list, if the list is a part of a larger store.
     pub fn check_cursor(&self, has: impl Fn(Uuid) -> bool) -> Result<(), Problem> {
         match self.cursor {
-            Some(Cursor::After(id)) if !has(id) => Err(unknown_cursor("after", id)),
-            Some(Cursor::Before(id)) if !has(id) => Err(unknown_cursor("before", id)),
+            Some(Cursor::After(id)) if !has(id) => Err(self.unknown_cursor("after", id)),
+            Some(Cursor::Before(id)) if !has(id) => Err(self.unknown_cursor("before", id)),
             _ => Ok(()),
         }
+    }
+
+    /// The error for a cursor that isn't in the list.
+    pub fn unknown_cursor(&self, name: &str, id: Uuid) -> Problem {
+        let id = self.ids.format(id);
+        Problem::validation(format!(
+            "`{name}` must be the id of an item of the list; there is none with the id {id}."
+        ))
     }
 }
 
@@ -131,21 +164,10 @@ fn read_limit(text: &str) -> Result<usize, Problem> {
     }
 }
 
-/// The opaque cursor of an item.
-pub fn opaque_cursor(id: Uuid) -> String {
-    URL_SAFE_NO_PAD.encode(id)
-}
-
-fn read_cursor(name: &str, text: &str, decode: impl Fn(&str) -> Option<Uuid>) -> Result<Uuid, Problem> {
-    decode(text).ok_or_else(|| {
+fn read_cursor(name: &str, text: &str, ids: IdForm) -> Result<Uuid, Problem> {
+    ids.parse(text).ok_or_else(|| {
         Problem::validation(format!("`{name}` must be the id of an item of the list; found {}.", quote(text)))
     })
-}
-
-pub fn unknown_cursor(name: &str, id: Uuid) -> Problem {
-    Problem::validation(format!(
-        "`{name}` must be the id of an item of the list; there is none with the id {id}."
-    ))
 }
 
 /// Quotes client text for a message: without control characters, and truncated.

@@ -192,6 +192,8 @@ fn invalid_requests_are_rejected() {
                 sandbox.get(format!("{path}/{list}{direction}={cursor}")).invalid(&format!("`{direction}`"));
             }
         }
+        let unknown = sandbox.get(format!("{path}/{list}after={foreign}"));
+        unknown.invalid(&format!("there is none with the id {foreign}"));
         sandbox.get(format!("{path}/{list}limit=0")).invalid("`limit`");
     }
     for list in ["recipients?type=sent", "recipients", "clicked-links"] {

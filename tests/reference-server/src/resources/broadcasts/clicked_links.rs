@@ -9,16 +9,15 @@ use std::collections::HashMap;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::recipients::unknown_cursor;
 use crate::context::Context;
 use crate::digest::uuid_of;
 use crate::model::metric::Metric;
-use crate::wire::{HandlerResult, Mode, list, opaque_cursor};
+use crate::wire::{HandlerResult, IdForm, Mode, list};
 
 /// `GET /broadcasts/{id}/clicked-links`, mode A.
 pub fn index(context: &Context<'_>) -> HandlerResult {
     let broadcast = context.find(&context.tenant.broadcasts)?.id;
-    let window = context.opaque_window(Mode::A)?;
+    let window = context.window_of(Mode::A, IdForm::Opaque)?;
     let mut counts = HashMap::<_, (u64, u64)>::new();
     for email in context.tenant.emails_of_broadcast(broadcast, Metric::Clicked) {
         for (url, clicks) in email.engagement().clicks {
@@ -29,9 +28,9 @@ pub fn index(context: &Context<'_>) -> HandlerResult {
     }
     let mut links: Vec<_> = counts.into_iter().collect();
     links.sort_by(|(url, counts), (other, fewer)| (Reverse(counts), url).cmp(&(Reverse(fewer), other)));
-    let page = window.slice(&links, |(url, _)| id(url)).map_err(|_| unknown_cursor())?;
+    let page = window.slice(&links, |(url, _)| id(url))?;
     Ok(list(&page.map(|(url, (clicks, unique_clicks))| {
-        json!({ "id": opaque_cursor(id(&url)), "url": url, "clicks": clicks, "unique_clicks": unique_clicks })
+        json!({ "id": window.ids.format(id(&url)), "url": url, "clicks": clicks, "unique_clicks": unique_clicks })
     })))
 }
 

@@ -19,7 +19,7 @@ use crate::model::email::{Email, Event};
 use crate::model::metric::Metric;
 use crate::state::tenant::Tenant;
 use crate::store::ledger::{Ledger, Ordered};
-use crate::wire::{HandlerResult, Mode, Problem, list, opaque_cursor, query};
+use crate::wire::{HandlerResult, IdForm, Mode, Problem, list, query};
 
 /// The events that recipients can be selected by.
 const TYPES: [Metric; 8] = [
@@ -37,22 +37,17 @@ const TYPES: [Metric; 8] = [
 pub fn index(context: &Context<'_>) -> HandlerResult {
     let broadcast = context.find(&context.tenant.broadcasts)?.id;
     let filter = Filter::read(context)?;
-    let window = context.opaque_window(Mode::A)?;
+    let window = context.window_of(Mode::A, IdForm::Opaque)?;
     let tenant = &context.tenant;
     let page = {
         let (emails, index) = (lock(&tenant.emails), lock(&tenant.email_index));
         let recipients = Recipients { emails: &emails, index: &index, broadcast, happened: filter.happened };
-        window.check_cursor(|id| recipients.contains(id)).map_err(|_| unknown_cursor())?;
+        window.check_cursor(|id| recipients.contains(id))?;
         if filter.is_plain() { Ok(window.show(&recipients)?) } else { Err(window.walk(&recipients)?) }
     };
     // A search runs without the locks.
     let page = page.unwrap_or_else(|walk| walk.page_where(|email| filter.matches(email)));
     Ok(list(&page.map(|email| filter.item(tenant, &email))))
-}
-
-/// The error for a cursor that isn't in the list.
-pub(super) fn unknown_cursor() -> Problem {
-    Problem::validation("`after` and `before` must be the id of an item of this list.")
 }
 
 /// Selects recipients.
@@ -102,7 +97,7 @@ impl Filter {
             links.into_iter().map(|(url, clicks)| json!({ "url": url, "clicks": clicks })).collect()
         });
         Recipient {
-            id: opaque_cursor(email.id),
+            id: IdForm::Opaque.format(email.id),
             contact_id: tenant.contacts.find_by_key(address).map(|contact| contact.id),
             email: address.to_owned(),
             count: event.map(|event| email.event_count(event)),

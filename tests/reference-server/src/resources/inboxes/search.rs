@@ -48,7 +48,7 @@ pub fn index(context: &Context<'_>) -> HandlerResult {
 fn matches(context: &Context<'_>, inbox: Uuid, search: &Search) -> Result<Vec<Match>, Problem> {
     let (groups, tables) = (selection(context, inbox)?, &context.tenant.inboxes);
     let (mut found, mut emails, mut threads) = (Vec::new(), 0, 0);
-    let mut window = Window { limit: Some(STEP), cursor: None };
+    let mut window = Window { limit: Some(STEP), ..Window::default() };
     loop {
         // A thread can move or disappear between two steps; then the scan ends.
         let Ok(step) = tables.threads.page_of(&window, groups.clone(), |_| true) else { return Ok(found) };

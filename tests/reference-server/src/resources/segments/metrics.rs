@@ -104,7 +104,7 @@ fn rows(
 ) -> Result<Vec<Map<String, Value>>, Problem> {
     let segments = match segments {
         None => tenant.segments.all(),
-        Some(ids) => tenant.segments.page_with(&Window { limit: None, cursor: None }, ids)?.items,
+        Some(ids) => tenant.segments.page_with(&Window::default(), ids)?.items,
     };
     let row = |segment: &crate::model::segment::Segment| {
         let mut row = Map::new();

@@ -8,17 +8,16 @@ use http::StatusCode;
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
-use uuid::Uuid;
 
 use crate::context::Context;
 use crate::delivery::webhooks::replay as replay_delivery;
-use crate::model::webhook_delivery::{self, WebhookDelivery};
-use crate::wire::{HandlerResult, Mode, Problem, Window, json, list, quote, to_iso};
+use crate::model::webhook_delivery::{self, ATTEMPT_ID, MESSAGE_ID, WebhookDelivery};
+use crate::wire::{HandlerResult, IdForm, Mode, Problem, Window, json, list, quote, to_iso};
 
 /// `GET /webhooks/{webhook_id}/events`, mode A.
 pub fn index(context: &Context<'_>) -> HandlerResult {
     let webhook = context.find(&context.tenant.webhooks)?.id;
-    let window = window(context, "msg_")?;
+    let window = window(context, MESSAGE_ID)?;
     let page = context.tenant.deliveries.page(&window, webhook)?;
     Ok(list(&page.show(webhook_delivery::Item)))
 }
@@ -42,7 +41,7 @@ pub fn attempts(context: &Context<'_>) -> HandlerResult {
     let delivery = event(context)?;
     let mut attempts = delivery.progress().attempts;
     attempts.reverse();
-    let page = window(context, "atmpt_")?.slice(&attempts, |attempt| attempt.id)?;
+    let page = window(context, ATTEMPT_ID)?.slice(&attempts, |attempt| attempt.id)?;
     Ok(list(&page.show(webhook_delivery::AttemptItem)))
 }
 
@@ -62,7 +61,7 @@ pub fn replay(context: &Context<'_>) -> HandlerResult {
 fn event(context: &Context<'_>) -> Result<Arc<WebhookDelivery>, Problem> {
     let webhook = context.find(&context.tenant.webhooks)?.id;
     let text = context.parameter(1);
-    let id = read(&text, "msg_").ok_or_else(|| {
+    let id = MESSAGE_ID.parse(&text).ok_or_else(|| {
         Problem::invalid_parameter(format!(
             "The id of an event must be `msg_` and 32 hexadecimal digits; found {}.",
             quote(&text)
@@ -71,19 +70,13 @@ fn event(context: &Context<'_>) -> Result<Arc<WebhookDelivery>, Problem> {
     context.tenant.deliveries.get(webhook, id).ok_or_else(|| Problem::not_found("Webhook event not found."))
 }
 
-/// Parses an ID with a prefix.
-fn read(text: &str, prefix: &str) -> Option<Uuid> {
-    let digits = text.strip_prefix(prefix).filter(|digits| digits.len() == 32)?;
-    Uuid::try_parse(digits).ok()
-}
-
-/// The requested page. Cursors have the prefix of the list's IDs.
-fn window(context: &Context<'_>, prefix: &str) -> Result<Window, Problem> {
+/// The requested page.
+fn window(context: &Context<'_>, ids: IdForm) -> Result<Window, Problem> {
     if context.query("before").is_some() {
         let message = "`before` can't be used here: this list is paged with `after` only.";
         return Err(Problem::validation(message));
     }
-    Window::read_with(context.request.uri().query(), Mode::A, |text| read(text, prefix))
+    context.window_of(Mode::A, ids)
 }
 
 #[derive(Serialize)]

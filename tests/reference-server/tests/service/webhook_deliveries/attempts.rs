@@ -79,7 +79,6 @@ fn deliveries_are_listed_newest_first_and_paged() {
     for (query, status) in [
         (format!("{path}/events?before={last}"), 422),
         (format!("{path}/events?after=4dd369bc-aa82-4ff3-97de-514ae3000ee0"), 422),
-        (format!("{path}/events?after=msg_4dd369bcaa824ff397de514ae3000ee0"), 422),
         // An event of another webhook.
         (format!("{other}/events?after={last}"), 422),
         (format!("{other}/events/{last}"), 404),
@@ -90,6 +89,13 @@ fn deliveries_are_listed_newest_first_and_paged() {
         ("/webhooks/4dd369bc-aa82-4ff3-97de-514ae3000ee0/events".to_owned(), 404),
     ] {
         assert_eq!(sandbox.get(&*query).status, status, "{query}");
+    }
+    for (list, unknown) in [
+        (format!("{path}/events"), "msg_4dd369bcaa824ff397de514ae3000ee0"),
+        (format!("{path}/events/{last}/attempts"), "atmpt_4dd369bcaa824ff397de514ae3000ee0"),
+    ] {
+        let answer = sandbox.get(format!("{list}?after={unknown}"));
+        answer.invalid(&format!("there is none with the id {unknown}"));
     }
 }
 
