@@ -4,7 +4,7 @@
 //! contacts, and those that opted out of the topic, get none. The emails are listed like any other, with the same simulated outcomes.
 //!
 //! A large segment is sent in steps on the service's clock, so that no request waits for all emails. Until the last email is sent, the broadcast
-//! is `queued` and can be canceled.
+//! is `queued` and can be canceled; deleting its topic cancels it.
 
 pub mod audience;
 pub mod message;
@@ -17,7 +17,7 @@ use uuid::Uuid;
 use self::message::MessageBuilder;
 use crate::clock::saturating_add;
 use crate::delivery::accept_as;
-use crate::model::broadcast::{Message, Status};
+use crate::model::broadcast::{Broadcast, Message, Status};
 use crate::model::email::personalized::SharedContent;
 use crate::state::State;
 use crate::state::job::{BroadcastTask, Job, Task};
@@ -94,6 +94,11 @@ pub fn send_next(
 ) -> Option<BroadcastTask> {
     let broadcast = tenant.broadcasts.get(task.broadcast)?;
     if broadcast.status != Status::Queued {
+        return None;
+    }
+    // Without its topic it would count as sent, although its remaining emails go to no one.
+    if broadcast.message.topic.is_some_and(|topic| tenant.topics.get(topic).is_none()) {
+        let _ = tenant.broadcasts.change(broadcast.id, Broadcast::cancel);
         return None;
     }
     let shared = task.shared.get_or_insert_with(|| Arc::new(SharedContent::new(broadcast)));

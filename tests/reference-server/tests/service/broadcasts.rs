@@ -508,6 +508,23 @@ fn a_large_broadcast_is_sent_in_batches_and_can_be_canceled() {
 }
 
 #[test]
+fn deleting_its_topic_cancels_a_broadcast_that_is_being_sent_and_deleting_its_segment_does_not() {
+    let stage = Stage::new();
+    for n in 0..1_001 {
+        stage.contact(&format!("u{n}@example.com"), &json!({}));
+    }
+    let topic = stage.sandbox.created("/topics", &json!({"name": "News", "default_subscription": "opt_in"}));
+    let of_topic = stage.created(&json!({"send": true, "topic_id": topic}));
+    let of_segment = stage.created(&json!({"send": true}));
+    stage.sandbox.delete(format!("/topics/{topic}")).expect_status(200);
+    stage.sandbox.delete(format!("/segments/{}", stage.segment)).expect_status(200);
+    stage.sandbox.advance(1);
+    expect_fields_of(&json!({"status": "canceled", "sent_at": null}), &stage.record(&of_topic));
+    assert_eq!(stage.status(&of_segment), "sent");
+    assert_eq!(stage.sandbox.mails().len(), 1_000 + 1_001);
+}
+
+#[test]
 fn a_sending_only_key_can_only_send_drafts() {
     // BCAST-24, SCOPE-05, SCOPE-08
     let stage = Stage::new();
