@@ -23,14 +23,10 @@ pub(super) fn require_any(fields: &Fields<'_>, names: &[&str]) {
     }
 }
 
-/// The values of a query parameter, separated by commas or repeated; `None` if it is absent.
+/// The values of a query parameter, separated by commas or repeated; `None` if it is absent or empty.
 pub(super) fn values(context: &Context<'_>, name: &str) -> Option<Vec<String>> {
-    let query = context.request.uri().query().unwrap_or_default();
-    let pairs = url::form_urlencoded::parse(query.as_bytes()).filter(|(found, _)| found == name);
-    let given: Vec<_> = pairs.map(|(_, values)| values.into_owned()).collect();
-    if given.is_empty() {
-        return None;
-    }
-    let values = given.iter().flat_map(|values| values.split(',')).map(str::trim);
-    Some(values.filter(|value| !value.is_empty()).map(str::to_owned).collect())
+    let parameters = context.parameters();
+    let values = parameters.get_all(name).flat_map(|values| values.split(',')).map(str::trim);
+    let values: Vec<_> = values.filter(|value| !value.is_empty()).map(str::to_owned).collect();
+    (!values.is_empty()).then_some(values)
 }

@@ -193,6 +193,9 @@ fn labels_are_unique_ignoring_case_and_filter_threads() {
     assert_eq!(labeled(&urgent), ["One"], "labels search the archive, too");
     sandbox.patch(&one, &json!({ "folder": "trash" }));
     assert!(labeled(&urgent).is_empty());
+    for empty in ["folders=", "labels=", "folders=,&labels="] {
+        assert_eq!(subjects(&sandbox, &format!("{inbox}/threads?{empty}")), ["Three", "Two"], "{empty}");
+    }
     sandbox.get(format!("{inbox}/threads?labels={UNKNOWN_ID}")).rejected(404, "not_found", "Label not found");
 
     let left = sandbox.delete(format!("{one}/labels/{later}")).json();
