@@ -40,9 +40,9 @@ impl ContactService<'_> {
             (id, new_contact(id, address.to_owned(), self.at))
         };
         let id = self.tenant.contacts.upsert(address, new, |contact| {
-            known = Some(contact.clone());
+            let before = known.insert(contact.clone());
             write(contact);
-            self.date(contact, known.as_ref());
+            self.complete(contact, before);
         })?;
         if created.get() {
             self.notify("contact.created", id);
@@ -74,7 +74,7 @@ impl ContactService<'_> {
             if created.get() || overwrites {
                 let known = contact.clone();
                 write(contact);
-                self.date(contact, Some(&known));
+                self.complete(contact, &known);
             }
         })?;
         Ok(match (created.get(), overwrites) {
@@ -89,7 +89,7 @@ impl ContactService<'_> {
         let (known, changed) = self.tenant.contacts.update(id, |contact| {
             let known = contact.clone();
             let changed = change(contact);
-            self.date(contact, Some(&known));
+            self.complete(contact, &known);
             (known, changed)
         })?;
         self.notify_changes(id, &known);
@@ -103,8 +103,12 @@ impl ContactService<'_> {
         Some(contact)
     }
 
-    fn date(self, contact: &mut Contact, known: Option<&Contact>) {
-        if known.is_some_and(|known| known != contact) {
+    /// Drops references to what was deleted after the change was checked: the deletion didn't reach this contact. Then dates the change.
+    fn complete(self, contact: &mut Contact, known: &Contact) {
+        contact.segments.retain(|id| self.tenant.segments.get(*id).is_some());
+        contact.topics.retain(|id, _| self.tenant.topics.get(*id).is_some());
+        contact.properties.retain(|key, _| self.tenant.contact_properties.find_by_key(key).is_some());
+        if known != contact {
             contact.updated_at = self.at;
         }
     }

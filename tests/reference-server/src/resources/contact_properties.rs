@@ -36,7 +36,7 @@ pub fn create(context: &Context<'_>) -> HandlerResult {
         fields.require(&["key", "type"]);
         let key = fields.required("key", |field| {
             let key = field.text()?;
-            check_key(field.name(), &key, field.report())?;
+            check_key(format_args!("`{}`", field.name()), &key, field.report())?;
             Ok(key.into_owned())
         });
         let r#type = fields.required("type", |field| field.one_of(ValueType::WORDS));

@@ -26,20 +26,20 @@ pub fn is_reserved(key: &str) -> bool {
     RESERVED.contains(&key)
 }
 
-/// Checks a key, both where a variable is defined and where a value is given. `name` names the field in messages.
-pub fn check_key(name: impl Display, key: &str, report: &Report<'_>) -> Checked<()> {
+/// Checks a key, both where a variable is defined and where a value is given. `what` is the subject of messages.
+pub fn check_key(what: impl Display, key: &str, report: &Report<'_>) -> Checked<()> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    let wrong = |rule: fmt::Arguments<'_>| Err(report.report(format_args!("`{name}` must {rule}.")));
+    let wrong = |rule: fmt::Arguments<'_>| Err(report.report(format_args!("{what} must {rule}.")));
     if key.is_empty() || !key.bytes().all(allowed) {
         let found = quote(key);
-        return wrong(format_args!("have keys of ASCII letters, digits and underscores; found {found}"));
+        return wrong(format_args!("consist of ASCII letters, digits and underscores; found {found}"));
     }
     if key.len() > MAX_KEY {
         let found = key.len();
-        return wrong(format_args!("have keys of at most {MAX_KEY} characters; found one of {found}"));
+        return wrong(format_args!("have at most {MAX_KEY} characters; found {found}"));
     }
     if is_reserved(key) {
-        return wrong(format_args!("not use the reserved key {key}"));
+        return wrong(format_args!("not be reserved; found {key}"));
     }
     Ok(())
 }

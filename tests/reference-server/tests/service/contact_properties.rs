@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, RESERVED_KEYS, Sandbox, expect_fields_of};
+use crate::support::{Answer, RESERVED_KEYS, Sandbox, expect_fields_of, race};
 
 fn patch(sandbox: &Sandbox, id: &str, body: &Value) -> Answer {
     sandbox.patch(format!("/contact-properties/{id}"), body)
@@ -53,10 +53,10 @@ fn keys_are_short_ascii_unique_and_not_reserved() {
     assert_eq!(new(&"k".repeat(50)).status, 201);
     new(&"k".repeat(51)).invalid("51");
     for key in ["", " ", "a b", "a-b", "a.b", "é", "a\n"] {
-        new(key).invalid("`key`");
+        new(key).invalid("`key` must consist of ASCII letters, digits and underscores; found");
     }
     for key in RESERVED_KEYS {
-        new(key).invalid("reserved");
+        new(key).invalid(&format!("`key` must not be reserved; found {key}"));
     }
     for key in ["city", "City", "CITY_2", "_", "1", "email"] {
         assert_eq!(new(key).status, 201, "{key}");
@@ -114,6 +114,29 @@ fn deleting_a_property_deletes_its_values_on_all_contacts() {
     let properties = |address: &str| sandbox.get(format!("/contacts/{address}")).json()["properties"].clone();
     assert_eq!(properties("ada@example.com"), json!({ "orders": { "type": "number", "value": 3 } }));
     assert_eq!(properties("bob@example.com"), json!({}));
+}
+
+#[test]
+fn a_contact_gets_no_value_of_a_property_that_is_deleted_meanwhile() {
+    let sandbox = Sandbox::unread();
+    sandbox.created("/contacts", &json!({ "email": "ada@example.com" }));
+    // Many properties are checked after it, so that the deletion overlaps with the change.
+    let keys: Vec<_> = (0..900).map(|n| format!("k{n}")).collect();
+    for key in &keys {
+        sandbox.created("/contact-properties", &json!({ "key": key, "type": "string" }));
+    }
+    let mut values: Value = keys.iter().map(|key| (key.clone(), Value::Null)).collect();
+    values["gone"] = "here".into();
+    for round in 0..30 {
+        let gone = sandbox.created("/contact-properties", &json!({ "key": "gone", "type": "string" }));
+        let delete = || {
+            (0..round).for_each(|_| drop(sandbox.get("/contact-properties?limit=1")));
+            sandbox.delete(format!("/contact-properties/{gone}"));
+        };
+        race(delete, || drop(sandbox.patch("/contacts/ada@example.com", &json!({ "properties": values }))));
+        let contact = sandbox.get("/contacts/ada@example.com").json();
+        assert_eq!(contact["properties"], json!({}), "{round}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Helpers that send requests to the service and read its responses.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, Barrier, LazyLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -41,6 +41,19 @@ pub(crate) async fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
         assert!(begun.elapsed() < Duration::from_mins(1), "timed out waiting until {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+/// Runs both at the same time.
+pub(crate) fn race(one: impl FnOnce() + Send, other: impl FnOnce() + Send) {
+    let start = Barrier::new(2);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            start.wait();
+            one();
+        });
+        start.wait();
+        other();
+    });
 }
 
 /// A client without proxies.

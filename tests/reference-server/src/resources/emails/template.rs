@@ -105,7 +105,7 @@ fn check_values(
 fn read_variables(field: &Field<'_>) -> Checked<BTreeMap<String, PropertyValue>> {
     let variables = field.object(|variables| {
         variables.each(|key, variable| {
-            let named = check_key(field.name(), key, field.report());
+            let named = check_key(format_args!("Keys of `{}`", field.name()), key, field.report());
             let value = match variable.value() {
                 Some(Value::String(text)) => {
                     let length = text.chars().count();

@@ -97,7 +97,7 @@ input! {
     struct VariableInput(fields; requires "key", "type") {
         key: String = fields.required("key", |field| {
             let key = string(field)?;
-            check_key(field.name(), &key, field.report())?;
+            check_key(format_args!("`{}`", field.name()), &key, field.report())?;
             Ok(key)
         }),
         fallback: (ValueType, Option<PropertyValue>) = {
