@@ -107,9 +107,8 @@ pub fn record_event(
         suppressions::suppress_recipients(state, tenant, email, at, event, detail);
         // As a job, so that a chain of automations doesn't recurse.
         if !tenant.runs.is_empty() || !tenant.automations.is_empty() {
-            state
-                .scheduler
-                .schedule(at, Job::new(tenant, Task::NotifyAutomations { email: email.id, event }));
+            let task = Task::NotifyAutomations { email: email.id, event, detail: detail.cloned() };
+            state.scheduler.schedule(at, Job::new(tenant, task));
         }
     }
 }

@@ -160,9 +160,10 @@ fn run_task(state: &State, tenant: &Arc<Tenant>, due: Timestamp, task: Task) -> 
             delivery::record_event(state, tenant, &email, due, event, None);
         }
         Task::ResumeRun { run, number } => engine::resume(state, tenant, run, number, due),
-        Task::NotifyAutomations { email, event } => {
+        Task::NotifyAutomations { email, event, detail } => {
             let (email, kind) = (find_email(email)?, webhooks::payload::kind(event)?);
-            let payload = webhooks::payload::email(&email, event, None, due, &state.links.prefix());
+            let payload =
+                webhooks::payload::email(&email, event, detail.as_ref(), due, &state.links.prefix());
             engine::email_event(state, tenant, &email, kind, &Arc::new(payload), due);
         }
         Task::AdvanceClaim { claim, step } => claims::advance(state, tenant, claim, step, due),

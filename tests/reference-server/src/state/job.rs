@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::lock::lock;
@@ -44,7 +45,13 @@ pub enum Task {
     /// Resumes an automation run whose delay has ended.
     ResumeRun { run: Uuid, number: u64 },
     /// Notifies automations of an email's event, which may trigger them or resume waiting runs.
-    NotifyAutomations { email: Uuid, event: Event },
+    NotifyAutomations {
+        email: Uuid,
+        event: Event,
+        /// The content of the event type's own field.
+        #[serde(default)]
+        detail: Option<Value>,
+    },
     /// Ends the check of a domain's DNS records.
     CheckDomain { domain: Uuid, number: u64 },
     /// Runs the next step of a domain claim.

@@ -5,7 +5,7 @@ use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
 use crate::restarts::Restartable;
-use crate::support::{Answer, Sandbox, email_of, email_with, expect_fields_of};
+use crate::support::{Answer, Sandbox, email, email_of, email_with, expect_fields_of, race};
 
 fn trigger() -> Value {
     json!({"key": "start", "type": "trigger", "config": {"event_name": "user.created"}})
@@ -536,6 +536,26 @@ fn deleting_an_automation_deletes_its_runs() {
 }
 
 #[test]
+fn a_run_that_starts_while_its_automation_is_deleted_changes_nothing() {
+    let sandbox = Sandbox::unread();
+    sandbox.created("/contacts", &json!({"email": "ada@example.com"}));
+    // Many runs start before its own, so that the deletion overlaps with the event.
+    (0..200).for_each(|_| drop(sandbox.created("/automations", &chain(vec![]))));
+    let pause = step("pause", "delay", json!({"duration": "1 hour"}));
+    let deletes = chain(vec![pause, step("gone", "contact_delete", json!({}))]);
+    for round in 0..20 {
+        let id = sandbox.created("/automations", &deletes);
+        let delete = || {
+            (0..round).for_each(|_| drop(sandbox.get("/automations?limit=1")));
+            sandbox.delete(format!("/automations/{id}"));
+        };
+        race(delete, || drop(sandbox.send(&signed_up())));
+        sandbox.advance(3_600);
+        assert_eq!(sandbox.contact("ada@example.com")["object"], "contact", "{round}");
+    }
+}
+
+#[test]
 fn runs_are_filtered_by_status_and_paged() {
     // RUN-04, RUN-05, RUN-07
     let sandbox = Sandbox::new();
@@ -637,6 +657,51 @@ fn a_wait_ends_on_an_email_event_of_its_contact() {
         let output = &run["steps"][1]["output"];
         assert_eq!(output["event"], event.trim_start_matches("resend:"));
         assert_eq!(output["payload"]["email_id"], sent.as_str());
+    }
+}
+
+#[test]
+fn an_email_event_resumes_a_run_once_under_both_of_its_names() {
+    let sandbox = Sandbox::new();
+    let wait = |key: &str, name: &str| step(key, "wait_for_event", json!({"event_name": name}));
+    let waits = chain(vec![wait("first", "email.delivered"), wait("second", "resend:email.delivered")]);
+    let id = sandbox.created("/automations", &waits);
+    sandbox.send(&signed_up());
+    for status in ["running", "completed"] {
+        sandbox.sent(&email());
+        sandbox.advance(10);
+        assert_eq!(sandbox.run(&id)["status"], status);
+    }
+}
+
+#[test]
+fn an_email_event_concerns_a_contact_once_however_often_the_email_names_it() {
+    let sandbox = Sandbox::new();
+    sandbox.created("/contacts", &json!({"email": "ada@example.com"}));
+    let id = sandbox.created("/automations", &with("/steps/0/config/event_name", json!("email.sent")));
+    sandbox.sent(&email_with("to", json!(["ada@example.com", "Ada <ADA@example.com>"])));
+    assert_eq!(sandbox.ids(format!("/automations/{id}/runs")).len(), 1);
+}
+
+#[test]
+fn automations_see_the_details_of_an_email_event_that_webhooks_get() {
+    let sandbox = Sandbox::new();
+    sandbox.created("/contacts", &json!({"email": "ada@example.com"}));
+    let topic = sandbox.created("/topics", &json!({"name": "News", "default_subscription": "opt_out"}));
+    let condition = |event: &str, field: &str, value: &str| {
+        let rule = json!({"type": "rule", "field": field, "operator": "eq", "value": value});
+        let mut automation = chain(vec![step("check", "condition", rule)]);
+        automation["steps"][0]["config"]["event_name"] = event.into();
+        sandbox.created("/automations", &automation)
+    };
+    let clicked = condition("email.clicked", "event.click.link", "https://acme.test/x");
+    let failed = condition("email.failed", "event.failed.reason", "recipients_opted_out");
+    let sent = sandbox.sent(&email());
+    sandbox.trigger(&sent, "clicked", &json!({"link": "https://acme.test/x"}));
+    sandbox.sent(&email_with("topic_id", topic));
+    sandbox.advance(10);
+    for id in [clicked, failed] {
+        assert_eq!(sandbox.run(&id)["steps"][1]["output"], json!({"condition_met": true}));
     }
 }
 

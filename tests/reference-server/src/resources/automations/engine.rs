@@ -44,7 +44,8 @@ pub fn handle_event(
     let contact = step::contact_facts(tenant, event.contact);
     let waits =
         |name: Cow<'_, str>| tenant.runs.members(&run::Group::WaitsFor(event.contact, name.into_owned()));
-    for run in event.name.names().flat_map(waits) {
+    // Collected first: a run that the event resumes may wait for its other name next.
+    for run in event.name.names().flat_map(waits).collect::<Vec<_>>() {
         let fits = |run: &Run, action: &Action| match action {
             Action::WaitForEvent { filter: Some(rule), .. } => rule.matches(&Facts {
                 event: &event.payload,
@@ -79,6 +80,11 @@ pub fn handle_event(
         let mut run = Run::new(id, automation, event.contact, Arc::clone(&event.payload), now);
         run.begin(trigger, now);
         add(tenant, id, run)?;
+        if !tenant.automations.get(automation.id).is_some_and(|automation| automation.enabled) {
+            // It was stopped or deleted meanwhile, with the runs that existed then.
+            tenant.runs.remove(id);
+            continue;
+        }
         quota::count(tenant, UsageKind::AutomationRun, now);
         let output = json!({ "event": event.name.as_str() });
         advance(state, tenant, id, trigger, Outcome::Done(BranchKind::Default, Some(output)), now);
@@ -96,9 +102,10 @@ pub fn email_event(
     payload: &Arc<Value>,
     at: Timestamp,
 ) {
+    let mut notified = HashSet::new();
     for address in &email.to {
         let contact = Mailbox::parse(address).ok().and_then(|one| tenant.contacts.find_by_key(&one.address));
-        let Some(contact) = contact else { continue };
+        let Some(contact) = contact.filter(|contact| notified.insert(contact.id)) else { continue };
         let event = Occurrence {
             name: EventName::Service(kind),
             triggers: !email.origin.automation,
