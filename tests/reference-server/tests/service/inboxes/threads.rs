@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{
     ADDRESS, UNKNOWN_ID, column, events, id_of, kinds, receive, receive_from, subjects, subscribe, with_inbox,
 };
-use crate::support::{Answer, Sandbox, expect_fields_of};
+use crate::support::{Answer, Sandbox, expect_fields_of, race};
 
 const DAY: u64 = 86_400;
 
@@ -213,6 +213,22 @@ fn labels_are_unique_ignoring_case_and_filter_threads() {
     }
     assert_eq!(sandbox.delete(format!("{labels}/{later}")).json()["deleted"], true);
     assert_eq!(sandbox.get(&two).json()["labels"], json!([]), "a deleted label is no longer shown");
+}
+
+#[test]
+fn labels_that_are_added_at_the_same_time_all_stay() {
+    let (sandbox, inbox) = with_inbox();
+    receive_from(&sandbox, "ada@example.com", "One", "x");
+    let one = thread(&sandbox, &inbox, "One");
+    let [first, second] =
+        ["a", "b"].map(|name| sandbox.created(&format!("{inbox}/labels"), &json!({ "name": name })));
+    let add = |label: &str| drop(sandbox.post(&format!("{one}/labels"), &json!({ "labels": [label] })));
+    for round in 0..300 {
+        put(&sandbox, &format!("{one}/labels"), &json!({ "labels": [] })).expect_status(200);
+        race(|| add(&first), || add(&second));
+        let labels = sandbox.get(&one).json()["labels"].clone();
+        assert_eq!(labels.as_array().unwrap().len(), 2, "{round}");
+    }
 }
 
 #[test]

@@ -62,15 +62,21 @@ fn read(context: &Context<'_>, min: usize) -> Result<BTreeSet<Uuid>, Problem> {
 }
 
 fn change(context: &Context<'_>, change: impl FnOnce(&mut BTreeSet<Uuid>)) -> HandlerResult {
-    let thread = find(context)?;
+    let id = find(context)?.id;
     let tables = &context.tenant.inboxes;
-    // Omits deleted labels.
-    let mut labels: BTreeSet<_> = tables.labels_of(&thread.labels).iter().map(|label| label.id).collect();
-    change(&mut labels);
-    if labels.len() > MAX_LABELS {
+    let mut fits = true;
+    let changed = inbox_service(context).change_thread(id, |thread| {
+        // Omits deleted labels.
+        let mut labels: BTreeSet<_> = tables.labels_of(&thread.labels).iter().map(|label| label.id).collect();
+        change(&mut labels);
+        fits = labels.len() <= MAX_LABELS;
+        if fits {
+            thread.labels = labels;
+        }
+    });
+    if !fits {
         return Err(Problem::validation(format!("A thread has at most {MAX_LABELS} labels.")));
     }
-    let changed = inbox_service(context).change_thread(thread.id, |thread| thread.labels = labels);
     let (_, thread) = changed.ok_or_else(Thread::not_found)?;
     let labels = tables.labels_of(&thread.labels);
     Ok(list(&labels.iter().map(|label| OfThread(label)).collect::<Vec<_>>()))
