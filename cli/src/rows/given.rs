@@ -14,6 +14,7 @@ use super::Verb;
 use super::field::{Field, Form};
 use crate::actions::attachments::{InboxArgs, describe_contents};
 use crate::actions::dry_run::Content;
+use crate::actions::repeat::quote_argument;
 use crate::actions::{html_command, wait};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail};
@@ -150,13 +151,14 @@ impl<'a> Given<'a> {
         self.matches.try_get_one::<bool>(id).ok().flatten().copied().unwrap_or_default()
     }
 
-    /// The message if the outcome is unknown.
+    /// The message if the outcome is unknown, with the command that checks it.
     pub(crate) fn unknown_outcome(&self) -> String {
         let ids = self.ids.0.iter().enumerate();
-        let message = ids
-            .fold(self.verb.unknown.to_owned(), |message, (n, id)| message.replace(&format!("{{{n}}}"), id));
+        let message = ids.fold(self.verb.unknown.to_owned(), |message, (n, id)| {
+            message.replace(&format!("{{{n}}}"), &quote_argument(id))
+        });
         self.verb.fields.iter().fold(message, |message, field| match field.find_placeholder(&message) {
-            Some(mark) => message.replace(&mark, &field.value(self)),
+            Some(mark) => message.replace(&mark, &quote_argument(&field.value(self))),
             None => message,
         })
     }

@@ -1,5 +1,7 @@
 //! `inboxes`.
 
+use http::Method;
+use idempost_reference_server::faults::{Action, Rule};
 use serde_json::{Value, json};
 
 use crate::service::Service;
@@ -143,4 +145,14 @@ fn without_beta_the_error_says_how_to_enable_it() {
     let settings = idempost_reference_server::Settings::default();
     let service = Service::with(settings);
     service.run(&["inboxes", "list"]).fails_with(5, &["is in beta", "--beta"]);
+}
+
+#[test]
+fn the_command_that_checks_an_unknown_outcome_is_quoted_for_the_shell() {
+    let service = Service::start();
+    service
+        .faults()
+        .add(Rule::new(Action::DropAfter).on_request(Method::POST, "/inboxes/{inbox}/labels").always());
+    let ran = service.run(&["inboxes", "create-label", "o'hara@acme.test", "Urgent"]);
+    ran.fails_with(9, &[r"check: idempost inboxes labels 'o'\''hara@acme.test'"]);
 }

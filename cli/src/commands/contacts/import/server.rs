@@ -15,6 +15,7 @@ use super::Args;
 use super::columns::{Columns, Field};
 use super::file::Csv;
 use crate::actions::mutation;
+use crate::actions::repeat::quote_argument;
 use crate::actions::wait::{self, End, Messages};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -40,7 +41,7 @@ pub(super) async fn run(
     let id = response.value.id.clone();
     mutation::print(id.as_str(), &response, context)?;
     if let Some(timeout) = wait {
-        return wait_until_finished(client, timeout, id, &args.file, context).await;
+        return wait_until_finished(client, timeout, id, args, context).await;
     }
     context.out.note(&format!("import started · check: {}", show_command(&id)));
     Ok(())
@@ -80,7 +81,7 @@ async fn wait_until_finished(
     client: &Client,
     timeout: Duration,
     id: ContactImportId,
-    file: &str,
+    args: &Args,
     context: &Context,
 ) -> Result<(), Fail> {
     let words = Messages {
@@ -101,8 +102,10 @@ async fn wait_until_finished(
         return Ok(());
     }
     let message = format!("{failed} of {total} rows failed");
-    Err(Fail::items(failed == total, message)
-        .hint(format!("to list the invalid ones: idempost contacts import {file} --dry-run")))
+    let maps = args.map.iter().flat_map(|map| ["--map".to_owned(), quote_argument(map)]);
+    let words: Vec<_> = std::iter::once(quote_argument(&args.file)).chain(maps).collect();
+    let check = format!("idempost contacts import {} --dry-run", words.join(" "));
+    Err(Fail::items(failed == total, message).hint(format!("to list the invalid ones: {check}")))
 }
 
 /// The command that shows an import, for hints.
