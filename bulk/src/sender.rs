@@ -115,7 +115,19 @@ impl Sender for Client {
             Error::Decode(response) => (response_time(&response.headers, false), false),
             _ => (None, false),
         };
-        if time.is_some() || is_final { Ok(time) } else { Err(classify_error(&error)) }
+        if time.is_some() || is_final {
+            return Ok(time);
+        }
+        let failed = classify_error(&error);
+        Err(match failed.result {
+            // An error of a proxy: a rejection would count as a response of the service.
+            AttemptResult::Rejected { message, .. } => Attempt {
+                result: AttemptResult::NotSent(message),
+                observation: Observation::ServerError,
+                headers: failed.headers,
+            },
+            _ => failed,
+        })
     }
 
     async fn feedback(&self, ids: &[String], since: u64) -> Result<Feedback, Attempt> {
@@ -324,9 +336,16 @@ mod tests {
         ] {
             let transport = Fixed(status, body, date);
             let client = Client::builder().base_url("https://a.test").api_key("re_x").transport(transport);
-            let time = Sender::time(&client.build().unwrap()).await.ok();
+            let time = Sender::time(&client.build().unwrap()).await;
+            if let Err(failed) = &time {
+                // Without contact, the job stops after `max_outage`.
+                assert!(
+                    matches!(failed.result, AttemptResult::NotSent(_) | AttemptResult::Uncertain(_)),
+                    "{failed:?}"
+                );
+            }
             assert_eq!(
-                time.map(|time| time.map(|time| (time.since_epoch.as_secs(), time.is_certain))),
+                time.ok().map(|time| time.map(|time| (time.since_epoch.as_secs(), time.is_certain))),
                 expected,
                 "{status} {body} {date:?}"
             );

@@ -210,7 +210,8 @@ async fn a_new_refresh_token_is_saved_whatever_else_is_invalid() {
         if field == "expires_in" {
             let plausible = [("900", 900), ("31622400", 366 * 86_400)];
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            let seconds = plausible.iter().find(|(given, _)| *given == text).map_or(60, |(_, seconds)| *seconds);
+            let seconds =
+                plausible.iter().find(|(given, _)| *given == text).map_or(60, |(_, seconds)| *seconds);
             assert_eq!(record.expires_in, Duration::from_secs(seconds), "{value}");
         }
     }
