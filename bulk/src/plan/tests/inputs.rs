@@ -53,7 +53,7 @@ fn a_pipe_that_a_shell_names_is_read() {
     drop(writer);
     let input = Input::file(format!("/dev/fd/{}", pipe.as_raw_fd()));
     let plan = folder.plan(input, &message()).unwrap();
-    assert_eq!((plan.counts().valid, plan.name()), (1, None));
+    assert_eq!((plan.counts().valid, plan.name()), (1, Some("pipe")));
 }
 
 #[test]
