@@ -77,7 +77,7 @@ pub(super) fn export(call: &AccountCall<'_>) -> Result<Reply, Problem> {
     let mut response = response_with(Bytes::new(), headers);
     if export.ended {
         *response.body_mut() = first.into();
-        return Ok(Reply::Now(response));
+        return Ok(response.into());
     }
     Ok(Reply::stream(response, move |state, stopped| export.stream(first, state, stopped)))
 }

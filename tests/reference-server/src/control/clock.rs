@@ -107,7 +107,7 @@ pub fn change(call: &Call<'_>) -> Result<Reply, Problem> {
         let _guard = call.state.snapshot_lock.enter();
         call.state.tenants.tenant(account);
     } else if let Some(refusal) = password::reject_without_password(call.state, call.request) {
-        return Ok(Reply::Now(refusal));
+        return Ok(refusal.into());
     }
     if freeze {
         clock.freeze();
