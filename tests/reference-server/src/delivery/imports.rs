@@ -99,10 +99,6 @@ pub fn apply_next(
 /// Fails the imports interrupted by a restart. Contacts that were already imported remain.
 pub fn fail_unfinished(tenant: &Tenant, now: Timestamp) {
     for status in Status::UNFINISHED {
-        tenant.contact_imports.change_all(
-            &status,
-            |import| import.id,
-            |import| import.finish(Status::Failed, now),
-        );
+        tenant.contact_imports.change_all(&status, |import| import.finish(Status::Failed, now));
     }
 }

@@ -75,10 +75,6 @@ pub fn delete(context: &Context<'_>) -> HandlerResult {
     let property = context.find(&context.tenant.contact_properties)?;
     context.tenant.contact_properties.remove(property.id);
     let group = Group::Property(property.key.clone());
-    context.tenant.contacts.change_all(
-        &group,
-        |contact| contact.id,
-        |contact| drop(contact.properties.remove(&property.key)),
-    );
+    context.tenant.contacts.change_all(&group, |contact| drop(contact.properties.remove(&property.key)));
     Ok(answers::deleted_response("contact_property", property.id))
 }

@@ -91,13 +91,9 @@ pub fn update(context: &Context<'_>) -> HandlerResult {
 pub fn delete(context: &Context<'_>) -> HandlerResult {
     let id = context.find(&context.tenant.topics)?.id;
     notify_webhooks(context, "topic.deleted", context.tenant.topics.remove(id));
-    context.tenant.contacts.change_all(
-        &Group::Topic(id),
-        |contact| contact.id,
-        |contact| {
-            contact.topics.remove(&id);
-        },
-    );
+    context.tenant.contacts.change_all(&Group::Topic(id), |contact| {
+        contact.topics.remove(&id);
+    });
     Ok(answers::deleted_response("topic", id))
 }
 

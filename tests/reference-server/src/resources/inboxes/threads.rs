@@ -104,7 +104,7 @@ pub fn update(context: &Context<'_>) -> HandlerResult {
     let (_, thread) = changed.ok_or_else(Thread::not_found)?;
     if let Some(read) = read {
         let mark = |email: &mut email::InboxEmail| email.read = read || email.received.is_none();
-        context.tenant.inboxes.emails.change_all(&email::Group::Thread(id), |email| email.id, mark);
+        context.tenant.inboxes.emails.change_all(&email::Group::Thread(id), mark);
     }
     Ok(detail(context, &thread))
 }
