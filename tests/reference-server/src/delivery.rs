@@ -51,7 +51,7 @@ pub fn check_sender(state: &State, tenant: &Tenant, from: &Mailbox) -> Result<()
 
 /// Rejects hosted attachments if fetching is off.
 pub fn check_hosted(state: &State, draft: &Draft) -> Result<(), Problem> {
-    let hosted = draft.attachments.iter().position(|one| matches!(one.content, Content::Hosted(_)));
+    let hosted = draft.attachments.iter().position(|one| one.content.url().is_some());
     match hosted {
         Some(index) if !state.settings.fetch_attachments => Err(Problem::validation(format!(
             "`attachments[{index}].path` must be absent, since fetching is disabled (`--no-fetch`); send `content`."
@@ -134,7 +134,7 @@ pub fn dispatch(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Tim
             return;
         }
     }
-    let hosted = draft.attachments.iter().any(|one| matches!(one.content, Content::Hosted(_)));
+    let hosted = draft.attachments.iter().any(|one| one.content.url().is_some());
     if hosted {
         record_event(state, tenant, email, at, Event::Queued, None);
         let queued = if state.settings.fetch_attachments {

@@ -89,11 +89,8 @@ impl<'a> Item<'a> {
             content_type: &file.content_type,
             content_id: file.content_id.as_deref(),
             content_disposition: if file.content_id.is_some() { "inline" } else { "attachment" },
-            size: match &file.content {
-                Content::Bytes(bytes) => bytes.len(),
-                // Unknown until it is fetched.
-                Content::Hosted(_) => 0,
-            },
+            // Unknown until it is fetched.
+            size: file.content.bytes().len(),
         }
     }
 }

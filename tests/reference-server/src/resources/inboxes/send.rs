@@ -122,9 +122,7 @@ pub(super) fn read_attachments(field: &Field<'_>) -> Checked<Vec<Attachment>> {
         reject(rule);
     }
     for (index, file) in attachments.iter().enumerate() {
-        if let Content::Hosted(url) = &file.content
-            && is_local(url)
-        {
+        if let Some(url) = file.content.url().filter(|url| is_local(url)) {
             let (name, found) = (field.name(), quote(url.as_str()));
             reject(format!("`{name}[{index}].path` must not be on this machine; found {found}."));
         }
