@@ -106,8 +106,8 @@ pub fn change(call: &Call<'_>) -> Result<Reply, Problem> {
         // The clock lives as long as the account.
         let _guard = call.state.snapshot_lock.enter();
         call.state.tenants.tenant(account);
-    } else if let Some(refusal) = password::reject_without_password(call.state, call.request) {
-        return Ok(refusal.into());
+    } else {
+        password::require(call.state, call.request)?;
     }
     if freeze {
         clock.freeze();

@@ -111,9 +111,7 @@ pub fn add(call: &Call<'_>) -> HandlerResult {
     let (name, faults) = (access::name_or_default(call.state, call.request)?, &call.state.faults);
     let (rule, all_accounts) = call.body(|fields| read(fields, call.routes))?;
     let rule = if all_accounts {
-        if let Some(refusal) = password::reject_without_password(call.state, call.request) {
-            return Ok(refusal);
-        }
+        password::require(call.state, call.request)?;
         rule
     } else {
         rule.for_account(name.as_str())
@@ -133,10 +131,8 @@ pub fn show(call: &Call<'_>) -> HandlerResult {
 
 pub fn remove(call: &Call<'_>) -> HandlerResult {
     let found = find(call)?;
-    if found.added_by != Some(access::name_or_default(call.state, call.request)?)
-        && let Some(refusal) = password::reject_without_password(call.state, call.request)
-    {
-        return Ok(refusal);
+    if found.added_by != Some(access::name_or_default(call.state, call.request)?) {
+        password::require(call.state, call.request)?;
     }
     let taken = call.state.faults.remove(found.id).ok_or_else(|| unknown_rule(&call.parameter(0)))?;
     let deleted = DeletedFault { object: "fault", id: taken.id.to_string(), deleted: true };
@@ -147,9 +143,7 @@ pub fn remove(call: &Call<'_>) -> HandlerResult {
 pub fn clear(call: &Call<'_>) -> HandlerResult {
     let (name, faults) = (access::name_or_default(call.state, call.request)?, &call.state.faults);
     let deleted = if call.parameters().flag("all_accounts")? {
-        if let Some(refusal) = password::reject_without_password(call.state, call.request) {
-            return Ok(refusal);
-        }
+        password::require(call.state, call.request)?;
         let deleted = faults.pending();
         faults.clear();
         deleted

@@ -87,6 +87,11 @@ impl Problem {
         )
     }
 
+    /// 401: the sandbox has a password. The challenge makes browsers ask for it.
+    pub fn password_required(message: &str) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "password_required", message)
+    }
+
     pub fn invalid_permission() -> Self {
         Self::new(
             StatusCode::FORBIDDEN,
@@ -149,6 +154,7 @@ impl Problem {
         let challenge = match self.name {
             "invalid_access_token" => Some("Bearer error=\"invalid_token\""),
             "invalid_permission" => Some("Bearer error=\"insufficient_scope\", scope=\"full_access\""),
+            "password_required" => Some("Basic realm=\"idempost sandbox\", charset=\"UTF-8\""),
             _ => None,
         };
         let mut response = json(
