@@ -73,8 +73,14 @@ fn deliver(
         let delivery = Arc::new(WebhookDelivery::new(id, webhook, kind, at, email, payload.clone()));
         state.tenants.forget_events(&tenant.deliveries.add(Arc::clone(&delivery)));
         state.tenants.count_event(tenant, id, delivery.size());
-        enqueue(state, PendingAttempt { tenant: Arc::downgrade(tenant), delivery, due: at, planned: true });
-        state.event_bus.publish(&tenant.name, BusEventKind::WebhookEvent { webhook, event: id });
+        let job = PendingAttempt {
+            tenant: Arc::downgrade(tenant),
+            delivery: Arc::clone(&delivery),
+            due: at,
+            planned: true,
+        };
+        enqueue(state, job);
+        publish(state, tenant, &delivery);
         (webhook, id)
     });
     events.collect()
@@ -108,7 +114,11 @@ fn drop_attempt(state: &State, tenant: &Tenant, job: &PendingAttempt) {
         job.delivery.give_up();
         tenant.deliveries.mark_changed(job.delivery.id);
     }
-    let event = BusEventKind::WebhookEvent { webhook: job.delivery.webhook, event: job.delivery.id };
+    publish(state, tenant, &job.delivery);
+}
+
+fn publish(state: &State, tenant: &Tenant, delivery: &WebhookDelivery) {
+    let event = BusEventKind::WebhookEvent { webhook: delivery.webhook, event: delivery.id };
     state.event_bus.publish(&tenant.name, event);
 }
 
@@ -156,9 +166,6 @@ pub fn finish(state: &State, post: WebhookPost, posted: Posted, timed_out: bool)
     if let Some(tenant) = tenant {
         tenant.deliveries.mark_changed(job.delivery.id);
         state.tenants.resize_event(job.delivery.id, job.delivery.size());
-        state.event_bus.publish(
-            &tenant.name,
-            BusEventKind::WebhookEvent { webhook: job.delivery.webhook, event: job.delivery.id },
-        );
+        publish(state, &tenant, &job.delivery);
     }
 }
