@@ -15,7 +15,6 @@ use tokio::sync::{mpsc, watch};
 use uuid::Uuid;
 
 use crate::inbox::messages::{MessageDetail, mail_detail};
-use crate::inbox::response_with;
 use crate::inbox::search::Search;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::model::email::recipients::Mailbox;
@@ -26,7 +25,7 @@ use idempost_reference_server::state::State;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::wire::declared::{Input, Kind, words_of};
 use idempost_reference_server::wire::paging::quote;
-use idempost_reference_server::wire::problem::Problem;
+use idempost_reference_server::wire::problem::{Problem, response_with};
 
 /// Exports larger than this, in bytes, are streamed in parts of at least this size.
 const PART: usize = 256 << 10;

@@ -19,7 +19,6 @@ use uuid::Uuid;
 
 use crate::inbox::mail::ReceivedItem;
 use crate::inbox::messages::MessageItem;
-use crate::inbox::response_with;
 use crate::inbox::unsent::{self, UnsentItem};
 use idempost_reference_server::access::account;
 use idempost_reference_server::lock::lock;
@@ -29,6 +28,7 @@ use idempost_reference_server::state::State;
 use idempost_reference_server::state::event_bus::{BusEvent, BusEventKind};
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::mails::{Mails, StoredMail};
+use idempost_reference_server::wire::problem::response_with;
 use idempost_reference_server::wire::timestamp::to_database_format;
 
 /// The minimum delay between two messages: if thousands of emails per second are captured, they are reported in batches.

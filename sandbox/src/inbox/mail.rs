@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode};
+use http::{Response, StatusCode};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -219,10 +219,7 @@ impl MailView {
     /// Returns the text body.
     pub(super) fn text_page(&self) -> HandlerResult {
         let text = self.text().ok_or_else(|| Problem::not_found("The email has no text body."))?;
-        Ok(inert_response(
-            Bytes::copy_from_slice(text.as_bytes()),
-            HeaderValue::from_static("text/plain; charset=utf-8"),
-        ))
+        Ok(inert_response(Bytes::copy_from_slice(text.as_bytes()), "text/plain; charset=utf-8"))
     }
 
     /// Returns the raw message as a download.
@@ -251,7 +248,7 @@ impl MailView {
         if !bytes.starts_with(b"%PDF-") {
             return Err(Problem::validation("The content of the file isn't PDF."));
         }
-        Ok(inert_response(bytes, HeaderValue::from_static("application/pdf")))
+        Ok(inert_response(bytes, "application/pdf"))
     }
 
     /// Returns all details except the bodies.

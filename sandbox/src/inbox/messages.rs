@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{Response, StatusCode, header};
 
 use crate::inbox::unsent::{self, Selection};
-use crate::inbox::{matching_page, response_with, window};
+use crate::inbox::{matching_page, window};
 use idempost_reference_server::content::codes::Extracted;
 use idempost_reference_server::content::preview::Preview;
 use idempost_reference_server::lock::lock;
@@ -20,7 +20,7 @@ use idempost_reference_server::store::mails::StoredMail as _;
 use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::described;
 use idempost_reference_server::wire::paging::list;
-use idempost_reference_server::wire::problem;
+use idempost_reference_server::wire::problem::{self, response_with};
 use idempost_reference_server::wire::timestamp::to_database_format;
 
 pub(super) fn index(call: &AccountCall<'_>) -> HandlerResult {

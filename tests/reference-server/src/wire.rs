@@ -39,7 +39,7 @@ pub(crate) use input::input;
 pub use json::{Body, has_control, kind, text, well_formed};
 pub use paging::{Cursor, Mode, Page, Window, list, opaque_cursor, quote};
 pub use pattern::{pattern_matches, segments};
-pub use problem::{Problem, json};
+pub use problem::{Problem, json, redirect, response_with};
 pub use problems::{Checked, Report};
 pub use query::{BOOLEANS, Parameters};
 pub use readers::{line, non_blank, non_empty, shared, string, uuid};

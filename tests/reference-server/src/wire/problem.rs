@@ -177,6 +177,24 @@ struct Body<'a> {
     message: &'a str,
 }
 
+/// A response with these headers.
+pub fn response_with<const N: usize>(
+    body: impl Into<Bytes>,
+    headers: [(HeaderName, &'static str); N],
+) -> Response<Bytes> {
+    let mut response = Response::new(body.into());
+    response.headers_mut().extend(headers.map(|(name, value)| (name, HeaderValue::from_static(value))));
+    response
+}
+
+/// A redirect to a location that is a valid header value.
+pub fn redirect(status: StatusCode, location: &str) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = status;
+    response.headers_mut().extend(HeaderValue::try_from(location).map(|value| (header::LOCATION, value)));
+    response
+}
+
 /// A response with a JSON body.
 pub fn json(status: StatusCode, body: &impl Serialize) -> Response<Bytes> {
     json_bytes(status, serde_json::to_vec(body))
