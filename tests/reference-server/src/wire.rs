@@ -42,7 +42,7 @@ pub use pattern::{pattern_matches, segments};
 pub use problem::{Problem, json, redirect, response_with};
 pub use problems::{Checked, Report};
 pub use query::{BOOLEANS, Parameters};
-pub use readers::{line, non_blank, non_empty, shared, string, uuid};
+pub use readers::{at_most, line, non_blank, non_empty, shared, string, uuid};
 pub use refusal::{OAuthRejection, set_no_store};
 pub use switch::{SWITCH, enabled_or_disabled};
 pub use timestamp::{to_database_format, to_iso};

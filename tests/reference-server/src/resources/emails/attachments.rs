@@ -10,9 +10,10 @@ use crate::context::Context;
 use crate::lock::lock;
 use crate::model::email::Email;
 use crate::model::email::attachments::{Attachment, Content, attachment_id};
-use crate::resources::attachments::{self, File, Folder, Links};
+use crate::resources::attachments::{self, File, Links};
 use crate::resources::emails::find;
 use crate::state::State;
+use crate::state::mails::Folder;
 use crate::state::tenant::Tenant;
 use crate::wire::{HandlerResult, Problem};
 
