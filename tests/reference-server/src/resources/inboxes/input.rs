@@ -1,7 +1,7 @@
 //! Readers shared by the inputs of inboxes.
 
 use crate::context::Context;
-use crate::wire::{Checked, Field, Fields};
+use crate::wire::{Checked, Field};
 
 /// Reads a text without control characters, with a length in this range of characters.
 pub(super) fn read_text(field: &Field<'_>, min: usize, max: usize) -> Checked<String> {
@@ -13,24 +13,10 @@ pub(super) fn read_text(field: &Field<'_>, min: usize, max: usize) -> Checked<St
     Ok(line.into_owned())
 }
 
-/// Reports a body with none of these fields.
-pub(super) fn require_any(fields: &Fields<'_>, names: &[&str]) {
-    if !names.iter().any(|name| fields.has(name) || fields.has_null(name)) {
-        let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-        fields
-            .report()
-            .report(format_args!("The body must have at least one of {}; found none.", names.join(", ")));
-    }
-}
-
 /// The values of a query parameter, separated by commas or repeated; `None` if it is absent.
 pub(super) fn values(context: &Context<'_>, name: &str) -> Option<Vec<String>> {
-    let query = context.request.uri().query().unwrap_or_default();
-    let pairs = url::form_urlencoded::parse(query.as_bytes()).filter(|(found, _)| found == name);
-    let given: Vec<_> = pairs.map(|(_, values)| values.into_owned()).collect();
-    if given.is_empty() {
-        return None;
-    }
-    let values = given.iter().flat_map(|values| values.split(',')).map(str::trim);
+    let parameters = context.parameters();
+    parameters.text(name)?;
+    let values = parameters.get_all(name).flat_map(|values| values.split(',')).map(str::trim);
     Some(values.filter(|value| !value.is_empty()).map(str::to_owned).collect())
 }

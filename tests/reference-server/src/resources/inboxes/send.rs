@@ -19,7 +19,6 @@ use crate::model::received;
 use crate::resources::api_keys;
 use crate::resources::emails::accepted_response;
 use crate::resources::inboxes::emails::find;
-use crate::resources::inboxes::input::require_any;
 use crate::resources::inboxes::{inbox, inbox_sender, inbox_service, is_own};
 use crate::state::quota::{self, QuotaUsed};
 use crate::wire::{
@@ -164,7 +163,7 @@ fn non_empty(body: Option<Arc<str>>) -> Option<Arc<str>> {
 }
 
 input! {
-    struct ReplyInput(fields) {
+    struct ReplyInput(fields; any "html", "text") {
         html: Option<Arc<str>> = fields.optional("html", shared),
         text: Option<Arc<str>> = fields.optional("text", shared),
         cc: Option<Vec<Mailbox>> = recipients::read_optional(fields, "cc"),
@@ -180,10 +179,7 @@ input! {
 /// recipients. The original isn't quoted.
 pub fn reply(context: &Context<'_>) -> HandlerResult {
     let (inbox, original) = (inbox(context)?, find(context)?);
-    let input = context.body(|fields| {
-        require_any(fields, &["html", "text"]);
-        ReplyInput::read(fields)
-    })?;
+    let input = context.body(ReplyInput::read)?;
     let (html, text) = (non_empty(input.html), non_empty(input.text));
     if html.is_none() && text.is_none() {
         return Err(Problem::validation("`html` or `text` must have content; found none."));
