@@ -14,7 +14,7 @@ use jiff::tz::TimeZone;
 use tokio::sync::{mpsc, watch};
 use uuid::Uuid;
 
-use crate::inbox::messages::{MessageDetail, mail_detail};
+use crate::inbox::messages::MessageDetail;
 use crate::inbox::search::Search;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::model::email::recipients::Mailbox;
@@ -103,7 +103,9 @@ impl Export {
         let raw = mail.render(&bodies);
         match self.format {
             Format::Mbox => append_mbox(body, mail, &raw),
-            Format::Json => append_json(body, self.written, &mail_detail(&self.tenant, mail, bodies, &raw))?,
+            Format::Json => {
+                append_json(body, self.written, &MessageDetail::new(&self.tenant, mail, bodies, &raw))?
+            }
         }
         self.written += 1;
         Ok(())
