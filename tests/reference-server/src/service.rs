@@ -663,11 +663,6 @@ impl Service {
         self.state.links.add_address(base_url);
     }
 
-    /// Whether the state survives a restart.
-    pub fn is_persistent(&self) -> bool {
-        self.state.is_persistent()
-    }
-
     #[doc(hidden)]
     pub fn state(&self) -> &Arc<State> {
         &self.state
