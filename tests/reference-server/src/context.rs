@@ -28,22 +28,12 @@ pub struct Context<'a> {
     /// The ID of the credential, if `POST /api-keys` created it.
     pub key: Option<CreatedKey>,
     /// The route's path pattern, with its parameters in braces.
-    pattern: &'static str,
+    pub pattern: &'static str,
     /// The names of the body's ignored fields.
     pub ignored: &'a RefCell<Ignored>,
 }
 
-impl<'a> Context<'a> {
-    pub fn new(
-        state: &'a State,
-        request: &'a Request<Bytes>,
-        tenant: Arc<Tenant>,
-        pattern: &'static str,
-        ignored: &'a RefCell<Ignored>,
-    ) -> Self {
-        Self { state, request, tenant, key: None, pattern, ignored }
-    }
-
+impl Context<'_> {
     /// A path parameter by its index, decoded.
     pub fn parameter(&self, index: usize) -> Cow<'_, str> {
         pattern::parameter(self.pattern, self.request.uri().path(), index)

@@ -290,7 +290,7 @@ impl Service {
             Ok(route) => *route,
             Err(no_route) => return no_route.response(request, found.table).into(),
         };
-        let call = Call::new(state, request, self.routes, route);
+        let call = Call { state, request, routes: self.routes, route };
         let of_account = || {
             let tenant = self.account(request, found, route)?;
             Ok(call.for_account(tenant))
@@ -480,8 +480,14 @@ impl Service {
         created_key: Option<CreatedKey>,
     ) -> Response<Bytes> {
         let ignored = RefCell::new(Ignored::new(self.state.settings.compat == Compat::Live));
-        let mut context = Context::new(&self.state, request, Arc::clone(tenant), route.path, &ignored);
-        context.key = created_key;
+        let context = Context {
+            state: &self.state,
+            request,
+            tenant: Arc::clone(tenant),
+            key: created_key,
+            pattern: route.path,
+            ignored: &ignored,
+        };
         let answer = as_declared(route, || match route.handler {
             Handler::Service(handler) => handler(&context),
             _ => Err(Problem::application("The operation has no handler.")),

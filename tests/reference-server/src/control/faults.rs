@@ -288,24 +288,11 @@ fn read(fields: &mut Fields<'_>, routes: &'static Routes) -> Checked<(Rule, bool
         let rule = format_args!("The service has no route {method} {path}, so this rule would never apply.");
         fields.report().report(rule);
     }
-    let (path, stage) = (path?, stage?);
-    let of_no_account = stage.is_some_and(SmtpStage::is_before_login)
+    let (method, path, smtp) = (method?, path?, stage?);
+    let of_no_account = smtp.is_some_and(SmtpStage::is_before_login)
         || path.as_ref().is_some_and(|path| routes.find(&Method::GET, path).table.area == Area::OAuth);
-    let mut rule = Rule::new(action?).skip_first(after?.unwrap_or(0));
-    if let Some(method) = method? {
-        rule = rule.on_method(method);
-    }
-    if let Some(path) = path {
-        rule = rule.on_path(path);
-    }
-    if let Some(stage) = stage {
-        rule = rule.on_smtp(stage);
-    }
-    let rule = match share? {
-        Share::Times(times) => rule.times(times),
-        Share::Percent(percent) => rule.percent(percent),
-        Share::Always => rule.always(),
-    };
+    let after = after?.unwrap_or(0);
+    let rule = Rule { method, path, smtp, share: share?, after, ..Rule::new(action?) };
     Ok((rule, all_accounts? || of_no_account))
 }
 
