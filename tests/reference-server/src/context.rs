@@ -9,9 +9,9 @@ use http::{Request, StatusCode};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::delivery::contacts::ContactService;
 use crate::model::credential::CreatedKey;
 use crate::state::State;
+use crate::state::moment::Moment;
 use crate::state::tenant::Tenant;
 use crate::store::table::{Record, Table};
 use crate::wire::view::{Listed, Shown};
@@ -82,9 +82,9 @@ impl Context<'_> {
         self.tenant.clock.now()
     }
 
-    /// Changes contacts and notifies webhooks.
-    pub fn contacts(&self) -> ContactService<'_> {
-        ContactService { state: self.state, tenant: &self.tenant, at: self.now() }
+    /// The account, now.
+    pub fn moment(&self) -> Moment<'_> {
+        Moment { state: self.state, tenant: &self.tenant, at: self.now() }
     }
 
     /// Reads the body with `read`. Returns the input, or all problems.

@@ -13,6 +13,7 @@ pub mod job;
 pub mod keys;
 pub mod links;
 pub mod mails;
+pub mod moment;
 pub mod names;
 pub mod oauth;
 pub mod outbox;

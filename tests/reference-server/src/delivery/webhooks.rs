@@ -29,6 +29,7 @@ use crate::model::webhook_delivery::{Attempt, WebhookDelivery};
 use crate::state::State;
 use crate::state::event_bus::BusEventKind;
 use crate::state::job::{Job, Work};
+use crate::state::moment::Moment;
 use crate::state::outbox::PendingAttempt;
 use crate::state::tenant::Tenant;
 use crate::store::table::Record as _;
@@ -37,15 +38,13 @@ use crate::wire::to_iso;
 /// Sends an event to every subscribed webhook of the tenant. Returns the webhooks, each with the ID of its event. `data` is called only if
 /// there are any.
 pub fn notify(
-    state: &State,
-    tenant: &Arc<Tenant>,
-    at: Timestamp,
+    moment: Moment<'_>,
     kind: &'static str,
     email: Option<Uuid>,
     data: impl FnOnce() -> Value,
 ) -> Vec<(Uuid, Uuid)> {
-    let webhooks = subscribed(tenant, kind);
-    if webhooks.is_empty() { Vec::new() } else { deliver(state, tenant, at, kind, email, &data(), webhooks) }
+    let webhooks = subscribed(moment.tenant, kind);
+    if webhooks.is_empty() { Vec::new() } else { deliver(moment, kind, email, &data(), webhooks) }
 }
 
 fn subscribed(tenant: &Tenant, kind: &'static str) -> Vec<Uuid> {
@@ -58,14 +57,13 @@ fn subscribed(tenant: &Tenant, kind: &'static str) -> Vec<Uuid> {
 }
 
 fn deliver(
-    state: &State,
-    tenant: &Arc<Tenant>,
-    at: Timestamp,
+    moment: Moment<'_>,
     kind: &'static str,
     email: Option<Uuid>,
     data: &Value,
     webhooks: Vec<Uuid>,
 ) -> Vec<(Uuid, Uuid)> {
+    let Moment { state, tenant, at } = moment;
     let payload = json!({ "type": kind, "created_at": to_iso(at), "data": data }).to_string();
     let payload = Bytes::from(payload.into_bytes());
     let events = webhooks.into_iter().map(|webhook| {

@@ -77,7 +77,7 @@ pub fn create(context: &Context<'_>) -> HandlerResult {
         })
     })?;
     tenant.contact_imports.add(id, ContactImport::new(id, context.now()))?;
-    imports::schedule(context.state, tenant, Box::new(task), context.now());
+    imports::schedule(context.moment(), Box::new(task));
     Ok(answers::created_response("contact_import", id))
 }
 

@@ -106,7 +106,7 @@ pub fn delete(context: &Context<'_>) -> HandlerResult {
 }
 
 fn inbox_service<'a>(context: &'a Context<'_>) -> InboxService<'a> {
-    InboxService { state: context.state, tenant: &context.tenant, at: context.now(), source: "api" }
+    InboxService { moment: context.moment(), source: "api" }
 }
 
 /// Finds the inbox of the path.

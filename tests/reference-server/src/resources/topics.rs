@@ -91,6 +91,6 @@ pub fn delete(context: &Context<'_>) -> HandlerResult {
 fn notify_webhooks(context: &Context<'_>, kind: &'static str, topic: Option<Arc<Topic>>) {
     if let Some(topic) = topic {
         let data = || payload::topic(&topic, kind == "topic.deleted");
-        notify(context.state, &context.tenant, context.now(), kind, None, data);
+        notify(context.moment(), kind, None, data);
     }
 }

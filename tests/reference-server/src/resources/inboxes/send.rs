@@ -86,7 +86,7 @@ pub(super) fn send(
     let recipients = draft.recipients().count();
     let used = quota::take(&context.state.settings, &context.tenant, recipients, context.now())?;
     let files = draft.attachments.iter().map(|file| File::new(context.state.next_id(), file)).collect();
-    let id = delivery::accept(context.state, &context.tenant, draft, context.now());
+    let id = delivery::accept(context.moment(), draft);
     inbox_service(context).add_sent(inbox.id, answers.map(|answered| answered.thread), id, files);
     Ok((id, used))
 }
