@@ -104,7 +104,7 @@ impl Export {
         match self.format {
             Format::Mbox => append_mbox(body, mail, &raw),
             Format::Json => {
-                append_json(body, self.written, &MessageDetail::new(&self.tenant, mail, bodies, &raw))?
+                append_json(body, self.written, &MessageDetail::new(&self.tenant, mail, bodies, &raw))?;
             }
         }
         self.written += 1;
