@@ -11,11 +11,7 @@ async fn run(client: &Client, report: &Path) -> idempost::Result<Accepted> {
         .html("<img src='cid:logo'><p>The report is attached.</p>")
         .attach(logo)
         .attach(Attachment::from_file(report).await?.content_type("text/csv"));
-    client
-        .emails()
-        .send(&email)
-        .on_upload(|sent, total| assert!(sent <= total, "a progress bar would move here"))
-        .await
+    client.emails().send(&email).on_upload(|sent, total| tracing::debug!(sent, total, "uploading")).await
 }
 
 #[tokio::main]

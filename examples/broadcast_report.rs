@@ -16,9 +16,8 @@ async fn report(client: &Client, id: &BroadcastId) -> idempost::Result<()> {
         .start_date("2026-01-01")
         .metrics([EmailMetric::Delivered, EmailMetric::OpenRate, EmailMetric::ClickRate])
         .broadcasts([id]);
-    let totals = client.emails().metrics(&query).await?.totals;
-    let (sent, opened, clicked) = (totals.delivered, totals.open_rate, totals.click_rate);
-    println!("{sent:?} delivered, {opened:?} % opened, {clicked:?} % clicked");
+    let all = client.emails().metrics(&query).await?.totals;
+    println!("{:?} delivered, {:?} % opened, {:?} % clicked", all.delivered, all.open_rate, all.click_rate);
     for link in client.broadcasts().clicked_links(id).page_size(5).await?.data {
         println!("{:?} clicks by {:?} recipients: {}", link.clicks, link.unique_clicks, link.url);
     }
@@ -39,8 +38,9 @@ async fn clean(client: &Client, id: &BroadcastId) -> idempost::Result<usize> {
 }
 
 #[tokio::main]
-async fn main() -> idempost::Result<()> {
-    let (client, id) = (Client::from_env()?, std::env::args().nth(1).unwrap_or_default().into());
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let id = std::env::args().nth(1).ok_or("usage: broadcast_report ID")?.into();
+    let client = Client::from_env()?;
     report(&client, &id).await?;
     println!("{} contacts unsubscribed", clean(&client, &id).await?);
     Ok(())

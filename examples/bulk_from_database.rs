@@ -1,5 +1,5 @@
 //! An invoice to every customer in a database, each sent once, no matter how often the program is interrupted and restarted, or which
-//! customers are added in between.
+//! customers are added in between. The database is `customers.db`, with a table `customer (address, name, amount)`.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! Forwards received emails to a colleague, and replies to their senders. Each email is forwarded and replied to once, even after a crash: the
-//! idempotency keys are derived from the ID of the received email.
+//! Forwards received emails to a colleague, and replies to their senders. If it runs again within 24 hours, such as after a crash, nothing is sent
+//! twice: the idempotency keys are derived from the ID of the received email. `tickets.rs` remembers which emails it has processed.
 
 use idempost::{Client, EmailId, ReceivedEmailId};
 

@@ -1,11 +1,12 @@
-//! Sending from a job queue, at most once per job: the key comes from the job, and the error decides what to do with it.
+//! Sending from a job queue, at most once per job: the key comes from the job, and the error decides what to do with it. The service knows a key
+//! for 24 hours; `docs/web-applications.md` shows a queue whose jobs can be older.
 
 use idempost::{Client, Email, Outcome, error::Recovery};
 
 #[derive(Debug, PartialEq)]
 enum Verdict {
     Done,
-    /// Queue the job again: the same key makes the retry safe.
+    /// Queue the job again: within 24 hours, the same key makes the retry safe.
     Retry,
     /// Stop the queue until an operator has corrected the account, its domain or the key.
     Hold(String),

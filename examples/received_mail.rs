@@ -1,5 +1,6 @@
 //! Receiving emails: their attachments are saved under our own file names.
 
+use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use futures_util::TryStreamExt as _;
@@ -10,23 +11,22 @@ async fn save(
     client: &Client,
     email: &ReceivedEmailSummary,
     folder: &Path,
-) -> idempost::Result<Vec<PathBuf>> {
+) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let mut saved = Vec::new();
     let mut attachments = client.received().attachments(&email.id).stream();
     while let Some(attachment) = attachments.try_next().await? {
         // The URL is signed and expires. The API key isn't sent to it.
         let content = client.received().download(&attachment.download_url).await?;
         let path = folder.join(attachment.id.as_str());
-        if std::fs::write(&path, content).is_ok() {
-            saved.push(path);
-        }
+        std::fs::write(&path, content)?;
+        saved.push(path);
     }
     Ok(saved)
 }
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the paths are the program's result")]
-async fn main() -> idempost::Result<()> {
+async fn main() -> Result<(), Box<dyn Error>> {
     let client = Client::from_env()?;
     let folder = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| ".".to_owned()));
     for email in client.received().list().page_size(10).await?.data {

@@ -4,7 +4,9 @@
 //! A store needs two things from a database: records that are durable when `write` completes, and a lock that ends with its holder's connection.
 //! They must not be one transaction: the record written under the lock announces that a refresh is about to begin. If it were part of
 //! the lock's transaction, it would be rolled back with the lock when that very process dies. Here the lock is an open transaction in a
-//! separate file. With PostgreSQL it is `pg_advisory_lock` on a connection of its own, and the record is an ordinary row.
+//! separate file. With PostgreSQL it is `pg_advisory_lock` on a separate connection, and the record is an ordinary row.
+//!
+//! `LOGIN_DATABASE` is the path of the database. `Session::start` writes a new login to it, as in `login.rs`.
 
 use std::{path::PathBuf, time::Duration};
 

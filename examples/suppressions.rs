@@ -44,7 +44,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Called when a customer has confirmed the address again.
     client.suppressions().remove_batch(["ada@example.com"]).await?;
     println!("{:?}", client.suppressions().list().origin(SuppressionOrigin::Bounce).await?.data);
-    // A verified event.
+    // A verified event, here from standard input.
     let mut known = BTreeSet::new();
     follow(&mut known, &serde_json::from_reader(std::io::stdin())?);
     Ok(())

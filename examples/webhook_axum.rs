@@ -1,4 +1,4 @@
-//! Receiving webhooks with axum: verify the bytes, respond immediately, process each event once.
+//! Receiving webhooks with axum: verify the bytes, respond immediately, process each event once. `WEBHOOK_SECRET` contains the signing secret.
 
 use std::{collections::HashSet, future::IntoFuture as _, sync::Arc};
 

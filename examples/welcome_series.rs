@@ -12,8 +12,8 @@ use idempost::{
 /// The two emails of the series.
 async fn templates(client: &Client) -> idempost::Result<()> {
     for (alias, subject, html) in [
-        ("welcome", "Welcome, {{{NAME}}}", "<p>Hello {{{NAME}}}, good to have you.</p>"),
-        ("pro-tour", "Your first day with Acme Pro", "<p>Here is what your plan can do.</p>"),
+        ("series-welcome", "Welcome, {{{NAME}}}", "<p>Hello {{{NAME}}}, good to have you.</p>"),
+        ("series-tour", "Your first day with Acme Pro", "<p>Here is what your plan can do.</p>"),
     ] {
         let template =
             NewTemplate::new(alias, html).alias(alias).from("Acme <hi@acme.test>").subject(subject);
@@ -28,7 +28,7 @@ async fn templates(client: &Client) -> idempost::Result<()> {
 
 /// Welcomes every new user; those on the pro plan get the tour a day later.
 async fn series(client: &Client) -> idempost::Result<AutomationId> {
-    let welcome = AutomationEmail::new("welcome").variable("NAME", RunValue::var("event.name"));
+    let welcome = AutomationEmail::new("series-welcome").variable("NAME", RunValue::var("event.name"));
     let series = NewAutomation::new("Welcome series")
         .status(AutomationStatus::Enabled)
         .steps([
@@ -36,7 +36,7 @@ async fn series(client: &Client) -> idempost::Result<AutomationId> {
             Step::send_email("welcome", welcome),
             Step::delay("a_day", "1 day"),
             Step::condition("is_pro", Rule::equals("event.plan", "pro")),
-            Step::send_email("tour", "pro-tour"),
+            Step::send_email("tour", "series-tour"),
         ])
         .connections([
             Connection::new("signed_up", "welcome"),

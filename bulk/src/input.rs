@@ -196,6 +196,10 @@ impl Input {
     /// Returns the default name of a job with this input: the name of its file or reader.
     pub(crate) fn job_name(&self) -> Option<String> {
         match &self.from {
+            // The number that a shell gives `<(command)` differs between shells.
+            From::File(path) if ["/dev/fd", "/proc/self/fd"].iter().any(|fds| path.starts_with(fds)) => {
+                Some("pipe".to_owned())
+            }
             From::File(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
             From::Reader { name, .. } => Some(name.clone()),
             From::Spooled(_) => None,

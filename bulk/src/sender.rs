@@ -216,10 +216,8 @@ fn error_response(error: &Error, response: &ApiError, reason: Box<str>) -> Attem
         (ApiErrorKind::IdempotencyConflict, _) if response.name == "invalid_idempotent_request" => {
             (AttemptResult::KeyUsed, Observation::Other)
         }
-        // The service didn't execute the request: it reached the wrong server, or came too early.
-        (_, StatusCode::MISDIRECTED_REQUEST | StatusCode::TOO_EARLY) => {
-            (AttemptResult::NotSent(reason), Observation::ServerError)
-        }
+        // The service didn't execute the request (421, 425), or this was a read, after a server error.
+        _ if error.is_retryable() => (AttemptResult::NotSent(reason), Observation::ServerError),
         _ => (AttemptResult::Rejected { status, message: reason }, Observation::Other),
     };
     Attempt { result, observation, headers: response.headers.clone() }
@@ -334,9 +332,34 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_server_error_to_a_read_is_no_contact_with_the_service() {
+        for (status, body) in [
+            (500, r#"{"name":"internal_server_error","message":"no"}"#),
+            (502, "<html>"),
+            (503, "<html>"),
+            (200, "<html>"),
+        ] {
+            let transport = Fixed(status, body, None);
+            let client = Client::builder().base_url("https://a.test").api_key("re_x").transport(transport);
+            let client = client.build().unwrap();
+            let time = Sender::time(&client).await.unwrap_err();
+            let feedback = Sender::feedback(&client, &["1".into()], 0).await.unwrap_err();
+            for result in [time.result, feedback.result] {
+                let is_silence = matches!(result, AttemptResult::NotSent(_) | AttemptResult::Uncertain(_));
+                assert!(is_silence, "{status} {body}: {result:?}");
+            }
+        }
+    }
+
+    #[tokio::test]
     async fn only_a_response_of_the_api_rejects_a_batch() {
         let server = ReferenceServer::start().await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
+        for status in [421, 425] {
+            let result =
+                attempt(&server, &client, Action::http_response(status, "<html>Not here</html>")).await;
+            assert!(matches!(result, AttemptResult::NotSent(_)), "{status}: {result:?}");
+        }
         for status in [302, 400, 404, 405, 422] {
             let result =
                 attempt(&server, &client, Action::http_response(status, "<html>Not the API</html>")).await;

@@ -49,8 +49,6 @@ mod wait;
 
 use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Response};
 use url::form_urlencoded;
 
 use self::search::{Search, Searchable};
@@ -61,16 +59,6 @@ use idempost_reference_server::store::mails::{Mails, StoredMail};
 use idempost_reference_server::wire::declared::{Input, Kind};
 use idempost_reference_server::wire::paging::{self, Mode, Page, Window};
 use idempost_reference_server::wire::problem::Problem;
-
-/// Creates a response with these headers.
-fn response_with<const N: usize>(
-    body: impl Into<Bytes>,
-    headers: [(HeaderName, &'static str); N],
-) -> Response<Bytes> {
-    let mut response = Response::new(body.into());
-    response.headers_mut().extend(headers.map(|(name, value)| (name, HeaderValue::from_static(value))));
-    response
-}
 
 /// Returns the folder in a mail's path.
 fn folder(call: &Call<'_>) -> Folder {

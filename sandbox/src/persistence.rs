@@ -105,7 +105,7 @@ pub fn open(
     create_folder(folder)?;
     let store = Store::open(folder)?;
     let service = restore::restore_service(&store, settings)?;
-    service.state().set_persistent();
+    service.state().persistent.store(true, Ordering::Relaxed);
     let shared =
         Arc::new(Shared { stop: Mutex::new(false), wake: Condvar::new(), failing: AtomicBool::new(false) });
     let known = Known::new(&store.tenants()?);
@@ -221,7 +221,7 @@ impl Writer {
         match collected.and_then(|()| self.commit()) {
             Ok(()) => {
                 self.retry_at = None;
-                service.state().set_saved(true);
+                service.state().saved.store(true, Ordering::Relaxed);
                 service.state().snapshot_lock.backlog().end_write(started.elapsed());
                 if self.shared.failing.swap(false, Ordering::SeqCst) {
                     (self.on_status)(Ok(()));
@@ -229,7 +229,7 @@ impl Writer {
             }
             Err(error) => {
                 self.store = None;
-                service.state().set_saved(false);
+                service.state().saved.store(false, Ordering::Relaxed);
                 self.retry_at = Some(Instant::now() + RETRY_DELAY);
                 service.state().snapshot_lock.backlog().give_up();
                 if !self.shared.failing.swap(true, Ordering::SeqCst) {

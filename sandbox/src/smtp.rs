@@ -14,7 +14,7 @@ mod submission;
 
 use std::future::Future;
 use std::io;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,15 +71,7 @@ pub async fn serve(
     options: Options,
     stop: impl Future<Output = ()> + Send,
 ) -> io::Result<()> {
-    serve_until(listener, service, options, pin!(stop)).await
-}
-
-async fn serve_until(
-    listener: TcpListener,
-    service: Arc<Service>,
-    options: Options,
-    mut stop: Pin<&mut (dyn Future<Output = ()> + Send)>,
-) -> io::Result<()> {
+    let mut stop = pin!(stop);
     let options = Arc::new(options);
     let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let (stopping, stopped) = watch::channel(false);

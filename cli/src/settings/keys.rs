@@ -51,6 +51,8 @@ impl ConfigKey {
 pub(crate) enum Kind {
     /// Any non-empty text.
     Text,
+    /// The path of a file. In the configuration file, a relative path is relative to the file's folder.
+    Path,
     /// The sender of an email.
     Sender,
     /// OAuth scopes, separated by spaces or commas.
@@ -77,11 +79,11 @@ pub(crate) enum Kind {
 pub(crate) static KEYS: &[ConfigKey] = &[
     ConfigKey::new("base_url", Kind::BaseUrl, "base URL of the service")
         .given_by("IDEMPOST_BASE_URL", "--base-url"),
-    ConfigKey::new("cacert", Kind::Text, "PEM file of certificate authorities to trust besides the system's")
+    ConfigKey::new("cacert", Kind::Path, "PEM file of certificate authorities to trust besides the system's")
         .given_by("IDEMPOST_CACERT", "--cacert"),
     ConfigKey::new(
         "client_cert",
-        Kind::Text,
+        Kind::Path,
         "PEM file with a client certificate and its private key, for a service or gateway that requires one",
     )
     .given_by("IDEMPOST_CLIENT_CERT", "--client-cert"),
@@ -180,8 +182,8 @@ impl Kind {
     /// Validates a text; the error is the broken rule.
     pub(crate) fn check(self, text: &str) -> Result<(), String> {
         match self {
-            Self::Text if text.trim().is_empty() => Err("must not be empty".to_owned()),
-            Self::Text => Ok(()),
+            Self::Text | Self::Path if text.trim().is_empty() => Err("must not be empty".to_owned()),
+            Self::Text | Self::Path => Ok(()),
             Self::Sender => {
                 let email = Email::new(text, "qa@example.com", "-").text("-");
                 email.check().map_err(|_| "must be `email` or `Name <email>`".to_owned())

@@ -251,7 +251,13 @@ impl<'a> Layers<'a> {
         if let Some(file) = &self.file {
             let profile = self.profile.as_ref().map_or(DEFAULT, |profile| profile.value.as_str());
             let entries = [Some(profile), None].into_iter().filter_map(|table| file.get(table, key.name));
-            found.extend(entries.map(|entry| file_setting(file, entry)));
+            found.extend(entries.map(|entry| {
+                let (mut setting, origin) = file_setting(file, entry);
+                if matches!(key.kind, keys::Kind::Path) && !setting.value.is_empty() {
+                    setting.value = file.path.with_file_name(setting.value).to_string_lossy().into_owned();
+                }
+                (setting, origin)
+            }));
         }
         found
     }

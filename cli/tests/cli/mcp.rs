@@ -329,6 +329,7 @@ fn further_commands_are_described_and_run_on_demand() {
         ("change_command", json!({"command": "contacts_list"}), "must be run with `read_command`"),
         ("change_command", json!({"command": "api_keys_create"}), "must be one that `commands` lists"),
         ("change_command", json!({"command": "auth login"}), "must be one that `commands` lists"),
+        ("commands", json!({"name": "contacts_create"}), "`name` isn't an argument of this tool"),
         ("change_command", json!({"command": "contacts_create", "email": "x"}), "arguments in `arguments`"),
         ("change_command", unknown, "isn't an argument"),
     ] {

@@ -17,7 +17,7 @@ use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
 use crate::service::Service;
-use crate::support::{Idempost, Ran, SEND};
+use crate::support::{Finish, Idempost, Ran, SEND};
 
 /// A trusted certificate authority, and an unknown one.
 struct Front {
@@ -292,6 +292,19 @@ fn an_unknown_authority_is_trusted_by_flag_variable_or_profile() {
     let checks = report["checks"].as_array().unwrap();
     let found = checks.iter().find(|check| check["name"] == "certificates").unwrap();
     assert!(found["message"].as_str().unwrap().contains("config.toml:2"), "{found}");
+}
+
+#[test]
+fn a_relative_path_in_the_configuration_file_is_the_same_file_in_each_folder() {
+    let front = Front::behind(&certificate(), Signer::Known);
+    let beside = front.untrusted().config("[defaults]\ncacert = \"ca.pem\"\n");
+    std::fs::copy(front.authority(), beside.config_file().with_file_name("ca.pem")).unwrap();
+    beside.run(&SEND).ok();
+    let set = front.untrusted();
+    let mut command = set.command();
+    command.args(["config", "set", "cacert", "ca.pem"]).current_dir(front.authority.path());
+    command.finish().ok();
+    set.run(&SEND).ok();
 }
 
 #[test]

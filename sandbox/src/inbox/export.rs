@@ -14,8 +14,7 @@ use jiff::tz::TimeZone;
 use tokio::sync::{mpsc, watch};
 use uuid::Uuid;
 
-use crate::inbox::messages::{MessageDetail, mail_detail};
-use crate::inbox::response_with;
+use crate::inbox::messages::MessageDetail;
 use crate::inbox::search::Search;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::model::email::recipients::Mailbox;
@@ -26,7 +25,7 @@ use idempost_reference_server::state::State;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::wire::declared::{Input, Kind, words_of};
 use idempost_reference_server::wire::paging::quote;
-use idempost_reference_server::wire::problem::Problem;
+use idempost_reference_server::wire::problem::{Problem, response_with};
 
 /// Exports larger than this, in bytes, are streamed in parts of at least this size.
 const PART: usize = 256 << 10;
@@ -77,7 +76,7 @@ pub(super) fn export(call: &AccountCall<'_>) -> Result<Reply, Problem> {
     let mut response = response_with(Bytes::new(), headers);
     if export.ended {
         *response.body_mut() = first.into();
-        return Ok(Reply::Now(response));
+        return Ok(response.into());
     }
     Ok(Reply::stream(response, move |state, stopped| export.stream(first, state, stopped)))
 }
@@ -104,7 +103,9 @@ impl Export {
         let raw = mail.render(&bodies);
         match self.format {
             Format::Mbox => append_mbox(body, mail, &raw),
-            Format::Json => append_json(body, self.written, &mail_detail(&self.tenant, mail, bodies, &raw))?,
+            Format::Json => {
+                append_json(body, self.written, &MessageDetail::new(&self.tenant, mail, bodies, &raw))?;
+            }
         }
         self.written += 1;
         Ok(())

@@ -10,7 +10,7 @@ use crate::inbox::mail::remote_images;
 use crate::inbox::remote::{self, images::load_all};
 use idempost_reference_server::reply::Reply;
 use idempost_reference_server::state::State;
-use idempost_reference_server::state::images::{ImageJob, LoadedImages};
+use idempost_reference_server::state::images::{ImageJob, ImageResult};
 use idempost_reference_server::wire::described;
 use idempost_reference_server::wire::problem::{self, Problem};
 
@@ -40,7 +40,11 @@ fn job(mail: &MailView) -> ImageJob {
 /// Returns an email's images with their states.
 fn response(state: &State, job: &ImageJob) -> Response<Bytes> {
     let loaded = state.images.get(job.mail, state.clock.now());
-    let images = job.urls.iter().map(|url| ImageItem::new(url, loaded.as_deref())).collect();
+    let images = job
+        .urls
+        .iter()
+        .map(|url| ImageItem::new(url, loaded.as_deref().and_then(|loaded| loaded.get(url))))
+        .collect();
     problem::json(
         StatusCode::OK,
         &ImageList { object: "images", can_load: state.settings.fetch_remote, total: job.total, images },
@@ -59,33 +63,18 @@ described! {
     }
 
     /// A remote image.
-    struct ImageItem<'a> {
-        url: &'a str,
-        host: &'a str,
+    struct ImageItem<'a>(of: &'a Url, result: Option<&'a ImageResult>) {
+        url: &'a str = of.as_str(),
+        host: &'a str = of.host_str().unwrap_or_default(),
         /// `blocked`, `loaded` or `failed`.
-        state: &'static str,
-        content_type: Option<&'static str>,
-        size: Option<usize>,
+        state: &'static str = match result {
+            None => "blocked",
+            Some(Ok(_)) => "loaded",
+            Some(Err(_)) => "failed",
+        },
+        content_type: Option<&'static str> = result.and_then(|result| Some(result.as_ref().ok()?.kind)),
+        size: Option<usize> = result.and_then(|result| Some(result.as_ref().ok()?.bytes.len())),
         /// Why loading failed.
-        reason: Option<&'a str>,
-    }
-}
-
-impl<'a> ImageItem<'a> {
-    fn new(url: &'a Url, loaded: Option<&'a LoadedImages>) -> Self {
-        let result = loaded.and_then(|loaded| loaded.get(url));
-        let image = result.and_then(|result| result.as_ref().ok());
-        Self {
-            url: url.as_str(),
-            host: url.host_str().unwrap_or_default(),
-            state: match result {
-                None => "blocked",
-                Some(Ok(_)) => "loaded",
-                Some(Err(_)) => "failed",
-            },
-            content_type: image.map(|image| image.kind),
-            size: image.map(|image| image.bytes.len()),
-            reason: result.and_then(|result| result.as_ref().err()).map(String::as_str),
-        }
+        reason: Option<&'a str> = result.and_then(|result| result.as_ref().err()).map(String::as_str),
     }
 }

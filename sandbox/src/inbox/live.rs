@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderName, header};
-use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
@@ -19,7 +18,6 @@ use uuid::Uuid;
 
 use crate::inbox::mail::ReceivedItem;
 use crate::inbox::messages::MessageItem;
-use crate::inbox::response_with;
 use crate::inbox::unsent::{self, UnsentItem};
 use idempost_reference_server::access::account;
 use idempost_reference_server::lock::lock;
@@ -29,6 +27,7 @@ use idempost_reference_server::state::State;
 use idempost_reference_server::state::event_bus::{BusEvent, BusEventKind};
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::mails::{Mails, StoredMail};
+use idempost_reference_server::wire::problem::response_with;
 use idempost_reference_server::wire::timestamp::to_database_format;
 
 /// The minimum delay between two messages: if thousands of emails per second are captured, they are reported in batches.
@@ -209,19 +208,24 @@ impl Collected {
             };
         }
         let waiting = changed.iter().filter_map(|(_, email)| email.as_deref().filter(|_| waits(email)));
-        let message = Message {
-            now: now(state, tenant),
-            mails: mails.iter().filter_map(|mail| Some(MessageItem::new(tenant?, mail))).collect(),
-            received: received.iter().map(|mail| ReceivedItem(mail)).collect(),
-            deleted: self.deleted.iter().map(Uuid::to_string).collect(),
-            marked: marked.collect(),
-            counts: Counts::for_tenant(tenant),
-            emails: emails.collect(),
-            unsent: waiting.map(UnsentItem).collect(),
-            unsent_count: unsent.len(),
-            requests: self.requests,
-            clock: self.clock,
-        };
+        let mails = mails.iter().filter_map(|mail| Some(MessageItem::new(tenant?, mail)));
+        let message = json!({
+            "now": now(state, tenant),
+            // Oldest first, in the order of capture.
+            "mails": mails.collect::<Vec<_>>(),
+            "received": received.iter().map(|mail| ReceivedItem(mail)).collect::<Vec<_>>(),
+            "deleted": self.deleted,
+            // The mails that were marked as read or unread.
+            "marked": marked.collect::<Vec<_>>(),
+            "counts": counts(tenant),
+            // The emails with new events or delivery attempts.
+            "emails": emails.collect::<Vec<_>>(),
+            // The unsent emails, in the order of acceptance, and the number of all.
+            "unsent": waiting.map(UnsentItem).collect::<Vec<_>>(),
+            "unsent_count": unsent.len(),
+            "requests": self.requests,
+            "clock": self.clock,
+        });
         Some(event("news", &message))
     }
 }
@@ -232,75 +236,29 @@ fn existing<T: StoredMail>(mails: &Mutex<Mails<T>>, ids: &[Uuid]) -> Vec<Arc<T>>
     ids.iter().filter_map(|id| mails.get(*id).cloned()).collect()
 }
 
-#[derive(Serialize)]
-struct Message<'a> {
-    now: String,
-    /// Oldest first, in the order of capture.
-    mails: Vec<MessageItem<'a>>,
-    received: Vec<ReceivedItem<'a>>,
-    /// The IDs of deleted mails.
-    deleted: Vec<String>,
-    /// The mails that were marked as read or unread.
-    marked: Vec<Value>,
-    counts: Counts,
-    /// The emails with new events or delivery attempts.
-    emails: Vec<Value>,
-    /// The unsent emails, in the order of acceptance.
-    unsent: Vec<UnsentItem<'a>>,
-    /// The total number of unsent emails.
-    unsent_count: usize,
-    requests: bool,
-    clock: bool,
-}
-
-/// Counts of mails.
-#[derive(Default, Serialize)]
-struct Counts {
-    sent: usize,
-    received: usize,
-    unread: Unread,
-}
-
-#[derive(Default, Serialize)]
-struct Unread {
-    sent: usize,
-    received: usize,
-}
-
-impl Counts {
-    fn for_tenant(tenant: Option<&Tenant>) -> Self {
-        let Some(tenant) = tenant else { return Self::default() };
-        let (sent, unread_sent) = count_mails(&lock(&tenant.captured));
-        let (received, unread_received) = count_mails(&lock(&tenant.received));
-        Self { sent, received, unread: Unread { sent: unread_sent, received: unread_received } }
-    }
+/// Returns the numbers of mails.
+fn counts(tenant: Option<&Tenant>) -> Value {
+    let (sent, unread_sent) = tenant.map(|tenant| count(&tenant.captured)).unwrap_or_default();
+    let (received, unread_received) = tenant.map(|tenant| count(&tenant.received)).unwrap_or_default();
+    json!({
+        "sent": sent, "received": received, "unread": { "sent": unread_sent, "received": unread_received },
+    })
 }
 
 /// Returns the number of mails, and how many are unread.
-fn count_mails<T: StoredMail>(mails: &Mails<T>) -> (usize, usize) {
+fn count<T: StoredMail>(mails: &Mutex<Mails<T>>) -> (usize, usize) {
+    let mails = lock(mails);
     (mails.len(), mails.unread())
-}
-
-/// The first message.
-#[derive(Serialize)]
-struct InitialState {
-    account: String,
-    now: String,
-    #[serde(flatten)]
-    counts: Counts,
-    unsent: usize,
 }
 
 /// Returns the initial message with the current state, and the unsent emails.
 fn initial_state(state: &State, name: &str) -> (Bytes, HashSet<Uuid>) {
     let tenant = state.tenants.find(name);
     let unsent: HashSet<_> = tenant.as_deref().map(unsent::ids).into_iter().flatten().collect();
-    let hello = InitialState {
-        account: account::key_label(state, name),
-        now: now(state, tenant.as_deref()),
-        counts: Counts::for_tenant(tenant.as_deref()),
-        unsent: unsent.len(),
-    };
+    let mut hello = counts(tenant.as_deref());
+    hello["account"] = account::key_label(state, name).into();
+    hello["now"] = now(state, tenant.as_deref()).into();
+    hello["unsent"] = unsent.len().into();
     // The comment is for proxies and clients that wait for the first bytes.
     let mut bytes = b": events of the inbox\n\nretry: 1000\n".to_vec();
     bytes.extend_from_slice(&event("hello", &hello));
@@ -312,8 +270,7 @@ fn now(state: &State, tenant: Option<&Tenant>) -> String {
     to_database_format(tenant.map_or_else(|| state.clock.now(), |tenant| tenant.clock.now()))
 }
 
-fn event(name: &str, data: &impl Serialize) -> Bytes {
-    // JSON has no line breaks; only a map with non-string keys could fail.
-    let data = serde_json::to_string(data).unwrap_or_else(|_| "{}".to_owned());
+fn event(name: &str, data: &Value) -> Bytes {
+    // JSON has no line breaks.
     format!("event: {name}\ndata: {data}\n\n").into()
 }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode};
+use http::{Response, StatusCode};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -219,10 +219,7 @@ impl MailView {
     /// Returns the text body.
     pub(super) fn text_page(&self) -> HandlerResult {
         let text = self.text().ok_or_else(|| Problem::not_found("The email has no text body."))?;
-        Ok(inert_response(
-            Bytes::copy_from_slice(text.as_bytes()),
-            HeaderValue::from_static("text/plain; charset=utf-8"),
-        ))
+        Ok(inert_response(Bytes::copy_from_slice(text.as_bytes()), "text/plain; charset=utf-8"))
     }
 
     /// Returns the raw message as a download.
@@ -251,7 +248,7 @@ impl MailView {
         if !bytes.starts_with(b"%PDF-") {
             return Err(Problem::validation("The content of the file isn't PDF."));
         }
-        Ok(inert_response(bytes, HeaderValue::from_static("application/pdf")))
+        Ok(inert_response(bytes, "application/pdf"))
     }
 
     /// Returns all details except the bodies.
@@ -262,24 +259,7 @@ impl MailView {
             Ok(files) => (files, None),
             Err(reason) => (Vec::new(), Some(reason.placeholder_text())),
         };
-        problem::json(
-            StatusCode::OK,
-            &EmailDetails {
-                mail: match self {
-                    Self::Sent(mail) => {
-                        Item::Sent(SentItem::Captured(Box::new(MessageItem::new(tenant, mail))))
-                    }
-                    Self::Unsent(email) => Item::Sent(SentItem::Unsent(UnsentItem(email))),
-                    Self::Received(mail) => Item::Received(ReceivedItem(mail)),
-                },
-                html_size: self.html().map(|html| html.len()),
-                text_size: self.text().map(|text| text.len()),
-                headers: Header::all(&source),
-                files: files.iter().map(File).collect(),
-                extracted: self.extract(),
-                not_shown,
-            },
-        )
+        problem::json(StatusCode::OK, &EmailDetails::new(self, tenant, &source, &files, not_shown))
     }
 }
 
@@ -301,19 +281,25 @@ fn matching<T: StoredMail + Searchable>(
 
 described! {
     /// An email.
-    pub(super) struct EmailDetails<'a> {
+    pub(super) struct EmailDetails<'a>(
+        view: &'a MailView, tenant: &Tenant, source: &[u8], attachments: &'a [Attachment], reason: Option<String>
+    ) {
         #[serde(flatten)]
-        mail: Item<'a>,
+        mail: Item<'a> = match view {
+            MailView::Sent(mail) => Item::Sent(SentItem::Captured(Box::new(MessageItem::new(tenant, mail)))),
+            MailView::Unsent(email) => Item::Sent(SentItem::Unsent(UnsentItem(email))),
+            MailView::Received(mail) => Item::Received(ReceivedItem(mail)),
+        },
         /// In bytes.
-        html_size: Option<usize>,
-        text_size: Option<usize>,
-        headers: Vec<Header>,
+        html_size: Option<usize> = view.html().map(|html| html.len()),
+        text_size: Option<usize> = view.text().map(|text| text.len()),
+        headers: Vec<Header> = Header::all(source),
         /// In message order; the index is `n` in `files/{n}`.
-        files: Vec<File<'a>>,
+        files: Vec<File<'a>> = attachments.iter().map(File).collect(),
         #[serde(flatten)]
-        extracted: Extracted,
+        extracted: Extracted = view.extract(),
         /// Why an unparsable message isn't shown.
-        not_shown: Option<String>,
+        not_shown: Option<String> = reason,
     }
 
     /// A sent or unsent email in a list.

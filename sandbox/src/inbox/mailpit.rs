@@ -26,8 +26,7 @@ use bytes::Bytes;
 use http::{Response, StatusCode, header};
 use serde_json::Value;
 
-use crate::inbox::response_with;
-use idempost_reference_server::wire::problem::{self, Problem};
+use idempost_reference_server::wire::problem::{self, Problem, response_with};
 
 fn text(status: StatusCode, message: &str) -> Response<Bytes> {
     let content_type = (header::CONTENT_TYPE, "text/plain; charset=utf-8");

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{Response, StatusCode, header};
 
 use crate::inbox::unsent::{self, Selection};
-use crate::inbox::{matching_page, response_with, window};
+use crate::inbox::{matching_page, window};
 use idempost_reference_server::content::codes::Extracted;
 use idempost_reference_server::content::preview::Preview;
 use idempost_reference_server::lock::lock;
@@ -20,7 +20,7 @@ use idempost_reference_server::store::mails::StoredMail as _;
 use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::described;
 use idempost_reference_server::wire::paging::list;
-use idempost_reference_server::wire::problem;
+use idempost_reference_server::wire::problem::{self, response_with};
 use idempost_reference_server::wire::timestamp::to_database_format;
 
 pub(super) fn index(call: &AccountCall<'_>) -> HandlerResult {
@@ -39,24 +39,7 @@ pub(super) fn show(tenant: &Tenant, id: &str) -> HandlerResult {
 pub(super) fn details(tenant: &Tenant, mail: &Mail) -> Response<Bytes> {
     let bodies = mail.bodies();
     let raw = mail.render(&bodies);
-    problem::json(StatusCode::OK, &mail_detail(tenant, mail, bodies, &raw))
-}
-
-/// Returns the details of a mail, for callers that already have the bodies and the source.
-pub(super) fn mail_detail<'a>(
-    tenant: &Tenant,
-    mail: &'a Mail,
-    bodies: MailBodies,
-    raw: &[u8],
-) -> MessageDetail<'a> {
-    let extracted = mail.extract(bodies.html.as_deref());
-    MessageDetail {
-        item: MessageItem::new(tenant, mail),
-        html: bodies.html,
-        text: bodies.text,
-        headers: Header::all(raw),
-        extracted,
-    }
+    problem::json(StatusCode::OK, &MessageDetail::new(tenant, mail, bodies, &raw))
 }
 
 pub(super) fn raw(tenant: &Tenant, id: &str) -> HandlerResult {
@@ -66,58 +49,35 @@ pub(super) fn raw(tenant: &Tenant, id: &str) -> HandlerResult {
 
 described! {
     /// A captured email in a list.
-    pub(super) struct MessageItem<'a> {
-        id: String,
-        email_id: String,
-        from: &'a str,
-        to: Vec<&'a str>,
-        cc: Vec<&'a str>,
-        bcc: Vec<&'a str>,
-        subject: &'a str,
-        created_at: String,
+    pub(super) struct MessageItem<'a>(tenant: &Tenant, mail: &'a Mail) {
+        id: String = mail.id.to_string(),
+        email_id: String = mail.email_id.to_string(),
+        from: &'a str = mail.from(),
+        to: Vec<&'a str> = mail.to(),
+        cc: Vec<&'a str> = mail.cc(),
+        bcc: Vec<&'a str> = mail.bcc(),
+        subject: &'a str = mail.subject(),
+        created_at: String = to_database_format(mail.captured_at),
         /// The size of the complete message, in bytes.
-        size: usize,
-        last_event: Option<&'static str>,
-        unread: bool,
-        tags: &'a [Tag],
-        attachments: Vec<CapturedAttachment>,
+        size: usize = mail.size(),
+        last_event: Option<&'static str> =
+            lock(&tenant.emails).get(mail.email_id).map(|email| email.last_event().as_str()),
+        unread: bool = mail.is_unread(),
+        tags: &'a [Tag] = mail.tags(),
+        attachments: Vec<CapturedAttachment> = mail.attachments(),
         #[serde(flatten)]
-        preview: Preview,
+        preview: Preview = mail.preview(),
     }
-}
 
-impl<'a> MessageItem<'a> {
-    pub(super) fn new(tenant: &Tenant, mail: &'a Mail) -> Self {
-        let email = lock(&tenant.emails).get(mail.email_id).cloned();
-        Self {
-            id: mail.id.to_string(),
-            email_id: mail.email_id.to_string(),
-            from: mail.from(),
-            to: mail.to(),
-            cc: mail.cc(),
-            bcc: mail.bcc(),
-            subject: mail.subject(),
-            created_at: to_database_format(mail.captured_at),
-            size: mail.size(),
-            last_event: email.map(|email| email.last_event().as_str()),
-            unread: mail.is_unread(),
-            tags: mail.tags(),
-            attachments: mail.attachments(),
-            preview: mail.preview(),
-        }
-    }
-}
-
-described! {
-    /// A captured email.
-    pub(super) struct MessageDetail<'a> {
+    /// A captured email, with its bodies and its source.
+    pub(super) struct MessageDetail<'a>(tenant: &Tenant, mail: &'a Mail, bodies: MailBodies, raw: &[u8]) {
         #[serde(flatten)]
-        item: MessageItem<'a>,
-        html: Option<Arc<str>>,
-        text: Option<Arc<str>>,
-        headers: Vec<Header>,
+        item: MessageItem<'a> = MessageItem::new(tenant, mail),
+        html: Option<Arc<str>> = bodies.html,
+        text: Option<Arc<str>> = bodies.text,
+        headers: Vec<Header> = Header::all(raw),
         #[serde(flatten)]
-        extracted: Extracted,
+        extracted: Extracted = mail.extract(html.as_deref()),
     }
 
     /// A header.

@@ -9,11 +9,11 @@ use bytes::Bytes;
 use http::{Method, Response, header};
 use serde_json::{Map, Value, json};
 
-use crate::inbox::response_with;
 use idempost_reference_server::route::{Access, Area, Call, Effect, Route};
 use idempost_reference_server::state::State;
 use idempost_reference_server::wire::declared::Input;
 use idempost_reference_server::wire::described::Named;
+use idempost_reference_server::wire::problem::response_with;
 
 /// The document, with one member per line.
 const DOCUMENT: &str = include_str!("openapi/openapi.json");

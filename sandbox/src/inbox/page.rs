@@ -4,13 +4,12 @@
 //! restricted to its own scripts, and an email's HTML is shown in a frame with a separate policy.
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderName, Request, Response, StatusCode, header};
 
-use crate::inbox::response_with;
 use idempost_reference_server::access::account;
 use idempost_reference_server::state::State;
 use idempost_reference_server::wire::answers::{HandlerResult, route_not_found};
-use idempost_reference_server::wire::problem::Problem;
+use idempost_reference_server::wire::problem::{Problem, redirect, response_with};
 use idempost_reference_server::wire::query::Parameters;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
@@ -58,22 +57,16 @@ pub(super) fn show(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     let here = if path.ends_with('/') { "./" } else { "_/" };
     let names_account = Parameters::new(query).text("key").is_some();
     if state.settings.password.is_some() && !names_account {
-        return redirect(&format!("{here}?key={}", account::id(state, &state.default_account())));
+        return redirect(
+            StatusCode::SEE_OTHER,
+            &format!("{here}?key={}", account::id(state, &state.default_account())),
+        );
     }
     match query {
         _ if path.ends_with('/') => file("text/html; charset=utf-8", include_str!("page/index.html")),
-        Some(query) => redirect(&format!("{here}?{query}")),
-        None => redirect(here),
+        Some(query) => redirect(StatusCode::SEE_OTHER, &format!("{here}?{query}")),
+        None => redirect(StatusCode::SEE_OTHER, here),
     }
-}
-
-fn redirect(location: &str) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::new());
-    *response.status_mut() = StatusCode::SEE_OTHER;
-    // A query received as part of a URI is a valid header value.
-    let location = HeaderValue::try_from(location).unwrap_or_else(|_| HeaderValue::from_static("_/"));
-    response.headers_mut().insert(header::LOCATION, location);
-    response
 }
 
 /// `GET /_/assets/{name}`.

@@ -6,7 +6,6 @@ use mail_parser::Address;
 
 use idempost_reference_server::mime;
 use idempost_reference_server::model::email::Email;
-use idempost_reference_server::model::email::attachments::Content;
 use idempost_reference_server::model::email::draft::Draft;
 use idempost_reference_server::model::email::recipients::Mailbox;
 use idempost_reference_server::model::mail::Mail;
@@ -82,7 +81,7 @@ fn read_authentication(parameters: &Parameters<'_>) -> Result<Authentication, Pr
 fn render_message(state: &State, tenant: &Tenant, body: &[u8]) -> Result<(Bytes, Vec<String>), Problem> {
     let now = tenant.clock.now();
     let draft = Draft::parse(state, body, tenant, now)?;
-    if draft.attachments.iter().any(|one| matches!(one.content, Content::Hosted(_))) {
+    if draft.attachments.iter().any(|one| one.content.url().is_some()) {
         return Err(Problem::validation(
             "An attachment of a received email must have `content` instead of `path`.",
         ));

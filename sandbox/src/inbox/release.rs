@@ -23,26 +23,19 @@ use idempost_reference_server::wire::problem::{self, Problem};
 
 /// `GET /_/relay`: the server, without credentials.
 pub(super) fn server(state: &State) -> Response<Bytes> {
-    let relay = state.relay.get();
-    let server = RelayServer {
-        object: "relay",
-        server: relay.map(Relay::server),
-        forwards: relay.is_some_and(Relay::is_forwarding),
-        allow: relay.map(|relay| relay.allow().patterns().collect()).unwrap_or_default(),
-    };
-    problem::json(StatusCode::OK, &server)
+    problem::json(StatusCode::OK, &RelayServer::new(state.relay.get()))
 }
 
 described! {
     /// The server that emails may be released to.
-    pub(super) struct RelayServer<'a> {
-        object: &'static str,
+    pub(super) struct RelayServer<'a>(relay: Option<&'a Relay>) {
+        object: &'static str = "relay",
         /// `None` if there is none.
-        server: Option<&'a str>,
+        server: Option<&'a str> = relay.map(Relay::server),
         /// Whether emails are forwarded to it when they are sent.
-        forwards: bool,
+        forwards: bool = relay.is_some_and(Relay::is_forwarding),
         /// The recipients to which emails may be released.
-        allow: Vec<&'a str>,
+        allow: Vec<&'a str> = relay.map(|relay| relay.allow().patterns().collect()).unwrap_or_default(),
     }
 
     /// A released email.

@@ -147,41 +147,28 @@ view! {
 
 described! {
     /// A recorded request with its response.
-    pub(super) struct RequestDetail<'a> {
+    pub(super) struct RequestDetail<'a>(state: &State, request: &'a KeptRequest) {
         #[serde(flatten)]
-        item: RequestItem<'a>,
-        headers: Vec<Header>,
-        body: RecordedBody,
-        answer_headers: Vec<Header>,
-        answer_body: RecordedBody,
+        item: RequestItem<'a> = RequestItem(request),
+        headers: Vec<Header> = shown_headers(&request.headers),
+        body: RecordedBody = RecordedBody::new(&request.path, &request.body),
+        answer_headers: Vec<Header> = shown_headers(&request.answer_headers),
+        answer_body: RecordedBody = RecordedBody::new(&request.path, &request.answer_body),
         /// Whether the exchange was recorded without its bodies because of their size.
-        bodies_dropped: bool,
+        bodies_dropped: bool = request.bodies_dropped,
         /// A shell command that repeats the request; `None` if its body wasn't recorded completely.
-        curl: Option<String>,
+        curl: Option<String> = curl_command(state, request, &body),
     }
 }
 
-impl<'a> RequestDetail<'a> {
-    fn new(state: &State, request: &'a Arc<KeptRequest>) -> Self {
-        let body = RecordedBody::new(&request.path, &request.body);
-        let known = !request.bodies_dropped && !body.shortened && !is_secret(request);
-        // Hidden parts of the body stay hidden.
-        let bytes =
-            if log::may_contain_secrets(&request.path) { body.text.as_bytes() } else { &request.body };
-        let curl = known.then(|| curl::curl_command(&state.links.address(), request, bytes));
-        Self {
-            curl,
-            item: RequestItem(request),
-            headers: headers(&request.headers),
-            body,
-            answer_headers: headers(&request.answer_headers),
-            answer_body: RecordedBody::new(&request.path, &request.answer_body),
-            bodies_dropped: request.bodies_dropped,
-        }
-    }
+fn curl_command(state: &State, request: &KeptRequest, body: &RecordedBody) -> Option<String> {
+    let is_known = !request.bodies_dropped && !body.shortened && !is_secret(request);
+    // Hidden parts of the body stay hidden.
+    let bytes = if log::may_contain_secrets(&request.path) { body.text.as_bytes() } else { &request.body };
+    is_known.then(|| curl::curl_command(&state.links.address(), request, bytes))
 }
 
-fn headers(headers: &PackedHeaders) -> Vec<Header> {
+fn shown_headers(headers: &PackedHeaders) -> Vec<Header> {
     let shown = headers.entries().map(|(name, value)| {
         let value = String::from_utf8_lossy(value);
         let value = if CREDENTIALS.contains(&name) {

@@ -7,14 +7,13 @@ use std::fmt::Write as _;
 use http::header;
 
 use crate::inbox::mail::MailView;
-use crate::inbox::response_with;
 use idempost_reference_server::resources::emails::share;
 use idempost_reference_server::state::State;
 use idempost_reference_server::state::mails::Folder;
 use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::escape::escape_html;
-use idempost_reference_server::wire::problem::Problem;
+use idempost_reference_server::wire::problem::{Problem, response_with};
 use idempost_reference_server::wire::timestamp::to_iso;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}\

@@ -45,15 +45,7 @@ pub(super) fn preview(call: &AccountCall<'_>) -> HandlerResult {
     let (version, input) = preview_input(call)?;
     let missing = version.missing_values(&input.variables);
     let rendered = input.render(&call.tenant, &version)?;
-    let preview = TemplatePreview {
-        object: "preview",
-        from: version.from.as_ref().map(|from| &*from.text),
-        subject: rendered.subject,
-        text: rendered.bodies.text(),
-        html_size: rendered.bodies.html().map_or(0, |html| html.len()),
-        missing,
-    };
-    Ok(problem::json(StatusCode::OK, &preview))
+    Ok(problem::json(StatusCode::OK, &TemplatePreview::new(&version, rendered, missing)))
 }
 
 /// `GET /_/templates/{id_or_alias}/preview.html`: the HTML, as an isolated document.
@@ -124,14 +116,14 @@ fn parse_variables(json: &str) -> Result<BTreeMap<String, PropertyValue>, Proble
 
 described! {
     /// A template with its placeholders filled.
-    pub(super) struct TemplatePreview<'a> {
-        object: &'static str,
-        from: Option<&'a str>,
-        subject: Option<String>,
-        text: Option<Arc<str>>,
-        html_size: usize,
+    pub(super) struct TemplatePreview<'a>(version: &'a Version, rendered: Rendered, without_value: Vec<String>) {
+        object: &'static str = "preview",
+        from: Option<&'a str> = version.from.as_ref().map(|from| &*from.text),
+        subject: Option<String> = rendered.subject,
+        text: Option<Arc<str>> = rendered.bodies.text(),
+        html_size: usize = rendered.bodies.html().map_or(0, |html| html.len()),
         /// The variables for which a send has to provide a value.
-        missing: Vec<String>,
+        missing: Vec<String> = without_value,
     }
 }
 

@@ -11,7 +11,7 @@ use idempost_reference_server::lock::lock;
 use idempost_reference_server::model::email::Event::Failed;
 use idempost_reference_server::model::received::Received;
 use idempost_reference_server::model::relayed::RelayLog;
-use idempost_reference_server::model::webhook_delivery::{Attempt, WebhookDelivery};
+use idempost_reference_server::model::webhook_delivery::{Attempt, Progress, WebhookDelivery};
 use idempost_reference_server::state::mails::Folder;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::wire::answers::HandlerResult;
@@ -49,30 +49,25 @@ impl TimelineEntry {
 
 described! {
     /// An event's delivery to one webhook.
-    struct TimelineDelivery {
-        id: String,
-        webhook_id: String,
-        endpoint: Option<String>,
-        r#type: &'static str,
-        status: &'static str,
-        created_at: String,
-        next_attempt_at: Option<String>,
-        attempts: Vec<TimelineAttempt>,
+    struct TimelineDelivery(tenant: &Tenant, delivery: &WebhookDelivery, progress: Progress) {
+        id: String = delivery.message_id(),
+        webhook_id: String = delivery.webhook.to_string(),
+        endpoint: Option<String> =
+            tenant.webhooks.get(delivery.webhook).map(|webhook| webhook.endpoint.clone()),
+        r#type: &'static str = delivery.kind,
+        status: &'static str = progress.status().as_str(),
+        created_at: String = to_database_format(delivery.created_at),
+        next_attempt_at: Option<String> = progress.next_attempt_at.map(to_database_format),
+        attempts: Vec<TimelineAttempt> = progress.attempts.into_iter().map(TimelineAttempt::new).collect(),
     }
 
     /// An attempt to deliver an event.
-    struct TimelineAttempt {
-        sent_at: String,
+    struct TimelineAttempt(attempt: Attempt) {
+        sent_at: String = to_database_format(attempt.sent_at),
         /// 0 if there was no response.
-        http_status_code: u16,
+        http_status_code: u16 = attempt.http_status_code,
         /// The beginning of the response's body, or the reason for having none.
-        response: String,
-    }
-}
-
-impl From<Attempt> for TimelineAttempt {
-    fn from(Attempt { http_status_code, response, sent_at, .. }: Attempt) -> Self {
-        Self { sent_at: to_database_format(sent_at), http_status_code, response }
+        response: String = attempt.response,
     }
 }
 
@@ -89,7 +84,8 @@ pub(super) fn show(tenant: &Tenant, folder: Folder, id: &str) -> HandlerResult {
             mail.map(|mail| of(&mail)).unwrap_or_default()
         }
     };
-    let webhooks = tenant.deliveries.for_email(email).iter().map(|one| delivery(tenant, one)).collect();
+    let webhooks = tenant.deliveries.for_email(email);
+    let webhooks = webhooks.iter().map(|one| TimelineDelivery::new(tenant, one, one.progress())).collect();
     Ok(problem::json(StatusCode::OK, &Timeline { object: "timeline", events, webhooks }))
 }
 
@@ -113,20 +109,6 @@ fn with_relayed(mut events: Vec<TimelineEntry>, log: &RelayLog) -> Vec<TimelineE
     }));
     events.sort_by(|one, other| one.at.cmp(&other.at));
     events
-}
-
-fn delivery(tenant: &Tenant, delivery: &WebhookDelivery) -> TimelineDelivery {
-    let progress = delivery.progress();
-    TimelineDelivery {
-        id: delivery.message_id(),
-        webhook_id: delivery.webhook.to_string(),
-        endpoint: tenant.webhooks.get(delivery.webhook).map(|webhook| webhook.endpoint.clone()),
-        r#type: delivery.kind,
-        status: progress.status().as_str(),
-        created_at: to_database_format(delivery.created_at),
-        next_attempt_at: progress.next_attempt_at.map(to_database_format),
-        attempts: progress.attempts.into_iter().map(TimelineAttempt::from).collect(),
-    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use idempost_reference_server::access::{self, account};
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::State;
+use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::described;
 use idempost_reference_server::wire::paging::{Page, Window, list};
@@ -19,34 +20,22 @@ use idempost_reference_server::wire::problem::Problem;
 pub(super) fn tenants(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     let current = access::name_or_query(state, request).ok();
     let tenants = state.tenants.all();
-    let items: Vec<_> = tenants
-        .iter()
-        .map(|tenant| {
-            let (sent, received) = (lock(&tenant.captured).len(), lock(&tenant.received).len());
-            AccountItem {
-                id: account::id(state, &tenant.name),
-                label: account::key_label(state, &tenant.name),
-                current: current.as_ref() == Some(&tenant.name),
-                sent,
-                received,
-            }
-        })
-        .collect();
-    list(&Page { items, has_more: false })
+    let items = tenants.iter().map(|tenant| AccountItem::new(state, tenant, current.as_deref()));
+    list(&Page { items: items.collect(), has_more: false })
 }
 
 described! {
     /// An account.
-    pub(super) struct AccountItem {
+    pub(super) struct AccountItem(state: &State, tenant: &Tenant, current_name: Option<&str>) {
         /// It can be used in place of the account's key.
-        id: String,
+        id: String = account::id(state, &tenant.name),
         /// The beginning of its key, without the password.
-        label: String,
+        label: String = account::key_label(state, &tenant.name),
         /// Whether the request's credential is the account's.
-        current: bool,
+        current: bool = current_name == Some(&*tenant.name),
         /// The number of captured emails.
-        sent: usize,
-        received: usize,
+        sent: usize = lock(&tenant.captured).len(),
+        received: usize = lock(&tenant.received).len(),
     }
 }
 

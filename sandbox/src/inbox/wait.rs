@@ -72,7 +72,7 @@ pub(super) fn wait(call: &AccountCall<'_>) -> Result<Reply, Problem> {
     let conditions = describe_conditions(call.query().unwrap_or_default());
     let wanted = WaitCondition { search: Search::read(call)?, after, timeout, conditions };
     if let Some(response) = wanted.find_match(state, &tenant.name, &mut seen, &call.cancellation()) {
-        return Ok(Reply::Now(response));
+        return Ok(response.into());
     }
     let message =
         "Waiting needs the HTTP mount; this one only finds emails that were captured before the request.";

@@ -20,6 +20,7 @@ use idempost_reference_server::settings::Settings;
 use idempost_reference_server::state::job::{Job, Task, Work};
 use idempost_reference_server::state::links::Links;
 use idempost_reference_server::state::mails;
+use idempost_reference_server::state::moment::Moment;
 use idempost_reference_server::state::oauth::OAuthStore;
 use idempost_reference_server::state::outbox::PendingAttempt;
 use idempost_reference_server::state::tenant::Tenant;
@@ -183,7 +184,8 @@ fn recover(service: &Service, tenant: &Arc<Tenant>) {
         .cloned()
         .collect();
     for email in cut_off {
-        delivery::fail_email(service.state(), tenant, &email, now, "attachment_unreachable");
+        let moment = Moment { state: service.state(), tenant, at: now };
+        delivery::fail_email(moment, &email, "attachment_unreachable");
     }
     imports::fail_unfinished(tenant, now);
     mails::schedule_oldest(service.state(), tenant);

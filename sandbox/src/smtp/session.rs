@@ -16,7 +16,6 @@ use crate::smtp::login::{Login, LoginStep};
 use crate::smtp::reply::Reply;
 use crate::smtp::{http, submission};
 use idempost_reference_server::model::credential::Scope;
-use idempost_reference_server::reply::Reply as Answered;
 use idempost_reference_server::resources::received::{NotReceived, can_receive};
 use idempost_reference_server::service::Service;
 use idempost_reference_server::state::event_bus::BusEventKind;
@@ -497,10 +496,11 @@ impl Mail {
     fn submit(self) -> (Reply, Wire) {
         match submission::build_request(&self.key, &self.recipients, &self.raw) {
             Err(refusal) => (refusal, Wire::default()),
-            Ok(request) => match self.service.reply(request) {
-                Answered::Fault(response, wire) => (submission::reply_for(&response), wire),
-                reply => (submission::reply_for(&reply.into_response()), Wire::default()),
-            },
+            Ok(request) => {
+                let answered = self.service.reply(request);
+                let wire = answered.wire();
+                (submission::reply_for(&answered.into_response()), wire)
+            }
         }
     }
 

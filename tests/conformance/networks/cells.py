@@ -10,7 +10,7 @@ from faults import (
     DEAD, GOAWAY, HANGS, KILL, MAINTENANCE, NOTHING, PAUSE, REFUSED, RELOAD, RELOAD_H2, STOPPED, flag, inner, outer, proxy_user,
 )  # fmt: skip
 
-OK, INPUT, REJECTED, AUTH, LIMITED, RETRY, UNKNOWN, PARTIAL = {0}, {2}, {3}, {4}, {6}, {7}, {9}, {10}
+OK, INPUT, REJECTED, AUTH, LIMITED, RETRY, UNKNOWN = {0}, {2}, {3}, {4}, {6}, {7}, {9}
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ NGINX = [
     Cell("nginx", "200 HTML", codes(UNKNOWN, bulk=RETRY, keyed=UNKNOWN), flag("200")),
     Cell("nginx", "302 HTML", codes(AUTH, bulk=AUTH), flag("302")),
     Cell("nginx", "404 HTML", codes(AUTH, bulk=AUTH), flag("404")),
-    Cell("nginx", "413", codes(REJECTED, bulk=PARTIAL), settings={"largest": "8k"}, bytes=20_000, permanent=True),
+    Cell("nginx", "413", codes(REJECTED, bulk=LIMITED), settings={"largest": "8k"}, bytes=20_000, permanent=True),
     Cell("nginx", "429 HTML at 5/s", codes(OK | LIMITED, bulk=OK), settings={"rate": "5r/s", "burst": ""}, many=True),
     Cell("nginx", "502", ALL_UNKNOWN, flag("502")),
     Cell("nginx", "502, service down", ALL_UNKNOWN, REFUSED),
@@ -100,7 +100,7 @@ HAPROXY = [
     Cell("haproxy", "keep-alive off", ALL_OK, settings={"options": "option httpclose"}),
     Cell("haproxy", "reload", ALL_OK, RELOAD, many=True, delay=0.1),
     Cell("haproxy", "kill", DISTURBED, KILL, many=True, delay=0.1),
-    Cell("haproxy", "413 early", codes(RESET, bulk=PARTIAL), settings=EARLY_413, bytes=20_000, permanent=True),
+    Cell("haproxy", "413 early", codes(RESET, bulk=LIMITED), settings=EARLY_413, bytes=20_000, permanent=True),
     Cell("haproxy", "413 early, 20 MB", {"send": RESET}, settings=EARLY_413, attachment=20_000_000, permanent=True),
     Cell("haproxy", "429 HTML", codes(LIMITED), settings={"rules": "http-request deny deny_status 429"}, permanent=True),
     Cell("haproxy", "502, service cuts", ALL_UNKNOWN, inner("request", "cut", ALWAYS)),

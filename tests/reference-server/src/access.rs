@@ -25,7 +25,7 @@ pub fn query_key(request: &Request<Bytes>) -> Option<String> {
 
 /// The name of the account whose credential or ID the header contains.
 pub fn name(state: &State, request: &Request<Bytes>) -> Result<String, Problem> {
-    let account = account::bearer(request.headers()).and_then(|token| account::find_by_id(state, token));
+    let account = bearer(request.headers()).and_then(|token| account::find_by_id(state, token));
     match account {
         Some(tenant) => Ok(tenant?.name.clone()),
         None => require_full_access(state, state.credential(request.headers())?),
@@ -59,11 +59,12 @@ pub fn require_full_access(state: &State, credential: Credential<'_>) -> Result<
 /// The account named by a request, if any: as in [`name_or_query`], or by Basic authentication with a key as user or password, which clients of other
 /// mail tools support.
 pub fn name_or_basic(state: &State, request: &Request<Bytes>) -> Option<Result<String, Problem>> {
-    if query_key(request).is_some() || account::bearer(request.headers()).is_some() {
+    if query_key(request).is_some() || bearer(request.headers()).is_some() {
         return Some(name_or_query(state, request));
     }
     let (user, password) = basic(request.headers())?;
-    let find = |key: &str| {
+    let find = |key: &[u8]| {
+        let key = std::str::from_utf8(key).ok()?;
         let credential = keys::find_credential(key, &state.tenants.api_key_index)?;
         Some(require_full_access(state, credential))
     };
@@ -84,10 +85,22 @@ pub fn check(state: &State, request: &Request<Bytes>, anonymous: bool) -> Result
     named.or_else(|problem| name(state, request).map_err(|_| problem)).map(drop)
 }
 
+/// What follows a scheme in the header `Authorization`.
+pub fn authorization<'a>(headers: &'a HeaderMap, scheme: &str) -> Option<&'a str> {
+    let (given, credentials) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    given.eq_ignore_ascii_case(scheme).then(|| credentials.trim())
+}
+
+/// The token of the header `Authorization`.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    authorization(headers, "bearer")
+}
+
 /// The user and password of Basic authentication.
-fn basic(headers: &HeaderMap) -> Option<(String, String)> {
-    let (scheme, encoded) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    let decoded = scheme.eq_ignore_ascii_case("basic").then(|| STANDARD.decode(encoded.trim()))?.ok()?;
-    let (user, password) = std::str::from_utf8(&decoded).ok()?.split_once(':')?;
-    Some((user.to_owned(), password.to_owned()))
+fn basic(headers: &HeaderMap) -> Option<(Vec<u8>, Vec<u8>)> {
+    let mut user = STANDARD.decode(authorization(headers, "basic")?).ok()?;
+    let colon = user.iter().position(|byte| *byte == b':')?;
+    let password = user.split_off(colon + 1);
+    user.pop();
+    Some((user, password))
 }

@@ -9,9 +9,9 @@ use http::{Request, StatusCode};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::delivery::contacts::ContactService;
 use crate::model::credential::CreatedKey;
 use crate::state::State;
+use crate::state::moment::Moment;
 use crate::state::tenant::Tenant;
 use crate::store::table::{Record, Table};
 use crate::wire::view::{Listed, Shown};
@@ -28,22 +28,12 @@ pub struct Context<'a> {
     /// The ID of the credential, if `POST /api-keys` created it.
     pub key: Option<CreatedKey>,
     /// The route's path pattern, with its parameters in braces.
-    pattern: &'static str,
+    pub pattern: &'static str,
     /// The names of the body's ignored fields.
     pub ignored: &'a RefCell<Ignored>,
 }
 
-impl<'a> Context<'a> {
-    pub fn new(
-        state: &'a State,
-        request: &'a Request<Bytes>,
-        tenant: Arc<Tenant>,
-        pattern: &'static str,
-        ignored: &'a RefCell<Ignored>,
-    ) -> Self {
-        Self { state, request, tenant, key: None, pattern, ignored }
-    }
-
+impl Context<'_> {
     /// A path parameter by its index, decoded.
     pub fn parameter(&self, index: usize) -> Cow<'_, str> {
         pattern::parameter(self.pattern, self.request.uri().path(), index)
@@ -92,9 +82,9 @@ impl<'a> Context<'a> {
         self.tenant.clock.now()
     }
 
-    /// Changes contacts and notifies webhooks.
-    pub fn contacts(&self) -> ContactService<'_> {
-        ContactService { state: self.state, tenant: &self.tenant, at: self.now() }
+    /// The account, now.
+    pub fn moment(&self) -> Moment<'_> {
+        Moment { state: self.state, tenant: &self.tenant, at: self.now() }
     }
 
     /// Reads the body with `read`. Returns the input, or all problems.

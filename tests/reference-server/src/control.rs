@@ -11,6 +11,8 @@ pub mod faults;
 pub mod trigger;
 pub mod unsubscribe;
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 
@@ -42,10 +44,8 @@ described! {
 
 /// `GET /_/ready`
 pub fn ready(state: &State) -> Response<Bytes> {
-    problem::json(
-        StatusCode::OK,
-        &Readiness { ready: true, keeps: state.is_persistent(), saved: state.is_saved() },
-    )
+    let (keeps, saved) = (state.persistent.load(Relaxed), state.saved.load(Relaxed));
+    problem::json(StatusCode::OK, &Readiness { ready: true, keeps, saved })
 }
 
 described! {

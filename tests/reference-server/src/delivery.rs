@@ -33,8 +33,9 @@ use crate::model::mail::{Mail, simulation};
 use crate::state::State;
 use crate::state::event_bus::BusEventKind;
 use crate::state::fetches::{FetchError, FetchJob, Fetched};
-use crate::state::job::{Job, Task};
+use crate::state::job::Task;
 use crate::state::mails;
+use crate::state::moment::Moment;
 use crate::state::tenant::Tenant;
 use crate::wire::Problem;
 
@@ -51,7 +52,7 @@ pub fn check_sender(state: &State, tenant: &Tenant, from: &Mailbox) -> Result<()
 
 /// Rejects hosted attachments if fetching is off.
 pub fn check_hosted(state: &State, draft: &Draft) -> Result<(), Problem> {
-    let hosted = draft.attachments.iter().position(|one| matches!(one.content, Content::Hosted(_)));
+    let hosted = draft.attachments.iter().position(|one| one.content.url().is_some());
     match hosted {
         Some(index) if !state.settings.fetch_attachments => Err(Problem::validation(format!(
             "`attachments[{index}].path` must be absent, since fetching is disabled (`--no-fetch`); send `content`."
@@ -61,81 +62,77 @@ pub fn check_hosted(state: &State, draft: &Draft) -> Result<(), Problem> {
 }
 
 /// Accepts an email and starts its delivery.
-pub fn accept(state: &State, tenant: &Arc<Tenant>, draft: Draft, now: Timestamp) -> Uuid {
-    let id = draft.id.unwrap_or_else(|| state.next_id());
-    accept_as(state, tenant, id, draft, now);
+pub fn accept(moment: Moment<'_>, draft: Draft) -> Uuid {
+    let id = draft.id.unwrap_or_else(|| moment.state.next_id());
+    accept_as(moment, id, draft);
     id
 }
 
 /// Accepts an email whose content refers to its ID.
-fn accept_as(state: &State, tenant: &Arc<Tenant>, id: Uuid, draft: Draft, now: Timestamp) {
+fn accept_as(moment: Moment<'_>, id: Uuid, draft: Draft) {
+    let Moment { state, tenant, at: now } = moment;
     let due = draft.scheduled_at.filter(|due| *due > now);
     let email = Arc::new(Email::new(id, Box::new(draft), now));
     tenant.add_email(&email);
     state.tenants.count_mail(tenant, id, email.size());
     match due {
         Some(due) => {
-            record_event(state, tenant, &email, now, Event::Scheduled, None);
-            schedule(state, tenant, &email, due);
+            record_event(moment, &email, Event::Scheduled, None);
+            schedule(moment, &email, due);
         }
-        None => dispatch(state, tenant, &email, now),
+        None => dispatch(moment, &email),
     }
 }
 
 /// Schedules the sending of an email. An earlier job for another time has no effect.
-pub fn schedule(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, due: Timestamp) {
-    state.scheduler.schedule(due, Job::new(tenant, Task::SendEmail { email: email.id }));
+pub fn schedule(moment: Moment<'_>, email: &Email, due: Timestamp) {
+    moment.schedule(due, Task::SendEmail { email: email.id });
 }
 
 /// Records an event of an email, and notifies webhooks and automations. `detail` is the content of the event type's own field.
-pub fn record_event(
-    state: &State,
-    tenant: &Arc<Tenant>,
-    email: &Arc<Email>,
-    at: Timestamp,
-    event: Event,
-    detail: Option<&Value>,
-) {
-    recorded::event(state, tenant, email, at, event, detail);
+pub fn record_event(moment: Moment<'_>, email: &Arc<Email>, event: Event, detail: Option<&Value>) {
+    let Moment { state, tenant, at } = moment;
+    recorded::event(moment, email, event, detail);
     state
         .event_bus
         .publish(&tenant.name, BusEventKind::EmailEvent { email: email.id, event: event.as_str() });
     if let Some(kind) = webhooks::payload::kind(event) {
-        webhooks::notify(state, tenant, at, kind, Some(email.id), || {
+        webhooks::notify(moment, kind, Some(email.id), || {
             webhooks::payload::email(email, event, detail, at, &state.links.prefix())
         });
-        suppressions::suppress_recipients(state, tenant, email, at, event, detail);
+        suppressions::suppress_recipients(moment, email, event, detail);
         // As a job, so that a chain of automations doesn't recurse.
         if !tenant.runs.is_empty() || !tenant.automations.is_empty() {
             let task = Task::NotifyAutomations { email: email.id, event, detail: detail.cloned() };
-            state.scheduler.schedule(at, Job::new(tenant, task));
+            moment.schedule(at, task);
         }
     }
 }
 
 /// Sends an email, or first fetches its hosted attachments.
-pub fn dispatch(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp) {
+pub fn dispatch(moment: Moment<'_>, email: &Arc<Email>) {
+    let Moment { state, tenant, at } = moment;
     let Some(mut draft) = email.take_waiting(at) else { return };
     if check_sender(state, tenant, &draft.from).is_err() {
         // Its domain was deleted, or moved to another account, after the email was scheduled.
-        fail_email(state, tenant, email, at, "domain_not_verified");
+        fail_email(moment, email, "domain_not_verified");
         return;
     }
     if !topics::drop_opted_out(tenant, &mut draft) {
         // No recipient remains: the request was answered with an ID anyway (`docs/specification.md`, Other API errors).
-        fail_email(state, tenant, email, at, "recipients_opted_out");
+        fail_email(moment, email, "recipients_opted_out");
         return;
     }
     if let Some(origin) = suppressions::drop_listed(tenant, &mut draft) {
-        record_event(state, tenant, email, at, Event::Suppressed, Some(&suppressions::detail(origin)));
+        record_event(moment, email, Event::Suppressed, Some(&suppressions::detail(origin)));
         if draft.to.is_empty() {
             state.tenants.resize_mail(email.id, email.size());
             return;
         }
     }
-    let hosted = draft.attachments.iter().any(|one| matches!(one.content, Content::Hosted(_)));
+    let hosted = draft.attachments.iter().any(|one| one.content.url().is_some());
     if hosted {
-        record_event(state, tenant, email, at, Event::Queued, None);
+        record_event(moment, email, Event::Queued, None);
         let queued = if state.settings.fetch_attachments {
             state.fetches.push(FetchJob::new(tenant, email, draft))
         } else {
@@ -143,25 +140,25 @@ pub fn dispatch(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Tim
             Err("fetching_is_off")
         };
         if let Err(reason) = queued {
-            fail_email(state, tenant, email, at, reason);
+            fail_email(moment, email, reason);
         }
         return;
     }
-    deliver(state, tenant, email, draft, at);
+    deliver(moment, email, draft);
 }
 
 /// Continues with an email after its hosted attachments were fetched, or fetching failed.
 pub fn resume(state: &State, job: FetchJob, outcome: Result<Vec<Fetched>, FetchError>) {
     let Some((tenant, email, mut draft)) = job.open() else { return };
-    let now = tenant.clock.now();
+    let moment = Moment { state, tenant: &tenant, at: tenant.clock.now() };
     match outcome.and_then(|fetched| complete(&mut draft, fetched)) {
-        Err(error) => fail_email(state, &tenant, &email, now, error.reason()),
+        Err(error) => fail_email(moment, &email, error.reason()),
         Ok(()) if attachments::check(&draft.attachments).is_err() => {
-            fail_email(state, &tenant, &email, now, "attachment_too_complex");
+            fail_email(moment, &email, "attachment_too_complex");
         }
         Ok(()) => {
             state.tenants.resize_mail(email.id, email.size() + draft.size());
-            deliver(state, &tenant, &email, draft, now);
+            deliver(moment, &email, draft);
         }
     }
 }
@@ -178,22 +175,23 @@ fn complete(draft: &mut Draft, fetched: Vec<Fetched>) -> Result<(), FetchError> 
 }
 
 /// Fails an email that can't be sent. Its request was answered earlier; the failure shows in the email's events.
-pub fn fail_email(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp, reason: &str) {
+pub fn fail_email(moment: Moment<'_>, email: &Arc<Email>, reason: &str) {
     email.set_failure(reason);
-    record_event(state, tenant, email, at, Event::Failed, Some(&json!({ "reason": reason })));
-    state.tenants.resize_mail(email.id, email.size());
+    record_event(moment, email, Event::Failed, Some(&json!({ "reason": reason })));
+    moment.state.tenants.resize_mail(email.id, email.size());
 }
 
-fn deliver(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<Draft>, at: Timestamp) {
+fn deliver(moment: Moment<'_>, email: &Arc<Email>, draft: Box<Draft>) {
+    let Moment { state, tenant, at } = moment;
     let domain = tenant.domain(draft.from.domain());
     let enforced = domain.as_ref().is_some_and(|domain| domain.setup.tls == Tls::Enforced);
     let outcome = simulation::outcome(draft.recipients(), enforced);
     for (after, event) in outcome.events {
         if after.is_zero() {
-            record_event(state, tenant, email, at, event, None);
+            record_event(moment, email, event, None);
         } else {
             let task = Task::RecordEvent { email: email.id, event };
-            state.scheduler.schedule(saturating_add(at, after), Job::new(tenant, task));
+            moment.schedule(saturating_add(at, after), task);
         }
     }
     if !outcome.is_sent {

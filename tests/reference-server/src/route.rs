@@ -245,7 +245,7 @@ pub struct Call<'a> {
     pub state: &'a State,
     pub request: &'a Request<Bytes>,
     pub routes: &'static Routes,
-    route: &'static Route,
+    pub route: &'static Route,
 }
 
 /// A request and its account.
@@ -256,15 +256,6 @@ pub struct AccountCall<'a> {
 }
 
 impl<'a> Call<'a> {
-    pub fn new(
-        state: &'a State,
-        request: &'a Request<Bytes>,
-        routes: &'static Routes,
-        route: &'static Route,
-    ) -> Self {
-        Self { state, request, routes, route }
-    }
-
     pub fn for_account(self, tenant: Arc<Tenant>) -> AccountCall<'a> {
         AccountCall { call: self, tenant }
     }

@@ -28,7 +28,7 @@ use crate::lock::{lock, read, write};
 use crate::model::credential::{CreatedKey, Credential};
 use crate::model::mail::{CapturedMail, Mail};
 use crate::model::received::Authentication;
-use crate::reply::Reply;
+use crate::reply::{Reply, Then};
 use crate::resources::received::{self, NotReceived};
 use crate::route::{Access, Area, Call, Effect, Handler, Route, RouteMatch, Routes, Stage};
 use crate::routes::ROUTES;
@@ -174,13 +174,13 @@ impl Service {
                 .or_else(|| panic.downcast_ref::<String>().cloned())
                 .unwrap_or_else(|| "the panic has no message".into());
             let problem = Problem::application(format!("The service failed: {text}"));
-            (Reply::Now(problem.into_response()), Allowance::uncounted(self.state.settings.rate_limit))
+            (problem.into_response().into(), Allowance::uncounted(self.state.settings.rate_limit))
         });
         let clock = self.clock_reading(request);
-        self.finish_headers(reply.response_mut(), allowance, clock);
+        self.finish_headers(&mut reply.response, allowance, clock);
         self.notify_of_evictions();
         if found.table.area == Area::Own {
-            control::add_security_headers(reply.response_mut().headers_mut());
+            control::add_security_headers(reply.response.headers_mut());
         } else {
             self.record(request, account, &reply, started, clock.now());
         }
@@ -238,7 +238,7 @@ impl Service {
         credential: Result<Credential<'_>, Problem>,
     ) -> (Reply, Allowance) {
         if let Some(refusal) = guard::reject(&self.state, request, found) {
-            return self.with_uncounted_allowance(Reply::Now(refusal));
+            return self.with_uncounted_allowance(refusal.into());
         }
         self.run_some_due();
         if found.table.area == Area::Own {
@@ -247,12 +247,9 @@ impl Service {
         let account = || Some(credential.as_ref().ok()?.tenant.clone());
         let (fault, delay) = self.state.faults.apply(account, request.method(), request.uri().path());
         let mut wire = Wire { delay, ..Wire::default() };
-        let served = || {
-            let (response, allowance) = self.serve(request, found, credential);
-            (Reply::Now(response), allowance)
-        };
-        let unserved = |response| self.with_uncounted_allowance(Reply::Now(response));
-        let (reply, allowance) = match fault {
+        let served = || self.serve(request, found, credential);
+        let unserved = |response| (response, Allowance::uncounted(self.state.settings.rate_limit));
+        let (response, allowance) = match fault {
             // `Faults` returns a delay separately, never as the fault itself, and a reply is for SMTP only.
             None | Some(Action::Delay(_) | Action::Reply { .. }) => served(),
             Some(Action::DropBefore) => {
@@ -279,10 +276,7 @@ impl Service {
             }
             Some(Action::TooMany { retry_after }) => unserved(too_many(retry_after.as_deref())),
         };
-        match reply {
-            Reply::Now(response) if wire != Wire::default() => (Reply::Fault(response, wire), allowance),
-            reply => (reply, allowance),
-        }
+        (Reply { response, then: Then::Send(wire) }, allowance)
     }
 
     fn with_uncounted_allowance(&self, reply: Reply) -> (Reply, Allowance) {
@@ -294,9 +288,9 @@ impl Service {
         let state = &self.state;
         let route = match &found.route {
             Ok(route) => *route,
-            Err(no_route) => return Reply::Now(no_route.response(request, found.table)),
+            Err(no_route) => return no_route.response(request, found.table).into(),
         };
-        let call = Call::new(state, request, self.routes, route);
+        let call = Call { state, request, routes: self.routes, route };
         let of_account = || {
             let tenant = self.account(request, found, route)?;
             Ok(call.for_account(tenant))
@@ -307,17 +301,17 @@ impl Service {
             None => access::name_or_query(state, request).map(drop),
         };
         let reply = as_declared(route, || match route.handler {
-            Handler::Open(handler) => handler(&call).map(Reply::Now),
-            Handler::AnyKey(handler) => with_key().and_then(|()| handler(&call)).map(Reply::Now),
+            Handler::Open(handler) => handler(&call).map(Reply::from),
+            Handler::AnyKey(handler) => with_key().and_then(|()| handler(&call)).map(Reply::from),
             Handler::AnyKeyLater(handler) => with_key().and_then(|()| handler(&call)),
-            Handler::Account(handler) => of_account().and_then(|call| handler(&call)).map(Reply::Now),
+            Handler::Account(handler) => of_account().and_then(|call| handler(&call)).map(Reply::from),
             Handler::Later(handler) => of_account().and_then(|call| handler(&call)),
-            Handler::OAuth(handler) => Ok(Reply::Now(handler(state, request))),
+            Handler::OAuth(handler) => Ok(handler(state, request).into()),
             Handler::Service(_) => {
                 Err(Problem::application("The service's operations have a table of their own."))
             }
         });
-        reply.unwrap_or_else(|problem| Reply::Now((found.table.errors)(problem)))
+        reply.unwrap_or_else(|problem| (found.table.errors)(problem).into())
     }
 
     /// The account of a request of one of the sandbox's own routes. Only reads accept its key in the query, since frames, downloads and event
@@ -486,8 +480,14 @@ impl Service {
         created_key: Option<CreatedKey>,
     ) -> Response<Bytes> {
         let ignored = RefCell::new(Ignored::new(self.state.settings.compat == Compat::Live));
-        let mut context = Context::new(&self.state, request, Arc::clone(tenant), route.path, &ignored);
-        context.key = created_key;
+        let context = Context {
+            state: &self.state,
+            request,
+            tenant: Arc::clone(tenant),
+            key: created_key,
+            pattern: route.path,
+            ignored: &ignored,
+        };
         let answer = as_declared(route, || match route.handler {
             Handler::Service(handler) => handler(&context),
             _ => Err(Problem::application("The operation has no handler.")),
@@ -667,11 +667,6 @@ impl Service {
     /// Sets the base URL for links in emails and responses. Mounts call this; the first call wins.
     pub fn set_base_url(&self, base_url: &str) {
         self.state.links.add_address(base_url);
-    }
-
-    /// Whether the state survives a restart.
-    pub fn is_persistent(&self) -> bool {
-        self.state.is_persistent()
     }
 
     #[doc(hidden)]

@@ -13,6 +13,7 @@ pub mod job;
 pub mod keys;
 pub mod links;
 pub mod mails;
+pub mod moment;
 pub mod names;
 pub mod oauth;
 pub mod outbox;
@@ -26,7 +27,7 @@ pub mod tenants;
 pub mod uses;
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use http::HeaderMap;
@@ -83,9 +84,10 @@ pub struct State {
     for_listeners: Mutex<VecDeque<Arc<Mail>>>,
     /// Entered by every mutating thread.
     pub snapshot_lock: SnapshotLock,
-    persistent: AtomicBool,
+    /// Whether the state survives a restart.
+    pub persistent: AtomicBool,
     /// Whether the last write of changes to disk succeeded.
-    saved: AtomicBool,
+    pub saved: AtomicBool,
 }
 
 impl State {
@@ -162,26 +164,6 @@ impl State {
     /// Takes the next captured email for the listeners.
     pub fn next_captured(&self) -> Option<Arc<Mail>> {
         lock(&self.for_listeners).pop_front()
-    }
-
-    /// Marks the state as persistent.
-    pub fn set_persistent(&self) {
-        self.persistent.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether the state survives a restart.
-    pub fn is_persistent(&self) -> bool {
-        self.persistent.load(Ordering::Relaxed)
-    }
-
-    /// Records whether a write of changes to disk succeeded.
-    pub fn set_saved(&self, saved: bool) {
-        self.saved.store(saved, Ordering::Relaxed);
-    }
-
-    /// Whether the last write of changes to disk succeeded.
-    pub fn is_saved(&self) -> bool {
-        self.saved.load(Ordering::Relaxed)
     }
 
     /// Deletes all tenants, requests, faults and scheduled jobs.

@@ -52,7 +52,8 @@ fn a_pipe_that_a_shell_names_is_read() {
     writer.write_all(b"to\na@x.test\n").unwrap();
     drop(writer);
     let input = Input::file(format!("/dev/fd/{}", pipe.as_raw_fd()));
-    assert_eq!(folder.plan(input, &message()).unwrap().counts().valid, 1);
+    let plan = folder.plan(input, &message()).unwrap();
+    assert_eq!((plan.counts().valid, plan.name()), (1, Some("pipe")));
 }
 
 #[test]

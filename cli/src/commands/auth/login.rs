@@ -284,7 +284,7 @@ async fn choose_store(
     if store == StoreKind::File || credentials.probe(StoreKind::File).await.is_err() {
         return Err(Fail::error(message));
     }
-    let hint = "store it in a file that only you can read: idempost auth login --store file";
+    let hint = "to store it in a file that only you can read, repeat the command with --store file";
     if wanted.is_some() {
         return Err(Fail::error(message).hint(hint));
     }

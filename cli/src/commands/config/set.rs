@@ -4,6 +4,7 @@ use super::{find, profile};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostic, Fail, Origin};
 use crate::settings::file;
+use crate::settings::keys::Kind;
 use crate::settings::merge::{Flags, Layers};
 use crate::settings::secrets::mask_user_info;
 use crate::settings::store::ConfigStore;
@@ -36,10 +37,15 @@ pub(super) fn set(args: &SetArgs, context: &Context) -> Result<(), Fail> {
     let wrong = |name: &str, value: &str, rule: String| {
         Fail::usage("setting", rule, Some(Origin::flag(name, mask_user_info(value))))
     };
+    let mut value = args.value.clone();
     if let Some(key) = find(&args.key)? {
-        key.kind
-            .check(&args.value)
-            .map_err(|rule| wrong("VALUE", &args.value, format!("{} {rule}", args.key)))?;
+        key.kind.check(&value).map_err(|rule| wrong("VALUE", &value, format!("{} {rule}", args.key)))?;
+        if matches!(key.kind, Kind::Path) {
+            // On the command line, a path is relative to the current folder.
+            let path = std::path::absolute(&value)
+                .map_err(|error| Fail::local("couldn't read the current folder", error))?;
+            value = path.to_string_lossy().into_owned();
+        }
     }
     let store = ConfigStore::lock(&context.env)?;
     let file = store.read()?;
@@ -54,7 +60,7 @@ pub(super) fn set(args: &SetArgs, context: &Context) -> Result<(), Fail> {
     if profile.as_deref().is_some_and(|name| name.trim().is_empty()) {
         return Err(wrong("--profile", "", "a profile name must not be empty".to_owned()));
     }
-    store.set(profile.as_deref(), &[(&args.key, &args.value)])?;
+    store.set(profile.as_deref(), &[(&args.key, &value)])?;
     context.out.note(&format!(
         "set {} in {}",
         setting_path(&args.key, profile.as_deref()),

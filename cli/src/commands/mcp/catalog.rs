@@ -115,6 +115,9 @@ impl Catalog {
     }
 
     fn describe(&self, arguments: &Map<String, Value>) -> Result<Value, String> {
+        if let Some(unknown) = arguments.keys().find(|name| *name != "command") {
+            return Err(format!("`{unknown}` isn't an argument of this tool; pass only `command`"));
+        }
         if let Some(command) = arguments.get("command").filter(|command| !command.is_null()) {
             let tool = self.find_tool(Some(command))?;
             return Ok(

@@ -161,9 +161,5 @@ async fn check_by_id(id: &str, fetch_links: bool, client: &Client) -> Result<Val
 
 /// Whether this is an ID, in the form of a UUID. A file of this name can be given as `./…`.
 fn is_id(text: &str) -> bool {
-    let dashes = [8, 13, 18, 23];
-    let fits = |(at, byte): (usize, u8)| {
-        if dashes.contains(&at) { byte == b'-' } else { byte.is_ascii_hexdigit() }
-    };
-    text.len() == 36 && text.bytes().enumerate().all(fits)
+    text.len() == 36 && uuid::Uuid::try_parse(text).is_ok()
 }

@@ -229,7 +229,10 @@ fn a_login_in_a_file_replaces_one_whose_keyring_is_gone() {
     let Setup { desktop: _desktop, stored } = Setup::logged_in();
     let idempost = stored.idempost.env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere");
     idempost.run("auth logout").fails_with(1, &["no keyring", "idempost auth logout --local"]);
-    idempost.run("auth login --no-browser").fails_with(2, &["idempost auth login --store file"]);
+    let hint = ["that only you can read, repeat the command with --store file"];
+    for login in ["auth login --no-browser", "auth login --device", "auth login --with-token"] {
+        idempost.run(login).fails_with(2, &hint);
+    }
     log_in(&idempost, KEY, "--store file --scope full_access").ok();
     idempost.run(&super::CALL).ok();
 }

@@ -1,6 +1,7 @@
 'use strict';
 
 const { randomBytes } = require('node:crypto');
+const { inspect } = require('node:util');
 const { Clock } = require('./clock.cjs');
 const { SandboxError } = require('./errors.cjs');
 const { milliseconds } = require('./fault.cjs');
@@ -131,8 +132,9 @@ function conditions(filter) {
   if (unknown !== undefined) throw new SandboxError('usage', `\`${unknown}\` isn't a filter; the filters are ${FILTERS.join(', ')}.`);
   return Object.entries(filter).flatMap(([name, value]) => {
     if (value === undefined) return [];
-    if (name !== 'tag' || typeof value !== 'object') return [[name, String(value)]];
-    return Object.entries(value).map(([tag, content]) => ['tag', `${tag}=${content}`]);
+    if (name === 'tag' && typeof value === 'object') return Object.entries(value).map(([tag, content]) => ['tag', `${tag}=${content}`]);
+    if (typeof value === 'object') throw new SandboxError('usage', `\`${name}\` must be text; found ${inspect(value)}.`);
+    return [[name, String(value)]];
   });
 }
 

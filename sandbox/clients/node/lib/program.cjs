@@ -41,10 +41,18 @@ async function start({ binary, args = [], password }) {
     child.once('error', resolve);
     child.once('close', resolve);
   });
+  // With the children of a wrapper script.
+  const kill = () => {
+    try {
+      process.kill(-child.pid, 'SIGKILL');
+    } catch {
+      child.kill('SIGKILL');
+    }
+  };
   const description = await new Promise((resolve, reject) => {
     const failed = (code, reason, cause) => {
       clearTimeout(timer);
-      child.kill('SIGKILL');
+      kill();
       reject(new SandboxError(code, reason, { cause }));
     };
     const timer = setTimeout(() => {
@@ -64,9 +72,11 @@ async function start({ binary, args = [], password }) {
       if (!output.endsWith('\n')) return;
       clearTimeout(timer);
       try {
-        resolve(JSON.parse(output));
+        const description = JSON.parse(output);
+        new URL(description.base_url);
+        resolve(description);
       } catch (cause) {
-        failed('start_failed', `\`${program}\` isn't the program of this package; it printed: ${output.slice(0, 200)}`, cause);
+        failed('start_failed', `\`${program}\` isn't the program of this package; it printed: ${output.slice(0, 200).trimEnd()}`, cause);
       }
     });
   });
@@ -76,7 +86,7 @@ async function start({ binary, args = [], password }) {
   const stop = async () => {
     child.ref();
     child.stdin.end();
-    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT);
+    const timer = setTimeout(kill, STOP_TIMEOUT);
     await exited;
     clearTimeout(timer);
   };

@@ -40,6 +40,7 @@ class Sandbox {
 
   static async join(url = process.env.IDEMPOST_BASE_URL, { key, password, timeout } = {}) {
     if (!url) throw new SandboxError('usage', 'Sandbox.join needs a URL: as its argument, or in IDEMPOST_BASE_URL.');
+    if (!/^https?:\/\//.test(url)) throw new SandboxError('usage', `The URL of a sandbox must begin with http:// or https://; found "${url}".`);
     const given = process.env.IDEMPOST_API_KEY ?? '';
     const usable = url === process.env.IDEMPOST_BASE_URL && /^(sb|re)_/.test(given) ? given : DEFAULT_KEY;
     const own = key ?? (password === undefined ? usable : `sb_${password}`);

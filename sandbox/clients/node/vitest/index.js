@@ -7,7 +7,8 @@ export const test = base.extend({
     await use(sandbox);
     await sandbox.restore();
   },
-  inbox: async ({}, use) => {
+  // With `sandbox`, which restores the clock of the inbox, too.
+  inbox: async ({ sandbox: _ }, use) => {
     const { inbox } = runner.current('vitest');
     await inbox.clear();
     await use(inbox);

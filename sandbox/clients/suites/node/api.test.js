@@ -63,6 +63,12 @@ describe('starting and stopping', () => {
 
   test('another program and wrong arguments are errors with their reasons', async () => {
     await assert.rejects(Sandbox.start({ binary: 'echo' }), { code: 'start_failed', message: /^`echo` isn't the program of this package/ });
+    const program = join(tmpdir(), `idempost-other-${process.pid}`);
+    for (const output of ['{"name":"another"}', 'null']) {
+      writeFileSync(program, `#!/bin/sh\necho '${output}'\nsleep 600; exit\n`, { mode: 0o755 });
+      const other = { code: 'start_failed', message: `\`${program}\` isn't the program of this package; it printed: ${output}` };
+      await assert.rejects(Sandbox.start({ binary: program }), other);
+    }
     await assert.rejects(Sandbox.start({ args: ['--nope'] }), { code: 'start_failed', message: /unknown argument `--nope`$/ });
   });
 
@@ -105,6 +111,13 @@ describe('joining', () => {
 
   test('without a password, --host is refused unless --insecure says so', async () => {
     await assert.rejects(Sandbox.start({ args: ['--host=0.0.0.0'] }), { code: 'start_failed', message: /--auth.*--insecure/ });
+  });
+
+  test('a URL without a scheme is rejected', async () => {
+    for (const url of ['localhost:4010', '127.0.0.1:4010']) {
+      const message = `The URL of a sandbox must begin with http:// or https://; found "${url}".`;
+      await assert.rejects(Sandbox.join(url), { code: 'usage', message });
+    }
   });
 
   test('a server that is no sandbox gets no key', async () => {
@@ -277,6 +290,8 @@ describe('the API', () => {
     await assert.rejects(sandbox.fail('POST /emails now'), usage(/found "POST \/emails now"/));
     await assert.rejects(sandbox.fail('POST /nowhere'), { status: 422 });
     await assert.rejects(inbox.waitFor({ too: 'ada' }), usage(/`too` isn't a filter/));
+    await assert.rejects(inbox.waitFor({ subject: /Welcome/ }), usage(/^`subject` must be text; found \/Welcome\/\.$/));
+    await assert.rejects(inbox.list({ to: ['ada@example.com'] }), usage(/^`to` must be text; found \[ 'ada@example.com' \]\.$/));
   });
 
   test('the clock moves, and is restored', async () => {

@@ -27,9 +27,10 @@ exports.waitsForTheNext = async ({ inbox, signUp }) => {
   assert.equal((await next).code, code);
 };
 
-/** Without the mails of the tests before. */
+/** Without the mails of the tests before. Leaves a changed clock behind. */
 exports.startsEmpty = async ({ inbox }) => {
   assert.deepEqual(await inbox.list(), []);
+  await inbox.clock.advance('1h');
   await assert.rejects(inbox.waitFor({ to: 'nobody@example.com', timeout: 100 }), /No mail with to "nobody@example.com" within 0.1 s/);
 };
 
@@ -44,5 +45,5 @@ exports.failsAlone = async ({ sandbox, inbox, signUp }) => {
 exports.worksAgain = async ({ sandbox, inbox, signUp }) => {
   const { code } = await signUp('ada@example.com');
   assert.equal((await inbox.waitFor()).code, code);
-  assert.ok(Math.abs((await sandbox.clock.show()).aheadSeconds) < 60);
+  for (const { clock } of [sandbox, inbox]) assert.ok(Math.abs((await clock.show()).aheadSeconds) < 60);
 };

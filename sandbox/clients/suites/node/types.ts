@@ -1,7 +1,8 @@
 // Compiled, not run: the declarations fit the API.
 import { inbox as jestInbox } from 'idempost-sandbox/jest';
-import { test as playwrightTest } from 'idempost-sandbox/playwright';
+import { type Options, test as playwrightTest } from 'idempost-sandbox/playwright';
 import { expect, test } from 'idempost-sandbox/vitest';
+import { defineConfig } from '@playwright/test';
 import { type Mail, Sandbox, SandboxError } from 'idempost-sandbox';
 
 test('types', async ({ inbox, sandbox }) => {
@@ -15,6 +16,7 @@ test('types', async ({ inbox, sandbox }) => {
   await inbox.waitFor({ too: 'ada' });
 });
 
+export const config = defineConfig<object, Options>({ use: { sandboxUrl: 'http://127.0.0.1:4010' } });
 playwrightTest.use({ inboxKey: 'sb_local', sandboxUrl: 'http://127.0.0.1:4010' });
 playwrightTest('types', async ({ inbox, page }) => {
   await page.goto((await inbox.waitFor({ to: inbox.address() })).link('Verify'));

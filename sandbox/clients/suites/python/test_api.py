@@ -86,13 +86,35 @@ def test_a_missing_program_is_an_error_that_says_how_to_install_it():
     assert failed.value.code == "program_missing"
 
 
-def test_another_program_and_wrong_arguments_are_errors_with_their_reasons():
+def test_another_program_and_wrong_arguments_are_errors_with_their_reasons(tmp_path, monkeypatch):
     with pytest.raises(SandboxError, match="^`echo` isn't the program of this package"):
         Sandbox.start(binary="echo")
+    # With a child that holds the streams, as of a wrapper script.
+    program = tmp_path / "other"
+    program.write_text('#!/bin/sh\necho \'{"name":"another"}\'\nsleep 600; exit\n')
+    program.chmod(0o755)
+    start = time.monotonic()
+    with pytest.raises(SandboxError, match=r'isn\'t the program of this package; it printed: {"name":"another"}$'):
+        Sandbox.start(binary=program)
+    program.write_text("#!/bin/sh\necho slow >&2\nsleep 600; exit\n")
+    monkeypatch.setattr("idempost_sandbox._program.START_TIMEOUT", 0.5)
+    with pytest.raises(SandboxError, match=r"other sandbox serve` wasn't ready after 0\.5 s: slow$"):
+        Sandbox.start(binary=program)
+    assert time.monotonic() - start < 60, "the children were awaited"
+    monkeypatch.undo()
     with pytest.raises(SandboxError, match="unknown argument `--nope`$"):
         Sandbox.start(args=["--nope"])
     with pytest.raises(SandboxError, match="--auth.*--insecure"):
         Sandbox.start(args=["--host=0.0.0.0"])
+
+
+def test_a_url_without_a_scheme_and_filters_that_are_no_text_are_rejected(sandbox):
+    for url in ("localhost:4010", "127.0.0.1:4010"):
+        with pytest.raises(SandboxError, match=f"^The URL of a sandbox must begin with http:// or https://; found '{url}'.$"):
+            Sandbox.join(url)
+    with pytest.raises(SandboxError, match=r"^`to` must be text; found \['ada@example.com'\]\.$") as failed:
+        sandbox.inbox().wait_for(to=["ada@example.com"])
+    assert failed.value.code == "usage"
 
 
 def test_the_variables_of_a_shell_neither_forward_mail_nor_set_a_password(tmp_path, monkeypatch):

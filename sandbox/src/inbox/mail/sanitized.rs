@@ -12,13 +12,12 @@
 use http::{HeaderName, header};
 
 use crate::check::strip_ignoring_case;
-use crate::inbox::response_with;
 use idempost_reference_server::content::html::{Event, walk};
 use idempost_reference_server::content::inline_images::{Embedded, InlineImages, References};
 use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::declared::{Input, Kind, words_of};
-use idempost_reference_server::wire::problem::Problem;
+use idempost_reference_server::wire::problem::{Problem, response_with};
 use idempost_reference_server::wire::query::Parameters;
 
 /// The maximum total size of embedded images, in bytes; further ones are omitted.

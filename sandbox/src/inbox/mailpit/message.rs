@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{StatusCode, header};
 use jiff::Timestamp;
 use md5::{Digest as _, Md5};
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
@@ -17,7 +17,7 @@ use idempost_reference_server::mime;
 use idempost_reference_server::model::received::read_contents;
 use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::wire::answers::HandlerResult;
-use idempost_reference_server::wire::problem::Problem;
+use idempost_reference_server::wire::problem::{self, Problem};
 use idempost_reference_server::wire::timestamp::to_iso;
 
 /// `GET /api/v1/message/{id}`
@@ -76,7 +76,7 @@ pub(super) fn source(call: &AccountCall<'_>, id: &str) -> HandlerResult {
     if call.query().unwrap_or_default().split('&').any(|pair| pair == "dl=1") {
         return mail.download();
     }
-    Ok(inert_response(mail.source()?, HeaderValue::from_static("text/plain; charset=utf-8")))
+    Ok(inert_response(mail.source()?, "text/plain; charset=utf-8"))
 }
 
 /// `GET /api/v1/message/{id}/part/{part}`: a file, which browsers save instead of showing it.
@@ -97,11 +97,7 @@ pub(super) fn view(call: &AccountCall<'_>, file: &str) -> HandlerResult {
                 MailView::Unsent(email) => ("unsent", email.id),
             };
             // Relative, since a proxy may add a prefix to all paths.
-            let location = HeaderValue::try_from(format!("../_/#/{folder}/{id}"));
-            let mut response = Response::new(Bytes::new());
-            *response.status_mut() = StatusCode::FOUND;
-            response.headers_mut().extend(location.ok().map(|location| (header::LOCATION, location)));
-            Ok(response)
+            Ok(problem::redirect(StatusCode::FOUND, &format!("../_/#/{folder}/{id}")))
         }
         // Isolated as on the inbox page.
         Some((id, "html")) => find(call, id)?.html_document(&call.cancellation()),
@@ -114,7 +110,7 @@ fn text(call: &AccountCall<'_>, id: &str) -> HandlerResult {
     let mail = find(call, id)?;
     let mut response = inert_response(
         Bytes::from(mail.text().unwrap_or_default().into_owned()),
-        HeaderValue::from_static("text/plain; charset=utf-8"),
+        "text/plain; charset=utf-8",
     );
     response.headers_mut().remove(header::CONTENT_SECURITY_POLICY);
     Ok(response)

@@ -9,6 +9,7 @@ use idempost_reference_server::delivery;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::model::email::draft::Draft;
 use idempost_reference_server::route::AccountCall;
+use idempost_reference_server::state::moment::Moment;
 use idempost_reference_server::wire::problem::{self, Problem};
 
 #[derive(Deserialize)]
@@ -63,7 +64,7 @@ fn send(call: &AccountCall<'_>) -> Result<String, Problem> {
     let (state, tenant, now) = (call.state, &call.tenant, call.now());
     let draft = Draft::parse(state, message.fields().to_string().as_bytes(), tenant, now)?;
     delivery::check_sender(state, tenant, &draft.from)?;
-    let email = delivery::accept(state, tenant, draft, now);
+    let email = delivery::accept(Moment { state, tenant, at: now }, draft);
     let captured = lock(&tenant.emails).get(email).and_then(|email| email.captured_id());
     Ok(captured.unwrap_or(email).to_string())
 }

@@ -22,16 +22,26 @@ pub(in crate::inbox) trait Searchable {
     /// Returns whether any value of the field satisfies the condition.
     fn any_value(&self, field: Field, holds: &mut dyn FnMut(&str) -> bool) -> bool;
 
-    fn tags(&self) -> &[Tag];
+    fn tags(&self) -> &[Tag] {
+        &[]
+    }
 
     fn has_attachment(&self) -> bool;
 
-    fn is_unread(&self) -> bool;
+    /// Only mails have an unread state.
+    fn is_unread(&self) -> bool {
+        false
+    }
 
     /// Returns the size of the complete message, in bytes; `None` if there is none.
-    fn size(&self) -> Option<usize>;
+    fn size(&self) -> Option<usize> {
+        None
+    }
 
-    fn has_event(&self, event: Event, tenant: &Tenant) -> bool;
+    /// Only sent emails have events.
+    fn has_event(&self, _event: Event, _tenant: &Tenant) -> bool {
+        false
+    }
 }
 
 impl Searchable for Mail {
@@ -117,15 +127,6 @@ impl Searchable for Email {
         self.waiting_attachments().is_some_and(|files| !files.is_empty())
     }
 
-    /// Only mails have an unread state.
-    fn is_unread(&self) -> bool {
-        false
-    }
-
-    fn size(&self) -> Option<usize> {
-        None
-    }
-
     fn has_event(&self, event: Event, _: &Tenant) -> bool {
         self.has_event(event)
     }
@@ -162,10 +163,6 @@ impl Searchable for Received {
         }
     }
 
-    fn tags(&self) -> &[Tag] {
-        &[]
-    }
-
     fn has_attachment(&self) -> bool {
         !self.attachments.is_empty()
     }
@@ -176,10 +173,5 @@ impl Searchable for Received {
 
     fn size(&self) -> Option<usize> {
         Some(self.raw.len())
-    }
-
-    /// Only sent emails have events.
-    fn has_event(&self, _: Event, _: &Tenant) -> bool {
-        false
     }
 }

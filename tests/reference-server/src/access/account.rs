@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use http::header;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::state::State;
@@ -53,10 +52,4 @@ pub fn find_by_id(state: &State, text: &str) -> Option<Result<Arc<Tenant>, Probl
     };
     let tenant = tenant.or_else(default);
     Some(tenant.ok_or_else(|| Problem::not_found("The account does not exist or no longer exists.")))
-}
-
-/// The token of the `Authorization` header.
-pub fn bearer(headers: &http::HeaderMap) -> Option<&str> {
-    let (scheme, text) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| text.trim())
 }

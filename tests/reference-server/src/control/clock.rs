@@ -68,34 +68,24 @@ fn clock(call: &Call<'_>, all_accounts: bool) -> Result<Clock, Problem> {
 }
 
 fn response(clock: &Clock) -> Response<Bytes> {
-    let (now, real) = (clock.now(), Timestamp::now());
-    // Plus zero, which turns -0.0 into 0.0.
-    let ahead = (now.duration_since(real).as_secs_f64() * 1_000.0).round() / 1_000.0 + 0.0;
-    let clock = ClockState {
-        object: "clock",
-        now: to_iso(now),
-        frozen: clock.is_frozen(),
-        scale: clock.scale(),
-        ahead_seconds: ahead,
-        all_accounts: !clock.is_own(),
-    };
-    problem::json(StatusCode::OK, &clock)
+    problem::json(StatusCode::OK, &ClockState::new(clock, clock.now(), Timestamp::now()))
 }
 
 described! {
     /// A clock.
-    pub struct ClockState {
-        object: &'static str,
+    pub struct ClockState(clock: &Clock, at: Timestamp, real: Timestamp) {
+        object: &'static str = "clock",
         /// The time (RFC 3339).
-        now: String,
+        now: String = to_iso(at),
         /// Whether it is stopped.
-        frozen: bool,
+        frozen: bool = clock.is_frozen(),
         /// Seconds on this clock per second of system time.
-        scale: f64,
+        scale: f64 = clock.scale(),
         /// How many seconds it is ahead of the system's time.
-        ahead_seconds: f64,
+        // Plus zero, which turns -0.0 into 0.0.
+        ahead_seconds: f64 = (at.duration_since(real).as_secs_f64() * 1_000.0).round() / 1_000.0 + 0.0,
         /// Whether it is the clock of all accounts without their own.
-        all_accounts: bool,
+        all_accounts: bool = !clock.is_own(),
     }
 }
 
@@ -106,8 +96,8 @@ pub fn change(call: &Call<'_>) -> Result<Reply, Problem> {
         // The clock lives as long as the account.
         let _guard = call.state.snapshot_lock.enter();
         call.state.tenants.tenant(account);
-    } else if let Some(refusal) = password::reject_without_password(call.state, call.request) {
-        return Ok(Reply::Now(refusal));
+    } else {
+        password::require(call.state, call.request)?;
     }
     if freeze {
         clock.freeze();

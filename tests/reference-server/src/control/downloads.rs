@@ -7,7 +7,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::resources::attachments::File;
 use crate::resources::{emails, received};
 use crate::state::State;
-use crate::wire::HandlerResult;
+use crate::wire::{HandlerResult, response_with};
 
 /// `GET /_/files/{token}`: a file of a sent email.
 pub fn sent_file(state: &State, token: &str) -> HandlerResult {
@@ -25,8 +25,6 @@ fn download(file: File) -> Response<Bytes> {
 
 /// Responds with untrusted content, which a browser has to save instead of showing it.
 pub fn attachment_response(bytes: Bytes, content_type: &str, filename: &str) -> Response<Bytes> {
-    let content_type = HeaderValue::try_from(content_type)
-        .unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"));
     let mut response = inert_response(bytes, content_type);
     let name: String = filename.chars().map(|char| if is_misleading(char) { '_' } else { char }).collect();
     let name = utf8_percent_encode(&name, NON_ALPHANUMERIC);
@@ -43,16 +41,16 @@ fn is_misleading(char: char) -> bool {
 }
 
 /// Creates a response that is inert in a browser, whatever its content. Its URL may grant access.
-pub fn inert_response(bytes: Bytes, content_type: HeaderValue) -> Response<Bytes> {
-    let mut response = Response::new(bytes);
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, content_type);
-    for (name, value) in [
+pub fn inert_response(bytes: Bytes, content_type: &str) -> Response<Bytes> {
+    let headers = [
+        (header::CONTENT_TYPE, "application/octet-stream"),
         (header::CONTENT_SECURITY_POLICY, "sandbox; default-src 'none'"),
         (header::CACHE_CONTROL, "no-store"),
         (header::REFERRER_POLICY, "no-referrer"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
+    ];
+    let mut response = response_with(bytes, headers);
+    if let Ok(content_type) = HeaderValue::try_from(content_type) {
+        response.headers_mut().insert(header::CONTENT_TYPE, content_type);
     }
     response
 }

@@ -111,9 +111,7 @@ pub fn add(call: &Call<'_>) -> HandlerResult {
     let (name, faults) = (access::name_or_default(call.state, call.request)?, &call.state.faults);
     let (rule, all_accounts) = call.body(|fields| read(fields, call.routes))?;
     let rule = if all_accounts {
-        if let Some(refusal) = password::reject_without_password(call.state, call.request) {
-            return Ok(refusal);
-        }
+        password::require(call.state, call.request)?;
         rule
     } else {
         rule.for_account(name.as_str())
@@ -133,10 +131,8 @@ pub fn show(call: &Call<'_>) -> HandlerResult {
 
 pub fn remove(call: &Call<'_>) -> HandlerResult {
     let found = find(call)?;
-    if found.added_by != Some(access::name_or_default(call.state, call.request)?)
-        && let Some(refusal) = password::reject_without_password(call.state, call.request)
-    {
-        return Ok(refusal);
+    if found.added_by != Some(access::name_or_default(call.state, call.request)?) {
+        password::require(call.state, call.request)?;
     }
     let taken = call.state.faults.remove(found.id).ok_or_else(|| unknown_rule(&call.parameter(0)))?;
     let deleted = DeletedFault { object: "fault", id: taken.id.to_string(), deleted: true };
@@ -147,9 +143,7 @@ pub fn remove(call: &Call<'_>) -> HandlerResult {
 pub fn clear(call: &Call<'_>) -> HandlerResult {
     let (name, faults) = (access::name_or_default(call.state, call.request)?, &call.state.faults);
     let deleted = if call.parameters().flag("all_accounts")? {
-        if let Some(refusal) = password::reject_without_password(call.state, call.request) {
-            return Ok(refusal);
-        }
+        password::require(call.state, call.request)?;
         let deleted = faults.pending();
         faults.clear();
         deleted
@@ -294,24 +288,11 @@ fn read(fields: &mut Fields<'_>, routes: &'static Routes) -> Checked<(Rule, bool
         let rule = format_args!("The service has no route {method} {path}, so this rule would never apply.");
         fields.report().report(rule);
     }
-    let (path, stage) = (path?, stage?);
-    let of_no_account = stage.is_some_and(SmtpStage::is_before_login)
+    let (method, path, smtp) = (method?, path?, stage?);
+    let of_no_account = smtp.is_some_and(SmtpStage::is_before_login)
         || path.as_ref().is_some_and(|path| routes.find(&Method::GET, path).table.area == Area::OAuth);
-    let mut rule = Rule::new(action?).skip_first(after?.unwrap_or(0));
-    if let Some(method) = method? {
-        rule = rule.on_method(method);
-    }
-    if let Some(path) = path {
-        rule = rule.on_path(path);
-    }
-    if let Some(stage) = stage {
-        rule = rule.on_smtp(stage);
-    }
-    let rule = match share? {
-        Share::Times(times) => rule.times(times),
-        Share::Percent(percent) => rule.percent(percent),
-        Share::Always => rule.always(),
-    };
+    let after = after?.unwrap_or(0);
+    let rule = Rule { method, path, smtp, share: share?, after, ..Rule::new(action?) };
     Ok((rule, all_accounts? || of_no_account))
 }
 

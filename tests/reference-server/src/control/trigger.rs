@@ -14,6 +14,7 @@ use crate::model::webhook_delivery::MESSAGE_ID;
 use crate::route::AccountCall;
 use crate::state::State;
 use crate::state::mails;
+use crate::state::moment::Moment;
 use crate::wire::{HandlerResult, Input, Kind, Page, Problem, described, list, problem, words_of};
 
 /// The events that can be triggered for a sent email.
@@ -66,7 +67,7 @@ pub fn send_sample(call: &AccountCall<'_>) -> HandlerResult {
     let kinds: Vec<_> = kinds(state).into_iter().map(|kind| (kind, kind)).collect();
     let (kind, patch) = read(call, &kinds, "data")?;
     let now = tenant.clock.now();
-    let delivery = notify(state, tenant, now, kind, None, || {
+    let delivery = notify(Moment { state, tenant, at: now }, kind, None, || {
         let mut data = sample::data(state, kind, now);
         if let Some(patch) = &patch {
             sample::merge(&mut data, patch);
@@ -89,7 +90,7 @@ pub fn record(call: &AccountCall<'_>) -> HandlerResult {
     let email = lock(&tenant.emails).get(email).cloned();
     let email = email.ok_or_else(|| Problem::not_found("Email not found."))?;
     let (event, detail) = read(call, &TRIGGERS, "detail")?;
-    record_event(state, tenant, &email, tenant.clock.now(), event, detail.as_ref());
+    record_event(Moment { state, tenant, at: tenant.clock.now() }, &email, event, detail.as_ref());
     let answer = RecordedEvent { object: "email", id: email.id, last_event: email.last_event().as_str() };
     Ok(problem::json(StatusCode::CREATED, &answer))
 }

@@ -5,13 +5,14 @@
 //! button. No key is needed; the signed link proves that it came with the email.
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{Response, StatusCode, header};
 use url::form_urlencoded;
 
 use crate::delivery::unsubscribe::{self, UnsubscribeRequest};
 use crate::state::State;
-use crate::wire::{Problem, escape_html, quote};
+use crate::wire::{Problem, escape_html, quote, response_with};
 
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:32rem;margin:4rem auto;padding:0 1rem}\
     button{font:inherit;padding:.5rem 1rem}@media(prefers-color-scheme:dark){body{background:#161616;color:#ddd}}";
 
@@ -109,17 +110,12 @@ fn render_page(body: &str) -> Response<Bytes> {
         "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
          <meta name=robots content=noindex><title>Unsubscribe</title><style>{STYLE}</style></head><body>{body}</body></html>"
     );
-    let mut response = Response::new(Bytes::from(page));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    headers.insert(
-        header::CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static(
-            "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
-        ),
-    );
-    // The page's URL authorizes the request.
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
+    let headers = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        // The page's URL authorizes the request.
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    response_with(page, headers)
 }

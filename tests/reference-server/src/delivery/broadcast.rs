@@ -19,8 +19,8 @@ use crate::clock::saturating_add;
 use crate::delivery::accept_as;
 use crate::model::broadcast::{Broadcast, Message, Status};
 use crate::model::email::personalized::SharedContent;
-use crate::state::State;
-use crate::state::job::{BroadcastTask, Job, Task};
+use crate::state::job::{BroadcastTask, Task};
+use crate::state::moment::Moment;
 use crate::state::tenant::Tenant;
 use crate::wire::Problem;
 
@@ -32,24 +32,19 @@ const BATCH_SIZE: usize = 25;
 const STEP_DELAY: SignedDuration = SignedDuration::from_millis(100);
 
 /// Sends a draft, now or when it is due.
-pub fn send(
-    state: &State,
-    tenant: &Arc<Tenant>,
-    id: Uuid,
-    due: Option<Timestamp>,
-    now: Timestamp,
-) -> Result<(), Problem> {
+pub fn send(moment: Moment<'_>, id: Uuid, due: Option<Timestamp>) -> Result<(), Problem> {
+    let Moment { tenant, at: now, .. } = moment;
     let due = due.filter(|due| *due > now);
     let sent = tenant.broadcasts.change(id, |broadcast| broadcast.send(due));
     sent.ok_or_else(|| Problem::not_found("Broadcast not found."))??;
     if let Some(due) = due {
-        state.scheduler.schedule(due, Job::new(tenant, Task::SendBroadcast { broadcast: id }));
+        moment.schedule(due, Task::SendBroadcast { broadcast: id });
         return Ok(());
     }
     // The first step runs within the request.
-    let mut remaining = start(state, tenant, id, now);
+    let mut remaining = start(moment, id);
     while let Some(task) = remaining {
-        remaining = send_next(state, tenant, task, now);
+        remaining = send_next(moment, task);
     }
     Ok(())
 }
@@ -67,31 +62,23 @@ pub fn check_audience(tenant: &Tenant, message: &Message) -> Result<(), Problem>
 }
 
 /// Sends a scheduled broadcast, unless it was canceled or rescheduled, or its segment or topic was deleted.
-pub fn send_scheduled(
-    state: &State,
-    tenant: &Arc<Tenant>,
-    id: Uuid,
-    due: Timestamp,
-) -> Option<BroadcastTask> {
+pub fn send_scheduled(moment: Moment<'_>, id: Uuid) -> Option<BroadcastTask> {
+    let Moment { tenant, at: due, .. } = moment;
     let has_audience = check_audience(tenant, &tenant.broadcasts.get(id)?.message).is_ok();
     let is_due = tenant.broadcasts.change(id, |broadcast| broadcast.start_sending(due, has_audience))?;
-    is_due.then(|| start(state, tenant, id, due)).flatten()
+    is_due.then(|| start(moment, id)).flatten()
 }
 
-fn start(state: &State, tenant: &Arc<Tenant>, id: Uuid, at: Timestamp) -> Option<BroadcastTask> {
-    let broadcast = tenant.broadcasts.get(id)?;
-    let contacts = audience::members(tenant, broadcast.message.segment);
+fn start(moment: Moment<'_>, id: Uuid) -> Option<BroadcastTask> {
+    let broadcast = moment.tenant.broadcasts.get(id)?;
+    let contacts = audience::members(moment.tenant, broadcast.message.segment);
     let task = BroadcastTask { broadcast: id, contacts, sent: 0, shared: None };
-    send_next(state, tenant, task, at)
+    send_next(moment, task)
 }
 
 /// Sends the next emails, and returns the remainder of the same step.
-pub fn send_next(
-    state: &State,
-    tenant: &Arc<Tenant>,
-    mut task: BroadcastTask,
-    at: Timestamp,
-) -> Option<BroadcastTask> {
+pub fn send_next(moment: Moment<'_>, mut task: BroadcastTask) -> Option<BroadcastTask> {
+    let Moment { tenant, at, .. } = moment;
     let broadcast = tenant.broadcasts.get(task.broadcast)?;
     if broadcast.status != Status::Queued {
         return None;
@@ -103,7 +90,7 @@ pub fn send_next(
     }
     let shared = task.shared.get_or_insert_with(|| Arc::new(SharedContent::new(broadcast)));
     let batch = task.contacts.split_off(task.contacts.len().saturating_sub(BATCH_SIZE));
-    send_batch(state, tenant, shared, &batch, at);
+    send_batch(moment, shared, &batch);
     if task.contacts.is_empty() {
         tenant.broadcasts.change(task.broadcast, |broadcast| broadcast.finish(at));
         return None;
@@ -113,22 +100,17 @@ pub fn send_next(
         return Some(task);
     }
     task.sent = 0;
-    state.scheduler.schedule(saturating_add(at, STEP_DELAY), Job::new(tenant, Task::ContinueBroadcast(task)));
+    moment.schedule(saturating_add(at, STEP_DELAY), Task::ContinueBroadcast(task));
     None
 }
 
-fn send_batch(
-    state: &State,
-    tenant: &Arc<Tenant>,
-    shared: &Arc<SharedContent>,
-    batch: &[Uuid],
-    at: Timestamp,
-) {
+fn send_batch(moment: Moment<'_>, shared: &Arc<SharedContent>, batch: &[Uuid]) {
+    let Moment { state, tenant, .. } = moment;
     let builder = MessageBuilder::new(tenant, shared);
     for contact in batch.iter().rev() {
         let Some(contact) = audience::eligible_contact(tenant, *contact, shared.topic()) else { continue };
         if let Some((id, draft)) = builder.build_for(contact, state) {
-            accept_as(state, tenant, id, draft, at);
+            accept_as(moment, id, draft);
         }
     }
 }

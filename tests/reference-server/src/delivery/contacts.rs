@@ -4,22 +4,12 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::delivery::webhooks::{notify, payload};
 use crate::model::contact::{Contact, new_contact};
-use crate::state::State;
-use crate::state::tenant::Tenant;
+use crate::state::moment::Moment;
 use crate::wire::Problem;
-
-/// Changes a tenant's contacts and notifies its webhooks.
-#[derive(Clone, Copy)]
-pub struct ContactService<'a> {
-    pub state: &'a State,
-    pub tenant: &'a Arc<Tenant>,
-    pub at: Timestamp,
-}
 
 /// The effect of an import row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,9 +19,9 @@ pub enum RowEffect {
     Skipped,
 }
 
-impl ContactService<'_> {
+impl Moment<'_> {
     /// Creates or updates the contact with this address. Returns its ID.
-    pub fn upsert(self, address: &str, write: impl FnOnce(&mut Contact)) -> Result<Uuid, Problem> {
+    pub fn upsert_contact(self, address: &str, write: impl FnOnce(&mut Contact)) -> Result<Uuid, Problem> {
         let created = Cell::new(false);
         let mut known = None;
         let new = || {
@@ -42,19 +32,19 @@ impl ContactService<'_> {
         let id = self.tenant.contacts.upsert(address, new, |contact| {
             let before = known.insert(contact.clone());
             write(contact);
-            self.complete(contact, before);
+            self.complete_contact(contact, before);
         })?;
         if created.get() {
-            self.notify("contact.created", id);
-            self.notify_topics(id, |contact| !contact.topics.is_empty());
+            self.notify_of_contact("contact.created", id);
+            self.notify_of_topics(id, |contact| !contact.topics.is_empty());
         } else if let Some(known) = known {
-            self.notify_changes(id, &known);
+            self.notify_of_contact_changes(id, &known);
         }
         Ok(id)
     }
 
     /// Creates the contact of a row of an import, or updates it if `overwrites`. No events are sent.
-    pub fn import(
+    pub fn import_contact(
         self,
         address: &str,
         overwrites: bool,
@@ -74,7 +64,7 @@ impl ContactService<'_> {
             if created.get() || overwrites {
                 let known = contact.clone();
                 write(contact);
-                self.complete(contact, &known);
+                self.complete_contact(contact, &known);
             }
         })?;
         Ok(match (created.get(), overwrites) {
@@ -85,26 +75,26 @@ impl ContactService<'_> {
     }
 
     /// Updates a contact, unless the new address belongs to another.
-    pub fn change<R>(self, id: Uuid, change: impl FnOnce(&mut Contact) -> R) -> Result<R, Problem> {
+    pub fn change_contact<R>(self, id: Uuid, change: impl FnOnce(&mut Contact) -> R) -> Result<R, Problem> {
         let (known, changed) = self.tenant.contacts.update(id, |contact| {
             let known = contact.clone();
             let changed = change(contact);
-            self.complete(contact, &known);
+            self.complete_contact(contact, &known);
             (known, changed)
         })?;
-        self.notify_changes(id, &known);
+        self.notify_of_contact_changes(id, &known);
         Ok(changed)
     }
 
     /// Deletes a contact.
-    pub fn remove(self, id: Uuid) -> Option<Arc<Contact>> {
+    pub fn remove_contact(self, id: Uuid) -> Option<Arc<Contact>> {
         let contact = self.tenant.contacts.remove(id)?;
-        self.notify_with("contact.deleted", &contact);
+        self.notify_with_contact("contact.deleted", &contact);
         Some(contact)
     }
 
     /// Drops references to what was deleted after the change was checked: the deletion didn't reach this contact. Then dates the change.
-    fn complete(self, contact: &mut Contact, known: &Contact) {
+    fn complete_contact(self, contact: &mut Contact, known: &Contact) {
         contact.segments.retain(|id| self.tenant.segments.get(*id).is_some());
         contact.topics.retain(|id, _| self.tenant.topics.get(*id).is_some());
         contact.properties.retain(|key, _| self.tenant.contact_properties.find_by_key(key).is_some());
@@ -113,7 +103,7 @@ impl ContactService<'_> {
         }
     }
 
-    fn notify_changes(self, id: Uuid, known: &Contact) {
+    fn notify_of_contact_changes(self, id: Uuid, known: &Contact) {
         let Some(contact) = self.tenant.contacts.get(id) else { return };
         let like_known = Contact {
             topics: known.topics.clone(),
@@ -121,26 +111,26 @@ impl ContactService<'_> {
             ..Contact::clone(&contact)
         };
         if like_known != *known {
-            self.notify("contact.updated", id);
+            self.notify_of_contact("contact.updated", id);
         }
-        self.notify_topics(id, |contact| contact.topics != known.topics);
+        self.notify_of_topics(id, |contact| contact.topics != known.topics);
     }
 
-    fn notify(self, kind: &'static str, id: Uuid) {
+    fn notify_of_contact(self, kind: &'static str, id: Uuid) {
         if let Some(contact) = self.tenant.contacts.get(id) {
-            self.notify_with(kind, &contact);
+            self.notify_with_contact(kind, &contact);
         }
     }
 
-    fn notify_with(self, kind: &'static str, contact: &Contact) {
+    fn notify_with_contact(self, kind: &'static str, contact: &Contact) {
         let data = || payload::contact(contact, self.tenant.default_audience());
-        notify(self.state, self.tenant, self.at, kind, None, data);
+        notify(self, kind, None, data);
     }
 
-    fn notify_topics(self, id: Uuid, changed: impl FnOnce(&Contact) -> bool) {
+    fn notify_of_topics(self, id: Uuid, changed: impl FnOnce(&Contact) -> bool) {
         if let Some(contact) = self.tenant.contacts.get(id).filter(|contact| changed(contact)) {
             let kind = "contact.topics.updated";
-            notify(self.state, self.tenant, self.at, kind, None, || payload::contact_topics(&contact));
+            notify(self, kind, None, || payload::contact_topics(&contact));
         }
     }
 }

@@ -3,16 +3,14 @@
 //! Rows are applied in steps on the service's clock, 10,000 at a time, so that other jobs run in between; requests are handled after every few
 //! rows. If a segment, topic or property is deleted, the remaining rows ignore it.
 
-use std::sync::Arc;
-
 use jiff::{SignedDuration, Timestamp};
 
 use crate::clock::saturating_add;
-use crate::delivery::contacts::{ContactService, RowEffect};
+use crate::delivery::contacts::RowEffect;
 use crate::model::contact_import::rows::TooLong;
 use crate::model::contact_import::{Counts, Status};
-use crate::state::State;
-use crate::state::job::{ImportTask, Job, Work};
+use crate::state::job::{ImportTask, Work};
+use crate::state::moment::Moment;
 use crate::state::tenant::Tenant;
 
 /// The number of rows per step.
@@ -25,24 +23,18 @@ const BATCH_BYTES: usize = 256 << 10;
 const STEP_DELAY: SignedDuration = SignedDuration::from_millis(100);
 
 /// Schedules the next step.
-pub fn schedule(state: &State, tenant: &Arc<Tenant>, import: Box<ImportTask>, at: Timestamp) {
-    let job = Job::new(tenant, Work::ContinueImport(import));
-    state.scheduler.schedule(saturating_add(at, STEP_DELAY), job);
+pub fn schedule(moment: Moment<'_>, import: Box<ImportTask>) {
+    moment.schedule(saturating_add(moment.at, STEP_DELAY), Work::ContinueImport(import));
 }
 
 /// Applies the next rows, and returns the remainder of the same step.
-pub fn apply_next(
-    state: &State,
-    tenant: &Arc<Tenant>,
-    mut task: Box<ImportTask>,
-    at: Timestamp,
-) -> Option<Box<ImportTask>> {
+pub fn apply_next(moment: Moment<'_>, mut task: Box<ImportTask>) -> Option<Box<ImportTask>> {
+    let Moment { tenant, at, .. } = moment;
     task.segments.retain(|segment| tenant.segments.get(*segment).is_some());
     task.topics.retain(|topic, _| tenant.topics.get(*topic).is_some());
     task.columns.properties.retain(|key, (_, kind)| {
         tenant.contact_properties.find_by_key(key).is_some_and(|property| property.r#type == *kind)
     });
-    let service = ContactService { state, tenant, at };
     let (mut counts, mut end) = (Counts::default(), None);
     let start = task.rows.position();
     while counts.total < BATCH_SIZE && task.rows.position() - start < BATCH_BYTES {
@@ -60,7 +52,7 @@ pub fn apply_next(
         let (segments, topics) = (&task.segments, &task.topics);
         let effect = row.map(|row| {
             let email = row.email.clone();
-            service.import(&email, task.overwrites, |contact| {
+            moment.import_contact(&email, task.overwrites, |contact| {
                 row.apply(contact);
                 for segment in segments {
                     contact.join(*segment);
@@ -92,17 +84,13 @@ pub fn apply_next(
         return Some(task);
     }
     task.step = 0;
-    schedule(state, tenant, task, at);
+    schedule(moment, task);
     None
 }
 
 /// Fails the imports interrupted by a restart. Contacts that were already imported remain.
 pub fn fail_unfinished(tenant: &Tenant, now: Timestamp) {
     for status in Status::UNFINISHED {
-        tenant.contact_imports.change_all(
-            &status,
-            |import| import.id,
-            |import| import.finish(Status::Failed, now),
-        );
+        tenant.contact_imports.change_all(&status, |import| import.finish(Status::Failed, now));
     }
 }

@@ -23,7 +23,8 @@ use crate::model::inboxes::{self, Inbox};
 use crate::model::received::Received;
 use crate::state::State;
 use crate::state::inboxes::InboxTables;
-use crate::state::job::{Job, Task};
+use crate::state::job::Task;
+use crate::state::moment::Moment;
 use crate::state::tenant::Tenant;
 use crate::wire::Problem;
 
@@ -33,9 +34,7 @@ const MAX_LOOKUPS: usize = 20;
 /// Changes the inboxes of a tenant and notifies its webhooks.
 #[derive(Clone, Copy)]
 pub struct InboxService<'a> {
-    pub state: &'a State,
-    pub tenant: &'a Arc<Tenant>,
-    pub at: Timestamp,
+    pub moment: Moment<'a>,
     /// The cause of the changes: `api` or `system`.
     pub source: &'static str,
 }
@@ -45,7 +44,8 @@ pub fn receive(state: &State, tenant: &Arc<Tenant>, received: &Received) {
     if tenant.inboxes.inboxes.is_empty() {
         return;
     }
-    let service = InboxService { state, tenant, at: received.created_at, source: "system" };
+    let service =
+        InboxService { moment: Moment { state, tenant, at: received.created_at }, source: "system" };
     let inboxes = received.recipients.iter().filter_map(|address| tenant.inboxes.receiver(address));
     let mut found = BTreeSet::new();
     for inbox in inboxes {
@@ -79,12 +79,12 @@ fn delete_thread(tenant: &Tenant, id: Uuid) {
 
 impl InboxService<'_> {
     fn tables(&self) -> &InboxTables {
-        &self.tenant.inboxes
+        &self.moment.tenant.inboxes
     }
 
     /// Notifies webhooks of an event of an inbox.
     fn notify(&self, kind: &'static str, inbox: Uuid, data: impl FnOnce() -> Value) {
-        webhooks::notify(self.state, self.tenant, self.at, kind, None, || {
+        webhooks::notify(self.moment, kind, None, || {
             let mut payload = json!({ "source": self.source, "inbox_id": inbox });
             if let (Value::Object(payload), Value::Object(data)) = (&mut payload, data()) {
                 payload.extend(data);
@@ -102,7 +102,7 @@ impl InboxService<'_> {
 
     /// Changes the name or the sender's name.
     pub fn update(self, id: Uuid, change: impl FnOnce(&mut Inbox)) -> Result<(), Problem> {
-        let at = self.at;
+        let at = self.moment.at;
         self.tables().inboxes.update(id, |inbox| {
             change(inbox);
             inbox.updated_at = at;
@@ -126,7 +126,7 @@ impl InboxService<'_> {
         for (_, folder) in Folder::WORDS {
             for read in [false, true] {
                 for thread in tables.threads.members(&Group::Listed { inbox: id, folder: *folder, read }) {
-                    delete_thread(self.tenant, thread.id);
+                    delete_thread(self.moment.tenant, thread.id);
                 }
             }
         }
@@ -141,9 +141,9 @@ impl InboxService<'_> {
 
     /// Adds a received mail. If the memory for records is used up, the mail is stored only as a received email.
     fn add_received(self, inbox: &Inbox, received: &Received) {
-        let mut email = InboxEmail::inbound(self.state.next_id(), inbox.id, received);
+        let mut email = InboxEmail::inbound(self.moment.state.next_id(), inbox.id, received);
         let answered = self.find_thread(&email);
-        email.thread = answered.unwrap_or_else(|| self.state.next_id());
+        email.thread = answered.unwrap_or_else(|| self.moment.state.next_id());
         if let Some(email) = self.add_email(email) {
             self.tables().inboxes.change(inbox.id, |inbox| inbox.last_received = Some(email.received_at));
             self.notify_email("inbox.email.received", &email);
@@ -152,13 +152,13 @@ impl InboxService<'_> {
 
     /// Adds a sent email to a thread, or to a new one.
     pub fn add_sent(self, inbox: Uuid, thread: Option<Uuid>, id: Uuid, files: Vec<File>) {
-        let sent = lock(&self.tenant.emails).get(id).cloned();
+        let sent = lock(&self.moment.tenant.emails).get(id).cloned();
         let Some(sent) = sent else { return };
         let has_room = |id: &Uuid| {
             let thread = self.tables().threads.get(*id);
             thread.is_some_and(|thread| thread.emails < MAX_EMAILS)
         };
-        let thread = thread.filter(has_room).unwrap_or_else(|| self.state.next_id());
+        let thread = thread.filter(has_room).unwrap_or_else(|| self.moment.state.next_id());
         if let Some(email) = self.add_email(InboxEmail::outbound(inbox, thread, &sent, files)) {
             self.notify_email("inbox.email.sent", &email);
         }
@@ -236,7 +236,7 @@ impl InboxService<'_> {
             && let Some(due) = after.expires_at()
         {
             let task = Task::DeleteThread { thread: thread_id };
-            self.state.scheduler.schedule(due, Job::new(self.tenant, task));
+            self.moment.schedule(due, task);
         }
         if before.folder != after.folder {
             self.notify("inbox.thread.folder.updated", inbox, || {
@@ -287,7 +287,7 @@ impl InboxService<'_> {
         let draft = self.tables().drafts.try_update(id, |draft| {
             draft.check_open()?;
             change(draft)?;
-            draft.updated_at = self.at;
+            draft.updated_at = self.moment.at;
             Ok(draft.clone())
         })?;
         self.notify_draft("inbox.draft.updated", &draft);
@@ -319,7 +319,7 @@ impl InboxService<'_> {
     pub fn finish_draft(self, id: Uuid, email: Uuid) {
         self.tables().drafts.change(id, |draft| {
             draft.progress = Progress::Sent(email);
-            draft.updated_at = self.at;
+            draft.updated_at = self.moment.at;
         });
         if let Some(draft) = self.tables().drafts.get(id) {
             self.notify_draft("inbox.draft.sent", &draft);

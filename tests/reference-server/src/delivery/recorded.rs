@@ -9,18 +9,12 @@ use crate::delivery::webhooks::payload;
 use crate::model::email::engagement::{BounceType, EventDetail};
 use crate::model::email::{Email, Event};
 use crate::model::metric::Metric;
-use crate::state::State;
+use crate::state::moment::Moment;
 use crate::state::tenant::Tenant;
 
 /// Adds an event. `known` is the content of the event type's own field.
-pub(super) fn event(
-    state: &State,
-    tenant: &Tenant,
-    email: &Arc<Email>,
-    at: Timestamp,
-    event: Event,
-    known: Option<&Value>,
-) {
+pub(super) fn event(moment: Moment<'_>, email: &Arc<Email>, event: Event, known: Option<&Value>) {
+    let Moment { state, tenant, at } = moment;
     let text = |field| known.and_then(|known| known.get(field)).and_then(Value::as_str);
     let detail = match event {
         Event::Bounced => bounce_type(text("type")).map(EventDetail::Bounce),

@@ -7,7 +7,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -18,21 +17,13 @@ use crate::model::email::recipients::Mailbox;
 use crate::model::email::{Email, Event};
 use crate::model::mail::simulation;
 use crate::model::suppression::{Origin, Suppression};
-use crate::state::State;
+use crate::state::moment::Moment;
 use crate::state::tenant::Tenant;
 use crate::wire::Problem;
 
-/// Changes a tenant's suppression list and notifies its webhooks.
-#[derive(Clone, Copy)]
-pub struct SuppressionService<'a> {
-    pub state: &'a State,
-    pub tenant: &'a Arc<Tenant>,
-    pub at: Timestamp,
-}
-
-impl SuppressionService<'_> {
+impl Moment<'_> {
     /// Adds addresses, all of them or none. Returns the ID of each; an address on the list keeps its entry, with its origin.
-    pub fn add(
+    pub fn add_suppressions(
         self,
         addresses: Vec<String>,
         origin: Origin,
@@ -44,43 +35,35 @@ impl SuppressionService<'_> {
         });
         let added = self.tenant.suppressions.add_missing(entries.collect())?;
         for (id, _) in added.iter().filter(|(_, is_new)| *is_new) {
-            self.notify("suppression.added", self.tenant.suppressions.get(*id));
+            self.notify_of_suppression("suppression.added", self.tenant.suppressions.get(*id));
         }
         Ok(added.into_iter().map(|(id, _)| id).collect())
     }
 
     /// Removes an entry.
-    pub fn remove(self, id: Uuid) -> Option<Arc<Suppression>> {
+    pub fn remove_suppression(self, id: Uuid) -> Option<Arc<Suppression>> {
         let removed = self.tenant.suppressions.remove(id)?;
-        self.notify("suppression.removed", Some(Arc::clone(&removed)));
+        self.notify_of_suppression("suppression.removed", Some(Arc::clone(&removed)));
         Some(removed)
     }
 
-    fn notify(self, kind: &'static str, entry: Option<Arc<Suppression>>) {
+    fn notify_of_suppression(self, kind: &'static str, entry: Option<Arc<Suppression>>) {
         if let Some(entry) = entry {
-            notify(self.state, self.tenant, self.at, kind, None, || payload::suppression(&entry));
+            notify(self, kind, None, || payload::suppression(&entry));
         }
     }
 }
 
 /// Adds the recipients of an email that bounced permanently or was reported as spam. `detail` is the content of the event's own field.
-pub(super) fn suppress_recipients(
-    state: &State,
-    tenant: &Arc<Tenant>,
-    email: &Email,
-    at: Timestamp,
-    event: Event,
-    detail: Option<&Value>,
-) {
+pub(super) fn suppress_recipients(moment: Moment<'_>, email: &Email, event: Event, detail: Option<&Value>) {
     let kind = detail.and_then(|detail| detail.get("type")).and_then(Value::as_str);
     let origin = match event {
         Event::Bounced if kind.is_none_or(|kind| kind == "Permanent") => Origin::Bounce,
         Event::Complained => Origin::Complaint,
         _ => return,
     };
-    let service = SuppressionService { state, tenant, at };
     // A full list can't grow, but the event must not fail.
-    let _ = service.add(affected_recipients(tenant, email, event), origin, Some(email.id));
+    let _ = moment.add_suppressions(affected_recipients(moment.tenant, email, event), origin, Some(email.id));
 }
 
 /// The recipients with this simulated outcome; for a triggered event, those in `to`. Those that the email wasn't sent to aren't affected.

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::delivery::contacts::ContactService;
 use crate::delivery::recorded;
 use crate::lock::lock;
 use crate::model::contact::{Contact, Subscription};
@@ -17,6 +16,7 @@ use crate::model::email::Email;
 use crate::model::email::recipients::Mailbox;
 use crate::state::State;
 use crate::state::links::TagPurpose;
+use crate::state::moment::Moment;
 use crate::state::tenant::Tenant;
 use crate::wire::Problem;
 
@@ -103,16 +103,16 @@ impl UnsubscribeRequest {
             return Ok(());
         }
         let at = self.tenant.clock.now();
-        let contacts = ContactService { state, tenant: &self.tenant, at };
+        let moment = Moment { state, tenant: &self.tenant, at };
         let unsubscribe = |contact: &mut Contact| match self.topic {
             Some(topic) => contact.topics.insert(topic, Subscription::OptOut) != Some(Subscription::OptOut),
             None => !std::mem::replace(&mut contact.unsubscribed, true),
         };
         let changed = if let Some(id) = self.contact {
-            self.tenant.contacts.get(id).is_some() && contacts.change(id, unsubscribe)?
+            self.tenant.contacts.get(id).is_some() && moment.change_contact(id, unsubscribe)?
         } else {
             let mut changed = false;
-            contacts.upsert(address, |contact| changed = unsubscribe(contact))?;
+            moment.upsert_contact(address, |contact| changed = unsubscribe(contact))?;
             changed
         };
         if let (true, Some(email)) = (changed, self.email()) {

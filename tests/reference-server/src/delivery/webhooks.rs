@@ -29,6 +29,7 @@ use crate::model::webhook_delivery::{Attempt, WebhookDelivery};
 use crate::state::State;
 use crate::state::event_bus::BusEventKind;
 use crate::state::job::{Job, Work};
+use crate::state::moment::Moment;
 use crate::state::outbox::PendingAttempt;
 use crate::state::tenant::Tenant;
 use crate::store::table::Record as _;
@@ -37,15 +38,13 @@ use crate::wire::to_iso;
 /// Sends an event to every subscribed webhook of the tenant. Returns the webhooks, each with the ID of its event. `data` is called only if
 /// there are any.
 pub fn notify(
-    state: &State,
-    tenant: &Arc<Tenant>,
-    at: Timestamp,
+    moment: Moment<'_>,
     kind: &'static str,
     email: Option<Uuid>,
     data: impl FnOnce() -> Value,
 ) -> Vec<(Uuid, Uuid)> {
-    let webhooks = subscribed(tenant, kind);
-    if webhooks.is_empty() { Vec::new() } else { deliver(state, tenant, at, kind, email, &data(), webhooks) }
+    let webhooks = subscribed(moment.tenant, kind);
+    if webhooks.is_empty() { Vec::new() } else { deliver(moment, kind, email, &data(), webhooks) }
 }
 
 fn subscribed(tenant: &Tenant, kind: &'static str) -> Vec<Uuid> {
@@ -58,14 +57,13 @@ fn subscribed(tenant: &Tenant, kind: &'static str) -> Vec<Uuid> {
 }
 
 fn deliver(
-    state: &State,
-    tenant: &Arc<Tenant>,
-    at: Timestamp,
+    moment: Moment<'_>,
     kind: &'static str,
     email: Option<Uuid>,
     data: &Value,
     webhooks: Vec<Uuid>,
 ) -> Vec<(Uuid, Uuid)> {
+    let Moment { state, tenant, at } = moment;
     let payload = json!({ "type": kind, "created_at": to_iso(at), "data": data }).to_string();
     let payload = Bytes::from(payload.into_bytes());
     let events = webhooks.into_iter().map(|webhook| {
@@ -73,8 +71,14 @@ fn deliver(
         let delivery = Arc::new(WebhookDelivery::new(id, webhook, kind, at, email, payload.clone()));
         state.tenants.forget_events(&tenant.deliveries.add(Arc::clone(&delivery)));
         state.tenants.count_event(tenant, id, delivery.size());
-        enqueue(state, PendingAttempt { tenant: Arc::downgrade(tenant), delivery, due: at, planned: true });
-        state.event_bus.publish(&tenant.name, BusEventKind::WebhookEvent { webhook, event: id });
+        let job = PendingAttempt {
+            tenant: Arc::downgrade(tenant),
+            delivery: Arc::clone(&delivery),
+            due: at,
+            planned: true,
+        };
+        enqueue(state, job);
+        publish(state, tenant, &delivery);
         (webhook, id)
     });
     events.collect()
@@ -108,7 +112,11 @@ fn drop_attempt(state: &State, tenant: &Tenant, job: &PendingAttempt) {
         job.delivery.give_up();
         tenant.deliveries.mark_changed(job.delivery.id);
     }
-    let event = BusEventKind::WebhookEvent { webhook: job.delivery.webhook, event: job.delivery.id };
+    publish(state, tenant, &job.delivery);
+}
+
+fn publish(state: &State, tenant: &Tenant, delivery: &WebhookDelivery) {
+    let event = BusEventKind::WebhookEvent { webhook: delivery.webhook, event: delivery.id };
     state.event_bus.publish(&tenant.name, event);
 }
 
@@ -156,9 +164,6 @@ pub fn finish(state: &State, post: WebhookPost, posted: Posted, timed_out: bool)
     if let Some(tenant) = tenant {
         tenant.deliveries.mark_changed(job.delivery.id);
         state.tenants.resize_event(job.delivery.id, job.delivery.size());
-        state.event_bus.publish(
-            &tenant.name,
-            BusEventKind::WebhookEvent { webhook: job.delivery.webhook, event: job.delivery.id },
-        );
+        publish(state, &tenant, &job.delivery);
     }
 }

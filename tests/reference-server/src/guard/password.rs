@@ -9,9 +9,10 @@ use http::{Request, Response};
 use secrecy::ExposeSecret as _;
 
 use crate::access;
-use crate::access::password::{ALL_ACCOUNTS, is_given, unauthorized_response};
+use crate::access::password::{ALL_ACCOUNTS, is_given};
 use crate::route::{Access, Area, RouteMatch};
 use crate::state::State;
+use crate::wire::Problem;
 
 /// Rejects a request without the required password or credential.
 pub(super) fn reject_unauthenticated(
@@ -31,13 +32,12 @@ pub(super) fn reject_unauthenticated(
         return None;
     }
     if needs_password {
-        return Some(unauthorized_response(ALL_ACCOUNTS));
+        return Some(Problem::password_required(ALL_ACCOUNTS).into_response());
     }
     let problem = access::check(state, request, found.table.anonymous).err()?;
     if ["restricted_api_key", "invalid_permission"].contains(&problem.name) {
         return Some(problem.into_response());
     }
-    Some(unauthorized_response(
-        "This sandbox has a password: send it by HTTP Basic authentication, or a valid API key as `Authorization: Bearer <API_KEY>`.",
-    ))
+    let rule = "This sandbox has a password: send it by HTTP Basic authentication, or a valid API key as `Authorization: Bearer <API_KEY>`.";
+    Some(Problem::password_required(rule).into_response())
 }

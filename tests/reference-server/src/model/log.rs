@@ -95,3 +95,16 @@ view! {
         user_agent: entry.user_agent,
     }
 }
+
+view! {
+    pub Detail of entry: Entry {
+        object: "log",
+        ..Item,
+        request_body: recorded_json(entry.request_body.as_ref()),
+        response_body: recorded_json(entry.response_body.as_ref()),
+    }
+}
+
+fn recorded_json(body: Option<&Bytes>) -> Option<Value> {
+    body.and_then(|bytes| serde_json::from_slice(bytes).ok())
+}

@@ -21,7 +21,7 @@ use crate::content::codes::{Extracted, extract};
 use crate::content::links::Link;
 use crate::content::preview::Preview;
 use crate::model::email::Email;
-use crate::model::email::attachments::{Attachment, Content};
+use crate::model::email::attachments::Attachment;
 use crate::model::email::draft::Draft;
 use crate::model::email::recipients::Mailbox;
 use crate::store::mails::StoredMail;
@@ -317,14 +317,10 @@ impl CapturedMail {
 
 impl CapturedAttachment {
     fn new(attachment: &Attachment) -> Self {
-        let size = match &attachment.content {
-            Content::Bytes(bytes) => bytes.len(),
-            Content::Hosted(_) => 0,
-        };
         Self {
             filename: attachment.filename.clone(),
             content_type: attachment.content_type.clone(),
-            size,
+            size: attachment.content.bytes().len(),
             content_id: attachment.content_id.clone(),
         }
     }

@@ -29,7 +29,7 @@ use tokio::time::{sleep, timeout};
 use self::head_timer::HeadTimer;
 use self::live::StreamBody;
 use self::writing::Writing;
-use crate::reply::Reply;
+use crate::reply::{Reply, Then};
 use crate::route::{Cost, RouteMatch};
 use crate::service::{Service, collapse_slashes, outbound};
 use crate::state::State;
@@ -209,51 +209,51 @@ async fn handle_request(
             (reply, upgrade)
         }
         Read::Rejected(head) => (close_after(service.reply(head)), None),
-        Read::Refused(head, problem) => {
-            (close_after(Reply::Now(service.reject_unread(&head, problem))), None)
-        }
+        Read::Refused(head, problem) => (close_after(service.reject_unread(&head, problem).into()), None),
     };
     outbound::run_all(service);
     let state = service.state();
     let stopped = || connection.stopped.clone();
-    match reply {
-        Reply::Now(response) => Ok(with_ending(state, response, Ending::Complete)),
-        Reply::Fault(_, Wire { stalled: true, .. }) => {
+    let Reply { response, then } = reply;
+    match then {
+        Then::Send(Wire { stalled: true, .. }) => {
             // `hyper` drops this future when the client disconnects.
             let _ = stopped().wait_for(|stopped| *stopped).await;
             Err(ConnectionCut)
         }
-        Reply::Fault(response, wire) => {
-            sleep(wire.delay).await;
-            match wire.cut {
+        Then::Send(Wire { delay, cut, .. }) => {
+            if !delay.is_zero() {
+                sleep(delay).await;
+            }
+            match cut {
                 None => Ok(with_ending(state, response, Ending::Complete)),
                 Some(Some(bytes)) => Ok(with_ending(state, response, Ending::CutAfter(bytes))),
                 Some(None) => Err(ConnectionCut),
             }
         }
-        Reply::Wait(response, task) => {
+        Then::Wait(task) => {
             let mut stopped = stopped();
             let found = tokio::select! {
                 biased;
-                found = task.run(Arc::clone(state)) => found,
+                found = task(Arc::clone(state)) => found,
                 _ = stopped.wait_for(|stopped| *stopped) => Problem::shutting_down().into_response(),
             };
             Ok(with_ending(state, replace_response(response, found), Ending::Complete))
         }
-        Reply::Perform(response, task) => {
-            let done = tokio::spawn(task.run(Arc::clone(state))).await;
+        Then::Perform(task) => {
+            let done = tokio::spawn(task(Arc::clone(state))).await;
             let done = done.unwrap_or_else(|error| Problem::application(error.to_string()).into_response());
             Ok(with_ending(state, replace_response(response, done), Ending::Complete))
         }
-        Reply::Stream(response, stream) => {
-            Ok(response.map(|_| Either::Right(StreamBody(stream.start(Arc::clone(state), stopped())))))
+        Then::Stream(start) => {
+            Ok(response.map(|_| Either::Right(StreamBody(start(Arc::clone(state), stopped())))))
         }
-        Reply::Upgrade(response, protocol) => {
+        Then::Upgrade(serve) => {
             let Some(upgrade) = upgrade else { return Err(ConnectionCut) };
             let response = with_ending(state, response, Ending::Complete);
             let (state, stopped, connection) = (Arc::clone(state), stopped(), Arc::clone(&connection));
             tokio::spawn(async move {
-                protocol.serve(state, upgrade, stopped).await;
+                serve(state, upgrade, stopped).await;
                 drop(connection);
             });
             Ok(response)
@@ -263,7 +263,7 @@ async fn handle_request(
 
 /// A response to a request whose body isn't read.
 fn close_after(mut reply: Reply) -> Reply {
-    reply.response_mut().headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    reply.response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     reply
 }
 
@@ -410,7 +410,7 @@ async fn handle(service: &Arc<Service>, mut request: Request<Bytes>, found: Rout
     request.extensions_mut().insert(cancellation);
     tokio::task::spawn_blocking(move || service.reply_to_match(&request, &found))
         .await
-        .unwrap_or_else(|error| Reply::Now(Problem::application(error.to_string()).into_response()))
+        .unwrap_or_else(|error| Problem::application(error.to_string()).into_response().into())
 }
 
 /// A body that may end with a dropped connection.

@@ -9,7 +9,6 @@ use ::http::StatusCode;
 use bytes::Bytes;
 use wiremock::{Request, Respond, ResponseTemplate};
 
-use crate::reply::Reply;
 use crate::service::{Service, outbound};
 
 /// Makes a `wiremock` server respond with this service.
@@ -29,24 +28,17 @@ impl Respond for Mounted {
         if tokio::runtime::Handle::try_current().is_ok() {
             outbound::run_all(&self.0);
         }
-        let delay = reply.delay();
-        let response = match reply {
-            Reply::Fault(_, wire) if wire.cut.is_some() || wire.stalled => {
-                return ResponseTemplate::new(StatusCode::INTERNAL_SERVER_ERROR)
-                    .set_body_string("This fault drops the connection, which needs the HTTP mount.");
-            }
-            Reply::Now(response) | Reply::Fault(response, _) => response,
-            // This mount has neither a task nor the connection.
-            reply @ (Reply::Wait(..) | Reply::Perform(..) | Reply::Stream(..) | Reply::Upgrade(..)) => {
-                reply.into_response()
-            }
-        };
-        let (parts, body) = response.into_parts();
+        let wire = reply.wire();
+        if wire.cut.is_some() || wire.stalled {
+            return ResponseTemplate::new(StatusCode::INTERNAL_SERVER_ERROR)
+                .set_body_string("This fault drops the connection, which needs the HTTP mount.");
+        }
+        let (parts, body) = reply.into_response().into_parts();
         let mut template = ResponseTemplate::new(parts.status).set_body_bytes(body);
         for (name, value) in &parts.headers {
             template = template.append_header(name, value);
         }
-        template.set_delay(delay)
+        template.set_delay(wire.delay)
     }
 }
 

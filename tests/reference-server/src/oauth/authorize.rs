@@ -14,7 +14,7 @@ use crate::model::oauth::{CODE, SCOPES};
 use crate::oauth::form::Parameters;
 use crate::oauth::token::parse_scopes;
 use crate::state::State;
-use crate::wire::{OAuthRejection, quote};
+use crate::wire::{self, OAuthRejection, quote};
 
 pub const PATH: &str = "/oauth/authorize";
 /// The maximum length of `state` in characters (`docs/specification.md`, Limits).
@@ -70,12 +70,8 @@ fn append_query(uri: &str, parameters: &str) -> String {
 
 /// A 302 redirect that sends no referrer and isn't stored.
 fn redirect_response(location: &str) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::new());
-    *response.status_mut() = StatusCode::FOUND;
+    let mut response = wire::redirect(StatusCode::FOUND, location);
     let headers = response.headers_mut();
-    if let Ok(location) = HeaderValue::try_from(location) {
-        headers.insert(header::LOCATION, location);
-    }
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     response

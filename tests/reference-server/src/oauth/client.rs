@@ -3,8 +3,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::{Request, StatusCode, header};
+use http::{Request, StatusCode};
 
+use crate::access;
 use crate::model::oauth::clients::OAuthClient;
 use crate::oauth::form::{Parameters, decode_form};
 use crate::state::State;
@@ -48,13 +49,7 @@ pub fn authenticate(
 
 /// The user name and password of HTTP Basic authentication, each form-encoded inside (RFC 6749, section 2.3.1).
 fn basic(request: &Request<Bytes>) -> Result<Option<(String, String)>, OAuthRejection> {
-    let Some(value) = request.headers().get(header::AUTHORIZATION) else { return Ok(None) };
-    let Some((scheme, encoded)) = value.to_str().ok().and_then(|value| value.split_once(' ')) else {
-        return Ok(None);
-    };
-    if !scheme.eq_ignore_ascii_case("basic") {
-        return Ok(None);
-    }
+    let Some(encoded) = access::authorization(request.headers(), "basic") else { return Ok(None) };
     let unreadable = || OAuthRejection {
         asks_basic: true,
         ..OAuthRejection::new(
@@ -63,7 +58,7 @@ fn basic(request: &Request<Bytes>) -> Result<Option<(String, String)>, OAuthReje
             "The header `authorization` is malformed.",
         )
     };
-    let plain = STANDARD.decode(encoded.trim()).map_err(|_| unreadable())?;
+    let plain = STANDARD.decode(encoded).map_err(|_| unreadable())?;
     let colon = plain.iter().position(|byte| *byte == b':').ok_or_else(unreadable)?;
     let id = decode_form(&plain[..colon]).filter(|id| !id.is_empty()).ok_or_else(unreadable)?;
     let password = decode_form(&plain[colon + 1..]).ok_or_else(unreadable)?;

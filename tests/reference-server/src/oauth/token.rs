@@ -73,7 +73,7 @@ fn redeem_code(
         Ok(())
     };
     let refresh_token = client.allows_grant_type("refresh_token").then(|| refresh_token(state));
-    state.oauth.redeem(code, &client.client_id, matches, state.next_id(), refresh_token, &state.clock)
+    state.oauth.redeem(code, client, matches, state.next_id(), refresh_token, &state.clock)
 }
 
 fn refresh(state: &State, parameters: &Parameters, client_id: &str) -> Result<Refreshed, OAuthRejection> {

@@ -10,49 +10,30 @@ use uuid::Uuid;
 
 use crate::context::Context;
 use crate::state::State;
+use crate::state::mails::Folder;
 use crate::state::tenant::Tenant;
 use crate::wire::{HandlerResult, Mode, Problem, json, list, to_iso};
 
 /// The lifetime of a download URL. The specification says that it is limited, without a value.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(1);
 
-/// The emails covered by a download URL.
-#[derive(Clone, Copy)]
-pub enum Folder {
-    Sent,
-    Received,
-}
-
-impl Folder {
-    fn purpose(self) -> &'static str {
-        match self {
-            Self::Sent => "sent attachment",
-            Self::Received => "received",
-        }
-    }
-
-    fn path(self) -> &'static str {
-        match self {
-            Self::Sent => "files",
-            Self::Received => "received-files",
-        }
+/// The purpose of the seals of a folder's download URLs, and their path.
+fn purpose_and_path(folder: Folder) -> (&'static str, &'static str) {
+    match folder {
+        Folder::Sent => ("sent attachment", "files"),
+        Folder::Received => ("received", "received-files"),
     }
 }
 
 /// `docs/specification.md`, Received-email attachment (list item).
 #[derive(Serialize)]
 struct Detail<T> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    object: Option<&'static str>,
     #[serde(flatten)]
     item: T,
     download_url: String,
     expires_at: String,
-}
-
-#[derive(Serialize)]
-struct Record<T> {
-    object: &'static str,
-    #[serde(flatten)]
-    detail: Detail<T>,
 }
 
 /// Responds with a page of an email's attachments, mode B, in the order of the message.
@@ -74,7 +55,7 @@ pub(super) fn show<T: Serialize>(
     let id = context.id_at(1, "an attachment")?;
     let item = items.into_iter().find(|(known, _)| *known == id);
     let (_, item) = item.ok_or_else(|| Problem::not_found("Attachment not found."))?;
-    Ok(json(StatusCode::OK, &Record { object: "attachment", detail: links.detail(id, item) }))
+    Ok(json(StatusCode::OK, &Detail { object: Some("attachment"), ..links.detail(id, item) }))
 }
 
 /// Creates the signed download URLs of one email.
@@ -100,12 +81,12 @@ impl<'a> Links<'a> {
         bytes.extend(self.email.as_bytes());
         bytes.extend(attachment.as_bytes());
         bytes.extend(self.expires_at.as_millisecond().to_be_bytes());
-        let (links, folder) = (&self.state.links, self.folder);
-        format!("{}/_/{}/{}", links.address(), folder.path(), links.seal(folder.purpose(), &bytes))
+        let (links, (purpose, path)) = (&self.state.links, purpose_and_path(self.folder));
+        format!("{}/_/{path}/{}", links.address(), links.seal(purpose, &bytes))
     }
 
     fn detail<T>(&self, id: Uuid, item: T) -> Detail<T> {
-        Detail { item, download_url: self.url(id), expires_at: to_iso(self.expires_at) }
+        Detail { object: None, item, download_url: self.url(id), expires_at: to_iso(self.expires_at) }
     }
 }
 
@@ -125,7 +106,7 @@ pub(super) struct Target {
 
 /// Resolves the token of a download URL, if it is valid and not expired.
 pub(super) fn target(state: &State, folder: Folder, token: &str) -> Result<Target, Problem> {
-    let bytes = state.links.open(folder.purpose(), token);
+    let bytes = state.links.open(purpose_and_path(folder).0, token);
     let (email, attachment, until) = bytes.as_deref().and_then(decode_token).ok_or_else(|| {
         invalid_link("invalid_link", "This download URL is not signed by this service, or was modified.")
     })?;

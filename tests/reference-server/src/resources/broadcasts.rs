@@ -15,6 +15,7 @@ use crate::context::Context;
 use crate::delivery::broadcast;
 use crate::model::broadcast::{BODY, Broadcast, Message, Status};
 use crate::resources::api_keys::check_sender;
+use crate::state::moment::Moment;
 use crate::store::table::Record as _;
 use crate::wire::{HandlerResult, Problem, answers, boolean, json};
 
@@ -43,7 +44,7 @@ pub fn create(context: &Context<'_>) -> HandlerResult {
     let id = context.state.next_id();
     context.tenant.broadcasts.add(id, Broadcast::new(id, message, now))?;
     if send {
-        broadcast::send(context.state, &context.tenant, id, due, now)?;
+        broadcast::send(Moment { at: now, ..context.moment() }, id, due)?;
     }
     Ok(answers::created_response(OBJECT, id))
 }
@@ -90,7 +91,7 @@ pub fn send(context: &Context<'_>) -> HandlerResult {
     if found.status == Status::Draft {
         broadcast::check_audience(&context.tenant, &found.message)?;
     }
-    broadcast::send(context.state, &context.tenant, id, due, now)?;
+    broadcast::send(Moment { at: now, ..context.moment() }, id, due)?;
     Ok(json(StatusCode::OK, &json!({ "id": id })))
 }
 

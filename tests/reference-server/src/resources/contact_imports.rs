@@ -13,7 +13,6 @@ use crate::context::Context;
 use crate::delivery::imports;
 use crate::model::contact_import::rows::{Columns, Rows};
 use crate::model::contact_import::{self, ContactImport, MAX_FILE, MAX_PARTS, Status};
-use crate::resources::contact_properties;
 use crate::resources::contacts::{segments, topics};
 use crate::state::job::ImportTask;
 use crate::state::tenant::Tenant;
@@ -78,7 +77,7 @@ pub fn create(context: &Context<'_>) -> HandlerResult {
         })
     })?;
     tenant.contact_imports.add(id, ContactImport::new(id, context.now()))?;
-    imports::schedule(context.state, tenant, Box::new(task), context.now());
+    imports::schedule(context.moment(), Box::new(task));
     Ok(answers::created_response("contact_import", id))
 }
 
@@ -124,7 +123,7 @@ fn columns(map: &mut Fields<'_>, mapped: bool, rows: &Rows, tenant: &Tenant) -> 
     let properties = map.optional("properties", |field| {
         field.object(|properties| {
             properties.each(|key, field| {
-                let property = contact_properties::find_by_key(tenant, key);
+                let property = tenant.contact_properties.find_by_key(key);
                 let Some(property) = property else {
                     let key = quote(key);
                     return Err(field

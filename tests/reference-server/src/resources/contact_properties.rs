@@ -1,7 +1,5 @@
 //! Contact properties: custom fields of contacts, for use in broadcasts.
 
-use std::sync::Arc;
-
 use crate::context::Context;
 use crate::model::contact::Group;
 use crate::model::contact_property::ContactProperty;
@@ -9,14 +7,9 @@ use crate::model::value::{PropertyValue, ValueType};
 use crate::state::tenant::Tenant;
 use crate::wire::{HandlerResult, answers, check_key, quote};
 
-/// Finds the property with this key.
-pub fn find_by_key(tenant: &Tenant, key: &str) -> Option<Arc<ContactProperty>> {
-    tenant.contact_properties.find_by_key(key)
-}
-
 /// Checks whether contacts can have this value under this key, or have it cleared. The error continues a sentence about the key.
 pub fn check_value(tenant: &Tenant, key: &str, value: Option<&PropertyValue>) -> Result<(), String> {
-    let Some(property) = find_by_key(tenant, key) else {
+    let Some(property) = tenant.contact_properties.find_by_key(key) else {
         return Err(format!("is no contact property; there is none with the key {}", quote(key)));
     };
     match value {
@@ -75,10 +68,6 @@ pub fn delete(context: &Context<'_>) -> HandlerResult {
     let property = context.find(&context.tenant.contact_properties)?;
     context.tenant.contact_properties.remove(property.id);
     let group = Group::Property(property.key.clone());
-    context.tenant.contacts.change_all(
-        &group,
-        |contact| contact.id,
-        |contact| drop(contact.properties.remove(&property.key)),
-    );
+    context.tenant.contacts.change_all(&group, |contact| drop(contact.properties.remove(&property.key)));
     Ok(answers::deleted_response("contact_property", property.id))
 }

@@ -122,7 +122,7 @@ fn create_in(context: &Context<'_>, segment: Option<Uuid>) -> HandlerResult {
     let mut input = ContactInput::from_request(context, true)?;
     input.segments.extend(segment);
     let email = input.email.clone().unwrap_or_default();
-    let id = context.contacts().upsert(&email, |contact| input.apply(contact))?;
+    let id = context.moment().upsert_contact(&email, |contact| input.apply(contact))?;
     Ok(answers::created_response("contact", id))
 }
 
@@ -154,14 +154,14 @@ pub fn update(context: &Context<'_>) -> HandlerResult {
 
 fn apply_update(context: &Context<'_>, contact: &Contact) -> HandlerResult {
     let input = ContactInput::from_request(context, false)?;
-    context.contacts().change(contact.id, |contact| input.apply(contact))?;
+    context.moment().change_contact(contact.id, |contact| input.apply(contact))?;
     Ok(answers::reference("contact", contact.id))
 }
 
 /// `DELETE /contacts/{id_or_email}`.
 pub fn delete(context: &Context<'_>) -> HandlerResult {
     let contact = find(context, 0)?;
-    context.contacts().remove(contact.id);
+    context.moment().remove_contact(contact.id);
     Ok(deleted_response(&contact.id.to_string()))
 }
 

@@ -9,16 +9,14 @@ pub mod name;
 use std::sync::Arc;
 
 use http::StatusCode;
-use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::clock::saturating_add;
 use crate::context::Context;
 use crate::delivery::webhooks::{notify, payload};
 use crate::model::domain::{self, Capabilities, Domain, Region, Setup, Tls};
-use crate::state::State;
 use crate::state::job::{Job, Task};
-use crate::state::tenant::Tenant;
+use crate::state::moment::Moment;
 use crate::store::table::Record as _;
 use crate::wire::{
     Checked, Field, Fields, HandlerResult, Problem, SWITCH, answers, boolean, input, json, quote, replace,
@@ -39,13 +37,7 @@ pub fn create(context: &Context<'_>) -> HandlerResult {
     let answer = json(StatusCode::CREATED, &domain::Created(&domain));
     let id = domain.id;
     context.tenant.domains.add(id, domain)?;
-    notify_webhooks(
-        context.state,
-        &context.tenant,
-        "domain.created",
-        context.tenant.domains.get(id),
-        context.now(),
-    );
+    notify_webhooks(context.moment(), "domain.created", context.tenant.domains.get(id));
     Ok(answer)
 }
 
@@ -67,7 +59,7 @@ pub fn delete(context: &Context<'_>) -> HandlerResult {
     let id = context.id("a domain")?;
     let domain = context.tenant.domains.remove(id).ok_or_else(Domain::not_found)?;
     claims::cancel(&context.tenant, id);
-    notify_webhooks(context.state, &context.tenant, "domain.deleted", Some(domain), context.now());
+    notify_webhooks(context.moment(), "domain.deleted", Some(domain));
     Ok(answers::deleted_response("domain", id))
 }
 
@@ -79,13 +71,7 @@ pub fn verify(context: &Context<'_>) -> HandlerResult {
             "The domain belongs to another account until its claim is completed: GET /domains/{id}/claim.",
         ));
     }
-    let begun = changed_status(
-        context.state,
-        &context.tenant,
-        id,
-        context.now(),
-        crate::model::domain::verification::begin_check,
-    );
+    let begun = changed_status(context.moment(), id, crate::model::domain::verification::begin_check);
     let begun = begun.ok_or_else(Domain::not_found)?;
     if let Some(check) = begun {
         let job = Job::new(&context.tenant, Task::CheckDomain { domain: id, number: check.number });
@@ -95,34 +81,22 @@ pub fn verify(context: &Context<'_>) -> HandlerResult {
 }
 
 /// Changes a domain, and notifies webhooks if its status changed (`docs/specification.md`, Events).
-pub fn changed_status<R>(
-    state: &State,
-    tenant: &Arc<Tenant>,
-    id: Uuid,
-    at: Timestamp,
-    change: impl FnOnce(&mut Domain) -> R,
-) -> Option<R> {
-    let (result, changed) = tenant.domains.change(id, |domain| {
+pub fn changed_status<R>(moment: Moment<'_>, id: Uuid, change: impl FnOnce(&mut Domain) -> R) -> Option<R> {
+    let (result, changed) = moment.tenant.domains.change(id, |domain| {
         let before = domain.status;
         let result = change(domain);
         (result, domain.status != before)
     })?;
     if changed {
-        notify_webhooks(state, tenant, "domain.updated", tenant.domains.get(id), at);
+        notify_webhooks(moment, "domain.updated", moment.tenant.domains.get(id));
     }
     Some(result)
 }
 
 /// Notifies webhooks of an event of a domain.
-fn notify_webhooks(
-    state: &State,
-    tenant: &Arc<Tenant>,
-    kind: &'static str,
-    domain: Option<Arc<Domain>>,
-    at: Timestamp,
-) {
+fn notify_webhooks(moment: Moment<'_>, kind: &'static str, domain: Option<Arc<Domain>>) {
     if let Some(domain) = domain {
-        notify(state, tenant, at, kind, None, || payload::domain(&domain));
+        notify(moment, kind, None, || payload::domain(&domain));
     }
 }
 

@@ -23,6 +23,7 @@ use crate::lock::lock;
 use crate::model::email::draft::Draft;
 use crate::model::email::{self, Email};
 use crate::resources::api_keys;
+use crate::state::moment::Moment;
 use crate::state::quota::{self, QuotaUsed};
 use crate::wire::{HandlerResult, Mode, Problem, json, list};
 
@@ -34,7 +35,7 @@ pub fn send(context: &Context<'_>) -> HandlerResult {
     api_keys::check_sender(context, &draft.from)?;
     delivery::check_hosted(context.state, &draft)?;
     let used = quota::take(&context.state.settings, &context.tenant, draft.recipients().count(), now)?;
-    let id = delivery::accept(context.state, &context.tenant, draft, now);
+    let id = delivery::accept(Moment { at: now, ..context.moment() }, draft);
     Ok(accepted_response(id, used))
 }
 

@@ -97,13 +97,13 @@ pub fn send(context: &Context<'_>) -> HandlerResult {
         }
         Recipient::Email(email) => match context.tenant.contacts.find_by_key(&email) {
             Some(contact) => contact.id,
-            None if triggers(context, &name) => context.contacts().upsert(&email, |_| {})?,
+            None if triggers(context, &name) => context.moment().upsert_contact(&email, |_| {})?,
             // No run starts, and none waits for an unknown contact.
             None => return Ok(accepted(&name)),
         },
     };
     let event = Occurrence { name: EventName::Custom(&name), triggers: true, contact, payload };
-    engine::handle_event(context.state, &context.tenant, &event, context.now())?;
+    engine::handle_event(context.moment(), &event)?;
     Ok(accepted(&name))
 }
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 
-use self::input::{read_text, require_any};
+use self::input::read_text;
 use crate::context::Context;
 use crate::delivery::inboxes::InboxService;
 use crate::model::email::recipients::Mailbox;
@@ -80,7 +80,7 @@ pub fn show(context: &Context<'_>) -> HandlerResult {
 }
 
 input! {
-    struct InboxPatch(fields) {
+    struct InboxPatch(fields; any "name", "from_name") {
         name: Option<String> = fields.optional("name", |field| read_text(field, 1, MAX_NAME)),
         from_name: Change<String> = fields.patch("from_name", |field| read_text(field, 0, MAX_FROM_NAME)),
     }
@@ -89,10 +89,7 @@ input! {
 /// `PATCH /inboxes/{inbox}`: name and sender's name. `null` or an empty string removes the latter.
 pub fn update(context: &Context<'_>) -> HandlerResult {
     let id = inbox(context)?.id;
-    let InboxPatch { name, from_name } = context.body(|fields| {
-        require_any(fields, &["name", "from_name"]);
-        InboxPatch::read(fields)
-    })?;
+    let InboxPatch { name, from_name } = context.body(InboxPatch::read)?;
     inbox_service(context).update(id, |inbox| {
         replace(&mut inbox.name, name);
         from_name.apply(&mut inbox.from_name);
@@ -109,7 +106,7 @@ pub fn delete(context: &Context<'_>) -> HandlerResult {
 }
 
 fn inbox_service<'a>(context: &'a Context<'_>) -> InboxService<'a> {
-    InboxService { state: context.state, tenant: &context.tenant, at: context.now(), source: "api" }
+    InboxService { moment: context.moment(), source: "api" }
 }
 
 /// Finds the inbox of the path.

@@ -1,9 +1,6 @@
 //! The log of API requests: `GET /logs`, `GET /logs/{log_id}`.
 
-use bytes::Bytes;
 use http::StatusCode;
-use serde::Serialize;
-use serde_json::Value;
 
 use crate::context::Context;
 use crate::lock::lock;
@@ -22,23 +19,5 @@ pub fn show(context: &Context<'_>) -> HandlerResult {
     let id = context.id("a log entry")?;
     let entry = lock(&context.tenant.logs).get(id).cloned();
     let entry = entry.ok_or_else(|| Problem::not_found("Log entry not found."))?;
-    let body = |kept: &Option<Bytes>| kept.as_deref().and_then(|bytes| serde_json::from_slice(bytes).ok());
-    Ok(json(
-        StatusCode::OK,
-        &Record {
-            object: "log",
-            request_body: body(&entry.request_body),
-            response_body: body(&entry.response_body),
-            item: log::Item(&entry),
-        },
-    ))
-}
-
-#[derive(Serialize)]
-struct Record<'a> {
-    object: &'static str,
-    #[serde(flatten)]
-    item: log::Item<'a>,
-    request_body: Option<Value>,
-    response_body: Option<Value>,
+    Ok(json(StatusCode::OK, &log::Detail(&entry)))
 }

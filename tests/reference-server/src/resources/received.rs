@@ -24,6 +24,7 @@ use crate::model::received::{Authentication, Received, inline_images};
 use crate::model::usage::UsageKind;
 use crate::state::State;
 use crate::state::event_bus::BusEventKind;
+use crate::state::moment::Moment;
 use crate::state::tenant::Tenant;
 use crate::state::{mails, quota};
 use crate::store::size;
@@ -77,7 +78,9 @@ pub fn receive(
     mails::schedule_expiry(state, tenant, received.created_at);
     state.tenants.count_mail(tenant, id, size);
     state.event_bus.publish(&tenant.name, BusEventKind::Received { id });
-    notify(state, tenant, received.created_at, "email.received", Some(id), || payload::received(&received));
+    notify(Moment { state, tenant, at: received.created_at }, "email.received", Some(id), || {
+        payload::received(&received)
+    });
     inboxes::receive(state, tenant, &received);
     Ok(id)
 }

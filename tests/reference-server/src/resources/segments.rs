@@ -56,11 +56,7 @@ pub fn delete(context: &Context<'_>) -> HandlerResult {
     let id = context.id("a segment")?;
     context.tenant.segments.remove(id);
     for group in [Group::Member(id), Group::FormerMember(id)] {
-        context.tenant.contacts.change_all(
-            &group,
-            |contact| contact.id,
-            |contact| contact.forget_segment(id),
-        );
+        context.tenant.contacts.change_all(&group, |contact| contact.forget_segment(id));
     }
     Ok(answers::deleted_response(object(context), id))
 }

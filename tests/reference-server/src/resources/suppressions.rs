@@ -10,7 +10,6 @@ use std::sync::Arc;
 use http::StatusCode;
 
 use crate::context::Context;
-use crate::delivery::suppressions::SuppressionService;
 use crate::model::suppression::{self, Origin, Suppression};
 use crate::resources::contacts::read_email;
 use crate::wire::{HandlerResult, Mode, Problem, answers, json, list};
@@ -18,7 +17,7 @@ use crate::wire::{HandlerResult, Mode, Problem, answers, json, list};
 /// `POST /suppressions`.
 pub fn create(context: &Context<'_>) -> HandlerResult {
     let email = context.body(|fields| fields.required("email", read_email))?;
-    let added = suppression_service(context).add(vec![email], Origin::Manual, None)?;
+    let added = context.moment().add_suppressions(vec![email], Origin::Manual, None)?;
     let id = added.first().ok_or_else(|| Problem::application("An address was not added."))?;
     Ok(answers::created_response("suppression", *id))
 }
@@ -39,12 +38,8 @@ pub fn show(context: &Context<'_>) -> HandlerResult {
 /// `DELETE /suppressions/{id_or_email}`, regardless of its origin. Another bounce or complaint adds the address again.
 pub fn delete(context: &Context<'_>) -> HandlerResult {
     let id = find(context)?.id;
-    suppression_service(context).remove(id);
+    context.moment().remove_suppression(id);
     Ok(answers::deleted_response("suppression", id))
-}
-
-fn suppression_service<'a>(context: &'a Context<'_>) -> SuppressionService<'a> {
-    SuppressionService { state: context.state, tenant: &context.tenant, at: context.now() }
 }
 
 fn find(context: &Context<'_>) -> Result<Arc<Suppression>, Problem> {

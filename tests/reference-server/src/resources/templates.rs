@@ -44,7 +44,7 @@ fn find(context: &Context<'_>) -> Result<Arc<Template>, Problem> {
 /// `POST /templates`: creates a draft.
 pub fn create(context: &Context<'_>) -> HandlerResult {
     let (id, now) = (context.state.next_id(), context.now());
-    let input = TemplateInput::to_create(context)?;
+    let input = TemplateInput::from_request(context, &["name", "html"])?;
     let newest = Arc::new(Version { id: context.state.next_id(), ..Version::default() });
     let mut template = Template { id, newest, created_at: now, updated_at: now, ..Template::default() };
     input.apply(&mut template);
@@ -60,7 +60,7 @@ pub fn show(context: &Context<'_>) -> HandlerResult {
 /// `PATCH /templates/{id_or_alias}`.
 pub fn update(context: &Context<'_>) -> HandlerResult {
     let id = find(context)?.id;
-    let input = TemplateInput::to_update(context)?;
+    let input = TemplateInput::from_request(context, &[])?;
     let (now, version) = (context.now(), context.state.next_id());
     context.tenant.templates.update(id, |template| {
         if input.changes_content() {

@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::delivery::webhooks::{notify, payload};
 use crate::model::contact::{Group, Subscription};
 use crate::model::topic::{Topic, Visibility};
-use crate::wire::{Change, Checked, Field, HandlerResult, answers, input, replace};
+use crate::wire::{Change, Checked, Field, HandlerResult, answers, at_most, input, replace};
 
 /// The maximum length of a name, in characters.
 const MAX_NAME: usize = 50;
@@ -18,7 +18,7 @@ const MAX_DESCRIPTION: usize = 200;
 input! {
     struct NewTopic(fields; requires "name", "default_subscription") {
         name: String = fields.required("name", name),
-        description: Option<String> = fields.optional("description", description),
+        description: Option<String> = fields.optional("description", at_most(MAX_DESCRIPTION)),
         default_subscription: Subscription =
             fields.required("default_subscription", |field| field.one_of(Subscription::WORDS)),
         visibility: Option<Visibility> = fields.optional("visibility", |field| field.one_of(Visibility::WORDS)),
@@ -28,7 +28,7 @@ input! {
 input! {
     struct TopicPatch(fields) {
         name: Option<String> = fields.optional("name", name),
-        description: Change<String> = fields.patch("description", description),
+        description: Change<String> = fields.patch("description", at_most(MAX_DESCRIPTION)),
         visibility: Option<Visibility> = {
             fields.forbid("default_subscription", "can't be changed");
             fields.optional("visibility", |field| field.one_of(Visibility::WORDS))
@@ -43,16 +43,6 @@ fn name(field: &Field<'_>) -> Checked<String> {
         return Err(field.reject(format_args!("must have 1 to {MAX_NAME} characters; found {length}")));
     }
     Ok(name.into_owned())
-}
-
-fn description(field: &Field<'_>) -> Checked<String> {
-    let description = field.text()?;
-    let length = description.chars().count();
-    if length > MAX_DESCRIPTION {
-        let rule = format_args!("must have at most {MAX_DESCRIPTION} characters; found {length}");
-        return Err(field.reject(rule));
-    }
-    Ok(description.into_owned())
 }
 
 /// `POST /topics`.
@@ -91,13 +81,9 @@ pub fn update(context: &Context<'_>) -> HandlerResult {
 pub fn delete(context: &Context<'_>) -> HandlerResult {
     let id = context.find(&context.tenant.topics)?.id;
     notify_webhooks(context, "topic.deleted", context.tenant.topics.remove(id));
-    context.tenant.contacts.change_all(
-        &Group::Topic(id),
-        |contact| contact.id,
-        |contact| {
-            contact.topics.remove(&id);
-        },
-    );
+    context.tenant.contacts.change_all(&Group::Topic(id), |contact| {
+        contact.topics.remove(&id);
+    });
     Ok(answers::deleted_response("topic", id))
 }
 
@@ -105,6 +91,6 @@ pub fn delete(context: &Context<'_>) -> HandlerResult {
 fn notify_webhooks(context: &Context<'_>, kind: &'static str, topic: Option<Arc<Topic>>) {
     if let Some(topic) = topic {
         let data = || payload::topic(&topic, kind == "topic.deleted");
-        notify(context.state, &context.tenant, context.now(), kind, None, data);
+        notify(context.moment(), kind, None, data);
     }
 }

@@ -16,7 +16,7 @@ use crate::service::Service;
 use crate::state::State;
 use crate::state::job::{Job, Task, Work};
 use crate::state::mails;
-use crate::state::tenant::Tenant;
+use crate::state::moment::Moment;
 
 /// The duration of a batch, not counting its last job.
 const BATCH: Duration = Duration::from_millis(1);
@@ -129,52 +129,53 @@ impl Service {
 fn run(state: &State, due: Timestamp, job: Job) -> Option<Job> {
     let tenant = job.tenant.upgrade()?;
     let remainder = match job.work {
-        Work::Task(task) => run_task(state, &tenant, due, task).map(Work::Task),
+        Work::Task(task) => run_task(Moment { state, tenant: &tenant, at: due }, task).map(Work::Task),
         Work::RetryDelivery(delivery) => {
             webhooks::retry(state, &job.tenant, &delivery, due);
             None
         }
         Work::DeleteExpired => mails::delete_expired(state, &tenant, due).then_some(Work::DeleteExpired),
         Work::ContinueImport(import) => {
-            imports::apply_next(state, &tenant, import, due).map(Work::ContinueImport)
+            imports::apply_next(Moment { state, tenant: &tenant, at: due }, import).map(Work::ContinueImport)
         }
     };
     remainder.map(|work| Job { work, ..job })
 }
 
-fn run_task(state: &State, tenant: &Arc<Tenant>, due: Timestamp, task: Task) -> Option<Task> {
+fn run_task(moment: Moment<'_>, task: Task) -> Option<Task> {
+    let Moment { state, tenant, at: due } = moment;
     let find_email = |id| lock(&tenant.emails).get(id).cloned();
     match task {
         Task::SendBroadcast { broadcast } => {
-            return broadcast::send_scheduled(state, tenant, broadcast, due).map(Task::ContinueBroadcast);
+            return broadcast::send_scheduled(moment, broadcast).map(Task::ContinueBroadcast);
         }
         Task::ContinueBroadcast(rest) => {
-            return broadcast::send_next(state, tenant, rest, due).map(Task::ContinueBroadcast);
+            return broadcast::send_next(moment, rest).map(Task::ContinueBroadcast);
         }
         Task::SendEmail { email } => {
             let email = find_email(email)?;
-            delivery::dispatch(state, tenant, &email, due);
+            delivery::dispatch(moment, &email);
         }
         Task::RecordEvent { email, event } => {
             let email = find_email(email)?;
-            delivery::record_event(state, tenant, &email, due, event, None);
+            delivery::record_event(moment, &email, event, None);
         }
-        Task::ResumeRun { run, number } => engine::resume(state, tenant, run, number, due),
+        Task::ResumeRun { run, number } => engine::resume(moment, run, number),
         Task::NotifyAutomations { email, event, detail } => {
             let (email, kind) = (find_email(email)?, webhooks::payload::kind(event)?);
             let payload =
                 webhooks::payload::email(&email, event, detail.as_ref(), due, &state.links.prefix());
-            engine::email_event(state, tenant, &email, kind, &Arc::new(payload), due);
+            engine::email_event(moment, &email, kind, &Arc::new(payload));
         }
-        Task::AdvanceClaim { claim, step } => claims::advance(state, tenant, claim, step, due),
+        Task::AdvanceClaim { claim, step } => claims::advance(moment, claim, step),
         Task::DeleteThread { thread } => inboxes::delete_expired(tenant, thread, due),
         Task::CheckDomain { domain, number } => {
             let taken = claims::is_taken(state, tenant, domain);
             let end = |domain: &mut Domain| verification::end_check(domain, number, taken);
-            let next = domains::changed_status(state, tenant, domain, due, end).flatten();
+            let next = domains::changed_status(moment, domain, end).flatten();
             if let Some(Check { number, due_after }) = next {
                 let task = Task::CheckDomain { domain, number };
-                state.scheduler.schedule(saturating_add(due, due_after), Job::new(tenant, task));
+                moment.schedule(saturating_add(due, due_after), task);
             }
         }
     }

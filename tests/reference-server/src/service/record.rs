@@ -72,7 +72,7 @@ impl Service {
         started: Instant,
         now: Timestamp,
     ) {
-        let (response, delay) = (reply.response(), reply.delay());
+        let (response, delay) = (&reply.response, reply.wire().delay);
         let recorded = KeptRequest {
             number: 0,
             received_at: now,

@@ -11,7 +11,7 @@ use url::Url;
 
 use crate::lock::lock;
 use crate::model::email::Email;
-use crate::model::email::attachments::{Content, MAX_BASE64};
+use crate::model::email::attachments::MAX_BASE64;
 use crate::model::email::draft::Draft;
 use crate::state::http_clients::public::NotPublic;
 use crate::state::tenant::Tenant;
@@ -51,12 +51,8 @@ impl FetchJob {
 
     /// The URLs to fetch, each with the index of its attachment in the email.
     pub fn addresses(&self) -> impl Iterator<Item = (usize, &Url)> {
-        self.draft.attachments.iter().enumerate().filter_map(|(index, attachment)| {
-            match &attachment.content {
-                Content::Hosted(url) => Some((index, url)),
-                Content::Bytes(_) => None,
-            }
-        })
+        let attachments = self.draft.attachments.iter().enumerate();
+        attachments.filter_map(|(index, attachment)| Some((index, attachment.content.url()?)))
     }
 
     pub(crate) fn open(self) -> Option<(Arc<Tenant>, Arc<Email>, Box<Draft>)> {

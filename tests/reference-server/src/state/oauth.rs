@@ -346,7 +346,7 @@ impl OAuthStore {
     pub fn redeem(
         &self,
         code: &str,
-        client_id: &str,
+        client: &OAuthClient,
         matches: impl FnOnce(&Request) -> Result<(), OAuthRejection>,
         id: Uuid,
         refresh_token: Option<String>,
@@ -356,7 +356,7 @@ impl OAuthStore {
         let unknown = || OAuthRejection::invalid_grant("The code is invalid, expired or already used.");
         let found = inner.codes.get(code).cloned().ok_or_else(unknown)?;
         let now = clock.for_account(&found.tenant).now();
-        if found.request.client_id != client_id {
+        if found.request.client_id != client.client_id {
             return Err(unknown());
         }
         if let Some(grant) = found.redeemed {
@@ -369,19 +369,7 @@ impl OAuthStore {
         }
         matches(&found.request)?;
         inner.codes.insert(code.to_owned(), Code { redeemed: Some(id), ..found.clone() });
-        let client = inner.clients.get(client_id);
-        let grant = Grant {
-            id,
-            tenant: found.tenant,
-            client_id: client_id.to_owned(),
-            client_name: client.map(|client| client.name.clone()).unwrap_or_default(),
-            logo_uri: client.and_then(|client| client.logo_uri.clone()),
-            scopes: found.request.scopes,
-            created_at: now,
-            revoked: None,
-            generation: 1,
-            issued_at: now,
-        };
+        let grant = Grant::new(id, found.tenant, client, found.request.scopes, now);
         Ok(open(&mut inner, self, grant, refresh_token, now))
     }
 
@@ -395,18 +383,7 @@ impl OAuthStore {
         refresh_token: String,
         now: Timestamp,
     ) -> Refreshed {
-        let grant = Grant {
-            id,
-            tenant: tenant.to_owned(),
-            client_id: client.client_id.clone(),
-            client_name: client.name.clone(),
-            logo_uri: client.logo_uri.clone(),
-            scopes,
-            created_at: now,
-            revoked: None,
-            generation: 1,
-            issued_at: now,
-        };
+        let grant = Grant::new(id, tenant.to_owned(), client, scopes, now);
         open(&mut lock(&self.inner), self, grant, Some(refresh_token), now)
     }
 

@@ -313,10 +313,9 @@ impl<T: Record + Clone> Table<T> {
     }
 
     /// Changes every member of a group.
-    pub fn change_all(&self, group: &T::Group, id: impl Fn(&T) -> Uuid, change: impl Fn(&mut T)) {
+    pub fn change_all(&self, group: &T::Group, change: impl Fn(&mut T)) {
         let mut rows = self.lock();
-        let ids: Vec<_> = rows.members(group).map(|record| id(record)).collect();
-        for id in ids {
+        for id in rows.member_ids(group) {
             rows.change(id, &change);
         }
     }

@@ -121,7 +121,8 @@ pub fn schema_of<'a, R: 'a, T: Described + ?Sized + 'a>(
     T::schema
 }
 
-/// Declares types with their schemas: structures, words, and alternatives.
+/// Declares types with their schemas: structures, words, and alternatives. A structure with arguments has a function `new` of them, in which the value of
+/// a field may use those before it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! described {
@@ -143,6 +144,25 @@ macro_rules! described {
                     concat!($($comment),*),
                     stringify!($($occurs)?),
                 )),*])
+            }
+        }
+
+        $crate::wire::described::described!($($rest)*);
+    };
+    ($(#[$attribute:meta])* $visible:vis struct $name:ident $(<$life:lifetime>)? ($($given:ident: $given_type:ty),*) { $(
+        $(#[doc = $comment:literal])* $(#[serde($occurs:ident $(= $condition:literal)?)])?
+        $field:ident: $type:ty = $value:expr,
+    )* } $($rest:tt)*) => {
+        $crate::wire::described::described! {
+            $(#[$attribute])* $visible struct $name $(<$life>)? { $(
+                $(#[doc = $comment])* $(#[serde($occurs $(= $condition)?)])? $field: $type,
+            )* }
+        }
+
+        impl $(<$life>)? $name $(<$life>)? {
+            $visible fn new($($given: $given_type),*) -> Self {
+                $(let $field = $value;)*
+                Self { $($field),* }
             }
         }
 

@@ -191,6 +191,15 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Reports an object with none of these fields.
+    pub fn require_any(&self, names: &[&str]) {
+        if !names.iter().any(|name| self.has(name) || self.has_null(name)) {
+            let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+            let names = names.join(", ");
+            self.report.report(format_args!("The body must have at least one of {names}; found none."));
+        }
+    }
+
     /// Reports a missing field, once.
     fn report_missing(&mut self, field: &str) -> Reported {
         if let Some(reported) =

@@ -1,10 +1,12 @@
 //! Declarations of inputs.
 
-/// Declares an input: its fields, each with its reader. `requires` names fields whose absence is reported before other problems.
+/// Declares an input: its fields, each with its reader. `requires` names fields whose absence is reported before other problems, `any` fields of
+/// which at least one must be given.
 macro_rules! input {
     (
         $(#[$doc:meta])*
-        $visible:vis struct $input:ident($fields:ident $(, $given:ident: $type:ty)* $(; requires $($required:literal),+)?) {
+        $visible:vis struct $input:ident($fields:ident $(, $given:ident: $type:ty)*
+            $(; requires $($required:literal),+)? $(; any $($any:literal),+)?) {
             $($(#[$field_doc:meta])* $field:ident: $value:ty = $read:expr,)+
         }
     ) => {
@@ -18,6 +20,7 @@ macro_rules! input {
                 $fields: &mut $crate::wire::fields::Fields<'_> $(, $given: $type)*
             ) -> $crate::wire::problems::Checked<Self> {
                 $($fields.require(&[$($required),+]);)?
+                $($fields.require_any(&[$($any),+]);)?
                 // All fields are read before the first problem ends the function.
                 $(let $field = $read;)+
                 Ok(Self { $($field: $field?),+ })

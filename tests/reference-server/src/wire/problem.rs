@@ -58,41 +58,9 @@ impl Problem {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "missing_required_field", message)
     }
 
-    pub fn missing_api_key() -> Self {
-        Self::new(
-            StatusCode::UNAUTHORIZED,
-            "missing_api_key",
-            "Missing API key. Send it in the header `Authorization: Bearer <API_KEY>`.",
-        )
-    }
-
-    pub fn invalid_api_key() -> Self {
-        Self::new(StatusCode::FORBIDDEN, "invalid_api_key", "The API key is invalid.")
-    }
-
-    pub fn restricted_api_key() -> Self {
-        Self::new(
-            StatusCode::UNAUTHORIZED,
-            "restricted_api_key",
-            "This API key may only send emails; this route needs full access.",
-        )
-    }
-
-    /// 401: the specification doesn't define invalid access tokens; the name is this service's, the header is from RFC 6750.
-    pub fn invalid_access_token() -> Self {
-        Self::new(
-            StatusCode::UNAUTHORIZED,
-            "invalid_access_token",
-            "The access token is invalid, expired or revoked.",
-        )
-    }
-
-    pub fn invalid_permission() -> Self {
-        Self::new(
-            StatusCode::FORBIDDEN,
-            "invalid_permission",
-            "This access token may only send emails; this route needs the scope `full_access`.",
-        )
+    /// 401: the sandbox has a password. The challenge makes browsers ask for it.
+    pub fn password_required(message: &str) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "password_required", message)
     }
 
     pub fn not_found(message: impl Into<String>) -> Self {
@@ -121,25 +89,6 @@ impl Problem {
             .with_headers([(header::RETRY_AFTER, HeaderValue::from(1))])
     }
 
-    /// 503: requests and responses in flight use up their memory.
-    pub fn memory_in_use() -> Self {
-        let message = "The requests and responses in flight use all memory available to them (3/16 of --max-memory). Try again later.";
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", message)
-    }
-
-    /// 503: the sandbox stops while a request waits.
-    pub fn shutting_down() -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", "The sandbox is stopping.")
-    }
-
-    pub fn rate_limited() -> Self {
-        Self::new(
-            StatusCode::TOO_MANY_REQUESTS,
-            "rate_limit_exceeded",
-            "Too many requests. Retry after the delay in the header `retry-after`.",
-        )
-    }
-
     /// 500: an internal error.
     pub fn application(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "application_error", message)
@@ -149,6 +98,7 @@ impl Problem {
         let challenge = match self.name {
             "invalid_access_token" => Some("Bearer error=\"invalid_token\""),
             "invalid_permission" => Some("Bearer error=\"insufficient_scope\", scope=\"full_access\""),
+            "password_required" => Some("Basic realm=\"idempost sandbox\", charset=\"UTF-8\""),
             _ => None,
         };
         let mut response = json(
@@ -163,12 +113,55 @@ impl Problem {
     }
 }
 
+/// Errors with a fixed message.
+macro_rules! problems {
+    ($($(#[$doc:meta])* $problem:ident $status:ident $name:literal $message:literal;)*) => {
+        impl Problem {
+            $($(#[$doc])* pub fn $problem() -> Self {
+                Self::new(StatusCode::$status, $name, $message)
+            })*
+        }
+    };
+}
+
+problems! {
+    missing_api_key UNAUTHORIZED "missing_api_key" "Missing API key. Send it in the header `Authorization: Bearer <API_KEY>`.";
+    invalid_api_key FORBIDDEN "invalid_api_key" "The API key is invalid.";
+    restricted_api_key UNAUTHORIZED "restricted_api_key" "This API key may only send emails; this route needs full access.";
+    /// 401: the specification doesn't define invalid access tokens; the name is this service's, the header is from RFC 6750.
+    invalid_access_token UNAUTHORIZED "invalid_access_token" "The access token is invalid, expired or revoked.";
+    invalid_permission FORBIDDEN "invalid_permission" "This access token may only send emails; this route needs the scope `full_access`.";
+    /// Requests and responses in flight use up their memory.
+    memory_in_use SERVICE_UNAVAILABLE "service_unavailable" "The requests and responses in flight use all memory available to them (3/16 of --max-memory). Try again later.";
+    /// The sandbox stops while a request waits.
+    shutting_down SERVICE_UNAVAILABLE "service_unavailable" "The sandbox is stopping.";
+    rate_limited TOO_MANY_REQUESTS "rate_limit_exceeded" "Too many requests. Retry after the delay in the header `retry-after`.";
+}
+
 #[derive(Serialize)]
 struct Body<'a> {
     #[serde(rename = "statusCode")]
     status_code: u16,
     name: &'a str,
     message: &'a str,
+}
+
+/// A response with these headers.
+pub fn response_with<const N: usize>(
+    body: impl Into<Bytes>,
+    headers: [(HeaderName, &'static str); N],
+) -> Response<Bytes> {
+    let mut response = Response::new(body.into());
+    response.headers_mut().extend(headers.map(|(name, value)| (name, HeaderValue::from_static(value))));
+    response
+}
+
+/// A redirect to a location that is a valid header value.
+pub fn redirect(status: StatusCode, location: &str) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = status;
+    response.headers_mut().extend(HeaderValue::try_from(location).map(|value| (header::LOCATION, value)));
+    response
 }
 
 /// A response with a JSON body.

@@ -23,6 +23,19 @@ pub fn line(field: &Field<'_>) -> Checked<String> {
     field.as_line().map(Cow::into_owned)
 }
 
+/// A string of at most this many characters.
+pub fn at_most(max: usize) -> impl Fn(&Field<'_>) -> Checked<String> {
+    move |field| {
+        let text = field.text()?;
+        match text.chars().count() {
+            found if found > max => {
+                Err(field.reject(format_args!("must have at most {max} characters; found {found}")))
+            }
+            _ => Ok(text.into_owned()),
+        }
+    }
+}
+
 /// A string that isn't empty.
 pub fn non_empty(field: &Field<'_>) -> Checked<String> {
     let text = field.text()?;

@@ -182,9 +182,12 @@ def _listed(page: Mapping[str, Any]) -> Iterable[str]:
 def _conditions(
     to: str | None, from_: str | None, subject: str | None, query: str | None, tag: Mapping[str, str] | None
 ) -> list[tuple[str, str]]:
-    texts = [("to", to), ("from", from_), ("subject", subject), ("query", query)]
+    texts = [(name, text) for name, text in (("to", to), ("from", from_), ("subject", subject), ("query", query)) if text is not None]
+    for name, text in texts:
+        if not isinstance(text, str):
+            raise SandboxError("usage", f"`{name}` must be text; found {text!r}.")
     tags = [("tag", f"{name}={value}") for name, value in (tag or {}).items()]
-    return [(name, text) for name, text in texts if text is not None] + tags
+    return texts + tags
 
 
 def _reference(after: Summary | str | datetime) -> str:

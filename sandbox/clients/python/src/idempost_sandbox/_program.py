@@ -4,10 +4,13 @@ import atexit
 import collections
 import json
 import os
+import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from ._errors import SandboxError
@@ -56,7 +59,7 @@ class Program:
         self._reader = threading.Thread(target=log.extend, args=(self._process.stderr,), daemon=True)
         self._reader.start()
         end = time.monotonic() + START_TIMEOUT
-        late = threading.Timer(START_TIMEOUT, self._process.kill)
+        late = threading.Timer(START_TIMEOUT, self._kill)
         late.start()
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
@@ -70,10 +73,19 @@ class Program:
             self.description: dict[str, Any] = json.loads(line)
             self.description["base_url"]
         except (ValueError, KeyError, TypeError) as error:
+            self._kill()
             self.stop()
             shown = line[:200].decode(errors="replace").rstrip()
             raise SandboxError("start_failed", f"`{program}` isn't the program of this package; it printed: {shown}") from error
         atexit.register(self.stop)
+
+    def _kill(self) -> None:
+        """Kills the program, with the children of a wrapper script, which hold its streams."""
+        if sys.platform == "win32":
+            self._process.kill()
+        else:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def stop(self) -> None:
         if os.getpid() != self._owner:
@@ -86,7 +98,7 @@ class Program:
         try:
             process.wait(STOP_TIMEOUT)
         except subprocess.TimeoutExpired:
-            process.kill()
+            self._kill()
             process.wait()
         self._reader.join(1.0)
         for stream in (process.stdout, process.stderr):

@@ -95,6 +95,8 @@ class Sandbox:
         url = url or named
         if not url:
             raise SandboxError("usage", "Sandbox.join needs a URL: as its argument, or in IDEMPOST_BASE_URL.")
+        if not url.startswith(("http://", "https://")):
+            raise SandboxError("usage", f"The URL of a sandbox must begin with http:// or https://; found {url!r}.")
         given = os.environ.get("IDEMPOST_API_KEY", "")
         usable = given if url == named and given.startswith(("sb_", "re_")) else DEFAULT_KEY
         own = key or (usable if password is None else f"sb_{password}")

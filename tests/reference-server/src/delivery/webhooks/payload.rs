@@ -3,7 +3,7 @@
 //! The specification doesn't define it; the shapes are Resend's, with all times in ISO 8601 and `tags` as an object from name to value.
 
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::model::contact::Contact;
@@ -151,21 +151,18 @@ pub fn received(email: &Received) -> Value {
 /// `contact.created`, `contact.updated`, `contact.deleted`. `audience` is the account's default audience.
 pub fn contact(contact: &Contact, audience: Uuid) -> Value {
     let segments: Vec<_> = contact.segments.iter().map(ToString::to_string).collect();
-    let mut data = Map::new();
-    data.insert("id".into(), contact.id.to_string().into());
-    // The deprecated name of the first segment, or the account's default audience if there is none, since clients expect a string.
-    data.insert(
-        "audience_id".into(),
-        segments.first().cloned().unwrap_or_else(|| audience.to_string()).into(),
-    );
-    data.insert("segment_ids".into(), segments.into());
-    data.insert("created_at".into(), to_iso(contact.created_at).into());
-    data.insert("updated_at".into(), to_iso(contact.updated_at).into());
-    data.insert("email".into(), contact.email.clone().into());
-    data.insert("first_name".into(), contact.first_name.clone().into());
-    data.insert("last_name".into(), contact.last_name.clone().into());
-    data.insert("unsubscribed".into(), contact.unsubscribed.into());
-    data.into()
+    json!({
+        "id": contact.id.to_string(),
+        // The deprecated name of the first segment, or the account's default audience if there is none, since clients expect a string.
+        "audience_id": segments.first().unwrap_or(&audience.to_string()),
+        "segment_ids": segments,
+        "created_at": to_iso(contact.created_at),
+        "updated_at": to_iso(contact.updated_at),
+        "email": contact.email,
+        "first_name": contact.first_name,
+        "last_name": contact.last_name,
+        "unsubscribed": contact.unsubscribed,
+    })
 }
 
 /// `contact.topics.updated`: every choice of the contact.

@@ -102,7 +102,13 @@ pub fn data(state: &State, kind: &str, now: Timestamp) -> Value {
 /// Sample data of an event of an inbox.
 fn inbox(event: &str, now: &str, id: impl Fn() -> String) -> Value {
     let address = "support@acme.test";
-    let mut data = json!({ "source": "dashboard", "inbox_id": id() });
+    let inbox_id = id();
+    let mut data = json!({ "source": "dashboard", "inbox_id": inbox_id });
+    let mut add = |fields: Value| {
+        if let (Some(data), Value::Object(fields)) = (data.as_object_mut(), fields) {
+            data.extend(fields);
+        }
+    };
     let thread = json!({
         "object": "inbox_thread", "id": id(), "subject": "A question", "folder": "archive", "labels": [], "read": false,
     });
@@ -114,12 +120,13 @@ fn inbox(event: &str, now: &str, id: impl Fn() -> String) -> Value {
             "received_at": now,
         })
     };
+    let of_thread = json!({ "thread_id": thread["id"], "thread": thread });
+    let of_email = |email: &Value| json!({ "email_id": email["id"], "email": email });
     let (about, rest) = event.split_once('.').unwrap_or(("inbox", event));
     match about {
         "thread" => {
-            data["thread_id"] = thread["id"].clone();
-            data["thread"] = thread;
-            let more = match rest {
+            add(of_thread);
+            add(match rest {
                 "folder.updated" => json!({ "from": "inbox", "to": "archive" }),
                 "labels.updated" => {
                     json!({ "added": [{ "id": id(), "name": "Urgent", "color": "#AB12EF" }], "removed": [] })
@@ -128,52 +135,37 @@ fn inbox(event: &str, now: &str, id: impl Fn() -> String) -> Value {
                     "assignee_email": "grace@acme.test", "assigned_by_email": "bob@acme.test", "previous_assignee_email": null,
                 }),
                 "unassigned" => json!({ "previous_assignee_email": "grace@acme.test" }),
-                _ => {
-                    let email = email("inbound", "ada@example.com", address);
-                    json!({ "email_id": email["id"], "email": email })
-                }
-            };
-            if let (Some(data), Value::Object(more)) = (data.as_object_mut(), more) {
-                data.extend(more);
-            }
+                _ => of_email(&email("inbound", "ada@example.com", address)),
+            });
         }
         "email" => {
             let (direction, from, to) = match rest {
                 "sent" => ("outbound", address, "ada@example.com"),
                 _ => ("inbound", "ada@example.com", address),
             };
-            let email = email(direction, from, to);
-            data["thread_id"] = thread["id"].clone();
-            data["thread"] = thread;
-            data["email_id"] = email["id"].clone();
-            data["email"] = email;
+            add(of_thread);
+            add(of_email(&email(direction, from, to)));
         }
         "draft" => {
             let draft = id();
-            data["draft_id"] = draft.clone().into();
-            let mut email_id = Value::Null;
-            if rest == "sent" {
-                let email = email("outbound", address, "ada@example.com");
-                email_id = email["id"].clone();
-                data["thread_id"] = thread["id"].clone();
-                data["thread"] = thread;
-                data["email_id"] = email_id.clone();
-                data["email"] = email;
+            add(json!({ "draft_id": draft }));
+            let sent = (rest == "sent").then(|| email("outbound", address, "ada@example.com"));
+            if let Some(email) = &sent {
+                add(of_thread);
+                add(of_email(email));
             }
             if rest != "deleted" {
-                data["draft"] = json!({
+                add(json!({ "draft": {
                     "object": "inbox_draft", "id": draft, "type": "standalone", "to": ["ada@example.com"], "cc": [], "bcc": [],
-                    "subject": "An offer", "thread_id": null, "reply_to_email_id": null, "email_id": email_id, "created_at": now,
-                    "updated_at": now, "attachments": [],
-                });
+                    "subject": "An offer", "thread_id": null, "reply_to_email_id": null, "email_id": sent.map(|email| email["id"].clone()),
+                    "created_at": now, "updated_at": now, "attachments": [],
+                }}));
             }
         }
-        _ if rest != "deleted" => {
-            data["inbox"] = json!({
-                "object": "inbox", "id": data["inbox_id"], "name": "Support", "email_address": address, "domain_id": id(),
-                "receiving_address": null, "from_name": null, "unread": 0, "drafts": 0, "last_received": null, "created_at": now, "updated_at": now,
-            });
-        }
+        _ if rest != "deleted" => add(json!({ "inbox": {
+            "object": "inbox", "id": inbox_id, "name": "Support", "email_address": address, "domain_id": id(),
+            "receiving_address": null, "from_name": null, "unread": 0, "drafts": 0, "last_received": null, "created_at": now, "updated_at": now,
+        }})),
         _ => {}
     }
     data

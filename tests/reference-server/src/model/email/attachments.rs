@@ -50,12 +50,25 @@ pub enum Content {
 }
 
 impl Content {
+    /// The bytes, none of a hosted file before it is fetched.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Hosted(_) => &[],
+        }
+    }
+
+    /// The URL of a hosted file.
+    pub fn url(&self) -> Option<&Url> {
+        match self {
+            Self::Bytes(_) => None,
+            Self::Hosted(url) => Some(url),
+        }
+    }
+
     /// Its size in bytes, if it is known.
     pub fn size(&self) -> Option<usize> {
-        match self {
-            Self::Bytes(bytes) => Some(bytes.len()),
-            Self::Hosted(_) => None,
-        }
+        self.url().is_none().then(|| self.bytes().len())
     }
 }
 
@@ -107,22 +120,12 @@ pub fn base64_size(bytes: usize) -> usize {
 
 /// The length of all content in Base64, in characters, without hosted attachments.
 pub fn encoded_size(attachments: &[Attachment]) -> usize {
-    let sizes = attachments.iter().map(|attachment| match &attachment.content {
-        Content::Bytes(bytes) => base64_size(bytes.len()),
-        Content::Hosted(_) => 0,
-    });
-    sizes.sum()
+    attachments.iter().map(|attachment| base64_size(attachment.content.bytes().len())).sum()
 }
 
 /// Whether the email could be parsed with these files in it; if not, the index of the file that exceeds a limit.
 pub fn check(attachments: &[Attachment]) -> Result<(), (usize, NotParsed)> {
-    mime::check_attached(attachments.iter().map(|attachment| {
-        let bytes = match &attachment.content {
-            Content::Bytes(bytes) => &bytes[..],
-            Content::Hosted(_) => &[],
-        };
-        (attachment.content_type.as_str(), bytes)
-    }))
+    mime::check_attached(attachments.iter().map(|one| (one.content_type.as_str(), one.content.bytes())))
 }
 
 input! {
@@ -137,10 +140,8 @@ input! {
 impl AttachmentInput {
     fn attachment(self, index: usize) -> Attachment {
         let Self { filename, content_type, content_id, content } = self;
-        let filename = filename.unwrap_or_else(|| match &content {
-            Content::Hosted(url) => hosted_name(url).unwrap_or_else(|| default_name(index)),
-            Content::Bytes(_) => default_name(index),
-        });
+        let filename =
+            filename.or_else(|| hosted_name(content.url()?)).unwrap_or_else(|| default_name(index));
         let content_type = content_type.unwrap_or_else(|| {
             mime_guess::from_path(&filename).first_or_octet_stream().essence_str().to_owned()
         });

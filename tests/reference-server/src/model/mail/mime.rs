@@ -12,7 +12,7 @@ use mail_builder::mime::{BodyPart, MimePart};
 use uuid::Uuid;
 
 use self::field::Fields;
-use crate::model::email::attachments::{self, Attachment, Content};
+use crate::model::email::attachments::{self, Attachment};
 use crate::model::email::draft::Draft;
 use crate::model::mail::MailBodies;
 
@@ -123,11 +123,7 @@ impl Part<'_> {
                 }
                 fields.literal("Content-Transfer-Encoding", "base64");
                 output.extend_from_slice(fields.finish().as_bytes());
-                let bytes: &[u8] = match &attachment.content {
-                    Content::Bytes(bytes) => bytes,
-                    Content::Hosted(_) => &[],
-                };
-                let _ = base64_encode_mime(bytes, output, false);
+                let _ = base64_encode_mime(attachment.content.bytes(), output, false);
             }
             Part::Multipart { kind, boundary, parts } => {
                 fields.with_parameter("Content-Type", &format!("multipart/{kind}"), ("boundary", &boundary));

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use crate::clock::saturating_add;
 use crate::model::oauth::CODE;
+use crate::model::oauth::clients::OAuthClient;
 use crate::store::expiring::Expires;
 use crate::store::interned::{Interned, deserialize_dated};
 use crate::store::table;
@@ -48,6 +49,23 @@ pub struct Grant {
     /// The current generation of refresh tokens, from 1.
     pub generation: u64,
     pub issued_at: Timestamp,
+}
+
+impl Grant {
+    pub fn new(id: Uuid, tenant: String, client: &OAuthClient, scopes: Vec<String>, now: Timestamp) -> Self {
+        Self {
+            id,
+            tenant,
+            client_id: client.client_id.clone(),
+            client_name: client.name.clone(),
+            logo_uri: client.logo_uri.clone(),
+            scopes,
+            created_at: now,
+            revoked: None,
+            generation: 1,
+            issued_at: now,
+        }
+    }
 }
 
 impl Expires for Request {

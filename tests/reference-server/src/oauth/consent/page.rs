@@ -6,7 +6,7 @@ use url::Url;
 
 use crate::model::oauth::clients::{OAuthClient, is_loopback};
 use crate::model::oauth::grant::Request;
-use crate::wire::escape_html;
+use crate::wire::{escape_html, response_with};
 
 const STYLE: &str = include_str!("page.css");
 /// An envelope icon; inline, since the page loads nothing.
@@ -111,9 +111,16 @@ fn page(status: StatusCode, title: &str, body: &str, redirect: Option<&str>) -> 
         "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content=\"width=device-width,initial-scale=1\">\
          <meta name=robots content=noindex><title>{title}</title><style>{STYLE}</style></head><body><main>{body}</main></body></html>"
     );
-    let mut response = Response::new(Bytes::from(page));
+    let headers = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        // Without any referrer, browsers would send `null` as the form's origin.
+        (header::REFERRER_POLICY, "same-origin"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    let mut response = response_with(page, headers);
     *response.status_mut() = status;
-    let headers = response.headers_mut();
     // Browsers also apply this directive to the redirects after a form, so it contains every destination that the client may use. It lists
     // schemes, not hosts: a client may redirect further, and the directive can't express IPv6 addresses.
     let target = redirect.and_then(|redirect| Url::parse(redirect).ok());
@@ -122,17 +129,7 @@ fn page(status: StatusCode, title: &str, body: &str, redirect: Option<&str>) -> 
         "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'{target}"
     );
     if let Ok(policy) = HeaderValue::try_from(policy) {
-        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
-    }
-    for (name, value) in [
-        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::X_FRAME_OPTIONS, "DENY"),
-        // Without any referrer, browsers would send `null` as the form's origin.
-        (header::REFERRER_POLICY, "same-origin"),
-        (header::CACHE_CONTROL, "no-store"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
+        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
     }
     response
 }

@@ -4,12 +4,10 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::clock::saturating_add;
-use crate::delivery::contacts::ContactService;
 use crate::model::automation::Group;
 use crate::model::automation::definition::{Action, BranchKind, EventName};
 use crate::model::automation::rule::Facts;
@@ -18,8 +16,8 @@ use crate::model::email::Email;
 use crate::model::email::recipients::Mailbox;
 use crate::model::usage::UsageKind;
 use crate::resources::automations::{run, step};
-use crate::state::State;
-use crate::state::job::{Job, Task};
+use crate::state::job::Task;
+use crate::state::moment::Moment;
 use crate::state::quota;
 use crate::state::tenant::Tenant;
 use crate::store::size;
@@ -35,12 +33,8 @@ pub struct Occurrence<'a> {
 }
 
 /// Resumes the runs that wait for an event, then starts those that it triggers. A run doesn't also consume its triggering event.
-pub fn handle_event(
-    state: &State,
-    tenant: &Arc<Tenant>,
-    event: &Occurrence<'_>,
-    now: Timestamp,
-) -> Result<(), Problem> {
+pub fn handle_event(moment: Moment<'_>, event: &Occurrence<'_>) -> Result<(), Problem> {
+    let Moment { state, tenant, at: now } = moment;
     let contact = step::contact_facts(tenant, event.contact);
     let waits =
         |name: Cow<'_, str>| tenant.runs.members(&run::Group::WaitsFor(event.contact, name.into_owned()));
@@ -61,7 +55,7 @@ pub fn handle_event(
                 Ok(()) => Outcome::Done(BranchKind::EventReceived, Some(output)),
                 Err(problem) => Outcome::Failed(problem.message),
             };
-            advance(state, tenant, run.id, index, outcome, now);
+            advance(moment, run.id, index, outcome);
         }
     }
     if !event.triggers {
@@ -87,24 +81,18 @@ pub fn handle_event(
         }
         quota::count(tenant, UsageKind::AutomationRun, now);
         let output = json!({ "event": event.name.as_str() });
-        advance(state, tenant, id, trigger, Outcome::Done(BranchKind::Default, Some(output)), now);
+        advance(moment, id, trigger, Outcome::Done(BranchKind::Default, Some(output)));
     }
     Ok(())
 }
 
 /// Handles an event of an email for the contacts among its recipients. If an automation sent the email, the event resumes waiting runs but starts none:
 /// an automation triggered by its own email would never end.
-pub fn email_event(
-    state: &State,
-    tenant: &Arc<Tenant>,
-    email: &Email,
-    kind: &str,
-    payload: &Arc<Value>,
-    at: Timestamp,
-) {
+pub fn email_event(moment: Moment<'_>, email: &Email, kind: &str, payload: &Arc<Value>) {
     let mut notified = HashSet::new();
     for address in &email.to {
-        let contact = Mailbox::parse(address).ok().and_then(|one| tenant.contacts.find_by_key(&one.address));
+        let contact =
+            Mailbox::parse(address).ok().and_then(|one| moment.tenant.contacts.find_by_key(&one.address));
         let Some(contact) = contact.filter(|contact| notified.insert(contact.id)) else { continue };
         let event = Occurrence {
             name: EventName::Service(kind),
@@ -113,7 +101,7 @@ pub fn email_event(
             payload: Arc::clone(payload),
         };
         // At the limit, no run starts; there is no request whose response could report an error.
-        let _ = handle_event(state, tenant, &event, at);
+        let _ = handle_event(moment, &event);
     }
 }
 
@@ -128,26 +116,20 @@ fn add(tenant: &Tenant, id: Uuid, run: Run) -> Result<(), Problem> {
 }
 
 /// Resumes a run whose delay has ended.
-pub fn resume(state: &State, tenant: &Arc<Tenant>, run: Uuid, number: u64, due: Timestamp) {
-    let woken = tenant.runs.change(run, |run| {
+pub fn resume(moment: Moment<'_>, run: Uuid, number: u64) {
+    let woken = moment.tenant.runs.change(run, |run| {
         let index = run.woken_by_time(number)?;
         let timeout = matches!(run.definition.steps.get(index)?.action, Action::WaitForEvent { .. });
         Some((index, if timeout { BranchKind::Timeout } else { BranchKind::Default }))
     });
     if let Some((index, branch)) = woken.flatten() {
-        advance(state, tenant, run, index, Outcome::Done(branch, None), due);
+        advance(moment, run, index, Outcome::Done(branch, None));
     }
 }
 
 /// Settles a step and executes the following ones until the run waits or has ended. Connections form no cycle, so this terminates.
-fn advance(
-    state: &State,
-    tenant: &Arc<Tenant>,
-    id: Uuid,
-    mut index: usize,
-    mut outcome: Outcome,
-    at: Timestamp,
-) {
+fn advance(moment: Moment<'_>, id: Uuid, mut index: usize, mut outcome: Outcome) {
+    let Moment { tenant, at, .. } = moment;
     loop {
         let moved = tenant.runs.change(id, |run| match run.record_outcome(index, outcome, at) {
             Transition::To(next) if run.begin(next, at) => (Transition::To(next), Some(run.clone())),
@@ -156,11 +138,11 @@ fn advance(
         match moved {
             Some((Transition::To(next), Some(run))) => {
                 index = next;
-                outcome = execute(state, tenant, &run, next, at);
+                outcome = execute(moment, &run, next);
             }
             Some((Transition::Pause { until: Some(until), number }, _)) => {
                 let task = Task::ResumeRun { run: id, number };
-                return state.scheduler.schedule(until, Job::new(tenant, task));
+                return moment.schedule(until, task);
             }
             _ => return,
         }
@@ -168,13 +150,13 @@ fn advance(
 }
 
 /// Executes a step. The table of runs isn't locked during this.
-fn execute(state: &State, tenant: &Arc<Tenant>, run: &Run, index: usize, at: Timestamp) -> Outcome {
+fn execute(moment: Moment<'_>, run: &Run, index: usize) -> Outcome {
+    let Moment { tenant, at, .. } = moment;
     let Some(step) = run.definition.steps.get(index) else {
         return Outcome::Failed("The step does not exist.".into());
     };
     let contact = step::contact_facts(tenant, run.contact);
     let facts = Facts { event: &run.event, contact: &contact, awaited: run.awaited_events() };
-    let contacts = ContactService { state, tenant, at };
     let done = match &step.action {
         // No connection leads to a trigger.
         Action::Trigger { .. } => Ok(None),
@@ -187,10 +169,10 @@ fn execute(state: &State, tenant: &Arc<Tenant>, run: &Run, index: usize, at: Tim
             let branch = if met { BranchKind::ConditionMet } else { BranchKind::ConditionNotMet };
             return Outcome::Done(branch, Some(json!({ "condition_met": met })));
         }
-        Action::SendEmail(email) => step::send_email(state, tenant, run.contact, email, &facts, at),
-        Action::ContactUpdate(parts) => step::update_contact(contacts, run.contact, parts, &facts),
-        Action::ContactDelete => step::delete_contact(contacts, run.contact),
-        Action::AddToSegment(segment) => step::add_to_segment(contacts, run.contact, *segment),
+        Action::SendEmail(email) => step::send_email(moment, run.contact, email, &facts),
+        Action::ContactUpdate(parts) => step::update_contact(moment, run.contact, parts, &facts),
+        Action::ContactDelete => step::delete_contact(moment, run.contact),
+        Action::AddToSegment(segment) => step::add_to_segment(moment, run.contact, *segment),
     };
     match done {
         Ok(output) => Outcome::Done(BranchKind::Default, output),

@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::delivery;
-use crate::delivery::contacts::ContactService;
 use crate::model::automation::definition::{EmailAction, Part, ValueSource};
 use crate::model::automation::rule::Facts;
 use crate::model::contact::Contact;
 use crate::model::email::draft::{Draft, Origin};
 use crate::resources::contacts::ContactInput;
-use crate::state::State;
+use crate::state::moment::Moment;
 use crate::state::quota;
 use crate::state::tenant::Tenant;
 use crate::wire::to_database_format;
@@ -52,14 +50,8 @@ fn resolve_value(given: &ValueSource, facts: &Facts<'_>) -> Option<Value> {
 
 /// Sends an email like `POST /emails`, with the same rules: the template must be published, and its variables must have values. A variable
 /// without a value in this run uses the template's fallback.
-pub(super) fn send_email(
-    state: &State,
-    tenant: &Arc<Tenant>,
-    id: Uuid,
-    action: &EmailAction,
-    facts: &Facts<'_>,
-    at: Timestamp,
-) -> Done {
+pub(super) fn send_email(moment: Moment<'_>, id: Uuid, action: &EmailAction, facts: &Facts<'_>) -> Done {
+    let Moment { state, tenant, at } = moment;
     let contact = contact(tenant, id)?;
     let variables = action.variables.iter().filter_map(|(key, given)| {
         let value = match resolve_value(given, facts)? {
@@ -89,13 +81,13 @@ pub(super) fn send_email(
     delivery::check_sender(state, tenant, &draft.from).map_err(|problem| problem.message)?;
     quota::take(&state.settings, tenant, draft.recipients().count(), at)
         .map_err(|problem| problem.message)?;
-    let email = delivery::accept(state, tenant, draft, at);
+    let email = delivery::accept(moment, draft);
     Ok(Some(json!({ "email_id": email.to_string() })))
 }
 
 /// Updates the contact like `PATCH /contacts/{id}`. Fields without a value in the run stay unchanged.
 pub(super) fn update_contact(
-    contacts: ContactService<'_>,
+    moment: Moment<'_>,
     id: Uuid,
     parts: &[(Part, ValueSource)],
     facts: &Facts<'_>,
@@ -110,21 +102,21 @@ pub(super) fn update_contact(
             Part::Property(key) => patch["properties"][key] = value,
         }
     }
-    let input = ContactInput::patch(&patch, contacts.tenant).map_err(|problem| problem.message)?;
-    contact(contacts.tenant, id)?;
-    contacts.change(id, |contact| input.apply(contact)).map_err(|problem| problem.message)?;
+    let input = ContactInput::patch(&patch, moment.tenant).map_err(|problem| problem.message)?;
+    contact(moment.tenant, id)?;
+    moment.change_contact(id, |contact| input.apply(contact)).map_err(|problem| problem.message)?;
     Ok(None)
 }
 
 /// Deletes the contact.
-pub(super) fn delete_contact(contacts: ContactService<'_>, id: Uuid) -> Done {
-    contacts.remove(id).ok_or_else(contact_deleted)?;
+pub(super) fn delete_contact(moment: Moment<'_>, id: Uuid) -> Done {
+    moment.remove_contact(id).ok_or_else(contact_deleted)?;
     Ok(None)
 }
 
-pub(super) fn add_to_segment(contacts: ContactService<'_>, id: Uuid, segment: Uuid) -> Done {
-    contacts.tenant.segments.get(segment).ok_or_else(|| format!("There is no segment {segment}."))?;
-    contact(contacts.tenant, id)?;
-    contacts.change(id, |contact| contact.join(segment)).map_err(|problem| problem.message)?;
+pub(super) fn add_to_segment(moment: Moment<'_>, id: Uuid, segment: Uuid) -> Done {
+    moment.tenant.segments.get(segment).ok_or_else(|| format!("There is no segment {segment}."))?;
+    contact(moment.tenant, id)?;
+    moment.change_contact(id, |contact| contact.join(segment)).map_err(|problem| problem.message)?;
     Ok(None)
 }

@@ -31,7 +31,7 @@ pub fn update(context: &Context<'_>) -> HandlerResult {
 pub fn delete(context: &Context<'_>) -> HandlerResult {
     context.find(&context.tenant.segments)?;
     if let Ok(contact) = member(context) {
-        context.contacts().remove(contact.id);
+        context.moment().remove_contact(contact.id);
     }
     Ok(deleted_response(&context.parameter(1)))
 }

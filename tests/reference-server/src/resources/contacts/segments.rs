@@ -30,14 +30,14 @@ pub fn index(context: &Context<'_>) -> HandlerResult {
 /// `POST /contacts/{id_or_email}/segments/{segment_id}`. Adding a member again has no effect.
 pub fn add(context: &Context<'_>) -> HandlerResult {
     let (contact, segment) = contact_and_segment(context)?;
-    context.contacts().change(contact, |contact| contact.join(segment))?;
+    context.moment().change_contact(contact, |contact| contact.join(segment))?;
     Ok(json(StatusCode::OK, &membership(contact, segment)))
 }
 
 /// `DELETE /contacts/{id_or_email}/segments/{segment_id}`. Responds with 404 if the contact isn't a member.
 pub fn remove(context: &Context<'_>) -> HandlerResult {
     let (contact, segment) = contact_and_segment(context)?;
-    if !context.contacts().change(contact, |contact| contact.leave_segment(segment))? {
+    if !context.moment().change_contact(contact, |contact| contact.leave_segment(segment))? {
         return Err(Problem::not_found("The contact is not in the segment."));
     }
     let mut left = membership(contact, segment);

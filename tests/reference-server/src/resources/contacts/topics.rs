@@ -49,6 +49,6 @@ pub fn update(context: &Context<'_>) -> HandlerResult {
     let topics = fields::read(Body::parse(text.as_bytes())?, context.ignored, |fields| {
         fields.required("topics", |field| read(field, &context.tenant))
     })?;
-    context.contacts().change(contact.id, |contact| contact.topics.extend(topics))?;
+    context.moment().change_contact(contact.id, |contact| contact.topics.extend(topics))?;
     Ok(answers::reference("contact_topics", contact.id))
 }

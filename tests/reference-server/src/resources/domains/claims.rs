@@ -23,6 +23,7 @@ use crate::model::domain_claim::{Detail, DomainClaim, Status};
 use crate::resources::domains::{notify_webhooks, read_claim};
 use crate::state::State;
 use crate::state::job::{ClaimStep, Job, Task};
+use crate::state::moment::Moment;
 use crate::state::tenant::Tenant;
 use crate::store::table::Record as _;
 use crate::wire::{HandlerResult, Problem, json};
@@ -86,7 +87,7 @@ fn add(context: &Context<'_>, claim: DomainClaim) -> Result<(), Problem> {
             tenant.domain_claims.remove(id);
             return Err(problem);
         }
-        notify_webhooks(state, tenant, "domain.created", tenant.domains.get(domain), context.now());
+        notify_webhooks(context.moment(), "domain.created", tenant.domains.get(domain));
     }
     supersede(state, tenant, &name);
     Ok(())
@@ -179,7 +180,8 @@ pub(super) fn is_placeholder(tenant: &Tenant, domain: Uuid) -> bool {
 }
 
 /// Runs a step that is due.
-pub fn advance(state: &State, tenant: &Arc<Tenant>, id: Uuid, step: ClaimStep, due: Timestamp) {
+pub fn advance(moment: Moment<'_>, id: Uuid, step: ClaimStep) {
+    let Moment { state, tenant, at: due } = moment;
     let Some(claim) = tenant.domain_claims.get(id) else { return };
     let become_status = |status| {
         tenant.domain_claims.change(id, |claim| (claim.status, claim.checking) = (status, false));
@@ -204,7 +206,7 @@ pub fn advance(state: &State, tenant: &Arc<Tenant>, id: Uuid, step: ClaimStep, d
             let domain = owner.as_ref().and_then(|owner| owner.domain(&claim.setup.name));
             if let (Some(owner), Some(domain)) = (&owner, domain) {
                 let removed = owner.domains.remove(domain.id);
-                notify_webhooks(state, owner, "domain.deleted", removed, due);
+                notify_webhooks(Moment { state, tenant: owner, at: due }, "domain.deleted", removed);
             }
             become_status(Status::Completed);
             supersede(state, tenant, &claim.setup.name);

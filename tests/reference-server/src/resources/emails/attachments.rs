@@ -10,9 +10,10 @@ use crate::context::Context;
 use crate::lock::lock;
 use crate::model::email::Email;
 use crate::model::email::attachments::{Attachment, Content, attachment_id};
-use crate::resources::attachments::{self, File, Folder, Links};
+use crate::resources::attachments::{self, File, Links};
 use crate::resources::emails::find;
 use crate::state::State;
+use crate::state::mails::Folder;
 use crate::state::tenant::Tenant;
 use crate::wire::{HandlerResult, Problem};
 
@@ -89,11 +90,8 @@ impl<'a> Item<'a> {
             content_type: &file.content_type,
             content_id: file.content_id.as_deref(),
             content_disposition: if file.content_id.is_some() { "inline" } else { "attachment" },
-            size: match &file.content {
-                Content::Bytes(bytes) => bytes.len(),
-                // Unknown until it is fetched.
-                Content::Hosted(_) => 0,
-            },
+            // Unknown until it is fetched.
+            size: file.content.bytes().len(),
         }
     }
 }

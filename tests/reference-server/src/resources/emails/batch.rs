@@ -14,6 +14,7 @@ use crate::resources::api_keys;
 use crate::resources::emails::Accepted;
 use crate::resources::emails::draft::Form;
 use crate::settings::Compat;
+use crate::state::moment::Moment;
 use crate::state::quota;
 use crate::wire::{HandlerResult, Problem, fields, json, kind, quote, well_formed};
 
@@ -63,7 +64,7 @@ pub fn send(context: &Context<'_>) -> HandlerResult {
     let used = quota::take(&context.state.settings, &context.tenant, recipients, now)?;
     let data = drafts
         .into_iter()
-        .map(|draft| Accepted { id: delivery::accept(context.state, &context.tenant, draft, now) })
+        .map(|draft| Accepted { id: delivery::accept(Moment { at: now, ..context.moment() }, draft) })
         .collect();
     let errors = permissive.then_some(errors);
     let mut response = json(StatusCode::OK, &BatchResult { data, errors });

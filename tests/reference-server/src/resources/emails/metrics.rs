@@ -51,31 +51,23 @@ pub fn report(tenant: &Tenant, parameters: &Parameters<'_>, now: Timestamp) -> H
     }
     let totals = values(&query, &table.totals);
     let data = (!query.dimensions.is_empty()).then(|| table.show(tenant));
-    let shown = MetricsReport {
-        object: "metrics",
-        start_date: to_iso(query.start),
-        end_date: to_iso(query.end),
-        metrics: query.metrics.iter().map(|metric| metric.as_str()).collect(),
-        dimensions: query.dimensions.iter().map(|dimension| dimension.as_str()).collect(),
-        granularity: query.granularity.as_str(),
-        totals,
-        data,
-    };
-    Ok(json(StatusCode::OK, &shown))
+    Ok(json(StatusCode::OK, &MetricsReport::new(&query, totals, data)))
 }
+
+type Row = Map<String, Value>;
 
 described! {
     /// The metrics of an account.
-    pub struct MetricsReport {
-        object: &'static str,
-        start_date: String,
-        end_date: String,
-        metrics: Vec<&'static str>,
-        dimensions: Vec<&'static str>,
-        granularity: &'static str,
-        totals: Map<String, Value>,
+    pub struct MetricsReport(query: &Query, sums: Row, rows: Option<Vec<Row>>) {
+        object: &'static str = "metrics",
+        start_date: String = to_iso(query.start),
+        end_date: String = to_iso(query.end),
+        metrics: Vec<&'static str> = query.metrics.iter().map(|metric| metric.as_str()).collect(),
+        dimensions: Vec<&'static str> = query.dimensions.iter().map(|dimension| dimension.as_str()).collect(),
+        granularity: &'static str = query.granularity.as_str(),
+        totals: Row = sums,
         #[serde(skip_serializing_if = "Option::is_none")]
-        data: Option<Vec<Map<String, Value>>>,
+        data: Option<Vec<Row>> = rows,
     }
 }
 

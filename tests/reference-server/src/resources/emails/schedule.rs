@@ -24,7 +24,7 @@ pub fn update(context: &Context<'_>) -> HandlerResult {
     })?;
     email.reschedule(due).map_err(|event| state_problem("rescheduled", event))?;
     lock(&context.tenant.emails).mark_changed(email.id);
-    delivery::schedule(context.state, &context.tenant, &email, due);
+    delivery::schedule(context.moment(), &email, due);
     let moved = BusEventKind::EmailEvent { email: email.id, event: Event::Scheduled.as_str() };
     context.state.event_bus.publish(&context.tenant.name, moved);
     Ok(reference(&email))

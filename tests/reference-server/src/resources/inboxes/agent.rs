@@ -5,29 +5,17 @@ use http::StatusCode;
 use crate::context::Context;
 use crate::model::inboxes::{Action, AgentView, Tone};
 use crate::resources::inboxes::inbox;
-use crate::resources::inboxes::input::require_any;
-use crate::wire::{Change, Checked, Field, HandlerResult, answers, input, json, replace};
+use crate::wire::{Change, Checked, Field, HandlerResult, answers, at_most, input, json, replace};
 
 /// The maximum length of the instructions, in characters.
 const MAX_INSTRUCTIONS: usize = 4_000;
 
 input! {
-    struct AgentPatch(fields) {
-        instructions: Change<String> = fields.patch("instructions", instructions),
+    struct AgentPatch(fields; any "instructions", "tone", "actions") {
+        instructions: Change<String> = fields.patch("instructions", at_most(MAX_INSTRUCTIONS)),
         tone: Change<Tone> = fields.patch("tone", |field| field.one_of(Tone::WORDS)),
         actions: Option<Vec<Action>> = fields.optional("actions", actions),
     }
-}
-
-fn instructions(field: &Field<'_>) -> Checked<String> {
-    let text = field.text()?;
-    let found = text.chars().count();
-    if found > MAX_INSTRUCTIONS {
-        return Err(
-            field.reject(format_args!("must have at most {MAX_INSTRUCTIONS} characters; found {found}"))
-        );
-    }
-    Ok(text.into_owned())
 }
 
 /// Repeated actions count once.
@@ -49,10 +37,7 @@ pub fn show(context: &Context<'_>) -> HandlerResult {
 /// `PATCH /inboxes/{inbox}/agent`: `actions` replaces all of them. It sends no event.
 pub fn update(context: &Context<'_>) -> HandlerResult {
     let id = inbox(context)?.id;
-    let AgentPatch { instructions, tone, actions } = context.body(|fields| {
-        require_any(fields, &["instructions", "tone", "actions"]);
-        AgentPatch::read(fields)
-    })?;
+    let AgentPatch { instructions, tone, actions } = context.body(AgentPatch::read)?;
     context.tenant.inboxes.inboxes.update(id, |inbox| {
         instructions.apply(&mut inbox.agent.instructions);
         tone.apply(&mut inbox.agent.tone);

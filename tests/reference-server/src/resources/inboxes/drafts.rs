@@ -11,7 +11,7 @@ use crate::model::email::recipients::{self, Mailbox};
 use crate::model::inboxes::Inbox;
 use crate::model::inboxes::draft::{Detail, Group, InboxDraft, Item, Progress};
 use crate::resources::emails::accepted_response;
-use crate::resources::inboxes::input::{read_text, require_any};
+use crate::resources::inboxes::input::read_text;
 use crate::resources::inboxes::send::{
     Outgoing, check_recipients, prefix_subject, read_attachments, read_headers, reply_recipients,
     send as send_email,
@@ -103,7 +103,7 @@ pub fn index(context: &Context<'_>) -> HandlerResult {
 pub fn create(context: &Context<'_>) -> HandlerResult {
     let (inbox, id, now) = (inbox(context)?.id, context.state.next_id(), context.now());
     let input = context.body(|fields| {
-        require_any(fields, FIELDS);
+        fields.require_any(FIELDS);
         DraftPatch::read(fields)
     })?;
     let mut draft = InboxDraft { id, inbox, created_at: now, updated_at: now, ..InboxDraft::default() };
@@ -124,7 +124,7 @@ pub fn show(context: &Context<'_>) -> HandlerResult {
 pub fn update(context: &Context<'_>) -> HandlerResult {
     let id = find(context)?.id;
     let input = context.body(|fields| {
-        require_any(fields, &[FIELDS, &["thread_id", "reply_to_email_id"]].concat());
+        fields.require_any(&[FIELDS, &["thread_id", "reply_to_email_id"]].concat());
         DraftPatch::read(fields)
     })?;
     inbox_service(context).update_draft(id, |draft| input.apply(context, draft))?;

@@ -1,7 +1,7 @@
 //! Readers shared by the inputs of inboxes.
 
 use crate::context::Context;
-use crate::wire::{Checked, Field, Fields};
+use crate::wire::{Checked, Field};
 
 /// Reads a text without control characters, with a length in this range of characters.
 pub(super) fn read_text(field: &Field<'_>, min: usize, max: usize) -> Checked<String> {
@@ -11,16 +11,6 @@ pub(super) fn read_text(field: &Field<'_>, min: usize, max: usize) -> Checked<St
         return Err(field.reject(format_args!("must have {min} to {max} characters; found {found}")));
     }
     Ok(line.into_owned())
-}
-
-/// Reports a body with none of these fields.
-pub(super) fn require_any(fields: &Fields<'_>, names: &[&str]) {
-    if !names.iter().any(|name| fields.has(name) || fields.has_null(name)) {
-        let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-        fields
-            .report()
-            .report(format_args!("The body must have at least one of {}; found none.", names.join(", ")));
-    }
 }
 
 /// The values of a query parameter, separated by commas or repeated; `None` if it is absent or empty.

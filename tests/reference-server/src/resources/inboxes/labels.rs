@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::model::inboxes::label::{Item, Label};
-use crate::resources::inboxes::input::{read_text, require_any};
+use crate::resources::inboxes::input::read_text;
 use crate::resources::inboxes::{inbox, member};
 use crate::wire::{Checked, Field, HandlerResult, Problem, answers, input, json};
 
@@ -25,7 +25,7 @@ input! {
 }
 
 input! {
-    struct LabelPatch(fields) {
+    struct LabelPatch(fields; any "name", "color") {
         name: Option<String> = fields.optional("name", |field| read_text(field, 1, MAX_NAME)),
         color: Option<String> = fields.optional("color", color),
     }
@@ -70,10 +70,7 @@ pub fn create(context: &Context<'_>) -> HandlerResult {
 /// `PATCH /inboxes/{inbox}/labels/{label_id}`.
 pub fn update(context: &Context<'_>) -> HandlerResult {
     let id = label_id(context)?;
-    let LabelPatch { name, color } = context.body(|fields| {
-        require_any(fields, &["name", "color"]);
-        LabelPatch::read(fields)
-    })?;
+    let LabelPatch { name, color } = context.body(LabelPatch::read)?;
     context.tenant.inboxes.labels.update(id, |label| {
         if let Some(name) = name {
             label.rename(name);

@@ -19,7 +19,6 @@ use crate::model::received;
 use crate::resources::api_keys;
 use crate::resources::emails::accepted_response;
 use crate::resources::inboxes::emails::find;
-use crate::resources::inboxes::input::require_any;
 use crate::resources::inboxes::{inbox, inbox_sender, inbox_service, is_own};
 use crate::state::quota::{self, QuotaUsed};
 use crate::wire::{
@@ -87,7 +86,7 @@ pub(super) fn send(
     let recipients = draft.recipients().count();
     let used = quota::take(&context.state.settings, &context.tenant, recipients, context.now())?;
     let files = draft.attachments.iter().map(|file| File::new(context.state.next_id(), file)).collect();
-    let id = delivery::accept(context.state, &context.tenant, draft, context.now());
+    let id = delivery::accept(context.moment(), draft);
     inbox_service(context).add_sent(inbox.id, answers.map(|answered| answered.thread), id, files);
     Ok((id, used))
 }
@@ -122,9 +121,7 @@ pub(super) fn read_attachments(field: &Field<'_>) -> Checked<Vec<Attachment>> {
         reject(rule);
     }
     for (index, file) in attachments.iter().enumerate() {
-        if let Content::Hosted(url) = &file.content
-            && is_local(url)
-        {
+        if let Some(url) = file.content.url().filter(|url| is_local(url)) {
             let (name, found) = (field.name(), quote(url.as_str()));
             reject(format!("`{name}[{index}].path` must not be on this machine; found {found}."));
         }
@@ -166,7 +163,7 @@ fn non_empty(body: Option<Arc<str>>) -> Option<Arc<str>> {
 }
 
 input! {
-    struct ReplyInput(fields) {
+    struct ReplyInput(fields; any "html", "text") {
         html: Option<Arc<str>> = fields.optional("html", shared),
         text: Option<Arc<str>> = fields.optional("text", shared),
         cc: Option<Vec<Mailbox>> = recipients::read_optional(fields, "cc"),
@@ -182,10 +179,7 @@ input! {
 /// recipients. The original isn't quoted.
 pub fn reply(context: &Context<'_>) -> HandlerResult {
     let (inbox, original) = (inbox(context)?, find(context)?);
-    let input = context.body(|fields| {
-        require_any(fields, &["html", "text"]);
-        ReplyInput::read(fields)
-    })?;
+    let input = context.body(ReplyInput::read)?;
     let (html, text) = (non_empty(input.html), non_empty(input.text));
     if html.is_none() && text.is_none() {
         return Err(Problem::validation("`html` or `text` must have content; found none."));

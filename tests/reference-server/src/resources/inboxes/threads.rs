@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::model::inboxes::email;
 use crate::model::inboxes::label::Label;
 use crate::model::inboxes::thread::{Folder, Group, Thread};
-use crate::resources::inboxes::input::{require_any, values};
+use crate::resources::inboxes::input::values;
 use crate::resources::inboxes::{inbox, inbox_service, member};
 use crate::store::table::Record as _;
 use crate::wire::query::parse_word;
@@ -84,7 +84,7 @@ const TARGETS: &[(&str, Folder)] = &[
 ];
 
 input! {
-    struct ThreadPatch(fields) {
+    struct ThreadPatch(fields; any "read", "folder") {
         read: Option<bool> = fields.optional("read", boolean),
         folder: Option<Folder> = fields.optional("folder", |field| field.one_of(TARGETS)),
     }
@@ -93,10 +93,7 @@ input! {
 /// `PATCH /inboxes/{inbox}/threads/{thread_id}`: `read` also applies to all received emails of the thread.
 pub fn update(context: &Context<'_>) -> HandlerResult {
     let id = find(context)?.id;
-    let ThreadPatch { read, folder } = context.body(|fields| {
-        require_any(fields, &["read", "folder"]);
-        ThreadPatch::read(fields)
-    })?;
+    let ThreadPatch { read, folder } = context.body(ThreadPatch::read)?;
     let changed = inbox_service(context).change_thread(id, |thread| {
         thread.read = read.unwrap_or(thread.read);
         thread.move_to(folder.unwrap_or(thread.folder), context.now());
@@ -104,7 +101,7 @@ pub fn update(context: &Context<'_>) -> HandlerResult {
     let (_, thread) = changed.ok_or_else(Thread::not_found)?;
     if let Some(read) = read {
         let mark = |email: &mut email::InboxEmail| email.read = read || email.received.is_none();
-        context.tenant.inboxes.emails.change_all(&email::Group::Thread(id), |email| email.id, mark);
+        context.tenant.inboxes.emails.change_all(&email::Group::Thread(id), mark);
     }
     Ok(detail(context, &thread))
 }

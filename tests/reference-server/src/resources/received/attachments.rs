@@ -5,9 +5,10 @@ use uuid::Uuid;
 use crate::context::Context;
 use crate::lock::lock;
 use crate::model::received::{AttachmentItem, Received};
-use crate::resources::attachments::{self, File, Folder, Links};
+use crate::resources::attachments::{self, File, Links};
 use crate::resources::received::find;
 use crate::state::State;
+use crate::state::mails::Folder;
 use crate::wire::{HandlerResult, Problem};
 
 /// `GET /emails/receiving/{email_id}/attachments`, mode B: in the order of the message.

@@ -6,7 +6,6 @@ use serde_json::json;
 use crate::context::Context;
 use crate::model::suppression::Origin;
 use crate::resources::contacts::read_email;
-use crate::resources::suppressions::suppression_service;
 use crate::wire::answers::Reference;
 use crate::wire::{Checked, Deletion, Field, Fields, HandlerResult, json, uuid};
 
@@ -16,7 +15,7 @@ const MAX_ENTRIES: usize = 100;
 /// `POST /suppressions/batch/add`: one invalid address rejects them all.
 pub fn add(context: &Context<'_>) -> HandlerResult {
     let emails = context.body(|fields| fields.required("emails", |field| entries(field, read_email)))?;
-    let ids = suppression_service(context).add(emails, Origin::Manual, None)?;
+    let ids = context.moment().add_suppressions(emails, Origin::Manual, None)?;
     let data: Vec<_> = ids.into_iter().map(|id| Reference::new("suppression", id)).collect();
     Ok(json(StatusCode::CREATED, &json!({ "data": data })))
 }
@@ -24,8 +23,9 @@ pub fn add(context: &Context<'_>) -> HandlerResult {
 /// `POST /suppressions/batch/remove`: by `emails` or `ids`. The response omits unknown entries.
 pub fn remove(context: &Context<'_>) -> HandlerResult {
     let names = context.body(selection)?;
-    let service = suppression_service(context);
-    let removed = names.iter().filter_map(|name| service.remove(context.tenant.suppressions.find(name)?.id));
+    let moment = context.moment();
+    let removed =
+        names.iter().filter_map(|name| moment.remove_suppression(context.tenant.suppressions.find(name)?.id));
     let data: Vec<_> = removed.map(|entry| Deletion::new("suppression", entry.id)).collect();
     Ok(json(StatusCode::OK, &json!({ "data": data })))
 }

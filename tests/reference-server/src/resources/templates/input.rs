@@ -33,15 +33,7 @@ input! {
 }
 
 impl TemplateInput {
-    pub(super) fn to_create(context: &Context<'_>) -> Result<Self, Problem> {
-        Self::from_request(context, &["name", "html"])
-    }
-
-    pub(super) fn to_update(context: &Context<'_>) -> Result<Self, Problem> {
-        Self::from_request(context, &[])
-    }
-
-    fn from_request(context: &Context<'_>, needed: &[&str]) -> Result<Self, Problem> {
+    pub(super) fn from_request(context: &Context<'_>, needed: &[&str]) -> Result<Self, Problem> {
         let mut input = context.body(|fields| {
             fields.require(needed);
             fields.forbid("react", REACT_RULE);

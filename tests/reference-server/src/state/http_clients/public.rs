@@ -11,26 +11,24 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
 /// Networks that aren't public, or lead to other networks: address and prefix length (the registries of RFC 6890).
-const RESERVED_V4: [(Ipv4Addr, u32); 15] = [
-    (Ipv4Addr::UNSPECIFIED, 8),
-    (Ipv4Addr::new(10, 0, 0, 0), 8),
-    (Ipv4Addr::new(100, 64, 0, 0), 10),
-    (Ipv4Addr::new(127, 0, 0, 0), 8),
+const RESERVED: [(Ipv6Addr, u32); 19] = [
+    v4([0, 0, 0, 0], 8),
+    v4([10, 0, 0, 0], 8),
+    v4([100, 64, 0, 0], 10),
+    v4([127, 0, 0, 0], 8),
     // Link-local, with the metadata services of cloud providers.
-    (Ipv4Addr::new(169, 254, 0, 0), 16),
-    (Ipv4Addr::new(172, 16, 0, 0), 12),
-    (Ipv4Addr::new(192, 0, 0, 0), 24),
-    (Ipv4Addr::new(192, 0, 2, 0), 24),
-    (Ipv4Addr::new(192, 88, 99, 0), 24),
-    (Ipv4Addr::new(192, 168, 0, 0), 16),
-    (Ipv4Addr::new(198, 18, 0, 0), 15),
-    (Ipv4Addr::new(198, 51, 100, 0), 24),
-    (Ipv4Addr::new(203, 0, 113, 0), 24),
-    (Ipv4Addr::new(224, 0, 0, 0), 4),
-    (Ipv4Addr::new(240, 0, 0, 0), 4),
-];
-/// The networks of global unicast (2000::/3) that aren't public: protocol assignments with Teredo, documentation, and 6to4.
-const RESERVED_V6: [(Ipv6Addr, u32); 4] = [
+    v4([169, 254, 0, 0], 16),
+    v4([172, 16, 0, 0], 12),
+    v4([192, 0, 0, 0], 24),
+    v4([192, 0, 2, 0], 24),
+    v4([192, 88, 99, 0], 24),
+    v4([192, 168, 0, 0], 16),
+    v4([198, 18, 0, 0], 15),
+    v4([198, 51, 100, 0], 24),
+    v4([203, 0, 113, 0], 24),
+    v4([224, 0, 0, 0], 4),
+    v4([240, 0, 0, 0], 4),
+    // In global unicast (2000::/3): protocol assignments with Teredo, documentation, and 6to4.
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
     (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16),
@@ -39,14 +37,12 @@ const RESERVED_V6: [(Ipv6Addr, u32); 4] = [
 
 /// Addresses that even a local sandbox doesn't request: link-local addresses, and other addresses of the metadata services of cloud providers,
 /// which return credentials. The one of Azure is public.
-const METADATA_V4: [(Ipv4Addr, u32); 4] = [
-    (Ipv4Addr::new(169, 254, 0, 0), 16),
+const METADATA: [(Ipv6Addr, u32); 10] = [
+    v4([169, 254, 0, 0], 16),
     // Alibaba, Oracle, Azure.
-    (Ipv4Addr::new(100, 100, 100, 200), 32),
-    (Ipv4Addr::new(192, 0, 0, 192), 32),
-    (Ipv4Addr::new(168, 63, 129, 16), 32),
-];
-const METADATA_V6: [(Ipv6Addr, u32); 6] = [
+    v4([100, 100, 100, 200], 32),
+    v4([192, 0, 0, 192], 32),
+    v4([168, 63, 129, 16], 32),
     (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10),
     // AWS, which also uses other addresses of this network; Google, Oracle, Scaleway, Alibaba.
     (Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0), 32),
@@ -55,6 +51,11 @@ const METADATA_V6: [(Ipv6Addr, u32); 6] = [
     (Ipv6Addr::new(0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42), 128),
     (Ipv6Addr::new(0xfd00, 0x100, 0, 0, 0, 0, 0x100, 0x200), 128),
 ];
+
+/// A network of IPv4 addresses, mapped into IPv6 (`::ffff:0:0/96`).
+const fn v4([a, b, c, d]: [u8; 4], length: u32) -> (Ipv6Addr, u32) {
+    (Ipv4Addr::new(a, b, c, d).to_ipv6_mapped(), 96 + length)
+}
 
 /// Why a URL isn't requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -183,39 +184,29 @@ fn is_of_this_machine(ip: IpAddr) -> bool {
 
 /// Whether an address is globally reachable unicast.
 fn is_public(ip: IpAddr) -> bool {
-    match unwrap_embedded(ip) {
-        IpAddr::V4(ip) => !is_in_v4(&RESERVED_V4, ip),
-        IpAddr::V6(ip) => ip.to_bits() >> 125 == 1 && !is_in_v6(&RESERVED_V6, ip),
-    }
+    let ip = map_v4(ip);
+    let is_unicast = ip.to_ipv4_mapped().is_some() || ip.to_bits() >> 125 == 1;
+    is_unicast && !is_in(&RESERVED, ip)
 }
 
 fn is_metadata(ip: IpAddr) -> bool {
-    match unwrap_embedded(ip) {
-        IpAddr::V4(ip) => is_in_v4(&METADATA_V4, ip),
-        IpAddr::V6(ip) => is_in_v6(&METADATA_V6, ip),
-    }
+    is_in(&METADATA, map_v4(ip))
 }
 
-fn is_in_v4(networks: &[(Ipv4Addr, u32)], ip: Ipv4Addr) -> bool {
-    networks.iter().any(|(network, length)| (ip.to_bits() ^ network.to_bits()) >> (32 - length) == 0)
-}
-
-fn is_in_v6(networks: &[(Ipv6Addr, u32)], ip: Ipv6Addr) -> bool {
+fn is_in(networks: &[(Ipv6Addr, u32)], ip: Ipv6Addr) -> bool {
     networks.iter().any(|(network, length)| (ip.to_bits() ^ network.to_bits()) >> (128 - length) == 0)
 }
 
-fn unwrap_embedded(ip: IpAddr) -> IpAddr {
+/// The IPv6 address to which an IPv4 address is mapped, also if it is given by NAT64 (`64:ff9b::/96`).
+fn map_v4(ip: IpAddr) -> Ipv6Addr {
     match ip {
-        IpAddr::V6(v6) => embedded_v4(v6).map_or(ip, IpAddr::V4),
-        IpAddr::V4(_) => ip,
+        IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+        IpAddr::V6(ip) if ip.segments()[..6] == [0x64, 0xff9b, 0, 0, 0, 0] => {
+            let [.., a, b, c, d] = ip.octets();
+            Ipv4Addr::new(a, b, c, d).to_ipv6_mapped()
+        }
+        IpAddr::V6(ip) => ip,
     }
-}
-
-/// The IPv4 address that an IPv6 address translates to: mapped (`::ffff:0:0/96`), or by NAT64 (`64:ff9b::/96`).
-fn embedded_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
-    let by_nat64 = ip.segments()[..6] == [0x64, 0xff9b, 0, 0, 0, 0];
-    let last: [u8; 4] = ip.octets()[12..].try_into().ok()?;
-    ip.to_ipv4_mapped().or_else(|| by_nat64.then(|| last.into()))
 }
 
 #[cfg(test)]

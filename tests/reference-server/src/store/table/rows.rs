@@ -116,9 +116,15 @@ impl<T: Record> Rows<T> {
 
     /// The members of a group, oldest first.
     pub fn members(&self, group: &T::Group) -> impl DoubleEndedIterator<Item = &Arc<T>> {
-        self.positions(group, 0..u64::MAX)
-            .filter_map(|position| self.records.get_at(position))
-            .map(|(_, record)| record)
+        self.member_entries(group).map(|(_, record)| record)
+    }
+
+    pub(super) fn member_ids(&self, group: &T::Group) -> Vec<Uuid> {
+        self.member_entries(group).map(|(id, _)| id).collect()
+    }
+
+    fn member_entries(&self, group: &T::Group) -> impl DoubleEndedIterator<Item = (Uuid, &Arc<T>)> {
+        self.positions(group, 0..u64::MAX).filter_map(|position| self.records.get_at(position))
     }
 
     /// The number of members of a group.

@@ -46,7 +46,7 @@ pub const QUERY: &[Input] = &[
 
 /// A valid query.
 #[derive(Debug)]
-pub(super) struct Query {
+pub struct Query {
     pub(super) start: Timestamp,
     /// Inclusive.
     pub(super) end: Timestamp,
