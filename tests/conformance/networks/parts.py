@@ -208,6 +208,8 @@ class Network:
 
     def pause(self):
         self.signal("sandbox", signal.SIGSTOP)
+        # Until then, its threads may still respond.
+        os.waitid(os.P_PID, self.processes["sandbox"][0].pid, os.WSTOPPED)
 
     def resume(self):
         self.signal("sandbox", signal.SIGCONT)
