@@ -224,7 +224,7 @@ fn error_response(error: &Error, response: &ApiError, reason: Box<str>) -> Attem
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::time::UNIX_EPOCH;
 
     use idempost::transport::{BoxFuture, ResponseBody, Transport, TransportError, TransportRequest};
@@ -298,6 +298,11 @@ mod tests {
         }
     }
 
+    pub(crate) fn client_of(status: u16, body: &'static str, date: Option<&'static str>) -> Client {
+        let transport = Fixed(status, body, date);
+        Client::builder().base_url("https://a.test").api_key("re_x").transport(transport).build().unwrap()
+    }
+
     #[tokio::test]
     async fn a_page_of_a_proxy_states_no_certain_time_and_none_without_a_date() {
         // F-11
@@ -320,9 +325,7 @@ mod tests {
             (401, REJECTION, None, Some(None)),
             (403, "<html>", None, Some(None)),
         ] {
-            let transport = Fixed(status, body, date);
-            let client = Client::builder().base_url("https://a.test").api_key("re_x").transport(transport);
-            let time = Sender::time(&client.build().unwrap()).await.ok();
+            let time = Sender::time(&client_of(status, body, date)).await.ok();
             assert_eq!(
                 time.map(|time| time.map(|time| (time.since_epoch.as_secs(), time.is_certain))),
                 expected,
@@ -332,16 +335,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_error_to_a_read_is_no_contact_with_the_service() {
+    async fn a_read_that_fails_is_no_contact_with_the_service() {
         for (status, body) in [
             (500, r#"{"name":"internal_server_error","message":"no"}"#),
             (502, "<html>"),
             (503, "<html>"),
             (200, "<html>"),
         ] {
-            let transport = Fixed(status, body, None);
-            let client = Client::builder().base_url("https://a.test").api_key("re_x").transport(transport);
-            let client = client.build().unwrap();
+            let client = client_of(status, body, None);
             let time = Sender::time(&client).await.unwrap_err();
             let feedback = Sender::feedback(&client, &["1".into()], 0).await.unwrap_err();
             for result in [time.result, feedback.result] {

@@ -26,7 +26,7 @@ use crate::{
     job::Job as BulkJob,
     journal::SentId,
     pace::Observation,
-    sender::{Attempt, SendRequest},
+    sender::{Attempt, SendRequest, tests::client_of},
     state::AttemptResult,
     stop_rule::Feedback,
 };
@@ -425,6 +425,15 @@ async fn a_service_that_stays_down_ends_the_run_and_the_job_can_be_resumed() {
     service.set_script(|_, _| None);
     let report = finish_with(&job, &service, patient_options()).await;
     assert_eq!((report.ending, service.delivered()), (Ending::Finished, (900, 1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_proxy_whose_errors_have_no_date_does_not_keep_a_run_going() {
+    let (_folder, job) = planned_job(1).await;
+    let client = client_of(503, "<html>", None);
+    let options = RunOptions::default().max_outage(Duration::from_mins(5));
+    let report = job.start_with(client, options).finish().await.unwrap();
+    assert!(matches!(report.ending, Ending::Unavailable { .. }), "{report:?}");
 }
 
 #[tokio::test(start_paused = true)]
