@@ -10,8 +10,6 @@
 
 pub(crate) mod damage;
 mod frame;
-#[cfg(test)]
-mod memory;
 mod record;
 mod recovery;
 mod sent_id;

@@ -1,3 +1,5 @@
+mod memory;
+
 use std::{
     iter,
     path::Path,
@@ -9,10 +11,8 @@ use futures_util::{FutureExt as _, future::join_all};
 use proptest::prelude::*;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 
-use super::{
-    memory::{Disk, Fault},
-    *,
-};
+use self::memory::{Disk, Fault};
+use super::*;
 use crate::state::{BatchState, BatchStates};
 
 const BATCHES: u32 = 5;

@@ -25,8 +25,6 @@ use crate::{
 };
 
 #[cfg(test)]
-mod calls;
-#[cfg(test)]
 mod tests;
 
 /// The longest pause that a 429 causes for other calls.

@@ -25,8 +25,6 @@ use serde::{Deserialize, Serialize};
 use super::announced::AnnouncedLimit;
 
 #[cfg(test)]
-mod simulation;
-#[cfg(test)]
 mod tests;
 
 /// τ of the GCRA: how late a request may be sent without losing its slot. Absorbs the timer's granularity.

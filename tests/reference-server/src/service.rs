@@ -9,7 +9,9 @@ mod logins;
 pub mod outbound;
 mod record;
 #[cfg(test)]
-mod scaling;
+mod tests {
+    mod scaling;
+}
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

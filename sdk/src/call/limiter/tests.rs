@@ -1,5 +1,7 @@
 //! The limiter's arithmetic and its queue, step by step under tokio's paused time.
 
+mod calls;
+
 use futures_util::FutureExt as _;
 use tokio::time::{advance, sleep};
 

@@ -1,5 +1,7 @@
 //! The arithmetic of the pace, step by step.
 
+mod simulation;
+
 use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -9,7 +9,7 @@ use std::{
 
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 
-use super::*;
+use super::super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 /// The maximum number of requests that a sender has in flight.

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 
-use super::Storage;
+use super::super::Storage;
 
 /// A disk that outlives the journals on it.
 #[derive(Clone, Debug, Default)]
