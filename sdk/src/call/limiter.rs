@@ -2,12 +2,14 @@
 //!
 //! # Why it never leaks slots or stalls
 //!
-//! Nothing is assigned in advance. A waiting call holds only its place in a FIFO lock; only the head of the queue consults the pace, and the pace
-//! changes only when a request is sent. A dropped future therefore gives up nothing but its place, which the lock closes in constant time. A
+//! Nothing is assigned in advance. A waiting call holds only its place in a FIFO lock; the head of the queue consults the pace, and the pace
+//! changes only when a request is sent. A dropped future therefore gives up nothing but its place, which the lock closes in constant time. A head that
+//! isn't polled, for example in a branch of `select!` while another runs, doesn't take its slot; after [`STALLED`], any other waiting call does. A
 //! [`Permit`] dropped before sending returns its slot. A new call's slot is the head's slot plus one interval per waiting call, so a call whose slot
 //! comes after its deadline fails immediately. Memory is proportional to the number of waiting calls.
 
 use std::{
+    pin::pin,
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU32, Ordering},
@@ -29,11 +31,13 @@ mod tests;
 
 /// The longest pause that a 429 causes for other calls.
 const MAX_HOLD: Duration = Duration::from_secs(60);
+/// The time for which a slot is free before any waiting call takes it.
+const STALLED: Duration = Duration::from_millis(250);
 
 /// The rate at which a client sends requests.
 ///
-/// All clones of a client share one limiter. Waiting calls are served in order. A call whose slot comes after its deadline fails immediately, without
-/// sending anything.
+/// All clones of a client share one limiter. Waiting calls are served in order; one whose future isn't polled doesn't block the others. A call whose
+/// slot comes after its deadline fails immediately, without sending anything.
 ///
 /// In every mode except [`Off`](Self::Off), a 429 pauses all calls of the client for the response's `Retry-After` (at most 60 s; without one, for at
 /// most 1 s) and slows the client down for a while.
@@ -161,12 +165,11 @@ impl Limiter {
     }
 
     async fn wait(&self, place: Place<'_>, deadline: Option<Instant>) -> Result<Permit<'_>, TooLate> {
-        let head = match deadline {
-            None => Some(self.queue.lock().await),
-            Some(deadline) => timeout_at(deadline, self.queue.lock()).await.ok(),
-        };
-        while head.is_some() {
-            let turn = match self.take(&mut self.lock(), self.now()) {
+        let mut queue = pin!(self.queue.lock());
+        let mut head = None;
+        loop {
+            let patience = if head.is_some() { Duration::ZERO } else { STALLED };
+            let turn = match self.take_overdue(patience) {
                 Ok(slot) => return Ok(self.permit(Some(slot))),
                 Err(turn) => self.start + turn,
             };
@@ -174,10 +177,24 @@ impl Limiter {
                 break;
             }
             let until = deadline.map_or(turn, |deadline| deadline.min(turn));
-            let _moved_or_due = timeout_at(until, self.moved.notified()).await;
+            if head.is_some() {
+                let _moved_or_due = timeout_at(until, self.moved.notified()).await;
+            } else {
+                head = timeout_at(until, queue.as_mut()).await.ok();
+            }
         }
         drop(place);
         Err(self.lock().too_late_error(self.now()))
+    }
+
+    /// Takes a slot that has been free for `patience`.
+    ///
+    /// # Errors
+    /// There is none. Contains when to try again.
+    fn take_overdue(&self, patience: Duration) -> Result<RateSlot, Duration> {
+        let (mut state, now) = (self.lock(), self.now());
+        let overdue = state.pace.ready_at(0, Duration::ZERO).saturating_add(patience);
+        if overdue > now { Err(overdue) } else { self.take(&mut state, now) }
     }
 
     /// Updates the pace from the response to a request sent at `sent_at`. Call it before dropping the permit.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::{StreamExt as _, future::join_all, stream::FuturesUnordered};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::{
@@ -61,6 +61,17 @@ async fn canceled_calls_release_their_slots() {
     let calls = (0..100).map(|_| timeout(Duration::from_millis(100), send(&client, MINUTE)));
     assert_eq!(join_all(calls).await.iter().filter(|call| call.is_ok()).count(), 1);
     assert_eq!(send(&client, MINUTE).await.unwrap(), Duration::from_millis(400));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_sent_while_calls_before_it_are_not_polled() {
+    let (client, script) = client(RateLimit::PerSecond(2.0), &[]);
+    let mut sends: FuturesUnordered<_> = (0..5).map(|_| send(&client, MINUTE)).collect();
+    while let Some(sent) = sends.next().await {
+        sent.unwrap();
+        assert!(send(&client, MINUTE).await.unwrap() <= Duration::from_secs(1));
+    }
+    assert_eq!(script.take_requests().len(), 10);
 }
 
 #[tokio::test(start_paused = true)]
