@@ -17,9 +17,13 @@ use super::{
 };
 use crate::{
     auth::{oauth::HttpTokenEndpoint, record::TokenRecord, store::TokenStore, token_endpoint::TokenEndpoint},
+    clock::timeout,
     error::{AuthError, StoreError},
     transport::BoxFuture,
 };
+
+/// The maximum time that a call waits for another one to read the record.
+const MAX_LOADING: Duration = Duration::from_secs(2);
 
 /// Refreshes on behalf of this process.
 pub(super) type Delegate =
@@ -67,9 +71,10 @@ impl Shared {
         }));
     }
 
-    /// Reads the record for the first time in this process. Returns it with the epoch. Concurrent callers wait for one read.
+    /// Reads the record for the first time in this process. Returns it with the epoch. Concurrent callers wait for one read, but not for long: the
+    /// future that reads may not be polled.
     pub(super) async fn load(&self) -> Result<(u64, Token), AuthError> {
-        let _guard = self.loading.lock().await;
+        let _guard = timeout(MAX_LOADING, self.loading.lock()).await;
         loop {
             let epoch = {
                 let state = self.state();
@@ -84,8 +89,9 @@ impl Shared {
                 return Err(AuthError::Ended(ended));
             }
             let token = self.to_token(record);
-            // A logout may have removed the record after it was read.
-            if self.state().publish(epoch, token.clone()) {
+            let mut state = self.state();
+            // A logout may have removed the record after it was read, or another caller may have read it.
+            if state.current.is_none() && state.publish(epoch, token.clone()) {
                 return Ok((epoch, token));
             }
         }

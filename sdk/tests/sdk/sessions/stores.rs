@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use futures_util::future::join_all;
+use futures_util::{FutureExt as _, future::join_all};
 use idempost::auth::{EndReason, RefreshRequest, Revocation, StoreError};
 use tokio::sync::Semaphore;
 
@@ -59,6 +59,17 @@ async fn a_valid_token_costs_one_read_per_process() {
     let calls = join_all(calls).await;
     assert!(calls.len() == 20 && calls.iter().all(Result::is_ok));
     assert_eq!(store.hooks.reads.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_call_gets_its_token_while_another_that_reads_the_store_is_not_polled() {
+    let fixture = Fixture::fresh().await;
+    let session = fixture.builder().open(Brittle::default().over(&fixture.store));
+    let mut unpolled = Box::pin(session.access_token());
+    assert!(unpolled.as_mut().now_or_never().is_none());
+    tokio::time::pause();
+    tokio::time::timeout(Duration::from_secs(20), session.access_token()).await.unwrap().unwrap();
+    unpolled.await.unwrap();
 }
 
 #[tokio::test]
