@@ -18,7 +18,7 @@ use super::{
     core::Core,
     decode::{Decode, WithResponse, decode, decode_response, decode_with_response},
     execute,
-    operation::{IDEMPOTENCY_KEY, Operation, RESERVED_HEADERS},
+    operation::{BATCH_VALIDATION, IDEMPOTENCY_KEY, Operation, RESERVED_HEADERS},
     preview::Preview,
     retry::{RetryEvent, RetryPolicy},
 };
@@ -271,8 +271,7 @@ impl<T> Call<T> {
     }
 
     pub(crate) fn batch_validation(mut self, mode: HeaderValue) -> Self {
-        self.operation.headers.insert("x-batch-validation", mode);
-        self.operation.ids = None;
+        self.operation.headers.insert(BATCH_VALIDATION, mode);
         // The service validates each email of a permissive batch; rules of the batch itself still apply.
         let whole = |problem: &Problem| problem.code == "count" && problem.path.matches('/').count() < 2;
         let problems = self.operation.problems.take().map(Problems::into_vec).unwrap_or_default();

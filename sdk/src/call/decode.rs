@@ -1,6 +1,6 @@
 //! Decoding of responses.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, collections::BTreeSet, fmt};
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
@@ -137,35 +137,41 @@ pub(crate) fn author(body: &[u8]) -> Author {
     }
 }
 
-/// Checks that the response contains as many IDs as emails were sent; otherwise they can't be matched. The path of the error is `errors` if the
-/// service rejected some: the key's first request was permissive.
+/// Checks that the response contains an ID for each email that was sent or, if the request was permissive, its rejection; otherwise they can't be
+/// matched. The path of the error is `errors` if the service rejected some although the request wasn't permissive: the key's first request was.
 pub(crate) fn count_ids(
     response: http::Response<Bytes>,
     ids: usize,
+    permissive: bool,
 ) -> Result<http::Response<Bytes>, Box<DecodeError>> {
     #[derive(Deserialize)]
     struct Named {
         data: Vec<IgnoredAny>,
         #[serde(default)]
-        errors: Option<Vec<IgnoredAny>>,
+        errors: Option<Vec<Value>>,
     }
-    match serde_json::from_slice::<Named>(response.body()) {
-        Ok(Named { data, errors }) if data.len() != ids => {
-            let (accepted, rejected) = (data.len(), errors.map_or(0, |errors| errors.len()));
-            let (path, text) = if accepted + rejected == ids {
-                let text = "the first request with this idempotency key was permissive";
-                (
-                    "errors",
-                    format!("{accepted} of {ids} emails were accepted and {rejected} rejected: {text}"),
-                )
-            } else {
-                ("", format!("{ids} emails were sent, but the response contains {accepted} IDs"))
-            };
-            let error = <serde_json::Error as serde::de::Error>::custom(text);
-            Err(decode_error(response, path, error))
-        }
-        _ => Ok(response),
+    let Ok(Named { data, errors }) = serde_json::from_slice(response.body()) else { return Ok(response) };
+    let errors = errors.unwrap_or_default();
+    let (accepted, rejected) = (data.len(), errors.len());
+    let indexes = errors.iter().filter_map(|error| error.get("index")?.as_u64());
+    let indexes: BTreeSet<_> = indexes.filter(|index| *index < ids as u64).collect();
+    let is_complete = accepted + rejected == ids && indexes.len() == rejected;
+    if if permissive { is_complete } else { accepted == ids } {
+        return Ok(response);
     }
+    let (path, text) = if is_complete {
+        let text = "the first request with this idempotency key was permissive";
+        ("errors", format!("{accepted} of {ids} emails were accepted and {rejected} rejected: {text}"))
+    } else if permissive {
+        (
+            "",
+            format!("{ids} emails were sent, but the response contains {accepted} IDs and {rejected} errors"),
+        )
+    } else {
+        ("", format!("{ids} emails were sent, but the response contains {accepted} IDs"))
+    };
+    let error = <serde_json::Error as serde::de::Error>::custom(text);
+    Err(decode_error(response, path, error))
 }
 
 /// A value together with the response from which it was decoded.

@@ -23,7 +23,7 @@ use super::{
     core::Core,
     decode::{Decode, count_ids, decode, ensure_api_response, ensure_requested_form},
     limiter::Permit,
-    operation::{IDEMPOTENCY_KEY, Operation},
+    operation::{BATCH_VALIDATION, IDEMPOTENCY_KEY, Operation},
     rate_limiter::RateVerdict,
     retry::{Cause, FailedAttempt, RetryEvent, RetryPolicy},
     state::{AttemptResult, CallState},
@@ -450,7 +450,7 @@ impl<'a> Execution<'a> {
         let response =
             if self.read_only || !has_record { response } else { ensure_api_response(response, keyed)? };
         match self.operation.ids {
-            Some(ids) => count_ids(response, ids),
+            Some(ids) => count_ids(response, ids, self.operation.headers.contains_key(BATCH_VALIDATION)),
             None => Ok(response),
         }
     }

@@ -21,6 +21,8 @@ use crate::{
 
 /// The header that makes a send safe to retry (`docs/specification.md`, POST /emails).
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// The header that makes a batch permissive.
+pub(super) const BATCH_VALIDATION: HeaderName = HeaderName::from_static("x-batch-validation");
 
 /// Headers that belong to the credential, the connection or the message framing (RFC 9110, 7.6.1; RFC 9112, 6).
 pub(crate) const RESERVED_HEADERS: [HeaderName; 8] = [
@@ -227,7 +229,7 @@ impl Operation {
         self.idempotency == Idempotency::Keyed
     }
 
-    /// Sets the number of IDs that the response must contain.
+    /// Sets the number of IDs that the response must contain; that of a permissive batch, IDs and errors together.
     pub(crate) fn with_ids(mut self, ids: usize) -> Self {
         self.ids = Some(ids);
         self

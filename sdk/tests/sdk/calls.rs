@@ -365,6 +365,18 @@ async fn a_batch_response_must_have_an_id_for_every_email() {
     assert_eq!(accepted.errors[1].index, 2);
     assert_eq!(script.seen()[0].header("x-batch-validation"), "permissive");
 
+    for errors in [
+        json!(null),
+        json!([{"index": 1, "message": "no"}]),
+        json!([{"index": 1, "message": "no"}, {"index": 1, "message": "no"}]),
+        json!([{"index": 1, "message": "no"}, {"index": 3, "message": "no"}]),
+    ] {
+        let answer = Reply::json(200, json!({"data": [{"id": "x"}], "errors": errors}));
+        let script = Script::of([answer.clone(), answer]);
+        let error = script.client().emails().send_batch(&batch).permissive().await.unwrap_err();
+        assert_eq!((error.outcome(), error.attempts()), (Outcome::Accepted, 2), "{errors}: {error:?}");
+    }
+
     // The service repeats the response to a permissive call with the same key and body.
     let script = Script::of([Reply::json(200, left_out.clone()), Reply::json(200, left_out)]);
     let error = script.client().emails().send_batch(&batch).await.unwrap_err();

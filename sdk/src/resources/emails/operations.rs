@@ -154,8 +154,8 @@ impl Emails<'_> {
 impl Call<AcceptedBatch> {
     /// Sends the valid emails of a batch even if others are invalid: `x-batch-validation: permissive`.
     ///
-    /// The response lists the rejected emails in [`AcceptedBatch::errors`]; the client validates only the batch as a whole. (The specification
-    /// doesn't mention invalid emails in a batch.)
+    /// The response lists the rejected emails in [`AcceptedBatch::errors`]; one that omits an email is an [`Error::Decode`](crate::Error::Decode). The
+    /// client validates only the batch as a whole. (The specification doesn't mention invalid emails in a batch.)
     pub fn permissive(self) -> Self {
         self.batch_validation(HeaderValue::from_static("permissive"))
     }
