@@ -1,5 +1,7 @@
 //! Downloads into a writer, in constant memory.
 
+use std::io;
+
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
@@ -33,7 +35,7 @@ impl Call<Bytes> {
     ///
     /// # Errors
     /// The errors of the call; [`Error::Decode`] if the response is only a part of the content or is encoded, although neither was requested;
-    /// [`Error::Write`] if the writer fails. Bytes that have been written stay written.
+    /// [`Error::Write`] if the writer fails, or stalls until the timeout. Bytes that have been written stay written.
     pub async fn write_to<W: AsyncWrite + Unpin + Send>(self, writer: &mut W) -> Result<u64> {
         let (core, mut operation) = self.into_parts();
         // A range counts encoded bytes.
@@ -71,7 +73,7 @@ impl Call<Bytes> {
             }
             body = more;
         }
-        writer.flush().await.map_err(Error::Write)?;
+        write_until(deadline, writer.flush()).await?;
         Ok(written)
     }
 }
@@ -84,20 +86,33 @@ async fn copy<W: AsyncWrite + Unpin + Send>(
     deadline: Option<Instant>,
 ) -> Result<Option<TransportError>> {
     loop {
-        let chunk = match deadline {
-            None => body.chunk().await,
-            Some(deadline) => timeout_at(deadline, body.chunk()).await.unwrap_or_else(|_| {
-                Some(Err(TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Timeout)))
-            }),
-        };
+        let chunk = until(deadline, body.chunk()).await.unwrap_or_else(|| {
+            Some(Err(TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Timeout)))
+        });
         match chunk {
             None => return Ok(None),
             Some(Err(error)) => return Ok(Some(error)),
             Some(Ok(chunk)) => {
-                writer.write_all(&chunk).await.map_err(Error::Write)?;
+                write_until(deadline, writer.write_all(&chunk)).await?;
                 *written += chunk.len() as u64;
             }
         }
+    }
+}
+
+async fn write_until(
+    deadline: Option<Instant>,
+    writing: impl Future<Output = io::Result<()>> + Send,
+) -> Result<()> {
+    let written = until(deadline, writing).await;
+    written.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into())).map_err(Error::Write)
+}
+
+/// Returns the output of `work`; `None` if it isn't complete at the deadline.
+async fn until<T>(deadline: Option<Instant>, work: impl Future<Output = T> + Send) -> Option<T> {
+    match deadline {
+        None => Some(work.await),
+        Some(deadline) => timeout_at(deadline, work).await.ok(),
     }
 }
 

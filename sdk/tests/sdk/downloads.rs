@@ -1,8 +1,9 @@
 //! Downloads from signed URLs, which may be on another host.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 
 use idempost::{Error, Outcome, testing::ScriptedTransport, transport::TransportErrorKind};
+use tokio::time::timeout;
 
 use super::script::{Reply, Script};
 
@@ -162,6 +163,15 @@ async fn a_download_fails_after_its_attempts_and_keeps_written_bytes() {
     let error = result.unwrap_err();
     assert!(matches!(error, Error::Unreachable(_)) && error.is_retryable(), "{error:?}");
     assert_eq!((written.as_slice(), asked.len(), error.attempts()), (&content[..200], 3, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_writer_that_stalls_ends_the_download_at_its_timeout() {
+    let script = Script::of([Reply::bytes(200, "1234567890")]).odd();
+    let (mut writer, _reader) = tokio::io::duplex(5);
+    let call = script.client().received().download("https://files.test/file").timeout(Duration::from_secs(5));
+    let result = timeout(Duration::from_secs(6), call.write_to(&mut writer)).await.unwrap();
+    assert!(matches!(result.unwrap_err(), Error::Write(_)));
 }
 
 #[tokio::test(start_paused = true)]
