@@ -3,7 +3,7 @@
 //! Only an [`Admitted`] operation can be executed, and only this module creates one. It inspects the method, path and body exactly as they will be
 //! sent, regardless of how the request was built, and rejects unknown operations: a new operation that sends is rejected until [`recipient_reach`] lists it.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, time::Duration};
 
 use http::Method;
 use percent_encoding::percent_decode_str;
@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::operation::Operation;
 use crate::{
     body::{Body, BodyPart},
+    clock::Instant,
     error::{Error, Result, chain},
     problem::{Problem, Problems, limits, path_segment},
     transport::BoxFuture,
@@ -39,9 +40,16 @@ pub(crate) async fn admit(
 ) -> Result<Admitted> {
     let stored = screen(guard, &mut operation)?;
     if let Some(stored) = stored {
-        Lookup { guard, read, operation: &operation, problems: Vec::new() }.check(stored).await?;
+        let started = Instant::now();
+        Lookup { guard, read, operation: &operation, started, problems: Vec::new() }.check(stored).await?;
+        operation.timeout = time_left(&operation, started);
     }
     Ok(Admitted(operation))
+}
+
+/// Returns the rest of the operation's timeout.
+fn time_left(operation: &Operation, started: Instant) -> Option<Duration> {
+    operation.timeout.map(|limit| limit.saturating_sub(started.elapsed()))
 }
 
 /// Checks and redirects the recipients in an operation's body. Returns which other recipients the service would look up.
@@ -245,6 +253,7 @@ struct Lookup<'a> {
     guard: &'a RecipientGuard,
     read: &'a Read<'a>,
     operation: &'a Operation,
+    started: Instant,
     problems: Vec<Problem>,
 }
 
@@ -386,7 +395,7 @@ impl Lookup<'_> {
     /// Reads a record. If the service fails, the operation is rejected; its outcome isn't the read's.
     async fn get<T: for<'de> Deserialize<'de>>(&self, path: String) -> Result<T> {
         let mut read = Operation::raw(Method::GET, path);
-        read.timeout = self.operation.timeout;
+        read.timeout = time_left(self.operation, self.started);
         let record = (self.read)(read).await.map_err(|error| match error {
             Error::Api(_) | Error::Decode(_) | Error::OutcomeUnknown(_) => {
                 unreadable_recipients("", chain(&error)).into()

@@ -115,7 +115,8 @@ pub(crate) async fn open(
     work.instrument(span).await
 }
 
-async fn admit_operation(core: &Arc<Core>, operation: Box<Operation>) -> Result<Admitted> {
+async fn admit_operation(core: &Arc<Core>, mut operation: Box<Operation>) -> Result<Admitted> {
+    operation.timeout = operation.timeout.or(core.timeout);
     let read = |operation| run(Arc::clone(core), Box::new(operation), decode::<Value>);
     admit(&core.recipients, operation, &read).await.inspect_err(trace::record_call_failure)
 }
@@ -210,7 +211,7 @@ impl<'a> Execution<'a> {
     fn new(core: &'a Core, operation: Admitted) -> Self {
         let operation = operation.into_inner();
         let default = BASE_TIMEOUT + Duration::from_secs(operation.body.len() / MIN_BYTES_PER_SECOND);
-        let timeout = operation.timeout.or(core.timeout).unwrap_or(default);
+        let timeout = operation.timeout.unwrap_or(default);
         let key = operation.key.clone().filter(|_| operation.is_keyed());
         let started = Instant::now();
         Self {

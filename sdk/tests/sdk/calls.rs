@@ -12,7 +12,9 @@ use idempost::{
     BatchEmail, Client, Error, Outcome,
     call::{RateLimit, RetryPolicy},
     error::ApiErrorKind,
+    testing::ScriptedTransport,
     transport::ReqwestTransport,
+    types::RecipientGuard,
 };
 use idempost_reference_server::ReferenceServer;
 use serde_json::json;
@@ -198,6 +200,27 @@ async fn timeouts_apply_to_an_attempt_and_to_the_whole_call() {
     // By default, an attempt may take as long as its call.
     let script = Script::of([accepted().with_delay(Duration::from_secs(90))]);
     script.client().emails().send(&email()).timeout(Duration::MAX).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timeout_includes_what_the_recipient_guard_reads() {
+    let script = ScriptedTransport::from_fn(|request| {
+        let id = request.query("after").map_or(0, |id| id.parse::<u32>().unwrap() + 1).to_string();
+        let body = match request.path() {
+            "/broadcasts/b1" => json!({"id": "b1", "segment_id": "s1", "status": "draft"}),
+            _ => json!({"data": [{"id": id, "email": "qa@acme.test"}], "has_more": true}),
+        };
+        Reply::json(200, body).with_delay(Duration::from_secs(1))
+    });
+    let guard = RecipientGuard::new().allow_to(["*@acme.test"]).unwrap();
+    let builder = Client::builder().base_url("https://api.test").api_key("re_x").recipient_guard(guard);
+    let client = builder.timeout(Duration::from_secs(5)).transport(script.clone()).build().unwrap();
+    let start = tokio::time::Instant::now();
+    let sent = tokio::time::timeout(Duration::from_secs(60), client.broadcasts().send("b1").into_future());
+    let error = sent.await.unwrap().unwrap_err();
+    assert_eq!((start.elapsed().as_secs(), error.outcome()), (5, Outcome::NotSent), "{error:?}");
+    let sent = script.take_requests().into_iter().filter(|request| request.method == Method::POST);
+    assert_eq!(sent.count(), 0);
 }
 
 #[tokio::test(start_paused = true)]
