@@ -2,15 +2,13 @@
 
 pub mod delivery;
 pub mod event;
-mod event_type;
 mod new;
 mod operations;
 mod patch;
 mod record;
 
 pub use delivery::{Delivery, SecretError, VerificationError, WebhookVerifier};
-pub use event::{EventData, NotAnEvent, OtherData, WebhookPayload};
-pub use event_type::EventType;
+pub use event::{EventData, EventType, NotAnEvent, OtherData, WebhookPayload};
 pub use new::NewWebhook;
 pub use operations::Webhooks;
 pub use patch::WebhookPatch;

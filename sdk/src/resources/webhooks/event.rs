@@ -20,7 +20,6 @@ pub use crate::resources::shared::SuppressionOrigin;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::Value;
 
-use super::event_type::EventType;
 use crate::types::Timestamp;
 
 /// An event: its type, time and data.
@@ -106,9 +105,17 @@ pub struct OtherData {
     pub problem: Option<String>,
 }
 
-/// Defines [`EventData`]: the data of each event type.
-macro_rules! event_data {
-    ($($(#[$doc:meta])* $kind:ident($data:ty),)+) => {
+/// Defines [`EventType`] and [`EventData`]: the types of events, and the data of each.
+macro_rules! events {
+    ($($(#[$doc:meta])* $kind:ident = $wire:literal: $data:ty,)+) => {
+        open_enum! {
+            /// The type of a webhook event. The specification names `email.sent`, `email.delivered`, `email.received` and `domain.updated`, and
+            /// mentions that there are more. Inbox events are in private beta, so not every account can subscribe to them.
+            EventType {
+                $($(#[$doc])* $kind = $wire,)+
+            }
+        }
+
         /// An event's data, by type. The variants are named as in [`EventType`].
         ///
         /// The set is open: data of an unknown type or in an unexpected format is `Other`.
@@ -137,81 +144,81 @@ macro_rules! event_data {
     };
 }
 
-event_data! {
+events! {
     /// An email was accepted for delivery.
-    EmailSent(EmailEvent),
+    EmailSent = "email.sent": EmailEvent,
     /// An email was scheduled.
-    EmailScheduled(EmailEvent),
+    EmailScheduled = "email.scheduled": EmailEvent,
     /// An email was delivered.
-    EmailDelivered(EmailEvent),
+    EmailDelivered = "email.delivered": EmailEvent,
     /// The delivery of an email was delayed.
-    EmailDeliveryDelayed(EmailEvent),
+    EmailDeliveryDelayed = "email.delivery_delayed": EmailEvent,
     /// An email bounced permanently.
-    EmailBounced(EmailBounced),
+    EmailBounced = "email.bounced": EmailBounced,
     /// A recipient reported an email as spam.
-    EmailComplained(EmailEvent),
+    EmailComplained = "email.complained": EmailEvent,
     /// An email was opened.
-    EmailOpened(EmailEvent),
+    EmailOpened = "email.opened": EmailEvent,
     /// A link in an email was clicked.
-    EmailClicked(EmailClicked),
+    EmailClicked = "email.clicked": EmailClicked,
     /// An email failed to be sent.
-    EmailFailed(EmailFailed),
+    EmailFailed = "email.failed": EmailFailed,
     /// An email was not sent because the recipient is on the suppression list.
-    EmailSuppressed(EmailSuppressed),
+    EmailSuppressed = "email.suppressed": EmailSuppressed,
     /// An email was received.
-    EmailReceived(ReceivedEmailEvent),
+    EmailReceived = "email.received": ReceivedEmailEvent,
     /// A contact was created.
-    ContactCreated(ContactEvent),
+    ContactCreated = "contact.created": ContactEvent,
     /// A contact was updated.
-    ContactUpdated(ContactEvent),
+    ContactUpdated = "contact.updated": ContactEvent,
     /// A contact was deleted.
-    ContactDeleted(ContactEvent),
+    ContactDeleted = "contact.deleted": ContactEvent,
     /// A contact's topic subscriptions changed.
-    ContactTopicsUpdated(ContactTopicsEvent),
+    ContactTopicsUpdated = "contact.topics.updated": ContactTopicsEvent,
     /// A domain was registered.
-    DomainCreated(DomainEvent),
+    DomainCreated = "domain.created": DomainEvent,
     /// A domain's status changed.
-    DomainUpdated(DomainEvent),
+    DomainUpdated = "domain.updated": DomainEvent,
     /// A domain was deleted.
-    DomainDeleted(DomainEvent),
+    DomainDeleted = "domain.deleted": DomainEvent,
     /// An address was added to the suppression list.
-    SuppressionAdded(SuppressionEvent),
+    SuppressionAdded = "suppression.added": SuppressionEvent,
     /// An address was removed from the suppression list.
-    SuppressionRemoved(SuppressionEvent),
+    SuppressionRemoved = "suppression.removed": SuppressionEvent,
     /// A topic was created.
-    TopicCreated(TopicEvent),
+    TopicCreated = "topic.created": TopicEvent,
     /// A topic was updated.
-    TopicUpdated(TopicEvent),
+    TopicUpdated = "topic.updated": TopicEvent,
     /// A topic was deleted.
-    TopicDeleted(TopicEvent),
+    TopicDeleted = "topic.deleted": TopicEvent,
     /// An inbox was created.
-    InboxCreated(InboxEvent),
+    InboxCreated = "inbox.created": InboxEvent,
     /// An inbox was updated.
-    InboxUpdated(InboxEvent),
+    InboxUpdated = "inbox.updated": InboxEvent,
     /// An inbox was deleted.
-    InboxDeleted(InboxEvent),
+    InboxDeleted = "inbox.deleted": InboxEvent,
     /// A thread was created in an inbox.
-    InboxThreadCreated(InboxEvent),
+    InboxThreadCreated = "inbox.thread.created": InboxEvent,
     /// A thread was moved to another folder.
-    InboxThreadFolderUpdated(InboxEvent),
+    InboxThreadFolderUpdated = "inbox.thread.folder.updated": InboxEvent,
     /// A thread was assigned.
-    InboxThreadAssigned(InboxEvent),
+    InboxThreadAssigned = "inbox.thread.assigned": InboxEvent,
     /// A thread's assignment was removed.
-    InboxThreadUnassigned(InboxEvent),
+    InboxThreadUnassigned = "inbox.thread.unassigned": InboxEvent,
     /// The labels of a thread changed.
-    InboxThreadLabelsUpdated(InboxEvent),
+    InboxThreadLabelsUpdated = "inbox.thread.labels.updated": InboxEvent,
     /// An inbox received an email.
-    InboxEmailReceived(InboxEvent),
+    InboxEmailReceived = "inbox.email.received": InboxEvent,
     /// An email was sent from an inbox.
-    InboxEmailSent(InboxEvent),
+    InboxEmailSent = "inbox.email.sent": InboxEvent,
     /// A draft was created in an inbox.
-    InboxDraftCreated(InboxEvent),
+    InboxDraftCreated = "inbox.draft.created": InboxEvent,
     /// A draft was updated.
-    InboxDraftUpdated(InboxEvent),
+    InboxDraftUpdated = "inbox.draft.updated": InboxEvent,
     /// A draft was sent.
-    InboxDraftSent(InboxEvent),
+    InboxDraftSent = "inbox.draft.sent": InboxEvent,
     /// A draft was deleted.
-    InboxDraftDeleted(InboxEvent),
+    InboxDraftDeleted = "inbox.draft.deleted": InboxEvent,
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use url::Url;
 
-use super::event_type::EventType;
+use super::event::EventType;
 use crate::{
     problem::{Problems, Validator},
     types::fields::{Field, Input, Reader},

@@ -1,6 +1,6 @@
 //! The input for updating a webhook.
 
-use super::{event_type::EventType, new::check_endpoint, record::WebhookStatus};
+use super::{event::EventType, new::check_endpoint, record::WebhookStatus};
 use crate::{problem::Validator, types::Patch};
 
 patch! {

@@ -1,6 +1,6 @@
 //! Webhooks, their events and delivery attempts as the service returns them.
 
-use super::{event::WebhookPayload, event_type::EventType};
+use super::event::{EventType, WebhookPayload};
 use crate::types::{SigningSecret, Timestamp, WebhookAttemptId, WebhookEventId, WebhookId};
 
 record! {
