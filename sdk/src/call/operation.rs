@@ -97,8 +97,9 @@ impl Operation {
     pub(crate) fn new(name: &'static str, method: Method, path: impl Into<Cow<'static, str>>) -> Self {
         let path = path.into();
         let known = if let Cow::Borrowed(path) = path { path } else { "" };
-        let idempotency =
-            if method == Method::POST { Idempotency::NotIdempotent } else { Idempotency::Idempotent };
+        // PATCH requests of the API set values.
+        let idempotent = method.is_idempotent() || method == Method::PATCH;
+        let idempotency = if idempotent { Idempotency::Idempotent } else { Idempotency::NotIdempotent };
         Self {
             name,
             method,
@@ -274,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_posts_without_a_key_are_not_idempotent() {
+    fn posts_without_a_key_and_unknown_methods_are_not_idempotent() {
         let idempotency = |method, path: &str| Operation::raw(method, path.to_owned()).idempotency;
         assert_eq!(idempotency(Method::POST, "/emails"), Idempotency::Keyed);
         assert_eq!(idempotency(Method::POST, "/emails/batch"), Idempotency::Keyed);
@@ -282,6 +283,10 @@ mod tests {
         assert_eq!(idempotency(Method::POST, "/broadcasts"), Idempotency::NotIdempotent);
         for method in [Method::GET, Method::PUT, Method::PATCH, Method::DELETE] {
             assert_eq!(idempotency(method, "/x"), Idempotency::Idempotent);
+        }
+        // Methods are case-sensitive, but a service may ignore case.
+        for method in ["post", "SEND"] {
+            assert_eq!(idempotency(method.parse().unwrap(), "/emails"), Idempotency::NotIdempotent);
         }
     }
 

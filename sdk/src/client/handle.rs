@@ -58,7 +58,7 @@ impl Client {
     /// ```
     ///
     /// It is retried like a typed call: a `POST` with an unknown outcome is never retried, except for `/emails` and `/emails/batch`, which have an
-    /// idempotency key here as well.
+    /// idempotency key here as well. Methods are case-sensitive: `post` is an unknown method, which isn't retried either.
     pub fn request(&self, method: Method, path: impl Into<String>) -> Call<serde_json::Value> {
         Call::new(&self.core, Operation::raw(method, path.into()))
     }
