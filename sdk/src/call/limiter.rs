@@ -4,9 +4,10 @@
 //!
 //! Nothing is assigned in advance. A waiting call holds only its place in a FIFO lock; the head of the queue consults the pace, and the pace
 //! changes only when a request is sent. A dropped future therefore gives up nothing but its place, which the lock closes in constant time. A head that
-//! isn't polled, for example in a branch of `select!` while another runs, doesn't take its slot; after [`STALLED`], any other waiting call does. A
-//! [`Permit`] dropped before sending returns its slot. A new call's slot is the head's slot plus one interval per waiting call, so a call whose slot
-//! comes after its deadline fails immediately. Memory is proportional to the number of waiting calls.
+//! isn't polled, for example in a branch of `select!` while another runs, doesn't take its slot; after [`STALLED`], another call does. A call doubles
+//! this time whenever it has waited in vain, so calls that wait for long rarely wake. A [`Permit`] dropped before sending returns its slot. A
+//! new call's slot is the head's slot plus one interval per waiting call, so a call whose slot comes after its deadline fails immediately. Memory is
+//! proportional to the number of waiting calls.
 
 use std::{
     pin::pin,
@@ -31,8 +32,8 @@ mod tests;
 
 /// The longest pause that a 429 causes for other calls.
 const MAX_HOLD: Duration = Duration::from_secs(60);
-/// The time for which a slot is free before any waiting call takes it.
-const STALLED: Duration = Duration::from_millis(250);
+/// The time for which a slot is free before a new call takes it out of turn.
+const STALLED: Duration = Duration::from_millis(125);
 
 /// The rate at which a client sends requests.
 ///
@@ -167,12 +168,16 @@ impl Limiter {
     async fn wait(&self, place: Place<'_>, deadline: Option<Instant>) -> Result<Permit<'_>, TooLate> {
         let mut queue = pin!(self.queue.lock());
         let mut head = None;
+        let mut patience = STALLED;
         loop {
-            let patience = if head.is_some() { Duration::ZERO } else { STALLED };
+            if head.is_some() {
+                patience = Duration::ZERO;
+            }
             let turn = match self.take_overdue(patience) {
                 Ok(slot) => return Ok(self.permit(Some(slot))),
-                Err(turn) => self.start + turn,
+                Err(turn) => self.start + turn + patience,
             };
+            patience *= 2;
             if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                 break;
             }

@@ -1,6 +1,6 @@
 //! The limiter as an application uses it: through a client's calls.
 
-use std::time::Duration;
+use std::{future::poll_fn, pin::pin, time::Duration};
 
 use futures_util::{StreamExt as _, future::join_all, stream::FuturesUnordered};
 use tokio::time::{Instant, sleep, timeout};
@@ -69,9 +69,29 @@ async fn a_call_is_sent_while_calls_before_it_are_not_polled() {
     let mut sends: FuturesUnordered<_> = (0..5).map(|_| send(&client, MINUTE)).collect();
     while let Some(sent) = sends.next().await {
         sent.unwrap();
-        assert!(send(&client, MINUTE).await.unwrap() <= Duration::from_secs(1));
+        let waited = send(&client, MINUTE).await.unwrap();
+        assert!(waited <= Duration::from_millis(1_500), "{waited:?}");
     }
     assert_eq!(script.take_requests().len(), 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_for_long_rarely_wakes() {
+    let (client, _) = client(RateLimit::PerSecond(2.0), &[]);
+    let mut polls = 0;
+    let before = join_all((0..110).map(|_| send(&client, MINUTE)));
+    let last = async {
+        let mut last = pin!(send(&client, MINUTE));
+        let counted = poll_fn(|context| {
+            polls += 1;
+            last.as_mut().poll(context)
+        });
+        assert_eq!(counted.await.unwrap(), Duration::from_secs(55));
+    };
+    // Each of them is polled only if it was woken.
+    let last = async { FuturesUnordered::from_iter([last]).next().await };
+    tokio::join!(before, last);
+    assert!(polls < 15, "{polls} polls");
 }
 
 #[tokio::test(start_paused = true)]
