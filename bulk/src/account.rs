@@ -134,6 +134,11 @@ impl Sending {
         Ok(Presented { base_url: self.client.base_url().to_string(), credential, profile, same })
     }
 
+    #[cfg(feature = "nats")]
+    pub(crate) fn recipient_guard(&self) -> &idempost::types::RecipientGuard {
+        self.client.recipient_guard()
+    }
+
     pub(crate) fn affirms_same_account(&self) -> bool {
         self.account.same
     }
@@ -162,6 +167,13 @@ fn fingerprint_of_id(salt: &str, id: &str) -> String {
 }
 
 impl Presented {
+    /// Names the rate limit that the jobs of the account share.
+    #[cfg(feature = "nats")]
+    pub(crate) fn rate_scope(&self) -> Result<String, AccountError> {
+        let name = format!("{}\n{}", self.base_url, self.credential()?.fingerprint);
+        Ok(blake3::hash(name.as_bytes()).to_hex()[..16].to_owned())
+    }
+
     fn credential(&self) -> Result<&AcceptedCredential, AccountError> {
         self.credential.as_ref().ok_or(AccountError::Unidentified)
     }

@@ -67,10 +67,12 @@ impl Job {
     /// [`RunOptions::account`].
     ///
     /// # Errors
-    /// The client's base URL differs from the plan's, or rows are invalid and the options don't skip them.
+    /// The client's base URL differs from the plan's, its guard redirects emails elsewhere than the job, or rows are invalid and the options don't skip
+    /// them.
     pub fn start(&self, client: &Client, options: RunOptions) -> Result<Run> {
         let sending = Sending::new(client, options.account.clone());
         sending.check_service(self.plan.origin(), self.plan.profile())?;
+        self.plan.check_redirection(client.recipient_guard())?;
         self.check_rows(options.skip_invalid)?;
         if folder::is_distributed(self.plan.dir()) {
             return Err(BulkError::NotRunnable(format!(

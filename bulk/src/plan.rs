@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use idempost::Email;
+use idempost::{Email, types::RecipientGuard};
 use jiff::{SignedDuration, Timestamp};
 use tempfile::TempDir;
 
@@ -473,6 +473,23 @@ impl Plan {
     /// Returns whether the plan has the corrected rows of an earlier part.
     pub(crate) fn is_correction(&self) -> bool {
         self.job.options.corrects.is_some()
+    }
+
+    /// Checks that a client's guard redirects emails only as the job does: otherwise rows would count as sent without reaching their recipients.
+    pub(crate) fn check_redirection(&self, guard: &RecipientGuard) -> Result<()> {
+        let mut email = serde_json::json!({ "to": "recipient@redirection.invalid" });
+        // Whether the recipient is allowed doesn't matter here.
+        let _ = self.job.options.guard.apply(&mut email);
+        let planned = email.clone();
+        let _ = guard.apply(&mut email);
+        if email == planned {
+            return Ok(());
+        }
+        Err(BulkError::NotRunnable(format!(
+            "job {} was planned without the redirection to {}; run it without, or plan a new job",
+            self.id(),
+            email["to"][0].as_str().unwrap_or_default()
+        )))
     }
 
     /// Returns the base URL of the service that the plan was made for.

@@ -273,6 +273,7 @@ impl<B: Backend, S: Sender> Start<B, S> {
         })
         .await?;
         self.sending.check_service(plan.origin(), plan.profile())?;
+        plan.check_redirection(self.sending.recipient_guard())?;
         if plan.id() != self.backend.job() {
             return Err(BulkError::PlanChanged(format!(
                 "the files in the queue belong to job {}",

@@ -335,7 +335,8 @@ impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
     }
 
     fn is_rejected_alone(&mut self, status: u16) -> bool {
-        self.about = if status == 401 {
+        // The client itself rejected a request without a status, such as its recipient guard: another worker may send the batch.
+        self.about = if matches!(status, 0 | 401) {
             RejectionScope::Everything
         } else {
             self.shared.refusals.lock().record_rejected(self.lease.batch)

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use idempost::types::RecipientGuard;
 use idempost_bulk::{
     BulkError, Counts, DistributeOptions, Ending, Event, Outcome, Run,
     queue::{Intent, IntentState, Ledger, QueueError, Storage, StoredIntent},
@@ -132,6 +133,29 @@ async fn refusals_of_everything_reject_nothing() {
     let _other = fixture.worker("second").await;
     let report = finished(run).await;
     assert_eq!((report.counts.sent, report.counts.rejected), (50, 0));
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_worker_whose_recipient_guard_rejects_or_redirects_a_batch_leaves_it_to_other_workers() {
+    // G-13
+    let fixture = Fixture::new(Server::start(), Service::with(|_, _| SLOW), 50).await;
+    let run = fixture.distribute().await;
+    let start = async |guard| {
+        let (queue, client) = (fixture.backend().await, fixture.service.guarded_client(guard));
+        Worker::start(queue, &client, fixture.cache("guarded"), WorkerOptions::default()).finish().await
+    };
+    let redirected = start(RecipientGuard::new().redirect_to(["qa@acme.test"]).expect("an address")).await;
+    let error = redirected.expect_err("the job has no redirection").to_string();
+    assert!(error.contains("planned without the redirection to qa@acme.test"), "{error}");
+    assert_eq!(fixture.service.requests(), 0);
+    let allowed = (1..=50).filter(|row| *row != 7).map(|row| format!("r{row}@example.com"));
+    let rejected = start(RecipientGuard::new().allow_to(allowed).expect("addresses")).await;
+    let ending = rejected.expect("a report").ending;
+    let WorkerEnding::Unauthorized { reason } = &ending else { panic!("{ending:?}") };
+    assert!(reason.contains("recipient guard"), "{reason}");
+    let _other = fixture.worker("other").await;
+    fixture.assert_all_sent(run, 50).await;
 }
 
 /// Waits until the service's rejections pause a job.

@@ -14,6 +14,7 @@ use idempost::{
     Client,
     call::RateLimit,
     transport::{BoxFuture, ResponseBody, Transport, TransportError, TransportRequest},
+    types::RecipientGuard,
 };
 use serde_json::{Value, json};
 
@@ -28,6 +29,8 @@ pub(crate) enum Action {
     FailAfter,
     /// It isn't executed, and the response is a 429.
     Throttle,
+    /// It isn't executed, and the response is a 429 of a quota.
+    Quota,
     /// The response is a 401.
     Unauthorized,
     /// The response is a 403.
@@ -79,19 +82,25 @@ impl Service {
 
     /// A new client: each worker has its own.
     pub(crate) fn client(&self) -> Client {
-        self.client_with("re_test")
+        self.client_with("re_test", RecipientGuard::new())
+    }
+
+    /// A client with a recipient guard.
+    pub(crate) fn guarded_client(&self, guard: RecipientGuard) -> Client {
+        self.client_with("re_test", guard)
     }
 
     /// A client of another account.
     pub(crate) fn other_client(&self) -> Client {
-        self.client_with("re_other")
+        self.client_with("re_other", RecipientGuard::new())
     }
 
-    fn client_with(&self, key: &str) -> Client {
+    fn client_with(&self, key: &str, guard: RecipientGuard) -> Client {
         Client::builder()
             .base_url("http://127.0.0.1:9")
             .api_key(key)
             .rate_limit(RateLimit::Off)
+            .recipient_guard(guard)
             .transport(self.clone())
             .build()
             .expect("valid settings")
@@ -188,6 +197,7 @@ impl Transport for Service {
                     error(503, "service_unavailable")
                 }
                 Action::Throttle => error(429, "rate_limit_exceeded"),
+                Action::Quota => error(429, "daily_quota_exceeded"),
                 Action::Invalid => error(422, "validation_error"),
                 Action::Forbidden => error(403, "invalid_permission"),
                 Action::Unauthorized => error(401, "invalid_api_key"),

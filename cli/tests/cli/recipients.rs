@@ -161,6 +161,11 @@ fn a_redirected_job_stays_redirected_without_the_flag() {
     assert_eq!(reached(&service), ["qa@acme.test", "qa@acme.test"]);
     let mails = service.mails();
     assert!(mails.iter().any(|mail| mail.subject == "[bob@example.com] Hello"));
+    // Its rows would count as sent without reaching their recipients.
+    let planned = idempost.run(&("bulk plan people.csv --job open --json", MESSAGE)).json();
+    let resumed =
+        ["bulk", "resume", planned["job"].as_str().unwrap(), "--yes", "--redirect-to", "qa@acme.test"];
+    idempost.run(&resumed).fails_with(1, &["planned without the redirection to qa@acme.test"]);
     // A job that was planned without a guard respects the guard of the command that runs it.
     let open = bulk(&idempost, "--allow-to '*@acme.test' --skip-invalid");
     assert!(!open.stderr.contains("panicked"), "{open:?}");
