@@ -19,6 +19,8 @@ use crate::{
 const CHUNK: u32 = 1_000;
 /// An intent can appear this much later than its timestamp: a worker stops trying to record one after a minute.
 const MARGIN: Duration = Duration::from_mins(2);
+/// The salt of the accounts in names of rate limits, the same for all jobs.
+const RATE_SALT: &str = "rate";
 
 impl<B: Backend> Coordinator<B> {
     /// Returns whether all batches have been added.
@@ -37,11 +39,11 @@ impl<B: Backend> Coordinator<B> {
             let existed = self.memory.generation.is_some();
             return self.restore(existed).await;
         };
+        let admitted = self.admit(&control).await?;
         if control.state == ControlState::Canceled {
             return Err(self.canceled());
         }
         self.check_unfinished(&control)?;
-        let admitted = self.admit(&control).await?;
         self.backend.use_generation(&control.generation);
         if self.memory.generation.as_ref() != Some(&control.generation) {
             // The queue has another coordinator's data, which this one reads from the start.
@@ -131,13 +133,13 @@ impl<B: Backend> Coordinator<B> {
         let found = load_control(&self.backend).await?;
         let mut control = match &found {
             Some((control, _)) => {
-                self.check_unfinished(control)?;
                 self.admit(control).await?;
+                self.check_unfinished(control)?;
                 control.clone()
             }
             None => match self.control.take() {
                 Some((control, _)) => control,
-                None => self.new_control()?,
+                None => self.new_control().await?,
             },
         };
         if lost {
@@ -170,9 +172,8 @@ impl<B: Backend> Coordinator<B> {
         self.read_shared_rate().await
     }
 
-    fn new_control(&self) -> Result<Control> {
+    async fn new_control(&self) -> Result<Control> {
         let account = self.account.clone().ok_or_else(|| self.canceled())?;
-        let rate_scope = format!("{}\n{}", self.plan.origin(), self.plan.profile().unwrap_or_default());
         Ok(Control {
             state: ControlState::Running,
             reason: None,
@@ -182,7 +183,7 @@ impl<B: Backend> Coordinator<B> {
             generation: String::new(),
             possibly_attempted: None,
             account,
-            rate_scope: blake3::hash(rate_scope.as_bytes()).to_hex()[..16].to_owned(),
+            rate_scope: self.sending.present(RATE_SALT).await?.rate_scope()?,
             priority: self.options.priority,
             max_rps: self.options.max_rps,
             files: Vec::new(),

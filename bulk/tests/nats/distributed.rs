@@ -9,7 +9,7 @@ use std::{
 
 use idempost::{Client, call::RateLimit};
 use idempost_bulk::{
-    Account, AccountError, BulkError, DistributeOptions, Ending, JobState, Outcome, SalvageOptions,
+    Account, AccountError, BulkError, DistributeOptions, Ending, Event, JobState, Outcome, SalvageOptions,
     queue::{
         CellKey, Control, ControlState, Intent, IntentResult, Ledger, NatsJob, Queue, Storage, set_state,
     },
@@ -21,7 +21,8 @@ use tokio::time::{sleep, timeout};
 
 use super::{
     job::{
-        Fixture, MAX_WAIT, finished, outcomes, planned, planned_in_batches, until, until_async, until_waiting,
+        Fixture, MAX_WAIT, finished, outcomes, planned, planned_at, planned_in_batches, until, until_async,
+        until_waiting,
     },
     server::Server,
     service::{Action, Service},
@@ -105,18 +106,20 @@ async fn only_the_account_of_a_job_takes_its_batches() {
     let elsewhere = tempfile::tempdir().expect("a folder");
     let twin = planned(elsewhere.path(), &fixture.service.other_client(), 20).await;
     assert_eq!(twin.plan().id(), fixture.job.plan().id());
-    let twin = twin.distribute(
-        &fixture.service.other_client(),
-        fixture.backend().await,
-        DistributeOptions::default(),
-    );
-    let rejected = twin.expect("no invalid rows").finish().await;
-    assert!(matches!(rejected, Err(BulkError::Account(AccountError::OtherAccount { .. }))), "{rejected:?}");
+    let distribute_twin = async || {
+        let (client, queue) = (fixture.service.other_client(), fixture.backend().await);
+        let run = twin.distribute(&client, queue, DistributeOptions::default());
+        let rejected = run.expect("no invalid rows").finish().await;
+        let is_other = matches!(rejected, Err(BulkError::Account(AccountError::OtherAccount { .. })));
+        assert!(is_other, "{rejected:?}");
+    };
+    distribute_twin().await;
     assert_eq!(fixture.service.requests(), 0);
     let affirmed = WorkerOptions::default().account(Account::new().assume_same_account());
     let worker = start(fixture.backend().await, "affirmed", affirmed);
     assert_eq!(finished(run).await.counts.sent, 20);
     assert_eq!(worker.finish().await.expect("a report").ending, WorkerEnding::Finished);
+    distribute_twin().await;
 }
 
 #[needs("nats-server")]
@@ -297,6 +300,24 @@ async fn a_429_pauses_all_workers() {
         throttled += worker.finish().await.expect("a report").throttled;
     }
     assert_eq!(throttled, 1);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn an_exhausted_quota_pauses_only_the_jobs_of_its_account() {
+    let service = Service::with(|_, to| if to.starts_with("exhausted") { Action::Quota } else { FAST });
+    let fixture = Fixture::new(Server::start(), service, 20).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let other = fixture.service.other_client();
+    let job = planned_at(folder.path(), &other, "exhausted", 20).await;
+    let queue = async || fixture.server.job(job.plan().id()).await;
+    let mut paused =
+        job.distribute(&other, queue().await, DistributeOptions::default()).expect("no invalid rows");
+    let _others = Worker::start(queue().await, &other, fixture.cache("other"), WorkerOptions::default());
+    let is_paused = async { while !matches!(paused.next().await, Some(Event::Paused { .. })) {} };
+    timeout(MAX_WAIT, is_paused).await.expect("the other account's job is paused");
+    let _worker = fixture.worker("cache").await;
+    fixture.assert_all_sent(fixture.distribute().await, 20).await;
 }
 
 #[needs("nats-server")]
