@@ -21,12 +21,12 @@ mod pull;
 mod restore;
 mod streams;
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use async_nats::{Client, jetstream};
 
 use self::pull::Pull;
-use super::{Control, ControlState, Durability, QueueError, QueueOptions, Result, RunningJob};
+use super::{Control, ControlState, Durability, Priority, QueueError, QueueOptions, Result, RunningJob};
 use crate::locked::Locked;
 
 /// The stream of waiting batches.
@@ -41,6 +41,8 @@ const CONTROL: &str = "bulk_control";
 const RATE: &str = "bulk_rate";
 /// The bucket of files.
 const FILES: &str = "bulk_files";
+/// The number of records per request.
+const PAGE: usize = 500;
 
 /// A connection to a queue in NATS JetStream. It reconnects automatically.
 #[derive(Clone, Debug)]
@@ -48,6 +50,18 @@ pub struct NatsQueue {
     client: Client,
     context: jetstream::Context,
     options: Arc<QueueOptions>,
+    known: Arc<Locked<KnownJobs>>,
+}
+
+/// The jobs in the queue. Their control records remain when they have ended, so each is read only when it changes.
+#[derive(Debug, Default)]
+struct KnownJobs {
+    /// When the bucket was created.
+    created: String,
+    /// The position of the last record that was read.
+    position: u64,
+    /// The priority of each running job; `None` for the others.
+    jobs: HashMap<String, Option<Priority>>,
 }
 
 impl NatsQueue {
@@ -59,7 +73,7 @@ impl NatsQueue {
     pub async fn connect(options: QueueOptions) -> Result<Self> {
         let client = connect::connect(&options).await?;
         let context = jetstream::ContextBuilder::new().timeout(connect::TIMEOUT).build(client.clone());
-        Ok(Self { client, context, options: Arc::new(options) })
+        Ok(Self { client, context, options: Arc::new(options), known: Arc::default() })
     }
 
     /// Checks whether the server syncs each record to disk, through its [monitoring address](QueueOptions::monitoring).
@@ -89,13 +103,35 @@ impl NatsQueue {
     /// # Errors
     /// The queue doesn't respond.
     pub async fn running_jobs(&self) -> Result<Vec<RunningJob>> {
-        let mut running = Vec::new();
-        for (id, value) in cells::load_all(&self.context, CONTROL).await? {
-            if let Ok(Control { state: ControlState::Running, priority, .. }) = serde_json::from_slice(&value)
-            {
-                running.push(RunningJob { id, priority });
+        let bucket = format!("KV_{CONTROL}");
+        let Some(info) = streams::info(&self.context, &bucket).await? else { return Ok(Vec::new()) };
+        let (created, state) = (info.created.to_string(), info.state);
+        let mut known = std::mem::take(&mut *self.known.lock());
+        let is_lost = known.position > state.last_sequence || known.jobs.len() as u64 > state.messages;
+        if is_lost || known.created != created {
+            known = KnownJobs { created, ..KnownJobs::default() };
+        }
+        loop {
+            let filter = format!("$KV.{CONTROL}.*");
+            let records = ledger::read(&self.client, &bucket, filter, known.position, PAGE).await?;
+            let is_last = records.len() < PAGE;
+            for record in records {
+                known.position = record.position;
+                let priority = match serde_json::from_slice(&record.payload) {
+                    Ok(Control { state: ControlState::Running, priority, .. }) => Some(priority),
+                    _ => None,
+                };
+                known.jobs.insert(record.key, priority);
+            }
+            if is_last {
+                break;
             }
         }
+        let running = |(id, priority): (&String, &Option<Priority>)| {
+            priority.map(|priority| RunningJob { id: id.clone(), priority })
+        };
+        let mut running: Vec<_> = known.jobs.iter().filter_map(running).collect();
+        *self.known.lock() = known;
         running.sort_unstable_by(|one, other| (other.priority, &one.id).cmp(&(one.priority, &other.id)));
         Ok(running)
     }

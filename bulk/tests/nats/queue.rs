@@ -8,6 +8,7 @@ use idempost_bulk::queue::{
     QueueAuth, QueueError, QueueOptions, QueueStats, Storage,
 };
 use idempost_needs::needs;
+use serde_json::json;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
@@ -320,4 +321,57 @@ async fn a_stream_that_drops_records_is_refused() {
     context.create_stream(config).await.expect("created");
     let error = server.job("job").await.restore("a1").await.expect_err("refused");
     assert!(error.to_string().contains("BULK_RESULTS exists with a different configuration"), "{error}");
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_look_for_running_jobs_reads_only_what_has_changed() {
+    let server = Server::start();
+    let queue = server.connect().await;
+    let control = |state: &str| {
+        let account = json!({ "base_url": "http://127.0.0.1:9", "salt": "00", "credentials": [] });
+        let control = json!({
+            "state": state, "batches": 1, "added": 1, "round": 0, "generation": "a1", "account": account, "rate_scope": "x",
+            "files": [],
+        });
+        Bytes::from(control.to_string())
+    };
+    let store = async |name: &str, state: &str| {
+        let job = queue.job(name).expect("a valid name");
+        let revision = job.load(CellKey::Control).await.expect("loaded").map(|cell| cell.revision);
+        job.store(CellKey::Control, control(state), revision).await.expect("stored").expect("no conflict");
+    };
+    let running = async || {
+        let jobs = queue.running_jobs().await.expect("the jobs").into_iter();
+        jobs.map(|job| job.id).collect::<Vec<_>>()
+    };
+    assert_eq!(running().await, [""; 0]);
+    restored(&server, "job").await;
+    for ended in 0..600 {
+        store(&format!("ended-{ended}"), "finished").await;
+    }
+    for name in ["b", "a", "c"] {
+        store(name, "running").await;
+    }
+    assert_eq!(running().await, ["a", "b", "c"]);
+    store("b", "paused").await;
+    let before = server.messages();
+    assert_eq!(running().await, ["a", "c"]);
+    let messages = server.messages() - before;
+    assert!(messages < 10, "{messages}");
+
+    // Records that others delete, and a bucket that is created again.
+    let jetstream = server.jetstream().await;
+    let bucket = jetstream.get_key_value("bulk_control").await.expect("a bucket");
+    bucket.delete("a").await.expect("deleted");
+    assert_eq!(running().await, ["c"]);
+    bucket.stream.purge().await.expect("purged");
+    assert_eq!(running().await, [""; 0]);
+    store("d", "running").await;
+    assert_eq!(running().await, ["d"]);
+    jetstream.delete_key_value("bulk_control").await.expect("deleted");
+    assert_eq!(running().await, [""; 0]);
+    restored(&server, "job").await;
+    store("e", "running").await;
+    assert_eq!(running().await, ["e"]);
 }

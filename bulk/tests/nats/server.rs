@@ -2,6 +2,7 @@
 
 use std::{
     env, fs,
+    io::{self, Write as _},
     net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -79,6 +80,15 @@ impl Server {
     pub(crate) async fn job(&self, name: &str) -> NatsJob {
         let options = self.options().lease(self.lease);
         NatsQueue::connect(options).await.expect("a connection").job(name).expect("a valid name")
+    }
+
+    /// The number of messages that the server has received.
+    pub(crate) fn messages(&self) -> u64 {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.monitoring)).expect("a monitoring address");
+        stream.write_all(b"GET /varz HTTP/1.0\r\n\r\n").expect("requested");
+        let response = io::read_to_string(stream).expect("a response");
+        let (_, body) = response.split_once("\r\n\r\n").expect("a body");
+        serde_json::from_str::<serde_json::Value>(body).expect("JSON")["in_msgs"].as_u64().expect("a number")
     }
 
     /// Kills the server with SIGKILL.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_nats::{
-    HeaderMap, Message, StatusCode, Subject,
+    Client, HeaderMap, StatusCode, Subject,
     header::{NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, NATS_SEQUENCE, NATS_SUBJECT},
     jetstream::{
         ErrorCode, context::PublishErrorKind, message::StreamMessage, stream::LastRawMessageErrorKind,
@@ -83,52 +83,67 @@ impl NatsJob {
         }
     }
 
-    /// Reads messages after a position with one request. It needs no consumer, so it works even after a restart or a restoration.
     async fn read(&self, stream: &str, filter: String, behind: u64, limit: usize) -> Result<Vec<Entry>> {
-        let action = "read the records of the job";
-        let client = &self.queue.client;
-        let inbox = client.new_inbox();
-        let mut replies = client.subscribe(inbox.clone()).await.map_err(QueueError::unavailable(action))?;
-        let request = serde_json::json!({ "seq": behind + 1, "next_by_subj": filter, "batch": limit });
-        client
-            .publish_with_reply(
-                format!("$JS.API.DIRECT.GET.{stream}"),
-                inbox,
-                Bytes::from(request.to_string()),
-            )
+        let stored = read(&self.queue.client, stream, filter, behind, limit).await?;
+        let entry = |stored: Stored| {
+            let Stored { key, position, payload } = stored;
+            let unnamed = |_| QueueError::job(&*self.job, "a record doesn't name its batch");
+            Ok(Entry { batch: key.parse().map_err(unnamed)?, position, payload })
+        };
+        stored.into_iter().map(entry).collect()
+    }
+}
+
+/// A message in a stream.
+pub(super) struct Stored {
+    /// The last part of its subject.
+    pub(super) key: String,
+    pub(super) position: u64,
+    pub(super) payload: Bytes,
+}
+
+/// Reads messages after a position with one request. It needs no consumer, so it works even after a restart or a restoration.
+pub(super) async fn read(
+    client: &Client,
+    stream: &str,
+    filter: String,
+    behind: u64,
+    limit: usize,
+) -> Result<Vec<Stored>> {
+    let action = "read the records of the queue";
+    let inbox = client.new_inbox();
+    let mut replies = client.subscribe(inbox.clone()).await.map_err(QueueError::unavailable(action))?;
+    let request = serde_json::json!({ "seq": behind + 1, "next_by_subj": filter, "batch": limit });
+    client
+        .publish_with_reply(format!("$JS.API.DIRECT.GET.{stream}"), inbox, Bytes::from(request.to_string()))
+        .await
+        .map_err(QueueError::unavailable(action))?;
+    let mut found = Vec::new();
+    loop {
+        let reply = timeout(TIMEOUT, replies.next())
             .await
-            .map_err(QueueError::unavailable(action))?;
-        let mut entries = Vec::new();
-        loop {
-            let reply =
-                timeout(TIMEOUT, replies.next()).await.map_err(QueueError::unavailable(action))?.ok_or_else(
-                    || QueueError::Unavailable { action, source: "the connection is closed".into() },
-                )?;
-            match reply.status {
-                None => entries.push(self.entry(reply)?),
-                Some(StatusCode::NOT_FOUND) => break,
-                Some(status) if status.as_u16() == END_OF_BATCH => break,
-                Some(StatusCode::NO_RESPONDERS) => return Err(QueueError::Lost { action }),
-                Some(status) => {
-                    let text = reply.description.unwrap_or_default();
-                    return Err(QueueError::unavailable(action)(format!("{status} {text}")));
-                }
+            .map_err(QueueError::unavailable(action))?
+            .ok_or_else(|| QueueError::Unavailable { action, source: "the connection is closed".into() })?;
+        match reply.status {
+            None => {
+                let headers = reply.headers.unwrap_or_default();
+                let position = headers.get(NATS_SEQUENCE).and_then(|value| value.as_str().parse().ok());
+                let key = headers.get(NATS_SUBJECT).and_then(|value| value.as_str().rsplit('.').next());
+                let (Some(position), Some(key)) = (position, key) else {
+                    return Err(QueueError::unavailable(action)("a record has no position or subject"));
+                };
+                found.push(Stored { key: key.to_owned(), position, payload: reply.payload });
+            }
+            Some(StatusCode::NOT_FOUND) => break,
+            Some(status) if status.as_u16() == END_OF_BATCH => break,
+            Some(StatusCode::NO_RESPONDERS) => return Err(QueueError::Lost { action }),
+            Some(status) => {
+                let text = reply.description.unwrap_or_default();
+                return Err(QueueError::unavailable(action)(format!("{status} {text}")));
             }
         }
-        Ok(entries)
     }
-
-    fn entry(&self, message: Message) -> Result<Entry> {
-        let headers = message.headers.unwrap_or_default();
-        let position = headers.get(NATS_SEQUENCE).and_then(|value| value.as_str().parse().ok());
-        // The last part of the subject.
-        let batch =
-            headers.get(NATS_SUBJECT).and_then(|value| value.as_str().rsplit('.').next()?.parse().ok());
-        match (position, batch) {
-            (Some(position), Some(batch)) => Ok(Entry { batch, position, payload: message.payload }),
-            _ => Err(QueueError::job(&*self.job, "a record doesn't name its batch")),
-        }
-    }
+    Ok(found)
 }
 
 impl Ledger for NatsJob {
