@@ -1,13 +1,14 @@
 //! `contacts`, `segments`, `audiences`: command lines, requests and messages; CSV import and export.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use http::Method;
 use idempost_reference_server::faults::{Action, Rule};
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::{CommandLine, Finish as _, finish_with, has, mode};
+use crate::support::{CommandLine, Finish as _, finish_with, has, mode, wait_until};
 
 fn contact(service: &Service, email: &str) -> Value {
     service.run(&["contacts", "get", email, "--json"]).json()
@@ -317,7 +318,7 @@ fn a_rejected_row_is_written_to_a_file_with_its_reason_and_the_others_continue()
 #[cfg(target_os = "linux")]
 #[test]
 fn an_import_of_a_million_rows_takes_little_memory() {
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     use crate::support::RUN_TIMEOUT;
 
@@ -357,6 +358,38 @@ fn an_interrupted_import_reports_its_progress_and_how_to_continue() {
     ran.fails_with(4, &["7 of 20 rows are done", "run the same command again"]);
     assert_eq!(service.run_with(&arguments, &text).ok(), "20 written, 0 skipped, 0 rejected\n");
     assert_eq!(emails(&service, &["contacts", "list"]).len(), 20);
+}
+
+#[test]
+fn an_import_of_a_file_that_changes_after_its_validation_reports_the_rows_that_are_left() {
+    let service = Service::start();
+    let weekly = service.done(&["segments", "create", "Weekly"]);
+    let path = format!("/segments/{weekly}");
+    let slow = Rule::new(Action::Delay(Duration::from_secs(2))).on_request(Method::GET, &path);
+    service.faults().add(slow);
+    let program = service.idempost();
+    let import = |before: &str, after: &str| {
+        program.write("people.csv", before);
+        let requests = || service.requests().iter().filter(|one| one.path == path).count();
+        let earlier = requests();
+        let arguments = ["contacts", "import", "people.csv", "--segment-id", &weekly];
+        let running = program.spawn(&(&arguments, "--failed rejected.csv"));
+        wait_until("the file is validated", || requests() > earlier);
+        program.write("people.csv", after);
+        running.finish()
+    };
+    let rows = "email\na@example.com\nb@example.com\nc@example.com\n";
+    let unreadable = import(rows, "email\na@example.com\n\"b@example.com\nc@example.com\n");
+    let expected =
+        ["couldn't read people.csv", "a quote in this row is never closed", "1 of 3 rows are done"];
+    unreadable.fails_with(1, &expected);
+    std::fs::remove_file(program.home().join("rejected.csv")).unwrap();
+    let cut = import(rows, "email\na@example.com\n");
+    cut.fails_with(1, &["people.csv changed during the import: it had 3 rows", "1 of 3 rows are done"]);
+    std::fs::remove_file(program.home().join("rejected.csv")).unwrap();
+    import(rows, "email\na@example.com\nb@example.com,Bob\nc@example.com\n").exits(10);
+    let rejected = "email,rejection_reason\nb@example.com,Bob,the file changed while it was read\n";
+    assert_eq!(program.read("rejected.csv"), rejected);
 }
 
 #[test]

@@ -60,11 +60,13 @@ pub(super) async fn run(
         .map(|record| {
             let options = &options;
             async move {
-                let Ok(record) = record else {
-                    return (
-                        ByteRecord::new(),
-                        RowOutcome::Rejected("the file changed while it was read".to_owned()),
-                    );
+                let record = match record {
+                    Ok(record) => record,
+                    // The rows that follow can't be read either.
+                    Err(error) => {
+                        let fail = Fail::local(format!("couldn't read {}", csv.name), error);
+                        return (ByteRecord::new(), RowOutcome::Stopped(fail));
+                    }
                 };
                 let outcome = match Row::read(&record, columns) {
                     Ok(row) => send(client, &row, options).await,
@@ -98,6 +100,11 @@ pub(super) async fn run(
         context.in_flight.record_progress(Outcome::Unknown, interrupted_message(count, rows));
     }
     drop(progress);
+    if count.processed() < rows {
+        context.in_flight.finish();
+        let message = format!("{} changed during the import: it had {rows} rows", csv.name);
+        return Err(Fail::error(message).hint(interrupted_message(count, rows)));
+    }
     finish(count, rows, &options, context)
 }
 
@@ -189,7 +196,7 @@ impl RejectedRows {
         let name = path.display().to_string();
         let file = check_local().and_then(|()| private_options().create_new(true).open(path));
         let file = file.map_err(|error| Fail::local(format!("couldn't write {name}"), error))?;
-        let writer = WriterBuilder::new().delimiter(csv.delimiter).from_writer(file);
+        let writer = WriterBuilder::new().delimiter(csv.delimiter).flexible(true).from_writer(file);
         let mut refusals = Self { writer, name };
         let header = csv.header().ok().flatten().unwrap_or_default();
         refusals.record_rejection(&header, "rejection_reason")?;
