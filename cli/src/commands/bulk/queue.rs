@@ -227,6 +227,11 @@ impl QueueArgs {
 
 /// Connects to the queue, and warns unless it syncs each record to disk.
 pub(super) async fn connect(options: QueueOptions, context: &Context) -> Result<NatsQueue, Fail> {
+    if context.global.sandbox {
+        let rule = "--queue and IDEMPOST_QUEUE can't be used with --sandbox: workers send elsewhere";
+        return Err(Fail::usage("exclusive", rule, None)
+            .hint("run `idempost sandbox serve`, and set its base URL for the workers too"));
+    }
     let queue = NatsQueue::connect(options).await.map_err(from_queue_error)?;
     let durability = queue.durability().await;
     if !durability.is_always() {

@@ -23,6 +23,10 @@ use crate::diagnostics::{Fail, Kind, Signal};
 use crate::input::flags::Flags;
 use crate::signals::Signals;
 
+/// The defaults of flags that concern this process's own requests, and so can't be used with `--queue`.
+const CONCURRENCY: &str = "16";
+const MAX_OUTAGE: &str = "15m";
+const MAX_REJECTIONS: &str = "20";
 /// The number of rejected or unknown batches that are shown one by one.
 const SHOWN_WARNINGS: u32 = 10;
 /// The time over which the rate is measured.
@@ -37,13 +41,13 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "N")]
     max_rps: Option<String>,
     /// Maximum number of requests in flight, from 1 to 64
-    #[arg(long, value_name = "N", default_value = "16", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value = CONCURRENCY, allow_negative_numbers = true)]
     concurrency: String,
     /// Stop after this time without a response from the service
-    #[arg(long, value_name = "DURATION", default_value = "15m")]
+    #[arg(long, value_name = "DURATION", default_value = MAX_OUTAGE)]
     max_outage: String,
     /// Pause after this number of rejected requests in a row, that no single row explains; 0 never pauses
-    #[arg(long, value_name = "N", default_value = "20", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value = MAX_REJECTIONS, allow_negative_numbers = true)]
     max_rejections: String,
     /// Pause when the share of emails with a bad outcome exceeds this: 'bounced>2%', 'complained>0.1%' or 'rejected>1%'; repeatable
     ///
@@ -115,6 +119,15 @@ impl RunArgs {
                 Err(Problem { code, message, .. }) => {
                     flags.reject_nth(code, message, "--stop-on", i + 1, text);
                 }
+            }
+        }
+        for (flag, value, default) in [
+            ("--concurrency", &self.concurrency, CONCURRENCY),
+            ("--max-outage", &self.max_outage, MAX_OUTAGE),
+            ("--max-rejections", &self.max_rejections, MAX_REJECTIONS),
+        ] {
+            if self.queue.is_given() && value != default {
+                flags.reject("exclusive", format!("{flag} can't be used with --queue"), flag, value);
             }
         }
         let schedule = self.schedule.read(self.queue.is_given(), flags);

@@ -293,10 +293,24 @@ fn a_queue_that_is_not_there_is_unavailable_and_nothing_is_sent() {
 }
 
 #[test]
+fn the_sandbox_of_one_command_has_no_queue() {
+    let bench = Bench::with(3);
+    let line = "--sandbox bulk send people.csv --yes --queue nats://127.0.0.1:1";
+    bench.idempost.run(&(line, MESSAGE)).fails_with(2, &["can't be used with --sandbox", "sandbox serve"]);
+    let worker = bench.idempost.run("--sandbox bulk worker --queue nats://127.0.0.1:1");
+    worker.fails_with(2, &["can't be used with --sandbox"]);
+}
+
+#[test]
 fn problems_of_the_queue_s_flags_are_reported_at_once_and_without_the_password() {
     let bench = Bench::with(3);
-    let flags = "--queue http://mailer:s3cret@127.0.0.1 --queue-ca nowhere.pem --queue-key k.pem";
-    let expected =
-        ["nats:// or tls://", "--queue-ca must name a file", "--queue-cert and --queue-key together"];
+    let flags =
+        "--queue http://mailer:s3cret@127.0.0.1 --queue-ca nowhere.pem --queue-key k.pem --max-outage 1h";
+    let expected = [
+        "nats:// or tls://",
+        "--queue-ca must name a file",
+        "--queue-cert and --queue-key together",
+        "--max-outage can't be used with --queue",
+    ];
     bench.send(flags).hides(&["s3cret"]).fails_with(2, &expected);
 }
