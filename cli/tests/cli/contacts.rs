@@ -365,8 +365,8 @@ fn an_import_of_a_file_that_changes_after_its_validation_reports_the_rows_that_a
     let service = Service::start();
     let weekly = service.done(&["segments", "create", "Weekly"]);
     let path = format!("/segments/{weekly}");
-    let slow = Rule::new(Action::Delay(Duration::from_secs(2))).on_request(Method::GET, &path);
-    service.faults().add(slow);
+    let slow = Rule::new(Action::Delay(Duration::from_secs(1))).on_request(Method::GET, &path);
+    service.faults().add(slow.times(3));
     let program = service.idempost();
     let import = |before: &str, after: &str| {
         program.write("people.csv", before);
