@@ -167,6 +167,8 @@ struct Shared<B, S> {
     service: Service,
     /// When the last batch was leased, or when the worker joined the job.
     leased: Locked<Instant>,
+    /// The end of the last pause that was reported.
+    reported_pause: Locked<Duration>,
 }
 
 impl<B: Backend, S: Sender> Start<B, S> {
@@ -204,6 +206,7 @@ impl<B: Backend, S: Sender> Start<B, S> {
             refusals: Locked::default(),
             service: Service::new(MAX_REJECTIONS, concurrency),
             leased: Locked::new(Instant::now()),
+            reported_pause: Locked::default(),
         });
         let ending = tokio::select! {
             ending = deliver_batches(&shared, &stop) => ending,
@@ -457,7 +460,10 @@ impl<B: Backend, S: Sender> Shared<B, S> {
         if let Ok(slot) = timeout(MIN_REPORTED_PAUSE, &mut acquired).await {
             return slot;
         }
-        if let Some((until, reason)) = self.pace.known_pause() {
+        // All pulls wait for the end of the same pause.
+        if let Some((until, reason)) = self.pace.known_pause()
+            && std::mem::replace(&mut *self.reported_pause.lock(), until) < until
+        {
             let remaining = until.saturating_sub(self.clock.now());
             self.report_event(WorkerEvent::Paused { remaining, reason });
         }

@@ -13,7 +13,7 @@ use idempost_bulk::{
     queue::{
         CellKey, Control, ControlState, Intent, IntentResult, Ledger, NatsJob, Queue, Storage, set_state,
     },
-    worker::{Worker, WorkerEnding, WorkerOptions},
+    worker::{Worker, WorkerEnding, WorkerEvent, WorkerOptions},
 };
 use idempost_needs::needs;
 use idempost_reference_server::ReferenceServer;
@@ -313,11 +313,17 @@ async fn an_exhausted_quota_pauses_only_the_jobs_of_its_account() {
     let queue = async || fixture.server.job(job.plan().id()).await;
     let mut paused =
         job.distribute(&other, queue().await, DistributeOptions::default()).expect("no invalid rows");
-    let _others = Worker::start(queue().await, &other, fixture.cache("other"), WorkerOptions::default());
+    let mut others = Worker::start(queue().await, &other, fixture.cache("other"), WorkerOptions::default());
     let is_paused = async { while !matches!(paused.next().await, Some(Event::Paused { .. })) {} };
     timeout(MAX_WAIT, is_paused).await.expect("the other account's job is paused");
+    let is_reported = async { while !matches!(others.next().await, Some(WorkerEvent::Paused { .. })) {} };
+    timeout(MAX_WAIT, is_reported).await.expect("its worker reports the pause");
     let _worker = fixture.worker("cache").await;
     fixture.assert_all_sent(fixture.distribute().await, 20).await;
+    others.stop();
+    while let Some(event) = others.next().await {
+        assert!(!matches!(event, WorkerEvent::Paused { .. }), "the pause is reported again");
+    }
 }
 
 #[needs("nats-server")]

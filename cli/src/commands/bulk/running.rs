@@ -372,7 +372,12 @@ fn print_event(
 ) {
     let (what, first_row, emails, reason) = match event {
         Event::Paused { remaining, reason } => {
-            *state = format!("paused: {reason}");
+            let paused = format!("paused: {reason}");
+            // The collector of a distributed job reports a pause every second.
+            if *state == paused {
+                return;
+            }
+            *state = paused;
             let note = format!("paused for {}: {reason}", duration(*remaining));
             return progress.suspend(|| context.out.note(&note));
         }

@@ -3,7 +3,9 @@
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
+use http::Method;
 use idempost_needs::needs;
+use idempost_reference_server::faults::{Action, Rule};
 use rustix::process::Signal;
 use tempfile::{NamedTempFile, TempDir};
 
@@ -274,6 +276,25 @@ fn a_job_without_workers_says_so() {
     let machine = bench.service.idempost();
     let worker = worker(&machine, &queue);
     sending.child.finish().exits(0);
+    ends(worker);
+}
+
+#[needs("nats-server")]
+#[test]
+fn a_pause_for_a_quota_is_reported_once() {
+    let (bench, queue) = (Bench::with(3), Queue::start());
+    let exhausted = Action::error(429, "daily_quota_exceeded", "No.");
+    bench.service.faults().add(Rule::new(exhausted).on_request(Method::POST, "/emails/batch").percent(100));
+    let machine = bench.service.idempost();
+    let worker = worker(&machine, &queue);
+    let address = queue.address();
+    let sending = Logged::start(&mut bench.sending(&["--queue", &address]));
+    sending.until_it_says("paused for 15 min");
+    // Until the worker has stopped, the process looks several times.
+    bench.bulk(&["pause", &bench.job()]).ok();
+    let Logged { child, log } = sending;
+    child.finish().exits(6);
+    assert_eq!(std::fs::read_to_string(log.path()).unwrap().matches("paused for").count(), 1);
     ends(worker);
 }
 
