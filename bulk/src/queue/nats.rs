@@ -114,7 +114,7 @@ impl NatsQueue {
         loop {
             let filter = format!("$KV.{CONTROL}.*");
             let records = ledger::read(&self.client, &bucket, filter, known.position, PAGE).await?;
-            let is_last = records.len() < PAGE;
+            let reaches_end = records.len() < PAGE;
             for record in records {
                 known.position = record.position;
                 let priority = match serde_json::from_slice(&record.payload) {
@@ -123,7 +123,7 @@ impl NatsQueue {
                 };
                 known.jobs.insert(record.key, priority);
             }
-            if is_last {
+            if reaches_end {
                 break;
             }
         }
