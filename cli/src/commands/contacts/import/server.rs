@@ -101,11 +101,15 @@ async fn wait_until_finished(
     if failed == 0 {
         return Ok(());
     }
-    let message = format!("{failed} of {total} rows failed");
+    let fail = Fail::items(failed == total, format!("{failed} of {total} rows failed"));
+    // Standard input can't be read again.
+    if args.file == "-" {
+        return Err(fail);
+    }
     let maps = args.map.iter().flat_map(|map| ["--map".to_owned(), quote_argument(map)]);
     let words: Vec<_> = std::iter::once(quote_argument(&args.file)).chain(maps).collect();
     let check = format!("idempost contacts import {} --dry-run", words.join(" "));
-    Err(Fail::items(failed == total, message).hint(format!("to list the invalid ones: {check}")))
+    Err(fail.hint(format!("to list the invalid ones: {check}")))
 }
 
 /// The command that shows an import, for hints.
