@@ -4,7 +4,6 @@ use idempost_reference_server::faults::Action;
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::Idempost;
 
 #[test]
 fn the_response_is_printed_unchanged() {
@@ -56,33 +55,4 @@ fn a_list_without_has_more_is_read_to_its_end() {
     assert_eq!(queries, ["limit=2", "limit=2&after=d", "limit=2&after=b"]);
     service.faults().add_once(page(&["b", "a"]));
     service.run(&["topics", "list", "--limit", "2"]).says(&["more available · next: --after a"]);
-}
-
-#[test]
-fn a_dry_run_shows_any_request() {
-    let shown =
-        Idempost::new().run("api PATCH '/templates/{id}' --path id=a/b -F text=null -Q 'a=b c' -n").json();
-    let shown = &shown["dry_run"];
-    let expected = (&json!("PATCH"), &json!("/templates/a%2Fb?a=b+c"), &json!({"text": null}));
-    assert_eq!((&shown["method"], &shown["path"], &shown["body"]), expected);
-}
-
-#[test]
-fn all_problems_are_reported_at_once_and_nothing_is_sent() {
-    let service = Service::start();
-    let wrong = service
-        .run("api FETCH https://evil.test/emails -f x -H 'Authorization: x' -F n= -n=wget --json")
-        .error(2);
-    let codes: Vec<_> =
-        wrong["problems"].as_array().unwrap().iter().map(|found| found["code"].as_str().unwrap()).collect();
-    assert_eq!(codes.len(), 7, "{wrong}");
-    for (arguments, expected) in [
-        (&["api", "GET", "/emails", "-f", "a=b"][..], "a GET request has no body"),
-        (&["api", "POST", "/emails", "--all"], "--all requires GET"),
-        (&["api", "GET", "/emails/../domains"], "must not contain the segments"),
-        (&["api", "GET", "//evil.test"], "PATH must be relative"),
-    ] {
-        service.run(arguments).fails_with(2, &[expected]);
-    }
-    assert_eq!(service.asked(), 0);
 }

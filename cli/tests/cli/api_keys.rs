@@ -23,8 +23,7 @@ fn a_key_is_created_used_renamed_and_deleted() {
 
 #[test]
 fn a_key_is_written_only_to_a_private_file() {
-    let service = Service::start();
-    let idempost = service.idempost();
+    let (service, idempost) = Service::with_program();
     let create = "api-keys create --name n --permission sending_access --token-file n.key --json";
     let ran = idempost.run(&create);
     let token = idempost.read("n.key");

@@ -89,8 +89,7 @@ fn an_event_starts_a_run_that_can_be_awaited_and_stopped() {
 
 #[test]
 fn problems_with_a_definition_are_reported_at_their_place_in_the_file() {
-    let service = Service::start();
-    let idempost = service.idempost();
+    let (service, idempost) = Service::with_program();
     let text = r#"{
   "name": "",
   "steps": [

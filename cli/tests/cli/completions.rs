@@ -30,13 +30,17 @@ fn complete(idempost: &Idempost, words: &(impl CommandLine + ?Sized)) -> Vec<Str
 }
 
 /// Completes IDs, again if there are none: the program waits for the service only briefly.
-fn complete_ids(idempost: &Idempost, words: &(impl CommandLine + ?Sized)) -> Vec<String> {
+fn until_offered(complete: impl Fn() -> Vec<String>) -> Vec<String> {
     let mut ids = Vec::new();
     wait_until("IDs are offered", || {
-        ids = complete(idempost, words);
+        ids = complete();
         !ids.is_empty()
     });
     ids
+}
+
+fn complete_ids(idempost: &Idempost, words: &(impl CommandLine + ?Sized)) -> Vec<String> {
+    until_offered(|| complete(idempost, words))
 }
 
 /// The files in which the program caches IDs.
@@ -119,15 +123,10 @@ fn two_accounts() -> ([Service; 2], [String; 2], Idempost) {
     let (services, idempost) = ([Service::start(), Service::start()], Idempost::new());
     let mut ids = [String::new(), String::new()];
     for (n, profile) in ["a", "b"].into_iter().enumerate() {
-        store_key(&idempost, profile, &services[n], "sb_test\n");
+        idempost.store_key(profile, &services[n].base_url(), "sb_test\n");
         idempost.run(&(["-p", profile], SEND)).ok().trim().clone_into(&mut ids[n]);
     }
     (services, ids, idempost)
-}
-
-fn store_key(idempost: &Idempost, profile: &str, service: &Service, key: &str) {
-    let login = "auth login --with-token --store file --base-url";
-    idempost.run_with(&((login, [service.base_url()]), ["-p", profile]), key).ok();
 }
 
 #[test]
@@ -138,15 +137,7 @@ fn only_ids_of_the_account_that_the_command_line_selects_are_offered() {
         let ids = lines.filter_map(|line| Some(line.split_once("\tHello")?.0.to_owned()));
         ids.collect::<Vec<_>>()
     };
-    // The program waits for the service only briefly.
-    let finally_offered = |flags: &str| {
-        let mut ids = Vec::new();
-        wait_until("IDs are offered", || {
-            ids = offered(flags);
-            !ids.is_empty()
-        });
-        ids
-    };
+    let finally_offered = |flags: &str| until_offered(|| offered(flags));
     idempost.run(&["auth", "use", "b"]).ok();
     // Bash splits words at `=`.
     for flags in ["--profile=a", "--profile a", "-pa", "-qp a", "--profile = a"] {
@@ -157,7 +148,7 @@ fn only_ids_of_the_account_that_the_command_line_selects_are_offered() {
     assert_eq!(finally_offered(""), [first.as_str()]);
     assert_eq!(offered(r#""--profile='a'""#), [""; 0], "the shell would remove the quotes");
     // Another account in the same profile, and no request if there is none.
-    store_key(&idempost, "a", &services[0], "sb_other\n");
+    idempost.store_key("a", &services[0].base_url(), "sb_other\n");
     let before = services[0].asked();
     assert_eq!(offered(""), [""; 0]);
     wait_until("the service is asked", || services[0].asked() > before);
@@ -209,11 +200,7 @@ fn ids_that_a_shell_would_interpret_are_not_offered() {
     let answer = Action::http_response(200, list.to_string());
     service.faults().add(Rule::new(answer).on_request(Method::GET, "/emails").always());
     let idempost = service.idempost();
-    let mut offered = Vec::new();
-    wait_until("an ID is offered", || {
-        offered = described(&idempost, "emails get e");
-        !offered.is_empty()
-    });
+    let offered = until_offered(|| described(&idempost, "emails get e"));
     let [line] = &offered[..] else { panic!("{offered:?}") };
     assert!(line.starts_with("e1\tone") && !line.contains(['\u{1b}', '\u{7}']), "{line:?}");
 }

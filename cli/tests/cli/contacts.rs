@@ -217,10 +217,9 @@ fn a_file_may_have_other_delimiters_than_commas_unless_the_service_imports_it() 
     }
     // Rejected rows keep the file's delimiter.
     service.done("contacts create bob@example.com");
-    let failed = idempost.home().join("failed.csv");
-    let flags = ["contacts", "import", "-", "--on-conflict", "fail", "--failed", failed.to_str().unwrap()];
-    service.run_with(&flags, "email;first_name\nbob@example.com;\"B;b\"\n").exits(3);
-    let rejected = std::fs::read_to_string(&failed).unwrap();
+    let failing = "contacts import - --on-conflict fail --failed failed.csv";
+    idempost.run_with(failing, "email;first_name\nbob@example.com;\"B;b\"\n").exits(3);
+    let rejected = idempost.read("failed.csv");
     assert!(
         rejected.starts_with("email;first_name;rejection_reason\nbob@example.com;\"B;b\";"),
         "{rejected}"

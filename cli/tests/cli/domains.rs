@@ -32,19 +32,6 @@ fn a_domain_is_registered_and_verified() {
     let ran = service.run("domains create --name acme.test --tracking-subdomain links");
     let id = ran.stdout.trim().to_owned();
     assert_eq!(ran.stdout.lines().count(), 1, "only the ID is printed: {ran:?}");
-    for part in [
-        "RECORD",
-        "send.acme.test",
-        "MX",
-        "10",
-        "v=spf1",
-        "_domainkey.acme.test",
-        "links.acme.test",
-        "Auto",
-        "not_started",
-    ] {
-        assert!(ran.stderr.contains(part), "{part}: {ran:?}");
-    }
     assert!(ran.stderr.contains(&format!("idempost domains verify {id} --wait")), "{ran:?}");
 
     hurry(&service);
@@ -104,13 +91,6 @@ fn every_flag_sets_its_field() {
     let columns = ["domains", "list", "--columns", "name,region,sending,receiving,open_tracking"];
     let row = service.run(&columns).ok();
     assert_eq!(row, "acme.test\tsa-east-1\tenabled\tdisabled\tfalse\n");
-}
-
-#[test]
-fn a_duplicate_name_is_rejected_by_the_service() {
-    let service = Service::start();
-    let id = created(&service, &["--name", "acme.test"]);
-    service.run("domains create --name ACME.test").fails_with(3, &["validation_error", &id]);
 }
 
 #[test]

@@ -65,9 +65,9 @@ const FAMILIES: [(&str, [&str; 2]); 30] = [
 ];
 
 /// A command and its output: stdout, and stderr if the page shows it. A line with `…` stands for any lines.
-struct Step<'a> {
-    command: &'a str,
-    shown: Vec<&'a str>,
+struct Step {
+    command: String,
+    shown: Vec<String>,
 }
 
 fn root() -> PathBuf {
@@ -91,15 +91,15 @@ fn pages() -> Vec<(PathBuf, String)> {
 }
 
 /// A fenced block of a page.
-struct Block<'a> {
-    language: &'a str,
-    text: String,
+pub(crate) struct Block<'a> {
+    pub(crate) language: &'a str,
+    pub(crate) text: String,
     /// The line before it: the comment that says why its commands don't run.
     before: &'a str,
     is_recorded: bool,
 }
 
-fn blocks(page: &str) -> Vec<Block<'_>> {
+pub(crate) fn blocks(page: &str) -> Vec<Block<'_>> {
     let (mut blocks, mut open, mut before, mut is_recorded) = (Vec::new(), None, "", false);
     for line in page.lines() {
         let fence = line.strip_prefix("```");
@@ -330,18 +330,15 @@ fn the_page_of_the_specification_lists_every_clause() {
     );
 }
 
-fn steps(page: &str) -> Vec<Step<'_>> {
-    let mut steps: Vec<Step<'_>> = Vec::new();
-    let mut inside = false;
-    for line in page.lines() {
-        match (inside, line) {
-            (false, line) => inside = line == "```console",
-            (true, "```") => inside = false,
-            (true, line) => match (line.strip_prefix("$ "), steps.last_mut()) {
-                (Some(command), _) => steps.push(Step { command, shown: Vec::new() }),
-                (None, Some(step)) => step.shown.push(line),
+fn steps(page: &str) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    for session in blocks(page).iter().filter(|block| block.language == "console") {
+        for line in session.text.lines() {
+            match (line.strip_prefix("$ "), steps.last_mut()) {
+                (Some(command), _) => steps.push(Step { command: command.to_owned(), shown: Vec::new() }),
+                (None, Some(step)) => step.shown.push(line.to_owned()),
                 (None, None) => panic!("a session starts with a command, not with {line:?}"),
-            },
+            }
         }
     }
     steps

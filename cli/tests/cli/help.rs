@@ -38,17 +38,6 @@ fn a_verb_without_its_noun_suggests_commands_after_flags_too() {
 }
 
 #[test]
-fn an_error_in_a_flag_before_the_command_is_that_of_the_flag() {
-    let idempost = Idempost::new();
-    for (flags, expected) in [
-        ("--profile a --profile b", "`--profile <NAME>` can't be used multiple times"),
-        ("--json --json", "`--json[=<FIELDS>]` can't be used multiple times"),
-    ] {
-        idempost.run(&(flags, "emails list")).exits(2).says(&[expected]);
-    }
-}
-
-#[test]
 fn a_noun_that_is_also_a_topic_shows_the_topic_and_its_commands_are_reachable() {
     let idempost = Idempost::new();
     idempost.run(&["help", "config"]).ok_with(&["default_profile = \"work\""]);
@@ -202,16 +191,5 @@ fn every_command_has_a_manual_page() {
     idempost.run(&["man", "--install", "pages"]).ok();
     for name in ["idempost.1", "idempost-config-set.1", "idempost-sandbox-inbox-wait.1"] {
         assert!(idempost.home().join("pages").join(name).exists(), "{name}");
-    }
-}
-
-#[test]
-fn a_value_that_must_follow_an_equals_sign_is_suggested() {
-    let idempost = Idempost::new();
-    for (arguments, meant) in [
-        ("emails list --json id,to", "--json=id,to"),
-        ("contacts update ada@example.com --unsubscribed false", "--unsubscribed=false"),
-    ] {
-        idempost.run(arguments).exits(2).says(&[&format!("did you mean `{meant}`?")]);
     }
 }

@@ -30,9 +30,7 @@ impl Sources {
         let [flag, environment, profile, default] = std::array::from_fn(|_| Service::start());
         let idempost = Idempost::new();
         for (name, service) in [("by-flag", &flag), ("by-variable", &profile), ("by-default", &default)] {
-            let login = ("auth login --with-token --store file --base-url", [service.base_url()]);
-            let key = format!("sb_{name}_0123456789abcdefghi\n");
-            idempost.run_with(&(login, ["--profile", name]), &key).ok();
+            idempost.store_key(name, &service.base_url(), &format!("sb_{name}_0123456789abcdefghi\n"));
         }
         idempost.run(&["auth", "use", "by-default"]).ok();
         idempost.write("people.csv", "to\nada@example.com\n");

@@ -72,6 +72,13 @@ impl InboxPage {
         send(self.server.service(), KEY, email)
     }
 
+    /// Sends an email, and opens it on the page.
+    async fn opens(&self, email: &Value) {
+        self.send(email);
+        self.look().await;
+        self.click(".row").await;
+    }
+
     fn post(&self, path: &str, body: &Value) -> Value {
         self.ask("POST", path, body)
     }

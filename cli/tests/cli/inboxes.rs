@@ -10,13 +10,11 @@ use crate::support::has;
 const INBOX: &str = "support@acme.test";
 
 fn done(service: &Service, arguments: &[&str]) -> String {
-    let arguments: Vec<_> = ["inboxes"].iter().chain(arguments).copied().collect();
-    service.run(&arguments).ok().trim().to_owned()
+    service.done(&("inboxes", arguments))
 }
 
 fn listed(service: &Service, arguments: &[&str]) -> Vec<Value> {
-    let arguments: Vec<_> = ["inboxes"].iter().chain(arguments).chain(&["--json"]).copied().collect();
-    service.run(&arguments).json()["data"].as_array().unwrap().clone()
+    service.run(&(("inboxes", arguments), "--json")).json()["data"].as_array().unwrap().clone()
 }
 
 fn id(value: &Value) -> String {

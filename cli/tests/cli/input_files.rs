@@ -20,8 +20,7 @@ fn problems(idempost: &Idempost, line: &(impl CommandLine + ?Sized), input: &str
 
 #[test]
 fn a_file_has_the_fields_of_a_request_and_flags_override_them() {
-    let service = Service::start();
-    let idempost = service.idempost();
+    let (service, idempost) = Service::with_program();
     let topic = json!({ "name": "News", "default_subscription": "opt_in", "visibility": "public" });
     idempost.write("topic.json", topic.to_string());
     let id = idempost.run("topics create --input topic.json").ok();
@@ -118,8 +117,7 @@ fn a_file_that_changes_nothing_is_reported() {
 
 #[test]
 fn attachments_of_a_file_are_sent_unless_flags_replace_them() {
-    let service = Service::start();
-    let idempost = service.idempost();
+    let (_service, idempost) = Service::with_program();
     let draft = json!({ "text": "x", "attachments": [{ "filename": "a.txt", "content": "YWI=" }] });
     let create = "inboxes create-draft i";
     let shown = body(&idempost, create, &draft.to_string());

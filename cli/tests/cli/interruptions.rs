@@ -12,8 +12,8 @@ use serde_json::json;
 use crate::service::Service;
 #[cfg(target_os = "linux")]
 use crate::support::{
-    Finish as _, Idempost, Ran, SEND, closed_pipe, concurrently, finish_with, full_disk, has, signal,
-    wait_until, wait_until_blocked,
+    Finish as _, Idempost, Ran, SEND, children, closed_pipe, concurrently, finish_with, full_disk, has,
+    signal, wait_until, wait_until_blocked,
 };
 
 /// Waits until a thread of the program reads standard input.
@@ -29,7 +29,8 @@ fn until_it_reads(child: &Child, arguments: &[&str]) {
 fn a_signal_ends_every_command_that_reads_standard_input() {
     // F-03
     let service = Service::start();
-    let commands: [&[&str]; 8] = [
+    let commands: [&[&str]; 9] = [
+        &["bulk", "send", "-", "--from", "hi@acme.test", "--subject", "x", "--text", "y", "--yes"],
         &["emails", "send", "--input", "-"],
         &["emails", "send", "--html-file", "-"],
         &["emails", "batch", "-"],
@@ -91,7 +92,7 @@ fn input_that_a_signal_cuts_off_is_not_sent() {
 fn in_foreground(mut command: std::process::Command) -> (Child, impl Fn()) {
     use std::os::unix::process::CommandExt as _;
     let child = command.process_group(0).spawn().unwrap();
-    let group = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    let group = crate::support::pid(child.id());
     (child, move || rustix::process::kill_process_group(group, Signal::INT).unwrap())
 }
 
@@ -118,20 +119,13 @@ fn ctrl_c_in_the_editor_leaves_config_edit_running() {
 #[cfg(target_os = "linux")]
 #[test]
 fn ctrl_c_ends_an_endless_filter_with_the_code_of_an_interrupt() {
-    let service = Service::start();
-    let idempost = service.idempost();
+    let (_service, idempost) = Service::with_program();
     let mut command = idempost.command();
     command.args(["emails", "list", "--jq", "last(range(1e15))"]);
     let (child, interrupt) = in_foreground(command);
-    let filter = || {
-        let children = format!("/proc/{}/task", child.id());
-        let tasks = std::fs::read_dir(children).into_iter().flatten().flatten();
-        let ids = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
-        ids.flat_map(|ids| ids.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).next()
-    };
     let (mut id, mut burns) = (None, false);
     wait_until("the filter runs", || {
-        id = filter();
+        id = children(child.id()).into_iter().next();
         let status = id.as_ref().and_then(|id| std::fs::read_to_string(format!("/proc/{id}/stat")).ok());
         // The CPU time it has spent in user mode, in ticks.
         burns = status
@@ -217,8 +211,7 @@ fn an_interrupted_import_reports_its_progress() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_finished_import_that_cannot_be_printed_reports_its_result() {
-    let service = Service::start();
-    let idempost = service.idempost();
+    let (_service, idempost) = Service::with_program();
     idempost.write("people.csv", "email\nada@example.com\n");
     for (noun, result) in [("contacts", "1 written"), ("suppressions", "1 addresses are on")] {
         idempost.run_to(full_disk(), &[noun, "import", "people.csv"]).exits(1).says(&[result]);
@@ -279,11 +272,15 @@ fn an_accepted_send_that_cannot_be_printed_reports_its_id_and_key() {
 fn without_standard_streams_an_email_is_sent_once() {
     // F-07
     let service = Service::start();
-    for redirections in ["2>&-", ">&-", ">&- 2>&-", "<&- >&- 2>&-"] {
+    for (redirections, shows_id) in
+        [("2>&-", false), (">&-", true), ("> /dev/null", false), (">&- 2>&-", false), ("<&- >&- 2>&-", false)]
+    {
         let before = service.mails().len();
         let idempost = service.idempost();
-        idempost.through(&format!("exec \"$0\" \"$@\" {redirections}")).args(SEND).finish().exits(0);
+        let script = format!("exec \"$0\" \"$@\" --quiet {redirections}");
+        let ran = idempost.through(&script).args(SEND).finish().exits(0);
         assert_eq!(service.mails().len(), before + 1, "{redirections}");
+        assert_eq!(ran.stderr.contains(&newest_email(&service)), shows_id, "{redirections}: {ran:?}");
     }
 }
 

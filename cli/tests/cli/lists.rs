@@ -4,7 +4,7 @@ use idempost_reference_server::faults::{Action, Rule};
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::{Idempost, SEND, has, wait_until};
+use crate::support::{SEND, has, wait_until};
 
 /// A service that has accepted `n` emails, numbered from the oldest.
 fn with_emails(n: usize) -> Service {
@@ -157,18 +157,6 @@ fn json_output_is_the_service_s_response() {
 }
 
 #[test]
-fn an_id_is_one_segment_of_the_path() {
-    //
-    let service = Service::start();
-    service.run(&["emails", "get", "a/b?c#d"]).fails(3);
-    assert_eq!(service.requests()[0].path, "/emails/a%2Fb%3Fc%23d");
-    for wrong in ["", ".", ".."] {
-        service.run(&["emails", "get", wrong]).fails(2);
-    }
-    assert_eq!(service.asked(), 1);
-}
-
-#[test]
 fn the_log_is_filtered_locally_over_as_many_pages_as_needed() {
     // LIST-04
     let service = with_emails(1);
@@ -222,14 +210,4 @@ fn a_filter_searches_a_limited_number_of_pages_and_says_so() {
     assert_eq!(found.json()["has_more"], true);
     let ran = service.run(&["emails", "list", "--subject", "0", "--all", "--jq", ".data[-1].subject"]);
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("0\n", ""));
-}
-
-#[test]
-fn nothing_is_sent_without_a_credential() {
-    let service = Service::start();
-    let idempost = Idempost::new().env("IDEMPOST_BASE_URL", service.base_url());
-    for arguments in ["emails list", "emails get x", "logs list", "api GET /emails"] {
-        idempost.run(arguments).fails(4);
-    }
-    assert_eq!(service.asked(), 0);
 }

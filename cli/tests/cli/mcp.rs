@@ -14,6 +14,8 @@ use rustix::fs::inotify;
 use serde_json::{Map, Value, json};
 
 use crate::service::Service;
+#[cfg(target_os = "linux")]
+use crate::support::children;
 use crate::support::{CommandLine, Idempost, Limited, concurrently, exhaustive, exit_code, has, wait_until};
 
 /// An application that started `idempost mcp`. Dropping it closes its end of the pipe, after which the program exits.
@@ -162,12 +164,6 @@ fn names(tools: &[Value]) -> BTreeSet<&str> {
     tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect()
 }
 
-fn with_service() -> (Service, Idempost) {
-    let service = Service::start();
-    let idempost = service.idempost();
-    (service, idempost)
-}
-
 /// The arguments of a preview.
 fn dry_run(mut arguments: Value) -> Value {
     arguments["dry_run"] = true.into();
@@ -181,7 +177,7 @@ fn hello() -> Value {
 /// JSON-RPC 2.0, sections 4 and 5.1.
 #[test]
 fn a_malformed_message_is_answered_and_the_session_continues() {
-    let (_service, idempost) = with_service();
+    let (_service, idempost) = Service::with_program();
     let mut application = Application::start(&idempost, "");
     let before = application.request_line(b"hello\n");
     has(&before, &json!({"error": {"code": -32700}, "id": null}));
@@ -218,7 +214,7 @@ fn a_malformed_message_is_answered_and_the_session_continues() {
 
 #[test]
 fn only_reading_tools_are_offered_unless_changes_are_allowed() {
-    let (service, idempost) = with_service();
+    let (service, idempost) = Service::with_program();
     let mut application = Application::session(&idempost, "", &json!({}));
     let tools = application.tools();
     assert!(!tools.is_empty());
@@ -270,7 +266,7 @@ fn list_size(idempost: &Idempost, options: &str) -> usize {
 
 #[test]
 fn the_list_of_tools_leaves_room_in_the_context_of_a_model() {
-    let (_service, idempost) = with_service();
+    let (_service, idempost) = Service::with_program();
     concurrently(["", "--allow send", "--allow manage"], |allowed| {
         let size = list_size(&idempost, allowed);
         assert!(size <= 24 * 1024, "{allowed}: {size} bytes");
@@ -281,12 +277,11 @@ fn the_list_of_tools_leaves_room_in_the_context_of_a_model() {
     });
     let all = idempost.run(&("mcp --allow manage --only", [GROUPS.join(",")]));
     all.fails_with(2, &["must name fewer groups", "49152"]);
-    idempost.run(&["mcp", "--only", "emails,contcats"]).fails_with(2, &["contcats", "contacts, doctor"]);
 }
 
 #[test]
 fn every_description_is_about_the_tool_and_not_the_command_line() {
-    let (_service, idempost) = with_service();
+    let (_service, idempost) = Service::with_program();
     for groups in GROUPS {
         let mut application =
             Application::session(&idempost, &format!("--allow manage --only {groups}"), &json!({}));
@@ -310,7 +305,7 @@ fn every_description_is_about_the_tool_and_not_the_command_line() {
 
 #[test]
 fn further_commands_are_described_and_run_on_demand() {
-    let (service, idempost) = with_service();
+    let (service, idempost) = Service::with_program();
     let mut application = Application::session(&idempost, "--allow manage", &json!({"elicitation": {}}));
     let described = application.call("commands", &json!({"command": "contacts_create"}));
     let described = &described["structuredContent"];
@@ -356,7 +351,7 @@ fn further_commands_are_described_and_run_on_demand() {
 #[test]
 fn what_others_wrote_is_fenced() {
     // G-14
-    let (_service, idempost) = with_service();
+    let (_service, idempost) = Service::with_program();
     let mut application = Application::session(&idempost, "--allow send --confirm never", &json!({}));
     let mut email = hello();
     let mut fences = BTreeSet::new();
@@ -378,7 +373,7 @@ fn what_others_wrote_is_fenced() {
 #[test]
 fn a_recipient_that_a_question_can_t_show_is_rejected() {
     // G-12
-    let (service, idempost) = with_service();
+    let (service, idempost) = Service::with_program();
     let mut application = Application::session(&idempost, "--allow send", &json!({"elicitation": {}}));
     let mut email = hello();
     email["to"] = format!("\"Ada Lovelace (ada@acme.test){}\" <eve@evil.test>", " ".repeat(200)).into();
@@ -405,18 +400,14 @@ fn a_recipient_that_a_question_can_t_show_is_rejected() {
 #[test]
 fn many_calls_start_few_processes() {
     use std::sync::atomic::{AtomicBool, Ordering};
-    let (_service, idempost) = with_service();
+    let (_service, idempost) = Service::with_program();
     let mut application = Application::session(&idempost, "", &json!({}));
     let (process, done) = (application.process.id(), Arc::new(AtomicBool::new(false)));
     let watching = Arc::clone(&done);
     let watcher = std::thread::spawn(move || {
         let (mut most, mut before) = (0, BTreeSet::new());
         while !watching.load(Ordering::Relaxed) {
-            let children = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-            let children =
-                children.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
-            let children: String = children.collect();
-            let children: BTreeSet<_> = children.split_whitespace().map(str::to_owned).collect();
+            let children: BTreeSet<_> = children(process).into_iter().collect();
             // One pass takes time: a process that two passes found ran between them.
             let together = children.intersection(&before).count();
             most = most.max(together).max(usize::from(!children.is_empty()));
@@ -439,7 +430,7 @@ fn many_calls_start_few_processes() {
 #[test]
 fn an_email_is_sent_once_and_its_result_is_json() {
     // EMAIL-09
-    let (service, idempost) = with_service();
+    let (service, idempost) = Service::with_program();
     let mut application = Application::session(&idempost, "--allow send --confirm never", &json!({}));
     let shown = application.call("emails_send", &dry_run(hello()));
     assert_eq!(shown["structuredContent"]["dry_run"]["body"]["subject"], "Grüße --yes", "{shown}");
@@ -461,7 +452,7 @@ fn an_email_is_sent_once_and_its_result_is_json() {
 
 #[test]
 fn a_result_that_is_not_json_is_returned_as_text() {
-    let (_service, idempost) = with_service();
+    let (_service, idempost) = Service::with_program();
     idempost.run("suppressions add blocked@example.com").ok();
     idempost.run("contacts create ada@example.com").ok();
     idempost.run("emails send --from hi@acme.test --to ada@example.com --subject Hello --text Hi").ok();
@@ -479,7 +470,7 @@ fn a_result_that_is_not_json_is_returned_as_text() {
 /// Linux limits an argument to 128 KiB, Windows all of them to 32 KiB, and macOS to 1 MiB.
 #[test]
 fn an_email_longer_than_a_command_line_is_sent() {
-    let (service, idempost) = with_service();
+    let (service, idempost) = Service::with_program();
     let mut application = Application::session(&idempost, "--allow send --confirm never", &json!({}));
     let mut email = hello();
     email["html"] = "<p>long</p>".repeat(200_000).into();
@@ -491,21 +482,14 @@ fn an_email_longer_than_a_command_line_is_sent() {
 /// The command lines of a process's children.
 #[cfg(target_os = "linux")]
 fn command_lines_of_children(parent: u32) -> String {
-    let processes = std::fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
-    let is_child = |process: &std::path::PathBuf| {
-        // The parent is the second field after the name.
-        let stat = std::fs::read_to_string(process.join("stat")).unwrap_or_default();
-        let fields = stat.rsplit(')').next().unwrap_or_default();
-        fields.split_whitespace().nth(1) == Some(&parent.to_string())
-    };
-    let line = |process: std::path::PathBuf| std::fs::read_to_string(process.join("cmdline")).ok();
-    processes.filter(is_child).filter_map(line).collect()
+    let line = |id: &String| std::fs::read_to_string(format!("/proc/{id}/cmdline")).ok();
+    children(parent).iter().filter_map(line).collect()
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn the_arguments_of_a_call_are_hidden_from_other_users() {
-    let (_service, idempost) = with_service();
+    let (_service, idempost) = Service::with_program();
     let mut application = Application::session(&idempost, "--only sandbox", &json!({}));
     let arguments = json!({"name": "sandbox_inbox_wait", "arguments": {"to": "sentinel@example.com"}});
     application.send("tools/call", &arguments);
@@ -519,7 +503,7 @@ fn the_arguments_of_a_call_are_hidden_from_other_users() {
 
 #[test]
 fn wrong_arguments_are_explained_and_can_t_become_flags() {
-    let (service, idempost) = with_service();
+    let (service, idempost) = Service::with_program();
     let mut application = Application::session(&idempost, "--allow send --confirm never", &json!({}));
     for (tool, arguments, rule) in [
         (
@@ -546,7 +530,7 @@ fn wrong_arguments_are_explained_and_can_t_become_flags() {
 
 #[test]
 fn an_argument_with_two_spellings_is_set_once() {
-    let (_service, idempost) = with_service();
+    let (_service, idempost) = Service::with_program();
     let options =
         ["--allow", "manage", "--only", "automations,contacts,properties,segments,templates,topics"];
     let mut application = Application::session(&idempost, &options, &json!({}));
@@ -566,7 +550,7 @@ fn an_argument_with_two_spellings_is_set_once() {
 #[test]
 fn secrets_in_results_are_replaced() {
     // G-08
-    let (_service, idempost) = with_service();
+    let (_service, idempost) = Service::with_program();
     let made = idempost.run("webhooks create https://acme.test/hooks --event email.sent --json");
     let made = made.json();
     let secret = made["signing_secret"].as_str().unwrap();
@@ -579,7 +563,7 @@ fn secrets_in_results_are_replaced() {
 #[test]
 fn a_change_is_confirmed_by_the_user_where_the_application_can_ask() {
     // G-12
-    let (service, idempost) = with_service();
+    let (service, idempost) = Service::with_program();
     let asks = json!({"elicitation": {}});
     let mut application = Application::session(&idempost, "--allow manage", &asks);
     for (action, confirmed, sent) in
@@ -622,7 +606,7 @@ fn a_change_is_confirmed_by_the_user_where_the_application_can_ask() {
 #[test]
 fn a_change_is_rejected_where_the_application_can_t_ask() {
     // G-12
-    let (service, idempost) = with_service();
+    let (service, idempost) = Service::with_program();
     let by_url = json!({"elicitation": {"url": {}}});
     for (options, capabilities) in [("--allow send", json!({})), ("--allow manage --confirm always", by_url)]
     {
@@ -640,7 +624,7 @@ fn a_change_is_rejected_where_the_application_can_t_ask() {
 #[test]
 fn values_of_a_tool_are_literal() {
     // G-11
-    let (_service, idempost) = with_service();
+    let (_service, idempost) = Service::with_program();
     idempost.write("secret.txt", "sentinel");
     let mut application = Application::session(&idempost, "--allow send", &json!({}));
     let mut email =
@@ -776,7 +760,7 @@ fn local_calls(tool: &Value, values: &[String]) -> Vec<Value> {
 #[test]
 fn no_argument_of_a_tool_reads_a_file_or_runs_a_command() {
     // G-11
-    let (service, idempost) = with_service();
+    let (service, idempost) = Service::with_program();
     let service = service.unjudged();
     let (file, marker) = (idempost.home().join("secret.txt"), idempost.home().join("marker"));
     idempost.write("secret.txt", CONTENT);
@@ -807,7 +791,7 @@ fn no_argument_of_a_tool_reads_a_file_or_runs_a_command() {
 #[test]
 fn a_tool_s_call_can_t_use_files_or_commands_by_any_flag() {
     // G-11
-    let (service, idempost) = with_service();
+    let (service, idempost) = Service::with_program();
     let marker = idempost.home().join("marker");
     idempost.write("secret.txt", CONTENT);
     let idempost = idempost.env("IDEMPOST_LITERAL_VALUES", "1");
@@ -846,7 +830,7 @@ fn a_tool_s_call_can_t_use_files_or_commands_by_any_flag() {
 #[test]
 fn with_a_stateless_application_the_confirmed_call_is_the_one_that_runs() {
     // G-12
-    let (service, idempost) = with_service();
+    let (service, idempost) = Service::with_program();
     let mut application = Application::start(&idempost, "--allow send");
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -874,11 +858,4 @@ fn with_a_stateless_application_the_confirmed_call_is_the_one_that_runs() {
     let replayed = call(json!({"requestState": state, "inputResponses": yes}));
     assert_eq!(replayed["result"]["resultType"], "input_required", "a confirmation holds once: {replayed}");
     assert_eq!(service.mails().len(), 1);
-}
-
-#[test]
-fn options_that_can_t_work_are_rejected() {
-    let idempost = Idempost::new();
-    idempost.run(&["--sandbox", "mcp"]).exits(2).says(&["it starts a sandbox for one command only"]);
-    idempost.run(&["mcp", "--api-key-file", "-"]).exits(2).says(&["tools have no standard input"]);
 }

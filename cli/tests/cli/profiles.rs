@@ -10,11 +10,6 @@ use crate::support::{CommandLine as _, Finish as _, Idempost, Ran, SEND, has, sh
 
 const BASE_URL: &str = "http://127.0.0.1:9";
 
-fn with_key(idempost: &Idempost, flags: &str) {
-    let login = ("auth login --with-token --store file --base-url", [BASE_URL]);
-    idempost.run_with(&(login, flags), "sb_kept\n").ok();
-}
-
 /// The active profile.
 fn active(idempost: &Idempost) -> String {
     idempost.run(&["auth", "status", "--jq", ".profile"]).ok().trim().trim_matches('"').to_owned()
@@ -99,7 +94,7 @@ fn a_change_while_the_editor_is_open_is_not_lost() {
 fn the_default_profile_can_be_named_explicitly() {
     let idempost = Idempost::new();
     idempost.run(&["--profile", "default", "config", "list"]).ok();
-    with_key(&idempost, "");
+    idempost.store_key("default", BASE_URL, "sb_kept\n");
     for command in ["auth status --json", "--profile default auth status --json"] {
         let expected = json!({"profile": "default", "origin": BASE_URL, "kind": "api_key"});
         has(&idempost.run(command).json(), &expected);
@@ -115,7 +110,7 @@ fn the_default_profile_can_be_named_explicitly() {
 #[test]
 fn a_profile_with_credentials_exists_until_it_is_logged_out() {
     let idempost = Idempost::new();
-    with_key(&idempost, "--profile work");
+    idempost.store_key("work", BASE_URL, "sb_kept\n");
     let idempost = idempost.config("");
     idempost.run(&["--profile", "work", "auth", "status"]).ok();
     idempost.run(&["--profile", "wrok", "auth", "status"]).fails_with(2, &["did you mean `work`?"]);
@@ -130,7 +125,7 @@ fn a_profile_with_credentials_exists_until_it_is_logged_out() {
 fn a_renamed_profile_keeps_its_settings_credentials_and_position() {
     let idempost = Idempost::new()
         .config("# ours\n[profiles.work] # at work\nretries = 5\n\n[profiles.local]\nretries = 1\n");
-    with_key(&idempost, "--profile work");
+    idempost.store_key("work", BASE_URL, "sb_kept\n");
     idempost.run(&["auth", "use", "work"]).ok();
     let before = config(&idempost);
     let renamed = idempost.run(&["auth", "rename", "work", "acme", "--json"]).json();
@@ -153,7 +148,7 @@ fn a_renamed_profile_keeps_its_settings_credentials_and_position() {
 #[test]
 fn a_renamed_default_profile_stays_the_default() {
     let idempost = Idempost::new();
-    with_key(&idempost, "");
+    idempost.store_key("default", BASE_URL, "sb_kept\n");
     idempost.run(&["auth", "rename", "default", "acme"]).ok();
     assert_eq!(active(&idempost), "acme");
     idempost.run(&["auth", "rename", "acme", "default"]).ok();
@@ -163,7 +158,7 @@ fn a_renamed_default_profile_stays_the_default() {
 #[test]
 fn a_rename_that_fails_changes_nothing() {
     let idempost = Idempost::new().config("[profiles.work]\nretries = 1\n");
-    with_key(&idempost, "--profile work");
+    idempost.store_key("work", BASE_URL, "sb_kept\n");
     let credentials = idempost.config_file().with_file_name("credentials");
     // The new name can't be locked.
     std::fs::create_dir(credentials.join("acme.lock")).unwrap();
@@ -201,8 +196,7 @@ impl Accounts {
     fn new() -> Self {
         let (work, environment) = (Service::start(), Service::start());
         let idempost = Idempost::new();
-        let login = "auth login --with-token --store file --profile work --base-url";
-        idempost.run_with(&(login, [work.base_url()]), "sb_work\n").ok();
+        idempost.store_key("work", &work.base_url(), "sb_work\n");
         let idempost = idempost
             .env("IDEMPOST_BASE_URL", environment.base_url())
             .env("IDEMPOST_API_KEY", "sb_environment");

@@ -17,8 +17,7 @@ const MAIL: &str = concat!(
 
 #[test]
 fn a_received_mail_is_read_and_its_attachments_are_saved_safely() {
-    let service = Service::start();
-    let idempost = service.idempost();
+    let (_service, idempost) = Service::with_program();
     let id = idempost.run_with(&["sandbox", "receive", "-", "--to", "in@acme.test"], MAIL).ok();
     let id = id.trim();
     assert_eq!(idempost.run("received ls --columns id,subject").ok().trim(), format!("{id}\tFiles"));
@@ -45,9 +44,7 @@ fn a_received_mail_is_read_and_its_attachments_are_saved_safely() {
 #[test]
 fn the_checks_of_the_sender_are_set_and_shown() {
     let service = Service::start();
-    let checks = ["--spf", "pass", "--dkim", "gray", "--dmarc", "fail"];
-    let receive: Vec<_> = ["sandbox", "receive", "-"].into_iter().chain(checks).collect();
-    let id = service.run_with(&receive, MAIL).ok();
+    let id = service.run_with("sandbox receive - --spf pass --dkim gray --dmarc fail", MAIL).ok();
     let ran = service.run(&["received", "get", id.trim()]);
     ran.ok_with(&["authentication  spf pass, dkim gray, dmarc fail\n"]);
     let json = service.run(&["received", "get", id.trim(), "--html-format", "cid", "--json"]).json();
@@ -60,16 +57,10 @@ fn the_checks_of_the_sender_are_set_and_shown() {
 
 #[test]
 fn a_mail_is_composed_from_flags() {
-    let service = Service::start();
-    let idempost = service.idempost();
-    let file = idempost.home().join("log.txt");
-    fs::write(&file, "a log").unwrap();
-    let flags =
-        ["--from", "ada@example.com", "--to", "in@acme.test", "--subject", "Help", "--text", "It broke"];
-    let mut arguments = vec!["sandbox", "receive"];
-    arguments.extend(flags);
-    arguments.extend(["--attach", file.to_str().unwrap()]);
-    let id = idempost.run(&arguments).ok();
+    let (_service, idempost) = Service::with_program();
+    idempost.write("log.txt", "a log");
+    let receive = "sandbox receive --from ada@example.com --to in@acme.test --subject Help --text 'It broke'";
+    let id = idempost.run(&(receive, "--attach log.txt")).ok();
     let email = idempost.run(&["received", "get", id.trim(), "--json"]).json();
     has(&email, &json!({"subject": "Help", "received_for": ["in@acme.test"]}));
     assert_eq!(email["attachments"][0]["filename"], "log.txt");
@@ -115,10 +106,9 @@ fn a_received_mail_is_forwarded_once_per_key() {
 fn a_wrapped_forward_has_the_original_as_its_attachment() {
     let service = Service::start();
     let id = service.run_with(&["sandbox", "receive", "-", "--to", "support@acme.test"], RICH).ok();
-    let flags = ["--from", "hi@acme.test", "--to", "abuse@example.com"];
-    let forward: Vec<_> = ["received", "forward", id.trim()].into_iter().chain(flags).collect();
-    let wrapped: Vec<_> = forward.iter().copied().chain(["--wrap", "--text", "See below."]).collect();
-    let plan = service.run(&(wrapped.as_slice(), "--dry-run")).json();
+    let forward = "received forward --from hi@acme.test --to abuse@example.com --wrap --text 'See below.'";
+    let wrapped = (forward, [id.trim()]);
+    let plan = service.run(&(&wrapped, "--dry-run")).json();
     let body = &plan["dry_run"]["body"];
     has(body, &json!({"subject": "Fwd: Grüße", "text": "See below."}));
     assert_eq!(body["attachments"][0]["content"]["bytes"], RICH.len());
@@ -154,18 +144,14 @@ fn a_reply_stays_in_the_thread_and_goes_to_all_on_request() {
 
 #[test]
 fn attachments_of_a_sent_mail_are_listed_and_saved() {
-    let service = Service::start();
-    let idempost = service.idempost();
-    let file = idempost.home().join("log.txt");
-    fs::write(&file, "a log").unwrap();
+    let (_service, idempost) = Service::with_program();
+    idempost.write("log.txt", "a log");
     let send = "emails send --from hi@acme.test --to ada@example.com --subject Log --text Hi";
-    let id = idempost.run(&(&send, &["--attach", file.to_str().unwrap()])).ok();
+    let id = idempost.run(&(send, "--attach log.txt")).ok();
     let list = idempost.run(&["emails", "attachments", id.trim(), "--columns", "filename,size"]).ok();
     assert_eq!(list.trim(), "log.txt\t5");
-    let folder = idempost.home().join("sent");
-    let saved =
-        idempost.run(&["emails", "attachments", id.trim(), "--download", folder.to_str().unwrap()]).ok();
-    assert_eq!(fs::read_to_string(saved.trim()).unwrap(), "a log");
+    let saved = idempost.run(&["emails", "attachments", id.trim(), "--download", "sent"]).ok();
+    assert_eq!(idempost.read(saved.trim()), "a log");
     idempost.run(&["emails", "attachments", "00000000-0000-4000-8000-000000000000"]).fails(5);
 }
 

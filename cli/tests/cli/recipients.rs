@@ -6,13 +6,6 @@ use crate::mcp::Application;
 use crate::service::Service;
 use crate::support::{CommandLine, Idempost, Ran};
 
-/// A service, and the program with a key for it.
-fn stage() -> (Service, Idempost) {
-    let service = Service::start();
-    let idempost = service.idempost();
-    (service, idempost)
-}
-
 /// All addresses that received an email, oldest first.
 fn reached(service: &Service) -> Vec<String> {
     let mails = service.mails();
@@ -36,7 +29,7 @@ fn every_source_of_the_guard_applies_to_every_way_of_sending() {
     let profile = "[profiles.default]\nallow_to = [\"*@acme.test\", \"qa@example.com\"]\n";
     let defaults = "[defaults]\nallow_to = \"*@acme.test,qa@example.com\"\n";
     for source in ["flag", "environment", "profile", "defaults"] {
-        let (service, idempost) = stage();
+        let (service, idempost) = Service::with_program();
         let (idempost, flags) = match source {
             "flag" => (idempost, "--allow-to '*@acme.test' --allow-to=qa@example.com"),
             "environment" => (idempost.env("IDEMPOST_ALLOW_TO", "*@acme.test, qa@example.com"), ""),
@@ -78,7 +71,7 @@ fn every_source_of_the_guard_applies_to_every_way_of_sending() {
 
 #[test]
 fn a_rejected_recipient_is_named_by_its_flag_beside_other_problems() {
-    let (service, idempost) = stage();
+    let (service, idempost) = Service::with_program();
     let flags = "--to=ada@@acme.test --cc=ada@acme.test --cc=eve@evil.test --allow-to=*@acme.test";
     let error = send(&idempost, &(flags, "--json")).error(2);
     assert_eq!(error["problems"].as_array().unwrap().len(), 2, "{error}");
@@ -89,7 +82,7 @@ fn a_rejected_recipient_is_named_by_its_flag_beside_other_problems() {
 
 #[test]
 fn every_source_of_the_guard_is_listed() {
-    let (_service, idempost) = stage();
+    let (_service, idempost) = Service::with_program();
     let idempost = idempost
         .config("[defaults]\nallow_to = \"*@acme.test\"\n[profiles.default]\nallow_to = [\"ada@acme.test\", \"bob@acme.test\"]\n")
         .env("IDEMPOST_ALLOW_TO", "ada@acme.test");
@@ -107,7 +100,7 @@ fn every_source_of_the_guard_is_listed() {
 #[test]
 fn no_flag_widens_a_guard_of_the_file_or_the_environment() {
     // G-13
-    let (service, idempost) = stage();
+    let (service, idempost) = Service::with_program();
     let idempost = idempost
         .config("[defaults]\nallow_to = \"*@acme.test\"\n[profiles.other]\nallow_to = \"*@evil.test\"\n")
         .env("IDEMPOST_ALLOW_TO", "ada@acme.test,bob@acme.test,eve@evil.test");
@@ -154,7 +147,7 @@ fn a_misspelled_guard_is_an_error_and_not_a_warning() {
 #[test]
 fn a_redirected_job_stays_redirected_without_the_flag() {
     // G-13
-    let (service, idempost) = stage();
+    let (service, idempost) = Service::with_program();
     idempost.write("people.csv", "to\nada@example.com\nbob@example.com\n");
     let planned = idempost.run(&("bulk plan people.csv --redirect-to qa@acme.test --json", MESSAGE)).json();
     idempost.run(&["bulk", "resume", planned["job"].as_str().unwrap(), "--yes"]).ok();
@@ -175,7 +168,7 @@ fn a_redirected_job_stays_redirected_without_the_flag() {
 #[test]
 fn captured_mail_is_released_to_allowed_recipients_only() {
     // G-13
-    let (service, idempost) = stage();
+    let (service, idempost) = Service::with_program();
     send(&idempost, "--to ada@acme.test").ok();
     let release = ["sandbox", "inbox", "release", &service.mails()[0].id, "--to", "eve@evil.test"];
     let refused = idempost.run(&(release, "--allow-to '*@acme.test'"));

@@ -111,6 +111,7 @@ broadcasts recipients b --type open --bounce-type hard
 emails metrics --start-date yesterday --granularity yearly --metrics sent,opend --dimensions email,broadcast
     => --start-date | --granularity | opend | `email` and `broadcast`
 emails get '' => ID must not be empty
+emails get .. => an identifier in a path must not be `.` or `..`
 emails attachments '' => ID must not be empty
 automations run a '' => RUN_ID must not be empty
 received reply '' => ID must not be empty
@@ -144,11 +145,90 @@ received forward e1 --from hi@acme.test --to a@x.test --text x => --wrap
 received forward e1 --cc nobody => --to | --from | nobody
 sandbox receive --from ada@example.com => --to | --subject
 sandbox receive /nowhere.eml => /nowhere.eml
+auth login --store cloud --scope 'a"b' --client-id ''
+    => must be keyring or file | a scope must be a single word | a client ID must not be empty
+auth login --with-token --scope x --port 1 --no-browser
+    => --scope can't be used | --port can't be used | --no-browser can't be used
+auth login --device --port 1 --with-token
+    => --port can't be used with --device | --device can't be used with --with-token
+--sandbox auth login => can't be used with --sandbox
+emails send --to ada@example.com --to bob@@example.com --tag 'week 47=x'
+    => 5 problems | --> --to (2nd):1:5 | /to/1: an address must have exactly one `@` | ::: --tag:1:5
+    | missing: --from (or `from` in the profile), --subject (or a --template that has one), --text, --html or --template
+    | help: idempost emails send --from 'You <you@yours.test>' --to ada@example.com --subject '…' --text '…'
+emails send --input - --text-file - => standard input can be read only once, and --input already reads it
+bulk send - --html-file - --from a@x.test --subject x => standard input can be read only once
+webhooks verify --secret-file - --payload - --header x:y => standard input can be read only once
+emails list --json id,to => did you mean `--json=id,to`?
+contacts update ada@example.com --unsubscribed false => did you mean `--unsubscribed=false`?
+--profile a --profile b emails list => `--profile <NAME>` can't be used multiple times
+--json --json emails list => `--json[=<FIELDS>]` can't be used multiple times
+config list --columns name --json => the output is JSON
+config list --columns name -o ndjson => the output is JSON
+config list --columns name --jq . => the output is JSON
+api FETCH https://evil.test/emails -f x -H 'Authorization: x' -F n= -n=wget => 7 problems
+api POST /emails --all => --all requires GET
+api GET /emails/../domains => must not contain the segments
+api GET //evil.test => PATH must be relative
+contacts create => missing: EMAIL
+events create => missing: NAME
+segments create => missing: NAME
+webhooks create --event email.sent => missing: ENDPOINT
+webhooks listen --public-url tunnel --forward-to localhost:3000 --event a,,b --path /x
+    => --public-url | --forward-to | --event | --path
+broadcasts create --segment-id s --from x --subject Hi --html-file /nonexistent --scheduled-at 'in 1 hour' --wait
+    => 4 problems | --html-file:1:1 | --wait:1:1 | --from:1:1 | --scheduled-at:1:1
+broadcasts update b --clear from --html x --clear html => 2 problems | --clear must be | can't be used together
+broadcasts update b => a field to change
+bulk send p.csv --daily 10,x --window 8-20 --time-zone Europe/Atlantis
+    => --daily:1:1 | --window:1:1 | --time-zone:1:1
+bulk send p.csv --time-zone UTC => --time-zone requires --daily or --window
+bulk send p.csv --daily 10 --queue nats://127.0.0.1:1 => --daily can't be used with --queue
+bulk send p.csv --domain-rate a.test=1/s --domain-rate gmail.com => gmail.com=100/min | --domain-rate (2nd):1:1
+bulk send p.csv --domain-rate a.test=1/s --queue nats://127.0.0.1:1 => --domain-rate can't be used with --queue
+bulk send p.csv --stop-on 'rejected>1%' --stop-on bounced => --stop-on (2nd):1:1 | such as 'bounced>2%'
+bulk send p.csv --stop-on 'rejected>1%' --queue nats://127.0.0.1:1 => --stop-on can't be used with --queue
+bulk send p.csv --priority urgent => --priority must be low, normal or high | --priority requires --queue
+sandbox check missing.eml --fail-on fatal --ignore placeholder,image_without_alts,css-gap
+    => 3 problems | the severity must be note, warning, error or never | No such file
+    | no finding has this code; did you mean `image_without_alt`?
+sandbox inbox delete --to '' => --to must not be empty
+sandbox inbox delete 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --to ada => IDs and filters can't be used together
+sandbox inbox mark => an ID, a filter such as --to, or --all
+sandbox inbox mark x --all --to '' => an ID must be a UUID | --all can't be used with IDs or filters
+sandbox fail 'BREW emails' --status 99 --drop --slow soon --times 0 --percent 101 --after x
+    => a path must start with / | the method must be GET, POST, PATCH or DELETE | --slow must be a duration
+    | --status must be a whole number from 200 to 599 | --drop and --status can't be used together
+    | --percent must be a whole number from 1 to 100 | --percent and --times can't be used together
+    | --times must be a whole number | --after must be a whole number
+sandbox fail POST '/a/b c' => a method, a path, or both
+sandbox fail SMTP => SMTP must be followed by a stage: CONNECT, EHLO, AUTH, MAIL, RCPT, DATA, END-OF-DATA
+sandbox fail 'SMTP HELO' => SMTP must be followed by a stage
+sandbox fail 'SMTP RCPT' --code 250 => --code must be a whole number from 400 to 599
+sandbox fail 'SMTP RCPT' --code 451 --drop => --drop and --code can't be used together
+sandbox fail 'SMTP RCPT' --status 503 => for an SMTP stage, use --code
+sandbox fail 'POST /emails' --code 451 => --code requires an SMTP stage
+sandbox fail 'POST /emails' --rotate-then-lose => can't be used with a rule
+sandbox fail --list --drop => --list can't be used with a rule or other flags
+sandbox fail --clear=x => the ID must be a number
+sandbox fail --clear --status 500 => --clear can't be used with a rule or other flags
+sandbox fail --slow 2h => at most 1h
+sandbox export x --format pst => eml, mbox or json
+sandbox serve --port 0 --smtp-allow '*@acme.test' => --smtp-allow requires --smtp or --smtp-release
+sandbox serve --port 0 --smtp smtp://127.0.0.1:9 --smtp-release smtp://127.0.0.1:9 => can't be used together
+sandbox serve --port 0 --smtp smtp://127.0.0.1:9 --smtp-allow acme.test
+    => --smtp-allow must be an address, or a pattern such as *@example.com
+sandbox serve --port 0 --smtp-release smtp://127.0.0.1:9 --smtp-allow '*@acme.*'
+    => must have a domain name after the @
+--sandbox mcp => it starts a sandbox for one command only
+mcp --api-key-file - => tools have no standard input
+mcp --only emails,contcats => contcats | contacts, doctor
+mcp --token-file token => --http
 "#;
 
 #[test]
 fn every_problem_of_a_command_line_is_reported_and_nothing_is_sent() {
-    // LIST-09, DOM-22, DOM-26, DOM-31, A-31, A-32, A-35, A-36, A-39, A-40, A-41, A-43, A-44
+    // LIST-09, DOM-22, DOM-26, DOM-31, A-31, A-32, A-35, A-36, A-39, A-40, A-41, A-43, A-44, A-50
     let service = Service::start();
     let text = REFUSED.replace("{51}", &"é".repeat(51)).replace("{201}", &"é".repeat(201));
     let text = text.trim_matches('\n').replace("\n    ", " ");

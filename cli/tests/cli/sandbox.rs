@@ -1,18 +1,16 @@
 //! `sandbox …` and the flag `--sandbox`: real processes over real sockets.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{ChildStderr, Command};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
+use idempost_conformance::peer::Act;
 use rustix::process::Signal;
-
 use serde_json::json;
 
+use crate::service::ScriptedPeer;
 use crate::support::{
     CommandLine, Finish as _, Idempost, Limited, Lines, Ran, Running, exit_code, has, kill, lines, request,
-    shows, signal, taken_port, wait_until,
+    shows, signal, taken_port,
 };
 
 /// A sandbox that runs until dropped.
@@ -158,7 +156,10 @@ fn a_stopped_sandbox_exits_with_0() {
 #[test]
 fn a_port_in_use_is_reported_with_a_hint() {
     let (_taken, port) = taken_port();
-    Idempost::new().run(&["sandbox", "serve", "--port", &port]).fails_with(1, &[&port, "--port 0"]);
+    for (flag, more) in [("--port", ""), ("--smtp-port", "--port 0")] {
+        let ran = Idempost::new().run(&(["sandbox", "serve", flag, &port], more));
+        ran.fails_with(1, &[&port, &format!("{flag} 0")]);
+    }
 }
 
 #[test]
@@ -481,42 +482,16 @@ fn an_interrupted_wait_has_the_signal_s_exit_code() {
     }
 }
 
-/// A proxy that closes each connection without a response after this time; returns its URL and counts the connections it has cut.
-fn cutting_proxy(target: String, after: Duration) -> (String, Arc<AtomicUsize>) {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let cut = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&cut);
-    std::thread::spawn(move || {
-        for client in listener.incoming() {
-            let mut client = client.unwrap();
-            let mut server = std::net::TcpStream::connect(&target).unwrap();
-            server.set_read_timeout(Some(after)).unwrap();
-            let mut part = [0; 8192];
-            let read = client.read(&mut part).unwrap_or_default();
-            server.write_all(&part[..read]).unwrap();
-            let mut responded = false;
-            while let Ok(read @ 1..) = server.read(&mut part) {
-                responded = true;
-                client.write_all(&part[..read]).unwrap();
-            }
-            if !responded {
-                counted.fetch_add(1, Ordering::SeqCst);
-            }
-        }
-    });
-    (url, cut)
-}
-
 #[test]
 fn a_wait_for_an_email_continues_after_a_proxy_cuts_its_connection() {
-    let sandbox = Sandbox::start("");
-    let target = sandbox.base_url.trim_start_matches("http://").to_owned();
-    let (url, cut) = cutting_proxy(target, Duration::from_millis(200));
-    let behind = Idempost::new().env("IDEMPOST_SANDBOX_URL", &url);
-    let waiting = behind.spawn("sandbox inbox wait --to ada@example.com --jq .subject --timeout 60s");
-    wait_until("two connections are cut", || cut.load(Ordering::SeqCst) >= 2);
-    sandbox.send("ada@example.com", "Late", "");
-    assert_eq!(waiting.finish().ok(), "Late\n");
-    behind.run("sandbox inbox wait --to nobody --timeout 500ms").fails_with(8, &["timed out after 500 ms"]);
+    let mail = Act::json(200, r#"{"id":"1","subject":"Late"}"#);
+    let proxy = ScriptedPeer::new([Act::HangUp, Act::answer(504, &[], ""), Act::HangUp, mail]);
+    let behind = |proxy: &ScriptedPeer| Idempost::new().env("IDEMPOST_SANDBOX_URL", proxy.base_url());
+    assert_eq!(behind(&proxy).run("sandbox inbox wait --jq .subject --timeout 60s").ok(), "Late\n");
+    // Only a sandbox that is asked not to wait responds in time.
+    let proxy = ScriptedPeer::start(|request| {
+        if request.target().ends_with("timeout=0") { Act::refused(408, "timeout") } else { Act::HangUp }
+    });
+    let timed_out = behind(&proxy).run("sandbox inbox wait --to nobody --timeout 500ms");
+    timed_out.fails_with(8, &["timed out after 500 ms"]);
 }

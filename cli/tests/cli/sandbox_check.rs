@@ -83,15 +83,3 @@ fn links_are_requested_only_with_the_flag_and_at_public_addresses() {
     let file = disabled.run_with("sandbox check - --fetch-links", MAIL);
     file.fails_with(2, &["idempost sandbox receive FILE"]);
 }
-
-#[test]
-fn all_wrong_arguments_are_reported() {
-    let expected = [
-        "the severity must be note, warning, error or never",
-        "no finding has this code; did you mean `image_without_alt`?",
-        "No such file",
-        "3 problems",
-    ];
-    let check = "sandbox check missing.eml --fail-on fatal --ignore placeholder,image_without_alts,css-gap";
-    Idempost::new().run(check).fails_with(2, &expected);
-}

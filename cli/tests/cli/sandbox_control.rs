@@ -7,7 +7,7 @@ use mail_parser::MessageParser;
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
-use crate::support::{Idempost, SEND, has};
+use crate::support::{Idempost, SEND, has, mode};
 
 #[test]
 fn the_next_requests_fail_as_requested_and_later_ones_succeed() {
@@ -21,6 +21,7 @@ fn the_next_requests_fail_as_requested_and_later_ones_succeed() {
     assert!(sandbox.run(&SEND).ok().len() > 30, "the second failure is retried");
     assert_eq!(sandbox.run(&["sandbox", "fail", "--list"]).ok(), "");
     assert_eq!(sandbox.run(&["emails", "list", "--json"]).json()["data"].as_array().unwrap().len(), 1);
+    sandbox.run("sandbox fail 'POST /emials'").fails_with(3, &["must be a path of the service"]);
 }
 
 #[test]
@@ -97,42 +98,6 @@ fn rules_are_removed() {
 }
 
 #[test]
-fn all_problems_with_a_rule_are_reported() {
-    let expected = [
-        "a path must start with /",
-        "the method must be GET, POST, PATCH or DELETE",
-        "--status must be a whole number from 200 to 599",
-        "--drop and --status can't be used together",
-        "--slow must be a duration",
-        "--times must be a whole number",
-        "--percent must be a whole number from 1 to 100",
-        "--percent and --times can't be used together",
-        "--after must be a whole number",
-    ];
-    let wrong = "sandbox fail 'BREW emails' --status 99 --drop --slow soon --times 0 --percent 101 --after x";
-    Idempost::new().run(wrong).fails_with(2, &expected);
-    for (arguments, part) in [
-        ("POST '/a/b c'", "a method, a path, or both"),
-        ("SMTP", "SMTP must be followed by a stage: CONNECT, EHLO, AUTH, MAIL, RCPT, DATA, END-OF-DATA"),
-        ("'SMTP HELO'", "SMTP must be followed by a stage"),
-        ("'SMTP RCPT' --code 250", "--code must be a whole number from 400 to 599"),
-        ("'SMTP RCPT' --code 451 --drop", "--drop and --code can't be used together"),
-        ("'SMTP RCPT' --status 503", "for an SMTP stage, use --code"),
-        ("'POST /emails' --code 451", "--code requires an SMTP stage"),
-        ("'POST /emails' --rotate-then-lose", "can't be used with a rule"),
-        ("--drop --retry-after 1", "--retry-after requires"),
-        ("--list --drop", "--list can't be used with a rule or other flags"),
-        ("--clear=x", "the ID must be a number"),
-        ("--clear --status 500", "--clear can't be used with a rule or other flags"),
-        ("--slow 2h", "at most 1h"),
-    ] {
-        Idempost::new().run(&("sandbox fail", arguments)).fails_with(2, &[part]);
-    }
-    let sandbox = Sandbox::start("");
-    sandbox.client().run("sandbox fail 'POST /emials'").fails_with(3, &["must be a path of the service"]);
-}
-
-#[test]
 fn the_clock_is_shown_stopped_moved_and_sped_up() {
     let sandbox = Sandbox::start("");
     let clock = |arguments: &[&str]| sandbox.run(&("sandbox clock", arguments));
@@ -183,6 +148,7 @@ fn emails_are_exported_one_by_one_under_safe_names_and_only_once() {
     }
     let files = exported(&idempost, "out/mails");
     assert_eq!(files.len(), 4);
+    assert_eq!(["out", "out/mails"].map(|folder| mode(idempost.home().join(folder))), [0o700; 2]);
     for (file, subject) in files.iter().zip(["../../etc/passwd", "Ünïcode \u{202e}gpj.exe", "CON", "x"]) {
         assert_eq!(file.parent().unwrap(), idempost.home().join("out/mails"));
         let name = file.file_name().unwrap().to_str().unwrap();
@@ -225,9 +191,6 @@ fn emails_are_exported_as_one_file_oldest_first() {
 #[test]
 fn an_impossible_export_is_reported() {
     let idempost = Idempost::new();
-    let many = idempost.run("sandbox export - --format eml");
-    many.fails_with(2, &["only a single file can be written to standard output"]);
-    idempost.run("sandbox export x --format pst").fails_with(2, &["eml, mbox or json"]);
     idempost.write("file", "");
     idempost.run(&["sandbox", "export", "file"]).fails_with(2, &["this is a file"]);
     let sandbox = Sandbox::start("");

@@ -36,24 +36,6 @@ fn mails_are_deleted_by_id_by_filter_and_all_at_once() {
 }
 
 #[test]
-fn a_deletion_without_a_clear_selection_is_rejected() {
-    let sandbox = Sandbox::start("");
-    let id = sandbox.send("ada@example.com", "Stays", "");
-    for (selection, message) in [
-        ("", "an ID, a filter such as --to, or --all"),
-        ("--to ''", "--to must not be empty"),
-        ("x", "an ID must be a UUID"),
-        (&format!("{id} --to ada"), "IDs and filters can't be used together"),
-        ("--all --to ada", "--all can't be used with IDs or filters"),
-    ] {
-        for command in ["sandbox inbox delete", "sandbox inbox mark"] {
-            sandbox.run(&(command, selection)).fails_with(2, &[message]);
-        }
-    }
-    assert_eq!(subjects(&sandbox), "Stays\n");
-}
-
-#[test]
 fn mails_are_marked_as_read_and_unread() {
     let sandbox = Sandbox::start("");
     let id = sandbox.send("ada@example.com", "One", "");

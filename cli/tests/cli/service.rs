@@ -33,6 +33,13 @@ impl Service {
         Self::with(Settings { seed: Some(0), beta: true, ..Settings::default() })
     }
 
+    /// A service, and the program configured to use it.
+    pub(crate) fn with_program() -> (Self, Idempost) {
+        let service = Self::start();
+        let idempost = service.idempost();
+        (service, idempost)
+    }
+
     pub(crate) fn with(settings: Settings) -> Self {
         let runtime = runtime();
         let server = runtime.block_on(idempost_sandbox::start(settings));

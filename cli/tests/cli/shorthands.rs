@@ -142,23 +142,6 @@ fn the_main_field_of_create_is_an_argument_or_a_flag_but_not_both() {
 }
 
 #[test]
-fn a_missing_main_field_of_create_is_reported_by_its_argument() {
-    let missing = |noun: &str, more: &str| {
-        let error = Idempost::new().run(&(&[noun, "create", "-n", "--json"], more)).error(2);
-        error["missing"].clone()
-    };
-    for (noun, _, _, more) in CREATE.into_iter().filter(|(noun, ..)| *noun != "automations") {
-        let argument = match noun {
-            "contacts" => "EMAIL",
-            "properties" => "KEY",
-            "webhooks" => "ENDPOINT",
-            _ => "NAME",
-        };
-        assert_eq!(missing(noun, more), json!([argument]), "{noun}");
-    }
-}
-
-#[test]
 fn a_json_array_sets_subscriptions_steps_and_connections_and_an_object_replaces_a_schema() {
     let topic = "b6d24b8e-af0b-4c3c-be0c-359bbd97381e";
     let topics = json!([{"id": topic, "subscription": "opt_out"}]).to_string();

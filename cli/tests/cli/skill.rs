@@ -1,6 +1,7 @@
 //! `idempost skill`: its format, where it is written, its index, and its scripts. The guide's tests run its sessions and its Rust code.
 
 use crate::completeness::{leaves, name};
+use crate::guide::{Block, blocks};
 use crate::support::{Idempost, SEND};
 use idempost_reference_server::{ClockStart, ReferenceServer, Settings};
 
@@ -92,25 +93,11 @@ fn the_index_names_every_command_and_rule_in_at_most_8_kb() {
     assert!(rules.len() >= 5 && rules.iter().all(|rule| index.contains(rule)), "{index}");
 }
 
-/// The fenced blocks of a page: the language and the text.
-fn blocks(page: &str) -> Vec<(&str, String)> {
-    let (mut blocks, mut inside) = (Vec::new(), false);
-    for line in page.lines() {
-        match (inside, line.strip_prefix("```")) {
-            (false, Some(language)) => blocks.push((language, String::new())),
-            (true, None) => blocks.last_mut().unwrap().1.extend([line, "\n"]),
-            _ => {}
-        }
-        inside ^= line.starts_with("```");
-    }
-    blocks
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn every_snippet_of_the_skill_is_run_by_a_test() {
     let skill = Idempost::new().run(&["skill"]).ok();
     let mut scripts = 0;
-    for (language, text) in blocks(&skill) {
+    for Block { language, text, .. } in blocks(&skill) {
         match language {
             // Run by the guide's tests: `guide.rs` here, and the doctests of the examples.
             "console" => assert!(text.starts_with("$ "), "{text}"),

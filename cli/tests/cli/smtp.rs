@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
-use crate::support::{Idempost, request, shows, taken_port, wait_until};
+use crate::support::{Idempost, request, shows, wait_until};
 
 /// The address of a sandbox's SMTP server.
 fn smtp_address(sandbox: &Sandbox) -> String {
@@ -137,13 +137,6 @@ fn run_passes_the_smtp_urls_to_the_command() {
 }
 
 #[test]
-fn an_smtp_port_in_use_is_reported_with_a_hint() {
-    let (_taken, port) = taken_port();
-    let refused = Idempost::new().run(&["sandbox", "serve", "--port", "0", "--smtp-port", &port]);
-    refused.fails_with(1, &[&port, "--smtp-port 0"]);
-}
-
-#[test]
 fn captured_mails_are_forwarded_unchanged_and_in_order() {
     let server = Sandbox::start(&["--smtp-port", "0"]);
     let url = format!("smtp://inbound:sb_forwarded_hidden@{}", smtp_address(&server));
@@ -205,8 +198,9 @@ fn an_unreachable_server_costs_no_captured_mail_and_no_time() {
 fn an_invalid_forwarding_url_is_reported_without_its_password() {
     for url in ["http://me:hidden@mail.acme.test", "smtp://me:hidden@mail.acme.test?tls=no", "hidden"] {
         let unseen = Idempost::new().env("IDEMPOST_SANDBOX_FORWARD", url);
-        let flag = Idempost::new().run(&["sandbox", "serve", "--port", "0", "--smtp", url]);
-        for ran in [flag, unseen.run("sandbox serve --port 0")] {
+        let by_flag = |flag| Idempost::new().run(&["sandbox", "serve", "--port", "0", flag, url]);
+        by_flag("--smtp-release").hides(&["hidden"]).fails_with(2, &["--smtp-release"]);
+        for ran in [by_flag("--smtp"), unseen.run("sandbox serve --port 0")] {
             ran.hides(&["hidden"]).fails_with(2, &["--smtp"]);
         }
         unseen.run("sandbox serve --help").hides(&["hidden"]).ok();

@@ -39,17 +39,9 @@ fn an_invalid_command_line_is_a_json_object_if_json_is_requested() {
 }
 
 #[test]
-fn an_invalid_filter_is_reported_with_a_caret_before_anything_is_sent() {
+fn an_invalid_filter_is_reported_before_anything_is_changed() {
     let idempost = Idempost::new();
-    let stderr = idempost.run(&["config", "set", "retries", "5", "--jq", ".data[.subject"]).fails(2);
-    assert_eq!(
-        stderr,
-        "error: invalid --jq expression\n \
-         --> --jq:1:15\n  \
-           |\n\
-         1 | .data[.subject\n  \
-           |               ^ expected closing bracket\n"
-    );
+    idempost.run("config set retries 5 --jq .data[.subject").fails_with(2, &[" --> --jq:1:15\n"]);
     assert!(!idempost.config_file().exists());
 }
 
@@ -107,30 +99,9 @@ fn a_result_without_any_of_the_selected_fields_is_an_error() {
 }
 
 #[test]
-fn columns_and_json_are_rejected_together() {
-    for flags in [&["--json"][..], &["-o", "ndjson"], &["--jq", "."]] {
-        Idempost::new().run(&("config list --columns name", flags)).exits(2).says(&["the output is JSON"]);
-    }
-}
-
-#[test]
-fn the_id_of_an_email_is_not_lost_if_standard_output_is_closed() {
-    let service = crate::service::Service::start();
-    let idempost = service.idempost();
-    let send = SEND.map(|word| format!("'{word}'")).join(" ");
-    let program = env!("CARGO_BIN_EXE_idempost");
-    for (redirection, is_told) in [(">&-", true), ("> /dev/null", false)] {
-        let ran = idempost.shell(&format!("{program} {send} --quiet {redirection}"));
-        let id = &service.mails()[0].email_id;
-        assert_eq!((ran.code, ran.stderr.contains(id)), (Some(0), is_told), "{redirection}: {ran:?}");
-    }
-}
-
-#[test]
 fn a_terminal_gets_a_table_and_a_pipe_gets_tabs() {
     let idempost = Idempost::new();
     idempost.run(&["config", "list", "--columns", "value,name"]).ok_with(&["human\toutput\n"]);
-    idempost.run(&["config", "list", "--columns", "vlaue"]).fails_with(2, &["did you mean `value`?"]);
 
     let eyes = Idempost::new().env("IDEMPOST_FORCE_TTY", "40").env("NO_COLOR", "1");
     let table = eyes.run(&["config", "list", "--origin"]).ok();

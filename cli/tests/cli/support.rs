@@ -121,6 +121,13 @@ impl Idempost {
         self
     }
 
+    /// Stores an API key for a service in a profile.
+    #[track_caller]
+    pub(crate) fn store_key(&self, profile: &str, base_url: &str, key: &str) {
+        let login = "auth login --with-token --store file --profile";
+        self.run_with(&(login, [profile, "--base-url", base_url]), key).ok();
+    }
+
     /// Writes the configuration file.
     pub(crate) fn config(self, text: &str) -> Self {
         std::fs::create_dir_all(self.config_file().parent().unwrap()).unwrap();
@@ -417,10 +424,22 @@ pub(crate) fn wait_until_blocked(child: &Child, what: &str, calls: &[&str], firs
     });
 }
 
+/// The IDs of a process's children.
+#[cfg(target_os = "linux")]
+pub(crate) fn children(parent: u32) -> Vec<String> {
+    let threads = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
+    let ids = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    ids.flat_map(|ids| ids.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
 /// Sends a signal, without the program `kill`, which minimal systems lack.
 pub(crate) fn signal(child: &Child, signal: Signal) {
-    let id = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    kill_process(id, signal).unwrap();
+    kill_process(pid(child.id()), signal).unwrap();
+}
+
+/// The ID of a process, for the system's calls.
+pub(crate) fn pid(id: u32) -> Pid {
+    Pid::from_raw(i32::try_from(id).unwrap()).unwrap()
 }
 
 /// A file on a full disk.

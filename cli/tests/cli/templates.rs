@@ -11,8 +11,7 @@ const WELCOME: &str =
 
 #[test]
 fn a_template_is_created_published_and_sent() {
-    let service = Service::start();
-    let idempost = service.idempost();
+    let (service, idempost) = Service::with_program();
     idempost.write("welcome.html", "<p>Hello {{{NAME}}}, {{{N}}}</p>");
     let more = "--html-file welcome.html --variable NAME=friend --variable N:number --publish";
     let id = idempost.run(&(WELCOME, more)).ok();

@@ -5,8 +5,7 @@ use crate::support::{Finish as _, Idempost, SEND, wait_until};
 
 #[test]
 fn web_prints_the_page_in_the_inbox_of_the_account() {
-    let service = Service::start();
-    let idempost = service.idempost();
+    let (service, idempost) = Service::with_program();
     let id = service.done(&SEND);
     let page = service.done(&["emails", "get", &id, "--web"]);
     let (start, end) = (format!("{}/_/?key=account_", service.base_url()), format!("#/sent/{id}"));

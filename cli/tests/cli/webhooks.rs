@@ -31,8 +31,7 @@ fn a_webhook_is_created_changed_disabled_and_deleted() {
 #[test]
 fn a_secret_is_shown_only_on_request() {
     // G-09
-    let service = Service::start();
-    let idempost = service.idempost();
+    let (_service, idempost) = Service::with_program();
     let secret = idempost.run(&(CREATE, "--json --jq .signing_secret")).ok();
     assert!(secret.starts_with("whsec_"));
     let ran = idempost.run(&(CREATE, "--secret-file hook.secret"));
@@ -78,8 +77,7 @@ fn delivered_events_are_listed_shown_and_redelivered() {
 
 #[test]
 fn a_rotated_secret_is_written_where_requested() {
-    let service = Service::start();
-    let idempost = service.idempost();
+    let (_service, idempost) = Service::with_program();
     let id = idempost.run(&(CREATE, "--secret-file old")).ok();
     let id = id.trim();
     let ran = idempost.run(&["webhooks", "rotate-secret", id, "--secret-file", "new"]);

@@ -257,8 +257,6 @@ fn a_login_in_the_device_flow_ends_with_its_reason_and_stores_nothing() {
     let service = service();
     let idempost = without_credentials(&service);
     idempost.run("auth login --device").fails_with(4, &["doesn't offer the device flow", "auth login"]);
-    let refused = ["--port can't be used with --device", "--device can't be used with --with-token"];
-    idempost.run("auth login --device --port 1 --with-token").fails_with(2, &refused);
 }
 
 #[test]

@@ -246,19 +246,18 @@ fn a_login_keeps_the_base_url_of_the_environment() {
     let other = super::service();
     idempost.run(&["config", "set", "base_url", "https://others.test"]).ok();
     let idempost = idempost.config("[defaults]\nbase_url = \"https://others.test\"\n");
-    let mut login = idempost.command();
-    login.args(["auth", "login", "--with-token"]).env("IDEMPOST_BASE_URL", other.base_url());
-    finish_with(&mut login, "sb_test\n").ok();
-    without_base_url(&idempost, &SEND).ok();
+    let log_in = |idempost: &Idempost| {
+        let mut login = idempost.command();
+        login.args(["auth", "login", "--with-token"]).env("IDEMPOST_BASE_URL", other.base_url());
+        finish_with(&mut login, "sb_test\n").ok();
+        without_base_url(idempost, &SEND).ok();
+    };
+    log_in(&idempost);
     assert_eq!(other.mails().len(), 1);
     let text = idempost.read(".config/idempost/config.toml");
     assert!(text.contains("[defaults]\nbase_url = \"https://others.test\""), "{text}");
     // A base URL of the profile `default` takes precedence over that of `[defaults]`.
-    let idempost = idempost.config("[profiles.default]\nbase_url = \"https://others.test\"\n");
-    let mut login = idempost.command();
-    login.args(["auth", "login", "--with-token"]).env("IDEMPOST_BASE_URL", other.base_url());
-    finish_with(&mut login, "sb_test\n").ok();
-    without_base_url(&idempost, &SEND).ok();
+    log_in(&idempost.config("[profiles.default]\nbase_url = \"https://others.test\"\n"));
 }
 
 #[test]

@@ -44,19 +44,14 @@ fn expected(url: &str, status: u16, body: &str) -> String {
 fn a_response_that_is_not_metadata_is_reported_with_its_url_and_status() {
     for (path, status, body, code) in [
         (RESOURCE, 503, PAGE, 7),
-        (SERVER, 503, PAGE, 7),
         (SERVER, 503, "", 7),
-        (SERVER, 502, "Bad Gateway", 7),
         (SERVER, 500, r#"{"error":"server_error"}"#, 7),
         (RESOURCE, 407, PAGE, 4),
         (SERVER, 407, PAGE, 4),
         (SERVER, 511, PAGE, 4),
         (SERVER, 302, "", 4),
         (RESOURCE, 200, "busy", 4),
-        (SERVER, 200, "busy", 4),
-        (SERVER, 200, "", 4),
         (SERVER, 200, PAGE, 4),
-        (SERVER, 204, "", 4),
     ] {
         let server = Scripted::start(move |_, request| match request.target() {
             target if target == path => Act::json(status, body),
@@ -88,17 +83,7 @@ fn an_api_with_a_page_for_unknown_paths_needs_no_metadata() {
 
 #[test]
 fn a_client_counts_as_registered_only_if_the_token_endpoint_says_so() {
-    for (status, body, code) in [
-        (403, PAGE, 4),
-        (403, r#"{"error":"Forbidden"}"#, 4),
-        (404, r#"{"error":"Not Found"}"#, 4),
-        (405, "", 4),
-        (407, "", 4),
-        (415, r#"{"error":"Unsupported Media Type"}"#, 4),
-        (200, PAGE, 4),
-        (503, PAGE, 7),
-        (502, "", 7),
-    ] {
+    for (status, body, code) in [(403, PAGE, 4), (407, "", 4), (503, PAGE, 7)] {
         let server = token_endpoint(Act::json(status, body));
         let ran = program(&server).run(&["auth", "login", "--no-browser"]);
         is_reported(ran, code, &expected(&format!("{}/token", server.url), status, body));
@@ -110,7 +95,6 @@ fn a_client_counts_as_registered_only_if_the_token_endpoint_says_so() {
     for (status, error, client) in [
         (400, "invalid_grant", "idempost-cli"),
         (401, "invalid_client", "registered"),
-        (400, "unauthorized_client", "registered"),
         (400, "invalid_request", "registered"),
     ] {
         let server = token_endpoint(oauth_error(status, error));

@@ -4,7 +4,7 @@ use idempost_reference_server::faults::{Action, Rule};
 
 use serde_json::json;
 
-use super::{Bench, MESSAGE, csv};
+use super::{Bench, csv};
 use crate::support::has;
 
 /// Sends 100 of 300 rows.
@@ -94,21 +94,6 @@ fn a_changed_row_is_shown_and_needs_a_choice() {
     bench.send(&["--add"]).fails_with(2, &["row 250, p250@example.com", "--changed skip"]);
     bench.send(&["--add", "--changed", "skip"]).ok();
     bench.each_got_one(300);
-}
-
-#[test]
-fn a_key_tells_two_receipts_of_one_person_apart() {
-    let bench = Bench::with(0);
-    let orders = "to,order,NAME\na@example.com,1,Ada\na@example.com,2,Ada\n";
-    bench.write("orders.csv", orders);
-    let send = |flags: &str| {
-        bench.bulk(&(("send orders.csv --yes --job receipts --key order --add", MESSAGE), flags))
-    };
-    send("").ok();
-    bench.write("orders.csv", orders.replace("2,Ada", "2,Ada Lovelace") + "a@example.com,3,Ada\n");
-    send("").ok();
-    assert_eq!(bench.delivered()["a@example.com"], 3);
-    send("--key number").fails_with(2, &["--key"]);
 }
 
 #[test]

@@ -299,13 +299,6 @@ fn a_pause_for_a_quota_is_reported_once() {
 }
 
 #[test]
-fn a_priority_is_one_of_three_and_needs_a_queue() {
-    let bench = Bench::with(3);
-    let expected = ["--priority must be low, normal or high", "--priority requires --queue"];
-    bench.send("--priority urgent").fails_with(2, &expected);
-}
-
-#[test]
 fn a_queue_that_is_not_there_is_unavailable_and_nothing_is_sent() {
     let bench = Bench::with(3);
     let refused = bench.send("--queue nats://mailer:s3cret@127.0.0.1:1").exits(7);

@@ -27,15 +27,6 @@ fn a_job_pauses_when_too_many_emails_bounce() {
 }
 
 #[test]
-fn a_rule_that_is_none_is_rejected() {
-    let bench = Bench::with(1);
-    let wrong = bench.send("--stop-on 'rejected>1%' --stop-on bounced");
-    wrong.fails_with(2, &[" --stop-on (2nd):1:1\n", "such as 'bounced>2%'"]);
-    let queued = bench.send("--stop-on 'rejected>1%' --queue nats://127.0.0.1:1");
-    queued.fails_with(2, &["--stop-on can't be used with --queue"]);
-}
-
-#[test]
 fn a_report_has_what_became_of_each_email() {
     // This machine's clock may be ahead of the service's.
     for seconds_ahead in [0, 12 * 3_600] {

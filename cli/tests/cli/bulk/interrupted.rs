@@ -1,7 +1,5 @@
 //! Jobs that are interrupted: by signals, crashes, a full disk, another command.
 
-use std::io::Write as _;
-use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -13,7 +11,7 @@ use rand::{Rng as _, SeedableRng as _};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{Bench, MESSAGE};
+use super::Bench;
 use crate::service::Service;
 use crate::support::{
     Finish as _, Running, concurrently, exhaustive, has, kill, lines, request, shows, signal, wait_until,
@@ -177,21 +175,6 @@ fn canceling_again_lists_what_a_canceled_run_that_was_killed_may_have_sent() {
     let expected = "is already canceled; 150 rows won't be sent, and 100 rows may have been sent";
     bench.bulk(&["cancel", &id, "--no-input"]).says(&[expected]).ok();
     assert_eq!(std::fs::read_to_string(list).unwrap().lines().count(), 101);
-}
-
-#[test]
-fn a_signal_before_the_first_request_sends_nothing() {
-    let bench = Bench::with(1);
-    let mut command = bench.idempost.command();
-    command.args(["bulk", "send", "-", "--yes"]).args(MESSAGE).stdin(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    // More than fits into the pipe: once it is written, the program has started to read.
-    child.stdin.as_mut().unwrap().write_all(super::csv(10_000).as_bytes()).unwrap();
-    let stdin = child.stdin.take();
-    signal(&child, Signal::INT);
-    child.finish().exits(130);
-    drop(stdin);
-    assert_eq!(bench.service.asked(), 0);
 }
 
 #[test]

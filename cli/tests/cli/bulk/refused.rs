@@ -47,34 +47,14 @@ fn rejected_rows_are_listed_and_can_be_retried() {
     assert_eq!(rows.lines().count(), 100);
     assert_eq!(rows.lines().next(), Some("101"));
     let job = bench.job();
+    bench.bulk(&["retry", "--rejected", &job]).fails_with(2, &["--yes"]);
+    let jobs = bench.bulk("list --json --jq '.data | length'").ok();
+    assert_eq!(jobs, "1\n", "without a confirmation, nothing is planned");
     bench.bulk(&["retry", "--rejected", &job, "--yes"]).ok_with(&["250 sent"]);
     bench.each_got_one(250);
     // There is nothing left to retry.
     bench.bulk(&["retry", "--rejected", &job, "--yes"]).says(&["the job has no such rows"]);
     bench.each_got_one(250);
-}
-
-#[test]
-fn a_retry_is_repeated_until_every_row_is_sent() {
-    // F-09
-    let bench = Bench::with(2);
-    let rejected = Action::error(422, "validation_error", "The template doesn't exist.");
-    bench.fail_sends(Rule::new(rejected).times(3));
-    bench.send(&["--max-rejections", "0"]).exits(10);
-    let retry = |flags: &str| bench.bulk(&("retry --rejected people.csv", flags));
-    let jobs = || bench.bulk(&["list", "--json", "--jq", ".data | length"]).ok();
-    retry("").fails_with(2, &["--yes"]);
-    assert_eq!(jobs().trim(), "1", "without a confirmation, nothing is planned");
-    let quota = Action::error(429, "daily_quota_exceeded", "You have reached your daily quota.");
-    bench.fail_sends(Rule::new(quota.header("retry-after", "7200")).always());
-    for _ in 0..2 {
-        retry("--yes").exits(6);
-    }
-    bench.service.faults().clear();
-    retry("--yes").ok_with(&["2 sent"]);
-    bench.each_got_one(2);
-    retry("--yes").says(&["the job has no such rows"]);
-    assert_eq!(jobs().trim(), "2");
 }
 
 #[test]

@@ -63,13 +63,8 @@ fn a_job_waits_for_its_window() {
 }
 
 #[test]
-fn what_is_no_schedule_is_rejected() {
+fn a_cap_below_the_emails_of_a_planned_request_is_rejected() {
     let bench = Bench::with(100);
-    let wrong = bench.send("--daily 10,x --window 8-20 --time-zone Europe/Atlantis");
-    wrong.fails_with(2, &[" --daily:1:1\n", " --window:1:1\n", " --time-zone:1:1\n"]);
-    bench.send("--time-zone UTC").fails_with(2, &["--time-zone requires --daily or --window"]);
-    let queued = bench.send("--daily 10 --queue nats://127.0.0.1:1");
-    queued.fails_with(2, &["--daily can't be used with --queue"]);
     bench.plan("").ok();
     let expected = "requests in the plan contain up to 100 emails, more than the daily cap of 99";
     bench.bulk("resume --daily 99").fails_with(1, &[expected]);
@@ -103,14 +98,4 @@ fn a_domain_gets_no_more_than_its_rate_even_after_an_interruption() {
     assert_eq!(bench.delivered().len(), 4);
     bench.bulk(&["resume", "--no-schedule"]).ok();
     bench.each_got_one(6);
-}
-
-#[test]
-fn what_is_no_domain_rate_is_rejected() {
-    let bench = Bench::with(1);
-    let wrong = bench.send("--domain-rate a.test=1/s --domain-rate gmail.com");
-    wrong.fails_with(2, &["gmail.com=100/min", "--domain-rate (2nd):1:1"]);
-    let queued = bench.send("--domain-rate a.test=1/s --queue nats://127.0.0.1:1");
-    queued.fails_with(2, &["--domain-rate can't be used with --queue"]);
-    assert_eq!(bench.sends(), 0);
 }

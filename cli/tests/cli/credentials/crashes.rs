@@ -5,20 +5,16 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use idempost_reference_server::TokenEventKind;
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Signal, kill_process, kill_process_group};
 
 use super::Setup;
-use crate::support::{Finish as _, wait_until};
+use crate::support::{Finish as _, pid, wait_until};
 
 /// Runs the command while the refreshing process is killed at this point. Tokens saved by then are used.
 pub(super) fn killed_at(mut command: Command, point: &str) {
     let ran = command.env("IDEMPOST_FAILPOINT", point).finish();
     let died = ran.code.is_none() || ran.stderr.contains("interrupted (signal: 9");
     assert_eq!(died, !["C11", "C12"].contains(&point), "{point}: {ran:?}");
-}
-
-fn pid(id: u32) -> Pid {
-    Pid::from_raw(i32::try_from(id).unwrap()).unwrap()
 }
 
 /// Runs the call, and kills the refreshing process when the refresh token has arrived at the service.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use idempost_reference_server::faults::Action;
 
 use super::{Setup, all_succeed, refreshed_once};
-use crate::support::{Finish as _, set_mode, wait_until};
+use crate::support::{Finish as _, wait_until};
 
 #[test]
 fn concurrent_processes_refresh_an_expired_token_once() {
@@ -87,15 +87,4 @@ fn a_fresh_login_is_used_without_the_lock() {
     setup.works();
     assert_eq!((setup.files(), setup.file("lock").exists()), (vec!["default.cred".to_owned()], false));
     assert_eq!(setup.shown(), 0);
-}
-
-#[test]
-fn commands_that_need_no_login_do_not_read_it() {
-    let setup = Setup::fresh();
-    // All access is rejected.
-    set_mode(setup.folder(), 0o777);
-    setup.idempost.run(&["--version"]).ok();
-    let mut keyed = setup.command();
-    keyed.env("IDEMPOST_API_KEY", "re_123456789").finish().ok();
-    setup.idempost.run(&super::CALL).fails_with(4, &["chmod 700"]);
 }

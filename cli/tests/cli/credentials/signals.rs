@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::Setup;
 use crate::service::Held;
-use crate::support::{Finish as _, lines, signal, wait_until};
+use crate::support::{Finish as _, lines, pid, signal, wait_until};
 
 /// A call whose refresh token is at the service, and whose response is held.
 fn renewing(setup: &Setup) -> (Child, Held) {
@@ -15,10 +15,6 @@ fn renewing(setup: &Setup) -> (Child, Held) {
     let child = setup.start();
     held.wait();
     (child, held)
-}
-
-fn pid(id: u32) -> Pid {
-    Pid::from_raw(i32::try_from(id).unwrap()).unwrap()
 }
 
 fn saved(setup: &Setup) {

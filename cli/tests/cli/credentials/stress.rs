@@ -4,36 +4,25 @@
 use std::time::Duration;
 
 use idempost_reference_server::faults::Action;
-use sha2::{Digest as _, Sha256};
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
 
 use super::{Setup, all_succeed, refreshed_once};
 use crate::support::{kill, wait_until};
 
-/// A deterministic pseudorandom generator.
-struct Dice(u64);
-
-impl Dice {
-    /// A number below this bound.
-    fn below(&mut self, most: u64) -> u64 {
-        self.0 += 1;
-        let hash = Sha256::digest(self.0.to_le_bytes());
-        hash.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte)) % most
-    }
-}
-
 /// Kills the program at random moments of its token refreshes.
 fn killed(times: usize) {
-    let (mut dice, setup) = (Dice(0), Setup::fresh());
+    let (mut random, setup) = (StdRng::seed_from_u64(0), Setup::fresh());
     for _ in 0..times {
         setup.age();
         let before = setup.shown();
         // At a random moment of the whole call, or just after the request has arrived.
         let mut child = setup.start();
-        if dice.below(2) == 0 {
+        if random.gen_bool(0.5) {
             wait_until("the refresh token is sent", || setup.shown() > before);
-            std::thread::sleep(Duration::from_micros(dice.below(6_000)));
+            std::thread::sleep(Duration::from_micros(random.gen_range(0..6_000)));
         } else {
-            std::thread::sleep(Duration::from_micros(dice.below(60_000)));
+            std::thread::sleep(Duration::from_micros(random.gen_range(0..60_000)));
         }
         kill(&mut child);
         setup.age();

@@ -59,7 +59,6 @@ async fn an_empty_inbox_shows_how_to_send_and_a_mail_appears_once_it_is_accepted
         .unwrap();
     let late: Vec<f64> = serde_json::from_value(measured.json().clone()).unwrap();
     let middle = late[late.len() / 2];
-    report(&late);
     assert!(middle < 1_000.0, "half of the mails were later than {middle} ms: {late:?}");
     page.end().await;
 }
@@ -81,15 +80,6 @@ async fn a_mail_that_arrives_while_the_list_loads_stays_in_the_list() {
         page.eval("[...document.querySelectorAll('.row .subject')].map((one) => one.textContent)").await;
     assert_eq!(rows, json!(["Meanwhile"]));
     page.end().await;
-}
-
-#[expect(clippy::print_stderr, reason = "a measurement, shown with --nocapture")]
-fn report(late: &[f64]) {
-    eprintln!(
-        "shown after the response, in ms: median {:.1}, worst {:.1}",
-        late[late.len() / 2],
-        late[late.len() - 1]
-    );
 }
 
 #[needs("chromium", "chromedriver")]
@@ -400,15 +390,9 @@ async fn a_phone_shows_one_column_at_a_time() {
     let metrics = json!({"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": true});
     page.command("Emulation.setDeviceMetricsOverride", metrics).await;
     page.look().await;
-    let fits = "document.documentElement.scrollWidth <= innerWidth";
-    page.holds(fits).await;
     page.click(".row").await;
     page.says(".mail h1", "Small").await;
     page.holds("getComputedStyle(document.getElementById('list')).display === 'none'").await;
-    for tab in ["source", "headers", "check", "request", "timeline"] {
-        page.click(&format!(".tab[data-tab={tab}]")).await;
-        page.holds(fits).await;
-    }
     page.click(".back").await;
     page.holds("getComputedStyle(document.getElementById('detail')).display === 'none'").await;
     page.find(".row").await;
@@ -419,9 +403,7 @@ async fn a_phone_shows_one_column_at_a_time() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn everything_has_an_accessible_name_and_contrast_and_the_dark_theme_is_stored() {
     let page = InboxPage::new().await;
-    page.send(&email("Named"));
-    page.look().await;
-    page.click(".row").await;
+    page.opens(&email("Named")).await;
     page.find(".tab[aria-selected=true]").await;
     // According to the browser's accessibility tree.
     let tree = page.driver().cdp().send_raw("Accessibility.getFullAXTree", json!({})).await.unwrap();
@@ -598,9 +580,7 @@ async fn the_check_of_a_mail_is_text_in_groups_and_its_features_open_by_the_keyb
         "{{first}} ".repeat(7)
     )
     .into();
-    page.send(&mail);
-    page.look().await;
-    page.click(".row").await;
+    page.opens(&mail).await;
     page.click(".tab[data-tab=check]").await;
     page.says(".check section[aria-label=Errors] .count.bad", "2").await;
     // One finding with its first positions; the others expand.

@@ -88,9 +88,7 @@ async fn a_link_is_shown_and_cannot_be_followed() {
     });
     let mut mail = email("Links");
     mail["html"] = links.concat().into();
-    page.send(&mail);
-    page.look().await;
-    page.click(".row").await;
+    page.opens(&mail).await;
     for link in 0..10 {
         page.find(".stage iframe").await;
         page.driver().enter_frame(0).await.unwrap();
@@ -128,9 +126,7 @@ async fn codes_and_links_of_a_mail_are_text_that_leads_nowhere() {
         canary.base_url()
     )
     .into();
-    page.send(&mail);
-    page.look().await;
-    page.click(".row").await;
+    page.opens(&mail).await;
     page.says(".onetime code", "482913").await;
     page.holds("document.querySelector('.onetime .copy') !== null").await;
     let one = json!(format!("{}/one", canary.base_url()));

@@ -130,9 +130,7 @@ async fn a_mail_starts_in_the_upper_third_and_has_one_scrollbar() {
     mail["to"] = json!((0..40).map(|number| format!("person{number}@example.com")).collect::<Vec<_>>());
     mail["html"] = "<p>Lorem</p>".repeat(300).into();
     mail["text"] = "Lorem\n".repeat(300).into();
-    page.send(&mail);
-    page.look().await;
-    page.click(".row").await;
+    page.opens(&mail).await;
     let top = "document.querySelector('.stage').getBoundingClientRect().top / innerHeight";
     page.find(".stage iframe").await;
     let starts = page.eval(top).await.as_f64().unwrap();

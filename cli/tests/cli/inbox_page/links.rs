@@ -18,9 +18,7 @@ async fn links_are_requested_after_a_click_by_the_sandbox_and_shown_as_text() {
         server.url("/out"),
     )
     .into();
-    page.send(&mail);
-    page.look().await;
-    page.click(".row").await;
+    page.opens(&mail).await;
     page.click(".tab[data-tab=check]").await;
     page.says("[data-act=links]", "Request links").await;
     assert_eq!(server.requests(), []);

@@ -294,9 +294,7 @@ async fn images_and_pdf_attachments_are_shown_and_others_only_downloaded() {
         ),
         attached("fake.pdf", b"<script>top.document.title='owned'</script>"),
     ]);
-    page.send(&mail);
-    page.look().await;
-    page.click(".row").await;
+    page.opens(&mail).await;
     page.click(".tab[data-tab=files]").await;
     page.holds(
         "[...document.querySelectorAll('.files img')].map((one) => one.naturalWidth).join() === '40,0'",

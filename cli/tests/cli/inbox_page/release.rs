@@ -21,9 +21,7 @@ async fn a_mail_is_released_after_confirmation_and_its_timeline_shows_the_replie
             RelayError { code: Some(550), text: "5.1.1 <img src=x onerror='window.pwned=1'>".to_owned() };
         async move { if is_refused { Err(hostile) } else { Ok("250 2.0.0 Queued".to_owned()) } }
     }));
-    page.send(&email("Hello"));
-    page.look().await;
-    page.click(".row").await;
+    page.opens(&email("Hello")).await;
     page.click("[data-tab=timeline]").await;
     page.click("#release-mail").await;
     page.find("#release-to").await.send_keys("qa@acme.test, ops@acme.test").await.unwrap();
@@ -67,9 +65,7 @@ async fn a_mail_is_released_after_confirmation_and_its_timeline_shows_the_replie
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_server_there_is_no_button() {
     let page = InboxPage::new().await;
-    page.send(&email("Hello"));
-    page.look().await;
-    page.click(".row").await;
+    page.opens(&email("Hello")).await;
     page.find(".acts a[download]").await;
     page.holds("document.getElementById('release-mail').hidden").await;
     page.end().await;
