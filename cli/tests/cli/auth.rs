@@ -130,6 +130,20 @@ pub(crate) fn logged_in(service: &Service, flags: &str) -> Idempost {
     idempost
 }
 
+/// A service, and a program without credentials.
+fn without_login() -> (Service, Idempost) {
+    let service = service();
+    let idempost = without_credentials(&service);
+    (service, idempost)
+}
+
+/// A service, and a program with a login there.
+fn with_login(flags: &str) -> (Service, Idempost) {
+    let service = service();
+    let idempost = logged_in(&service, flags);
+    (service, idempost)
+}
+
 pub(crate) fn service() -> Service {
     Service::for_logins(Settings { seed: Some(0), beta: true, ..Settings::default() })
 }
@@ -145,8 +159,7 @@ fn asked_for(service: &Service, path: &str) -> usize {
 #[test]
 fn a_login_is_created_used_shown_and_ended() {
     // AUTHZ-01
-    let service = service();
-    let idempost = without_credentials(&service);
+    let (service, idempost) = without_login();
     idempost.run(&["auth", "status"]).fails_with(4, &["auth login"]);
     let login = Login::begin(&idempost, "");
     assert_eq!(login.parameter("scope"), "emails:send", "least privilege by default");
@@ -178,8 +191,7 @@ fn a_login_is_created_used_shown_and_ended() {
 #[test]
 fn a_denied_login_is_reported_and_nothing_is_stored() {
     // C-02
-    let service = service();
-    let idempost = without_credentials(&service);
+    let (_service, idempost) = without_login();
     let denied = Login::begin(&idempost, "").denied();
     denied.fails_with(4, &["access was denied in the browser; nothing was stored"]);
     idempost.run(&["auth", "status"]).fails(4);
@@ -188,8 +200,7 @@ fn a_denied_login_is_reported_and_nothing_is_stored() {
 #[test]
 fn each_authorization_error_has_its_own_message() {
     // AUTHZ-32, C-06, C-13, G-01
-    let service = service();
-    let idempost = without_credentials(&service);
+    let (service, idempost) = without_login();
     for (name, code, expected) in [
         ("invalid_request", 4, "the service rejected the login: invalid_request"),
         ("unauthorized_client", 4, "--client-id"),
@@ -228,8 +239,7 @@ fn a_different_granted_scope_is_accepted_with_a_warning() {
 #[test]
 fn a_login_without_a_redirect_times_out_and_closes_the_port() {
     // C-11, C-12
-    let service = service();
-    let idempost = without_credentials(&service);
+    let (_service, idempost) = without_login();
     let login = Login::begin(&idempost, &["--login-timeout", "2s"]);
     let host = login.host();
     let message = login.end().fails_with(4, &["timed out after 2 s", "--client-id"]);
@@ -251,8 +261,7 @@ fn the_request_timeout_does_not_end_a_login() {
 #[test]
 fn ctrl_c_ends_the_wait_at_once_and_nothing_is_stored() {
     // C-11
-    let service = service();
-    let idempost = without_credentials(&service);
+    let (_service, idempost) = without_login();
     let login = Login::begin(&idempost, "");
     let host = login.host();
     signal(&login.child, Signal::INT);
@@ -264,8 +273,7 @@ fn ctrl_c_ends_the_wait_at_once_and_nothing_is_stored() {
 #[test]
 fn ctrl_c_after_the_code_was_sent_waits_until_the_login_is_stored() {
     // F-04
-    let service = service();
-    let idempost = without_credentials(&service);
+    let (service, idempost) = without_login();
     let mut login = Login::begin(&idempost, "");
     let held = service.hold("/oauth/token");
     visit(&allowed(login.page.as_str()));
@@ -305,8 +313,7 @@ fn the_store_is_tested_before_the_browser_opens() {
 #[test]
 fn a_browser_that_does_not_open_does_not_prevent_the_login() {
     // C-09
-    let service = service();
-    let idempost = without_credentials(&service);
+    let (_service, idempost) = without_login();
     let hangs = idempost.script("hangs", "exec sleep 30");
     for (browser, flags) in [
         ("/nowhere/browser", ""),
@@ -330,8 +337,7 @@ fn a_browser_that_does_not_open_does_not_prevent_the_login() {
 #[test]
 fn the_browser_inherits_no_file_of_the_login() {
     // F-06: an inherited lock would be held as long as the browser runs.
-    let service = service();
-    let idempost = without_credentials(&service);
+    let (_service, idempost) = without_login();
     // A login that is being replaced, so that its files exist.
     idempost.run_with(&["auth", "login", "--with-token"], "sb_test\n").ok();
     let open = idempost.home().join("open");
@@ -392,8 +398,7 @@ fn a_configured_client_id_is_used() {
 #[test]
 fn no_secret_of_a_login_is_ever_printed() {
     // AUTH-08, C-16, G-08
-    let service = service();
-    let idempost = without_credentials(&service);
+    let (service, idempost) = without_login();
     let mut seen = String::new();
     let mut note = |ran: &Ran| seen = format!("{seen}{}{}", ran.stdout, ran.stderr);
     let login = Login::begin(&idempost, &["-vvv"]);

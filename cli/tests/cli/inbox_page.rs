@@ -165,12 +165,14 @@ impl InboxPage {
 
     /// Waits until the list has these subjects, from the top.
     pub(crate) async fn waits_for_subjects(&self, subjects: &[&str]) {
-        let wanted = serde_json::to_string(subjects).unwrap();
-        self.holds(&format!(
-            "JSON.stringify([...document.querySelectorAll('.row .subject')].map((one) => one.textContent)) === {}",
-            json!(wanted)
-        ))
-        .await;
+        self.waits_for_texts(".row .subject", subjects).await;
+    }
+
+    /// Waits until exactly these texts are in the elements of a selector, from the top.
+    async fn waits_for_texts(&self, css: &str, texts: &[&str]) {
+        let (css, wanted) = (json!(css), json!(json!(texts).to_string()));
+        let found = format!("[...document.querySelectorAll({css})].map((one) => one.textContent)");
+        self.holds(&format!("JSON.stringify({found}) === {wanted}")).await;
     }
 
     /// Types into the focused element.

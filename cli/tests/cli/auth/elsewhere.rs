@@ -254,8 +254,7 @@ fn a_login_in_the_device_flow_ends_with_its_reason_and_stores_nothing() {
         idempost.run(&["auth", "status"]).fails(4);
     });
     // Like the service, the sandbox doesn't offer it.
-    let service = service();
-    let idempost = without_credentials(&service);
+    let (_service, idempost) = without_login();
     idempost.run("auth login --device").fails_with(4, &["doesn't offer the device flow", "auth login"]);
 }
 

@@ -22,8 +22,7 @@ fn state(service: &Service, idempost: &Idempost) -> (usize, bool) {
 
 #[test]
 fn a_login_without_a_terminal_is_finished_by_a_second_command() {
-    let service = service();
-    let idempost = without_credentials(&service);
+    let (service, idempost) = without_login();
     let page = begun(&idempost, "--scope full_access");
     assert_eq!(mode(idempost.home().join(FILE)), 0o600);
     for (wrong, part) in [
@@ -49,8 +48,7 @@ fn a_login_without_a_terminal_is_finished_by_a_second_command() {
 
 #[test]
 fn a_login_begun_more_than_ten_minutes_ago_is_not_finished() {
-    let service = service();
-    let idempost = without_credentials(&service);
+    let (service, idempost) = without_login();
     let url = allowed(&begun(&idempost, ""));
     let mut unfinished = unfinished(&idempost);
     let begun_at: jiff::Timestamp = unfinished["begun_at"].as_str().unwrap().parse().unwrap();
@@ -78,8 +76,7 @@ fn a_login_in_two_commands_belongs_to_its_profile_and_service() {
 
 #[test]
 fn a_logout_ends_a_login_that_is_not_finished() {
-    let service = service();
-    let idempost = without_credentials(&service);
+    let (service, idempost) = without_login();
     let url = allowed(&begun(&idempost, ""));
     idempost.run(&["auth", "logout"]).ok();
     // Only whether the client is known.
@@ -90,8 +87,7 @@ fn a_logout_ends_a_login_that_is_not_finished() {
 
 #[test]
 fn no_secret_of_an_unfinished_login_is_printed() {
-    let service = service();
-    let idempost = without_credentials(&service);
+    let (_service, idempost) = without_login();
     let ran = idempost.run(&["auth", "login", "--no-browser", "--json", "-vvv"]);
     let unfinished = unfinished(&idempost);
     let verifier = unfinished["request"]["verifier"].as_str().unwrap();

@@ -5,8 +5,7 @@ use crate::support::finish_with;
 
 #[test]
 fn an_expiring_access_token_is_refreshed_by_the_command_that_needs_it() {
-    let service = service();
-    let idempost = logged_in(&service, "");
+    let (service, idempost) = with_login("");
     assert!(idempost.home().join(".config/idempost/credentials/default.cred").exists());
     idempost.run(&["auth", "token"]).ok();
     assert_eq!(token_events(&service), [TokenEventKind::Issued], "a fresh one isn't refreshed");
@@ -22,8 +21,7 @@ fn an_expiring_access_token_is_refreshed_by_the_command_that_needs_it() {
 #[test]
 fn a_job_belongs_to_the_login_that_started_it() {
     // F-13
-    let service = service();
-    let idempost = logged_in(&service, "--profile work --scope full_access");
+    let (service, idempost) = with_login("--profile work --scope full_access");
     idempost.write("people.csv", "to\nada@example.com\nbob@example.com\n");
     let send = "bulk send people.csv --yes --from hi@acme.test --subject Hi --text Hi --profile work";
     let refused = Rule::new(Action::error(401, "invalid_api_key", "try later"));
@@ -45,8 +43,7 @@ fn a_job_belongs_to_the_login_that_started_it() {
 #[test]
 fn an_access_token_is_refreshed_with_a_narrower_scope() {
     // TOK-36
-    let service = service();
-    let idempost = logged_in(&service, "--scope emails:send --scope full_access");
+    let (service, idempost) = with_login("--scope emails:send --scope full_access");
     idempost.run(&["emails", "list"]).ok();
     let ran = idempost.run(&["auth", "refresh", "--scope", "emails:send", "--json"]).json();
     has(&ran, &json!({"scope": "emails:send", "generation": 2}));
@@ -61,8 +58,7 @@ fn an_access_token_is_refreshed_with_a_narrower_scope() {
 #[test]
 fn a_refresh_without_the_certificates_of_its_command_sends_nothing() {
     // AUTH-08
-    let service = service();
-    let idempost = logged_in(&service, "");
+    let (service, idempost) = with_login("");
     service.core().clock().advance(Duration::from_secs(901));
     // A pipe can be read only once, and the tokens are refreshed by another process.
     let ca = rcgen::generate_simple_self_signed([]).unwrap().cert.pem();
@@ -75,8 +71,7 @@ fn a_refresh_without_the_certificates_of_its_command_sends_nothing() {
 
 #[test]
 fn an_api_key_is_stored_like_a_login_and_sent_only_to_its_service() {
-    let service = service();
-    let idempost = without_credentials(&service);
+    let (service, idempost) = without_login();
     for wrong in ["", "two words", "sb_a\nsb_b\n"] {
         idempost.run_with("auth login --with-token", wrong).hides(&["sb_a"]).fails(2);
     }
@@ -172,8 +167,7 @@ fn each_profile_has_its_own_login() {
 #[test]
 fn a_grant_revoked_elsewhere_ends_the_login() {
     // D-08
-    let service = service();
-    let idempost = logged_in(&service, "--scope full_access");
+    let (service, idempost) = with_login("--scope full_access");
     let grants = idempost.run(&["auth", "grants", "list", "--json"]).json();
     let id = grants["data"][0]["id"].as_str().unwrap().to_owned();
     assert_eq!(service.run(&["auth", "grants", "revoke", &id]).ok(), format!("{id}\n"));
@@ -196,8 +190,7 @@ fn cannot_revoke(service: &Service) {
 
 #[test]
 fn a_login_whose_revocation_failed_stays_ended_until_it_succeeds() {
-    let service = service();
-    let idempost = logged_in(&service, "");
+    let (service, idempost) = with_login("");
     for _ in 0..2 {
         cannot_revoke(&service);
         let stays = ["access couldn't be revoked", "may stay valid", "auth logout --local"];
@@ -215,8 +208,7 @@ fn a_login_whose_revocation_failed_stays_ended_until_it_succeeds() {
 
 #[test]
 fn a_new_login_revokes_one_that_could_not_be_revoked() {
-    let service = service();
-    let idempost = logged_in(&service, "");
+    let (service, idempost) = with_login("");
     let token = idempost.run(&["auth", "token"]).ok();
     let other = without_credentials(&service).env("IDEMPOST_ACCESS_TOKEN", token.trim());
     cannot_revoke(&service);
@@ -229,8 +221,7 @@ fn a_new_login_revokes_one_that_could_not_be_revoked() {
 
 #[test]
 fn a_local_logout_removes_a_login_without_a_request() {
-    let service = service();
-    let idempost = logged_in(&service, "");
+    let (service, idempost) = with_login("");
     let asked = service.asked();
     assert_eq!(idempost.run("auth logout --local").ok(), "logged out of profile `default`\n");
     assert_eq!(service.asked(), asked);
@@ -239,8 +230,7 @@ fn a_local_logout_removes_a_login_without_a_request() {
 
 #[test]
 fn a_login_keeps_the_base_url_of_the_environment() {
-    let service = service();
-    let idempost = logged_in(&service, "");
+    let (_service, idempost) = with_login("");
     without_base_url(&idempost, &SEND).ok();
     // The base URLs of other profiles are kept.
     let other = super::service();
@@ -262,8 +252,7 @@ fn a_login_keeps_the_base_url_of_the_environment() {
 
 #[test]
 fn a_signal_during_a_refresh_reports_that_the_service_did_nothing() {
-    let service = service();
-    let idempost = logged_in(&service, "");
+    let (service, idempost) = with_login("");
     service.core().clock().advance(Duration::from_secs(901));
     let slow = Rule::new(Action::Delay(Duration::from_secs(10))).on_request(Method::POST, "/oauth/token");
     service.faults().add(slow);
@@ -276,8 +265,7 @@ fn a_signal_during_a_refresh_reports_that_the_service_did_nothing() {
 
 #[test]
 fn a_refresh_with_more_scopes_logs_in_again_and_keeps_the_old_login() {
-    let service = service();
-    let idempost = logged_in(&service, "");
+    let (_service, idempost) = with_login("");
     idempost.run(&["emails", "list"]).fails(4);
     let refresh = ["auth", "refresh", "--scope", "full_access", "--no-browser"];
     let page = idempost.run(&refresh).ok();
@@ -293,8 +281,7 @@ fn a_refresh_with_more_scopes_logs_in_again_and_keeps_the_old_login() {
 #[test]
 fn a_request_timeout_does_not_interrupt_a_token_refresh() {
     // TOK-28
-    let service = service();
-    let idempost = logged_in(&service, "");
+    let (service, idempost) = with_login("");
     // The service rejects the access token from now on, and takes longer to refresh it than the request's timeout.
     service.core().clock().advance(Duration::from_secs(901));
     let slow = Rule::new(Action::Delay(Duration::from_secs(2))).on_request(Method::POST, "/oauth/token");
@@ -306,8 +293,7 @@ fn a_request_timeout_does_not_interrupt_a_token_refresh() {
 
 #[test]
 fn a_watch_outlives_its_access_tokens_and_ends_with_its_login() {
-    let service = service();
-    let idempost = logged_in(&service, "--scope full_access");
+    let (service, idempost) = with_login("--scope full_access");
     let arrive = |subject: &str| {
         let mail =
             format!("From: ada@example.com\r\nTo: in@acme.test\r\nSubject: {subject}\r\n\r\nHello\r\n");
@@ -332,8 +318,7 @@ fn a_watch_outlives_its_access_tokens_and_ends_with_its_login() {
 
 #[test]
 fn a_refresh_whose_response_is_lost_can_be_simulated_and_sends_nothing() {
-    let service = service();
-    let idempost = logged_in(&service, "");
+    let (service, idempost) = with_login("");
     assert_eq!(service.run(&["sandbox", "fail", "--rotate-then-lose"]).ok(), "1\n");
     idempost.run(&SEND).ok();
     service.run("sandbox fail --list").ok_with(&["/oauth/token"]);
@@ -348,8 +333,7 @@ fn a_refresh_whose_response_is_lost_can_be_simulated_and_sends_nothing() {
 
 #[test]
 fn a_logout_of_all_profiles_reports_the_cause_of_each_failure() {
-    let service = service();
-    let idempost = without_credentials(&service);
+    let (_service, idempost) = without_login();
     for profile in ["work", "home", "away"] {
         idempost.run_with(&["auth", "login", "--with-token", "--profile", profile], "sb_test\n").ok();
     }

@@ -344,12 +344,7 @@ async fn each_fault_states_the_client_s_response_as_text() {
         "the service's own response, cut off after 20 bytes of the body",
         "the service's own response, 5000 ms late",
     ];
-    let stated = json!(stated);
-    page.holds(&format!(
-        "JSON.stringify([...document.querySelectorAll('#faults .gets')].map((one) => one.textContent)) === {}",
-        json!(stated.to_string())
-    ))
-    .await;
+    page.waits_for_texts("#faults .gets", &stated).await;
     assert_eq!(page.eval("window.pwned === undefined && !document.querySelector('#faults img')").await, true);
     page.end().await;
 }

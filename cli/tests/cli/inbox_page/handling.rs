@@ -13,11 +13,7 @@ use super::{InboxPage, email};
 impl InboxPage {
     /// Waits until exactly these subjects are unread, from the top.
     async fn waits_for_unread(&self, subjects: &[&str]) {
-        let wanted = json!(serde_json::to_string(subjects).unwrap());
-        self.holds(&format!(
-            "JSON.stringify([...document.querySelectorAll('.row.unread .subject')].map((one) => one.textContent)) === {wanted}"
-        ))
-        .await;
+        self.waits_for_texts(".row.unread .subject", subjects).await;
     }
 
     /// Waits until the sandbox has exactly these emails, newest first.
