@@ -247,6 +247,10 @@ impl<T: Item> Iterator for BlockingIter<T> {
         if self.failed {
             return None;
         }
+        // Inside another runtime, each blocking call starts a thread.
+        if let Some(item) = self.items.next_received() {
+            return Some(Ok(item));
+        }
         let next = block_on(self.items.try_next());
         self.failed = next.is_err();
         next.transpose()

@@ -429,13 +429,21 @@ impl<T> Paginator<T> {
     }
 }
 
+impl<T: Item> Paginator<T> {
+    /// Returns the next item of the page that was received last.
+    pub(super) fn next_received(&mut self) -> Option<T> {
+        let item = self.items.pop_front()?;
+        Cursor::advance(&mut self.position, item.cursor());
+        Some(item)
+    }
+}
+
 impl<T: Item> Stream for Paginator<T> {
     type Item = Result<T>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
-            if let Some(item) = self.items.pop_front() {
-                Cursor::advance(&mut self.position, item.cursor());
+            if let Some(item) = self.next_received() {
                 return Poll::Ready(Some(Ok(item)));
             }
             let newer = self.position.as_ref().is_some_and(Cursor::is_newer);
