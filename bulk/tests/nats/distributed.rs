@@ -293,8 +293,8 @@ async fn a_429_pauses_all_workers() {
     fixture.assert_all_sent(fixture.distribute().await, 24).await;
     let arrivals = fixture.service.arrivals();
     let pause = arrivals.windows(2).map(|pair| pair[1].duration_since(pair[0])).max().expect("requests");
-    // While a job still searches for the limit, a 429 without `Retry-After` pauses for 0.3 s.
-    assert!(pause >= Duration::from_millis(290), "{pause:?}");
+    // While a job still searches for the limit, a 429 without `Retry-After` pauses for 0.3 s. A request from before the pause may arrive late.
+    assert!(pause >= Duration::from_millis(250), "{pause:?}");
     let mut throttled = 0;
     for worker in workers {
         throttled += worker.finish().await.expect("a report").throttled;

@@ -39,6 +39,20 @@ fn lost(answered: &Value, written: &Value, place: &str) -> Option<String> {
     }
 }
 
+/// Makes a response to a batch describe the one email of the request. Returns false if it describes none.
+fn describe_one_email(answer: &mut Value) -> bool {
+    let mut described = 0;
+    for list in ["data", "errors"] {
+        let Some(Value::Array(emails)) = answer.get_mut(list) else { continue };
+        emails.truncate(1 - described);
+        described += emails.len();
+    }
+    if let Some(index) = answer.pointer_mut("/errors/0/index") {
+        *index = 0.into();
+    }
+    described == 1
+}
+
 /// Tries 10 responses to every operation, or 24 with `IDEMPOST_EXHAUSTIVE`; reports all operations that fail, each with its smallest response.
 fn try_answers(fidelity: Fidelity) {
     let document = Document::read();
@@ -50,7 +64,8 @@ fn try_answers(fidelity: Fidelity) {
         let config =
             Config { cases, failure_persistence: None, max_global_rejects: 100_000, ..Config::default() };
         let mut runner = TestRunner::new(config);
-        let outcome = runner.run(&Schemas::new(&document, fidelity).values(schema), |answer| {
+        let outcome = runner.run(&Schemas::new(&document, fidelity).values(schema), |mut answer| {
+            prop_assume!(described.id != "send_batch" || describe_one_email(&mut answer));
             if fidelity == Fidelity::Exact {
                 let path = described.path_with(&["x", "y", "z"]);
                 let generated = Answer::json(*status, &answer.to_string());
