@@ -8,10 +8,6 @@ mod due;
 mod logins;
 pub mod outbound;
 mod record;
-#[cfg(test)]
-mod tests {
-    mod scaling;
-}
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -725,4 +721,9 @@ pub(crate) fn collapse_slashes(uri: &mut Uri) {
         parts.path_and_query = target.ok();
         *uri = Uri::from_parts(parts).unwrap_or_default();
     }
+}
+
+#[cfg(test)]
+mod tests {
+    mod scaling;
 }
