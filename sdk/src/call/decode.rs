@@ -156,7 +156,8 @@ pub(crate) fn count_ids(
     let indexes = errors.iter().filter_map(|error| error.get("index")?.as_u64());
     let indexes: BTreeSet<_> = indexes.filter(|index| *index < ids as u64).collect();
     let is_complete = accepted + rejected == ids && indexes.len() == rejected;
-    if if permissive { is_complete } else { accepted == ids } {
+    let is_as_requested = if permissive { is_complete } else { accepted == ids };
+    if is_as_requested {
         return Ok(response);
     }
     let (path, text) = if is_complete {

@@ -195,7 +195,7 @@ impl Limiter {
     /// Takes a slot that has been free for `patience`.
     ///
     /// # Errors
-    /// There is none. Contains when to try again.
+    /// No slot has been free for that long. Contains when to try again.
     fn take_overdue(&self, patience: Duration) -> Result<RateSlot, Duration> {
         let (mut state, now) = (self.lock(), self.now());
         let overdue = state.pace.ready_at(0, Duration::ZERO).saturating_add(patience);
