@@ -101,6 +101,7 @@ pub(crate) async fn coordinate<B: Backend>(
         stopping_since: None,
         cancellation: Cancellation::None,
         available: true,
+        paused: false,
         progress: Progress::default(),
         replayed: 0,
         unattended: 0,
@@ -167,6 +168,7 @@ struct Coordinator<B> {
     stopping_since: Option<Instant>,
     cancellation: Cancellation,
     available: bool,
+    paused: bool,
     progress: Progress,
     /// The batches for which a request was repeated.
     replayed: u64,
@@ -349,10 +351,11 @@ impl<B: Backend> Coordinator<B> {
             self.journal.note(&record);
             self.states.apply(&record)?;
         }
-        if let Some((until, reason)) = snapshot.paused
-            && until.saturating_sub(now) > CHECK_INTERVAL
-        {
-            let _ = self.events.try_send(Event::Paused { remaining: until.saturating_sub(now), reason });
+        let pause = snapshot.paused.map(|(until, reason)| (until.saturating_sub(now), reason));
+        let pause = pause.filter(|(remaining, _)| *remaining > CHECK_INTERVAL);
+        let was_paused = std::mem::replace(&mut self.paused, pause.is_some());
+        if let (Some((remaining, reason)), false) = (pause, was_paused) {
+            let _ = self.events.try_send(Event::Paused { remaining, reason });
         }
         Ok(())
     }

@@ -324,6 +324,10 @@ async fn an_exhausted_quota_pauses_only_the_jobs_of_its_account() {
     while let Some(event) = others.next().await {
         assert!(!matches!(event, WorkerEvent::Paused { .. }), "the pause is reported again");
     }
+    paused.stop();
+    while let Some(event) = paused.next().await {
+        assert!(!matches!(event, Event::Paused { .. }), "the collector reports the pause again");
+    }
 }
 
 #[needs("nats-server")]

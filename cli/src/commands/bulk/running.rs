@@ -372,12 +372,7 @@ fn print_event(
 ) {
     let (what, first_row, emails, reason) = match event {
         Event::Paused { remaining, reason } => {
-            let paused = format!("paused: {reason}");
-            // The collector of a distributed job reports a pause every second.
-            if *state == paused {
-                return;
-            }
-            *state = paused;
+            *state = format!("paused: {reason}");
             let note = format!("paused for {}: {reason}", duration(*remaining));
             return progress.suspend(|| context.out.note(&note));
         }
