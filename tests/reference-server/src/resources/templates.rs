@@ -75,14 +75,14 @@ pub fn update(context: &Context<'_>) -> HandlerResult {
 /// `POST /templates/{id_or_alias}/publish`: publishes the latest version. Repeating it has no effect.
 pub fn publish(context: &Context<'_>) -> HandlerResult {
     let (id, now) = (find(context)?.id, context.now());
-    context.tenant.templates.change(id, |template| {
+    context.tenant.templates.update(id, |template| {
         if !template.has_unpublished_versions() {
             return;
         }
         template.published = Some(Arc::clone(&template.newest));
         template.published_at = Some(now);
         template.updated_at = now;
-    });
+    })?;
     Ok(answers::reference("template", id))
 }
 

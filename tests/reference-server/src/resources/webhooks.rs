@@ -82,7 +82,7 @@ pub fn delete(context: &Context<'_>) -> HandlerResult {
 pub fn rotate(context: &Context<'_>) -> HandlerResult {
     let id = context.find(&context.tenant.webhooks)?.id;
     let secret = secret(context);
-    context.tenant.webhooks.change(id, |webhook| webhook.rotate(secret.clone(), context.now()));
+    context.tenant.webhooks.update(id, |webhook| webhook.rotate(secret.clone(), context.now()))?;
     Ok(json(StatusCode::OK, &json!({ "object": "webhook", "id": id, "signing_secret": secret })))
 }
 
