@@ -98,10 +98,10 @@ impl Webhook {
         std::iter::once(&self.secret).chain(replaced.map(|(secret, _)| secret)).map(String::as_str).collect()
     }
 
-    /// Replaces the current secret, which still signs during its retirement.
+    /// Replaces the current secret, which still signs during its retirement. A secret whose retirement has ended stays: an attempt that was due
+    /// earlier may still be pending.
     pub fn rotate(&mut self, secret: String, now: Timestamp) {
         let before = std::mem::replace(&mut self.secret, secret);
-        self.replaced.retain(|(_, until)| now < *until);
         self.replaced.insert(0, (before, saturating_add(now, RETIREMENT)));
         self.replaced.truncate(MAX_REPLACED);
     }
