@@ -196,14 +196,6 @@ mod tests {
     }
 
     #[test]
-    fn placeholders_are_listed_in_order() {
-        let found: Vec<_> = find_placeholders("{{{A}}}{{{b.c|d}}} {{{A}}}")
-            .map(|found| (found.name, found.fallback))
-            .collect();
-        assert_eq!(found, [("A", None), ("b.c", Some("d")), ("A", None)]);
-    }
-
-    #[test]
     fn parsing_is_linear_for_hostile_text() {
         // Each brace might open a placeholder, but none does: the search for the end must not be repeated.
         for text in [
@@ -223,11 +215,6 @@ mod tests {
         assert_eq!(fill_within(&text, 99_999, value), None);
         assert_eq!(fill_within("four", 3, value), None);
         assert_eq!(fill_within("", 0, value).as_deref(), Some(""));
-    }
-
-    #[test]
-    fn line_breaks_in_values_cannot_inject_headers() {
-        assert_eq!(to_header_line("Hi Ada\r\nBcc: eve@x.test\u{85}!"), "Hi Ada  Bcc: eve@x.test !");
     }
 
     /// Texts built from placeholder syntax, covering nearly every malformed variant.

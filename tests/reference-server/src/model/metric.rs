@@ -91,23 +91,3 @@ impl Counts {
         percent.into()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rates_are_percentages_with_one_decimal() {
-        let mut counts = Counts::default();
-        assert_eq!(counts.value(Metric::DeliveryRate), 0.0);
-        for metric in [Metric::Sent, Metric::Sent, Metric::Sent, Metric::Delivered, Metric::Delivered] {
-            counts.add(metric);
-        }
-        counts.add(Metric::UniqueOpened);
-        counts.add(Metric::OpenRate);
-        assert_eq!(counts.value(Metric::Sent), 3);
-        assert_eq!(counts.value(Metric::DeliveryRate), 66.7);
-        assert_eq!(counts.value(Metric::OpenRate), 50.0);
-        assert_eq!(counts.value(Metric::UnsubscribeRate), 0.0);
-    }
-}

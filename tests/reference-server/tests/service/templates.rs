@@ -218,8 +218,8 @@ fn a_reply_to_header_overrides_the_template() {
 fn a_variable_in_the_subject_cannot_inject_headers() {
     let sandbox = Sandbox::new();
     sandbox.published(&welcome());
-    let email = sandbox.sent(&with("welcome", &json!({"NAME": "Ada\r\nBcc: eve@x.test"})));
-    assert_eq!(sandbox.record(&email)["subject"], "Welcome, Ada  Bcc: eve@x.test");
+    let email = sandbox.sent(&with("welcome", &json!({"NAME": "Ada\r\nBcc: eve@x.test\u{85}!"})));
+    assert_eq!(sandbox.record(&email)["subject"], "Welcome, Ada  Bcc: eve@x.test !");
     assert!(headers(&sandbox, "bcc").is_empty());
 }
 
