@@ -3,6 +3,8 @@
 use std::sync::{Arc, Barrier, LazyLock};
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode};
 use idempost_conformance::contract::{self, Contract, Successes};
@@ -54,6 +56,11 @@ pub(crate) fn race(one: impl FnOnce() + Send, other: impl FnOnce() + Send) {
         start.wait();
         other();
     });
+}
+
+/// The `Authorization` header of Basic authentication.
+pub(crate) fn basic(user: &str, password: &str) -> String {
+    format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
 }
 
 /// A client without proxies.

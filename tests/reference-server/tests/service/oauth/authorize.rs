@@ -4,8 +4,8 @@ use http::Method;
 use idempost_reference_server::{OAuthClient, Settings};
 
 use super::{
-    REDIRECT, authorization_request, authorize, authorize_with, code, consent, consent_page, decide, error,
-    exchanged, redirected, sandbox, urlencoded, with,
+    REDIRECT, authorization_request, authorize, authorize_with, code, consent_page, decide, error, exchanged,
+    redirected, sandbox, urlencoded, with,
 };
 use crate::support::{Answer, Sandbox};
 
@@ -201,18 +201,6 @@ fn a_state_of_1024_characters_is_returned_unchanged() {
     assert_eq!(to, REDIRECT);
     assert_eq!(query["state"], odd);
     assert!(!query["code"].is_empty());
-}
-
-#[test]
-fn a_denial_redirects_with_access_denied() {
-    // AUTHZ-21
-    let sandbox = sandbox();
-    let (path, token) = consent(&sandbox, "full");
-    let (to, query) = redirected(&decide(&sandbox, &path, &token, "deny"));
-    assert_eq!(to, REDIRECT);
-    assert_eq!(query["error"], "access_denied");
-    assert_eq!(query["state"], "xyz");
-    assert!(!query.contains_key("code"));
 }
 
 #[test]

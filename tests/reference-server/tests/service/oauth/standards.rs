@@ -21,12 +21,10 @@ fn metadata(sandbox: &Sandbox, path: &str, host: &str) -> Value {
 }
 
 fn basic(sandbox: &Sandbox, path: &str, user: &str, password: &str, form: &[(&str, &str)]) -> Answer {
-    use base64::Engine as _;
-    let encoded = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}"));
     sandbox
         .ask(Method::POST, path)
         .no_key()
-        .header("authorization", format!("Basic {encoded}"))
+        .header("authorization", crate::support::basic(user, password))
         .header("content-type", "application/x-www-form-urlencoded")
         .send(urlencoded(form))
 }
@@ -69,6 +67,7 @@ fn the_metadata_lists_endpoints_and_capabilities() {
         "authorization_response_iss_parameter_supported": true,
     });
     assert_eq!(metadata(&sandbox, SERVER, "localhost"), expected);
+    assert_eq!(sandbox.visit(SERVER).headers["cache-control"], "public, max-age=300");
     let expected = json!({
         "resource": issuer, "authorization_servers": [issuer], "bearer_methods_supported": ["header"], "scopes_supported": scopes,
     });
