@@ -20,8 +20,8 @@ fn open(folder: &Path) -> (Sandbox, Persistence) {
 /// Reads every path, with its response.
 fn snapshot(sandbox: &Sandbox, more: &[String]) -> Vec<(String, Value)> {
     let lists = "/emails /emails/receiving /api-keys /automations /broadcasts /contacts /contacts/imports \
-        /contact-properties /domains /events /inboxes /segments /suppressions /templates /topics \
-        /webhooks /_/messages /oauth/grants";
+        /contact-properties /domains /events /inboxes /segments /segments/metrics?dimensions=segment /suppressions \
+        /templates /topics /usage /webhooks /_/messages /oauth/grants";
     let paths = lists.split(' ').map(str::to_owned).chain(more.iter().cloned());
     paths.map(|path| (path.clone(), sandbox.get(path).expect_status(200).json())).collect()
 }
@@ -69,6 +69,10 @@ fn create_everything(sandbox: &Sandbox) -> Vec<String> {
         json!({"email": "ada@example.com", "first_name": "Ada", "properties": {"plan": "pro"}, "segments": [{"id": segment}]}),
     );
     made(format!("/contacts/{contact}"));
+    post(
+        "/contacts",
+        json!({"email": "bo@example.com", "unsubscribed": true, "segments": [{"id": segment}]}),
+    );
     made("/contacts/ada@example.com".to_owned());
     let template = post(
         "/templates",

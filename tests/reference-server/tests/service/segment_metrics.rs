@@ -3,7 +3,6 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::restarts::Restartable;
 use crate::support::Sandbox;
 
 fn contact(sandbox: &Sandbox, email: &str, unsubscribed: bool, segments: &[&String]) -> String {
@@ -88,18 +87,6 @@ fn counts_follow_every_change_of_a_contact() {
     send(Method::DELETE, &format!("/segments/{segment}"), "");
     assert_eq!(totals(&sandbox, ""), [1, 0, 1]);
     assert_eq!(metrics(&sandbox, "dimensions=segment")["data"], json!([]));
-}
-
-#[test]
-fn counts_survive_a_restart() {
-    let mut sandbox = Restartable::new();
-    let segment = sandbox.created("/segments", &json!({ "name": "s" }));
-    contact(&sandbox, "a@x.test", true, &[&segment]);
-    contact(&sandbox, "b@x.test", false, &[&segment]);
-    let before = metrics(&sandbox, "dimensions=segment");
-    sandbox.restart();
-    assert_eq!(metrics(&sandbox, "dimensions=segment"), before);
-    assert_eq!(totals(&sandbox, ""), [2, 1, 1]);
 }
 
 #[test]

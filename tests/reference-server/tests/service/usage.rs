@@ -4,7 +4,6 @@ use http::Method;
 use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
-use crate::restarts::Restartable;
 use crate::support::{Answer, KEY, Sandbox, email, email_of, email_with, expect_fields_of};
 
 const DAY: u64 = 24 * 3_600;
@@ -188,15 +187,4 @@ fn broadcasts_do_not_count_and_automations_do() {
     {
         assert_eq!(shown[kind]["used"], count, "{kind}");
     }
-}
-
-#[test]
-fn usage_survives_a_restart() {
-    let settings = || Settings { daily_quota: Some(3), ..Settings::default() };
-    let mut sandbox = Restartable::with(settings());
-    sandbox.sent(&email_with("to", to(2)));
-    sandbox.restart_with(settings());
-    assert_eq!(used(&sandbox), (2, 2));
-    sandbox.sent(&email());
-    exceeded(&sandbox.post("/emails", &email()), "daily_quota_exceeded");
 }
