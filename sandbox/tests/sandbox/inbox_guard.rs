@@ -60,15 +60,7 @@ fn dns_rebinding_is_rejected_on_every_route() {
         }
     }
     assert!(sandbox.mails().is_empty(), "no side effects");
-    for host in [
-        "localhost",
-        "LOCALHOST:1",
-        "127.0.0.1:8025",
-        "127.1.2.3",
-        "[::1]:8025",
-        "inbox.localhost:8025",
-        "localhost.",
-    ] {
+    for host in ["localhost", "127.0.0.1:8025", "[::1]:8025"] {
         let answer = sandbox.ask(Method::GET, "/emails").header("host", host).send("");
         assert_eq!(answer.status, StatusCode::OK, "{host}");
     }

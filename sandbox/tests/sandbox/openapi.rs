@@ -4,7 +4,6 @@
 use std::cmp::Reverse;
 
 use http::Method;
-use idempost_sandbox::Settings;
 use serde_json::{Map, Value, json};
 
 use crate::support::{Answer, Sandbox, email_of};
@@ -13,8 +12,6 @@ const MESSAGE: &str = "From: a@b.test\r\nTo: c@d.test\r\n\r\nHi";
 
 /// A route.
 struct Operation {
-    /// The path in the contract.
-    pattern: String,
     method: Method,
     /// A path that exists.
     path: String,
@@ -52,7 +49,6 @@ fn sandbox() -> (Sandbox, Vec<Operation>) {
         for (method, operation) in methods.as_object().unwrap() {
             let parameters = operation["parameters"].as_array().into_iter().flatten();
             operations.push(Operation {
-                pattern: pattern.clone(),
                 method: method.to_uppercase().parse().unwrap(),
                 path: path.clone(),
                 parameters: parameters.filter(|one| one["in"] == "query").cloned().collect(),
@@ -73,12 +69,6 @@ fn sandbox_with_inputs() -> (Sandbox, Vec<Operation>) {
 }
 
 impl Operation {
-    /// The declared alternatives.
-    fn security<'a>(&self, document: &'a Value) -> &'a [Value] {
-        let method = self.method.as_str().to_lowercase();
-        document["paths"][&self.pattern][method]["security"].as_array().unwrap()
-    }
-
     /// Sends a request with all required inputs, and this one.
     fn ask(&self, sandbox: &Sandbox, given: Option<&Given<'_>>) -> Answer {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
@@ -246,34 +236,6 @@ fn responses_of_own_routes_declare_a_concrete_media_type() {
     for content in contents {
         assert!(content.keys().any(|media_type| !media_type.contains('*')), "{content:?}");
     }
-}
-
-#[test]
-fn own_routes_require_the_declared_credentials() {
-    let (sandbox, operations) = sandbox();
-    let document = sandbox.get("/_/openapi.json").json();
-    let password = Settings { password: Some("secret".to_owned().into()), ..Settings::default() };
-    let guarded = Sandbox::with(&password);
-    let mut required = 0;
-    for operation in operations.iter().filter(|one| one.method == Method::GET) {
-        let declared = operation.security(&document);
-        let names = |name: &str| declared.iter().any(|one| one.get(name).is_some());
-        let is_optional = declared.is_empty() || declared.contains(&json!({}));
-        assert_eq!(
-            sandbox.ask(Method::GET, operation.path.as_str()).no_key().send("").status != 401,
-            is_optional,
-            "{}",
-            operation.path
-        );
-        let basic = guarded
-            .ask(Method::GET, operation.path.as_str())
-            .no_key()
-            .header("authorization", "Basic OnNlY3JldA==")
-            .send("");
-        assert!(basic.status != 401 || !names("password"), "{}", operation.path);
-        required += usize::from(!is_optional);
-    }
-    assert!(required > 20, "{required}");
 }
 
 #[test]

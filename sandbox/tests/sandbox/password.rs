@@ -1,13 +1,11 @@
 //! A service with a password, for sandboxes that other machines can reach.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use idempost_sandbox::{Settings, smtp};
 use serde_json::json;
 
 use crate::smtp_receiving::{SmtpServer, auth_plain, say};
-use crate::support::{Answer, Sandbox, email};
+use crate::support::{Answer, Sandbox, basic, email};
 
 const PASSWORD: &str = "correct:horse";
 
@@ -15,12 +13,8 @@ fn settings() -> Settings {
     Settings { password: Some(PASSWORD.into()), ..Settings::default() }
 }
 
-fn basic(user_and_password: &str) -> String {
-    format!("Basic {}", STANDARD.encode(user_and_password))
-}
-
 fn with_password(sandbox: &Sandbox, method: Method, path: &str) -> Answer {
-    let header = basic(&format!("anybody:{PASSWORD}"));
+    let header = basic("anybody", PASSWORD);
     sandbox.ask(method, path).no_key().header("authorization", header).send("")
 }
 
@@ -46,6 +40,7 @@ fn api_keys_must_contain_the_password() {
         assert_eq!((answer.status.as_u16(), answer.name().as_str()), (403, "invalid_api_key"), "{key}");
     }
     assert_eq!(sandbox.ask(Method::POST, "/emails").no_key().json(&email()).status, 401);
+    with_password(&sandbox, Method::POST, "/emails").rejected(401, "missing_api_key", "");
     let counts = ["sb_correct:horse", "re_correct:horse", "sb_correct:horse_worker1"];
     assert_eq!(counts.map(|key| sandbox.service.mails(key).len()), [2, 1, 1], "each key has its own account");
 
@@ -68,7 +63,9 @@ fn own_routes_ask_for_the_password_after_a_wrong_one() {
     for (method, path) in routes {
         let wrong = ["", "Basic", "Basic !", "Bearer sb_local", "Bearer account_AAAAAAAAAAAAAAAAAAAAAA"]
             .map(str::to_owned);
-        let wrong_passwords = ["anybody:", "anybody:correct", PASSWORD, "anybody:correct:horse "].map(basic);
+        let wrong_passwords =
+            [("anybody", ""), ("anybody", "correct"), ("correct", "horse"), ("anybody", "correct:horse ")];
+        let wrong_passwords = wrong_passwords.map(|(user, password)| basic(user, password));
         for header in wrong.into_iter().chain(wrong_passwords) {
             let answer =
                 sandbox.ask(method.clone(), path).no_key().header("authorization", &*header).send("");
@@ -87,22 +84,20 @@ fn own_routes_ask_for_the_password_after_a_wrong_one() {
         );
     }
     let metadata = sandbox.ask(Method::GET, "/.well-known/oauth-authorization-server").no_key().send("");
-    assert_eq!(metadata.status, 200, "{}", metadata.text());
+    metadata.expect_status(200);
 }
 
 #[test]
 fn the_page_leads_from_the_password_to_an_account_id() {
     let sandbox = Sandbox::with(&settings());
-    let page = with_password(&sandbox, Method::GET, "/_/");
-    assert_eq!(page.status, 303);
+    let page = with_password(&sandbox, Method::GET, "/_/").expect_status(303);
     let location = page.headers["location"].to_str().unwrap().to_owned();
     let account = location.strip_prefix("./?key=").unwrap();
     assert!(account.starts_with("account_") && !location.contains("horse"), "{location}");
     let location = location.replacen('.', "/_", 1);
     assert_eq!(with_password(&sandbox, Method::GET, &location).status, 200);
-    sandbox.ask(Method::POST, "/emails").key("sb_correct:horse").json(&email());
-    let messages = sandbox.ask(Method::GET, "/_/messages").key(account).send("");
-    assert_eq!(messages.json()["data"].as_array().unwrap().len(), 1);
+    sandbox.account("sb_correct:horse").sent(&email());
+    assert_eq!(sandbox.account(account).items("/_/messages").len(), 1);
     let stream = format!("/_/messages?key={account}");
     assert_eq!(sandbox.ask(Method::GET, stream).no_key().send("").status, 200);
     let api = sandbox.ask(Method::GET, "/emails").key(account).send("");
