@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::cpu_time::cpu_time;
-use crate::support::{Sandbox, email, email_with};
+use crate::support::{Sandbox, email, email_of, email_with};
 
 /// The corpus that the rules are tuned on.
 const TUNED: &str = include_str!("codes/mails.txt");
@@ -26,8 +26,7 @@ fn corpus(mails: &'static str) -> Vec<Labelled> {
         let (name, rest) = mail.split_once('\n').unwrap();
         let (codes, rest) = rest.strip_prefix("codes:").unwrap().split_once('\n').unwrap();
         let (subject, bodies) = rest.strip_prefix("subject:").unwrap().split_once('\n').unwrap();
-        let mut email = email_with("subject", subject.trim());
-        email["text"] = Value::Null;
+        let mut email = email_of(&json!({"subject": subject.trim(), "text": null}));
         for body in format!("\n{bodies}").split("\n--- ").skip(1) {
             let (kind, body) = body.split_once('\n').unwrap();
             assert!(["html", "text"].contains(&kind), "{name}: {kind}");
@@ -170,8 +169,7 @@ fn received_and_unsent_mails_have_codes_and_links_on_the_page() {
     let body = "Your verification code is 482913.\n\nhttps://a.example/v";
     let message = format!("From: a@example.com\r\nTo: b@acme.test\r\nSubject: Hi\r\n\r\n{body}\r\n");
     let received = sandbox.service.receive(crate::support::KEY, &["b@acme.test"], message).unwrap();
-    let mut later = email_with("text", body);
-    later["scheduled_at"] = json!("in 1 hour");
+    let later = email_of(&json!({"text": body, "scheduled_at": "in 1 hour"}));
     let unsent = sandbox.sent(&later);
     let sent = sandbox.sent(&email_with("text", body));
     for path in [format!("received/{received}"), format!("messages/{unsent}"), format!("messages/{sent}")] {

@@ -6,7 +6,7 @@ use mail_parser::mailbox::mbox::MessageIterator;
 use serde_json::{Value, json};
 
 use crate::served::Served;
-use crate::support::{Sandbox, email_with};
+use crate::support::{Sandbox, email_of, email_with};
 
 fn sandbox_with_tricky_mails() -> Sandbox {
     let sandbox = Sandbox::new();
@@ -15,9 +15,7 @@ fn sandbox_with_tricky_mails() -> Sandbox {
         ("second", "no end of line"),
         ("third", "From nobody@example.com Mon Mar  2 12:00:00 2026\n\nSubject: forged"),
     ] {
-        let mut email = email_with("subject", subject);
-        email["text"] = text.into();
-        email["headers"] = json!({"X-Kept": "yes"});
+        let email = email_of(&json!({"subject": subject, "text": text, "headers": {"X-Kept": "yes"}}));
         sandbox.sent(&email);
     }
     sandbox

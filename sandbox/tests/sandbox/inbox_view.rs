@@ -6,7 +6,7 @@ use http::Method;
 use idempost_sandbox::Settings;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, KEY, Sandbox, email, email_with, expect_fields_of};
+use crate::support::{Answer, KEY, Sandbox, email, email_of, email_with, expect_fields_of};
 
 fn open(sandbox: &Sandbox, path: impl Into<String>) -> Answer {
     sandbox.ask(Method::GET, path).no_key().send("")
@@ -53,15 +53,13 @@ fn the_content_security_policy_allows_only_the_page_s_own_scripts() {
 #[test]
 fn mail_html_has_a_policy_of_its_own_and_inlined_images() {
     let sandbox = Sandbox::new();
-    let mut email = email_with(
-        "html",
-        "<!doctype html><link rel=preconnect href=https://evil.test><script>x()</script><img src='cid:logo'><img src=cid:none>",
-    );
-    email["attachments"] = json!([{"filename": "logo.png", "content": "YWJj", "content_id": "logo"}]);
+    let email = email_of(&json!({
+        "html": "<!doctype html><link rel=preconnect href=https://evil.test><script>x()</script><img src='cid:logo'><img src=cid:none>",
+        "attachments": [{"filename": "logo.png", "content": "YWJj", "content_id": "logo"}],
+    }));
     sandbox.sent(&email);
     let id = sandbox.mail().id;
-    let page = open(&sandbox, format!("/_/messages/{id}/html?key={KEY}"));
-    assert_eq!(page.status, 200, "{}", page.text());
+    let page = open(&sandbox, format!("/_/messages/{id}/html?key={KEY}")).expect_status(200);
     assert_eq!(
         page.header("content-security-policy").unwrap(),
         "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
@@ -90,8 +88,7 @@ fn repeated_inline_images_render_in_linear_time() {
     let html: String = (0..20_000)
         .map(|number| ["<img src=cid:p", &(number % (2 * count)).to_string(), ">"].concat())
         .collect();
-    let mut email = email_with("html", html);
-    email["attachments"] = files.collect::<Vec<_>>().into();
+    let email = email_of(&json!({"html": html, "attachments": files.collect::<Vec<_>>()}));
     sandbox.sent(&email);
     let start = std::time::Instant::now();
     let page = open(&sandbox, format!("/_/latest.html?key={KEY}"));
@@ -163,8 +160,7 @@ fn the_timeline_lists_events_and_webhook_attempts() {
     sandbox.sent(&email());
     sandbox.advance(5);
     let id = sandbox.mail().id;
-    let happened = sandbox.post(&format!("/_/messages/{id}/events"), &json!({"type": "bounced"}));
-    assert_eq!(happened.status, 201, "{}", happened.text());
+    sandbox.post(&format!("/_/messages/{id}/events"), &json!({"type": "bounced"})).expect_status(201);
     let timeline = sandbox.get(format!("/_/messages/{id}/timeline")).json();
     let events: Vec<_> =
         timeline["events"].as_array().unwrap().iter().map(|one| one["event"].as_str().unwrap()).collect();
@@ -212,8 +208,8 @@ fn the_request_log_shows_the_tenant_s_own_and_unauthenticated_requests() {
     sandbox.ask(Method::POST, "/oauth/token").no_key().send("refresh_token=very-secret");
     let key = sandbox.post("/api-keys", &json!({"name": "x"})).json()["token"].as_str().unwrap().to_owned();
     let statuses = |query: &str| -> Vec<u64> {
-        let list = sandbox.get(format!("/_/requests?{query}")).json();
-        list["data"].as_array().unwrap().iter().map(|one| one["status"].as_u64().unwrap()).collect()
+        let list = sandbox.items(format!("/_/requests?{query}"));
+        list.iter().map(|one| one["status"].as_u64().unwrap()).collect()
     };
     assert_eq!(statuses("")[3..], [200, 503], "newest first, including a fault");
     assert_eq!(statuses("").len(), 5);
@@ -246,10 +242,7 @@ fn a_request_stays_hidden_from_other_accounts_after_its_key_is_deleted() {
     let path = format!("/api-keys/{}", key["id"].as_str().unwrap());
     let deleted = sandbox.ask(Method::DELETE, path).key(token).send("");
     assert_eq!(deleted.status, 200, "a key can delete itself");
-    let seen_by = |key: &str| {
-        let list = sandbox.ask(Method::GET, "/_/requests").key(key).send("").json();
-        list["data"].as_array().unwrap().len()
-    };
+    let seen_by = |key: &str| sandbox.account(key).items("/_/requests").len();
     assert_eq!((seen_by(KEY), seen_by("sb_other")), (3, 0));
     let request = format!("/_/messages/{}/request", sent["id"].as_str().unwrap());
     assert_eq!(sandbox.get(request).json()["path"], "/emails");
@@ -322,11 +315,10 @@ fn tenants_are_listed_and_reading_creates_none() {
     assert_eq!(open(&sandbox, "/_/tenants").json()["data"], json!([]));
     sandbox.sent(&email());
     sandbox.ask(Method::POST, "/emails").key("sb_other").json(&email());
-    let tenants = sandbox.get("/_/tenants").json();
-    let shown: Vec<_> =
-        tenants["data"].as_array().unwrap().iter().map(|one| [&one["label"], &one["current"]]).collect();
+    let tenants = sandbox.items("/_/tenants");
+    let shown: Vec<_> = tenants.iter().map(|one| [&one["label"], &one["current"]]).collect();
     assert_eq!(json!(shown), json!([["sb_oth…", false], ["sb_tes…", true]]));
-    assert_eq!((&tenants["data"][0]["sent"], &tenants["data"][0]["received"]), (&json!(1), &json!(0)));
+    expect_fields_of(&json!({"sent": 1, "received": 0}), &tenants[0]);
     assert_eq!(open(&sandbox, "/_/messages?key=other").status, 403);
     assert_eq!(open(&sandbox, "/_/messages").status, 401);
 }
@@ -467,7 +459,6 @@ fn labels_of_accounts_do_not_show_the_password() {
     for key in ["sb_correct-horse", "sb_correct-horse_worker1", "re_correct-horse_ci"] {
         assert_eq!(sandbox.ask(Method::POST, "/emails").key(key).json(&email()).status, 200);
     }
-    let list = sandbox.ask(Method::GET, "/_/tenants").key("sb_correct-horse").send("").json();
-    let labels: Vec<_> = list["data"].as_array().unwrap().iter().map(|one| one["label"].clone()).collect();
+    let labels = sandbox.account("sb_correct-horse").column("/_/tenants", "label");
     assert_eq!(labels, ["re_…_ci", "sb_…_worker1", "sb_…"]);
 }

@@ -14,11 +14,9 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 
 use crate::inbox_search::encoded;
 use crate::served::Served;
-use crate::support::{Answer, KEY, Sandbox, UNKNOWN_ID, email, email_with, expect_fields_of};
-
-fn basic(user: &str, password: &str) -> String {
-    format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
-}
+use crate::support::{
+    Answer, KEY, Sandbox, UNKNOWN_ID, basic, email, email_of, email_with, expect_fields_of,
+};
 
 fn ids(answer: &Answer) -> Vec<String> {
     let body = answer.json();
@@ -34,13 +32,11 @@ fn subjects(answer: &Answer) -> Vec<String> {
 #[test]
 fn captured_and_received_mails_are_one_list_with_the_shape_of_mailpit() {
     let sandbox = Sandbox::new();
-    let mut one = email_with("to", json!(["\"Lovelace, Ada\" <ada@example.com>", "b@example.com"]));
-    one["bcc"] = "Bodo <bcc@example.com>".into();
-    one["reply_to"] = "reply@acme.test".into();
-    one["subject"] = "Größe".into();
-    one["tags"] = json!([{"name": "kind", "value": "first"}]);
-    one["attachments"] = json!([{"filename": "a.txt", "content": "YWJj"}]);
-    one["text"] = format!("Hello\n  {}", "wörd ".repeat(100)).into();
+    let one = email_of(&json!({
+        "to": ["\"Lovelace, Ada\" <ada@example.com>", "b@example.com"], "bcc": "Bodo <bcc@example.com>",
+        "reply_to": "reply@acme.test", "subject": "Größe", "tags": [{"name": "kind", "value": "first"}],
+        "attachments": [{"filename": "a.txt", "content": "YWJj"}], "text": format!("Hello\n  {}", "wörd ".repeat(100)),
+    }));
     sandbox.sent(&one);
     sandbox.advance(60);
     let raw = "From: Zoe <z@example.com>\r\nTo: b@acme.test\r\nSubject: In\r\nMessage-ID: <m@example.com>\r\n\r\nHi";
@@ -263,8 +259,7 @@ fn an_email_is_sent_in_the_format_of_mailpit() {
         "Subject": "Hello", "Text": "text", "HTML": "<p>html</p>", "Headers": {"X-One": "1"}, "Tags": [],
         "Attachments": [{"Content": "YWJj", "Filename": "a.txt", "ContentType": "text/plain", "ContentID": "c"}],
     });
-    let answer = sandbox.post("/api/v1/send", &body);
-    assert_eq!(answer.status, 200, "{}", answer.text());
+    let answer = sandbox.post("/api/v1/send", &body).expect_status(200);
     let message = sandbox.get(format!("/api/v1/message/{}", answer.json()["ID"].as_str().unwrap())).json();
     assert_eq!(message["From"], json!({"Name": "Frööm, Inc.", "Address": "from@example.com"}));
     assert_eq!(message["Inline"][0]["FileName"], "a.txt");
@@ -394,11 +389,10 @@ fn a_request_that_is_no_handshake_is_rejected() {
 #[test]
 fn searches_have_the_operators_of_mailpit_and_no_others() {
     let sandbox = Sandbox::new();
-    let mut one = email_with("subject", "One");
-    one["bcc"] = "hidden@example.org".into();
-    one["reply_to"] = "help@acme.test".into();
-    one["tags"] = json!([{"name": "kind", "value": "welcome"}]);
-    one["attachments"] = json!([{"filename": "a.txt", "content": "YQ=="}]);
+    let one = email_of(&json!({
+        "subject": "One", "bcc": "hidden@example.org", "reply_to": "help@acme.test",
+        "tags": [{"name": "kind", "value": "welcome"}], "attachments": [{"filename": "a.txt", "content": "YQ=="}],
+    }));
     sandbox.sent(&one);
     sandbox.sent(&email_with("subject", "Two"));
     let search = |query: &str| sandbox.get(format!("/api/v1/search?query={}", encoded(query)));
@@ -422,17 +416,12 @@ fn searches_have_the_operators_of_mailpit_and_no_others() {
         assert_eq!(subjects(&search(query)), found, "{query}");
     }
     for query in ["recipient:ada", "x-header:y", "!bogus:1", "has:inline", "is:starred"] {
-        let answer = search(query);
-        assert_eq!(answer.status, 400, "{query}: {}", answer.text());
+        assert_eq!(search(query).status, 400, "{query}");
     }
     assert!(search("recipient:ada").text().contains("`recipient:` is not an operator"));
-    let delete = sandbox.delete("/api/v1/search?query=recipient:ada");
-    assert_eq!(delete.status, 400);
-    assert_eq!(
-        sandbox.get("/_/messages?query=foo:bar").status,
-        200,
-        "the page's own searches have words with colons"
-    );
+    sandbox.delete("/api/v1/search?query=recipient:ada").expect_status(400);
+    // The page's own searches have words with colons.
+    sandbox.get("/_/messages?query=foo:bar").expect_status(200);
 }
 
 #[test]
@@ -443,8 +432,7 @@ fn a_view_without_an_extension_leads_to_the_inbox_page() {
     sandbox.service.receive(KEY, &["b@acme.test"], "From: a@b.test\r\nSubject: Two\r\n\r\nx").unwrap();
     let all = ids(&sandbox.get("/api/v1/messages"));
     for (id, folder) in all.iter().zip(["received", "sent"]) {
-        let answer = sandbox.get(format!("/view/{id}"));
-        assert_eq!(answer.status, 302);
+        let answer = sandbox.get(format!("/view/{id}")).expect_status(302);
         assert_eq!(answer.header("location"), Some(format!("../_/#/{folder}/{id}").as_str()));
     }
     assert_eq!(sandbox.get("/view/latest").status, 302);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use crate::served::Served;
-use crate::support::{Answer, Sandbox, email, email_with, wait_until};
+use crate::support::{Answer, Sandbox, email, email_of, email_with, wait_until};
 
 pub(crate) type Sent = Arc<Mutex<Vec<Outgoing>>>;
 
@@ -158,8 +158,7 @@ async fn a_release_whose_client_disconnects_is_recorded() {
 #[test]
 fn forwarded_mails_go_to_admitted_recipients_and_only_if_the_server_forwards() {
     let sandbox = Sandbox::new();
-    let mut with_bcc = email();
-    with_bcc["bcc"] = json!(["bo@acme.test", "eve@evil.test"]);
+    let with_bcc = email_of(&json!({"bcc": ["bo@acme.test", "eve@evil.test"]}));
     sandbox.sent(&with_bcc);
     let mail = sandbox.mail();
     assert!(sandbox.service.next_forward(&mail).is_none(), "no server");

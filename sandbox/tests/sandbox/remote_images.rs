@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use http::Method;
 use idempost_sandbox::Settings;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
 use crate::remote_server::{PNG, RemoteServer};
 use crate::served::Served;
-use crate::support::{KEY, Sandbox, email_with, wait_until};
+use crate::support::{KEY, Sandbox, email_of, email_with, wait_until};
 
 const MIB: usize = 1 << 20;
 
@@ -99,8 +99,7 @@ async fn received_and_unsent_emails_have_remote_images_too() {
     let raw =
         format!("From: a@b.test\r\nContent-Type: text/html\r\n\r\n<img src={}>\r\n", server.url("/png"));
     let received = sandbox.service.receive(KEY, &["ada@example.com"], raw).unwrap();
-    let mut later = email_with("html", images(&[server.url("/png")]));
-    later["scheduled_at"] = "in 1 hour".into();
+    let later = email_of(&json!({"html": images(&[server.url("/png")]), "scheduled_at": "in 1 hour"}));
     let unsent = sandbox.sent(&later);
     for mail in [format!("/_/received/{received}"), format!("/_/messages/{unsent}")] {
         assert_eq!(states(&load(&sandbox, &mail).await), ["loaded"], "{mail}");
@@ -231,9 +230,9 @@ fn loading_is_rejected_while_fetching_is_disabled() {
 #[test]
 fn only_pdf_is_shown_and_it_stays_isolated() {
     let sandbox = Sandbox::new();
-    let file = |name: &str, content: &str| serde_json::json!({"filename": name, "content": content});
+    let file = |name: &str, content: &str| json!({"filename": name, "content": content});
     // `%PDF-1.7` and `<script>`.
-    let files = serde_json::json!([
+    let files = json!([
         file("a.pdf", "JVBERi0xLjc="),
         file("b.pdf", "PHNjcmlwdD4="),
         file("c.html", "PHNjcmlwdD4="),

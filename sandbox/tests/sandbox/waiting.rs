@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::served::{Served, answer};
-use crate::support::{Answer, KEY, Sandbox, email, email_with};
+use crate::support::{Answer, KEY, Sandbox, email, email_of, email_with};
 
 async fn start() -> Served {
     Served::start(Settings::default()).await
@@ -288,13 +288,11 @@ fn mount_that_cannot_wait_finds_captured_mails_and_says_so() {
 #[test]
 fn details_contain_codes_and_links() {
     let sandbox = Sandbox::new();
-    let mut email = email_with("subject", "Your verification code");
-    email["html"] = json!(
-        "<p>Enter this code:</p><h1>482 913</h1><p><a href='https://acme.test/verify?t=1&amp;u=2'>Verify <b>email</b></a></p>"
-    );
-    email["text"] = json!(
-        "Enter this code: 482 913\n\nhttps://acme.test/verify?t=1&u=2\n\nHelp: https://acme.test/help."
-    );
+    let email = email_of(&json!({
+        "subject": "Your verification code",
+        "html": "<p>Enter this code:</p><h1>482 913</h1><p><a href='https://acme.test/verify?t=1&amp;u=2'>Verify <b>email</b></a></p>",
+        "text": "Enter this code: 482 913\n\nhttps://acme.test/verify?t=1&u=2\n\nHelp: https://acme.test/help.",
+    }));
     let id = sandbox.sent(&email);
     for path in [format!("/_/messages/{id}"), "/_/latest.json".into(), "/_/messages/wait".into()] {
         let mail = sandbox.get(path).json();
