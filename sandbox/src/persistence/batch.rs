@@ -36,9 +36,10 @@ pub(super) struct Known {
 }
 
 impl Known {
-    pub(super) fn new(stored: &BTreeMap<u32, (String, u64)>) -> Self {
-        let tenants = stored.iter().map(|(number, (name, used))| (name.clone(), (*number, *used)));
-        Self { tenants: tenants.collect(), last: stored.keys().last().copied().unwrap_or(Place::ALL) }
+    /// Creates the known tenants; `last` is the highest number that one has or had.
+    pub(super) fn new(stored: BTreeMap<u32, (String, u64)>, last: u32) -> Self {
+        let tenants = stored.into_iter().map(|(number, (name, used))| (name, (number, used)));
+        Self { tenants: tenants.collect(), last }
     }
 }
 

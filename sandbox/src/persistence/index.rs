@@ -18,6 +18,8 @@ pub(super) struct Index {
     segments: BTreeMap<u32, Segment>,
     bytes: usize,
     used: usize,
+    /// The highest number of a tenant in any segment, even if the tenant was deleted.
+    pub(super) last_tenant: u32,
 }
 
 /// The size of a segment, and of its records in use.

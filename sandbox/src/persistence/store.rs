@@ -129,6 +129,12 @@ impl Store {
         read_tenants(&self.database)
     }
 
+    /// Returns the highest number that a tenant has or had. A deleted one's records may still be in the file, so its number can't be used again.
+    pub(super) fn last_tenant(&self) -> Result<u32, PersistenceError> {
+        let stored = self.tenants()?.into_keys().last().unwrap_or(Place::ALL);
+        Ok(stored.max(self.index.last_tenant))
+    }
+
     /// Visits every record, grouped by segment and tenant, on several threads. A table's records aren't ordered by position.
     pub(super) fn records(
         &self,
@@ -286,6 +292,7 @@ fn read_index(database: &Database) -> Result<Index, PersistenceError> {
         index.add_segment(number, bytes.len());
         for entry in segment::read_entries(bytes) {
             let (place, record) = entry?;
+            index.last_tenant = index.last_tenant.max(place.tenant);
             if index.segment(place) == Some(number) {
                 return Err(PersistenceError::Damaged("a write contains a record twice".to_owned()));
             }

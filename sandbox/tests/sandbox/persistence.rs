@@ -386,6 +386,23 @@ fn two_services_on_one_thread_persist_independently() {
 }
 
 #[test]
+fn a_new_account_gets_no_records_of_a_deleted_one() {
+    let mut sandbox = Restartable::new();
+    let send = |sandbox: &Sandbox, key: &str| {
+        assert_eq!(sandbox.ask(Method::POST, "/emails").key(key).json(&email()).status, 200);
+    };
+    (0..3).for_each(|_| send(&sandbox, "sb_old"));
+    sandbox.restart();
+    assert_eq!(sandbox.ask(Method::POST, "/_/reset").key("sb_old").send("").status, 200);
+    sandbox.restart();
+    send(&sandbox, "sb_new");
+    for _ in 0..2 {
+        assert_eq!(["sb_old", "sb_new"].map(|key| sandbox.service.mails(key).len()), [0, 1]);
+        sandbox.restart();
+    }
+}
+
+#[test]
 fn a_lower_limit_of_accounts_deletes_the_least_recently_used_on_disk_too() {
     let keys = ["sb_c", "sb_a", "sb_b"];
     let counts = |sandbox: &Sandbox| keys.map(|key| sandbox.service.mails(key).len());
