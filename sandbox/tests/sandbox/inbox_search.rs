@@ -450,7 +450,7 @@ fn found(sandbox: &Sandbox, query: &str) -> Vec<String> {
 fn operators_phrases_and_exclusions_select_emails() {
     let sandbox = Sandbox::new();
     let mut reset = email_with("subject", "Reset");
-    reset["text"] = "You forgot\n  your PASSWORD at 12:30, see http://a.test/x".into();
+    reset["text"] = "You forgot\n  your PASSWORD at 12:30, see http://a.test/x for 1000 EUR".into();
     reset["cc"] = "Bob <bob@example.org>".into();
     reset["bcc"] = "carol@example.org".into();
     let reset = sandbox.sent(&reset);
@@ -466,6 +466,7 @@ fn operators_phrases_and_exclusions_select_emails() {
         ("\"forgot your password\"", &both[..1]),
         ("\"your forgot\"", &[]),
         ("forgot -\"your password\"", &[]),
+        ("\"00 eur\"", &both[..1]),
         ("-forgot", &both[1..]),
         ("-forgot -invoice", &[]),
         ("INVOICE your", &both[1..]),

@@ -33,7 +33,15 @@ pub(super) struct Needle<'a> {
 impl Needle<'_> {
     /// Returns whether a folded text contains the phrase, even as parts of words.
     pub(super) fn is_in(&self, text: &str) -> bool {
-        self.finder.find_iter(text.as_bytes()).any(|at| self.matches_rest(&text[at + self.length..]))
+        let mut start = 0;
+        while let Some(at) = self.finder.find(&text.as_bytes()[start..]) {
+            if self.matches_rest(&text[start + at + self.length..]) {
+                return true;
+            }
+            // The first word may overlap itself: `"00 EUR"` is in `1000 EUR`.
+            start += at + 1;
+        }
+        false
     }
 
     fn matches_rest(&self, mut rest: &str) -> bool {
