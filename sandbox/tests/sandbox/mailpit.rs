@@ -187,10 +187,23 @@ fn messages_are_found_marked_and_deleted() {
     assert_eq!(unread(), 4);
     assert_eq!(delete("/api/v1/messages", &json!({"IDs": [all[3], UNKNOWN_ID]}).to_string()).text(), "ok");
     assert_eq!(list("/api/v1/messages"), ["Invoice in", "Invoice 2", "Welcome"]);
-    // PyPI `mailpit-api-client` sends forms.
-    let form = sandbox.ask(Method::DELETE, "/api/v1/messages");
-    let form = form.header("content-type", "application/x-www-form-urlencoded");
-    assert_eq!(form.send(format!("ids={}", all[0])).status, 200);
+    // PyPI `mailpit-api-client` sends forms, and `curl -d` declares JSON as one.
+    let form = |method, body: String| {
+        let form = sandbox.ask(method, "/api/v1/messages");
+        form.header("content-type", "application/x-www-form-urlencoded").send(body)
+    };
+    for body in ["x", "id=1", "[]"] {
+        for method in [Method::PUT, Method::DELETE] {
+            let answer = form(method, body.to_owned());
+            assert_eq!(answer.status, 400, "{body}");
+            assert!(answer.text().contains("a form with `IDs`"), "{}", answer.text());
+        }
+    }
+    form(Method::PUT, json!({"IDs": [all[1]], "Read": true}).to_string());
+    assert_eq!(unread(), 2);
+    assert_eq!(form(Method::DELETE, format!("ids={}", all[0])).status, 200);
+    assert_eq!(list("/api/v1/messages"), ["Invoice 2", "Welcome"]);
+    assert_eq!(form(Method::DELETE, json!({"IDs": [UNKNOWN_ID]}).to_string()).status, 200);
     assert_eq!(list("/api/v1/messages"), ["Invoice 2", "Welcome"]);
     assert_eq!(delete("/api/v1/search?query=invoice", "").text(), "ok");
     assert_eq!(list("/api/v1/messages"), ["Welcome"]);

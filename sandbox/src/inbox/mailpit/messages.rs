@@ -20,6 +20,7 @@ use idempost_reference_server::state::mails::{self, Folder};
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::wire::answers::HandlerResult;
 use idempost_reference_server::wire::cancel::Cancellation;
+use idempost_reference_server::wire::paging::quote;
 use idempost_reference_server::wire::problem::Problem;
 use idempost_reference_server::wire::query::Parameters;
 
@@ -244,7 +245,10 @@ impl Body {
     fn read(request: &Request<Bytes>) -> Result<Self, Problem> {
         let mut body = Self::default();
         let content_type = request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
-        let is_form = content_type.is_some_and(|it| it.starts_with(b"application/x-www-form-urlencoded"));
+        // `curl -d` declares JSON as a form. Mailpit doesn't read the type.
+        let is_form = content_type.is_some_and(|it| it.starts_with(b"application/x-www-form-urlencoded"))
+            && !request.body().trim_ascii_start().starts_with(b"{");
+        let invalid = |what: &str| Problem::bad_request(format!("The body must be {what}."));
         if request.body().is_empty() {
             return Ok(body);
         }
@@ -254,11 +258,14 @@ impl Body {
                     "ids" => body.ids.push(value.into_owned()),
                     "read" => body.read = value.eq_ignore_ascii_case("true"),
                     "search" => body.search = value.into_owned(),
-                    _ => {}
+                    // Without it, a change would affect all messages.
+                    _ => {
+                        let rule = "a JSON object or a form with `IDs`, `Read` or `Search`";
+                        return Err(invalid(&format!("{rule}; found the field {}", quote(&name))));
+                    }
                 }
             }
         } else {
-            let invalid = |what: &str| Problem::bad_request(format!("The body must be {what}."));
             let read: BTreeMap<String, Value> =
                 serde_json::from_slice(request.body()).map_err(|_| invalid("a JSON object"))?;
             for (name, value) in read {
