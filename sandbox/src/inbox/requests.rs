@@ -69,12 +69,13 @@ pub(super) fn show(state: &State, tenant: &str, number: &str) -> HandlerResult {
 
 /// `GET /_/messages/{id}/request`: the request that created the email.
 pub(super) fn for_email(state: &State, tenant: &str, email: Uuid) -> HandlerResult {
-    let id = email.to_string();
-    let id = id.as_bytes();
+    let text = email.to_string();
+    let id = text.as_bytes();
     let all = state.tenants.requests.shared();
     let found = all.iter().find(|request| {
-        // Lists of emails also contain the ID, but their method differs.
+        // Responses to later requests contain the ID, too: lists, whose method differs, and changes, whose path has the ID.
         request.method == http::Method::POST
+            && !request.path.contains(&text)
             && request.status.is_success()
             && request.answer_body.len() < MAX_BODY
             && request.answer_body.windows(id.len()).any(|part| part == id)

@@ -198,6 +198,18 @@ fn the_originating_request_is_shown_without_credentials() {
 }
 
 #[test]
+fn a_later_request_is_not_shown_as_the_originating_one() {
+    let sandbox = Sandbox::new();
+    // It isn't recorded.
+    let send = json!({"From": {"Email": "hi@acme.test"}, "To": [{"Email": "ada@example.com"}], "Text": "x", "Subject": "x"});
+    sandbox.post("/api/v1/send", &send).expect_status(200);
+    let mail = sandbox.get("/_/latest.json").json();
+    let id = mail["email_id"].as_str().unwrap();
+    sandbox.post(&format!("/emails/{id}/share"), &json!({})).expect_status(200);
+    sandbox.get(format!("/_/messages/{id}/request")).expect_status(404);
+}
+
+#[test]
 fn the_request_log_shows_the_tenant_s_own_and_unauthenticated_requests() {
     let sandbox = Sandbox::new();
     sandbox.service.faults().add_once(idempost_sandbox::faults::Action::http_response(503, "busy"));
