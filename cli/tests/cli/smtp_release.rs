@@ -259,7 +259,7 @@ fn an_unreachable_server_is_reported_and_recorded_without_the_password() {
     let (status, answer) = release(&sandbox, &id, &json!("qa@acme.test"));
     let message = answer["message"].as_str().unwrap().to_lowercase();
     assert_eq!((status, &answer["name"]), (422, &json!("release_rejected")));
-    assert!(message.starts_with("smtp://127.0.0.1:9 did not accept the email: "), "{message}");
+    assert!(message.starts_with("smtp://127.0.0.1:9 did not confirm the email: "), "{message}");
     assert!(message.contains("connection"), "{message}");
     assert_eq!(relayed(&sandbox, &id)[0][0], "not_released");
     let (_, relay) = ask(&sandbox, "GET", "/_/relay", &json!({}));

@@ -104,7 +104,9 @@ async fn release(state: Arc<State>, email: Uuid, outgoing: Outgoing) -> Response
             problem::json(StatusCode::OK, &release)
         }
         Err(error) => {
-            let message = format!("{} did not accept the email: {error}", relay.server());
+            // It may have accepted the email if it didn't reply.
+            let failed = if error.code.is_some() { "accept" } else { "confirm" };
+            let message = format!("{} did not {failed} the email: {error}", relay.server());
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "release_rejected", message).into_response()
         }
     }

@@ -13,17 +13,21 @@ use crate::support::{Answer, Sandbox, email, email_of, email_with, wait_until};
 
 pub(crate) type Sent = Arc<Mutex<Vec<Outgoing>>>;
 
-/// A server that accepts mails unless their first recipient is `refused@…`.
+/// A server that accepts mails unless their first recipient is `refused@…`, and loses the reply to `lost@…`.
 pub(crate) fn relay(forwards: bool, allow: &[&str]) -> (Relay, Sent) {
     let sent = Sent::default();
     let seen = Arc::clone(&sent);
     let relay = Relay::new("smtp://mail.acme.test", forwards, AllowList::new(allow).unwrap(), move |mail| {
-        let is_refused = mail.recipients()[0].starts_with("refused@");
+        let user = mail.recipients()[0].split('@').next().unwrap().to_owned();
         seen.lock().unwrap().push(mail);
         async move {
             tokio::time::sleep(Duration::from_millis(20)).await;
-            let refusal = RelayError { code: Some(550), text: "5.1.1 No such user".to_owned() };
-            if is_refused { Err(refusal) } else { Ok("250 2.0.0 OK".to_owned()) }
+            let error = |code, text: &str| Err(RelayError { code, text: text.to_owned() });
+            match user.as_str() {
+                "refused" => error(Some(550), "5.1.1 No such user"),
+                "lost" => error(None, "incomplete response"),
+                _ => Ok("250 2.0.0 OK".to_owned()),
+            }
         }
     });
     (relay, sent)
@@ -62,6 +66,9 @@ async fn the_response_has_the_reply_and_the_timeline_all_attempts() {
     let answer = release_to(json!("refused@acme.test")).await;
     let refusal = "smtp://mail.acme.test did not accept the email: 550 5.1.1 No such user";
     answer.rejected(422, "release_rejected", refusal);
+    let answer = release_to(json!("lost@acme.test")).await;
+    let unconfirmed = "smtp://mail.acme.test did not confirm the email: incomplete response";
+    answer.rejected(422, "release_rejected", unconfirmed);
     let answer = release_to(json!(["ada@example.com", "qa@acme.test"])).await;
     answer.invalid("The email was not released: \"ada@example.com\" isn't allowed by --smtp-allow.");
     let events = timeline(&server, &path);
@@ -72,6 +79,7 @@ async fn the_response_has_the_reply_and_the_timeline_all_attempts() {
         [
             json!(["released", ["qa@acme.test"], "250 2.0.0 OK"]),
             json!(["not_released", ["refused@acme.test"], "550 5.1.1 No such user"]),
+            json!(["not_released", ["lost@acme.test"], "incomplete response"]),
             json!(["not_released", ["ada@example.com"], "isn't allowed by --smtp-allow"]),
         ]
     );
@@ -79,7 +87,7 @@ async fn the_response_has_the_reply_and_the_timeline_all_attempts() {
     let sent = sent.lock().unwrap();
     assert_eq!(
         sent.iter().map(|mail| mail.recipients().to_vec()).collect::<Vec<_>>(),
-        [["qa@acme.test"], ["refused@acme.test"]]
+        [["qa@acme.test"], ["refused@acme.test"], ["lost@acme.test"]]
     );
     assert_eq!((sent[0].sender(), sent[0].message()), (Some("hi@acme.test"), &*server.mail().mime));
 }
