@@ -3,10 +3,12 @@
 use std::fs;
 use std::path::PathBuf;
 
+use idempost_conformance::peer::Act;
 use mail_parser::MessageParser;
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
+use crate::service::ScriptedPeer;
 use crate::support::{Idempost, SEND, has, mode};
 
 #[test]
@@ -186,6 +188,22 @@ fn emails_are_exported_as_one_file_oldest_first() {
     let none = idempost.run(&["sandbox", "export", "-", "--format", "json", "--to", "unsubscribed"]).json();
     assert_eq!(none, json!([]));
     idempost.run(&["sandbox", "export", "all.mbox"]).fails_with(2, &["won't be overwritten"]);
+}
+
+#[test]
+fn a_mail_deleted_during_an_export_hides_no_other_mail() {
+    let page = |ids: &[&str], has_more| {
+        let mails: Vec<_> = ids.iter().map(|id| json!({"id": id, "size": 1})).collect();
+        Act::json(200, &json!({"object": "list", "data": mails, "has_more": has_more}).to_string())
+    };
+    let gone = Act::refused(422, "validation_error");
+    let mbox = Act::answer(200, &[], "From a@b.test Mon Mar  2 12:00:00 2026\nSubject: one\n\n>From me\n\n");
+    // The third mail is deleted while the next page is requested, and the first one before it is fetched.
+    let peer = ScriptedPeer::new([page(&["4", "3"], true), gone, page(&["4", "2", "1"], false), mbox]);
+    let idempost = Idempost::new().env("IDEMPOST_SANDBOX_URL", peer.base_url());
+    idempost.run("sandbox export all.mbox").says(&["1 mail, "]);
+    let requests: Vec<_> = peer.requests().iter().map(|request| request.target().to_owned()).collect();
+    assert_eq!(requests[3], "/_/export?format=mbox&id=1&id=2&id=4");
 }
 
 #[test]

@@ -114,8 +114,11 @@ async fn fetch_all(client: &Client, query: &[(&'static str, String)]) -> Result<
         query.push(("limit", MAX_CHUNK_MAILS.to_string()));
         query.extend(mails.last().map(|mail| ("after", mail.id.clone())));
         let page = match fetch_messages(client, &query).await {
-            // Eviction starts with the oldest: if the last mail of a page is gone, so are all before it.
-            Err(Fail::Sdk(Error::Api(error))) if error.status.as_u16() == 422 && !mails.is_empty() => break,
+            // The last mail was deleted or evicted in the meantime, so its page is listed again.
+            Err(Fail::Sdk(Error::Api(error))) if error.status.as_u16() == 422 && !mails.is_empty() => {
+                mails.truncate(mails.len().saturating_sub(MAX_CHUNK_MAILS));
+                continue;
+            }
             page => page?,
         };
         let data = page["data"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -223,7 +226,8 @@ async fn write(
         let bytes = call.bytes().await.map_err(unreachable_failure)?;
         if format == Format::Mbox {
             hand_on(&bytes)?;
-            count += chunk.len();
+            // In the mails themselves, such lines are quoted.
+            count += bytes.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"From ")).count();
             continue;
         }
         let rows: Vec<Value> = serde_json::from_slice(&bytes)
