@@ -101,12 +101,11 @@ impl Events {
 
     /// Returns the messages for these events, and the counts afterwards.
     fn messages(&self, state: &State, events: &[BusEvent], missed: bool) -> Vec<Value> {
-        let Some(tenant) = state.tenants.find(&self.tenant) else {
-            return vec![json!({"Type": "truncate", "Data": null}), stats(0, 0)];
-        };
+        // It doesn't exist before its first change, and after a reset.
+        let tenant = state.tenants.find(&self.tenant);
         let own = events.iter().filter(|event| event.tenant.as_ref().is_none_or(|name| *name == self.tenant));
-        let (total, unread) = counts(&tenant);
-        let mail = |id: Uuid| find_by_id(&tenant, &id.to_string()).as_ref().map(summary);
+        let (total, unread) = tenant.as_deref().map(counts).unwrap_or_default();
+        let mail = |id: Uuid| find_by_id(tenant.as_deref()?, &id.to_string()).as_ref().map(summary);
         let reload = if total == 0 { "truncate" } else { "prune" };
         let mut messages: Vec<_> = own
             .filter_map(|event| {
