@@ -453,6 +453,7 @@ fn operators_phrases_and_exclusions_select_emails() {
     reset["text"] = "You forgot\n  your PASSWORD at 12:30, see http://a.test/x for 1000 EUR".into();
     reset["cc"] = "Bob <bob@example.org>".into();
     reset["bcc"] = "carol@example.org".into();
+    reset["reply_to"] = "dora@example.org".into();
     let reset = sandbox.sent(&reset);
     sandbox.advance(3_600);
     let mut invoice = email_with("subject", "Your invoice");
@@ -472,6 +473,8 @@ fn operators_phrases_and_exclusions_select_emails() {
         ("INVOICE your", &both[1..]),
         ("invoice forgot", &[]),
         ("carol", &both[..1]),
+        ("dora", &both[..1]),
+        ("-dora", &both[1..]),
         ("kind=billing", &both[1..]),
         ("acme", &both),
         ("nobody", &[]),

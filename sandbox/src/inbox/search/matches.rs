@@ -8,7 +8,7 @@ use idempost_reference_server::model::mail::Tag;
 use idempost_reference_server::state::tenant::Tenant;
 
 /// The fields, besides the text, searched for a term without an operator. `To` includes all recipients.
-const HEAD: [Field; 3] = [Field::Subject, Field::From, Field::To];
+const HEAD: [Field; 4] = [Field::Subject, Field::From, Field::To, Field::ReplyTo];
 
 /// The fields that [`Field::Addressed`] stands for.
 const ADDRESS_FIELDS: [Field; 3] = [Field::From, Field::To, Field::ReplyTo];
