@@ -422,7 +422,7 @@ impl Session {
             return Err(Reply::TOO_MANY_RECIPIENTS);
         }
         let credential = keys::find_credential(&self.key, &self.service.state().tenants.api_key_index)
-            .ok_or(Reply::BAD_KEY)?;
+            .ok_or(Reply::UNKNOWN_KEY)?;
         let tenant = self.service.state().tenants.find_or_empty(&credential.tenant);
         if self.purpose == Purpose::Receive && !can_receive(self.service.state(), &tenant, &to.address) {
             let domain = to.address.rsplit_once('@').map_or("", |(_, domain)| domain);
@@ -515,7 +515,7 @@ impl Mail {
             Err(NotReceived::Unreadable) => Reply::INVALID_MESSAGE,
             Err(NotReceived::TooComplex(reason)) => Reply::too_complex(reason),
             // The key was deleted after the session had accepted it.
-            Err(NotReceived::UnknownKey) => Reply::BAD_KEY,
+            Err(NotReceived::UnknownKey) => Reply::UNKNOWN_KEY,
             // There is no recipient, or no recipient's domain is verified.
             Err(reason) => Reply::new(550, format!("5.1.2 The message was not received: {reason}")),
         }

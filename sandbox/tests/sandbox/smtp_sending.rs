@@ -142,8 +142,15 @@ async fn key_permissions_and_domains_are_enforced() {
         server.send(Some(("resend", key, Mechanism::Login)), &ADA, SMALL).await.unwrap();
         assert_eq!(sent(&server, KEY).len(), many, "{key}");
     }
+    let mut session = server.raw().await;
+    let login = auth_plain("resend", sending["token"].as_str().unwrap());
+    for command in ["EHLO me", &login, "MAIL FROM:<hi@acme.test>"] {
+        say(&mut session, command).await;
+    }
     let path = format!("/api-keys/{}", sending["id"].as_str().unwrap());
     server.sandbox.delete(path);
+    let reply = say(&mut session, "RCPT TO:<ada@example.com>").await;
+    assert!(reply.starts_with("535 ") && reply.contains("was deleted"), "{reply}");
     for wrong in [sending["token"].as_str().unwrap(), "secret", ""] {
         for user in ["resend", "inbound"] {
             let (code, error) = server.refused(Some((user, wrong, Mechanism::Plain)), &ADA, SMALL).await;
