@@ -43,7 +43,7 @@ const ROUTES: &[Route] = &[
     own_route(GET, "/_/stream", FULL, READS, SLOW, JSON, "Server-sent events about the account", Later(|call| Ok(live::stream(call.state, &call.tenant.name)))).sends(200, &["text/event-stream"]),
     own_route(GET, "/_/tenants", PASSWORD, READS, SLOW, JSON, "All accounts, most recently used first, without their keys", Open(|call| Ok(view::tenants(call.state, call.request)))).returns::<Page<AccountItem>>(200),
     // Captured emails
-    own_route(GET, "/_/export", FULL, READS, SLOW, JSON, "All captured or received emails, as an mbox file or an archive", Later(export::export)).query(&[export::QUERY, search::QUERY]).returns::<Vec<MessageDetail<'_>>>(200).sends(200, &["application/mbox", "application/json"]),
+    own_route(GET, "/_/export", FULL, READS, SLOW, JSON, "The matching captured emails, as an mbox file or as JSON", Later(export::export)).query(&[export::QUERY, search::QUERY]).returns::<Vec<MessageDetail<'_>>>(200).sends(200, &["application/mbox", "application/json"]),
     own_route(GET, "/_/latest.html", FULL, READS, SLOW, JSON, "The newest matching captured email, as an isolated document", Account(|call| view::latest(call)?.html_document(&call.cancellation()))).query(&[search::QUERY]).sends(200, HTML),
     own_route(GET, "/_/latest.txt", FULL, READS, SLOW, JSON, "The newest matching captured email, as text", Account(|call| view::latest(call)?.text_page())).query(&[search::QUERY]).sends(200, PLAIN_TEXT),
     own_route(GET, "/_/latest.json", FULL, READS, SLOW, JSON, "The newest matching captured email, as JSON", Account(|call| messages::show(&call.tenant, &view::latest(call)?.id()))).query(&[search::QUERY]).returns::<MessageDetail<'_>>(200),
