@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use super::dry_run::Content;
 use crate::diagnostics::{Diagnostic, Fail, Origin};
 use crate::input::attach::{AttachSpec, Parameter};
-use crate::input::body_builder::flag_span;
 use crate::input::flags::Flags;
 use crate::input::source::{Source, StdinReaders};
 
@@ -124,7 +123,7 @@ async fn read_attachment(
     text: &str,
 ) -> Result<File, Box<Diagnostic>> {
     let spec = AttachSpec::read(text);
-    let target = flag_span(flag, n, text, 0..spec.target.len());
+    let target = Origin::flag_part(flag, n, text, 0..spec.target.len());
     let (mut attachment, content, url) = if flag == "--attach-url" {
         (Attachment::from_url(spec.target), None, Some(spec.target.to_owned()))
     } else {
@@ -134,7 +133,7 @@ async fn read_attachment(
     let mut origins = vec![("", target)];
     let mut part = |field: &'static str, part: &Option<Parameter<'_>>| {
         let part = part.as_ref()?;
-        origins.push((field, flag_span(flag, n, text, part.at.clone())));
+        origins.push((field, Origin::flag_part(flag, n, text, part.at.clone())));
         Some(part.value.to_owned())
     };
     let filename = part("/filename", &spec.name);

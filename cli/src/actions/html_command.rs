@@ -1,9 +1,8 @@
 //! `--html-command`: HTML from the output of the user's command, such as a renderer.
 
 use super::shell::Shell;
-use crate::diagnostics::Diagnostic;
+use crate::diagnostics::{Diagnostic, Origin};
 use crate::input::bodies::{Args, Body};
-use crate::input::body_builder::flag_origin;
 use crate::input::flags::Flags;
 use crate::input::source::StdinReaders;
 
@@ -33,7 +32,7 @@ pub(crate) async fn read(args: &Args, stdin: &mut StdinReaders) -> Vec<(&'static
         } else {
             output(command).await.map_err(|rule| ("command", rule))
         };
-        let origin = flag_origin("--html-command", 1, command);
+        let origin = Origin::flag("--html-command", command);
         let html = match html {
             Ok(html) => Ok((html, origin)),
             Err((code, rule)) => Err(Diagnostic::new(code, rule, Some(origin)).into()),

@@ -85,7 +85,17 @@ pub(crate) enum Origin {
 impl Origin {
     /// The only value of a flag or argument.
     pub(crate) fn flag(name: impl Into<String>, value: impl Into<String>) -> Self {
-        Self::Flag { name: name.into(), n: 1, value: value.into(), span: None }
+        Self::nth_flag(name, 1, value)
+    }
+
+    /// The `n`th value of a flag or argument, from 1.
+    pub(crate) fn nth_flag(name: impl Into<String>, n: usize, value: impl Into<String>) -> Self {
+        Self::Flag { name: name.into(), n, value: value.into(), span: None }
+    }
+
+    /// Like [`nth_flag`](Self::nth_flag), with the relevant bytes of the value.
+    pub(crate) fn flag_part(name: &str, n: usize, value: &str, span: Range<usize>) -> Self {
+        Self::Flag { name: name.to_owned(), n, value: value.to_owned(), span: Some(span) }
     }
 
     /// An environment variable.

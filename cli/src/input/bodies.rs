@@ -1,6 +1,5 @@
 //! The text and HTML bodies, given on the command line or in files.
 
-use super::origins::flag_origin;
 use super::source::{StdinReaders, is_stdin};
 use crate::diagnostics::{Diagnostic, Origin};
 
@@ -58,13 +57,13 @@ fn read(
     let (flag, path) = match (text, file) {
         (Some(text), Some(_)) => {
             let rule = format!("{flag} and {file_flag} can't be used together");
-            return Err(Diagnostic::new("exclusive", rule, Some(flag_origin(flag, 1, text))).into());
+            return Err(Diagnostic::new("exclusive", rule, Some(Origin::flag(flag, text))).into());
         }
         (Some(text), None) if is_stdin(text) => (flag, text),
-        (Some(text), None) => return Ok(Some((text.to_owned(), flag_origin(flag, 1, text)))),
+        (Some(text), None) => return Ok(Some((text.to_owned(), Origin::flag(flag, text)))),
         (None, Some(path)) => (file_flag, path),
         (None, None) => return Ok(None),
     };
     let (_, text) = stdin.text(flag, path)?;
-    Ok(Some((text.to_string(), flag_origin(flag, 1, path))))
+    Ok(Some((text.to_string(), Origin::flag(flag, path))))
 }

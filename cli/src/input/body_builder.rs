@@ -6,7 +6,6 @@
 use idempost::problem::Problems;
 use serde_json::{Map, Value, json};
 
-pub(crate) use super::origins::{flag_origin, flag_span};
 use super::{flags::Flags, json, origins::is_within, source::StdinReaders};
 use crate::diagnostics::{Diagnostic, Diagnostics, Origin, Problem};
 
@@ -76,7 +75,7 @@ impl BodyBuilder {
         }
         self.fields.insert(field.to_owned(), json!(values));
         for (i, value) in values.iter().enumerate() {
-            self.set_origin(format!("/{field}/{i}"), flag_origin(flag, i + 1, value));
+            self.set_origin(format!("/{field}/{i}"), Origin::nth_flag(flag, i + 1, value));
         }
     }
 
@@ -224,7 +223,7 @@ mod tests {
         builder.set_all("to", "--to", &["ada@example.com".into(), "bob@@example.com".into()]);
         let pointer =
             builder.push_or_replace("tags", json!({"name": "week 47", "value": "x"}), |_| false).unwrap();
-        builder.set_origin(format!("{pointer}/name"), flag_span("--tag", 1, "week 47=x", 0..7));
+        builder.set_origin(format!("{pointer}/name"), Origin::flag_part("--tag", 1, "week 47=x", 0..7));
         let at = |path: &str, code| span(builder.flags.origin(&Problem::new(path, code, "rule")));
         assert_eq!(at("/to/1", "address"), ("--to".to_owned(), 2, Some(4..5)));
         assert_eq!(at("/to/0", "empty"), ("--to".to_owned(), 1, None));
@@ -252,7 +251,7 @@ mod tests {
     #[test]
     fn a_value_that_is_not_a_list_is_left_to_validation() {
         let mut builder = BodyBuilder::default();
-        builder.set("tags", "x", flag_origin("--input", 1, "-"));
+        builder.set("tags", "x", Origin::flag("--input", "-"));
         assert_eq!(builder.push_or_replace("tags", json!({}), |_| false), None);
         assert_eq!(builder.fields()["tags"], "x");
     }

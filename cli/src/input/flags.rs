@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use super::document::Document;
 use super::json;
-use super::origins::{flag_origin, is_within, narrow};
+use super::origins::{is_within, narrow};
 use super::pair::Pair;
 use super::source::StdinReaders;
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Missing, Origin};
@@ -114,7 +114,7 @@ impl Flags {
     /// Declares that this flag sets the field at this pointer to a value.
     pub(crate) fn field(&mut self, pointer: &str, flag: impl Into<Cow<'static, str>>, value: Option<&str>) {
         let flag = flag.into();
-        let origin = value.map(|value| flag_origin(&flag, 1, value));
+        let origin = value.map(|value| Origin::flag(&*flag, value));
         self.fields.push((pointer.to_owned(), flag, origin));
     }
 
@@ -128,14 +128,14 @@ impl Flags {
         let flag = flag.into();
         self.fields.push((pointer.to_owned(), flag.clone(), None));
         for (i, value) in values.iter().enumerate() {
-            let origin = Some(flag_origin(&flag, i + 1, value));
+            let origin = Some(Origin::nth_flag(&*flag, i + 1, value));
             self.fields.push((format!("{pointer}/{i}"), flag.clone(), origin));
         }
     }
 
     /// Declares that the `n`th value of a repeated flag, from 1, sets the field at this pointer.
     pub(crate) fn nth_field(&mut self, pointer: &str, flag: &'static str, n: usize, value: &str) {
-        self.fields.push((pointer.to_owned(), flag.into(), Some(flag_origin(flag, n, value))));
+        self.fields.push((pointer.to_owned(), flag.into(), Some(Origin::nth_flag(flag, n, value))));
     }
 
     /// Declares that this part of a flag's value sets the field at this pointer.
@@ -176,7 +176,7 @@ impl Flags {
         n: usize,
         value: &str,
     ) {
-        self.reject_at(code, rule, flag_origin(flag, n, value));
+        self.reject_at(code, rule, Origin::nth_flag(flag, n, value));
     }
 
     /// Returns what a flag's value means, or adds a problem with it.

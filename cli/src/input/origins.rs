@@ -1,18 +1,6 @@
-//! The origins of values on the command line.
-
-use std::ops::Range;
+//! Which part of a value a problem is about.
 
 use crate::diagnostics::{Origin, Problem};
-
-/// The origin of a flag's `n`th value, from 1.
-pub(crate) fn flag_origin(flag: &str, n: usize, value: &str) -> Origin {
-    Origin::Flag { name: flag.to_owned(), n, value: value.to_owned(), span: None }
-}
-
-/// Like [`flag_origin`], with the relevant bytes of the value.
-pub(crate) fn flag_span(flag: &str, n: usize, value: &str, span: Range<usize>) -> Origin {
-    Origin::Flag { name: flag.to_owned(), n, value: value.to_owned(), span: Some(span) }
-}
 
 /// Whether the pointer refers to a value or to a part of it.
 pub(super) fn is_within(pointer: &str, outer: &str) -> bool {

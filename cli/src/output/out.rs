@@ -117,9 +117,8 @@ impl Out {
             let hint = keys::suggestion_hint(name, known);
             let value = self.columns.join(",");
             let start = value.find(name).unwrap_or(0);
-            let span = Some(start..start + name.len());
-            let origin = Some(Origin::Flag { name: "--columns".to_owned(), n: 1, value, span });
-            vec![Diagnostic { hint, ..Diagnostic::new("unknown", rule, origin) }].into()
+            let origin = Origin::flag_part("--columns", 1, &value, start..start + name.len());
+            vec![Diagnostic { hint, ..Diagnostic::new("unknown", rule, Some(origin)) }].into()
         })
     }
 
@@ -373,8 +372,7 @@ fn write_failure(error: io::Error) -> Fail {
 
 fn invalid_jq(expression: &str, found: Vec<super::jq::Invalid>) -> Fail {
     let found = found.into_iter().map(|invalid| {
-        let (value, span) = (expression.to_owned(), Some(invalid.span));
-        let origin = Origin::Flag { name: "--jq".to_owned(), n: 1, value, span };
+        let origin = Origin::flag_part("--jq", 1, expression, invalid.span);
         Diagnostic::new("jq", invalid.message, Some(origin))
     });
     Fail::invalid("invalid --jq expression", found.collect())

@@ -7,8 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Args, Plan};
 use crate::context::Context;
-use crate::diagnostics::{Diagnostic, Fail};
-use crate::input::body_builder::{flag_origin, flag_span};
+use crate::diagnostics::{Diagnostic, Fail, Origin};
 use crate::input::document::Document;
 use crate::input::flags::Flags;
 use crate::input::json;
@@ -27,10 +26,10 @@ pub(super) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let body = read_body(input.as_deref(), &field, &json_field, &mut stdin, &mut flags);
     if body.is_some() && matches!(method, Method::GET | Method::HEAD) {
         let rule = format!("a {method} request has no body; pass query parameters with -Q");
-        flags.reject_at("exclusive", rule, flag_origin("METHOD", 1, method.as_str()));
+        flags.reject_at("exclusive", rule, Origin::flag("METHOD", method.as_str()));
     }
     if all && method != Method::GET {
-        flags.reject_at("exclusive", "--all requires GET", flag_origin("METHOD", 1, method.as_str()));
+        flags.reject_at("exclusive", "--all requires GET", Origin::flag("METHOD", method.as_str()));
     }
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
@@ -42,17 +41,17 @@ fn read_method(text: &str, flags: &mut Flags) -> Method {
     let upper = text.to_ascii_uppercase();
     known.into_iter().find(|method| method.as_str() == upper).unwrap_or_else(|| {
         let rule = "METHOD must be GET, POST, PUT, PATCH, DELETE or HEAD";
-        flags.reject_at("type", rule, flag_origin("METHOD", 1, text));
+        flags.reject_at("type", rule, Origin::flag("METHOD", text));
         Method::GET
     })
 }
 
 /// Inserts the path segments, each percent-encoded so that it stays one segment.
 fn fill_path(path: &str, segments: &[String], flags: &mut Flags) -> String {
-    let at_path = |span| flag_span("PATH", 1, path, span);
+    let at_path = |span| Origin::flag_part("PATH", 1, path, span);
     if path.contains("://") || path.starts_with("//") {
         let rule = "PATH must be relative to the service's base URL; set that with --base-url";
-        flags.reject_at("url", rule, flag_origin("PATH", 1, path));
+        flags.reject_at("url", rule, Origin::flag("PATH", path));
         return "/".to_owned();
     }
     let pairs = flags.pairs("--path", "NAME=VALUE", segments, '=');
@@ -73,7 +72,7 @@ fn fill_path(path: &str, segments: &[String], flags: &mut Flags) -> String {
                 match idempost::problem::path_segment(pair.value) {
                     Ok(segment) => filled += &segment,
                     Err(problem) => {
-                        let origin = flag_span("--path", i + 1, &segments[*i], pair.value_at.clone());
+                        let origin = Origin::flag_part("--path", i + 1, &segments[*i], pair.value_at.clone());
                         flags.reject_at(problem.code, problem.message, origin);
                     }
                 }
@@ -83,7 +82,11 @@ fn fill_path(path: &str, segments: &[String], flags: &mut Flags) -> String {
     filled += &path[rest..];
     for (i, pair) in pairs.iter().filter(|(_, pair)| !used.contains(pair.name)) {
         let rule = format!("the path has no placeholder {{{}}}", pair.name);
-        flags.reject_at("unknown", rule, flag_span("--path", i + 1, &segments[*i], pair.name_range()));
+        flags.reject_at(
+            "unknown",
+            rule,
+            Origin::flag_part("--path", i + 1, &segments[*i], pair.name_range()),
+        );
     }
     filled
 }
@@ -92,7 +95,7 @@ fn headers(values: &[String], flags: &mut Flags) -> Vec<(String, String)> {
     let mut headers: Vec<(String, String)> = Vec::new();
     for (i, pair) in flags.pairs("--header", "`NAME: VALUE`", values, ':') {
         let (name, value) = (pair.name, pair.value.trim());
-        let origin = |span| flag_span("--header", i + 1, &values[i], span);
+        let origin = |span| Origin::flag_part("--header", i + 1, &values[i], span);
         match (HeaderName::try_from(name), HeaderValue::try_from(value)) {
             (Err(_), _) => {
                 flags.reject_at("header", "a header must have a valid HTTP name", origin(pair.name_range()));
@@ -133,7 +136,7 @@ fn read_body(
         Some(Value::Object(object)) => object,
         Some(other) => {
             let rule = "fields can only be added to a JSON object";
-            flags.reject_at("type", rule, flag_origin("--input", 1, input.unwrap_or_default()));
+            flags.reject_at("type", rule, Origin::flag("--input", input.unwrap_or_default()));
             return Some(other);
         }
     };
@@ -141,7 +144,7 @@ fn read_body(
         object.insert(pair.name.to_owned(), pair.value.into());
     }
     for (i, pair) in flags.pairs("--json-field", "NAME=JSON", json_fields, '=') {
-        let origin = flag_span("--json-field", i + 1, &json_fields[i], pair.value_at.clone());
+        let origin = Origin::flag_part("--json-field", i + 1, &json_fields[i], pair.value_at.clone());
         if let Some(path) = source::input_name(pair.value) {
             let Some(source) = flags.take(stdin.claim("--json-field", path)) else { continue };
             match source.text() {

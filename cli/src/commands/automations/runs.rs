@@ -9,8 +9,7 @@ use crate::actions::pages::Table;
 use crate::actions::trace;
 use crate::actions::wait::{self, End, Messages};
 use crate::context::Context;
-use crate::diagnostics::{self, Fail};
-use crate::input::body_builder::flag_span;
+use crate::diagnostics::{self, Fail, Origin};
 use crate::input::flags::Flags;
 use crate::output::record;
 use crate::output::table::{Column, Kind};
@@ -45,7 +44,7 @@ pub(super) fn statuses(text: &str, flags: &mut Flags) -> Vec<RunStatus> {
         match RunStatus::from(word.to_owned()) {
             RunStatus::Unknown(_) => {
                 let rule = "the status must be running, completed, failed or cancelled";
-                let origin = flag_span("--status", 1, text, start..start + part.len());
+                let origin = Origin::flag_part("--status", 1, text, start..start + part.len());
                 flags.reject_at("type", rule, origin);
             }
             status => read.push(status),

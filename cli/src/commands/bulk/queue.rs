@@ -10,8 +10,7 @@ use idempost_bulk::{Account, BulkError, DistributeOptions, Event, Job, JobState,
 
 use super::job;
 use crate::context::Context;
-use crate::diagnostics::{Diagnostic, Fail, Problem};
-use crate::input::body_builder::flag_origin;
+use crate::diagnostics::{Diagnostic, Fail, Origin, Problem};
 use crate::input::flags::Flags;
 use crate::output::report::error_chain;
 
@@ -176,7 +175,7 @@ impl QueueArgs {
         let mut valid = |checked: Result<QueueOptions, QueueError>, flag, value: &str| {
             let problem = |error: QueueError| Problem::new("", "type", format!("{flag}: {error}"));
             // The address can contain a password, so the problem doesn't show it.
-            let origin = (flag != "--queue").then(|| flag_origin(flag, 1, value));
+            let origin = (flag != "--queue").then(|| Origin::flag(flag, value));
             checked
                 .map_err(|error| flags.push(Diagnostic { problem: problem(error), origin, hint: None }))
                 .ok()

@@ -11,8 +11,7 @@ use tempfile::NamedTempFile;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::actions::shell::Shell;
-use crate::diagnostics::Fail;
-use crate::input::body_builder::flag_origin;
+use crate::diagnostics::{Fail, Origin};
 use crate::input::delimiter::{find_delimiter, parse_delimiter};
 use crate::input::flags::Flags;
 use crate::input::source::Source;
@@ -58,7 +57,7 @@ pub(super) async fn run_command(command: &str, max_size: Option<u64>) -> Result<
     let file = NamedTempFile::new().map_err(failed)?;
     let mut to = tokio::fs::File::from_std(file.reopen().map_err(failed)?);
     let copied = Shell::copy(command, max_size.unwrap_or(MAX_OUTPUT), &mut to).await;
-    let origin = || flag_origin("--from-command", 1, command);
+    let origin = || Origin::flag("--from-command", command);
     copied.map_err(|rule| Fail::usage("command", rule, Some(origin())))?;
     to.flush().await.map_err(failed)?;
     Ok(file)
@@ -160,6 +159,6 @@ fn read_failure(file: &Path, error: &csv::Error) -> Fail {
 }
 
 pub(super) fn invalid_file(file: &Path, rule: String) -> Fail {
-    let origin = flag_origin("--only", 1, &file.display().to_string());
+    let origin = Origin::flag("--only", file.display().to_string());
     Fail::usage("file", rule, Some(origin))
 }

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use super::{Args, Message, Plan, wait::DELIVERED};
 use crate::actions::{attachments, editor, html_command, mutation::Sending, wait};
 use crate::context::Context;
-use crate::diagnostics::{Diagnostic, Fail, Missing};
+use crate::diagnostics::{Diagnostic, Fail, Missing, Origin};
 use crate::input::{
     attach::AttachSpec,
-    body_builder::{BodyBuilder, flag_origin, flag_span},
+    body_builder::BodyBuilder,
     json,
     pair::Pair,
     source::{self, StdinReaders},
@@ -38,12 +38,12 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         ("scheduled_at", "--scheduled-at", args.scheduled_at),
     ] {
         if let Some(value) = value {
-            let origin = flag_origin(flag, 1, &value);
+            let origin = Origin::flag(flag, &value);
             builder.set(field, value, origin);
         }
     }
     if let Some(from) = of_profile {
-        let origin = flag_origin(&format!("`from` ({})", from.source), 1, &from.value);
+        let origin = Origin::flag(format!("`from` ({})", from.source), &from.value);
         builder.set("from", from.value, origin);
     }
     for (field, flag, values) in [
@@ -61,7 +61,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         }
     }
     if let Some(id) = args.template {
-        let origin = flag_origin("--template", 1, &id);
+        let origin = Origin::flag("--template", &id);
         builder.put_key(&["template"], "id", id.into(), origin);
     }
     for (i, text) in args.var.iter().enumerate() {
@@ -177,7 +177,7 @@ fn report(builder: BodyBuilder) -> Result<(), Fail> {
 
 /// The body to edit and its current text; a placeholder replaces a missing one.
 fn draft(builder: &mut BodyBuilder, context: &Context) -> Result<Option<(&'static str, String)>, Fail> {
-    let origin = flag_origin("--edit", 1, "--edit");
+    let origin = Origin::flag("--edit", "--edit");
     let exclusive = if context.settings()?.no_input.value {
         Some("--edit can't be used without prompts (--no-input)")
     } else {
@@ -232,7 +232,7 @@ fn split_pair<'a>(
 ) -> Option<Pair<'a>> {
     let pair = Pair::read(text, separator);
     if pair.is_none() {
-        builder.flags().reject_at("type", rule, flag_origin(flag, n, text));
+        builder.flags().reject_at("type", rule, Origin::nth_flag(flag, n, text));
     }
     pair
 }
@@ -252,7 +252,7 @@ fn set_variable(builder: &mut BodyBuilder, stdin: &mut StdinReaders, n: usize, t
             match read {
                 Ok(text) => text.to_string(),
                 Err(rule) => {
-                    let origin = flag_span("--var", n, text, pair.value_at);
+                    let origin = Origin::flag_part("--var", n, text, pair.value_at);
                     let hint = Some("write a leading @ as @@".to_owned());
                     return builder
                         .flags()
@@ -261,7 +261,7 @@ fn set_variable(builder: &mut BodyBuilder, stdin: &mut StdinReaders, n: usize, t
             }
         }
     };
-    let origin = flag_span("--var", n, text, pair.name_range());
+    let origin = Origin::flag_part("--var", n, text, pair.name_range());
     builder.put_key(&["template", "variables"], pair.name, value.into(), origin);
 }
 
@@ -270,12 +270,12 @@ fn set_typed_variable(builder: &mut BodyBuilder, n: usize, text: &str) {
     let Some(pair) = split_pair(builder, ("--var-json", n, text), '=', rule) else { return };
     match json::read(pair.value) {
         Ok(document) => {
-            let origin = flag_span("--var-json", n, text, pair.name_range());
+            let origin = Origin::flag_part("--var-json", n, text, pair.name_range());
             builder.put_key(&["template", "variables"], pair.name, document.value, origin);
         }
         Err(error) => {
             let hint = Some(format!("for text, use --var {}=…", pair.name));
-            let origin = flag_span("--var-json", n, text, pair.value_at.clone());
+            let origin = Origin::flag_part("--var-json", n, text, pair.value_at.clone());
             builder.flags().push(Diagnostic { hint, ..Diagnostic::new("json", error.message, Some(origin)) });
         }
     }
@@ -284,7 +284,7 @@ fn set_typed_variable(builder: &mut BodyBuilder, n: usize, text: &str) {
 fn custom_header(builder: &mut BodyBuilder, n: usize, text: &str) {
     let rule = "a header must be `NAME: VALUE`";
     let Some(pair) = split_pair(builder, ("--header", n, text), ':', rule) else { return };
-    builder.put_key(&["headers"], pair.name, pair.value.trim().into(), flag_origin("--header", n, text));
+    builder.put_key(&["headers"], pair.name, pair.value.trim().into(), Origin::nth_flag("--header", n, text));
 }
 
 /// The headers of `Email::list_unsubscribe`.
@@ -293,7 +293,7 @@ fn unsubscribe_headers(builder: &mut BodyBuilder, url: &str) {
         ("List-Unsubscribe", format!("<{url}>")),
         ("List-Unsubscribe-Post", "List-Unsubscribe=One-Click".into()),
     ] {
-        let origin = flag_origin("--list-unsubscribe", 1, url);
+        let origin = Origin::flag("--list-unsubscribe", url);
         builder.put_key(&["headers"], name, value.into(), origin);
     }
 }
@@ -303,7 +303,7 @@ fn add_tag(builder: &mut BodyBuilder, n: usize, text: &str) {
     let item = json!({"name": pair.name, "value": pair.value});
     let same = |tag: &Value| tag["name"] == pair.name;
     if let Some(pointer) = builder.push_or_replace("tags", item, same) {
-        builder.set_origin(format!("{pointer}/name"), flag_span("--tag", n, text, pair.name_range()));
-        builder.set_origin(format!("{pointer}/value"), flag_span("--tag", n, text, pair.value_at));
+        builder.set_origin(format!("{pointer}/name"), Origin::flag_part("--tag", n, text, pair.name_range()));
+        builder.set_origin(format!("{pointer}/value"), Origin::flag_part("--tag", n, text, pair.value_at));
     }
 }
