@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::actions::trace;
 use crate::context::Context;
-use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Origin};
+use crate::diagnostics::Fail;
+use crate::input::flags::Flags;
 use crate::output::table::{Column, Columns, text_at};
 use crate::output::terminal::escape_line;
 use crate::settings::Form;
@@ -74,36 +75,22 @@ enum Start {
 
 impl Args {
     /// Validates the flags and reports all problems.
-    pub(crate) fn plan(self) -> Result<ListRange, Diagnostics> {
-        let Self { older: OlderArgs { limit, all, after }, before } = self;
-        let mut found = Vec::new();
-        let mut wrong = |code, rule: &str, flag: &str, value: &str| {
-            found.push(Diagnostic::new(code, rule, Some(Origin::flag(flag, value))));
-        };
-        let number = limit.as_deref().and_then(|text| {
-            let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-            let number = text.parse().ok().filter(|&number: &usize| digits && number > 0);
-            if number.is_none() {
-                wrong("range", "--limit must be a whole number above 0", "--limit", text);
-            }
-            number
-        });
-        if let (Some(text), true) = (&limit, all) {
-            wrong("exclusive", "--limit and --all can't be used together", "--limit", text);
+    pub(crate) fn plan(self, flags: &mut Flags) -> ListRange {
+        let Self { older: OlderArgs { limit: text, all, after }, before } = self;
+        let limit = text.as_deref().and_then(|text| flags.parse_positive("--limit", text));
+        if let (Some(text), true) = (&text, all) {
+            flags.reject("exclusive", "--limit and --all can't be used together", "--limit", text);
         }
         if let (Some(_), Some(before)) = (&after, &before) {
-            wrong("exclusive", "--after and --before can't be used together", "--before", before);
+            flags.reject("exclusive", "--after and --before can't be used together", "--before", before);
         }
         for (flag, id) in [("--after", &after), ("--before", &before)] {
             if id.as_deref() == Some("") {
-                wrong("empty", &format!("{flag} must not be empty"), flag, "");
+                flags.reject("empty", format!("{flag} must not be empty"), flag, "");
             }
         }
-        if !found.is_empty() {
-            return Err(found.into());
-        }
         let start = after.map(Start::After).or(before.map(Start::Before));
-        Ok(ListRange { limit: number, all, start })
+        ListRange { limit, all, start }
     }
 }
 
@@ -279,7 +266,9 @@ pub(crate) async fn list<T: Item>(
     make: impl FnOnce(&Client) -> List<T>,
 ) -> Result<(), Fail> {
     let columns = table.columns(context)?;
-    let part = args.into().plan()?;
+    let mut flags = Flags::default();
+    let part = args.into().plan(&mut flags);
+    flags.finish()?;
     let shown = show(make(&context.client()?).as_json(), &part, None, &columns, context).await?;
     print_footer(&shown, part.nothing(table.nothing), context);
     Ok(())

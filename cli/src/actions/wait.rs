@@ -7,7 +7,8 @@ use std::time::Duration;
 use idempost::{Error, Wait};
 
 use crate::context::Context;
-use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Origin};
+use crate::diagnostics::Fail;
+use crate::input::flags::Flags;
 use crate::settings::keys;
 
 /// The flag for the time limit; each command declares `--wait` with its own state.
@@ -20,15 +21,13 @@ pub(crate) struct TimeoutFlag {
 }
 
 /// Reads the flags; `state` is the only valid one. Returns `None` without `--wait`.
-pub(crate) fn plan(wait: Option<&str>, timeout: &str, state: &str) -> Result<Option<Duration>, Diagnostics> {
-    let Some(wanted) = wait else { return Ok(None) };
-    let wrong = |rule: String, flag: &str, value: &str| -> Diagnostics {
-        vec![Diagnostic::new("type", rule, Some(Origin::flag(flag, value)))].into()
-    };
+pub(crate) fn plan(wait: Option<&str>, timeout: &str, state: &str, flags: &mut Flags) -> Option<Duration> {
+    let wanted = wait?;
     if wanted != state {
-        return Err(wrong(format!("--wait must be `{state}`"), "--wait", wanted));
+        flags.reject("type", format!("--wait must be `{state}`"), "--wait", wanted);
+        return None;
     }
-    keys::parse_duration(timeout).map(Some).map_err(|rule| wrong(rule, "--wait-timeout", timeout))
+    keys::parse_duration(timeout).map_err(|rule| flags.reject("type", rule, "--wait-timeout", timeout)).ok()
 }
 
 /// The messages of a command's wait.
@@ -100,10 +99,15 @@ mod tests {
 
     #[test]
     fn only_the_commands_state_and_a_positive_timeout_are_accepted() {
-        assert_eq!(plan(None, "never", "sent").unwrap(), None);
-        assert_eq!(plan(Some("sent"), "90s", "sent").unwrap(), Some(Duration::from_secs(90)));
-        let rule =
-            |wait, timeout| plan(Some(wait), timeout, "sent").unwrap_err().found[0].problem.message.clone();
+        let mut flags = Flags::default();
+        assert_eq!(plan(None, "never", "sent", &mut flags), None);
+        assert_eq!(plan(Some("sent"), "90s", "sent", &mut flags), Some(Duration::from_secs(90)));
+        assert!(flags.diagnostics().is_empty());
+        let rule = |wait, timeout| {
+            let mut flags = Flags::default();
+            assert_eq!(plan(Some(wait), timeout, "sent", &mut flags), None);
+            flags.diagnostics()[0].problem.message.clone()
+        };
         assert_eq!(rule("opened", "2m"), "--wait must be `sent`");
         assert!(rule("sent", "0s").contains("above zero"));
     }

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, Str, StringValueParser, TypedValueParser};
@@ -287,6 +288,17 @@ impl Flags {
         let (least, most) = limits.into_inner();
         let rule = format!("{flag} must be a whole number from {least} to {most}");
         self.accept(number, "range", rule, flag, text)
+    }
+
+    /// Parses a whole number above 0.
+    pub(crate) fn parse_positive<N: FromStr + Default + PartialOrd>(
+        &mut self,
+        flag: &str,
+        text: &str,
+    ) -> Option<N> {
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = text.parse().ok().filter(|number| digits && *number > N::default());
+        self.accept(number, "range", format!("{flag} must be a whole number above 0"), flag, text)
     }
 
     /// Parses a duration above zero.

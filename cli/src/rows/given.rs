@@ -182,7 +182,7 @@ impl<'a> Given<'a> {
         let key = flags.idempotency_key(key);
         let wait = self.verb.waits.and_then(|state| {
             let timeout = self.text("wait_timeout").unwrap_or_default();
-            flags.take(wait::plan(self.text("wait"), timeout, state)).flatten()
+            wait::plan(self.text("wait"), timeout, state, flags)
         });
         Plan { dry_run: flags.dry_run(self.text("dry_run")), key, wait, contents: Vec::new() }
     }

@@ -243,10 +243,9 @@ async fn list(
     let Some(table) = given.verb.table else { return Ok(()) };
     let columns = table.columns(context)?;
     let mut flags = given.flags(context).await;
-    let part = flags.take(paging.read(given.matches)?.plan());
+    let part = paging.read(given.matches)?.plan(&mut flags);
     let filter = filter(given, &mut flags);
     flags.finish()?;
-    let Some(part) = part else { return Ok(()) };
     let list = make(&context.client()?, given);
     let shown = pages::show(list, &part, filter.as_deref(), &columns, context).await?;
     let nothing = if filter.is_some() { nothing } else { part.nothing(table.nothing) };

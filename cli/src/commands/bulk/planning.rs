@@ -127,8 +127,8 @@ impl PlanArgs {
         }
         let source = self.file.as_deref().and_then(|file| flags.take(stdin.claim("FILE", file)));
         let dialect = Dialect::parse(self.format.as_deref(), self.delimiter.as_deref(), &mut flags);
-        let limit = parse_positive(self.limit.as_deref(), "--limit", &mut flags);
-        let max_size = parse_positive(self.max_size.as_deref(), "--max-size", &mut flags);
+        let limit = self.limit.as_deref().and_then(|text| flags.parse_positive("--limit", text));
+        let max_size = self.max_size.as_deref().and_then(|text| flags.parse_positive("--max-size", text));
         let suppressed = match &self.suppress {
             Some(file) => read_addresses(file, &mut stdin, &mut flags, &context.client_for_preview()?),
             None => Vec::new(),
@@ -235,14 +235,6 @@ fn read_addresses(file: &str, stdin: &mut StdinReaders, flags: &mut Flags, clien
     let Some((source, text)) = flags.take(stdin.text("--suppress", file)) else { return Vec::new() };
     let read = Addresses::read(source, &text).and_then(|read| read.check(client).map(|()| read.emails));
     flags.take(read).unwrap_or_default()
-}
-
-/// Parses a whole number above 0.
-fn parse_positive(given: Option<&str>, flag: &'static str, flags: &mut Flags) -> Option<u64> {
-    let text = given?;
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    let number = text.parse().ok().filter(|&number: &u64| digits && number > 0);
-    flags.accept(number, "range", format!("{flag} must be a whole number above 0"), flag, text)
 }
 
 /// The job in whose folder this list of invalid rows is.

@@ -118,8 +118,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         Some(max_size) => Csv::open(&args.file, max_size, delimiter, &mut flags).await?,
         None => None,
     };
-    let wait =
-        flags.take(wait::plan(args.wait.as_deref(), &args.timeout.wait_timeout, server::COMPLETED)).flatten();
+    let timeout = &args.timeout.wait_timeout;
+    let wait = wait::plan(args.wait.as_deref(), timeout, server::COMPLETED, &mut flags);
     let mut columns = csv.as_ref().and_then(|csv| Columns::read(csv, &args.map, &mut flags));
     if let Some(csv) = csv.as_ref().filter(|csv| args.server && csv.delimiter != b',') {
         let found = csv.delimiter.escape_ascii();

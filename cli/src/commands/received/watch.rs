@@ -119,11 +119,7 @@ fn plan(args: &Args) -> Result<Plan, Fail> {
         flags.reject("exclusive", rule, "--from-start", "--from-start");
     }
     let interval = tail::parse_interval(Some(&args.interval), &mut flags);
-    let limit = args.limit.as_ref().and_then(|text| {
-        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-        let number = text.parse().ok().filter(|&number: &u64| digits && number > 0);
-        flags.accept(number, "range", "--limit must be a whole number above 0", "--limit", text)
-    });
+    let limit = args.limit.as_ref().and_then(|text| flags.parse_positive("--limit", text));
     flags.finish()?;
     let begin = match (args.from_now, args.from_start) {
         (true, _) => Start::Now,

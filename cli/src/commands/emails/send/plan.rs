@@ -88,7 +88,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
 
     let flags = builder.flags();
     let sending = Sending::read(args.idempotency_key.as_deref(), args.dry_run.as_deref(), flags);
-    let wait = flags.take(wait::plan(args.wait.as_deref(), &args.timeout.wait_timeout, DELIVERED)).flatten();
+    let wait = wait::plan(args.wait.as_deref(), &args.timeout.wait_timeout, DELIVERED, flags);
 
     let (mut email, shape_errors) = Email::read(&builder.value());
     let mut contents = attachments::describe_contents(builder.fields());
