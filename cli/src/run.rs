@@ -184,7 +184,7 @@ async fn run_until_signal(
     let (stop, stopped) = oneshot::channel::<Signal>();
     let (end, mut ended) = oneshot::channel();
     let runtime = tokio::runtime::Handle::current();
-    let interrupted = move |signal| if ends_by_signal { Ok(()) } else { Err(Fail::Interrupted(signal)) };
+    let interrupted = move |signal| if ends_by_signal { Ok(()) } else { Err(Fail::interrupted(signal)) };
     let started = std::thread::Builder::new().name("command".to_owned()).stack_size(STACK).spawn(move || {
         let _entered = runtime.enter();
         end.send(context().map(|context| {

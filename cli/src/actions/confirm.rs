@@ -50,8 +50,7 @@ async fn ask(question: &str, identity: Option<&str>, context: &Context) -> Resul
     if matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
         return Ok(());
     }
-    let message = "not confirmed; nothing was done".to_owned();
-    Err(Fail::Stopped { signal: Signal::Interrupt, message, hint: None })
+    Err(Fail::stopped(Signal::Interrupt, "not confirmed; nothing was done"))
 }
 
 /// Whether the session is interactive.

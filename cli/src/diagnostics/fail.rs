@@ -158,10 +158,8 @@ pub(crate) enum Fail {
         source: Option<Box<dyn StdError + Send + Sync>>,
         hint: Option<String>,
     },
-    /// A signal stopped a job that can be continued, or a confirmation was denied.
+    /// A signal stopped the program, or a confirmation was denied.
     Stopped { signal: Signal, message: String, hint: Option<String> },
-    /// A signal stopped the program.
-    Interrupted(Signal),
     /// The command that was run exited with this code, or couldn't be started.
     Child { code: u8, message: Option<String> },
     /// Standard output was closed.
@@ -178,7 +176,7 @@ impl Fail {
             Self::UnknownOutcome { .. } => Kind::Unknown,
             Self::Own { kind, .. } => *kind,
             Self::Child { .. } => Kind::Error,
-            Self::Interrupted(_) | Self::Stopped { .. } => Kind::Interrupted,
+            Self::Stopped { .. } => Kind::Interrupted,
             Self::BrokenPipe => Kind::Ok,
         }
     }
@@ -187,8 +185,8 @@ impl Fail {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Child { code, .. } => *code,
-            Self::Interrupted(Signal::Terminate) | Self::Stopped { signal: Signal::Terminate, .. } => 143,
-            Self::Interrupted(Signal::Hangup) | Self::Stopped { signal: Signal::Hangup, .. } => 129,
+            Self::Stopped { signal: Signal::Terminate, .. } => 143,
+            Self::Stopped { signal: Signal::Hangup, .. } => 129,
             other => other.kind().exit_code(),
         }
     }
@@ -295,6 +293,16 @@ impl Fail {
     /// A wait timed out.
     pub(crate) fn pending(message: impl Into<String>) -> Self {
         Self::new(Kind::Pending, message)
+    }
+
+    /// A signal stopped what the message describes.
+    pub(crate) fn stopped(signal: Signal, message: impl Into<String>) -> Self {
+        Self::Stopped { signal, message: message.into(), hint: None }
+    }
+
+    /// A signal stopped the program.
+    pub(crate) fn interrupted(signal: Signal) -> Self {
+        Self::stopped(signal, "interrupted")
     }
 
     /// Items failed: all of them, or some.
@@ -430,9 +438,9 @@ mod tests {
 
     #[test]
     fn a_signal_has_the_exit_code_that_shells_expect() {
-        assert_eq!(Fail::Interrupted(Signal::Interrupt).exit_code(), 130);
-        assert_eq!(Fail::Interrupted(Signal::Terminate).exit_code(), 143);
-        assert_eq!(Fail::Interrupted(Signal::Hangup).exit_code(), 129);
+        assert_eq!(Fail::interrupted(Signal::Interrupt).exit_code(), 130);
+        assert_eq!(Fail::interrupted(Signal::Terminate).exit_code(), 143);
+        assert_eq!(Fail::interrupted(Signal::Hangup).exit_code(), 129);
         assert_eq!(
             (Fail::Child { code: 7, message: None }.exit_code(), Fail::BrokenPipe.exit_code()),
             (7, 0)

@@ -201,7 +201,6 @@ pub(crate) fn message(fail: &Fail) -> String {
         }
         Fail::Own { message, source: Some(source), .. } => format!("{message}: {source}"),
         Fail::Usage(report) => title(report),
-        Fail::Interrupted(_) => "interrupted".to_owned(),
         Fail::Child { message, .. } => message.clone().unwrap_or_default(),
         told => told.message_and_hint().map_or_else(String::new, |(message, _)| message.to_owned()),
     }

@@ -187,7 +187,7 @@ pub(super) async fn run_until_interrupted<T>(
     tokio::select! {
         // Work that a signal also ends, by cutting off its input, isn't complete.
         biased;
-        signal = signals.next() => Err(Fail::Interrupted(signal)),
+        signal = signals.next() => Err(Fail::interrupted(signal)),
         result = work => result,
     }
 }
@@ -434,11 +434,9 @@ fn into_result(
                 let hint = hint
                     .zip(named)
                     .map(|(hint, id)| format!("{hint}; to pause them: idempost bulk pause {id} --queue …"));
-                return Err(Fail::Stopped { signal, message, hint });
+                return Err(Fail::stopped(signal, message).hint_if(hint));
             }
-            Some(signal) => {
-                Fail::Stopped { signal, message: format!("interrupted; {left} left"), hint: None }
-            }
+            Some(signal) => Fail::stopped(signal, format!("interrupted; {left} left")),
             None => limited("the job was paused".to_owned()),
         },
         Ending::Paused { until, reason } => {

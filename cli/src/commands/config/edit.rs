@@ -38,7 +38,7 @@ pub(super) fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
         let mut signals = Signals::listen()?;
         tokio::select! {
             opened = editor::open(&copy, context) => opened,
-            signal = signals.next() => Err(Fail::Interrupted(signal)),
+            signal = signals.next() => Err(Fail::interrupted(signal)),
         }
     })?;
     // Editors may replace the file, so it is reopened by name.

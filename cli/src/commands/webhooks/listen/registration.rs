@@ -63,7 +63,7 @@ impl Registration {
                 let why = crate::output::report::sdk_message(&error);
                 context.out.warn(&format!("couldn't delete the webhook of a listener that was killed: {why}"));
             },
-            signal = signals.next() => return Err(Fail::Interrupted(signal)),
+            signal = signals.next() => return Err(Fail::interrupted(signal)),
         }
         let mark = Mark::write(&endpoint, context);
         let webhook = NewWebhook::new(&endpoint, events.iter().cloned().map(EventType::from));
@@ -99,7 +99,7 @@ impl Registration {
                         if doubtful {
                             context.out.warn(&unknown_outcome);
                         }
-                        Fail::Interrupted(signal)
+                        Fail::interrupted(signal)
                     }
                     (Some(Err(error)), None) if doubtful => Fail::from_call(error, &unknown_outcome, false),
                     (Some(Err(error)), None) => Fail::unavailable(format!(
@@ -117,7 +117,7 @@ impl Registration {
             None => Ok(registration),
             Some(signal) => {
                 registration.remove(context, signals).await?;
-                Err(Fail::Interrupted(signal))
+                Err(Fail::interrupted(signal))
             }
         }
     }
