@@ -4,7 +4,6 @@ use idempost::Client;
 use idempost_bulk::{Account, Job};
 
 use crate::context::Context;
-use crate::credentials;
 use crate::diagnostics::Fail;
 use crate::settings::profiles::DEFAULT;
 
@@ -29,8 +28,7 @@ pub(super) async fn resolve_account(same: bool, client: &Client, context: &Conte
     // A failure is reported when the job needs the account.
     if let Ok(None) = client.account_fingerprint(&[]).await {
         // A login whose tokens have no subject counts as a separate account.
-        let overview =
-            context.credentials()?.overview().map_err(|error| credentials::store_failure(&error))?;
+        let overview = context.credentials()?.overview()?;
         account = overview.into_iter().fold(account, |account, overview| account.id(overview.login));
     }
     Ok(if same { account.assume_same_account() } else { account })

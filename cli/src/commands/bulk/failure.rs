@@ -12,38 +12,38 @@ use crate::input::flags::Flags;
 /// The failure of a library call.
 impl From<BulkError> for Fail {
     fn from(error: BulkError) -> Self {
-        from_bulk_error(error)
-    }
-}
-
-fn from_bulk_error(error: BulkError) -> Fail {
-    match error {
-        BulkError::Input(problems) => problems.into_iter().map(Diagnostic::from).collect::<Vec<_>>().into(),
-        BulkError::Client(error) => Fail::Sdk(error),
-        BulkError::Account(error) => {
-            let hint = match error {
-                AccountError::OtherAccount { .. } => Some(
-                    "if both belong to the same account, such as after replacing an API key, add --same-account; to plan a \
+        match error {
+            BulkError::Input(problems) => {
+                problems.into_iter().map(Diagnostic::from).collect::<Vec<_>>().into()
+            }
+            BulkError::Client(error) => Self::Sdk(error),
+            BulkError::Account(error) => {
+                let hint = match error {
+                    AccountError::OtherAccount { .. } => Some(
+                        "if both belong to the same account, such as after replacing an API key, add --same-account; to plan a \
                      new job: `bulk send` with --again",
-                ),
-                AccountError::OtherService { .. } => Some(
-                    "to send the rows there too, as a separate job: `bulk send --job NAME`; if both URLs are the same service, \
+                    ),
+                    AccountError::OtherService { .. } => Some(
+                        "to send the rows there too, as a separate job: `bulk send --job NAME`; if both URLs are the same service, \
                      they would be sent twice",
-                ),
-                AccountError::Missing { .. } => Some("if this account started the job, add --same-account"),
-                _ => None,
-            };
-            Fail::auth(error.to_string()).hint_if(hint)
+                    ),
+                    AccountError::Missing { .. } => {
+                        Some("if this account started the job, add --same-account")
+                    }
+                    _ => None,
+                };
+                Self::auth(error.to_string()).hint_if(hint)
+            }
+            BulkError::Io { action, path, source } => {
+                Self::local(format!("couldn't {action} {}", path.display()), source)
+            }
+            BulkError::JournalDamaged { ref path, .. } | BulkError::JournalMissing { ref path } => {
+                let folder = quote_argument(&crate::files::folder(path).to_string_lossy());
+                let hint = format!("to recover the readable records: idempost bulk salvage {folder}");
+                Self::error(error.to_string()).hint(hint)
+            }
+            error => Self::error(error.to_string()),
         }
-        BulkError::Io { action, path, source } => {
-            Fail::local(format!("couldn't {action} {}", path.display()), source)
-        }
-        BulkError::JournalDamaged { ref path, .. } | BulkError::JournalMissing { ref path } => {
-            let folder = quote_argument(&crate::files::folder(path).to_string_lossy());
-            let hint = format!("to recover the readable records: idempost bulk salvage {folder}");
-            Fail::error(error.to_string()).hint(hint)
-        }
-        error => Fail::error(error.to_string()),
     }
 }
 
