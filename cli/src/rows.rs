@@ -27,6 +27,7 @@ macro_rules! setters {
 pub(crate) mod field;
 pub(crate) mod given;
 pub(crate) mod operation;
+pub(crate) mod prelude;
 
 use std::marker::PhantomData;
 

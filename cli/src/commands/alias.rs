@@ -4,14 +4,11 @@ use std::ffi::OsString;
 
 use serde_json::{Value, json};
 
-use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::diagnostics::{Fail, Origin};
 use crate::input::flags::Flags;
 use crate::output::format_count;
-use crate::output::table::{Column, Kind};
-use crate::rows::operation::Direct;
-use crate::rows::{Verb, noun};
+use crate::rows::prelude::*;
 use crate::settings::env::Env;
 use crate::settings::file::{self, ConfigFile};
 use crate::settings::paths;

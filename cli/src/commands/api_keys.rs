@@ -4,15 +4,10 @@ use idempost::{ApiKeyId, api_keys::NewApiKey};
 use serde_json::Value;
 
 use crate::actions::mutation::{self, document};
-use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::output::table::{Column, Kind};
 use crate::output::{report, secret};
-use crate::rows::field::{Field, ID};
-use crate::rows::given::{Given, Plan};
-use crate::rows::operation::{Delete, Name, Pages, Paging, with};
-use crate::rows::{Verb, noun};
+use crate::rows::prelude::*;
 
 noun!(ApiKeys, "Manage API keys", VERBS);
 

@@ -1,8 +1,7 @@
 //! `audiences`: the former name of segments.
 
 use super::segments;
-use crate::rows::operation::{Pages, Paging};
-use crate::rows::{Verb, noun};
+use crate::rows::prelude::*;
 
 noun!(Audiences, "Deprecated: the former name of segments", VERBS);
 

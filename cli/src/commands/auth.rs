@@ -5,8 +5,7 @@ use idempost::auth::{AuthError, EndReason, Ended, OAuthErrorCode};
 pub(crate) use crate::credentials::{LOGIN, store_failure};
 use crate::diagnostics::Fail;
 use crate::output::report;
-use crate::rows::operation::{Direct, own};
-use crate::rows::{Property, Verb, noun};
+use crate::rows::prelude::*;
 
 mod grants;
 mod list;

@@ -5,16 +5,10 @@ mod runs;
 use idempost::automations::{AutomationPatch, AutomationStatus, NewAutomation};
 use serde_json::Value;
 
-use crate::actions::browser::Page;
-use crate::actions::pages::Table;
 use crate::input::flags::Flags;
 use crate::input::json::{self, Document};
 use crate::output::record;
-use crate::output::table::{Column, Kind};
-use crate::rows::field::{Field, ID};
-use crate::rows::given::{Body, Given};
-use crate::rows::operation::{Act, Arguments, Delete, Pages, Paging, Parse, Run, ShowAs};
-use crate::rows::{Verb, noun};
+use crate::rows::prelude::*;
 
 noun!(Automations, "Manage automations and inspect their runs", VERBS);
 

@@ -5,16 +5,11 @@ mod confirm_send;
 use idempost::broadcasts::{BounceType, BroadcastPatch, NewBroadcast, RecipientType};
 use idempost::{Client, Error, List, error::ApiErrorKind};
 
-use crate::actions::browser::Page;
-use crate::actions::pages::Table;
 use crate::actions::{confirm, mutation};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::output::table::{Column, Kind};
-use crate::rows::field::{BODIES, Field, ID};
-use crate::rows::given::{Body, Given, Plan};
-use crate::rows::operation::{self, Act, Arguments, Delete, Pages, Paging, Run, Show, Update, with};
-use crate::rows::{Verb, noun};
+use crate::rows::operation;
+use crate::rows::prelude::*;
 use confirm_send::SendSummary;
 
 noun!(Broadcasts, "Send one email to all contacts of a segment, now or later", VERBS);

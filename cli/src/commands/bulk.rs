@@ -30,8 +30,7 @@ mod words;
 #[cfg(feature = "nats")]
 mod worker;
 
-use crate::rows::operation::own;
-use crate::rows::{Property, Verb, noun};
+use crate::rows::prelude::*;
 
 noun!(Jobs, "Send an email per row of a CSV or JSON Lines file, each at most once", VERBS);
 

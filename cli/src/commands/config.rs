@@ -2,8 +2,7 @@
 
 use crate::context::Context;
 use crate::diagnostics::{Diagnostic, Fail, Origin};
-use crate::rows::operation::Direct;
-use crate::rows::{Verb, noun};
+use crate::rows::prelude::*;
 use crate::settings::file::ConfigFile;
 use crate::settings::keys::{self, ConfigKey, KEYS};
 use crate::settings::profiles::DEFAULT;

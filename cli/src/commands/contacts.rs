@@ -10,11 +10,8 @@ mod topics;
 use idempost::contacts::{ContactPatch, NewContact};
 use idempost::types::fields::Kind;
 
-use crate::actions::browser::Page;
 use crate::input::flags::Flags;
-use crate::rows::field::Field;
-use crate::rows::operation::{Act, Checked, Create, Delete, Pages, Paging, Show, Update, own};
-use crate::rows::{Verb, noun};
+use crate::rows::prelude::*;
 use table::TABLE;
 
 noun!(Contacts, "Manage contacts and their segment memberships", VERBS);

@@ -7,15 +7,10 @@ mod verify;
 use idempost::domains::{DomainPatch, NewDomain};
 use serde_json::Value;
 
-use crate::actions::browser::Page;
-use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::output::record;
-use crate::output::table::{Column, Columns, Kind};
-use crate::rows::field::{Field, ID};
-use crate::rows::given::{Body, Given};
-use crate::rows::operation::{Act, Arguments, Create, Delete, Pages, Paging, Run, ShowAs, Update};
-use crate::rows::{Verb, noun};
+use crate::output::table::Columns;
+use crate::rows::prelude::*;
 
 noun!(Domains, "Manage domains and their DNS records", VERBS);
 

@@ -10,12 +10,7 @@ use std::time::Duration;
 
 use idempost::{Call, problem::limits};
 
-use crate::actions::browser::Page;
-use crate::actions::pages::Table;
-use crate::output::table::{Column, Kind};
-use crate::rows::field::{Field, INTERVAL};
-use crate::rows::operation::{Act, Checked, Filtered, Show, Tail, own};
-use crate::rows::{Property, Verb, noun};
+use crate::rows::prelude::*;
 use crate::settings::keys;
 
 // The commands for sent emails.

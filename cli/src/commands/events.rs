@@ -4,15 +4,10 @@ use idempost::events::{EventOccurrence, EventPatch, NewEvent};
 use idempost::types::fields;
 use serde_json::{Map, Value};
 
-use crate::actions::pages::Table;
 use crate::input::flags::Flags;
 use crate::input::json;
 use crate::input::pair::Pair;
-use crate::output::table::{Column, Kind};
-use crate::rows::field::Field;
-use crate::rows::given::{Body, Given};
-use crate::rows::operation::{Create, Delete, Pages, Paging, Show};
-use crate::rows::{Verb, noun};
+use crate::rows::prelude::*;
 
 noun!(Events, "Define and send custom events", VERBS);
 

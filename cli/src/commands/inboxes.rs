@@ -8,14 +8,7 @@ use idempost::inboxes::{
 };
 use idempost::types::fields::Kind::Text;
 
-use crate::actions::pages::Table;
-use crate::output::table::{Column, Kind};
-use crate::rows::field::{ATTACHMENTS, BODIES, Field};
-use crate::rows::given::Change;
-use crate::rows::operation::{
-    Act, Checked, Compose, Create, Delete, Operation, Pages, Paging, Repeat, Show, ShowOrUpdate, Update,
-};
-use crate::rows::{Verb, noun};
+use crate::rows::prelude::*;
 
 noun!(Inboxes, "Manage inboxes (beta): threads, replies, drafts and labels", VERBS, DETAIL);
 

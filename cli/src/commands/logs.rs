@@ -2,14 +2,10 @@
 
 use serde_json::Value;
 
-use crate::actions::browser::Page;
-use crate::actions::pages::{Match, Table};
+use crate::actions::pages::Match;
 use crate::input::flags::Flags;
-use crate::output::table::{Column, Kind, text_at};
-use crate::rows::field::{Field, ID, INTERVAL};
-use crate::rows::given::Given;
-use crate::rows::operation::{Filtered, Selects, Show, Tail};
-use crate::rows::{Property, Verb, noun};
+use crate::output::table::text_at;
+use crate::rows::prelude::*;
 
 noun!(Logs, "Show the service's log of API requests", VERBS);
 

@@ -4,11 +4,7 @@ mod fallback;
 
 use idempost::contact_properties::{ContactPropertyPatch, NewContactProperty};
 
-use crate::actions::pages::Table;
-use crate::output::table::{Column, Kind};
-use crate::rows::field::{Field, ID};
-use crate::rows::operation::{Create, Delete, Pages, Paging, Show, Update};
-use crate::rows::{Verb, noun};
+use crate::rows::prelude::*;
 
 noun!(Properties, "Manage contact properties, the custom fields of contacts", VERBS);
 

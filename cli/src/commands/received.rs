@@ -11,16 +11,11 @@ use idempost::Client;
 use idempost::received::HtmlFormat;
 use serde_json::Value;
 
-use crate::actions::browser::Page;
-use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::output::record;
-use crate::output::table::{Column, Kind};
-use crate::rows::field::Field;
-use crate::rows::given::Given;
-use crate::rows::operation::{self, Arguments, Pages, Paging, Run, own};
-use crate::rows::{Property, Verb, noun};
+use crate::rows::operation;
+use crate::rows::prelude::*;
 
 noun!(Received, "Read, save, forward and answer received emails", VERBS);
 

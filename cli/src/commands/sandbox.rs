@@ -14,8 +14,7 @@ use crate::context::{Context, Identity};
 use crate::diagnostics::{Fail, Origin};
 use crate::input::size::parse_size;
 use crate::output::report::with_cause;
-use crate::rows::operation::{Direct, own};
-use crate::rows::{Property, Verb, noun};
+use crate::rows::prelude::*;
 use crate::settings::Source;
 use crate::settings::{Credential, keys};
 

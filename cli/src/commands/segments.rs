@@ -3,16 +3,11 @@
 use idempost::segments::{SegmentMetric, SegmentMetricsQuery};
 use idempost::types::fields::Kind;
 
-use crate::actions::browser::Page;
 use crate::actions::metrics;
-use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::output::table::{self, Column};
-use crate::rows::field::{Field, ID};
-use crate::rows::given::Given;
-use crate::rows::operation::{Arguments, Delete, Name, Pages, Paging, Run, Show};
-use crate::rows::{Verb, noun};
+use crate::output::table;
+use crate::rows::prelude::*;
 
 noun!(Segments, "Manage segments, the groups of contacts that receive broadcasts", VERBS);
 

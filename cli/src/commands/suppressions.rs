@@ -11,12 +11,8 @@ use idempost::suppressions::SuppressionOrigin;
 use idempost::types::fields::Kind::Text;
 use serde_json::Value;
 
-use crate::actions::pages::Table;
 use crate::input::flags::Flags;
-use crate::output::table::{Column, Kind};
-use crate::rows::field::Field;
-use crate::rows::operation::{Arguments, Checked, Pages, Paging, Run, Show, own};
-use crate::rows::{Verb, noun};
+use crate::rows::prelude::*;
 
 /// Maximum number of addresses in one request.
 const BATCH: usize = idempost::problem::limits::SUPPRESSIONS_PER_BATCH;

@@ -6,16 +6,10 @@ use idempost::templates::{NewTemplate, TemplatePatch};
 use idempost::types::fields;
 use serde_json::Value;
 
-use crate::actions::browser::Page;
-use crate::actions::pages::Table;
 use crate::actions::trace;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::output::table::{Column, Kind};
-use crate::rows::field::{BODIES, Field};
-use crate::rows::given::Given;
-use crate::rows::operation::{Act, Create, Delete, Pages, Paging, Show, Update};
-use crate::rows::{Verb, noun};
+use crate::rows::prelude::*;
 
 noun!(Templates, "Manage templates, stored email content with variables", VERBS);
 

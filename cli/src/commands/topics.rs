@@ -2,12 +2,7 @@
 
 use idempost::topics::{NewTopic, TopicPatch};
 
-use crate::actions::browser::Page;
-use crate::actions::pages::Table;
-use crate::output::table::{Column, Kind};
-use crate::rows::field::{Field, ID};
-use crate::rows::operation::{Create, Delete, Pages, Paging, Show, Update};
-use crate::rows::{Verb, noun};
+use crate::rows::prelude::*;
 
 noun!(Topics, "Manage topics that contacts can opt in to and out of", VERBS);
 

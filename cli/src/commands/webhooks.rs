@@ -8,18 +8,12 @@ use idempost::types::fields;
 use idempost::webhooks::{CreatedWebhook, NewWebhook, WebhookPatch};
 use idempost::{Call, Client};
 
-use crate::actions::browser::Page;
 use crate::actions::mutation;
-use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{EVENT_TYPES_AND_ALL, event_types};
 use crate::output::secret;
-use crate::output::table::{Column, Kind};
-use crate::rows::field::{Field, ID};
-use crate::rows::given::{Given, Plan};
-use crate::rows::operation::{Act, Arguments, Delete, Direct, Pages, Paging, Run, Show, Update, own, with};
-use crate::rows::{Property, Verb, noun};
+use crate::rows::prelude::*;
 
 noun!(Webhooks, "Manage webhooks", VERBS);
 

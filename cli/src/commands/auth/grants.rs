@@ -1,14 +1,10 @@
 //! `auth grants`: the applications authorized for the account.
 
 use crate::actions::mutation;
-use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::output::table::{Column, Kind};
-use crate::rows::field::Field;
-use crate::rows::given::Given;
-use crate::rows::operation::{Arguments, Pages, Paging, Run, execute};
-use crate::rows::{Verb, noun};
+use crate::rows::operation::execute;
+use crate::rows::prelude::*;
 
 noun!(Grants, "Manage OAuth grants: the applications authorized for this account", VERBS);
 

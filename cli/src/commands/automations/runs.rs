@@ -5,15 +5,13 @@ use std::time::Duration;
 use idempost::automations::{AutomationRun, RunStatus};
 
 use crate::actions::mutation::document;
-use crate::actions::pages::Table;
 use crate::actions::trace;
 use crate::actions::wait::{self, End, Messages};
 use crate::context::Context;
 use crate::diagnostics::{self, Fail, Origin};
 use crate::input::flags::Flags;
 use crate::output::record;
-use crate::output::table::{Column, Kind};
-use crate::rows::given::Given;
+use crate::rows::prelude::*;
 
 /// The state to wait for.
 pub(super) const COMPLETED: &str = "completed";

@@ -2,11 +2,7 @@
 
 use idempost::contact_imports::ContactImportStatus;
 
-use crate::actions::pages::Table;
-use crate::output::table::{Column, Kind};
-use crate::rows::field::Field;
-use crate::rows::operation::{Pages, Paging, Show};
-use crate::rows::{Verb, noun};
+use crate::rows::prelude::*;
 
 noun!(Imports, "Show contact imports started with `contacts import --server`", VERBS);
 

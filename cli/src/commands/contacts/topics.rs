@@ -2,10 +2,8 @@
 
 use idempost::topics::Subscription;
 
-use crate::actions::pages::Table;
 use crate::input::flags::Flags;
-use crate::output::table::{Column, Kind};
-use crate::rows::given::Given;
+use crate::rows::prelude::*;
 
 /// Columns of a list of subscriptions.
 pub(super) const TABLE: Table = Table::new(&[

@@ -10,10 +10,8 @@ use crate::actions::wait::{self, End, Messages};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::output::record;
-use crate::rows::field::Field;
-use crate::rows::given::{Given, Plan};
-use crate::rows::operation::{self, Act, Arguments, Run, with};
-use crate::rows::{Verb, noun};
+use crate::rows::operation;
+use crate::rows::prelude::*;
 
 noun!(Claim, "Claim domains that another account has verified", VERBS);
 

@@ -10,9 +10,7 @@ use crate::actions::pages::Match;
 use crate::input::flags::Flags;
 use crate::output::table::text_at;
 use crate::output::time;
-use crate::rows::field::Field;
-use crate::rows::given::Given;
-use crate::rows::operation::Selects;
+use crate::rows::prelude::*;
 
 pub(super) const TO: Field =
     Field::new("to", "TEXT", "Part of the address or name of a recipient: to, cc or bcc");

@@ -4,10 +4,7 @@ use idempost::inboxes::{InboxFolder, InboxThreadMatch, InboxThreadSummary};
 use idempost::types::fields::Kind::{Choice, Text};
 use idempost::{Client, List};
 
-use crate::actions::pages::Table;
-use crate::output::table::{Column, Kind};
-use crate::rows::field::Field;
-use crate::rows::given::Given;
+use crate::rows::prelude::*;
 
 const FOLDER: Field = Field::new(
     "folder",

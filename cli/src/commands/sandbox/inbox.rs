@@ -13,13 +13,11 @@ use tokio::time::{Instant, sleep};
 
 use super::wait::{deadline, format_limit, max_wait};
 use super::{captured_or_received, client, client_without_timeout, unreachable_failure};
-use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail, Origin};
-use crate::output::table::{Column, Kind, text_at};
+use crate::output::table::text_at;
 use crate::output::terminal::{escape_line, safe_lines};
-use crate::rows::operation::own;
-use crate::rows::{Verb, noun};
+use crate::rows::prelude::*;
 
 noun!(Inbox, "Inspect, mark and delete captured emails", VERBS);
 
