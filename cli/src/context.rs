@@ -26,7 +26,6 @@ use crate::output::http_trace::TracedTransport;
 use crate::output::pager::Pager;
 use crate::output::{Out, OutputOptions, Terminal, report, secret, write_stderr, write_stderr_json};
 use crate::settings::env::Env;
-use crate::settings::profiles::DEFAULT;
 use crate::settings::{self, Credential, Setting, Settings, keys, network};
 use crate::signals;
 
@@ -163,7 +162,7 @@ impl Context {
                 Some(format!("{variable} is ignored: {} selects profile `{}`", profile.source, profile.value))
             });
         } else if let Some(given) = &settings.credential {
-            let profile = settings.profile.as_ref().map_or(DEFAULT, |profile| &profile.value);
+            let profile = settings.profile_name();
             self.report_choice(|| {
                 let stored = self.credentials().ok()?.overview().ok()??;
                 let kind = match stored.metadata.kind {
@@ -224,10 +223,9 @@ impl Context {
         if self.embedded.is_some() {
             return Ok(Identity { profile: None, base_url: None, credential: None });
         }
-        let profile = settings.profile.as_ref().map_or(DEFAULT, |profile| &profile.value);
         let base_url = settings.base_url.as_ref();
         Ok(Identity {
-            profile: Some(profile.to_owned()),
+            profile: Some(settings.profile_name().to_owned()),
             base_url: base_url.map(|base_url| base_url.value.as_str().trim_end_matches('/').to_owned()),
             credential: settings.credential.as_ref().map(|credential| credential.source.to_string()),
         })
@@ -235,8 +233,7 @@ impl Context {
 
     /// The stored credentials of the active profile.
     pub(crate) fn credentials(&self) -> Result<Credentials, Fail> {
-        let profile = self.settings()?.profile.as_ref().map(|profile| profile.value.as_str());
-        Ok(Credentials::new(&self.env, profile)?)
+        Ok(Credentials::new(&self.env, self.settings()?.selected_profile())?)
     }
 
     /// The session of the stored login, which prints reports of its token refreshes.

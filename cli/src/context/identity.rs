@@ -71,8 +71,7 @@ pub(crate) fn account_key(settings: &Settings, env: &Env) -> Option<String> {
         let (Credential::ApiKey(secret) | Credential::AccessToken(secret)) = &given.value;
         parts.push(secret.expose_secret().to_owned());
     } else {
-        let profile = settings.profile.as_ref().map(|profile| profile.value.as_str());
-        let stored = Credentials::new(env, profile).ok()?.overview().ok()??;
+        let stored = Credentials::new(env, settings.selected_profile()).ok()?.overview().ok()??;
         parts.extend([stored.profile, stored.login, stored.metadata.origin]);
     }
     let hash = Sha256::digest(parts.join("\0"));

@@ -96,6 +96,16 @@ pub(crate) struct IgnoredCredential {
 }
 
 impl Settings {
+    /// The profile that a flag, the environment or the file selects.
+    pub(crate) fn selected_profile(&self) -> Option<&str> {
+        self.profile.as_ref().map(|profile| profile.value.as_str())
+    }
+
+    /// The profile that is used.
+    pub(crate) fn profile_name(&self) -> &str {
+        self.selected_profile().unwrap_or(DEFAULT)
+    }
+
     /// The network settings.
     pub(crate) fn network(&self) -> Network {
         Network {

@@ -4,18 +4,17 @@ use std::path::PathBuf;
 
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::settings::profiles::DEFAULT;
 use crate::settings::store::ConfigStore;
 use crate::settings::{file, keys};
 
 /// The active profile, if one is named.
 pub(super) fn selected_name(context: &Context) -> Result<Option<&str>, Fail> {
-    Ok(context.settings()?.profile.as_ref().map(|profile| profile.value.as_str()))
+    Ok(context.settings()?.selected_profile())
 }
 
 /// The active profile's name for display.
 pub(super) fn display_name(context: &Context) -> Result<&str, Fail> {
-    Ok(selected_name(context)?.unwrap_or(DEFAULT))
+    Ok(context.settings()?.profile_name())
 }
 
 /// Whether the configuration file contains the active profile.

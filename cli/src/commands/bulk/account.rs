@@ -5,7 +5,6 @@ use idempost_bulk::{Account, Job};
 
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::settings::profiles::DEFAULT;
 
 // No doc comment, which would replace the command's own.
 #[derive(Debug, clap::Args)]
@@ -23,8 +22,7 @@ pub(super) struct AccountArgs {
 
 /// The account of this command's client.
 pub(super) async fn resolve_account(same: bool, client: &Client, context: &Context) -> Result<Account, Fail> {
-    let profile = context.settings()?.profile.as_ref().map_or(DEFAULT, |profile| profile.value.as_str());
-    let mut account = Account::new().profile(profile);
+    let mut account = Account::new().profile(context.settings()?.profile_name());
     // A failure is reported when the job needs the account.
     if let Ok(None) = client.account_fingerprint(&[]).await {
         // A login whose tokens have no subject counts as a separate account.

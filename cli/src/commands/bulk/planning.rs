@@ -133,7 +133,7 @@ impl PlanArgs {
             Some(file) => read_addresses(file, &mut stdin, &mut flags, &context.client_for_preview()?),
             None => Vec::new(),
         };
-        let profile = context.settings()?.profile.as_ref().map(|profile| profile.value.clone());
+        let profile = context.settings()?.selected_profile().map(str::to_owned);
         let message = std::mem::take(&mut self.message);
         let has_message = !message.is_empty();
         let message = message.read(&mut flags, stdin, context).await?;

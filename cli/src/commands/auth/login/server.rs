@@ -9,7 +9,6 @@ use super::client;
 use crate::commands::auth::login_failure;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::settings::profiles::DEFAULT;
 use crate::settings::{Settings, keys};
 
 /// The API that a login is for, and how to find its authorization server.
@@ -74,7 +73,7 @@ pub(super) const BOUND: [&str; 2] = ["issuer", "trust_endpoints"];
 /// reach another API.
 fn belongs_to_server(key: &str, base_url: &Url, settings: &Settings) -> bool {
     let Some(file) = &settings.file else { return false };
-    let name = Some(settings.profile.as_ref().map_or(DEFAULT, |profile| profile.value.as_str()));
+    let name = Some(settings.profile_name());
     let table = name.filter(|name| file.get(Some(name), key).is_some());
     let written = |table| keys::base_url(&file.get(table, "base_url")?.text).ok();
     written(table).or_else(|| written(None)).is_none_or(|written| written == *base_url)

@@ -164,7 +164,7 @@ fn default_path(service: &Url, context: &Context) -> Result<PathBuf, Fail> {
     let folder = paths::state_dir(&context.env)?.ok_or_else(|| {
         Fail::error("no home directory to store the cursor in").hint("choose a file: --cursor FILE")
     })?;
-    let profile = context.settings()?.profile.as_ref().map_or("default", |profile| profile.value.as_str());
+    let profile = context.settings()?.profile_name();
     let mut hash = Sha256::new();
     hash.update(profile);
     hash.update([0]);
