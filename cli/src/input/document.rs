@@ -5,35 +5,30 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::json;
-use super::json_spans::{self, Target, part};
+use super::json::{self, NotJson};
+use super::json_spans::{self, part};
 use super::source::Source;
 use crate::diagnostics::{Diagnostic, Diagnostics, Origin, Problem};
 
 /// The text of a JSON document.
 #[derive(Debug)]
 pub(crate) struct Document {
-    source: Source,
-    text: Arc<str>,
+    pub(super) source: Source,
+    pub(super) text: Arc<str>,
 }
 
 impl Document {
     /// Reads the JSON named by a flag. Also returns the problems of repeated keys.
     pub(crate) fn read(source: Source, flag: &str) -> Result<(Self, Value, Diagnostics), Box<Diagnostic>> {
-        let wrong = |code, rule, origin| Box::new(Diagnostic::new(code, rule, Some(origin)));
         let text = source.text().map_err(|rule| {
             let value = if source == Source::Stdin { "-".to_owned() } else { source.to_string() };
-            wrong("file", format!("couldn't read {source}: {rule}"), Origin::flag(flag, value))
-        })?;
-        let json::Document { value, repeated, omitted } = json::read(&text).map_err(|error| {
-            let end = text.ceil_char_boundary((error.at + 1).min(text.len()));
-            wrong("json", error.message, source.origin(&text, error.at..end))
+            let rule = format!("couldn't read {source}: {rule}");
+            Diagnostic::new("file", rule, Some(Origin::flag(flag, value)))
         })?;
         let document = Self { source, text };
-        let repeated: Vec<_> =
-            repeated.into_iter().map(|path| Problem::new(path, "repeated", "this key is repeated")).collect();
-        let found = document.locate(repeated);
-        Ok((document, value, Diagnostics { found, omitted, ..Diagnostics::default() }))
+        let read = json::read(&document.text).map_err(|error| document.not_json(error, 0))?;
+        let found = document.locate(repeated_keys(read.repeated));
+        Ok((document, read.value, Diagnostics { found, omitted: read.omitted, ..Diagnostics::default() }))
     }
 
     /// Like [`read`](Self::read), for JSON that must be an object.
@@ -51,17 +46,34 @@ impl Document {
 
     /// Adds the location to each problem.
     pub(crate) fn locate(&self, problems: Vec<Problem>) -> Vec<Diagnostic> {
-        let places = problems.iter().map(|problem| (problem.path.as_str(), part(problem)));
-        let spans = json_spans::find(&self.text, places.collect::<Vec<(&str, Target)>>());
+        let spans = self.spans(&problems);
         let located = problems.into_iter().zip(spans);
         located
             .map(|(problem, span)| Diagnostic { problem, origin: Some(self.origin(span)), hint: None })
             .collect()
     }
 
-    fn origin(&self, span: Range<usize>) -> Origin {
+    /// The bytes that each problem is about.
+    pub(super) fn spans(&self, problems: &[Problem]) -> Vec<Range<usize>> {
+        json_spans::find(&self.text, problems.iter().map(|problem| (problem.path.as_str(), part(problem))))
+    }
+
+    /// A syntax error in the part of the text that starts at `offset`.
+    pub(super) fn not_json(&self, error: NotJson, offset: usize) -> Diagnostic {
+        let at = self.text.floor_char_boundary((offset + error.at).min(self.text.len()));
+        let end = self.text.ceil_char_boundary((at + 1).min(self.text.len()));
+        Diagnostic::new("json", error.message, Some(self.origin(at..end)))
+    }
+
+    pub(super) fn origin(&self, span: Range<usize>) -> Origin {
         self.source.origin(&self.text, span)
     }
+}
+
+/// The problems of keys that are repeated.
+pub(super) fn repeated_keys(pointers: impl IntoIterator<Item = String>) -> Vec<Problem> {
+    let problem = |pointer| Problem::new(pointer, "repeated", "this key is repeated");
+    pointers.into_iter().map(problem).collect()
 }
 
 fn first_byte(text: &str) -> Range<usize> {

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::{
     body_builder,
-    json::{self, NotJson},
-    json_spans,
+    document::{Document, repeated_keys},
+    json, json_spans,
     source::Source,
 };
 use crate::diagnostics::{Diagnostic, Problem};
@@ -20,8 +20,7 @@ pub(crate) struct Documents {
     pub(crate) items: Vec<Value>,
     /// The number of repeated keys not listed.
     pub(crate) omitted: usize,
-    source: Source,
-    text: Arc<str>,
+    document: Document,
     /// The bytes of each item; `None` if the whole text is one array.
     lines: Option<Vec<Range<usize>>>,
 }
@@ -29,32 +28,33 @@ pub(crate) struct Documents {
 impl Documents {
     /// Parses the text. Reports the syntax errors of all lines, with positions.
     pub(crate) fn read(source: Source, text: Arc<str>) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
-        let mut documents = Self { items: Vec::new(), omitted: 0, source, text, lines: None };
-        let text = Arc::clone(&documents.text);
+        let document = Document { source, text };
+        let text = Arc::clone(&document.text);
+        let mut documents = Self { items: Vec::new(), omitted: 0, document, lines: None };
         match json::read(&text) {
             Ok(json::Document { value: Value::Array(items), repeated, omitted }) => {
                 (documents.items, documents.omitted) = (items, omitted);
-                let found = documents.locate_repeated(repeated);
+                let found = documents.locate(repeated_keys(repeated));
                 Ok((documents, found))
             }
             Ok(json::Document { value, repeated, omitted }) => {
                 documents.items.push(value);
                 documents.omitted = omitted;
                 documents.lines = Some(std::iter::once(0..text.len()).collect());
-                let found =
-                    documents.locate_repeated(repeated.into_iter().map(|pointer| format!("/0{pointer}")));
+                let repeated = repeated.into_iter().map(|pointer| format!("/0{pointer}"));
+                let found = documents.locate(repeated_keys(repeated));
                 Ok((documents, found))
             }
             // Only a text of several lines can be one object per line; an error on the first line concerns the whole text.
             Err(error) if text.trim_start().starts_with('[') || text.trim().is_empty() => {
-                Err(vec![documents.not_json(&error, 0)])
+                Err(vec![documents.document.not_json(error, 0)])
             }
             Err(_) => documents.parse_lines(),
         }
     }
 
     fn parse_lines(mut self) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
-        let text = Arc::clone(&self.text);
+        let text = Arc::clone(&self.document.text);
         let (mut lines, mut repeated, mut broken, mut start) = (Vec::new(), Vec::new(), Vec::new(), 0);
         for line in text.split_inclusive('\n') {
             let range = start..start + line.trim_end().len();
@@ -72,7 +72,7 @@ impl Documents {
                     lines.push(range);
                 }
                 Err(error) if broken.len() < limits::PROBLEMS_LISTED => {
-                    broken.push(self.not_json(&error, range.start));
+                    broken.push(self.document.not_json(error, range.start));
                 }
                 Err(_) => {}
             }
@@ -83,7 +83,7 @@ impl Documents {
         }
         self.omitted += repeated.len().saturating_sub(limits::PROBLEMS_LISTED);
         repeated.truncate(limits::PROBLEMS_LISTED);
-        let found = self.locate_repeated(repeated);
+        let found = self.locate(repeated_keys(repeated));
         Ok((self, found))
     }
 
@@ -91,7 +91,7 @@ impl Documents {
     pub(crate) fn locate(&self, problems: Vec<Problem>) -> Vec<Diagnostic> {
         let spans = self.spans(&problems);
         let found = problems.into_iter().zip(spans).map(|(problem, span)| {
-            let origin = Some(self.source.origin(&self.text, span));
+            let origin = Some(self.document.origin(span));
             let hint = body_builder::hint(&problem, origin.as_ref());
             Diagnostic { problem, origin, hint }
         });
@@ -99,45 +99,27 @@ impl Documents {
     }
 
     fn spans(&self, problems: &[Problem]) -> Vec<Range<usize>> {
-        let Some(lines) = &self.lines else {
-            let places = problems.iter().map(|problem| (problem.path.as_str(), json_spans::part(problem)));
-            return json_spans::find(&self.text, places);
-        };
+        let text = &self.document.text;
+        let Some(lines) = &self.lines else { return self.document.spans(problems) };
         // Each line is a separate text, parsed once for all its problems.
         let mut by_line: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
         for (i, problem) in problems.iter().enumerate() {
             let index = problem.path.split('/').nth(1).and_then(|index| index.parse().ok());
             by_line.entry(index.filter(|index| *index < lines.len())).or_default().push(i);
         }
-        let mut spans = vec![0..self.text.len(); problems.len()];
+        let mut spans = vec![0..text.len(); problems.len()];
         for (line, members) in by_line {
-            let line = line.map_or(0..self.text.len(), |line| lines[line].clone());
+            let line = line.map_or(0..text.len(), |line| lines[line].clone());
             let inner = members.iter().map(|i| {
                 let path = problems[*i].path.as_str();
                 let rest = path.get(1..).and_then(|path| path.find('/')).map_or("", |at| &path[at + 1..]);
                 (rest, json_spans::part(&problems[*i]))
             });
-            for (i, span) in members.iter().zip(json_spans::find(&self.text[line.clone()], inner)) {
+            for (i, span) in members.iter().zip(json_spans::find(&text[line.clone()], inner)) {
                 spans[*i] = line.start + span.start..line.start + span.end;
             }
         }
         spans
-    }
-
-    fn locate_repeated(&self, pointers: impl IntoIterator<Item = String>) -> Vec<Diagnostic> {
-        let problem = |pointer| Problem::new(pointer, "repeated", "this key is repeated");
-        self.locate(pointers.into_iter().map(problem).collect())
-    }
-
-    fn not_json(&self, error: &NotJson, offset: usize) -> Diagnostic {
-        let at = self.text.floor_char_boundary((offset + error.at).min(self.text.len()));
-        let end = self.text.ceil_char_boundary((at + 1).min(self.text.len()));
-        let origin = self.source.origin(&self.text, at..end);
-        Diagnostic {
-            problem: Problem::new("", "json", error.message.clone()),
-            origin: Some(origin),
-            hint: None,
-        }
     }
 }
 
