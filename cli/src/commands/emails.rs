@@ -8,6 +8,8 @@ pub(crate) mod send;
 
 use std::time::Duration;
 
+use idempost::emails::{EmailMetric, MetricsDimension, MetricsGranularity};
+use idempost::types::fields;
 use idempost::{Call, problem::limits};
 
 use crate::rows::prelude::*;
@@ -107,7 +109,30 @@ const VERBS: &[Verb] = &[
         .ids(ID)
         .unknown_outcome("the email may have been canceled; check: idempost emails get {0}")
         .examples(&["emails cancel 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"]),
-    Verb::custom("metrics", &own(metrics::run)),
+    Verb::new("metrics", "Show email metrics: sent, delivered, opened and more", &Run(Arguments::Nothing, metrics::run))
+        .detail("Without --dimensions, shows the totals; otherwise a table with one row per combination, and at a terminal with bars for the first metric. The range is the last seven days by default. Rates are percentages.\n\nMetrics: received (accepted by the service), sent, delivered, delivery_delayed, failed, suppressed, bounced, bounced_transient, bounced_permanent, bounced_undetermined, opened, unique_opened, clicked, unique_clicked, complained, unsubscribed, delivery_rate, bounce_rate, open_rate, click_rate, complaint_rate, unsubscribe_rate.")
+        .fields(&[
+            Field::new("start_date", "DATE", "Beginning: a date (UTC) or a date and time, in ISO 8601 [default: six days before the end]"),
+            Field::new("end_date", "DATE", "End, inclusive; a date covers its whole day [default: now]"),
+            Field::new("timezone", "ZONE", "Time zone of the periods (IANA name), such as Europe/Berlin [default: UTC]"),
+            Field::new("granularity", "GRANULARITY", "Length of the periods: hourly, daily, weekly or monthly [default: daily]")
+                .choices(MetricsGranularity::KNOWN),
+            Field::new("metrics", "METRICS", "Metrics to show, separated by commas [default: all; in a table the most common ones]")
+                .list(&fields::Kind::Choice(EmailMetric::KNOWN))
+                .delimited(),
+            Field::new("dimensions", "DIMENSIONS", "Dimensions to group by, separated by commas: period, domain, and email or broadcast")
+                .list(&fields::Kind::Choice(MetricsDimension::KNOWN))
+                .delimited(),
+            Field::new("domain_id", "ID", "Only emails from these domains, separated by commas, at most 100").list(&fields::Kind::Text).delimited(),
+            Field::new("email_id", "ID", "Only these emails").list(&fields::Kind::Text).delimited(),
+            Field::new("broadcast_id", "ID", "Only the emails of these broadcasts").list(&fields::Kind::Text).delimited(),
+        ])
+        .examples(&[
+            "emails metrics",
+            "emails metrics --dimensions period --metrics sent,open_rate --start-date 2026-07-01 --timezone Europe/Berlin",
+            "emails metrics --dimensions period,domain --granularity weekly -o tsv",
+            "emails metrics --broadcast-id 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --jq .totals.click_rate",
+        ]),
     // Under its path in the API.
     Verb::noun::<super::received::Received>("receiving")
         .about("Read received emails; same as `received`")
