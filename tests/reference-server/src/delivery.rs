@@ -174,6 +174,17 @@ fn complete(draft: &mut Draft, fetched: Vec<Fetched>) -> Result<(), FetchError> 
     if size > attachments::MAX_BASE64 { Err(FetchError::TooLarge) } else { Ok(()) }
 }
 
+/// Records the next event of an email's simulated outcome, unless it was recorded that the email isn't delivered.
+pub fn continue_outcome(moment: Moment<'_>, email: &Arc<Email>, event: Event) {
+    let last = email.last_event();
+    let lists = [Some(&email.to), email.cc.as_ref(), email.bcc.as_ref()];
+    let mut mailboxes = lists.into_iter().flatten().flatten().filter_map(|text| Mailbox::parse(text).ok());
+    let is_failure = matches!(last, Event::Bounced | Event::Failed | Event::Suppressed);
+    if !is_failure || mailboxes.any(|mailbox| simulation::has_event(&mailbox, last)) {
+        record_event(moment, email, event, None);
+    }
+}
+
 /// Fails an email that can't be sent. Its request was answered earlier; the failure shows in the email's events.
 pub fn fail_email(moment: Moment<'_>, email: &Arc<Email>, reason: &str) {
     email.set_failure(reason);

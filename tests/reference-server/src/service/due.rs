@@ -158,7 +158,7 @@ fn run_task(moment: Moment<'_>, task: Task) -> Option<Task> {
         }
         Task::RecordEvent { email, event } => {
             let email = find_email(email)?;
-            delivery::record_event(moment, &email, event, None);
+            delivery::continue_outcome(moment, &email, event);
         }
         Task::ResumeRun { run, number } => engine::resume(moment, run, number),
         Task::NotifyAutomations { email, event, detail } => {
