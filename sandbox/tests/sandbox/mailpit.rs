@@ -192,7 +192,7 @@ fn messages_are_found_marked_and_deleted() {
         let form = sandbox.ask(method, "/api/v1/messages");
         form.header("content-type", "application/x-www-form-urlencoded").send(body)
     };
-    for body in ["x", "id=1", "[]"] {
+    for body in ["x", "id=1", "[]", r#"{"ID": ["1"]}"#] {
         for method in [Method::PUT, Method::DELETE] {
             let answer = form(method, body.to_owned());
             assert_eq!(answer.status, 400, "{body}");

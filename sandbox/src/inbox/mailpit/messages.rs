@@ -249,6 +249,11 @@ impl Body {
         let is_form = content_type.is_some_and(|it| it.starts_with(b"application/x-www-form-urlencoded"))
             && !request.body().trim_ascii_start().starts_with(b"{");
         let invalid = |what: &str| Problem::bad_request(format!("The body must be {what}."));
+        // Without it, a change would affect all messages.
+        let unknown = |name: &str| {
+            let rule = "a JSON object or a form with `IDs`, `Read` or `Search`";
+            Err(invalid(&format!("{rule}; found the field {}", quote(name))))
+        };
         if request.body().is_empty() {
             return Ok(body);
         }
@@ -258,11 +263,7 @@ impl Body {
                     "ids" => body.ids.push(value.into_owned()),
                     "read" => body.read = value.eq_ignore_ascii_case("true"),
                     "search" => body.search = value.into_owned(),
-                    // Without it, a change would affect all messages.
-                    _ => {
-                        let rule = "a JSON object or a form with `IDs`, `Read` or `Search`";
-                        return Err(invalid(&format!("{rule}; found the field {}", quote(&name))));
-                    }
+                    _ => return unknown(&name),
                 }
             }
         } else {
@@ -285,7 +286,7 @@ impl Body {
                             .trim()
                             .clone_into(&mut body.search);
                     }
-                    _ => {}
+                    _ => return unknown(&name),
                 }
             }
         }
