@@ -468,6 +468,7 @@ fn operators_phrases_and_exclusions_select_emails() {
         ("\"your forgot\"", &[]),
         ("forgot -\"your password\"", &[]),
         ("\"00 eur\"", &both[..1]),
+        ("\"10 eur\"", &[]),
         ("-forgot", &both[1..]),
         ("-forgot -invoice", &[]),
         ("INVOICE your", &both[1..]),

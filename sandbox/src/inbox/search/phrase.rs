@@ -19,27 +19,27 @@ impl Phrase {
     }
 
     pub(super) fn needle(&self) -> Needle<'_> {
-        Needle { finder: Finder::new(&self.first), length: self.first.len(), others: &self.others }
+        Needle { first: Finder::new(&self.first), others: &self.others }
     }
 }
 
 /// A phrase prepared for searching many texts.
 pub(super) struct Needle<'a> {
-    finder: Finder<'a>,
-    length: usize,
+    first: Finder<'a>,
     others: &'a [String],
 }
 
 impl Needle<'_> {
     /// Returns whether a folded text contains the phrase, even as parts of words.
-    pub(super) fn is_in(&self, text: &str) -> bool {
-        let mut start = 0;
-        while let Some(at) = self.finder.find(&text.as_bytes()[start..]) {
-            if self.matches_rest(&text[start + at + self.length..]) {
+    pub(super) fn is_in(&self, mut text: &str) -> bool {
+        while let Some(at) = self.first.find(text.as_bytes()) {
+            let (word, rest) = split_word(&text[at..]);
+            // Others follow the end of a word: `"00 EUR"` is in `1000 EUR`.
+            let ends = || word.as_bytes().ends_with(self.first.needle());
+            if self.others.is_empty() || ends() && self.matches_rest(rest) {
                 return true;
             }
-            // The first word may overlap itself: `"00 EUR"` is in `1000 EUR`.
-            start += at + 1;
+            text = rest;
         }
         false
     }
@@ -52,6 +52,11 @@ impl Needle<'_> {
             after.is_some()
         })
     }
+}
+
+/// Splits a text at its first white space.
+fn split_word(text: &str) -> (&str, &str) {
+    text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()))
 }
 
 /// Appends a text in lower case, for any script. The two lower-case sigmas, whose use depends on the position in a word, are unified.
