@@ -108,7 +108,7 @@ pub fn open(
     service.state().persistent.store(true, Ordering::Relaxed);
     let shared =
         Arc::new(Shared { stop: Mutex::new(false), wake: Condvar::new(), failing: AtomicBool::new(false) });
-    let known = Known::new(store.tenants()?, store.last_tenant()?);
+    let known = Known::new(store.tenants()?, store.last_tenant());
     // The first write deletes the evicted ones on disk.
     service.state().tenants.order();
     let mut writer = Writer {

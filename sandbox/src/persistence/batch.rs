@@ -36,8 +36,9 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Creates the known tenants; `last` is the highest number that one has or had.
-    pub(super) fn new(stored: BTreeMap<u32, (String, u64)>, last: u32) -> Self {
+    /// Creates the known tenants. The records of deleted ones may still be in the file, so numbers up to `recorded` aren't used again.
+    pub(super) fn new(stored: BTreeMap<u32, (String, u64)>, recorded: u32) -> Self {
+        let last = stored.keys().last().map_or(recorded, |last| recorded.max(*last));
         let tenants = stored.into_iter().map(|(number, (name, used))| (name, (number, used)));
         Self { tenants: tenants.collect(), last }
     }

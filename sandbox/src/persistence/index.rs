@@ -18,7 +18,7 @@ pub(super) struct Index {
     segments: BTreeMap<u32, Segment>,
     bytes: usize,
     used: usize,
-    /// The highest number of a tenant in any segment, even if the tenant was deleted.
+    /// The highest number of a tenant in any segment when the file was opened.
     pub(super) last_tenant: u32,
 }
 

@@ -129,10 +129,9 @@ impl Store {
         read_tenants(&self.database)
     }
 
-    /// Returns the highest number that a tenant has or had. A deleted one's records may still be in the file, so its number can't be used again.
-    pub(super) fn last_tenant(&self) -> Result<u32, PersistenceError> {
-        let stored = self.tenants()?.into_keys().last().unwrap_or(Place::ALL);
-        Ok(stored.max(self.index.last_tenant))
+    /// Returns the highest number of a tenant with records when the file was opened, even if the tenant was deleted.
+    pub(super) fn last_tenant(&self) -> u32 {
+        self.index.last_tenant
     }
 
     /// Visits every record, grouped by segment and tenant, on several threads. A table's records aren't ordered by position.
