@@ -177,8 +177,7 @@ fn complete(draft: &mut Draft, fetched: Vec<Fetched>) -> Result<(), FetchError> 
 /// Records the next event of an email's simulated outcome, unless it was recorded that the email isn't delivered.
 pub fn continue_outcome(moment: Moment<'_>, email: &Arc<Email>, event: Event) {
     let last = email.last_event();
-    let lists = [Some(&email.to), email.cc.as_ref(), email.bcc.as_ref()];
-    let mut mailboxes = lists.into_iter().flatten().flatten().filter_map(|text| Mailbox::parse(text).ok());
+    let mut mailboxes = email.recipients().filter_map(|text| Mailbox::parse(text).ok());
     let is_failure = matches!(last, Event::Bounced | Event::Failed | Event::Suppressed);
     if !is_failure || mailboxes.any(|mailbox| simulation::has_event(&mailbox, last)) {
         record_event(moment, email, event, None);

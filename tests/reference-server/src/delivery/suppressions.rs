@@ -71,11 +71,8 @@ fn affected_recipients(tenant: &Tenant, email: &Email, event: Event) -> Vec<Stri
     let mail = email.captured_id().and_then(|id| lock(&tenant.captured).get(id).cloned());
     let reached = mail.as_ref().map(|mail| mail.recipients().collect::<HashSet<_>>());
     let is_reached = |text: &&Arc<str>| reached.as_ref().is_none_or(|reached| reached.contains(&***text));
-    let lists = [Some(&email.to), email.cc.as_ref(), email.bcc.as_ref()];
-    let addresses = |list: &Vec<Arc<str>>| -> Vec<Mailbox> {
-        list.iter().filter(is_reached).filter_map(|text| Mailbox::parse(text).ok()).collect()
-    };
-    let simulated = lists.into_iter().flatten().flat_map(addresses);
+    let mailbox = |text: &Arc<str>| Mailbox::parse(text).ok();
+    let simulated = email.recipients().filter(is_reached).filter_map(mailbox);
     let simulated: Vec<_> = simulated
         .filter(|mailbox| simulation::has_event(mailbox, event))
         .map(|mailbox| mailbox.address)
@@ -83,7 +80,7 @@ fn affected_recipients(tenant: &Tenant, email: &Email, event: Event) -> Vec<Stri
     if !simulated.is_empty() {
         return simulated;
     }
-    addresses(&email.to).into_iter().map(|mailbox| mailbox.address).collect()
+    email.to.iter().filter(is_reached).filter_map(mailbox).map(|mailbox| mailbox.address).collect()
 }
 
 /// Drops the recipients that are on the list. Returns the origin of the first one's entry.

@@ -188,6 +188,11 @@ impl Email {
         }
     }
 
+    /// The recipients in `to`, `cc` and `bcc`.
+    pub fn recipients(&self) -> impl Iterator<Item = &Arc<str>> {
+        [Some(&self.to), self.cc.as_ref(), self.bcc.as_ref()].into_iter().flatten().flatten()
+    }
+
     pub fn last_event(&self) -> Event {
         self.progress.lock().last_event.1
     }

@@ -41,6 +41,18 @@ fn the_recipient_s_local_part_selects_the_simulated_outcome() {
 }
 
 #[test]
+fn a_bounce_recorded_before_the_simulated_delivery_replaces_it() {
+    let sandbox = Sandbox::new();
+    let bounced = sandbox.sent(&email_with("to", "ada@example.com"));
+    sandbox.trigger(&bounced, "bounced", &json!({}));
+    // A simulated bounce concerns only its own recipient.
+    let mixed = sandbox.sent(&email_with("to", json!(["bounced@example.com", "delayed@example.com"])));
+    sandbox.advance(100);
+    assert_eq!(sandbox.last_event(&bounced), "bounced");
+    assert_eq!(sandbox.last_event(&mixed), "delivered");
+}
+
+#[test]
 fn an_email_is_delivered_to_its_reachable_recipients() {
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&email_with("to", json!(["failed@a.test", "ada@a.test", "suppressed@a.test"])));

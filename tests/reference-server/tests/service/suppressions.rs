@@ -230,19 +230,6 @@ fn a_triggered_permanent_bounce_suppresses_the_to_recipients() {
 }
 
 #[test]
-fn a_bounce_that_is_triggered_before_the_simulated_delivery_replaces_it() {
-    let sandbox = Sandbox::new();
-    let id = sandbox.sent(&email_of(&json!({ "to": "ada@example.com" })));
-    sandbox.trigger(&id, "bounced", &json!({}));
-    // Another recipient's simulated bounce doesn't.
-    let mixed = sandbox.sent(&email_of(&json!({ "to": ["bounced@example.com", "delayed@example.com"] })));
-    sandbox.advance(100);
-    assert_eq!(events(&sandbox, &id), ["accepted", "sent", "bounced"]);
-    assert!(events(&sandbox, &mixed).ends_with(&["delivered".to_owned()]));
-    expect_fields_of(&json!({ "last_event": "bounced" }), &sandbox.record(&id));
-}
-
-#[test]
 fn an_email_goes_to_the_recipients_that_remain() {
     let sandbox = Sandbox::new();
     add(&sandbox, "no@example.com");
