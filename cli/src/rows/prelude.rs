@@ -1,4 +1,4 @@
-//! The words of a table of commands.
+//! The names that the tables of commands use.
 
 pub(crate) use super::field::{ATTACHMENTS, BODIES, Field, ID, INTERVAL};
 pub(crate) use super::given::{Body, Change, Given, Plan};
