@@ -216,6 +216,7 @@ sandbox fail --slow 2h => at most 1h
 sandbox export x --format pst => eml, mbox or json
 sandbox serve --port 0 --smtp-allow '*@acme.test' => --smtp-allow requires --smtp or --smtp-release
 sandbox serve --port 0 --smtp smtp://127.0.0.1:9 --smtp-release smtp://127.0.0.1:9 => can't be used together
+sandbox serve --port 0 --smtp-port 2525 --smtp smtp://127.0.0.1:2525 => --smtp must not be the sandbox's own SMTP port
 sandbox serve --port 0 --smtp smtp://127.0.0.1:9 --smtp-allow acme.test
     => --smtp-allow must be an address, or a pattern such as *@example.com
 sandbox serve --port 0 --smtp-release smtp://127.0.0.1:9 --smtp-allow '*@acme.*'

@@ -48,6 +48,8 @@ pub(super) struct Target {
     pub(super) name: String,
     /// Whether the password would be sent unencrypted.
     pub(super) readable: bool,
+    /// Its port, if it runs on this machine.
+    local_port: Option<u16>,
     /// Whether every captured mail is forwarded.
     pub(super) forwards: bool,
     allow: AllowList,
@@ -79,7 +81,14 @@ impl Target {
         let transport = builder.timeout(Some(TIMEOUT)).pool_config(PoolConfig::new().max_size(1)).build();
         let local = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
         let readable = url.scheme() == "smtp" && tls.is_none() && url.password().is_some() && !local;
-        Ok(Self { transport, name: without_credentials(&url), readable, forwards: flag == "--smtp", allow })
+        Ok(Self {
+            transport,
+            name: without_credentials(&url),
+            readable,
+            local_port: url.port().filter(|_| local),
+            forwards: flag == "--smtp",
+            allow,
+        })
     }
 
     /// The server as the service uses it.
@@ -134,8 +143,8 @@ pub(super) fn relay_error(error: &SendError) -> RelayError {
 }
 
 impl RelayArgs {
-    /// The server set by a flag or variable.
-    pub(super) fn target(&self) -> Result<Option<Target>, Fail> {
+    /// The server set by a flag or variable. The sandbox itself listens for mail on `own_ports`.
+    pub(super) fn target(&self, own_ports: [Option<u16>; 2]) -> Result<Option<Target>, Fail> {
         let given = |url: &Option<String>| url.clone().filter(|url| !url.is_empty());
         let (flag, url) = match (given(&self.smtp), given(&self.smtp_release)) {
             (Some(_), Some(_)) => {
@@ -161,7 +170,12 @@ impl RelayArgs {
                 Some(Origin::flag("--smtp-allow", pattern)),
             )
         })?;
-        Target::read(flag, &url, allow).map(Some)
+        let target = Target::read(flag, &url, allow)?;
+        if target.forwards && target.local_port.is_some() && own_ports.contains(&target.local_port) {
+            let rule = "--smtp must not be the sandbox's own SMTP port: it would forward each email to itself forever";
+            return Err(Fail::usage("loop", rule, Some(Origin::flag(flag, target.name))));
+        }
+        Ok(Some(target))
     }
 }
 

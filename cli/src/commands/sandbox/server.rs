@@ -61,7 +61,7 @@ impl SandboxServer {
                 ..server_args.settings()
             })
         };
-        let target = server_args.relay.target()?;
+        let target = server_args.relay.target([server_args.smtp_port, server_args.smtp_tls_port])?;
         let (http, address) = bind(reach.host, port, "--port").await?;
         let smtp = bind_if(reach.host, server_args.smtp_port, "--smtp-port").await?;
         let smtps = bind_if(reach.host, server_args.smtp_tls_port, "--smtp-tls-port").await?;

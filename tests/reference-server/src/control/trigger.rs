@@ -5,7 +5,7 @@ use http::{Response, StatusCode};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::delivery::record_event;
+use crate::delivery::record_requested;
 use crate::delivery::webhooks::{notify, sample};
 use crate::lock::lock;
 use crate::model::email::Event;
@@ -90,7 +90,7 @@ pub fn record(call: &AccountCall<'_>) -> HandlerResult {
     let email = lock(&tenant.emails).get(email).cloned();
     let email = email.ok_or_else(|| Problem::not_found("Email not found."))?;
     let (event, detail) = read(call, &TRIGGERS, "detail")?;
-    record_event(Moment { state, tenant, at: tenant.clock.now() }, &email, event, detail.as_ref());
+    record_requested(Moment { state, tenant, at: tenant.clock.now() }, &email, event, detail.as_ref());
     let answer = RecordedEvent { object: "email", id: email.id, last_event: email.last_event().as_str() };
     Ok(problem::json(StatusCode::CREATED, &answer))
 }

@@ -53,6 +53,22 @@ fn a_bounce_recorded_before_the_simulated_delivery_replaces_it() {
 }
 
 #[test]
+fn an_event_recorded_before_the_simulated_delivery_includes_it() {
+    for event in ["delivered", "opened", "clicked", "complained"] {
+        let sandbox = Sandbox::new();
+        let id = sandbox.sent(&email_with("to", "ada@example.com"));
+        sandbox.trigger(&id, event, &json!({}));
+        sandbox.advance(100);
+        assert_eq!(sandbox.last_event(&id), event);
+        assert_eq!(
+            sandbox.get("/emails/metrics?metrics=delivered").json()["totals"]["delivered"],
+            1,
+            "{event}"
+        );
+    }
+}
+
+#[test]
 fn an_email_is_delivered_to_its_reachable_recipients() {
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&email_with("to", json!(["failed@a.test", "ada@a.test", "suppressed@a.test"])));
