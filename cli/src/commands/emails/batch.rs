@@ -11,11 +11,11 @@ use idempost::{
 use serde_json::Value;
 
 use crate::actions::html_command;
-use crate::actions::mutation::{self, Sending};
+use crate::actions::mutation::{self, DryRunFlag, Sending};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail};
 use crate::input::documents::Documents;
-use crate::input::flags::{Choices, Flags};
+use crate::input::flags::Flags;
 use crate::output::format_count;
 
 /// Send up to 100 emails in one request
@@ -51,9 +51,8 @@ pub(crate) struct Args {
     /// Idempotency key: within 24 hours, the same batch is sent only once
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
-    /// Validate everything and show the request without sending it; =curl shows a curl command
-    #[arg(short = 'n', long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "json", value_parser = Choices(&["json", "curl"]), hide_possible_values = true)]
-    dry_run: Option<String>,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
     /// Skip local validation, in case the service's limits have changed
     #[arg(long, hide_short_help = true)]
     no_validate: bool,
@@ -74,7 +73,7 @@ pub(crate) struct Plan {
 /// Reads the file and validates every email in it.
 async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let mut flags = Flags::default();
-    let sending = Sending::read(args.idempotency_key.as_deref(), args.dry_run.as_deref(), &mut flags);
+    let sending = Sending::read(args.idempotency_key.as_deref(), args.dry_run.dry_run.as_deref(), &mut flags);
 
     let (source, text) = context.stdin().text("FILE", &args.file)?;
     let (mut documents, mut found) = Documents::read(source, text)?;

@@ -11,7 +11,7 @@ use idempost::{Accepted, Call, Client, Email};
 use serde_json::Value;
 
 use crate::actions::dry_run::Content;
-use crate::actions::mutation::{self, Sending};
+use crate::actions::mutation::{self, DryRunFlag, Sending};
 use crate::actions::wait::TimeoutFlag;
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -139,11 +139,8 @@ pub(crate) struct Args {
     wait: Option<String>,
     #[command(flatten)]
     timeout: TimeoutFlag,
-    /// Validate everything and show the request without sending it; =curl shows a curl command
-    ///
-    /// Needs neither a credential nor a base URL.
-    #[arg(short = 'n', long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "json", value_parser = Choices(&["json", "curl"]), hide_possible_values = true)]
-    dry_run: Option<String>,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
     /// Skip local validation, in case the service's limits have changed
     #[arg(long, hide_short_help = true)]
     no_validate: bool,

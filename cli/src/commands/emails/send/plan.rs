@@ -87,7 +87,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     }
 
     let flags = builder.flags();
-    let sending = Sending::read(args.idempotency_key.as_deref(), args.dry_run.as_deref(), flags);
+    let sending = Sending::read(args.idempotency_key.as_deref(), args.dry_run.dry_run.as_deref(), flags);
     let wait = wait::plan(args.wait.as_deref(), &args.timeout.wait_timeout, DELIVERED, flags);
 
     let (mut email, shape_errors) = Email::read(&builder.value());
