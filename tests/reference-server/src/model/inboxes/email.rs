@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::content::placeholders::to_header_line;
 use crate::content::text::derive;
 use crate::model::email::recipients::Mailbox;
 use crate::model::email::{Email, attachments};
@@ -120,7 +121,8 @@ impl InboxEmail {
             cc: received.cc.clone(),
             bcc: received.bcc.clone(),
             reply_to: received.reply_to.clone(),
-            subject: Some(received.subject.clone()).filter(|subject| !subject.is_empty()),
+            // Encoded words can contain line breaks, which would add fields to the header of a reply.
+            subject: Some(to_header_line(&received.subject)).filter(|subject| !subject.is_empty()),
             message_id: message_ids(&received.message_id).pop(),
             references,
             html: received.html.as_deref().map(Arc::from),

@@ -94,6 +94,33 @@ fn a_reply_refers_to_the_last_twenty_emails() {
 }
 
 #[test]
+fn a_received_subject_adds_no_header_field_to_an_answer() {
+    let (sandbox, inbox) = with_inbox();
+    let subject = "Subject: =?utf-8?Q?Hi=0D=0AX-Injected:_1=0D=0A=0D=0ABody?=";
+    receive(&sandbox, &["From: ada@example.com", subject], "x");
+    let thread = id_of(&sandbox.items(format!("{inbox}/threads"))[0]);
+    let emails = format!("{inbox}/threads/{thread}/emails");
+    let email = id_of(&sandbox.items(&emails)[0]);
+    let draft = json!({ "thread_id": thread, "reply_to_email_id": email, "text": "y" });
+    let draft = sandbox.created(&format!("{inbox}/drafts"), &draft);
+    for (path, body, expected) in [
+        (format!("{emails}/{email}/reply"), json!({ "text": "y" }), "Re: Hi  X-Injected: 1    Body"),
+        (
+            format!("{emails}/{email}/forward"),
+            json!({ "to": "bob@x.test" }),
+            "Fwd: Hi  X-Injected: 1    Body",
+        ),
+        (format!("{inbox}/drafts/{draft}/send"), json!({}), "Re: Hi  X-Injected: 1    Body"),
+    ] {
+        sandbox.post(&path, &body).expect_status(200);
+        let mail = &sandbox.mails()[0];
+        assert_eq!(mail.subject, expected);
+        let mime = String::from_utf8_lossy(&mail.mime);
+        assert!(!mime.contains("\r\nX-Injected"), "{mime}");
+    }
+}
+
+#[test]
 fn a_reply_goes_to_the_reply_to_address() {
     let (sandbox, inbox) = with_inbox();
     receive(&sandbox, &["From: ada@example.com", "Reply-To: desk@example.com", "Subject: re: x"], "y");
