@@ -85,10 +85,13 @@ pub fn receive(
     Ok(id)
 }
 
-/// Whether this recipient may receive emails.
+/// Whether this recipient may receive emails: in a strict sandbox, its domain must be verified, except for the address of an inbox that mail is
+/// forwarded to.
 pub fn can_receive(state: &State, tenant: &Tenant, recipient: &str) -> bool {
     let domain = recipient.rsplit_once('@').map_or("", |(_, domain)| domain);
-    !state.settings.strict_domains || tenant.domain(domain).is_some_and(|domain| domain.can_receive())
+    !state.settings.strict_domains
+        || tenant.domain(domain).is_some_and(|domain| domain.can_receive())
+        || tenant.inboxes.forwarded(recipient).is_some()
 }
 
 /// `GET /emails/receiving`, mode B.

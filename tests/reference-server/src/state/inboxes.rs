@@ -38,7 +38,12 @@ impl InboxTables {
 
     /// Finds the inbox that receives the mail for an address.
     pub fn receiver(&self, address: &str) -> Option<Arc<Inbox>> {
-        self.inboxes.find_by_key(address).or_else(|| self.inboxes.oldest(&lower_case(address).into_owned()))
+        self.inboxes.find_by_key(address).or_else(|| self.forwarded(address))
+    }
+
+    /// Finds the inbox whose mail another provider forwards to this address.
+    pub fn forwarded(&self, address: &str) -> Option<Arc<Inbox>> {
+        self.inboxes.oldest(&lower_case(address).into_owned())
     }
 
     /// Counts the unread threads and the drafts of an inbox.

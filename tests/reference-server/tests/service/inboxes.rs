@@ -127,7 +127,14 @@ fn a_strict_sandbox_wants_a_receiving_domain_or_forwarding() {
     let mut inbox = json!({ "email_address": ADDRESS });
     sandbox.post("/inboxes", &inbox).invalid("verified for receiving");
     inbox["forwarding"] = true.into();
-    sandbox.created("/inboxes", &inbox);
+    let path = format!("/inboxes/{}", sandbox.created("/inboxes", &inbox));
+    let address = sandbox.get(&path).json()["receiving_address"].as_str().unwrap().to_uppercase();
+    let receive = |address: &str| sandbox.service.receive(KEY, &[address], "Subject: Hi\r\n\r\nx");
+    receive(&address).expect("the address that mail is forwarded to");
+    assert_eq!(subjects(&sandbox, &format!("{path}/threads")), ["Hi"]);
+    receive(ADDRESS).unwrap_err();
+    sandbox.delete(&path);
+    receive(&address).unwrap_err();
 }
 
 #[test]
