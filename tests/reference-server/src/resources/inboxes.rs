@@ -134,5 +134,5 @@ fn inbox_sender(inbox: &Inbox) -> Result<Mailbox, Problem> {
 /// Whether the address is the inbox's own.
 fn is_own(inbox: &Inbox, address: &str) -> bool {
     let own = [Some(&inbox.address), inbox.receiving_address.as_ref()];
-    own.into_iter().flatten().any(|own| own.eq_ignore_ascii_case(address))
+    own.into_iter().flatten().any(|own| Inbox::normalize(own) == Inbox::normalize(address))
 }

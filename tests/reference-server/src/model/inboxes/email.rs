@@ -123,7 +123,10 @@ impl InboxEmail {
             reply_to: received.reply_to.clone(),
             // Encoded words can contain line breaks, which would add fields to the header of a reply.
             subject: Some(to_header_line(&received.subject)).filter(|subject| !subject.is_empty()),
-            message_id: message_ids(&received.message_id).pop(),
+            // Without the header, the received email has a made-up one, to which a reply must not refer.
+            message_id: message_ids(&received.message_id)
+                .pop()
+                .filter(|_| received.headers.contains_key("message-id")),
             references,
             html: received.html.as_deref().map(Arc::from),
             text,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{events, id_of, kinds, receive, subscribe, with_inbox};
-use crate::support::{Sandbox, expect_fields_of};
+use crate::support::{KEY, Sandbox, expect_fields_of};
 
 /// Receives a mail; returns its thread's path, and its own.
 fn received(sandbox: &Sandbox, inbox: &str) -> (String, String) {
@@ -77,6 +77,26 @@ fn reply_all_copies_the_other_recipients_once() {
     let hidden = json!({ "text": "x", "reply_all": true, "cc": "eve@example.com", "bcc": "BOB@example.com" });
     assert_eq!(sandbox.post(&format!("{email}/reply"), &hidden).status, 200);
     assert_eq!(sandbox.mails()[0].cc, ["eve@example.com"], "who is in bcc isn't shown in cc");
+}
+
+#[test]
+fn reply_all_leaves_out_the_inbox_in_every_form_of_its_address() {
+    let (sandbox, _) = with_inbox();
+    let address = "büro@münchen.example";
+    let inbox = sandbox.created("/inboxes", &json!({ "email_address": address }));
+    let mail =
+        "From: ada@example.com\r\nTo: BÜRO@xn--mnchen-3ya.example, bob@example.com\r\nSubject: x\r\n\r\ny";
+    sandbox.service.receive(KEY, &[address], mail).unwrap();
+    let threads = format!("/inboxes/{inbox}/threads");
+    let emails = format!("{threads}/{}/emails", id_of(&sandbox.items(&threads)[0]));
+    let email = &sandbox.items(&emails)[0];
+    assert_eq!(email["message_id"], Value::Null, "the mail has none");
+    let reply = json!({ "text": "z", "reply_all": true });
+    sandbox.post(&format!("{emails}/{}/reply", id_of(email)), &reply).expect_status(200);
+    let mail = sandbox.mail();
+    assert_eq!(mail.cc, ["bob@example.com"]);
+    let mime = String::from_utf8_lossy(&mail.mime);
+    assert!(!mime.contains("In-Reply-To") && !mime.contains("References"), "{mime}");
 }
 
 #[test]
