@@ -94,7 +94,7 @@ impl Broadcast {
     /// Starts sending a broadcast that was scheduled for `due`. Returns false if it was canceled or rescheduled, or has no audience: it is then a draft
     /// again, since its emails would go to no one.
     pub fn start_sending(&mut self, due: Timestamp, has_audience: bool) -> bool {
-        if self.status != Status::Scheduled || self.scheduled_at != Some(due) {
+        if !self.is_scheduled_for(due) {
             return false;
         }
         if has_audience {
@@ -103,6 +103,10 @@ impl Broadcast {
             self.unschedule();
         }
         has_audience
+    }
+
+    pub fn is_scheduled_for(&self, due: Timestamp) -> bool {
+        self.status == Status::Scheduled && self.scheduled_at == Some(due)
     }
 
     fn unschedule(&mut self) {

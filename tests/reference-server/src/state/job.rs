@@ -9,6 +9,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::lock::lock;
+use crate::model::broadcast::Status;
 use crate::model::contact::Subscription;
 use crate::model::contact_import::rows::{Columns, Rows};
 use crate::model::email::Event;
@@ -85,8 +86,8 @@ impl Job {
         job.tenant.as_ptr().addr()
     }
 
-    /// Whether the job still has an effect: emails are evicted, rescheduled and canceled, and runs end, while their jobs wait. The scheduler asks
-    /// while it is locked, so no job is scheduled under the lock of an account's records.
+    /// Whether the job still has an effect: emails are evicted, rescheduled and canceled, broadcasts are canceled, and runs end, while their jobs
+    /// wait. The scheduler asks while it is locked, so no job is scheduled under the lock of an account's records.
     pub fn is_needed(due: Timestamp, job: &Self) -> bool {
         let Some(tenant) = job.tenant.upgrade() else { return false };
         match &job.work {
@@ -115,7 +116,16 @@ impl Task {
             Self::AdvanceClaim { claim, .. } => {
                 tenant.domain_claims.get(*claim).is_some_and(|claim| !claim.has_ended())
             }
-            Self::CheckDomain { .. } | Self::SendBroadcast { .. } | Self::ContinueBroadcast(_) => true,
+            Self::CheckDomain { domain, number } => {
+                tenant.domains.get(*domain).is_some_and(|domain| domain.check == *number)
+            }
+            Self::SendBroadcast { broadcast } => {
+                tenant.broadcasts.get(*broadcast).is_some_and(|broadcast| broadcast.is_scheduled_for(due))
+            }
+            Self::ContinueBroadcast(rest) => {
+                let broadcast = tenant.broadcasts.get(rest.broadcast);
+                broadcast.is_some_and(|broadcast| broadcast.status == Status::Queued)
+            }
         }
     }
 }

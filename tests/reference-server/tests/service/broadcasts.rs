@@ -525,6 +525,28 @@ fn deleting_its_topic_cancels_a_broadcast_that_is_being_sent_and_deleting_its_se
 }
 
 #[test]
+fn broadcasts_that_were_canceled_and_domains_that_were_deleted_leave_no_jobs_on_a_stopped_clock() {
+    let stage = Stage::new();
+    for n in 0..1_001 {
+        stage.contact(&format!("u{n}@example.com"), &json!({"unsubscribed": true}));
+    }
+    let later = stage.created(&json!({}));
+    for n in 0..50 {
+        assert_eq!(stage.send(&later, r#"{"scheduled_at": "in 29 days"}"#).status, 200);
+        assert_eq!(stage.cancel(&later).status, 200);
+        let now = stage.created(&json!({"send": true}));
+        assert_eq!(stage.status(&now), "queued");
+        assert_eq!(stage.cancel(&now).status, 200);
+        let domain = stage.sandbox.created("/domains", &json!({"name": format!("{n}.test")}));
+        stage.sandbox.act(format!("/domains/{domain}/verify")).expect_status(200);
+        stage.sandbox.delete(format!("/domains/{domain}")).expect_status(200);
+    }
+    let mut jobs = 0;
+    stage.sandbox.service.state().scheduler.changes(|_, job| jobs += usize::from(job.is_some()));
+    assert!(jobs < 10, "{jobs}");
+}
+
+#[test]
 fn a_sending_only_key_can_only_send_drafts() {
     // BCAST-24, SCOPE-05, SCOPE-08
     let stage = Stage::new();
