@@ -196,6 +196,24 @@ fn a_newer_claim_by_another_account_supersedes_a_pending_one() {
 }
 
 #[test]
+fn a_domain_is_transferred_to_one_account_even_if_the_clock_of_another_is_behind() {
+    let sandbox = Sandbox::new();
+    owned(&sandbox, "acme.test");
+    let claim = claimed(&sandbox, "acme.test");
+    verify(&sandbox, &claim);
+    sandbox.advance(2);
+    assert_eq!(status(&sandbox, &claim), "verified");
+
+    let third = sandbox.account("sb_third");
+    let (_, other) = claim_as(&sandbox, "sb_third", &json!({"name": "acme.test"}));
+    third.act(format!("{}/claim/verify", path(&other))).expect_status(200);
+    third.post("/_/clock", &json!({"advance": "4s"})).expect_status(200);
+    assert_eq!(status(&third, &other), "completed");
+    sandbox.advance(10);
+    assert_eq!(status(&sandbox, &claim), "superseded");
+}
+
+#[test]
 fn a_domain_can_be_claimed_again_after_a_completed_claim() {
     let sandbox = Sandbox::new();
     owned(&sandbox, "acme.test");

@@ -89,7 +89,7 @@ fn add(context: &Context<'_>, claim: DomainClaim) -> Result<(), Problem> {
         }
         notify_webhooks(context.moment(), "domain.created", tenant.domains.get(domain));
     }
-    supersede(state, tenant, &name);
+    supersede(state, tenant, &name, |claim| claim.status == Status::Pending);
     Ok(())
 }
 
@@ -153,11 +153,10 @@ pub fn is_taken(state: &State, tenant: &Arc<Tenant>, domain: Uuid) -> bool {
     unproven.is_some_and(|domain| owner(state, tenant, &domain.setup.name).is_some())
 }
 
-/// Ends pending claims of the domain by other tenants.
-fn supersede(state: &State, tenant: &Arc<Tenant>, name: &str) {
+/// Ends claims of the domain by other tenants: a new claim the pending ones, a completed claim those with a transfer in progress, too.
+fn supersede(state: &State, tenant: &Arc<Tenant>, name: &str, ends: fn(&DomainClaim) -> bool) {
     for other in other_tenants(state, tenant) {
-        let pending = other.domain_claims.find_by_key(name).filter(|claim| claim.status == Status::Pending);
-        if let Some(claim) = pending {
+        if let Some(claim) = other.domain_claims.find_by_key(name).filter(|claim| ends(claim)) {
             other.domain_claims.change(claim.id, |claim| claim.status = Status::Superseded);
         }
     }
@@ -209,7 +208,7 @@ pub fn advance(moment: Moment<'_>, id: Uuid, step: ClaimStep) {
                 notify_webhooks(Moment { state, tenant: owner, at: due }, "domain.deleted", removed);
             }
             become_status(Status::Completed);
-            supersede(state, tenant, &claim.setup.name);
+            supersede(state, tenant, &claim.setup.name, DomainClaim::is_open);
         }
         _ => {}
     }
