@@ -201,6 +201,16 @@ impl Credentials {
         Ok(removed.is_some())
     }
 
+    /// Moves the unfinished login to another profile, in place of any that was begun under its name.
+    pub(crate) fn move_unfinished(&self, other: &Self) -> Result<(), StoreError> {
+        let [from, to] = [self, other].map(|credentials| credentials.place.file(place::FileKind::Login));
+        let moved = if_found(std::fs::rename(&from, to));
+        match moved.map_err(|error| private_file::io_failure("rename", &from, error))? {
+            Some(()) => Ok(()),
+            None => other.take_unfinished().map(drop),
+        }
+    }
+
     /// Removes the stored credential; revokes nothing.
     pub(crate) async fn remove(&self) -> Result<(), StoreError> {
         let mut locked = Locked(Some(self.store(None).lock_profile(TIMEOUT).await?));
@@ -212,9 +222,14 @@ impl Credentials {
         self.store(None).copy_to(other.store(None)).await
     }
 
+    /// The profiles with a credential or an unfinished login, by name.
+    pub(crate) fn profiles(env: &Env) -> Result<Vec<String>, StoreError> {
+        Place::profiles(env)
+    }
+
     /// The credentials of all profiles, by name; each as metadata or error.
     pub(crate) fn list(env: &Env) -> Result<Vec<Listed>, StoreError> {
-        let profiles = Place::profiles(env)?.into_iter();
+        let profiles = Self::profiles(env)?.into_iter();
         let each = profiles.filter_map(|profile| {
             let overview = Self::new(env, Some(&profile)).and_then(|credentials| credentials.overview());
             overview.transpose().map(|overview| (profile, overview))

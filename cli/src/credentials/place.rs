@@ -80,10 +80,12 @@ impl Place {
         short_hash(&["idempost store", &path.to_string_lossy()])
     }
 
-    /// The profiles with any of these files.
+    /// The profiles with a record or an unfinished login.
     pub(super) fn profiles(env: &Env) -> Result<Vec<String>, StoreError> {
         let folder = folder(env)?;
-        profiles::with_credentials(&folder).map_err(|error| private_file::io_failure("read", &folder, error))
+        let endings = [FileKind::Cred, FileKind::Login].map(FileKind::extension);
+        profiles::with_files(&folder, &endings)
+            .map_err(|error| private_file::io_failure("read", &folder, error))
     }
 }
 

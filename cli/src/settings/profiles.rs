@@ -18,7 +18,7 @@ pub(crate) const CREDENTIALS: &str = "credentials";
 pub(crate) fn names(file: Option<&ConfigFile>, env: &Env) -> Vec<String> {
     let mut names: Vec<String> = file.iter().flat_map(|file| file.profiles()).map(str::to_owned).collect();
     let folder = paths::config_dir(env).ok().flatten().map(|config| config.join(CREDENTIALS));
-    for name in folder.and_then(|folder| with_credentials(&folder).ok()).unwrap_or_default() {
+    for name in folder.and_then(|folder| with_files(&folder, &["cred"]).ok()).unwrap_or_default() {
         if !names.contains(&name) {
             names.push(name);
         }
@@ -26,17 +26,18 @@ pub(crate) fn names(file: Option<&ConfigFile>, env: &Env) -> Vec<String> {
     names
 }
 
-/// The profiles that have a file in the credentials folder.
-pub(crate) fn with_credentials(folder: &Path) -> io::Result<Vec<String>> {
+/// The profiles that have a file with one of these endings in the credentials folder.
+pub(crate) fn with_files(folder: &Path, endings: &[&str]) -> io::Result<Vec<String>> {
     let Some(entries) = if_found(std::fs::read_dir(folder))? else { return Ok(Vec::new()) };
     let mut found: Vec<String> = entries
         .filter_map(|entry| {
             let name = entry.ok()?.file_name().into_string().ok()?;
             let (name, ending) = name.rsplit_once('.')?;
-            (ending == "cred").then(|| profile_name(name))?
+            endings.contains(&ending).then(|| profile_name(name))?
         })
         .collect();
     found.sort();
+    found.dedup();
     Ok(found)
 }
 

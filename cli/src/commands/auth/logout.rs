@@ -84,8 +84,7 @@ fn reset_default_profile(context: &Context) -> Result<(), Fail> {
 }
 
 async fn all_profiles(context: &Context) -> Result<Vec<Option<String>>, Fail> {
-    let stored = Credentials::list(&context.env)?;
-    let names: Vec<String> = stored.into_iter().map(|(name, _)| name).collect();
+    let names = Credentials::profiles(&context.env)?;
     if names.len() > 1 {
         confirm_locally(&format!("Log out of {} profiles ({})?", names.len(), names.join(", ")), context)
             .await?;

@@ -78,8 +78,12 @@ async fn move_profile(
         Ok((renamed != text).then_some(renamed))
     });
     match (configured, copied) {
-        (Ok(_), Some(original)) => Ok(original.remove().await?),
-        (Ok(_), None) => Ok(()),
+        (Ok(_), copied) => {
+            if let Some(original) = copied {
+                original.remove().await?;
+            }
+            Ok(from.move_unfinished(to)?)
+        }
         (Err(fail), None) => Err(fail),
         (Err(fail), Some(_original)) => {
             to.remove().await?;

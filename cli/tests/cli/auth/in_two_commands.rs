@@ -86,6 +86,51 @@ fn a_logout_ends_a_login_that_is_not_finished() {
 }
 
 #[test]
+fn a_logout_of_every_profile_ends_the_logins_that_are_not_finished() {
+    let (service, idempost) = without_login();
+    let pages = ["", "--profile work"].map(|profile| (profile, begun(&idempost, profile)));
+    idempost.store_key("other", &service.base_url(), "sb_other\n");
+    idempost.run("auth logout --all --yes").ok();
+    for (profile, page) in pages {
+        let finish = ["auth", "login", "--callback-url", &allowed(&page)];
+        idempost.run(&(profile, &finish)).fails_with(4, &["no unfinished login"]);
+    }
+}
+
+#[test]
+fn an_unfinished_login_moves_with_its_profile() {
+    let (service, idempost) = without_login();
+    for profile in ["work", "home"] {
+        idempost.store_key(profile, &service.base_url(), "sb_kept\n");
+    }
+    let page = begun(&idempost, "--profile work");
+    // Begun under a name that another profile gets: finishing it would replace that profile's credential.
+    let taken = begun(&idempost, "--profile spare");
+    idempost.run("auth rename home spare").ok();
+    idempost.run("auth rename work acme").ok();
+    let finish = |profile: &str, page: &str| {
+        idempost.run(&["auth", "login", "--callback-url", &allowed(page), "--profile", profile])
+    };
+    finish("work", &page).fails_with(4, &["profile `work` has no unfinished login"]);
+    finish("spare", &taken).fails_with(4, &["profile `spare` has no unfinished login"]);
+    assert_eq!(idempost.run("--profile spare auth token").ok(), "sb_kept\n");
+    finish("acme", &page).ok_with(&["logged in as profile `acme`"]);
+}
+
+#[test]
+fn a_code_is_not_redeemed_if_the_login_cannot_be_stored() {
+    let (service, idempost) = without_login();
+    let url = allowed(&begun(&idempost, ""));
+    // The keyring is gone by then, as in a session over SSH.
+    let mut begun = unfinished(&idempost);
+    begun["store"] = "keyring".into();
+    idempost.write(FILE, begun.to_string());
+    let finished = idempost.run(&["auth", "login", "--callback-url", &url]);
+    finished.fails_with(1, &["the login can't be stored: ", "no keyring"]);
+    assert_eq!(state(&service, &idempost), (1, true));
+}
+
+#[test]
 fn no_secret_of_an_unfinished_login_is_printed() {
     let (_service, idempost) = without_login();
     let ran = idempost.run(&["auth", "login", "--no-browser", "--json", "-vvv"]);
