@@ -16,7 +16,7 @@ use crate::commands::usage::format_usage;
 use crate::context::Context;
 use crate::diagnostics::{Diagnostic, Fail, Origin, line_and_column};
 use crate::output::terminal::escape_line;
-use crate::output::{color, report, snippet};
+use crate::output::{color, report, snippet, suggestion};
 use crate::settings::{Setting, Settings, keys, paths};
 
 /// Beyond this clock skew, signatures and schedules fail.
@@ -56,7 +56,12 @@ impl Checks {
     }
 
     fn add(&mut self, name: &'static str, state: State, message: impl Into<String>, hint: Option<&str>) {
-        self.0.push(Check { name, state, message: message.into(), hint: hint.map(str::to_owned) });
+        self.0.push(Check {
+            name,
+            state,
+            message: message.into(),
+            hint: hint.map(|hint| suggestion::complete(hint).into_owned()),
+        });
     }
 }
 

@@ -40,6 +40,15 @@ fn an_unreachable_service_is_reported_and_offline_sends_nothing() {
 }
 
 #[test]
+fn suggested_commands_select_the_account_of_the_check() {
+    let idempost = Idempost::new().config("[profiles.work]\nbase_url = \"http://localhost\"\n");
+    let command = "idempost --profile work auth login";
+    idempost.run("--profile work doctor --offline").exits(1).prints(&[command]);
+    let report = idempost.run("--profile work doctor --offline --json").exits(1).document();
+    shows(check(&report, "credential")["hint"].as_str().unwrap(), &[command]);
+}
+
+#[test]
 fn unknown_settings_are_reported_once() {
     let idempost = Idempost::new().config("[defaults]\ntimeoutt = \"5s\"\n");
     let ran = idempost.run("doctor --offline").exits(1);
