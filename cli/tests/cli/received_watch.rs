@@ -13,8 +13,8 @@ use serde_json::json;
 
 use crate::service::Service;
 use crate::support::{
-    CommandLine, Idempost, Lines, Ran, Running, concurrently, exit_code, has, lines, mode, shows, signal,
-    wait_until,
+    CommandLine, Finish as _, Idempost, Lines, Ran, Running, concurrently, exit_code, has, lines, mode,
+    shows, signal, wait_until,
 };
 
 const WATCH: [&str; 6] = ["received", "watch", "--columns", "subject", "--interval", "20ms"];
@@ -312,6 +312,31 @@ fn each_profile_and_each_service_has_its_own_cursor() {
     };
     look_once(&one).ok();
     look_once(&other).fails_with(2, &["this cursor belongs to"]);
+}
+
+#[test]
+fn the_position_of_another_account_is_rejected() {
+    let mailbox = Mailbox::new();
+    let core = mailbox.service.core();
+    core.receive("sb_other", &["in@acme.test"], "Subject: theirs\r\n\r\nHello\r\n").unwrap();
+    mailbox.arrive(0..2);
+    assert_eq!(mailbox.printed(&["--from-start"]), subjects(0..2));
+    let with_key = |key: &str, flags: &str| {
+        mailbox
+            .idempost
+            .command()
+            .args((&watch(&["--once"]), flags).words())
+            .env("IDEMPOST_API_KEY", key)
+            .finish()
+    };
+    // Their email is older than the last printed one, and would never be printed.
+    with_key("sb_other", "").fails_with(2, &["was stored with another credential", "--cursor FILE"]);
+    with_key("sb_other", "--cursor theirs.json --from-start").ok_with(&[]);
+    // Another key of the same account continues.
+    mailbox.arrive(2..3);
+    let rotated = mailbox.service.done("api-keys create --name Rotated");
+    assert_eq!(printed(with_key(&rotated, "")), subjects(2..3));
+    assert_eq!(mailbox.printed(&[]), Vec::<String>::new());
 }
 
 #[test]

@@ -26,7 +26,8 @@ use crate::output::table::{Columns, text_at};
 ///
 /// The position is stored on this machine, per profile and service, and the next watch resumes from it: emails that arrived in between are
 /// printed first. The first watch starts with new emails. An email counts as printed once its line has been written: after a crash or power
-/// failure the last lines may be repeated, but none are lost. Two concurrent watches need separate cursor files.
+/// failure the last lines may be repeated, but none are lost. The position of another account is rejected. Two concurrent watches need separate
+/// cursor files.
 ///
 /// Temporary failures are retried with delays of up to a minute: lost connections, service errors, rate limits. Permanent ones end the
 /// watch: a rejected key exits with 4. After Ctrl-C, the exit code is 0.

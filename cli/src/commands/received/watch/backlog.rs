@@ -45,6 +45,7 @@ pub(super) async fn print_all(watch: &mut Watch<'_>, cursor: &mut Cursor) -> Res
     if let Some(known) = known {
         return print_newer(&known, watch, cursor).await;
     }
+    cursor.check_account()?;
     if boundary.is_some() {
         watch
             .context

@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use crate::commands::received::file_name::safe;
-use crate::context::Context;
+use crate::context::{self, Context};
 use crate::diagnostics::{Fail, Origin};
 use crate::files;
 use crate::output::hex;
@@ -35,6 +35,8 @@ pub(super) struct Cursor {
     /// Dropping the open file releases the lock.
     _lock: Option<File>,
     stored: CursorFile,
+    /// The current account.
+    account: Option<String>,
     /// Whether it holds a position.
     pub(super) is_set: bool,
     unsaved: bool,
@@ -47,6 +49,9 @@ struct CursorFile {
     version: u8,
     /// The base URL of the service.
     service: String,
+    /// A hash of the service and the credential that the position was last stored with.
+    #[serde(default)]
+    account: Option<String>,
     /// The last printed email; `None` if the mailbox was empty, so that everything is new.
     last: Option<Printed>,
     /// IDs of recently printed emails, oldest first.
@@ -63,7 +68,7 @@ pub(super) struct Printed {
 impl Cursor {
     /// A cursor that isn't stored.
     pub(super) fn in_memory() -> Self {
-        Self::new(None, None, CursorFile::empty(String::new()), false)
+        Self::new(None, None, CursorFile::empty(String::new()), None, false)
     }
 
     /// Opens and locks the cursor in this file, or the one of this profile and service. `anew` discards the stored position.
@@ -93,11 +98,32 @@ impl Cursor {
         }
         let set = stored.is_some();
         let stored = stored.unwrap_or_else(|| CursorFile::empty(service.to_string()));
-        Ok(Self::new(Some(path), Some(lock), stored, set))
+        let account = context::account_key(context.settings()?, &context.env);
+        Ok(Self::new(Some(path), Some(lock), stored, account, set))
     }
 
-    fn new(file: Option<PathBuf>, lock: Option<File>, stored: CursorFile, is_set: bool) -> Self {
-        Self { file, _lock: lock, stored, is_set, unsaved: false, saved: Instant::now() }
+    fn new(
+        file: Option<PathBuf>,
+        lock: Option<File>,
+        stored: CursorFile,
+        account: Option<String>,
+        is_set: bool,
+    ) -> Self {
+        Self { file, _lock: lock, stored, account, is_set, unsaved: false, saved: Instant::now() }
+    }
+
+    /// Checks that a position whose emails the service doesn't list isn't another account's. Another credential of the same account lists them.
+    pub(super) fn check_account(&self) -> Result<(), Fail> {
+        let (Some(path), Some(_)) = (&self.file, &self.stored.account) else { return Ok(()) };
+        if self.stored.account == self.account {
+            return Ok(());
+        }
+        let path = path.display();
+        let rule = format!(
+            "the cursor {path} was stored with another credential, and this one doesn't list its emails"
+        );
+        let hint = "if this is another account, choose another profile, or a file: --cursor FILE; otherwise start over: --from-now or --from-start";
+        Err(Fail::usage("account", rule, None).hint(hint))
     }
 
     /// The last printed email, if any.
@@ -113,6 +139,7 @@ impl Cursor {
     /// Starts after this email, as if it had been printed; with `None`, before all emails.
     pub(super) fn start_after(&mut self, newest: Option<&Value>) {
         self.stored = CursorFile::empty(std::mem::take(&mut self.stored.service));
+        self.stored.account.clone_from(&self.account);
         (self.is_set, self.unsaved) = (true, true);
         if let Some(newest) = newest {
             self.advance(newest);
@@ -127,6 +154,7 @@ impl Cursor {
             self.stored.recent.pop_front();
         }
         self.stored.last = Some(printed);
+        self.stored.account.clone_from(&self.account);
         self.unsaved = true;
     }
 
@@ -155,7 +183,7 @@ impl Drop for Cursor {
 
 impl CursorFile {
     fn empty(service: String) -> Self {
-        Self { version: VERSION, service, last: None, recent: VecDeque::new() }
+        Self { version: VERSION, service, account: None, last: None, recent: VecDeque::new() }
     }
 }
 
@@ -229,6 +257,7 @@ mod tests {
             Some(path.to_owned()),
             None,
             stored.unwrap_or_else(|| CursorFile::empty("s".to_owned())),
+            None,
             set,
         )
     }
