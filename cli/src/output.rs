@@ -19,7 +19,9 @@ pub(crate) mod table;
 pub(crate) mod terminal;
 pub(crate) mod time;
 
-pub(crate) use out::{Out, OutputOptions, was_stdout_closed, write_stderr, write_stderr_json, write_stdout};
+pub(crate) use out::{
+    Out, OutputOptions, was_stdout_closed, write_stderr, write_stderr_json, write_stderr_secret, write_stdout,
+};
 pub(crate) use terminal::Terminal;
 
 /// Bytes in hexadecimal.

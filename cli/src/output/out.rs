@@ -343,13 +343,26 @@ pub(crate) fn write_stdout(bytes: &[u8]) -> Result<(), Fail> {
 
 /// Writes a line of JSON to standard error. Control characters are written as `\u` escapes, which is equivalent JSON.
 pub(crate) fn write_stderr_json(line: &Value) {
-    write_stderr(&(json::escape(&line.to_string()) + "\n"));
+    write_stderr(&json_line(line));
+}
+
+/// Prints a JSON line with a secret that the user asked for to standard error.
+pub(crate) fn write_stderr_secret(line: &Value) {
+    write_unredacted(&json_line(line));
+}
+
+fn json_line(line: &Value) -> String {
+    json::escape(&line.to_string()) + "\n"
 }
 
 /// Writes text to standard error.
 pub(crate) fn write_stderr(text: &str) {
+    write_unredacted(&secret::redact(text));
+}
+
+fn write_unredacted(text: &str) {
     // If standard error is closed, there is nowhere to report it.
-    let _ = io::stderr().lock().write_all(secret::redact(text).as_bytes());
+    let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// None of the requested fields exists, but the request has been sent.

@@ -384,6 +384,13 @@ fn the_secret_of_the_temporary_webhook_is_shown_and_written_on_request() {
     let mut listener = Listener::start(&idempost, &[]);
     assert_eq!(listener.announced.get("signing_secret"), None);
     assert_eq!(listener.stop(Signal::INT), Some(0));
+    // A filter applies to deliveries only, so the secret is printed on standard error.
+    let mut listener = Running(idempost.spawn("webhooks listen --print-secret --json --jq .payload"));
+    let printed: Value = serde_json::from_str(&lines(&mut listener.stderr).next().unwrap()).unwrap();
+    let listed = idempost.run("webhooks list --json --jq .data[0].id").ok();
+    let secret = idempost.run(&["webhooks", "get", listed.trim(), "--jq", ".signing_secret"]).ok();
+    assert_eq!(printed["signing_secret"], secret.trim());
+    drop(listener);
     idempost.run(&["webhooks", "listen", "--secret-file", "s", "--print-secret"]).fails(2);
     set_mode(&file, 0o644);
     idempost.run(&["webhooks", "listen", "--write-secret", "s"]).fails_with(2, &["chmod 600"]);

@@ -29,7 +29,7 @@ use crate::diagnostics::Fail;
 use crate::files;
 use crate::input::flags::{ALL, EVENT_TYPES, Flags};
 use crate::output::terminal::escape_line;
-use crate::output::{report, write_stderr, write_stderr_json};
+use crate::output::{report, write_stderr, write_stderr_secret};
 use crate::settings::paths;
 use crate::signals::Signals;
 
@@ -155,7 +155,7 @@ fn announce(
     let secret = registration.filter(|_| print_secret).map(|made| made.secret.expose());
     if let Some(secret) = secret.filter(|_| !context.out.is_json() || context.out.filters()) {
         if context.out.messages_are_json {
-            write_stderr_json(&json!({ "signing_secret": secret }));
+            write_stderr_secret(&json!({ "signing_secret": secret }));
         } else {
             write_stderr(&format!("signing secret: {}\n", escape_line(secret)));
         }
