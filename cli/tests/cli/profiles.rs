@@ -122,6 +122,15 @@ fn a_profile_with_credentials_exists_until_it_is_logged_out() {
 }
 
 #[test]
+fn a_default_profile_that_no_longer_exists_can_be_replaced() {
+    let idempost = Idempost::new().config("default_profile = \"gone\"\n[profiles.work]\nretries = 1\n");
+    idempost.run("config list").fails_with(2, &["there is no profile `gone`"]);
+    idempost.run("auth use work").ok();
+    idempost.run("config list").ok();
+    assert!(config(&idempost).starts_with("default_profile = \"work\""));
+}
+
+#[test]
 fn a_renamed_profile_keeps_its_settings_credentials_and_position() {
     let idempost = Idempost::new()
         .config("# ours\n[profiles.work] # at work\nretries = 5\n\n[profiles.local]\nretries = 1\n");

@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::credentials::Credentials;
 use crate::diagnostics::Fail;
 use crate::settings::profiles::{self, DEFAULT};
+use crate::settings::store::ConfigStore;
 
 /// Set the default profile
 #[derive(Debug, clap::Args)]
@@ -20,12 +21,13 @@ pub(crate) struct Args {
 
 /// Writes it to the configuration file.
 pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
-    let settings = context.settings()?;
-    let profiles = profiles::names(settings.file.as_ref(), &context.env);
+    // Without the settings, which are invalid if the default profile no longer exists.
+    let config = ConfigStore::lock(&context.env)?;
+    let profiles = profiles::names(config.read()?.as_ref(), &context.env);
     if args.name != DEFAULT && !profiles.contains(&args.name) {
         return Err(profile::unknown_profile(&args.name, &profiles));
     }
-    profile::write(None, &[], &[("default_profile", &args.name)], context)?;
+    config.set(None, &[("default_profile", &args.name)])?;
     let is_stored =
         Credentials::new(&context.env, Some(&args.name)).and_then(|credentials| credentials.overview());
     if is_stored?.is_none() {
