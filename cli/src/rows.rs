@@ -84,7 +84,6 @@ pub(crate) enum Property {
     /// Needs several threads: a server, or a command that sends many emails.
     Concurrent,
     /// Makes no sense with `--sandbox`.
-    #[cfg(any(feature = "sandbox", feature = "mcp"))]
     NeedsRunningService,
     /// Reports unknown settings itself.
     ReportsSettings,

@@ -229,9 +229,9 @@ async fn with_service(
     #[cfg(feature = "sandbox")]
     if context.global.sandbox {
         if command.has(Property::NeedsRunningService) {
-            let rule = "--sandbox can't be used with `sandbox` commands or `mcp`: it starts a sandbox for one command only";
+            let rule = "--sandbox can't be used with this command: it starts a sandbox for one command only";
             return Err(Fail::usage("exclusive", rule, Some(Origin::flag("--sandbox", "")))
-                .hint("idempost sandbox serve, and in another terminal: idempost sandbox …"));
+                .hint("idempost sandbox serve, and this command in another terminal"));
         }
         let embedded = crate::context::embedded::Embedded::start().await?;
         context.use_service(embedded.service.clone());

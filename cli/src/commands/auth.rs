@@ -21,11 +21,11 @@ mod use_profile;
 noun!(Auth, "Log in, log out and manage profiles", VERBS);
 
 const VERBS: &[Verb] = &[
-    Verb::custom("login", &own(login::run)).is(&[Property::MakesProfile]),
-    Verb::custom("logout", &own(logout::run)),
+    Verb::custom("login", &own(login::run)).is(&[Property::MakesProfile, Property::NeedsRunningService]),
+    Verb::custom("logout", &own(logout::run)).is(&[Property::NeedsRunningService]),
     Verb::custom("status", &Direct(status::run)).is(&[Property::Local]),
-    Verb::custom("token", &own(token::run)),
-    Verb::custom("refresh", &own(refresh::run)),
+    Verb::custom("token", &own(token::run)).is(&[Property::NeedsRunningService]),
+    Verb::custom("refresh", &own(refresh::run)).is(&[Property::NeedsRunningService]),
     Verb::custom("list", &Direct(list::run)).alias("ls").is(&[Property::Local]),
     Verb::custom("use", &Direct(use_profile::run)).is(&[Property::Local]),
     Verb::custom("rename", &own(rename::run)).is(&[Property::Local]),

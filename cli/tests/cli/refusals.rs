@@ -151,7 +151,9 @@ auth login --with-token --scope x --port 1 --no-browser
     => --scope can't be used | --port can't be used | --no-browser can't be used
 auth login --device --port 1 --with-token
     => --port can't be used with --device | --device can't be used with --with-token
---sandbox auth login => can't be used with --sandbox
+--sandbox auth login => it starts a sandbox for one command only
+--sandbox auth token => it starts a sandbox for one command only
+--sandbox auth refresh --scope full_access => it starts a sandbox for one command only
 emails send --to ada@example.com --to bob@@example.com --tag 'week 47=x'
     => 5 problems | --> --to (2nd):1:5 | /to/1: an address must have exactly one `@` | ::: --tag:1:5
     | missing: --from (or `from` in the profile), --subject (or a --template that has one), --text, --html or --template

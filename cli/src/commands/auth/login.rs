@@ -246,10 +246,6 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
     if args.client_id.as_deref().is_some_and(|id| id.trim().is_empty()) {
         flags.reject("empty", "a client ID must not be empty", "--client-id", "");
     }
-    if context.global.sandbox {
-        let rule = "auth login can't be used with --sandbox, which ends with the command";
-        flags.reject("exclusive", rule, "--sandbox", "");
-    }
     if settings.base_url.is_none() {
         flags.add_missing("--base-url, IDEMPOST_BASE_URL or `base_url` in the profile");
     }

@@ -19,6 +19,16 @@ fn an_expiring_access_token_is_refreshed_by_the_command_that_needs_it() {
 }
 
 #[test]
+fn a_command_with_its_own_sandbox_does_not_end_stored_logins() {
+    let (service, idempost) = with_login("");
+    for line in ["--sandbox auth logout", "--sandbox auth logout --all --yes"] {
+        idempost.run(line).fails_with(2, &["--sandbox can't be used with this command"]);
+    }
+    assert_eq!(token_events(&service), [TokenEventKind::Issued]);
+    idempost.run(&SEND).ok();
+}
+
+#[test]
 fn a_job_belongs_to_the_login_that_started_it() {
     // F-13
     let (service, idempost) = with_login("--profile work --scope full_access");

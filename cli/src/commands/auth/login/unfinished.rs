@@ -15,6 +15,7 @@ use crate::context::Context;
 use crate::credentials::{Credentials, StoreKind};
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
+use crate::output::report;
 
 /// The time within which a login can be finished.
 const LIFETIME: SignedDuration = SignedDuration::from_mins(10);
@@ -69,11 +70,7 @@ pub(super) async fn begin(
 /// Finishes the login with the URL that the consent page redirected to.
 pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
-    let others = [
-        ("--store", args.store.is_some()),
-        ("--with-token", args.with_token),
-        ("--sandbox", context.global.sandbox),
-    ];
+    let others = [("--store", args.store.is_some()), ("--with-token", args.with_token)];
     let others = others.into_iter().filter_map(|(name, is_set)| is_set.then_some(name));
     for name in args.page_flags().chain(others) {
         flags.reject("exclusive", format!("{name} can't be used with --callback-url"), name, "");
@@ -115,6 +112,12 @@ pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Resul
         }
     };
     let server = login.target.discover(context).await?;
+    // The session may have no keyring, unlike the first command's.
+    let hint = (store == StoreKind::Keyring)
+        .then_some("finish it where the keyring is available, or start it again with --store file");
+    credentials.probe(store).await.map_err(|error| {
+        Fail::error(format!("the login can't be stored: {}", report::error_chain(&error))).hint_if(hint)
+    })?;
     // A code is sent at most once: its reuse would revoke the grant.
     if !credentials.take_unfinished()? {
         return Err(none("another command is finishing this login".to_owned()));
