@@ -5,7 +5,7 @@ pub(crate) mod attachments;
 pub(crate) mod file_name;
 mod forward;
 mod reply;
-mod watch;
+pub(crate) mod watch;
 
 use idempost::Client;
 use idempost::received::HtmlFormat;

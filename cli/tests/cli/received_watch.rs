@@ -315,6 +315,21 @@ fn each_profile_and_each_service_has_its_own_cursor() {
 }
 
 #[test]
+fn the_position_moves_with_a_renamed_profile() {
+    let service = Service::start();
+    let idempost = Idempost::at("", "sb_test").config("[profiles.work]\nretries = 1\n[profiles.home]\n");
+    let look = |profile: &str| look(&idempost, &["--profile", profile, "--base-url", &service.base_url()]);
+    arrive(service.core(), 0..1);
+    for profile in ["work", "home"] {
+        assert_eq!(printed(look(profile)), [""; 0]);
+    }
+    arrive(service.core(), 1..3);
+    idempost.run("auth rename work acme").ok();
+    assert_eq!(printed(look("acme")), subjects(1..3));
+    assert_eq!(printed(look("home")), subjects(1..3));
+}
+
+#[test]
 fn the_position_of_another_account_is_rejected() {
     let mailbox = Mailbox::new();
     let core = mailbox.service.core();

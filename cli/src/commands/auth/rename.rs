@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::profile;
+use crate::commands::received::watch::cursor;
 use crate::context::Context;
 use crate::credentials::Credentials;
 use crate::diagnostics::Fail;
@@ -12,7 +13,7 @@ use crate::settings::profiles::{self, DEFAULT};
 use crate::settings::store::ConfigStore;
 use crate::signals;
 
-/// Rename a profile with its settings and credentials
+/// Rename a profile with its settings, credentials and `received watch` positions
 ///
 /// If it is the default profile, it stays the default. Never overwrites another profile; nothing is sent to the service.
 #[derive(Debug, clap::Args)]
@@ -55,6 +56,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     });
     moving.await.map_err(|error| Fail::local("the profile couldn't be renamed", error))??;
     context.out.note(&format!("profile `{old}` is now `{new}`"));
+    cursor::rename_profile(old, new, &context.env)?;
     context.out.result(std::slice::from_ref(new), &json!({ "profile": new, "renamed_from": old }))
 }
 

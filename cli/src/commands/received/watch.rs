@@ -1,7 +1,7 @@
 //! `received watch`: prints every received email once, as it arrives.
 
 mod backlog;
-mod cursor;
+pub(crate) mod cursor;
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;

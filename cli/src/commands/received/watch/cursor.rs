@@ -17,6 +17,7 @@ use crate::diagnostics::{Fail, Origin};
 use crate::files;
 use crate::output::hex;
 use crate::output::table::text_at;
+use crate::settings::env::Env;
 use crate::settings::paths;
 
 /// The number of remembered emails, in case the service deletes some.
@@ -189,16 +190,36 @@ impl CursorFile {
 
 /// The default file of this profile and service.
 fn default_path(service: &Url, context: &Context) -> Result<PathBuf, Fail> {
-    let folder = paths::state_dir(&context.env)?.ok_or_else(|| {
+    let folder = folder(&context.env)?.ok_or_else(|| {
         Fail::error("no home directory to store the cursor in").hint("choose a file: --cursor FILE")
     })?;
-    let profile = context.settings()?.profile_name();
+    Ok(folder.join(default_name(context.settings()?.profile_name(), service.as_str())))
+}
+
+fn folder(env: &Env) -> Result<Option<PathBuf>, Fail> {
+    Ok(paths::state_dir(env)?.map(|folder| folder.join("received")))
+}
+
+fn default_name(profile: &str, service: &str) -> String {
     let mut hash = Sha256::new();
     hash.update(profile);
     hash.update([0]);
-    hash.update(service.as_str());
+    hash.update(service);
     let hash = hex(&hash.finalize()[..8]);
-    Ok(folder.join("received").join(format!("{}-{hash}.json", safe(profile))))
+    format!("{}-{hash}.json", safe(profile))
+}
+
+/// Moves the positions of a renamed profile; each file contains its service.
+pub(crate) fn rename_profile(old: &str, new: &str, env: &Env) -> Result<(), Fail> {
+    let Some(folder) = folder(env)? else { return Ok(()) };
+    for path in std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        let Ok(Some(stored)) = read(&path) else { continue };
+        if path == folder.join(default_name(old, &stored.service)) {
+            std::fs::rename(&path, folder.join(default_name(new, &stored.service)))
+                .map_err(|error| Fail::local(format!("couldn't rename {}", path.display()), error))?;
+        }
+    }
+    Ok(())
 }
 
 fn read(path: &Path) -> Result<Option<CursorFile>, Fail> {
