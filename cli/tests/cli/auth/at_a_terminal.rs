@@ -22,10 +22,11 @@ fn page(mut session: Session) -> (Session, Url) {
     let (_, page) = session.pty.exp_regex(PAGE).unwrap();
     session.pty.exp_string("or paste the URL").unwrap();
     session.pty.exp_string("Enter.").unwrap();
-    (session, Url::parse(&page).unwrap())
+    (session, Url::parse(page.trim()).unwrap())
 }
 
-const PAGE: &str = r"http://[^\s]+/oauth/authorize\?[^\s]+";
+/// The whole URL: a terminal may show it in parts.
+const PAGE: &str = r"http://[^\s]+/oauth/authorize\?[^\s]+\s";
 
 /// The login succeeds. Returns what the terminal showed before.
 fn succeeds(session: &mut Session) -> String {
@@ -139,7 +140,7 @@ fn without_a_keyring_the_file_store_needs_confirmation() {
         session.pty.send_line(answer).unwrap();
         if exit == 0 {
             let (_, page) = session.pty.exp_regex(PAGE).unwrap();
-            visit(&allowed(&page));
+            visit(&allowed(page.trim()));
             session.pty.exp_string("only you can read").unwrap();
         }
         assert_eq!(code(&session), exit);
