@@ -1,6 +1,6 @@
 //! Calls that block their thread.
 
-use std::{sync::mpsc, time::Duration};
+use std::{future::IntoFuture as _, sync::mpsc, time::Duration};
 
 use idempost::{
     Attachment, Blocking as _, Client, Error, call::RateLimit, contact_imports::NewContactImport,
@@ -212,4 +212,25 @@ fn a_blocking_future_returns_once_the_refresh_that_it_started_is_saved() {
     };
     assert!(impatient.blocking().unwrap());
     assert_eq!(runtime.block_on(store.read()).unwrap().unwrap().generation, 2);
+}
+
+#[cfg(feature = "oauth")]
+#[test]
+fn a_blocking_call_leaves_a_refresh_to_the_runtime_that_started_it() {
+    let (serving, server, store, session) = refreshing();
+    let client = Client::builder().base_url(server.base_url()).session(session).build().unwrap();
+    let stopped = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let impatient = async {
+        let limit = Duration::from_millis(100);
+        tokio::time::timeout(limit, client.emails().list().into_future()).await.is_err()
+    };
+    assert!(stopped.block_on(impatient));
+    let (ended, end) = mpsc::channel();
+    std::thread::spawn(move || {
+        let call = client.emails().list().timeout(Duration::from_millis(100)).blocking();
+        ended.send(call.map(drop)).unwrap();
+    });
+    assert!(end.recv_timeout(Duration::from_secs(20)).is_ok(), "it waits for itself");
+    drop(stopped);
+    assert_eq!(serving.block_on(store.read()).unwrap().unwrap().generation, 1);
 }

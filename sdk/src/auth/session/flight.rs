@@ -1,6 +1,6 @@
 //! Refreshes in flight: one at a time, in a separate task, with an outcome shared by all callers.
 
-use std::{pin::pin, sync::Arc};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use futures_util::future::select;
 use tokio::sync::watch;
@@ -13,6 +13,9 @@ use super::{
     token::Token,
 };
 use crate::{auth::record::TokenRecord, clock, error::AuthError};
+
+/// The maximum time of a refresh after it has waited for another one.
+const MAX_EXCHANGE: Duration = Duration::from_secs(60);
 
 /// The next step of a call.
 pub(super) enum Ready {
@@ -35,6 +38,11 @@ impl Shared {
                 let (done, flight) = watch::channel(None);
                 let rejected = state.rejected.filter(|generation| *generation == token.record.generation);
                 state.flight = Some(flight.clone());
+                #[cfg(feature = "blocking")]
+                {
+                    state.flight_runtime =
+                        tokio::runtime::Handle::try_current().map(|runtime| runtime.id()).ok();
+                }
                 clock::spawn(Arc::clone(self).refresh(epoch, token, rejected, done));
                 Ready::After(flight, is_valid)
             }
@@ -47,7 +55,13 @@ impl Shared {
         let Some(mut flight) = flight else { return };
         let mut resting = self.resting.subscribe();
         // An error also means that the flight has ended.
-        select(pin!(flight.wait_for(Option::is_some)), pin!(resting.wait_for(|resting| *resting))).await;
+        let (landed, rests) = (flight.wait_for(Option::is_some), resting.wait_for(|resting| *resting));
+        let _ = clock::timeout(self.max_flight(), select(pin!(landed), pin!(rests))).await;
+    }
+
+    /// Returns how long a refresh can take: it waits, and then sends and saves. Only a runtime that stands still, a store or a delegate takes longer.
+    pub(super) fn max_flight(&self) -> Duration {
+        self.policy.max_wait.saturating_add(MAX_EXCHANGE)
     }
 
     async fn refresh(

@@ -99,9 +99,9 @@ impl Session {
         Err(Arc::new(AuthError::RefreshTimeout))
     }
 
-    /// Waits until no refresh of this process is in flight, for at most 30 s per request. Await it before the program or its runtime ends: a call
-    /// doesn't always wait for the refresh that it started, and if the tokens arrive after that, they are lost, and the login with them. The session
-    /// can still be used afterwards. `blocking()` awaits it automatically.
+    /// Waits until no refresh of this process is in flight, at most a minute longer than [`max_wait`](super::SessionBuilder::max_wait). Await it
+    /// before the program or its runtime ends: a call doesn't always wait for the refresh that it started, and if the tokens arrive after that, they
+    /// are lost, and the login with them. The session can still be used afterwards. `blocking()` awaits the refreshes that it starts.
     pub async fn close(&self) {
         self.shared.wait_idle().await;
     }
@@ -192,7 +192,7 @@ impl Session {
                     Err(_) => continue,
                 }
             } else {
-                landed.await
+                timeout(shared.max_flight(), landed).await.map_err(|_| AuthError::RefreshTimeout)?
             };
             let outcome = match landed {
                 Ok(outcome) => outcome.clone(),

@@ -35,6 +35,9 @@ pub(super) struct State {
     pub(super) rejected_when_fresh: Option<u64>,
     /// The refresh in flight.
     pub(super) flight: Option<watch::Receiver<Option<Outcome>>>,
+    /// The runtime that drives it.
+    #[cfg(feature = "blocking")]
+    pub(super) flight_runtime: Option<tokio::runtime::Id>,
     retry_at: Duration,
     /// The number of logouts so far. Anything started in one epoch changes nothing in a later one.
     pub(super) epoch: u64,

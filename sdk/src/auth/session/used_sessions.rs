@@ -4,6 +4,8 @@
 
 use std::{cell::RefCell, sync::Arc};
 
+use tokio::runtime::Handle;
+
 use super::shared::Shared;
 
 thread_local! {
@@ -27,9 +29,14 @@ pub(super) fn add(session: &Arc<Shared>) {
     });
 }
 
-/// Waits until the refreshes of all these sessions are saved, and ends the blocking call.
+/// Waits until the refreshes of all these sessions are saved, and ends the blocking call. A refresh that another runtime drives may wait for this call:
+/// the call can block that runtime.
 pub(crate) async fn close() {
+    let runtime = Some(Handle::current().id());
     for session in USED.take().unwrap_or_default() {
-        session.wait_idle().await;
+        let is_own = session.state().flight_runtime == runtime;
+        if is_own {
+            session.wait_idle().await;
+        }
     }
 }

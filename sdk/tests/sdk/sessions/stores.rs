@@ -407,6 +407,18 @@ async fn another_process_can_refresh() {
 }
 
 #[tokio::test]
+async fn a_refresh_that_never_ends_is_waited_for_with_a_limit() {
+    let fixture = Fixture::expired().await;
+    let session = fixture.builder().refresh_with(|_| std::future::pending()).open(fixture.store.clone());
+    tokio::time::pause();
+    let hours = Duration::from_secs(3 * 60 * 60);
+    let error = tokio::time::timeout(hours, session.access_token()).await.unwrap().unwrap_err();
+    let Error::Auth(error) = error else { panic!("{error:?}") };
+    assert!(matches!(*error, AuthError::RefreshTimeout), "{error:?}");
+    tokio::time::timeout(hours, session.close()).await.unwrap();
+}
+
+#[tokio::test]
 async fn many_refreshes_leave_one_record() {
     // D-22
     let fixture = Fixture::fresh().await;
