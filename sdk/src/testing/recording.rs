@@ -19,7 +19,7 @@ const REDACTED: &str = "redacted";
 /// [`ScriptedTransport::replay`](super::ScriptedTransport::replay).
 ///
 /// Secrets aren't recorded. Request headers are omitted, and response headers are recorded only if the client reads them. Tokens, secrets and codes
-/// in JSON and queries are replaced with `redacted`, and so are the queries of signed URLs. The content of the application's emails is recorded
+/// in JSON and queries are replaced with `redacted`, and the queries of URLs are removed. Other content of the application's emails is recorded
 /// unchanged.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Recording {
@@ -238,8 +238,10 @@ fn redact(json: Value) -> Value {
             fields.collect()
         }
         Value::Array(items) => items.into_iter().map(redact).collect(),
+        // `Re: what?` parses as a URL, too.
+        Value::String(text) if text.contains(char::is_whitespace) => text.into(),
         Value::String(text) => match Url::parse(&text) {
-            Ok(mut url) if url.query().is_some() => {
+            Ok(mut url) if matches!(url.scheme(), "http" | "https") && url.query().is_some() => {
                 url.set_query(None);
                 url.as_str().into()
             }
@@ -325,6 +327,20 @@ mod tests {
         let message = *panicked.into_panic().downcast::<String>().unwrap();
         assert!(message.contains("\"Other\"") && message.contains("expected: POST /emails {"), "{message}");
         client(script).emails().send(&email).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn text_that_only_looks_like_a_url_is_recorded_unchanged() {
+        let email = json!({
+            "id": "e1", "from": "a@x.test", "to": ["b@x.test"], "created_at": "2026-11-21T04:46:00Z",
+            "subject": "Re: shall we?", "text": "Note: https://x.test/?a=1 or not?",
+            "html": "https://x.test/ is it?",
+        });
+        let recorder = Recorder::new(ScriptedTransport::new([Reply::json(200, email.clone())]));
+        client(recorder.clone()).emails().get("e1").await.unwrap();
+        let replayed =
+            client(ScriptedTransport::replay(&recorder.recording())).emails().get("e1").bytes().await;
+        assert_eq!(serde_json::from_slice::<Value>(&replayed.unwrap()).unwrap(), email);
     }
 
     #[tokio::test(start_paused = true)]
