@@ -49,6 +49,10 @@ pub(super) fn parse_message(v: &mut Validator, json: &Value) -> Message {
             for (name, value) in v.object(value, "`headers`").into_iter().flatten() {
                 match value {
                     Value::Null => {}
+                    Value::String(_) if message.headers.contains(name) => {
+                        let rule = "a header name must be unique, regardless of case";
+                        v.field(name, |v| v.report_found("repeated", rule, name));
+                    }
                     Value::String(value) => message.headers.insert(name.clone(), value.clone()),
                     other => v.field(name, |v| v.wrong_type("a header value must be a string", other)),
                 }

@@ -60,6 +60,10 @@ impl Headers {
         self.0.insert(name.to_ascii_lowercase(), (name, value));
     }
 
+    pub(super) fn contains(&self, name: &str) -> bool {
+        self.0.contains_key(&name.to_ascii_lowercase())
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.values().map(|(name, value)| (name.as_str(), value.as_str()))
     }

@@ -599,6 +599,15 @@ mod tests {
     }
 
     #[test]
+    fn a_header_in_two_spellings_is_reported_and_not_dropped() {
+        let json = json!({"from": "a@x.test", "to": "b@x.test", "subject": "s", "text": "t", "headers": {"X-A": "1", "x-a": "2"}});
+        let problems = Email::from_json(&json).unwrap_err();
+        assert_eq!(codes(Err(problems.clone())), "repeated /headers/x-a");
+        assert_eq!(problems[0].found.as_deref(), Some("x-a"));
+        assert!(serde_json::from_value::<Email>(json).is_err());
+    }
+
+    #[test]
     fn names_of_headers_and_content_ids_are_checked() {
         //
         for name in ["X A", "X:", "", "X-é"] {
