@@ -140,6 +140,14 @@ pub(crate) fn value<'de, T: Lenient, D: Deserializer<'de>>(deserializer: D) -> R
     read.ok_or_else(|| de::Error::custom(format!("invalid type: {}", sent.unwrap_or_default())))
 }
 
+/// Decodes a value that can't be converted as the type's default; for `#[serde(default, deserialize_with)]`.
+#[cfg(feature = "oauth")]
+pub(crate) fn readable_or_default<'de, T: Lenient + Default, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Ok(T::take(Value::deserialize(deserializer)?).0.unwrap_or_default())
+}
+
 /// Decodes `null` as the type's default; for `#[serde(default, deserialize_with)]`.
 pub(crate) fn null_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     deserializer: D,

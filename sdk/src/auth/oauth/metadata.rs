@@ -15,6 +15,7 @@ use crate::{
         Transport,
         endpoint::{self, origin},
     },
+    types::lenient::null_default,
 };
 
 /// The part of the metadata that the authorization flow needs.
@@ -26,11 +27,11 @@ struct Metadata {
     revocation_endpoint: Option<String>,
     registration_endpoint: Option<String>,
     device_authorization_endpoint: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_default")]
     scopes_supported: Vec<Scope>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_default")]
     code_challenge_methods_supported: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_default")]
     authorization_response_iss_parameter_supported: bool,
 }
 
@@ -38,7 +39,7 @@ struct Metadata {
 #[derive(Deserialize)]
 struct ResourceMetadata {
     resource: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_default")]
     authorization_servers: Vec<String>,
 }
 
@@ -122,9 +123,9 @@ impl Discovery {
             }
         }
         let Some(metadata) = found else { return self.issuer(base_url).await };
-        let named = metadata.resource.trim_end_matches('/');
-        if named != base.as_str().trim_end_matches('/') {
-            return Err(AuthError::Metadata(format!("its resource is {}", printable(named, 200))).into());
+        if !is_same(&metadata.resource, &base) {
+            let named = printable(&metadata.resource, 200);
+            return Err(AuthError::Metadata(format!("its resource is {named}")).into());
         }
         let Some(issuer) = metadata.authorization_servers.first() else {
             return Err(AuthError::Metadata("it names no authorization server".to_owned()).into());
@@ -218,15 +219,20 @@ fn read<T: DeserializeOwned>(response: HttpResponse, url: &Url) -> Result<Option
     }
 }
 
+/// Returns whether the metadata names this URL: the case of its host, its default port and a slash at its end don't matter.
+fn is_same(named: &str, url: &Url) -> bool {
+    let without_slash = |url: &Url| url.as_str().trim_end_matches('/').to_owned();
+    Url::parse(named).is_ok_and(|named| without_slash(&named) == without_slash(url))
+}
+
 fn build_server(
     metadata: Metadata,
     base: &Url,
     http: HttpClient,
     trusts_endpoints: bool,
 ) -> Result<AuthorizationServer, AuthError> {
-    let named = metadata.issuer.trim_end_matches('/');
-    if named != base.as_str().trim_end_matches('/') {
-        let named = printable(named, 200);
+    if !is_same(&metadata.issuer, base) {
+        let named = printable(&metadata.issuer, 200);
         return Err(AuthError::Metadata(format!("its issuer is {named}")));
     }
     if !metadata.code_challenge_methods_supported.iter().any(|method| method == "S256") {
@@ -324,6 +330,36 @@ mod tests {
         assert_eq!(server.scopes(), ["full_access", "emails:send", "later"].map(Scope::from));
         assert!(server.supports_registration());
         assert_eq!(AuthorizationServer::new(API).unwrap().issuer(), None);
+    }
+
+    #[tokio::test]
+    async fn null_counts_as_a_missing_field() {
+        for field in
+            ["registration_endpoint", "scopes_supported", "authorization_response_iss_parameter_supported"]
+        {
+            let server = discover(API, RFC, |page| page[field] = Value::Null).await;
+            assert!(server.is_ok(), "{field}: {server:?}");
+        }
+        let error = discover(API, RFC, |page| page["code_challenge_methods_supported"] = Value::Null).await;
+        assert!(format!("{:?}", error.unwrap_err()).contains("S256"));
+    }
+
+    #[tokio::test]
+    async fn an_issuer_is_the_same_in_any_spelling_of_its_host_and_port() {
+        for issuer in ["https://API.example.com", "https://api.example.com:443/", API] {
+            for given in [issuer, API] {
+                let found = discover(given, RFC, |page| page["issuer"] = issuer.into()).await;
+                assert_eq!(found.unwrap().issuer(), Some(issuer), "{given}");
+            }
+        }
+        for other in [
+            "https://api.example.com/a",
+            "https://api.example.com?a",
+            "http://api.example.com",
+            "api.example.com",
+        ] {
+            assert!(discover(API, RFC, |page| page["issuer"] = other.into()).await.is_err(), "{other}");
+        }
     }
 
     #[test]

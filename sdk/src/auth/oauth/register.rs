@@ -15,7 +15,11 @@ use crate::{
     auth::scope::Scope,
     error::{AuthError, OAuthErrorCode, Result},
     transport::endpoint::is_loopback,
+    types::lenient::readable_or_default,
 };
+
+/// The response, in errors about it.
+const DESCRIPTION: &str = "the registration response: ";
 
 /// A client to register.
 #[derive(Clone, Debug, Serialize)]
@@ -104,13 +108,13 @@ pub struct OAuthClient {
     /// The client ID.
     pub client_id: String,
     /// The display name.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "readable_or_default")]
     pub client_name: Option<String>,
     /// The redirect URIs.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "readable_or_default")]
     pub redirect_uris: Vec<String>,
     /// The scopes that the client may request, separated by spaces.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "readable_or_default")]
     pub scope: Option<String>,
 }
 
@@ -161,7 +165,11 @@ impl AuthorizationServer {
         let body = serde_json::to_vec(client).unwrap_or_default();
         let response = self.http.post_json(endpoint, body).await.map_err(AuthError::Unreachable)?;
         if response.status.is_success() {
-            return Ok(response.json(endpoint, "the registration response: ")?);
+            let client: OAuthClient = response.json(endpoint, DESCRIPTION)?;
+            if client.client_id.is_empty() {
+                return Err(AuthError::Metadata(format!("{DESCRIPTION}`client_id` is missing")).into());
+            }
+            return Ok(client);
         }
         Err(rejection(&response, endpoint).into())
     }
@@ -231,7 +239,15 @@ mod tests {
         assert_eq!(kind(&client.clone().redirect_uri("https://shop.example.com/cb")), "web");
         let made = server(201, r#"{"client_id":"abc","later":1}"#).register(&client).await.unwrap();
         assert_eq!((made.client_id.as_str(), made.scope), ("abc", None));
+        // The client exists, whatever else the response contains.
+        for rest in [r#""redirect_uris":null"#, r#""redirect_uris":"x","scope":["a"]"#, r#""client_name":{}"#]
+        {
+            let body = format!(r#"{{"client_id":"abc",{rest}}}"#);
+            let made = server(201, body.leak()).register(&client).await;
+            assert_eq!(made.unwrap().client_id, "abc", "{rest}");
+        }
         for (status, body, expected) in [
+            (201, r#"{"client_id":""}"#, "client_id"),
             (
                 400,
                 r#"{"error":"invalid_request","error_description":"too long"}"#,
