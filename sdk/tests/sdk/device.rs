@@ -206,6 +206,15 @@ async fn the_next_caller_keeps_to_the_interval() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pending_answer_after_a_failure_means_that_the_user_has_not_decided() {
+    for trouble in [Reply::connection_refused(), Reply::connection_lost()] {
+        let (server, device, _) = begun([trouble, rejected("slow_down").repeat()]).await;
+        let error = auth(server.exchange_device(&device).await.unwrap_err());
+        assert!(matches!(error, AuthError::DeviceCodeExpired), "{error:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_device_flow_is_used_only_where_the_metadata_offers_it() {
     let script = ScriptedTransport::new([]);
     let server = AuthorizationServer::new("https://api.example.com").unwrap().transport(script.clone());

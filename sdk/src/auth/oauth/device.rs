@@ -85,7 +85,9 @@ impl AuthorizationServer {
                 RefreshOutcome::Rejected(error) if error.code == OAuthErrorCode::AuthorizationPending => {
                     polling.trouble = None;
                 }
+                // The user hasn't decided yet, either (RFC 8628, 3.5).
                 RefreshOutcome::Rejected(error) if error.code == OAuthErrorCode::SlowDown => {
+                    polling.trouble = None;
                     polling.interval += SLOW_DOWN_INCREMENT;
                 }
                 RefreshOutcome::Rejected(error) if error.code == OAuthErrorCode::ExpiredToken => {
