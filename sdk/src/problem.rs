@@ -22,6 +22,7 @@ pub use path::path_segment;
 pub use pointer::push_token;
 pub use problems::{Problem, Problems};
 pub use setting::SettingsError;
+pub(crate) use setting::mask_credentials;
 pub use validator::Validate;
 pub(crate) use validator::{Validator, present};
 

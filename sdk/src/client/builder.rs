@@ -9,7 +9,7 @@ use crate::{
     auth::Credentials,
     call::{Budget, Core, IDEMPOTENCY_KEY, Limiter, RESERVED_HEADERS, RateLimit, RetryPolicy},
     error::Result,
-    problem::SettingsError,
+    problem::{SettingsError, mask_credentials},
     transport::{Transport, endpoint::base_url},
     types::{AccessToken, ApiKey, RecipientGuard},
 };
@@ -247,8 +247,8 @@ impl ClientBuilder {
 }
 
 partial_debug! {
-    /// `Debug` prints only the base URL.
-    ClientBuilder { base_url }
+    /// `Debug` prints only the base URL, without a password.
+    ClientBuilder { base_url = [base_url.as_ref().and_then(|url| Some(mask_credentials(url.as_ref().ok()?)))] }
 }
 
 #[cfg(feature = "reqwest")]
@@ -309,13 +309,18 @@ mod tests {
             "http://api.example.com",
             "http://127.0.0.1.example.com",
             "https://user:secret@api.example.com",
+            "https://user:secret@api.example.com:99999",
+            "https://user:secret@api.example.com with a space",
             "https://api.example.com/?a=b",
             "https://api.example.com/#x",
         ] {
             let error = rejection_message(url);
             assert!(error.starts_with("base_url "), "{url}: {error}");
             assert!(!error.contains("secret"), "{error}");
+            let builder = Client::builder().base_url(url);
+            assert!(!format!("{builder:?}").contains("secret"), "{builder:?}");
         }
+        assert!(format!("{:?}", Client::builder().base_url("https://a.test")).contains("https://a.test"));
     }
 
     #[test]

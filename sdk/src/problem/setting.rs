@@ -23,3 +23,20 @@ impl SettingsError {
         self
     }
 }
+
+/// Returns a URL, valid or not, without the user, the password, and anything that may be a password.
+pub(crate) fn mask_credentials(value: &str) -> String {
+    let (scheme, rest) = match value.split_once("://") {
+        Some((scheme, rest)) => (&value[..scheme.len() + 3], rest),
+        None => ("", value),
+    };
+    if let Some((_, host)) = rest.rsplit_once('@') {
+        return format!("{scheme}***@{host}");
+    }
+    match rest.rsplit_once(':') {
+        Some((host, port)) if !port.trim_end_matches('/').bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!("{scheme}{host}:***")
+        }
+        _ => value.to_owned(),
+    }
+}

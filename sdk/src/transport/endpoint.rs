@@ -2,15 +2,16 @@
 
 use url::{Host, Url};
 
-use crate::problem::SettingsError;
+use crate::problem::{SettingsError, mask_credentials};
 
 pub(crate) fn base_url(given: &str, allow_plain_http: bool) -> Result<Url, SettingsError> {
     let wrong = |rule: &str| SettingsError::new("base_url", rule);
     if given.is_empty() {
         return Err(wrong("is missing; set the service's URL, such as https://api.example.com"));
     }
-    let url = Url::parse(given)
-        .map_err(|_| wrong("must be an absolute URL such as https://api.example.com").with_value(given))?;
+    let url = Url::parse(given).map_err(|_| {
+        wrong("must be an absolute URL such as https://api.example.com").with_value(mask_credentials(given))
+    })?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong("must start with https:// or http://").with_value(url.scheme()));
     }

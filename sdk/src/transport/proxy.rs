@@ -8,7 +8,7 @@ use std::{
 use hyper_util::client::proxy::matcher::Matcher;
 use url::Url;
 
-use crate::problem::SettingsError;
+use crate::problem::{SettingsError, mask_credentials};
 
 const RULE: &str = if cfg!(feature = "socks") {
     "must be the URL of an HTTP proxy (or SOCKS), such as http://proxy.example.com:3128"
@@ -125,23 +125,6 @@ fn is_usable(value: &str) -> bool {
     matcher
         .intercept(&http::Uri::from_static("https://service.invalid"))
         .is_some_and(|proxy| proxy.uri().host().is_some_and(|host| !host.is_empty()))
-}
-
-/// Returns the value without the user, the password, and anything that may be a password.
-fn mask_credentials(value: &str) -> String {
-    let (scheme, rest) = match value.split_once("://") {
-        Some((scheme, rest)) => (&value[..scheme.len() + 3], rest),
-        None => ("", value),
-    };
-    if let Some((_, host)) = rest.rsplit_once('@') {
-        return format!("{scheme}***@{host}");
-    }
-    match rest.rsplit_once(':') {
-        Some((host, port)) if !port.trim_end_matches('/').bytes().all(|byte| byte.is_ascii_digit()) => {
-            format!("{scheme}{host}:***")
-        }
-        _ => value.to_owned(),
-    }
 }
 
 #[cfg(test)]
