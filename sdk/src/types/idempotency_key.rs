@@ -6,9 +6,9 @@ use http::HeaderValue;
 
 use crate::problem::{Problem, limits};
 
-/// A key that makes a send safe to retry: 1 to 256 visible ASCII characters (`docs/specification.md`, POST /emails).
+/// A key that makes a send safe to retry: 1 to 256 visible ASCII characters, and spaces between them (`docs/specification.md`, POST /emails).
 ///
-/// The specification doesn't define the allowed characters. Visible ASCII passes through every HTTP implementation unchanged.
+/// The specification doesn't define the allowed characters. These pass through every HTTP implementation unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IdempotencyKey(String);
 
@@ -16,7 +16,7 @@ impl IdempotencyKey {
     /// Creates a key from an identifier of the send, such as `order-17-confirmation`.
     ///
     /// # Errors
-    /// The key is empty, is longer than 256 characters, or contains a character other than visible ASCII.
+    /// The key is empty, is longer than 256 characters, starts or ends with a space, or contains a character other than visible ASCII.
     pub fn new(key: impl Into<String>) -> Result<Self, Problem> {
         let key = key.into();
         let problem = |code, rule: &str| Problem::new("", code, format!("an idempotency key {rule}"));

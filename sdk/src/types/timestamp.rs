@@ -13,8 +13,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// A point in time, stored as received from the service and parsed when used.
 ///
 /// Most resources use `YYYY-MM-DD HH:MM:SS[.ffffff]+00`, some use ISO 8601 (`docs/specification.md`, Conventions). Both are accepted everywhere. Text
-/// that isn't a valid time (a leap second, the year 10000) is preserved, but [`to_system_time`](Self::to_system_time) returns `None`; it is never an
-/// error.
+/// that isn't a valid time (such as the year 10000) is preserved, but [`to_system_time`](Self::to_system_time) returns `None`; it is never an
+/// error. A leap second counts as the second before it.
 ///
 /// Timestamps are compared by the time they represent: `2026-11-21 04:46:00+00` equals `2026-11-21T04:46:00Z`. Timestamps without a valid time come
 /// first and are compared as text.
@@ -152,6 +152,12 @@ mod tests {
         for form in FORMS {
             assert_eq!(Timestamp::from(form).unix_seconds(), Some(1_795_236_360), "{form}");
         }
+    }
+
+    #[test]
+    fn a_leap_second_counts_as_the_second_before_it() {
+        let before = Timestamp::from("2016-12-31T23:59:59Z");
+        assert_eq!(Timestamp::from("2016-12-31 23:59:60+00"), before);
     }
 
     #[test]
