@@ -32,7 +32,7 @@ pub(crate) enum RefreshOutcome {
     /// 200 with a new refresh token: the old one is used up, whatever else is wrong with the response. In response to a code, also 200 without one.
     Tokens(Tokens),
     /// 200 with an access token and no new refresh token: the old one remains valid (RFC 6749, section 6).
-    Kept { access_token: AccessToken, expires_in: Duration, served_at: Option<SystemTime> },
+    Kept(Tokens),
     /// Nothing reached the service (name resolution, connection, TLS, proxy): not used up.
     NotSent(TransportError),
     /// 429, or 503 with an OAuth error: rejected before any work, not used up.

@@ -105,7 +105,7 @@ impl AuthorizationServer {
             }
             RefreshOutcome::Unknown { reason } => return Err(AuthError::CodeLost { reason }),
             // Only a refresh response can leave the previous refresh token in place.
-            RefreshOutcome::Kept { .. } => {
+            RefreshOutcome::Kept(_) => {
                 let reason = "the response belongs to a refresh".to_owned();
                 return Err(AuthError::CodeLost { reason });
             }

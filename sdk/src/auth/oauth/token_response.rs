@@ -121,14 +121,13 @@ fn parse_success(
     let refresh_token = fields.get("refresh_token").and_then(Value::as_str).filter(|text| !text.is_empty());
     let refresh_token = refresh_token.map(|text| RefreshToken::from(text.to_owned()));
     let is_new = refresh_token.as_ref().is_some_and(|token| !is_same_token(token, sent));
-    if sent.is_some() && !is_new {
-        return match access_token {
-            Some(access_token) => RefreshOutcome::Kept { access_token, expires_in, served_at },
-            None => unknown_outcome(format!("the response has no new token: {}", deviations.join(", "))),
-        };
-    }
     let scope = fields.get("scope").and_then(Value::as_str).map(|scope| printable(scope, 1_000));
-    RefreshOutcome::Tokens(Tokens { refresh_token, access_token, expires_in, served_at, scope, deviations })
+    let is_kept = sent.is_some() && !is_new;
+    if is_kept && access_token.is_none() {
+        return unknown_outcome(format!("the response has no new token: {}", deviations.join(", ")));
+    }
+    let tokens = Tokens { refresh_token, access_token, expires_in, served_at, scope, deviations };
+    if is_kept { RefreshOutcome::Kept(tokens) } else { RefreshOutcome::Tokens(tokens) }
 }
 
 fn unknown_outcome(reason: String) -> RefreshOutcome {

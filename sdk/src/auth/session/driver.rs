@@ -1,12 +1,13 @@
 //! Executes the protocol's commands with a store, a token endpoint and two clocks.
 
 use std::{
+    collections::BTreeSet,
     future::{Future, poll_fn},
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
     sync::Arc,
     task::Poll,
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
 use super::{
@@ -24,7 +25,6 @@ use crate::{
     },
     clock::sleep,
     error::{AuthError, EndReason, Ended, StoreError},
-    types::AccessToken,
 };
 
 /// The shortest wait that is reported as an event.
@@ -42,17 +42,12 @@ pub(super) struct Run {
     locked: Option<Box<dyn LockedStore>>,
     token: Option<Token>,
     /// The tokens from the token endpoint, and when they were requested.
-    received: Option<(Received, Now)>,
+    received: Option<(Tokens, Now)>,
     trouble: Option<AuthError>,
     /// The delay that the token endpoint requested, unless this process waits it out; other processes respect it too.
     throttled: Option<Throttled>,
     /// Events to deliver at the end of the refresh: between the response and the save, the store is the only application code that runs.
     events: Vec<SessionEvent>,
-}
-
-enum Received {
-    Tokens(Tokens),
-    AccessToken { access_token: AccessToken, expires_in: Duration, served_at: Option<SystemTime> },
 }
 
 impl Run {
@@ -177,25 +172,17 @@ impl Run {
                 record.obtained_at = at.wall;
                 record.throttled = None;
                 asked = Some(*at);
-                match received {
-                    Received::Tokens(tokens) => {
-                        record.generation = record.generation.saturating_add(1);
-                        record.refresh_token.clone_from(&tokens.refresh_token);
-                        record.access_token.clone_from(&tokens.access_token);
-                        record.expires_in = tokens.expires_in;
-                        record.served_at = tokens.served_at;
-                        record.pending = None;
-                        if let Some(scope) = &tokens.scope {
-                            record.scope.clone_from(scope);
-                        }
-                    }
-                    Received::AccessToken { access_token, expires_in, served_at } => {
-                        record.access_token = Some(access_token.clone());
-                        (record.expires_in, record.served_at) = (*expires_in, *served_at);
-                        if !is_replaced(&record) {
-                            record.pending = None;
-                        }
-                    }
+                record.access_token.clone_from(&received.access_token);
+                (record.expires_in, record.served_at) = (received.expires_in, received.served_at);
+                if let Some(scope) = &received.scope {
+                    record.scope.clone_from(scope);
+                }
+                if matches!(change, Change::Tokens) {
+                    record.generation = record.generation.saturating_add(1);
+                    record.refresh_token.clone_from(&received.refresh_token);
+                    record.pending = None;
+                } else if !is_replaced(&record) {
+                    record.pending = None;
                 }
             }
         }
@@ -259,16 +246,8 @@ impl Run {
         #[cfg(feature = "otel")]
         count_outcome(&outcome);
         let outcome = match outcome {
-            RefreshOutcome::Tokens(mut tokens) => {
-                self.events.extend(tokens.deviations.iter().cloned().map(SessionEvent::Deviation));
-                // RFC 6749, section 5.1: a response without a scope confirms the requested one.
-                tokens.scope = tokens.scope.or_else(|| self.scope.clone());
-                let unexpected =
-                    |scope: &String| *scope != record.scope && self.scope.as_ref() != Some(scope);
-                if let Some(now) = tokens.scope.clone().filter(unexpected) {
-                    self.events.push(SessionEvent::ScopeChanged { before: record.scope.clone(), now });
-                }
-                self.received = Some((Received::Tokens(tokens), asked));
+            RefreshOutcome::Tokens(tokens) => {
+                self.receive(tokens, asked, &record.scope);
                 Outcome::Tokens
             }
             RefreshOutcome::NotSent(error) => {
@@ -298,13 +277,14 @@ impl Run {
                 self.trouble = Some(AuthError::Rejected(error));
                 Outcome::InvalidGrant
             }
-            RefreshOutcome::Kept { access_token, expires_in, served_at } => {
+            RefreshOutcome::Kept(tokens) => {
                 if is_replaced(&record) {
                     let reason = "the response contains no new refresh token".to_owned();
                     self.events.push(SessionEvent::ResponseLost { reason });
                 }
-                self.received = Some((Received::AccessToken { access_token, expires_in, served_at }, asked));
-                Outcome::Kept { left: expires_in }
+                let left = tokens.expires_in;
+                self.receive(tokens, asked, &record.scope);
+                Outcome::Kept { left }
             }
             RefreshOutcome::Unknown { reason } => {
                 self.events.push(SessionEvent::ResponseLost { reason });
@@ -312,6 +292,26 @@ impl Run {
             }
         };
         Event::RefreshOutcome(outcome)
+    }
+
+    /// Takes the tokens of a response to a request sent at `asked`; until then, the scope was `before`.
+    fn receive(&mut self, mut tokens: Tokens, asked: Now, before: &str) {
+        self.events.extend(tokens.deviations.iter().cloned().map(SessionEvent::Deviation));
+        // RFC 6749, section 5.1: a response without a scope confirms the requested one.
+        tokens.scope = tokens.scope.or_else(|| self.scope.clone());
+        // The order of scopes has no meaning (RFC 6749, 3.3).
+        let is_same = |one: &str, other: &str| {
+            let [one, other] = [one, other].map(|scope| scope.split_whitespace().collect::<BTreeSet<_>>());
+            one == other
+        };
+        let requested = self.scope.as_deref();
+        let unexpected = |now: &String| {
+            !is_same(now, before) && requested.is_none_or(|requested| !is_same(now, requested))
+        };
+        if let Some(now) = tokens.scope.clone().filter(unexpected) {
+            self.events.push(SessionEvent::ScopeChanged { before: before.to_owned(), now });
+        }
+        self.received = Some((tokens, asked));
     }
 
     fn finish(&mut self, verdict: Verdict) -> Result<Token, AuthError> {

@@ -233,14 +233,25 @@ async fn a_refresh_without_a_usable_access_token_fails_the_call_before_it_is_sen
 #[tokio::test]
 async fn a_changed_scope_is_saved_and_reported() {
     // C-17
-    let fixture = Fixture::expired().await;
-    let mut narrow = tokens();
-    narrow["scope"] = json!("emails:send");
-    fixture.fault(Action::http_response(200, narrow.to_string()));
-    let (builder, heard) = notices(fixture.builder());
-    builder.open(fixture.store.clone()).access_token().await.unwrap();
-    assert_eq!(fixture.record().await.scope, "emails:send");
-    assert!(heard.lock().unwrap()[0].contains("`emails:send`"), "{heard:?}");
+    for replaced in [true, false] {
+        let fixture = Fixture::expired().await;
+        let (builder, heard) = notices(fixture.builder());
+        let session = builder.open(fixture.store.clone());
+        for (scope, events) in
+            [("emails:send", 1), ("emails:send full_access", 2), ("full_access  emails:send", 2)]
+        {
+            let mut answer = tokens();
+            answer["scope"] = json!(scope);
+            answer["refresh_token"] =
+                if replaced { json!(format!("rt{}", scope.len())) } else { Value::Null };
+            fixture.fault(Action::http_response(200, answer.to_string()));
+            session.access_token().await.unwrap();
+            assert_eq!(fixture.record().await.scope, scope, "{replaced}");
+            assert_eq!(heard.lock().unwrap().len(), events, "{heard:?}");
+            fixture.pass(901);
+        }
+        assert!(heard.lock().unwrap()[0].contains("`emails:send`"), "{heard:?}");
+    }
 }
 
 #[tokio::test]
