@@ -262,12 +262,16 @@ pub(super) fn create_folder_of(path: &Path) -> Result<(), StoreError> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt as _;
-        let mode = fs::metadata(folder).map_err(|error| io_error("inspect", folder, error))?.mode() & 0o777;
+        let mode = fs::metadata(folder).map_err(|error| io_error("inspect", folder, error))?.mode() & 0o1777;
         if mode & 0o022 != 0 {
-            let text = format!(
-                "others can write to its folder (mode {mode:03o}); run: chmod go-w {}",
-                folder.display()
-            );
+            // Other users need the permission in a folder such as /tmp.
+            let is_shared = mode & 0o1000 != 0;
+            let advice = if is_shared {
+                "use a private folder".to_owned()
+            } else {
+                format!("run: chmod go-w {}", folder.display())
+            };
+            let text = format!("others can write to its folder (mode {mode:03o}); {advice}");
             return Err(rejected_file(path, &text));
         }
     }

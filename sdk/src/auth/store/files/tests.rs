@@ -133,11 +133,18 @@ mod unix {
         create_folder_of(&path).unwrap();
         let folder = path.parent().unwrap();
         assert_eq!(std::fs::metadata(folder).unwrap().mode() & 0o777, 0o700);
-        for (mode, allowed) in [(0o755, true), (0o770, false), (0o702, false)] {
+        for (mode, advice) in [
+            (0o755, None),
+            (0o770, Some("run: chmod go-w ")),
+            (0o702, Some("run: chmod go-w ")),
+            // Like /tmp, which must stay writable.
+            (0o1777, Some("use a private folder")),
+        ] {
             std::fs::set_permissions(folder, Permissions::from_mode(mode)).unwrap();
             let message = message(create_folder_of(&path));
-            assert_eq!(message.is_empty(), allowed, "{message}");
-            assert!(allowed || message.contains(&format!("(mode {mode:o}); run: chmod go-w ")), "{message}");
+            let expected = advice.map_or(String::new(), |advice| format!("(mode {mode:o}); {advice}"));
+            assert_eq!(message.is_empty(), advice.is_none(), "{message}");
+            assert!(message.contains(&expected), "{message}");
         }
     }
 
