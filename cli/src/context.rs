@@ -13,7 +13,7 @@ use idempost::{
     call::{RateLimit, RetryPolicy},
     transport::{ReqwestTransport, Transport},
 };
-use secrecy::ExposeSecret as _;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 use url::Url;
 
@@ -274,16 +274,25 @@ impl Context {
         self.check_origin(&overview)?;
         match overview.metadata.kind {
             CredentialKind::Login => Ok(builder.session(self.session(&credentials)?)),
-            CredentialKind::ApiKey => {
-                let gone = || {
-                    Fail::auth("the stored API key no longer exists; nothing was sent")
-                        .hint(credentials::LOGIN)
-                };
-                let stored = credentials.api_key_blocking()?.ok_or_else(gone)?;
-                secret::register(stored.key.expose_secret());
-                Ok(builder.api_key(stored.key.expose_secret()))
-            }
+            CredentialKind::ApiKey => Ok(builder.api_key(stored_key(&credentials)?.expose_secret())),
         }
+    }
+
+    /// Adds the stored API key of the active profile if it belongs to the configured base URL, and this key otherwise.
+    #[cfg(feature = "sandbox")]
+    pub(crate) fn with_stored_key_or(
+        &self,
+        builder: ClientBuilder,
+        key: &str,
+    ) -> Result<ClientBuilder, Fail> {
+        let credentials = self.credentials()?;
+        let is_usable = |overview: Overview| {
+            overview.metadata.kind == CredentialKind::ApiKey && self.check_origin(&overview).is_ok()
+        };
+        if self.settings()?.base_url.is_some() && credentials.overview()?.is_some_and(is_usable) {
+            return Ok(builder.api_key(stored_key(&credentials)?.expose_secret()));
+        }
+        Ok(builder.api_key(key))
     }
 
     /// Checks that a stored credential belongs to the service of the base URL, if one is set.
@@ -362,4 +371,13 @@ impl Context {
         let builder = Client::builder().user_agent(product).retry(retry).recipient_guard(recipients);
         settings.timeout.iter().fold(builder, |builder, timeout| builder.timeout(timeout.value))
     }
+}
+
+/// The API key in these credentials, which hold one.
+fn stored_key(credentials: &Credentials) -> Result<SecretString, Fail> {
+    let stored = credentials.api_key_blocking()?.ok_or_else(|| {
+        Fail::auth("the stored API key no longer exists; nothing was sent").hint(credentials::LOGIN)
+    })?;
+    secret::register(stored.key.expose_secret());
+    Ok(stored.key)
 }

@@ -284,7 +284,7 @@ fn connect(context: &Context, builder: ClientBuilder, remote_key: String) -> Res
     let builder = match context.credential()?.map(|credential| &credential.value) {
         Some(Credential::ApiKey(key)) => builder.api_key(key.expose_secret()),
         Some(Credential::AccessToken(token)) => builder.access_token(token.expose_secret()),
-        None => builder.api_key(KEY),
+        None => context.with_stored_key_or(builder, KEY)?,
     };
     Ok(builder.build()?)
 }

@@ -25,7 +25,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// The default account of a sandbox, which `sandbox` commands use with every profile.
+    /// A sandbox, for commands that use it with every profile.
     #[cfg(feature = "sandbox")]
     pub(crate) fn for_sandbox(base_url: &Url) -> Self {
         let base_url = Some(base_url.as_str().trim_end_matches('/').to_owned());

@@ -9,8 +9,8 @@ use serde_json::json;
 
 use crate::service::ScriptedPeer;
 use crate::support::{
-    CommandLine, Finish as _, Idempost, Limited, Lines, Ran, Running, exit_code, has, kill, lines, request,
-    shows, signal, taken_port,
+    CommandLine, Finish as _, Idempost, Limited, Lines, Ran, Running, SEND, exit_code, has, kill, lines,
+    request, shows, signal, taken_port,
 };
 
 /// A sandbox that runs until dropped.
@@ -446,6 +446,23 @@ fn a_command_with_its_own_sandbox_lists_the_captured_emails() {
         "x@example.com  One",
         "y@example.com  Two",
     ]);
+}
+
+#[test]
+fn sandbox_commands_use_the_stored_api_key_of_the_profile() {
+    let sandbox = Sandbox::start("");
+    sandbox.run(&SEND).ok();
+    let idempost = Idempost::new().env("IDEMPOST_BASE_URL", &sandbox.base_url);
+    idempost.run_with("--profile own auth login --with-token --store file", "sb_own\n").ok();
+    idempost.run(&("--profile own", SEND)).ok();
+    let count =
+        |profile: &str| idempost.run(&(profile, "sandbox inbox list --columns id")).ok().lines().count();
+    idempost.run("--profile own sandbox reset").ok();
+    assert_eq!((count("--profile own"), count("")), (0, 1));
+    // The key of another origin isn't sent.
+    let elsewhere = sandbox.base_url.replace("127.0.0.1", "localhost");
+    let listed = idempost.run(&("--profile own sandbox inbox list --columns id --base-url", [&*elsewhere]));
+    assert_eq!(listed.ok().lines().count(), 1);
 }
 
 #[test]

@@ -67,8 +67,8 @@ impl<T> Call<T> {
 
     /// Sets the idempotency key. The service executes a send once per key, however many requests arrive (`docs/specification.md`, POST /emails).
     ///
-    /// A key has 1 to 256 visible ASCII characters, with spaces only between them, and is remembered for 24 hours, so a call doesn't repeat a request that may have been executed 23
-    /// hours ago or earlier. Without one, a send uses a random key for all its attempts.
+    /// A key has 1 to 256 visible ASCII characters, with spaces only between them, and is remembered for 24 hours, so a call doesn't repeat a request
+    /// that may have been executed 23 hours ago or earlier. Without one, a send uses a random key for all its attempts.
     /// The service honors keys on `POST /emails` and `POST /emails/batch` only: on other operations the client sends the header but doesn't rely
     /// on it.
     pub fn idempotency_key<K>(mut self, key: K) -> Self
