@@ -166,6 +166,16 @@ impl Validator {
         }
     }
 
+    /// Checks that the current value is an address without a display name.
+    pub(crate) fn bare_address(&mut self, text: &str) {
+        let is_bare = !text.trim_end().ends_with('>') && text.trim() == text;
+        let rule = "the address must not have a display name or surrounding whitespace";
+        let fault = address::find_fault(text).or_else(|| (!is_bare).then_some(("address", rule)));
+        if let Some((code, rule)) = fault {
+            self.report_found(code, rule, text.escape_debug());
+        }
+    }
+
     /// Checks a list of addresses.
     pub(crate) fn addresses(&mut self, name: &str, list: &[String]) {
         for (i, text) in list.iter().enumerate() {

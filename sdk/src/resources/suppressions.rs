@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     call::{Call, Operation},
     client::List,
-    problem::{Validator, address_fault, limits},
+    problem::{Validator, limits},
     resources::shared::{Deleted, Reference},
     types::{EmailId, SuppressionId, Timestamp},
 };
@@ -22,23 +22,12 @@ impl Address {
     fn validate(&self, v: &mut Validator) {
         v.check_required("email", &self.email);
         if !self.email.trim().is_empty() {
-            v.field("email", |v| check_address(v, &self.email));
+            v.field("email", |v| v.bare_address(&self.email));
         }
     }
 }
 
 validate!(private Address);
-
-fn check_address(v: &mut Validator, text: &str) {
-    let bare = !text.trim_end().ends_with('>') && text.trim() == text;
-    let fault = address_fault(text).or_else(|| {
-        let rule = "a suppressed address must not have a display name or surrounding whitespace";
-        (!bare).then_some(("address", rule))
-    });
-    if let Some((code, rule)) = fault {
-        v.report_found(code, rule, text.escape_debug());
-    }
-}
 
 /// The addresses or IDs in a batch.
 #[derive(Serialize)]
@@ -52,7 +41,7 @@ impl Batch {
     fn validate(&self, v: &mut Validator) {
         let (name, count) = match self {
             Self::Emails(emails) => {
-                v.for_each_item("emails", emails, |v, email| check_address(v, email));
+                v.for_each_item("emails", emails, |v, email| v.bare_address(email));
                 ("emails", emails.len())
             }
             Self::Ids(ids) => {

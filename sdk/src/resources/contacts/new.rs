@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::property;
 use crate::{
-    problem::{Validator, address_fault},
+    problem::Validator,
     resources::shared::{Choice, Memberships, Subscription},
     types::{Scalar, SegmentId, TopicId},
 };
@@ -64,7 +64,7 @@ impl NewContact {
     fn validate(&self, v: &mut Validator) {
         v.check_required("email", &self.email);
         if !self.email.trim().is_empty() {
-            check_email(v, &self.email);
+            v.field("email", |v| v.bare_address(&self.email));
         }
         v.check_one_line("first_name", self.first_name.as_deref());
         v.check_one_line("last_name", self.last_name.as_deref());
@@ -79,19 +79,6 @@ impl NewContact {
 }
 
 validate!(NewContact);
-
-pub(super) fn check_email(v: &mut Validator, email: &str) {
-    let bare = !email.trim_end().ends_with('>') && email.trim() == email;
-    let fault = address_fault(email).or_else(|| {
-        (!bare).then_some((
-            "address",
-            "`email` must be an address without a display name or surrounding whitespace",
-        ))
-    });
-    if let Some((code, rule)) = fault {
-        v.field("email", |v| v.report_found(code, rule, email.escape_debug()));
-    }
-}
 
 #[cfg(test)]
 mod tests {

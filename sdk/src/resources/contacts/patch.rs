@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{new::check_email, property};
+use super::property;
 use crate::{
     problem::Validator,
     types::{Patch, Scalar},
@@ -53,7 +53,7 @@ impl ContactPatch {
 
     fn validate(&self, v: &mut Validator) {
         if let Some(email) = self.email.value() {
-            check_email(v, email);
+            v.field("email", |v| v.bare_address(email));
         }
         v.check_one_line("first_name", self.first_name.text());
         v.check_one_line("last_name", self.last_name.text());

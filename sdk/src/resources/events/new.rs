@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::record::{PayloadType, validate_schema};
 use crate::{
-    problem::{Problems, Validator, address_fault},
+    problem::{Problems, Validator},
     types::ContactId,
     types::fields::{Field, Input, Reader},
 };
@@ -96,13 +96,7 @@ impl EventOccurrence {
         v.field("event", |v| validate_name(v, "event", &self.event));
         match &self.subject {
             Subject::Contact(id) => v.not_empty("contact_id", Some(id.as_str())),
-            Subject::Email(email) => {
-                v.address("email", Some(email));
-                if email.contains('<') && address_fault(email).is_none() {
-                    let rule = "`email` must be an address without a display name";
-                    v.field("email", |v| v.report_found("address", rule, email));
-                }
-            }
+            Subject::Email(email) => v.field("email", |v| v.bare_address(email)),
         }
     }
 }
@@ -211,6 +205,7 @@ mod tests {
             codes(EventOccurrence::for_email("", "Ada <ada@example.com>").check()),
             "empty /event, address /email"
         );
+        assert_eq!(codes(EventOccurrence::for_email("x", " a@b.c").check()), "address /email");
         assert_eq!(codes(EventOccurrence::for_contact("x", "").check()), "empty /contact_id");
         assert_eq!(codes(EventPatch::schema([("x", PayloadType::Date)]).check()), "");
     }

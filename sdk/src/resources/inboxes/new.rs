@@ -1,6 +1,6 @@
 //! The inputs for creating inboxes and labels.
 
-use crate::problem::{Validator, address_fault, limits};
+use crate::problem::{Validator, limits};
 
 input! {
     /// An inbox to create with [`Inboxes::create`](super::Inboxes::create).
@@ -23,15 +23,7 @@ impl NewInbox {
     fn validate(&self, v: &mut Validator) {
         v.check_required("email_address", &self.email_address);
         if !self.email_address.trim().is_empty() {
-            v.field("email_address", |v| {
-                let bare = !self.email_address.trim_end().ends_with('>');
-                let fault = address_fault(&self.email_address).or_else(|| {
-                    (!bare).then_some(("address", "the address of an inbox must not have a display name"))
-                });
-                if let Some((code, rule)) = fault {
-                    v.report_found(code, rule, self.email_address.escape_debug());
-                }
-            });
+            v.field("email_address", |v| v.bare_address(&self.email_address));
         }
         check_name(v, self.name.as_deref());
         check_from_name(v, self.from_name.as_deref());
