@@ -135,6 +135,7 @@ impl Global {
             quiet: self.quiet,
             pager: None,
             tsv_by_flag: self.output.as_deref() == Some("tsv"),
+            json_by_flag: self.json.is_some(),
         }
     }
 

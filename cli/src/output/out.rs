@@ -32,6 +32,8 @@ pub(crate) struct OutputOptions {
     pub(crate) quiet: bool,
     /// `--output tsv` on this command line.
     pub(crate) tsv_by_flag: bool,
+    /// `--json`, with or without fields.
+    pub(crate) json_by_flag: bool,
     /// The pager for long tables.
     pub(crate) pager: Option<Pager>,
 }
@@ -66,7 +68,7 @@ impl Out {
             Form::Human | Form::Tsv if options.jq.is_some() || !options.fields.is_empty() => Form::Json,
             form => form,
         };
-        if options.tsv_by_flag && (jq.is_some() || !options.fields.is_empty()) {
+        if options.tsv_by_flag && (jq.is_some() || options.json_by_flag) {
             let other = if jq.is_some() { "--jq" } else { "--json" };
             let rule = format!("tsv and {other} can't be used together: {other} prints JSON");
             return Err(Fail::usage("exclusive", rule, Some(Origin::flag("--output", "tsv")))

@@ -168,6 +168,7 @@ contacts update ada@example.com --unsubscribed false => did you mean `--unsubscr
 config list --columns name --json => the output is JSON
 config list --columns name -o ndjson => the output is JSON
 config list --columns name --jq . => the output is JSON
+config list -o tsv --json => tsv and --json can't be used together
 api FETCH https://evil.test/emails -f x -H 'Authorization: x' -F n= -n=wget => 7 problems
 api POST /emails --all => --all requires GET
 api GET /emails/../domains => must not contain the segments
