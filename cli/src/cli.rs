@@ -367,7 +367,6 @@ mod tests {
         ("update-draft", "no flag sets thread_id", "`--input` does"),
         ("update-draft", "no flag sets reply_to_email_id", "`--input` does"),
         ("create", "no field is publish", "`templates create` sends a second request"),
-        ("send", "no flag sets event", "an argument does"),
         ("create", "no field is secret_file", "where `webhooks create` writes the secret"),
         ("read", "no flag sets folder", "`inboxes move` does"),
         ("move", "no flag sets read", "`inboxes read` does"),

@@ -25,9 +25,7 @@ const VERBS: &[Verb] = &[
     ])
     .fill(|given, body| {
         let schema = read_schema(given, &mut body.flags);
-        if !schema.is_empty() {
-            body.set("schema", schema.into());
-        }
+        body.put_all("schema", schema, given.text("schema").is_some());
     })
     .hint("events create user.created")
     .unknown_outcome("the event may have been defined; check: idempost events list --limit 1")
@@ -79,8 +77,8 @@ const VERBS: &[Verb] = &[
         &Create(|client, _, occurrence: &EventOccurrence| client.events().send(occurrence)),
     )
     .detail("Starts a run of every enabled automation triggered by the event. Prints the event's name. The service has no idempotency key for this operation: an event sent twice starts two runs.")
-    .ids(&[Field::positional("event", "EVENT", "Name of the event")])
     .fields(&[
+        Field::positional("event", "EVENT", "Name of the event"),
         Field::new("contact_id", "ID", "ID of the contact").alias("contact"),
         Field::new("email", "EMAIL", "Email address of the contact, who is created if unknown"),
         Field::new("payload", "KEY=TEXT|JSON", "Payload field as a string, KEY=TEXT, or the whole payload as a JSON object; repeatable")
@@ -92,7 +90,6 @@ const VERBS: &[Verb] = &[
             .manual(),
     ])
     .fill(fill_occurrence)
-    .print_argument(0)
     .hint("events send EVENT --email ada@example.com")
     .unknown_outcome("the event may have been sent and may have started runs; check: idempost automations runs ID")
     .examples(&[
@@ -123,6 +120,10 @@ fn update(given: &Given<'_>, body: &mut Body) {
             if body.get("schema").is_none() {
                 body.flags.add_missing("--field, --schema or --clear schema");
             }
+        }
+        None if fields => {
+            body.is_touched = true;
+            body.put_all("schema", schema, false);
         }
         None => body.set("schema", schema.into()),
         Some("schema") if !fields => {}
@@ -167,16 +168,12 @@ fn read_schema(given: &Given<'_>, flags: &mut Flags) -> Map<String, Value> {
     found
 }
 
-/// Sets the event and its payload.
+/// Sets the payload.
 fn fill_occurrence(given: &Given<'_>, body: &mut Body) {
-    let event = given.ids[0];
-    body.flags.field("/event", "EVENT", Some(event));
     body.flags.field("", "--email or --contact-id", None);
-    body.set("event", event.into());
     let payload = read_payload(given, &mut body.flags);
-    if !payload.is_empty() {
-        body.set("payload", payload.into());
-    }
+    let whole = given.texts("payload").iter().any(|text| text.trim_start().starts_with('{'));
+    body.put_all("payload", payload, whole);
 }
 
 fn read_payload(given: &Given<'_>, flags: &mut Flags) -> Map<String, Value> {

@@ -110,8 +110,22 @@ impl Body {
     /// Sets a key of an object.
     pub(crate) fn put(&mut self, name: &str, key: &str, value: Value) {
         self.touch(name);
-        if let Value::Object(object) = self.json.entry(name).or_insert_with(|| Map::new().into()) {
+        let object = self.json.entry(name).or_insert(Value::Null);
+        if object.is_null() {
+            *object = Map::new().into();
+        }
+        if let Value::Object(object) = object {
             object.insert(key.to_owned(), value);
+        }
+    }
+
+    /// Sets the keys of an object that flags name; with `whole`, those of the file are dropped.
+    pub(crate) fn put_all(&mut self, name: &str, values: Map<String, Value>, whole: bool) {
+        if whole && !values.is_empty() {
+            return self.set(name, values.into());
+        }
+        for (key, value) in values {
+            self.put(name, &key, value);
         }
     }
 

@@ -488,9 +488,10 @@ pub(crate) async fn execute(
     let Some((_, response)) = mutation.respond(context, &make).await? else { return Ok(()) };
     let document = document(&response);
     let argument = given.verb.prints.map(|argument| given.ids[argument]);
-    // A link has a URL instead, and a deleted contact has its ID in another field.
-    let contact = document["contact"].as_str().filter(|_| document["id"].is_null());
-    let text = argument.or(document["url"].as_str()).or(contact);
+    // A link has a URL instead, a sent event its name, and a deleted contact its ID in another field.
+    let named = ["contact", "event"].iter().find_map(|field| document[*field].as_str());
+    let named = named.filter(|_| document["id"].is_null());
+    let text = argument.or(document["url"].as_str()).or(named);
     let ids = text.map_or_else(|| mutation::ids(&document), |text| vec![text.to_owned()]);
     mutation::report(context, || context.out.result(&ids, &document))?;
     match given.verb.then {

@@ -69,6 +69,54 @@ fn standard_input_has_the_body_as_the_service_reads_it() {
 }
 
 #[test]
+fn a_flag_for_one_entry_keeps_the_other_entries_of_a_file() {
+    let idempost = Idempost::new();
+    let contact = json!({ "email": "ada@example.com", "properties": { "city": "Paris", "orders": 1 } });
+    let sent = body(&idempost, "contacts create --property-json orders=2", &contact.to_string());
+    assert_eq!(sent["properties"], json!({ "city": "Paris", "orders": 2 }));
+    let sent =
+        body(&idempost, &["contacts", "create", "--properties", r#"{"orders": 2}"#], &contact.to_string());
+    assert_eq!(sent["properties"], json!({ "orders": 2 }), "a whole object replaces that of the file");
+    let cleared = "contacts update ada@example.com --property-json orders=2 --clear-property city";
+    let patch = json!({ "properties": { "plan": "pro", "city": "Paris" } });
+    let sent = body(&idempost, cleared, &patch.to_string());
+    assert_eq!(sent["properties"], json!({ "plan": "pro", "city": null, "orders": 2 }));
+    let event =
+        json!({ "event": "signed_up", "email": "ada@example.com", "payload": { "plan": "pro", "seats": 1 } });
+    let sent = body(&idempost, "events send --payload-json seats=2", &event.to_string());
+    assert_eq!(sent["payload"], json!({ "plan": "pro", "seats": 2 }));
+    let event = json!({ "name": "signed_up", "schema": { "plan": "string", "seats": "string" } });
+    for (command, flags) in
+        [("events create", "--field seats=number"), ("events update signed_up", "--field seats=number")]
+    {
+        let mut event = event.clone();
+        if command.contains("update") {
+            event.as_object_mut().unwrap().remove("name");
+        }
+        let sent = body(&idempost, &(command, flags), &event.to_string());
+        assert_eq!(sent["schema"], json!({ "plan": "string", "seats": "number" }));
+    }
+}
+
+#[test]
+fn a_file_can_name_the_event_to_send() {
+    let (service, idempost) = Service::with_program();
+    let event = json!({ "event": "signed_up", "email": "ada@example.com" });
+    idempost.write("event.json", event.to_string());
+    assert_eq!(idempost.run("events send --input event.json").ok(), "signed_up\n");
+    assert_eq!(idempost.run("events send other --input event.json").ok(), "other\n");
+    assert_eq!(service.bodies(), [event, json!({ "event": "other", "email": "ada@example.com" })]);
+    idempost.run("events send --email ada@example.com").fails_with(2, &["missing: EVENT"]);
+}
+
+#[test]
+fn a_flag_that_contradicts_a_file_is_shown_itself() {
+    let input = r#"{"key": "city", "type": "string", "fallback_value": "x"}"#;
+    let shown = Idempost::new().run_with("properties create --fallback-number 3 --input -", input);
+    shown.fails_with(2, &["--> --fallback-number:1:1", "`fallback_value` must be a string"]);
+}
+
+#[test]
 fn all_problems_of_a_file_and_the_flags_beside_it_are_reported_at_once() {
     let idempost = Idempost::new();
     let input = "{\n  \"name\": 7,\n  \"visibility\": \"secret\",\n  \"default\": \"opt_in\"\n}";

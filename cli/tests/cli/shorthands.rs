@@ -28,6 +28,10 @@ fn a_json_object_sets_all_properties_a_payload_or_a_schema() {
         let body = body(&(command, &["--properties", properties, "--property", "plan=pro"]));
         assert_eq!(body["properties"], json!({"plan": "pro", "city": "London", "orders": 3}));
     }
+    for command in ["contacts update ada@example.com --property-json n=null", "events update e --field plan"]
+    {
+        Idempost::new().run(command).hides(&["a field to change"]).fails(2);
+    }
     let payload = r#"--payload '{"plan": "pro", "seats": 5}' --payload a=b"#;
     let sent = body(&("events send user.created --email ada@example.com", payload));
     assert_eq!(sent["payload"], json!({"plan": "pro", "seats": 5, "a": "b"}));

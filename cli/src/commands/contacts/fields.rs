@@ -10,19 +10,18 @@ use crate::rows::given::{Body, Given};
 /// Sets the properties of all flags.
 pub(super) fn properties(given: &Given<'_>, body: &mut Body) {
     let properties = read(given, &mut body.flags);
-    if !properties.is_empty() {
-        body.set("properties", properties.into());
-    }
+    // A malformed one counts, too.
+    body.is_touched |=
+        ["property", "property-json", "properties"].iter().any(|id| !given.texts(id).is_empty());
+    body.put_all("properties", properties, given.text("properties").is_some());
 }
 
 /// Clears the properties of `--clear-property`.
 pub(super) fn clear_properties(given: &Given<'_>, body: &mut Body) {
+    let set = read(given, &mut Flags::default());
     for (i, key) in given.texts("clear-property").iter().enumerate() {
         let pointer = json::escape_pointer(key);
-        if body
-            .get("properties")
-            .is_some_and(|properties| properties.get(key).is_some_and(|value| !value.is_null()))
-        {
+        if set.contains_key(key) {
             let rule = format!("the property `{key}` can't be both set and cleared");
             body.flags.reject_nth("exclusive", rule, "--clear-property", i + 1, key);
         }

@@ -8,6 +8,11 @@ use crate::rows::given::{Body, Given};
 fn read(given: &Given<'_>, body: &mut Body) -> Option<Value> {
     let (text, number) = (given.text("fallback"), given.text("fallback-number"));
     body.is_touched |= text.is_some() || number.is_some();
+    for (flag, value) in [("--fallback", text), ("--fallback-number", number)] {
+        if value.is_some() {
+            body.flags.field("/fallback_value", flag, value);
+        }
+    }
     let read = number.and_then(|text| {
         let rule = "--fallback-number must be a number such as 17, -1 or 2.5";
         let number = serde_json::from_str::<Number>(text).ok();
