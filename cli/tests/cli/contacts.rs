@@ -354,9 +354,16 @@ fn an_interrupted_import_reports_its_progress_and_how_to_continue() {
     service.faults().add(Rule::new(answer).on_request(Method::POST, "/contacts").skip_first(7).times(1));
     let arguments = ["contacts", "import", "-", "--concurrency", "1"];
     let ran = service.run_with(&arguments, &text);
-    ran.fails_with(4, &["7 of 20 rows are done", "run the same command again"]);
+    ran.fails_with(4, &["7 of 20 rows are done", "run the same command again: it rewrites the rows"]);
     assert_eq!(service.run_with(&arguments, &text).ok(), "20 written, 0 skipped, 0 rejected\n");
     assert_eq!(emails(&service, &["contacts", "list"]).len(), 20);
+    for (action, effect) in [("skip", "it skips the rows"), ("fail", "it rejects the rows")] {
+        let answer = Action::error(403, "invalid_api_key", "No.");
+        service.faults().add(Rule::new(answer).on_request(Method::GET, "/contacts/{id}").times(1));
+        let failed = format!("{action}.csv");
+        let ran = service.run_with(&(&arguments, ["--on-conflict", action, "--failed", &failed]), &text);
+        ran.fails_with(4, &["run the same command again, with another file for --failed", effect]);
+    }
 }
 
 #[test]

@@ -33,8 +33,8 @@ use crate::input::size::parse_size;
 /// property with that key, which must exist (idempost properties create). An empty cell leaves the contact's value unchanged. All problems with
 /// the file are reported before anything is sent, each with its line and column.
 ///
-/// A row that the service rejects doesn't stop the others; the exit code is then 10. After an interruption, run the same command again:
-/// rows written before are written again, with the same values.
+/// A row that the service rejects doesn't stop the others; the exit code is then 10, or 3 if all are rejected. After an interruption, run the same
+/// command again, with another file for --failed: rows written before are written again, with the same values.
 ///
 /// By default, each row is a request, and each rejected row is reported with its line and the reason. With --server, the whole file is one
 /// request, up to 200 MB with commas, and the service imports it in the background: much faster for many rows, but it reports only how many rows failed.
@@ -64,7 +64,7 @@ pub(crate) struct Args {
     /// Send the file in one request, for the service to import (see `contacts imports`)
     #[arg(long, conflicts_with_all = ["concurrency", "failed"])]
     server: bool,
-    /// Wait until the service has imported the file; exits with 10 if rows failed
+    /// Wait until the service has imported the file; exits with 10 if rows failed, with 3 if all did
     #[arg(long, value_name = "STATE", num_args = 0..=1, require_equals = true, default_missing_value = server::COMPLETED, requires = "server", conflicts_with = "dry_run")]
     wait: Option<String>,
     #[command(flatten)]

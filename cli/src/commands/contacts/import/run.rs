@@ -55,7 +55,8 @@ pub(super) async fn run(
         unread.read(&mut record).map(|found| found.then_some(record)).transpose()
     });
     let mut count = Count::default();
-    context.in_flight.record_progress(Outcome::Unknown, interrupted_message(count, rows));
+    let interrupted_message = |count| interrupted_message(count, rows, &options);
+    context.in_flight.record_progress(Outcome::Unknown, interrupted_message(count));
     let mut outcomes = futures_util::stream::iter(records.skip(1))
         .map(|record| {
             let options = &options;
@@ -92,26 +93,32 @@ pub(super) async fn run(
             RowOutcome::Stopped(fail) => {
                 drop(progress);
                 context.in_flight.finish();
-                context.out.warn(&interrupted_message(count, rows));
+                context.out.warn(&interrupted_message(count));
                 return Err(fail);
             }
         }
         progress.set(count.processed());
-        context.in_flight.record_progress(Outcome::Unknown, interrupted_message(count, rows));
+        context.in_flight.record_progress(Outcome::Unknown, interrupted_message(count));
     }
     drop(progress);
     if count.processed() < rows {
         context.in_flight.finish();
         let message = format!("{} changed during the import: it had {rows} rows", csv.name);
-        return Err(Fail::error(message).hint(interrupted_message(count, rows)));
+        return Err(Fail::error(message).hint(interrupted_message(count)));
     }
     finish(count, rows, &options, context)
 }
 
-fn interrupted_message(count: Count, rows: u64) -> String {
+fn interrupted_message(count: Count, rows: u64, options: &ImportOptions) -> String {
+    let new_file = if options.failed.is_some() { ", with another file for --failed" } else { "" };
+    let effect = match options.on_conflict {
+        OnConflict::Update => "rewrites",
+        OnConflict::Skip => "skips",
+        OnConflict::Fail => "rejects",
+    };
     format!(
-        "{} of {rows} rows are done, and some of the following may be; to continue, run the same command again: it rewrites \
-         the rows that are done",
+        "{} of {rows} rows are done, and some of the following may be; to continue, run the same command again{new_file}: it \
+         {effect} the rows that are done",
         count.processed()
     )
 }
