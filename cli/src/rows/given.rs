@@ -285,10 +285,10 @@ impl<'a> Given<'a> {
             body.is_touched = true;
             match fields.iter().find(|(flag, ..)| flag == word) {
                 Some((flag, name, _)) if set.iter().any(|set| set == name) => {
-                    let setters =
-                        self.verb.fields.iter().filter(|field| field.setting(name).is_some()).count();
-                    let rule = match setters {
-                        0 | 1 => format!("--{flag} and --clear {flag} can't be used together"),
+                    let setters = self.verb.fields.iter().filter_map(|field| field.setting(name));
+                    let rule = match &setters.map(|field| field.long()).collect::<Vec<_>>()[..] {
+                        [] => format!("--{flag} and --clear {flag} can't be used together"),
+                        [setter] => format!("--{setter} and --clear {flag} can't be used together"),
                         _ => format!("--clear {flag} can't be used with a new {flag}"),
                     };
                     body.flags.reject_nth("exclusive", rule, "--clear", i + 1, word);
@@ -365,6 +365,11 @@ impl Field {
         let (label, values) = self.argument(given);
         if values.is_empty() && self.is_missed(known) {
             body.flags.add_missing(label.as_ref());
+        }
+        let is_text = matches!(kind, Kind::Text | Kind::List(Kind::Text));
+        // An empty filter of a list would match everything.
+        if given.verb.table.is_some() && is_text && values.iter().any(String::is_empty) {
+            return body.flags.reject("empty", format!("{label} must not be empty"), &label, "");
         }
         if let Kind::List(_) = kind {
             let values = self.map.map_or_else(|| values.clone(), |map| map(values.clone()));

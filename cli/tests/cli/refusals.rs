@@ -44,7 +44,8 @@ domains claim get x --wait=done => --wait must be `completed`
 templates create --from nobody --variable A:boolean --variable EMAIL --variable B:number=x --html-file nowhere.html
     => --from | A:boolean | reserved | a number variable must be a number | nowhere.html | missing: NAME
 templates update welcome => a field to change
-templates update welcome --text x --clear text --clear html => can't be used together | one of alias, from
+templates update welcome --text x --clear text --clear html => --text and --clear text can't be used together | one of alias, from
+inboxes agent i --action archive --clear actions => --action and --clear actions
 automations list --status on => the status must be enabled or disabled
 automations runs a --status running,bogus => the status must be running, completed
 automations run a r --wait=failed => --wait must be `completed`
