@@ -80,7 +80,7 @@ const VERBS: &[Verb] = &[
         fields::clear_properties(given, body);
     })
     .hint("contacts update ID|EMAIL --first-name '…'")
-    .unknown_outcome("the contact may have been changed; check: idempost contacts get {0}")
+    .unknown_outcome("the contact may have been changed; check: idempost contacts get {email|0}")
     .examples(&[
         "contacts update ada@example.com --email ada@example.org --clear last-name",
         "contacts update ada@example.com --property city=Paris --clear-property orders --unsubscribed=false",

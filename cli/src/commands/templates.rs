@@ -55,7 +55,7 @@ const VERBS: &[Verb] = &[
     .options(&[PUBLISH.help("Publish the change immediately")])
     .fill(variable::fill_variables)
     .hint("templates update welcome --subject '…'")
-    .unknown_outcome("the template may have been changed; check: idempost templates get {0}")
+    .unknown_outcome("the template may have been changed; check: idempost templates get {alias|0}")
     .on_success(|given, _, template, context| Box::pin(report_change(given, template, context)))
     .examples(&[
         "templates update welcome --subject 'Hello, {{{NAME}}}' --publish",

@@ -165,15 +165,17 @@ impl<'a> Given<'a> {
         self.matches.try_get_one::<bool>(id).ok().flatten().copied().unwrap_or_default()
     }
 
-    /// The message if the outcome is unknown, with the command that checks it.
+    /// The message if the outcome is unknown, with the command that checks it. `{email|0}` is the new address or, without one, the ID.
     pub(crate) fn unknown_outcome(&self) -> String {
         let ids = self.ids.0.iter().enumerate();
         let message = ids.fold(self.verb.unknown.to_owned(), |message, (n, id)| {
             message.replace(&format!("{{{n}}}"), &quote_argument(id))
         });
-        self.verb.fields.iter().fold(message, |message, field| match field.find_placeholder(&message) {
-            Some(mark) => message.replace(&mark, &quote_argument(&field.value(self))),
-            None => message,
+        self.verb.fields.iter().fold(message, |message, field| {
+            let value = field.value(self);
+            let known = if value.is_empty() { self.ids[0] } else { value.as_str() };
+            let message = message.replace(&format!("{{{}|0}}", field.id), &quote_argument(known));
+            message.replace(&format!("{{{}}}", field.id), &quote_argument(&value))
         })
     }
 
@@ -408,12 +410,6 @@ impl Field {
                 body.flags.reject("type", format!("{name} must be {rule}"), &label, &text);
             }
         }
-    }
-
-    /// The field's placeholder in a message, if it has one: `{email}`.
-    fn find_placeholder(&self, message: &str) -> Option<String> {
-        let mark = format!("{{{}}}", self.id);
-        message.contains(&mark).then_some(mark)
     }
 }
 

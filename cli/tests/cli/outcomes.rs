@@ -337,6 +337,31 @@ fn a_rejection_after_a_lost_response_is_9_because_the_first_attempt_may_have_bee
 }
 
 #[test]
+fn a_lost_rename_is_checked_by_the_new_name() {
+    let service = Service::start();
+    service.run("contacts create ada@example.com").ok();
+    service.run("templates create Welcome --alias welcome --html x").ok();
+    for (path, command, check) in [
+        (
+            "/contacts/{id}",
+            "contacts update ada@example.com --email ada@example.org",
+            "contacts get ada@example.org",
+        ),
+        ("/templates/{id}", "templates update welcome --alias hello", "templates get hello"),
+    ] {
+        service.faults().add(Rule::new(Action::DropAfter).on_request(Method::PATCH, path));
+        service.run(command).fails_with(9, &[&format!("check: idempost {check}")]);
+        service.run(check).ok();
+    }
+    service.faults().add(Rule::new(Action::DropAfter).on_request(Method::PATCH, "/contacts/{id}"));
+    service
+        .faults()
+        .add(Rule::new(Action::error(404, "not_found", "no")).on_request(Method::PATCH, "/contacts/{id}"));
+    let ran = service.run("contacts update ada@example.org --first-name Ada");
+    ran.fails_with(9, &["check: idempost contacts get ada@example.org"]);
+}
+
+#[test]
 fn a_transient_failure_is_retried_with_the_same_key() {
     let service = Service::start();
     service.faults().add(Rule::new(Action::http_response(503, "busy")).on_request(Method::POST, "/emails"));
