@@ -119,9 +119,9 @@ pub(crate) async fn check_account(plan: &Plan, is_started: bool, sending: &Sendi
     Ok(())
 }
 
-/// Reads the account and the salt of the job or of its first part, or creates a new salt.
+/// Reads the account and the salt of the job or of its latest part, or creates a new salt.
 async fn read_account(plan: &Plan) -> Result<(Option<JobAccount>, String)> {
-    let dirs = [plan.dir().to_owned()].into_iter().chain(plan.earlier_dirs());
+    let dirs = [plan.dir().to_owned()].into_iter().chain(plan.earlier_dirs().rev());
     let paths: Vec<_> = dirs.map(|dir| dir.join(ACCOUNT)).collect();
     blocking(move || {
         for path in paths {

@@ -3,7 +3,7 @@
 use idempost_reference_server::faults::{Action, Rule};
 use rustix::process::Signal;
 
-use super::{Bench, MESSAGE};
+use super::{Bench, MESSAGE, csv};
 use crate::service::Service;
 use crate::support::{CommandLine, Finish as _, Ran, lines, signal};
 
@@ -71,6 +71,21 @@ fn a_replaced_key_continues_a_job_only_with_same_account() {
     bench.with_key(&key, &["reconcile", &id]).ok();
     bench.bulk(&["reconcile", &id]).ok();
     bench.with_key(OTHER, &["reconcile", &id]).fails(4);
+}
+
+#[test]
+fn a_replaced_key_belongs_to_the_parts_that_are_added_later() {
+    // F-13
+    let bench = Bench::with(3);
+    bench.send("").ok();
+    let key = bench.service.done("api-keys create rotated --json --jq .token");
+    for (people, flags) in [(4, "--add --same-account"), (5, "--add")] {
+        bench.write("people.csv", csv(people));
+        bench.with_key(&key, &(("send people.csv --yes", MESSAGE), flags)).ok();
+    }
+    bench.write("people.csv", csv(6));
+    bench.send("--add").ok();
+    bench.each_got_one(6);
 }
 
 #[test]
