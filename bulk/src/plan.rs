@@ -41,7 +41,7 @@ pub(crate) use row_key::{RowKey, address_hash, normalize_address};
 pub(crate) use selection::Selection;
 
 use context::Context;
-use job::{Job, JobIndex, JobInput, JobOptions, parse_plan};
+use job::{Job, JobIndex, JobInput, JobOptions, damaged, parse_plan};
 use prepared::body_hash;
 
 use crate::{
@@ -139,7 +139,7 @@ impl Draft {
             options: stored,
             counts: Counts::default(),
             problems: Vec::new(),
-            index: JobIndex { entries: 0, blake3: String::new() },
+            index: JobIndex { entries: 0, blake3: String::new(), rows: String::new() },
         };
         let (again, options) = (options.again, options.clone());
         Ok(Self { temporary, dir: dir.to_owned(), context, job, base, again, options })
@@ -242,8 +242,11 @@ impl Draft {
         let built = builder::build(&self.context, self.temporary.path(), &self.options, known, changed)?;
         self.job.counts = built.counts;
         self.job.problems = built.problems;
-        self.job.index = JobIndex { entries: built.entries, blake3: built.index_hash.to_hex().to_string() };
-        files::replace_json(&self.temporary.path().join(ROWS), &built.rows)?;
+        let path = self.temporary.path().join(ROWS);
+        files::replace_json(&path, &built.rows)?;
+        let rows = blake3::hash(&files::read(&path)?).to_hex().to_string();
+        self.job.index =
+            JobIndex { entries: built.entries, blake3: built.index_hash.to_hex().to_string(), rows };
         let (changed, first_changed) = built.changed;
         Ok(Written { draft: self, changed, first_changed })
     }
@@ -355,6 +358,7 @@ impl Plan {
     /// Checks that the plan and its copy of the input are as they were written.
     pub(crate) fn verify(&self) -> Result<()> {
         index::verify(&self.dir, &self.job.index)?;
+        self.rows()?;
         let source = self.source();
         if source.fingerprint()? == self.job.input.fingerprint {
             return Ok(());
@@ -511,6 +515,13 @@ impl Plan {
         self.job.created
     }
 
+    #[cfg(test)]
+    pub(crate) fn redate(&self, created: &str) {
+        let mut job = Job::read(&self.dir).unwrap();
+        job.created = created.parse().unwrap();
+        job.write(&self.dir).unwrap();
+    }
+
     /// Returns the name of the input, for messages.
     pub fn input_name(&self) -> &str {
         &self.job.input.name
@@ -608,9 +619,18 @@ impl Plan {
     /// Returns a context that reads the plan's own rows with these options.
     fn context_for(&self, options: &JobOptions) -> Result<Context> {
         let mut context = Context::new(self.source(), &self.job.message, options)?;
-        let path = self.dir.join(ROWS);
-        context.selection = Some(parse_plan(&files::read(&path)?, &path)?);
+        context.selection = Some(self.rows()?);
         Ok(context)
+    }
+
+    /// Reads the numbers of the rows to send.
+    fn rows(&self) -> Result<Selection> {
+        let path = self.dir.join(ROWS);
+        let text = files::read(&path)?;
+        if blake3::hash(&text).to_hex().as_str() != self.job.index.rows {
+            return Err(damaged(&path, "its hash doesn't match"));
+        }
+        parse_plan(&text, &path)
     }
 }
 

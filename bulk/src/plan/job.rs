@@ -1,6 +1,7 @@
 //! The description of a job: `job.json`.
 
 use std::{
+    fmt::Display,
     fs,
     ops::Not,
     path::{Path, PathBuf},
@@ -102,12 +103,30 @@ fn is_inactive(guard: &RecipientGuard) -> bool {
 pub(super) struct JobIndex {
     pub(super) entries: u32,
     pub(super) blake3: String,
+    /// The hash of the numbers of the rows.
+    pub(super) rows: String,
+}
+
+/// The start of a description: the hash of what follows the checksum.
+const CHECKSUM: &[u8] = b"{\n  \"checksum\": \"";
+
+/// Returns the checksum of a description that continues like this.
+fn checksum(rest: &[u8]) -> String {
+    blake3::hash(rest).to_hex().to_string()
+}
+
+/// Returns whether a description is as it was written. A damaged one can still be readable, as another job or without its earlier parts.
+fn is_intact(text: &[u8]) -> bool {
+    let found = text.strip_prefix(CHECKSUM).and_then(|text| text.split_at_checked(2 * blake3::OUT_LEN));
+    found.is_some_and(|(sum, rest)| *sum == *checksum(rest).as_bytes())
 }
 
 impl Job {
     pub(super) fn read(dir: &Path) -> Result<Self> {
         let path = dir.join(DESCRIPTION);
-        Self::parse(&files::read(&path)?, &path)
+        let text = files::read(&path)?;
+        let job = Self::parse(&text, &path)?;
+        if is_intact(&text) { Ok(job) } else { Err(damaged(&path, "its checksum doesn't match")) }
     }
 
     /// Parses a description. `path` is its source, for messages.
@@ -122,14 +141,22 @@ impl Job {
     }
 
     pub(super) fn write(&self, dir: &Path) -> Result<()> {
-        files::replace_json(&dir.join(DESCRIPTION), self)
+        let path = dir.join(DESCRIPTION);
+        let text =
+            serde_json::to_vec_pretty(self).map_err(|error| BulkError::io("write", &path)(error.into()))?;
+        let rest = [b"\",", &text[1..]].concat();
+        files::replace(&path, &[CHECKSUM, checksum(&rest).as_bytes(), &rest].concat())
     }
 }
 
 /// Parses a file of a plan. `path` is its source, for messages.
 pub(super) fn parse_plan<T: DeserializeOwned>(text: &[u8], path: &Path) -> Result<T> {
-    let damaged = |error| BulkError::PlanChanged(format!("the plan {} is damaged: {error}", path.display()));
-    serde_json::from_slice(text).map_err(damaged)
+    serde_json::from_slice(text).map_err(|error| damaged(path, error))
+}
+
+/// The error for a damaged file of a plan.
+pub(super) fn damaged(path: &Path, why: impl Display) -> BulkError {
+    BulkError::PlanChanged(format!("the plan {} is damaged: {why}", path.display()))
 }
 
 #[derive(Deserialize)]

@@ -89,24 +89,23 @@ type Change = fn(&str) -> String;
 fn what_differs_from_the_planned_bytes_is_an_error() {
     // F-10
     let content = "to,attachment\na@x.test,\nb@x.test,\nc@x.test,file\n";
-    let cases: [(&str, Change); 4] = [
-        ("input", |text| text.replace("a@x.test", "d@x.test")),
-        ("input", |text| text.replace("b@x.test", "nobody!!")),
-        ("input", |text| text.replace("b@x.test,\nc@x.test,file\n", "")),
-        ("job.json", |text| text.replace("<p>Hi</p>", "<p>Ho</p>")),
+    let cases: [Change; 3] = [
+        |text| text.replace("a@x.test", "d@x.test"),
+        |text| text.replace("b@x.test", "nobody!!"),
+        |text| text.replace("b@x.test,\nc@x.test,file\n", ""),
     ];
-    for (name, change) in cases {
+    for change in cases {
         let folder = Folder::new();
         folder.file("file", "x");
         let plan = folder.csv(content, &message()).unwrap();
-        let path = plan.dir().join(name);
+        let path = plan.dir().join("input");
         let text = fs::read_to_string(&path).unwrap();
-        assert_ne!(text, change(&text), "{name}");
+        assert_ne!(text, change(&text));
         fs::write(&path, change(&text)).unwrap();
         let mut preparer = Plan::read(plan.dir()).unwrap().preparer().unwrap();
         let error = preparer.prepare(1).unwrap_err();
         assert!(error.to_string().contains("batch 1 can't be prepared again from row 1"), "{error}");
-        assert_eq!(name == "input", Plan::open(plan.dir()).is_err());
+        assert!(Plan::open(plan.dir()).is_err());
     }
 }
 
