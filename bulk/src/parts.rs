@@ -30,6 +30,7 @@ use crate::{
         BatchKind, ChangedRows, DESCRIPTION, Draft, EarlierRows, Held, KnownRows, Plan, PlanOptions, RowKey,
         Selection,
     },
+    schedule,
     state::{BatchState, BatchStates},
 };
 
@@ -236,6 +237,9 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
     check_service(&draft, &parts)?;
     // A trial of the first rows is the first part of the whole job.
     let is_limited = fields.is_empty() && parts.iter().all(|part| draft.has_input_of(&part.plan));
+    if options.add || unfinished || is_limited {
+        keep_schedule(&mut draft, &parts)?;
+    }
     let mut known = known_rows(&parts, &draft, false)?;
     let name = draft.name().unwrap_or_default().to_owned();
     let written = draft.write(&mut known, changed)?;
@@ -294,6 +298,13 @@ fn known_rows(parts: &[Part], draft: &Draft, with_unknown: bool) -> Result<Known
     known.finish()
 }
 
+/// Makes the requests of a new part as small as the schedule that the job keeps requires.
+fn keep_schedule(draft: &mut Draft, parts: &[Part]) -> Result<()> {
+    let kept = parts.last().map(|part| schedule::load(&part.plan)).transpose()?.flatten();
+    kept.and_then(|schedule| schedule.smallest_cap()).into_iter().for_each(|cap| draft.limit_requests(cap));
+    Ok(())
+}
+
 /// Checks that no process still finishes the requests in flight of a canceled part.
 fn check_stopped(part: &Plan, is_finishing: bool) -> Result<()> {
     if !is_finishing {
@@ -338,6 +349,7 @@ pub(crate) fn retry(of: &Plan, retry: Retry) -> Result<Option<Plan>> {
             draft.follow(&part.plan);
             draft.suppress_as(&part.plan)?;
         }
+        keep_schedule(&mut draft, &parts)?;
         let mut known = known_rows(&parts, &draft, unknown)?;
         let written = draft.write(&mut known, ChangedRows::Send)?;
         if written.counts().valid == 0 {

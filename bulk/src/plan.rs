@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use idempost::{Email, types::RecipientGuard};
+use idempost::{Email, problem::limits::EMAILS_PER_BATCH, types::RecipientGuard};
 use jiff::{SignedDuration, Timestamp};
 use tempfile::TempDir;
 
@@ -193,6 +193,15 @@ impl Draft {
             list.sort_unstable();
         }
         Ok(())
+    }
+
+    /// Limits the number of emails in a request, if it isn't smaller already.
+    pub(crate) fn limit_requests(&mut self, emails: u64) {
+        let Ok(emails) = u16::try_from(emails) else { return };
+        let smallest = self.job.options.batch_size.map_or(emails, |size| size.min(emails));
+        for options in [&mut self.job.options, &mut self.options.job] {
+            options.batch_size = Some(smallest).filter(|size| usize::from(*size) < EMAILS_PER_BATCH);
+        }
     }
 
     /// Lists the differences from a plan other than the rows and the size of requests.

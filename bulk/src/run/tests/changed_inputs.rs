@@ -308,6 +308,28 @@ async fn a_changed_row_of_a_known_recipient_needs_a_choice_unless_it_has_a_key()
 }
 
 #[tokio::test(start_paused = true)]
+async fn added_and_retried_rows_fit_into_the_schedule_that_the_job_keeps() {
+    // F-09
+    let (inputs, wall) = (Inputs::new(), WallClock::without_waits());
+    let service = Service::new(|_, _| Some(Fault::Invalid));
+    *service.wall.lock().unwrap() = wall.clone();
+    let options = || patient_options().wall_clock(&wall).max_rejections(0);
+    let first = inputs.plan(inputs.bulk(&rows(0..50))).await.unwrap();
+    assert_eq!(finish_with(&first, &service, options()).await.counts.rejected, 50);
+    service.set_script(|_, _| None);
+    let schedule = crate::Schedule::new().domain_rate("example.com=40/min").unwrap();
+    let scheduled = inputs.bulk(&rows(50..60)).schedule(schedule).add_rows(ChangedRows::Reject);
+    finish_with(&inputs.plan(scheduled).await.unwrap(), &service, options()).await;
+    let added = inputs.plan(inputs.bulk(&rows(60..120)).add_rows(ChangedRows::Reject)).await.unwrap();
+    assert_eq!((added.plan().counts().valid, added.plan().batches()), (60, 2));
+    finish_with(&added, &service, options()).await;
+    let retried = added.retry(Retry::Rejected).await.unwrap().unwrap();
+    assert_eq!((retried.plan().counts().valid, retried.plan().batches()), (50, 2));
+    finish_with(&retried, &service, options()).await;
+    assert_eq!(service.delivered(), (120, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_limited_trial_is_the_first_part_of_its_job_with_or_without_a_name() {
     // F-09
     for is_named in [true, false] {
