@@ -24,6 +24,20 @@ impl Counts {
         }
     }
 
+    /// Subtracts other counts.
+    pub(crate) fn without(&self, other: &Self) -> Self {
+        Self {
+            sent: self.sent.saturating_sub(other.sent),
+            rejected: self.rejected.saturating_sub(other.rejected),
+            unknown: self.unknown.saturating_sub(other.unknown),
+            remaining: self.remaining.saturating_sub(other.remaining),
+        }
+    }
+
+    pub(crate) fn total(&self) -> u64 {
+        self.sent + self.rejected + self.unknown + self.remaining
+    }
+
     /// Checks that every valid row of the input is counted exactly once.
     ///
     /// # Errors

@@ -181,6 +181,8 @@ struct Shared<S> {
     journal: Journal,
     timetable: Option<Timetable>,
     sampler: Option<Sampler>,
+    /// The rows of the job's other parts, which count for rules.
+    others: Counts,
     states: Locked<BatchStates>,
     control: Control,
     events: mpsc::Sender<Event>,
@@ -248,9 +250,9 @@ impl<S> Shared<S> {
     /// Returns why a rule pauses the job.
     fn broken_rule(&self, rules: &[StopRule]) -> Option<Ending> {
         let feedback = self.sampler.as_ref().map(Sampler::feedback).unwrap_or_default();
-        let Counts { sent, rejected, .. } = self.states.lock().settled_counts();
+        let Counts { sent, rejected, .. } = self.states.lock().settled_counts().combine(&self.others);
         let outcomes = BadOutcomes { rejected, settled: sent + rejected, feedback };
-        let rows = self.plan.counts().valid;
+        let rows = self.plan.counts().valid + self.others.total();
         let reason = rules.iter().find_map(|rule| rule.reason(&outcomes, rows));
         let reason = reason.or_else(|| self.sampler.as_ref()?.failure());
         reason.map(|reason| Ending::Paused { until: None, reason })
@@ -296,6 +298,13 @@ async fn execute<S: Sender>(plan: &Arc<Plan>, launch: &Launch<S>, before: Option
     } else {
         None
     };
+    let others = if options.stop_rules.is_empty() {
+        Counts::default()
+    } else {
+        let own = states.settled_counts();
+        let own = Counts { remaining: plan.counts().valid - own.total(), ..own };
+        job.blocking(parts::totals).await?.counts.without(&own)
+    };
     // Salvaging a journal relies on this order.
     let work: Vec<u32> = states.maybe().chain(states.unsent_batches()).collect();
     let shared = Arc::new(Shared {
@@ -308,6 +317,7 @@ async fn execute<S: Sender>(plan: &Arc<Plan>, launch: &Launch<S>, before: Option
         journal,
         timetable,
         sampler,
+        others,
         states: Locked::new(states),
         control: control.clone(),
         events: events.clone(),

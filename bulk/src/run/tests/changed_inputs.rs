@@ -330,6 +330,18 @@ async fn added_and_retried_rows_fit_into_the_schedule_that_the_job_keeps() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_rule_counts_the_rows_of_all_parts_of_a_job() {
+    let (inputs, service) = (Inputs::new(), Service::reliable());
+    finish(&inputs.plan(inputs.bulk(&rows(0..2_000))).await.unwrap(), &service).await;
+    service.set_script(|_, _| Some(Fault::Invalid));
+    let added = inputs.bulk(&rows(0..2_010)).batch_size(1).add_rows(ChangedRows::Reject);
+    let added = inputs.plan(added).await.unwrap();
+    let rule = |text: &str| patient_options().concurrency(1).stop_on(text.parse().unwrap());
+    let report = finish_with(&added, &service, rule("rejected>1%")).await;
+    assert_eq!((report.ending, report.counts.rejected), (Ending::Finished, 10));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_limited_trial_is_the_first_part_of_its_job_with_or_without_a_name() {
     // F-09
     for is_named in [true, false] {
