@@ -41,7 +41,7 @@ pub(crate) use row_key::{RowKey, address_hash, normalize_address};
 pub(crate) use selection::Selection;
 
 use context::Context;
-use job::{Job, JobIndex, JobInput, JobOptions, damaged, parse_plan};
+use job::{Job, JobIndex, JobInput, JobOptions, RECIPIENT, damaged, parse_plan, redirected};
 use prepared::body_hash;
 
 use crate::{
@@ -490,18 +490,15 @@ impl Plan {
 
     /// Checks that a client's guard redirects emails only as the job does: otherwise rows would count as sent without reaching their recipients.
     pub(crate) fn check_redirection(&self, guard: &RecipientGuard) -> Result<()> {
-        let mut email = serde_json::json!({ "to": "recipient@redirection.invalid" });
-        // Whether the recipient is allowed doesn't matter here.
-        let _ = self.job.options.guard.apply(&mut email);
-        let planned = email.clone();
-        let _ = guard.apply(&mut email);
-        if email == planned {
+        let planned = redirected(&self.job.options.guard, RECIPIENT.into());
+        let sent = redirected(guard, planned.clone());
+        if sent == planned {
             return Ok(());
         }
         Err(BulkError::NotRunnable(format!(
             "job {} was planned without the redirection to {}; run it without, or plan a new job",
             self.id(),
-            email["to"][0].as_str().unwrap_or_default()
+            sent[0].as_str().unwrap_or_default()
         )))
     }
 

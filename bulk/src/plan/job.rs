@@ -10,6 +10,7 @@ use std::{
 use idempost::types::RecipientGuard;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
 
 use super::{Counts, Selection};
 use crate::{
@@ -69,7 +70,7 @@ pub(crate) struct JobOptions {
     /// Sends all emails to this address instead, without `cc` and `bcc`. The trial is a separate job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) test_to: Option<String>,
-    /// The allowed recipients and the redirection. Another guard makes the job a different one.
+    /// The allowed recipients and the redirection. Another redirection makes the job a different one.
     #[serde(default, skip_serializing_if = "is_inactive")]
     pub(crate) guard: RecipientGuard,
     /// Plans only these rows of an earlier job, as a separate job.
@@ -198,9 +199,23 @@ pub(crate) fn job_id(
 impl Job {
     /// Returns whether two plans have the same name, or none, and are for the same recipients.
     pub(super) fn shares_name(&self, other: &Self) -> bool {
-        let line = |job: &Self| (job.name.clone(), job.options.test_to.clone());
-        line(self) == line(other) && self.options.guard == other.options.guard
+        let line = |job: &Self| {
+            let guard = &job.options.guard;
+            (job.name.clone(), job.options.test_to.clone(), redirected(guard, RECIPIENT.into()))
+        };
+        line(self) == line(other)
     }
+}
+
+/// A recipient that no guard allows or redirects to.
+pub(super) const RECIPIENT: &str = "recipient@redirection.invalid";
+
+/// Returns where a guard sends an email to these recipients.
+pub(super) fn redirected(guard: &RecipientGuard, to: Value) -> Value {
+    let mut email = json!({ "to": to });
+    // Whether the recipients are allowed doesn't matter here.
+    let _ = guard.apply(&mut email);
+    email["to"].take()
 }
 
 /// Returns a job's highest run number.

@@ -3,6 +3,8 @@
 mod retries;
 mod sequences;
 
+use idempost::types::RecipientGuard;
+
 use super::*;
 use crate::{BulkError, ChangedRows, Differences, Retry};
 
@@ -284,6 +286,28 @@ async fn other_options_do_not_send_a_finished_job_again() {
     let found = inputs.differences(inputs.bulk(&rows(0..31))).await;
     assert_eq!((found.known, found.new, found.fields), (30, 1, vec!["key".to_owned()]));
     assert_eq!(service.delivered(), (30, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guard_that_allows_other_recipients_sends_no_row_again() {
+    // F-09
+    let (inputs, service) = (Inputs::new(), Service::reliable());
+    finish(&inputs.plan(inputs.bulk(&rows(0..3))).await.unwrap(), &service).await;
+    let plan = async |guard: RecipientGuard, bulk: Bulk| {
+        let client = Client::builder().base_url("http://127.0.0.1:1").api_key("re_x").recipient_guard(guard);
+        bulk.plan(&client.build().unwrap(), inputs.folder.path().join("jobs")).await
+    };
+    let allow = || RecipientGuard::new().allow_to(["*@example.com"]).unwrap();
+    let found = plan(allow(), inputs.bulk(&rows(0..4))).await.unwrap_err();
+    let BulkError::Differs(found) = found else { panic!("{found}") };
+    assert_eq!((found.known, found.new, found.what().as_str()), (3, 1, "rows, guard"));
+    let added = plan(allow(), inputs.bulk(&rows(0..4)).add_rows(ChangedRows::Reject)).await.unwrap();
+    finish(&added, &service).await;
+    assert_eq!(service.delivered(), (4, 1));
+    // A redirected job reaches none of these recipients.
+    let redirect = RecipientGuard::new().redirect_to(["qa@example.com"]).unwrap();
+    let trial = plan(redirect, inputs.bulk(&rows(0..4)).add_rows(ChangedRows::Reject)).await.unwrap();
+    assert_eq!((trial.plan().counts().known, trial.plan().counts().valid), (0, 4));
 }
 
 #[tokio::test(start_paused = true)]
