@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Differences {
-    /// The job's name.
+    /// The job's name, or its ID if it has none.
     pub name: String,
     /// The ID of the job's latest part.
     pub job: String,

@@ -241,7 +241,8 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
         keep_schedule(&mut draft, &parts)?;
     }
     let mut known = known_rows(&parts, &draft, false)?;
-    let name = draft.name().unwrap_or_default().to_owned();
+    let latest = parts.last().map(|part| part.plan.id().to_owned()).unwrap_or_default();
+    let name = draft.name().unwrap_or(&latest).to_owned();
     let written = draft.write(&mut known, changed)?;
     let counts = written.counts();
     let is_canceled = parts.last().is_some_and(|part| part.canceled);
@@ -253,7 +254,6 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
         let is_same = fields.is_empty() && !has_new_rows && known.missing_count() == 0 && !is_canceled;
         !is_separate && !is_limited && !is_same
     };
-    let latest = parts.last().map(|part| part.plan.id().to_owned()).unwrap_or_default();
     if needs_choice {
         let open = parts.iter().filter(|part| part.is_open());
         let remaining = open.map(|part| part.counts().map(|counts| counts.remaining)).sum::<Result<_>>()?;

@@ -160,7 +160,7 @@ impl Draft {
 
     /// Returns the latest plan of the same job: with the same name and recipients. Without a name, it also has the same rows and message.
     pub(crate) fn latest(&self) -> Result<Option<Plan>> {
-        let is_same = |plan: &Plan| self.has_input_of(plan) && self.differences(plan).is_empty();
+        let is_same = |plan: &Plan| self.has_input_of(plan) && self.has_message_of(plan);
         let found = find_plans(&self.dir, |plan| {
             plan.job.shares_name(&self.job) && (self.name().is_some() || is_same(plan))
         })?;

@@ -136,8 +136,8 @@ impl Bulk {
     ///
     /// # Errors
     /// The input as a whole can't be used, or the [account's suppressions](Self::account_suppressions) can't be read.
-    /// [`BulkError::Differs`](crate::BulkError::Differs) if a job of the same name is unfinished or contains some of the rows, and
-    /// [`add_rows`](Self::add_rows) isn't set; [`BulkError::BeyondLimit`](crate::BulkError::BeyondLimit) if it has rows left to send that the
+    /// [`BulkError::Differs`](crate::BulkError::Differs) if a job of the same name (without one: of the same rows and message) is unfinished or contains
+    /// some of the rows, and [`add_rows`](Self::add_rows) isn't set; [`BulkError::BeyondLimit`](crate::BulkError::BeyondLimit) if it has rows left to send that the
     /// [`limit`](Self::limit) excludes; [`BulkError::PlanChanged`](crate::BulkError::PlanChanged) if a plan in `jobs` that may belong to the job is
     /// damaged; [`BulkError::Account`](crate::BulkError::Account) if the job was started at another base URL. Invalid rows aren't an error:
     /// [`Plan::counts`](crate::Plan::counts) counts them, and `invalid.csv` lists them.

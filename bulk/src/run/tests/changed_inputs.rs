@@ -289,6 +289,23 @@ async fn other_options_do_not_send_a_finished_job_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn other_options_do_not_send_a_job_without_a_name_again() {
+    // F-09
+    let (inputs, service) = (Inputs::new(), Service::reliable());
+    let first = inputs.plan(inputs.unnamed(&rows(0..1_000)).await).await.unwrap();
+    run(&first, &service, 4).await;
+    let listed = async || inputs.unnamed(&rows(0..1_000)).await.suppress(["r999@example.com"]);
+    let found = inputs.differences(listed().await).await;
+    assert_eq!((found.name.as_str(), found.known), (first.plan().id(), 1_000));
+    assert_eq!((found.new, found.what().as_str()), (0, "suppressed"));
+    first.cancel().await.unwrap();
+    let job = inputs.plan(listed().await.add_rows(ChangedRows::Reject)).await.unwrap();
+    assert_eq!(job.plan().counts().suppressed, 1);
+    finish(&job, &service).await;
+    assert_eq!(service.delivered(), (999, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_guard_that_allows_other_recipients_sends_no_row_again() {
     // F-09
     let (inputs, service) = (Inputs::new(), Service::reliable());
