@@ -41,7 +41,7 @@ pub(crate) use row_key::{RowKey, address_hash, normalize_address};
 pub(crate) use selection::Selection;
 
 use context::Context;
-use job::{Job, JobIndex, JobInput, JobOptions, RECIPIENT, damaged, parse_plan, redirected};
+use job::{Job, JobIndex, JobInput, JobOptions, RECIPIENT, checksum, parse_plan, read_intact, redirected};
 use prepared::body_hash;
 
 use crate::{
@@ -139,7 +139,7 @@ impl Draft {
             options: stored,
             counts: Counts::default(),
             problems: Vec::new(),
-            index: JobIndex { entries: 0, blake3: String::new(), rows: String::new() },
+            index: JobIndex::default(),
         };
         let (again, options) = (options.again, options.clone());
         Ok(Self { temporary, dir: dir.to_owned(), context, job, base, again, options })
@@ -186,10 +186,9 @@ impl Draft {
 
     /// Adds the suppressed addresses of another plan.
     pub(crate) fn suppress_as(&mut self, other: &Plan) -> Result<()> {
-        let path = other.dir.join(SUPPRESSED);
-        if path.exists() {
+        if let Some(hash) = &other.job.index.suppressed {
             let list = Arc::make_mut(&mut self.options.suppressed);
-            list.extend_from_slice(files::read(&path)?.as_chunks().0);
+            list.extend_from_slice(read_intact(&other.dir.join(SUPPRESSED), hash)?.as_chunks().0);
             list.sort_unstable();
         }
         Ok(())
@@ -245,17 +244,19 @@ impl Draft {
 
     /// Validates every row and writes the plan; nothing is sent. Invalid rows aren't an error: see [`Plan::counts`].
     pub(crate) fn write(mut self, known: &mut KnownRows, changed: ChangedRows) -> Result<Written> {
+        let mut suppressed = None;
         if !self.options.suppressed.is_empty() {
-            files::replace(&self.temporary.path().join(SUPPRESSED), &self.options.suppressed.concat())?;
+            let list = self.options.suppressed.concat();
+            files::replace(&self.temporary.path().join(SUPPRESSED), &list)?;
+            suppressed = Some(checksum(&list));
         }
         let built = builder::build(&self.context, self.temporary.path(), &self.options, known, changed)?;
         self.job.counts = built.counts;
         self.job.problems = built.problems;
         let path = self.temporary.path().join(ROWS);
         files::replace_json(&path, &built.rows)?;
-        let rows = blake3::hash(&files::read(&path)?).to_hex().to_string();
-        self.job.index =
-            JobIndex { entries: built.entries, blake3: built.index_hash.to_hex().to_string(), rows };
+        let (blake3, rows) = (built.index_hash.to_hex().to_string(), checksum(&files::read(&path)?));
+        self.job.index = JobIndex { entries: built.entries, blake3, rows, suppressed };
         let (changed, first_changed) = built.changed;
         Ok(Written { draft: self, changed, first_changed })
     }
@@ -632,11 +633,7 @@ impl Plan {
     /// Reads the numbers of the rows to send.
     fn rows(&self) -> Result<Selection> {
         let path = self.dir.join(ROWS);
-        let text = files::read(&path)?;
-        if blake3::hash(&text).to_hex().as_str() != self.job.index.rows {
-            return Err(damaged(&path, "its hash doesn't match"));
-        }
-        parse_plan(&text, &path)
+        parse_plan(&read_intact(&path, &self.job.index.rows)?, &path)
     }
 }
 

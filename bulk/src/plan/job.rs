@@ -100,20 +100,29 @@ fn is_inactive(guard: &RecipientGuard) -> bool {
     !guard.is_active()
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct JobIndex {
     pub(super) entries: u32,
     pub(super) blake3: String,
     /// The hash of the numbers of the rows.
     pub(super) rows: String,
+    /// The hash of the list of suppressed addresses, which may include those of other parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) suppressed: Option<String>,
 }
 
 /// The start of a description: the hash of what follows the checksum.
 const CHECKSUM: &[u8] = b"{\n  \"checksum\": \"";
 
-/// Returns the checksum of a description that continues like this.
-fn checksum(rest: &[u8]) -> String {
-    blake3::hash(rest).to_hex().to_string()
+/// Returns the hash of a file of a plan, or of a description after its checksum.
+pub(super) fn checksum(content: &[u8]) -> String {
+    blake3::hash(content).to_hex().to_string()
+}
+
+/// Reads a file of a plan that has this hash.
+pub(super) fn read_intact(path: &Path, hash: &str) -> Result<Vec<u8>> {
+    let content = files::read(path)?;
+    if checksum(&content) == hash { Ok(content) } else { Err(damaged(path, "its hash doesn't match")) }
 }
 
 /// Returns whether a description is as it was written. A damaged one can still be readable, as another job or without its earlier parts.
@@ -156,7 +165,7 @@ pub(super) fn parse_plan<T: DeserializeOwned>(text: &[u8], path: &Path) -> Resul
 }
 
 /// The error for a damaged file of a plan.
-pub(super) fn damaged(path: &Path, why: impl Display) -> BulkError {
+fn damaged(path: &Path, why: impl Display) -> BulkError {
     BulkError::PlanChanged(format!("the plan {} is damaged: {why}", path.display()))
 }
 

@@ -484,6 +484,14 @@ async fn a_retry_sends_nothing_to_addresses_that_a_later_part_suppresses() {
     let later = inputs.plan(bulk.add_rows(ChangedRows::Reject)).await.unwrap();
     assert_eq!(finish(&later, &service).await.counts.rejected, 2);
     service.set_script(|_, _| None);
+    let list = later.plan().dir().join("suppressed");
+    let intact = std::fs::read(&list).unwrap();
+    for damaged in [&intact[..15], &[]] {
+        std::fs::write(&list, damaged).unwrap();
+        let error = later.retry(Retry::Rejected).await.unwrap_err().to_string();
+        assert!(error.contains("suppressed is damaged"), "{error}");
+    }
+    std::fs::write(&list, intact).unwrap();
     let retry = later.retry(Retry::Rejected).await.unwrap().unwrap();
     finish(&retry, &service).await;
     assert_eq!(first.retry(Retry::Rejected).await.unwrap().map(|job| job.plan().counts().valid), None);
