@@ -491,8 +491,8 @@ impl Plan {
 
     /// Checks that a client's guard redirects emails only as the job does: otherwise rows would count as sent without reaching their recipients.
     pub(crate) fn check_redirection(&self, guard: &RecipientGuard) -> Result<()> {
-        let planned = redirected(&self.job.options.guard, RECIPIENT.into());
-        let sent = redirected(guard, planned.clone());
+        let planned = redirected(&self.job.options.guard, &RECIPIENT.into());
+        let sent = redirected(guard, &planned);
         if sent == planned {
             return Ok(());
         }

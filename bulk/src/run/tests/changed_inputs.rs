@@ -653,22 +653,24 @@ async fn another_base_url_sends_no_row_of_a_started_job() {
 
 #[tokio::test(start_paused = true)]
 async fn a_damaged_part_stops_the_plan() {
+    type Place = fn(&[u8]) -> usize;
     let (inputs, service) = (Inputs::new(), Service::reliable());
     let first = inputs.plan(inputs.bulk(&rows(0..200))).await.unwrap();
     finish(&first, &service).await;
     let second = inputs.plan(inputs.bulk(&rows(0..300)).add_rows(ChangedRows::Reject)).await.unwrap();
     finish(&second, &service).await;
-    let half = |text: &[u8]| text.len() / 2;
+    let half: Place = |text| text.len() / 2;
     // A file can be damaged and still readable.
-    let digit = |text: &[u8]| text.iter().rposition(u8::is_ascii_digit).unwrap();
-    let name = |text: &[u8]| text.windows(10).position(|bytes| bytes == b"people.csv").unwrap();
-    let places: [(&str, &dyn Fn(&[u8]) -> usize); 6] = [
-        ("job.json", &|_| 0),
-        ("job.json", &name),
-        ("job.json", &digit),
-        ("plan.rows", &digit),
-        ("plan.idx", &half),
-        ("input", &half),
+    let digit: Place = |text| text.iter().rposition(u8::is_ascii_digit).unwrap();
+    let name: Place = |text| text.windows(10).position(|bytes| bytes == b"people.csv").unwrap();
+    let first_byte: Place = |_| 0;
+    let places = [
+        ("job.json", first_byte),
+        ("job.json", name),
+        ("job.json", digit),
+        ("plan.rows", digit),
+        ("plan.idx", half),
+        ("input", half),
     ];
     for (part, (file, place)) in places.iter().flat_map(|place| [(&first, place), (&second, place)]) {
         let path = part.plan().dir().join(file);
