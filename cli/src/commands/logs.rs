@@ -91,13 +91,14 @@ impl Filter {
 
 /// Reads the flags.
 fn read_selection(given: &Given<'_>, flags: &mut Flags) -> Option<Selects> {
-    let (status, method) = (given.text("status"), given.text("method"));
+    // Empty ones are rejected already.
+    let [status, method] = ["status", "method"].map(|flag| given.text(flag).filter(|text| !text.is_empty()));
     let range = status.and_then(parse_statuses);
     if let (Some(text), None) = (status, range) {
         let rule = "--status must be a number such as 422 or a class such as 4xx";
         flags.reject("type", rule, "--status", text);
     }
-    let is_word = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphabetic());
+    let is_word = |text: &str| text.bytes().all(|b| b.is_ascii_alphabetic());
     if let Some(method) = method.filter(|method| !is_word(method)) {
         flags.reject("type", "--method must be a method such as POST", "--method", method);
     }

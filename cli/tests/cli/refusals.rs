@@ -137,6 +137,7 @@ emails share x --for=0s => --for
 emails share x --for=soon => --for
 emails share x --for=-1h => --for
 logs list --status 4x => --status
+logs list --status '' --method '' => 2 problems
 logs tail --status x --interval soon => --status | --interval
 received watch --from-now --from-start --interval 0s --limit -1
     => can't be used together | --interval must be a duration | --limit must be a whole number

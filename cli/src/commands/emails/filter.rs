@@ -37,7 +37,8 @@ struct Filter {
 
 /// Reads the flags.
 pub(super) fn selection(given: &Given<'_>, flags: &mut Flags) -> Option<Selects> {
-    let since = given.text("since").and_then(|text| {
+    // An empty one is rejected already.
+    let since = given.text("since").filter(|text| !text.is_empty()).and_then(|text| {
         let rule = "--since must be a time such as 2026-11-26T09:00:00Z, a date, or an age such as 2h or 7d";
         flags.accept(parse_since(text, Timestamp::now()), "type", rule, "--since", text)
     });
