@@ -253,7 +253,7 @@ impl Job {
     /// and its recipients are no longer known: a new job with the same rows sends to all of them again, under other idempotency keys.
     ///
     /// # Errors
-    /// A process is running the job, workers send it, or the folder can't be removed.
+    /// A process is running the job, workers send it, it has later parts, or the folder can't be removed.
     pub async fn delete(self) -> Result<()> {
         self.plan.blocking(parts::delete).await
     }

@@ -459,7 +459,7 @@ fn remove_locked(plan: &Plan, lock: JobLock) -> Result<()> {
 /// Removes the folders of a plan and its earlier parts.
 ///
 /// # Errors
-/// A process is running one of them, or workers send it. Nothing is removed then.
+/// A process is running one of them, workers send it, or the plan has later parts, which would send its rows again. Nothing is removed then.
 pub(crate) fn delete(plan: &Plan) -> Result<()> {
     let parts = plan.part_dirs().map(|dir| Plan::read(&dir)).collect::<Result<Vec<_>>>()?;
     for part in parts.iter().filter(|part| folder::is_distributed(part.dir())) {
@@ -467,6 +467,10 @@ pub(crate) fn delete(plan: &Plan) -> Result<()> {
             let message = format!("workers are sending job {}; finish or cancel it first", part.id());
             return Err(BulkError::NotRunnable(message));
         }
+    }
+    if let Some(latest) = plan.later_parts()?.plans.last() {
+        let message = format!("job {} has later parts; delete job {} instead", plan.id(), latest.id());
+        return Err(BulkError::NotRunnable(message));
     }
     let locks = parts.iter().map(|part| JobLock::acquire(part.dir())).collect::<Result<Vec<_>>>()?;
     parts.iter().zip(locks).try_for_each(|(part, lock)| {

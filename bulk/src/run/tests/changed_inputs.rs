@@ -714,6 +714,9 @@ async fn a_deleted_job_leaves_only_its_id_behind_so_that_the_same_rows_are_sent_
     let first = inputs.plan(inputs.bulk(&rows(0..10))).await.unwrap();
     finish(&first, &service).await;
     let job = inputs.plan(inputs.bulk(&rows(0..11)).add_rows(ChangedRows::Reject)).await.unwrap();
+    // The later part would send the rows of the first one again.
+    let error = first.clone().delete().await.unwrap_err();
+    assert!(error.to_string().ends_with(&format!("delete job {} instead", job.plan().id())), "{error}");
     job.delete().await.unwrap();
     let folder = inputs.folder.path().join("jobs");
     let mut left: Vec<_> = std::fs::read_dir(folder)
