@@ -1,5 +1,7 @@
 //! Jobs whose input or message changes before they finish.
 
+mod damage;
+mod deletion;
 mod retries;
 mod sequences;
 
@@ -443,62 +445,6 @@ async fn a_part_that_is_opened_again_replaces_a_later_plan() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_retry_replaces_a_plan_that_was_never_started() {
-    let inputs = Inputs::new();
-    let service = Service::new(|_, _| Some(Fault::Partial));
-    let first = inputs.plan(inputs.bulk(&rows(0..2)).batch_size(1)).await.unwrap();
-    assert_eq!(finish(&first, &service).await.counts.rejected, 2);
-    service.set_script(|_, _| None);
-    inputs.plan(inputs.bulk(&rows(2..3)).add_rows(ChangedRows::Reject)).await.unwrap();
-    let planned = first.retry(Retry::Rejected).await.unwrap().unwrap();
-    assert_eq!((planned.plan().counts().valid, inputs.jobs()), (2, 2));
-    let retry = first.retry(Retry::Rejected).await.unwrap().unwrap();
-    assert_eq!((finish(&retry, &service).await.counts.sent, inputs.jobs()), (2, 2));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_retry_keeps_the_suppression_list_of_its_job() {
-    // F-09
-    let inputs = Inputs::new();
-    let service = Service::new(|_, request| {
-        String::from_utf8_lossy(&request.body).contains("r7@").then_some(Fault::Invalid)
-    });
-    let bulk = |n| inputs.bulk(&rows(0..n)).batch_size(1).suppress(["r3@example.com"]);
-    let first = inputs.plan(bulk(10)).await.unwrap();
-    finish(&first, &service).await;
-    service.set_script(|_, _| None);
-    let retry = first.retry(Retry::Rejected).await.unwrap().unwrap();
-    assert_eq!(finish(&retry, &service).await.counts.sent, 9);
-    let found = inputs.differences(bulk(11)).await;
-    assert_eq!((found.known, found.new, found.fields), (9, 1, Vec::<String>::new()));
-    assert_eq!(service.delivered(), (9, 1));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_retry_sends_nothing_to_addresses_that_a_later_part_suppresses() {
-    let inputs = Inputs::new();
-    let service = Service::new(|_, _| Some(Fault::Invalid));
-    let first = inputs.plan(inputs.bulk(&rows(0..2)).batch_size(1)).await.unwrap();
-    assert_eq!(finish(&first, &service).await.counts.rejected, 2);
-    let bulk = inputs.bulk(&rows(0..2)).batch_size(1).suppress(["R1@example.com"]);
-    let later = inputs.plan(bulk.add_rows(ChangedRows::Reject)).await.unwrap();
-    assert_eq!(finish(&later, &service).await.counts.rejected, 2);
-    service.set_script(|_, _| None);
-    let list = later.plan().dir().join("suppressed");
-    let intact = std::fs::read(&list).unwrap();
-    for damaged in [&intact[..15], &[]] {
-        std::fs::write(&list, damaged).unwrap();
-        let error = later.retry(Retry::Rejected).await.unwrap_err().to_string();
-        assert!(error.contains("suppressed is damaged"), "{error}");
-    }
-    std::fs::write(&list, intact).unwrap();
-    let retry = later.retry(Retry::Rejected).await.unwrap().unwrap();
-    finish(&retry, &service).await;
-    assert_eq!(first.retry(Retry::Rejected).await.unwrap().map(|job| job.plan().counts().valid), None);
-    assert_eq!(service.delivered(), (1, 1));
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_plan_that_was_never_started_is_replaced_by_the_next_one() {
     let (mut inputs, service) = (Inputs::new(), Service::reliable());
     let first = inputs.plan(inputs.bulk(&rows(0..200))).await.unwrap();
@@ -591,30 +537,6 @@ async fn the_same_rows_in_another_form_are_the_same_job() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_retry_can_be_repeated_until_every_rejected_row_is_sent() {
-    let inputs = Inputs::new();
-    let fixed = Arc::new(AtomicBool::new(false));
-    let is_fixed = Arc::clone(&fixed);
-    let service = Service::new(move |_, request| {
-        let is_wrong = String::from_utf8_lossy(&request.body).contains("r7@");
-        (is_wrong && !is_fixed.load(Ordering::SeqCst)).then_some(Fault::Partial)
-    });
-    let mut changed = rows(0..200);
-    changed.swap(0, 7);
-    let job = inputs.plan(inputs.bulk(&changed)).await.unwrap();
-    assert_eq!(finish(&job, &service).await.counts.rejected, 1);
-    for n in 1..=3 {
-        fixed.store(n == 3, Ordering::SeqCst);
-        let retry = job.retry(Retry::Rejected).await.unwrap().unwrap();
-        let report = finish(&retry, &service).await;
-        let rejected = u64::from(n < 3);
-        assert_eq!((report.counts.sent, report.counts.rejected), (200 - rejected, rejected), "{n}");
-    }
-    assert_eq!(job.retry(Retry::Rejected).await.unwrap().map(|job| job.plan().id().to_owned()), None);
-    assert_eq!(inputs.jobs(), 4);
-}
-
-#[tokio::test(start_paused = true)]
 async fn another_base_url_sends_no_row_of_a_started_job() {
     // F-13
     let (mut inputs, service) = (Inputs::new(), Service::reliable());
@@ -649,121 +571,6 @@ async fn another_base_url_sends_no_row_of_a_started_job() {
     inputs.subject = "Hello {{{NAME}}}";
     again(inputs.bulk(&rows(0..200))).await;
     assert!(inputs.bulk(&rows(0..200)).job("live").plan(&other, &jobs).await.is_ok());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_damaged_part_stops_the_plan() {
-    type Place = fn(&[u8]) -> usize;
-    let (inputs, service) = (Inputs::new(), Service::reliable());
-    let first = inputs.plan(inputs.bulk(&rows(0..200))).await.unwrap();
-    finish(&first, &service).await;
-    let second = inputs.plan(inputs.bulk(&rows(0..300)).add_rows(ChangedRows::Reject)).await.unwrap();
-    finish(&second, &service).await;
-    let half: Place = |text| text.len() / 2;
-    // A file can be damaged and still readable.
-    let digit: Place = |text| text.iter().rposition(u8::is_ascii_digit).unwrap();
-    let name: Place = |text| text.windows(10).position(|bytes| bytes == b"people.csv").unwrap();
-    let first_byte: Place = |_| 0;
-    let places = [
-        ("job.json", first_byte),
-        ("job.json", name),
-        ("job.json", digit),
-        ("plan.rows", digit),
-        ("plan.idx", half),
-        ("input", half),
-    ];
-    for (part, (file, place)) in places.iter().flat_map(|place| [(&first, place), (&second, place)]) {
-        let path = part.plan().dir().join(file);
-        let intact = std::fs::read(&path).unwrap();
-        let mut damaged = intact.clone();
-        damaged[place(&intact)] ^= 1;
-        std::fs::write(&path, damaged).unwrap();
-        for add in [false, true] {
-            let bulk = inputs.bulk(&rows(0..301));
-            let bulk = if add { bulk.add_rows(ChangedRows::Reject) } else { bulk };
-            let error = inputs.plan(bulk).await.unwrap_err();
-            let BulkError::PlanChanged(message) = &error else { panic!("{file}: {error}") };
-            assert!(
-                message.contains(&path.display().to_string()) && message.contains("damaged"),
-                "{message}"
-            );
-        }
-        std::fs::write(&path, intact).unwrap();
-    }
-    let third = inputs.plan(inputs.bulk(&rows(0..301)).add_rows(ChangedRows::Reject)).await.unwrap();
-    finish(&third, &service).await;
-    assert_eq!(service.delivered(), (301, 1));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_damaged_job_does_not_keep_another_one_from_being_paused_and_canceled() {
-    let mut inputs = Inputs::new();
-    let job = inputs.plan(inputs.bulk(&rows(0..2_000))).await.unwrap();
-    run(&job, &Service::reliable(), 1).await;
-    inputs.subject = "Goodbye {{{NAME}}}";
-    let damaged = inputs.plan(inputs.bulk(&rows(0..200)).job("other")).await.unwrap();
-    std::fs::write(damaged.plan().dir().join("job.json"), "{").unwrap();
-    job.pause().await.unwrap();
-    job.cancel().await.unwrap();
-    assert_eq!(job.status().await.unwrap().state, JobState::Canceled);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_deleted_job_leaves_only_its_id_behind_so_that_the_same_rows_are_sent_again() {
-    let (inputs, service) = (Inputs::new(), Service::reliable());
-    let first = inputs.plan(inputs.bulk(&rows(0..10))).await.unwrap();
-    finish(&first, &service).await;
-    let job = inputs.plan(inputs.bulk(&rows(0..11)).add_rows(ChangedRows::Reject)).await.unwrap();
-    // The later part would send the rows of the first one again.
-    let error = first.clone().delete().await.unwrap_err();
-    assert!(error.to_string().ends_with(&format!("delete job {} instead", job.plan().id())), "{error}");
-    job.delete().await.unwrap();
-    let folder = inputs.folder.path().join("jobs");
-    let mut left: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    left.sort();
-    assert_eq!(
-        left.iter().map(|name| &name[..9]).collect::<Vec<_>>(),
-        [".deleted-", ".deleted-", ".planning"]
-    );
-    // The service still knows the keys of the deleted job.
-    let job = inputs.plan(inputs.bulk(&rows(0..10))).await.unwrap();
-    assert_ne!(job.plan().id(), first.plan().id());
-    finish(&job, &service).await;
-    assert_eq!(service.delivered(), (10, 2));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_job_that_another_process_is_deleting_sends_nothing() {
-    let (inputs, service) = (Inputs::new(), Service::reliable());
-    let job = inputs.plan(inputs.bulk(&rows(0..3))).await.unwrap();
-    // Its folder is removed last.
-    std::fs::remove_file(job.plan().dir().join("job.json")).unwrap();
-    let error = job.start_with(Arc::clone(&service), patient_options()).finish().await.unwrap_err();
-    assert!(error.to_string().contains(" was deleted"), "{error}");
-    assert_eq!(service.requests(), 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_job_is_deleted_unless_workers_still_send_one_of_its_parts() {
-    let (inputs, service) = (Inputs::new(), Service::reliable());
-    let first = inputs.plan(inputs.bulk(&rows(0..200))).await.unwrap();
-    run(&first, &service, 1).await;
-    let second = inputs.plan(inputs.bulk(&rows(0..201)).add_rows(ChangedRows::Reject)).await.unwrap();
-    // As if the first part had been started with a queue.
-    let queue = first.plan().dir().join(folder::QUEUE);
-    std::fs::write(&queue, "{}").unwrap();
-    for job in [&first, &second] {
-        let error = job.clone().delete().await.unwrap_err();
-        assert!(error.to_string().contains("workers are sending"), "{error}");
-    }
-    std::fs::remove_file(&queue).unwrap();
-    finish(&first, &service).await;
-    std::fs::write(&queue, "{}").unwrap();
-    second.delete().await.unwrap();
-    assert_eq!(inputs.jobs(), 0);
 }
 
 #[tokio::test(start_paused = true)]

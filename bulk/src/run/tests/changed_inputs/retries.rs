@@ -196,22 +196,6 @@ async fn a_reconciliation_without_unknown_rows_leaves_no_list_of_an_earlier_one(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_with_a_part_that_is_running_is_not_deleted_in_part() {
-    let inputs = Inputs::new();
-    let service = Service::reliable();
-    let first = inputs.plan(inputs.bulk(&rows(0..2))).await.unwrap();
-    finish(&first, &service).await;
-    let second = inputs.plan(inputs.bulk(&rows(0..4)).add_rows(ChangedRows::Reject)).await.unwrap();
-    let running = crate::lock::JobLock::acquire(second.plan().dir()).unwrap();
-    let error = second.clone().delete().await.unwrap_err();
-    assert!(matches!(error, BulkError::NotRunnable(_)), "{error}");
-    assert_eq!(inputs.jobs(), 2);
-    drop(running);
-    second.delete().await.unwrap();
-    assert_eq!(inputs.jobs(), 0);
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_canceled_retry_leaves_the_rows_to_the_next_one() {
     // F-09
     let inputs = Inputs::new();
@@ -251,4 +235,84 @@ async fn rows_without_the_new_key_do_not_shift_the_outcomes_of_others() {
     let second = inputs.plan(bulk.add_rows(ChangedRows::Reject)).await.unwrap();
     finish(&second, &service).await;
     assert_eq!(service.delivered(), (3, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_replaces_a_plan_that_was_never_started() {
+    let inputs = Inputs::new();
+    let service = Service::new(|_, _| Some(Fault::Partial));
+    let first = inputs.plan(inputs.bulk(&rows(0..2)).batch_size(1)).await.unwrap();
+    assert_eq!(finish(&first, &service).await.counts.rejected, 2);
+    service.set_script(|_, _| None);
+    inputs.plan(inputs.bulk(&rows(2..3)).add_rows(ChangedRows::Reject)).await.unwrap();
+    let planned = first.retry(Retry::Rejected).await.unwrap().unwrap();
+    assert_eq!((planned.plan().counts().valid, inputs.jobs()), (2, 2));
+    let retry = first.retry(Retry::Rejected).await.unwrap().unwrap();
+    assert_eq!((finish(&retry, &service).await.counts.sent, inputs.jobs()), (2, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_keeps_the_suppression_list_of_its_job() {
+    // F-09
+    let inputs = Inputs::new();
+    let service = Service::new(|_, request| {
+        String::from_utf8_lossy(&request.body).contains("r7@").then_some(Fault::Invalid)
+    });
+    let bulk = |n| inputs.bulk(&rows(0..n)).batch_size(1).suppress(["r3@example.com"]);
+    let first = inputs.plan(bulk(10)).await.unwrap();
+    finish(&first, &service).await;
+    service.set_script(|_, _| None);
+    let retry = first.retry(Retry::Rejected).await.unwrap().unwrap();
+    assert_eq!(finish(&retry, &service).await.counts.sent, 9);
+    let found = inputs.differences(bulk(11)).await;
+    assert_eq!((found.known, found.new, found.fields), (9, 1, Vec::<String>::new()));
+    assert_eq!(service.delivered(), (9, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_sends_nothing_to_addresses_that_a_later_part_suppresses() {
+    let inputs = Inputs::new();
+    let service = Service::new(|_, _| Some(Fault::Invalid));
+    let first = inputs.plan(inputs.bulk(&rows(0..2)).batch_size(1)).await.unwrap();
+    assert_eq!(finish(&first, &service).await.counts.rejected, 2);
+    let bulk = inputs.bulk(&rows(0..2)).batch_size(1).suppress(["R1@example.com"]);
+    let later = inputs.plan(bulk.add_rows(ChangedRows::Reject)).await.unwrap();
+    assert_eq!(finish(&later, &service).await.counts.rejected, 2);
+    service.set_script(|_, _| None);
+    let list = later.plan().dir().join("suppressed");
+    let intact = std::fs::read(&list).unwrap();
+    for damaged in [&intact[..15], &[]] {
+        std::fs::write(&list, damaged).unwrap();
+        let error = later.retry(Retry::Rejected).await.unwrap_err().to_string();
+        assert!(error.contains("suppressed is damaged"), "{error}");
+    }
+    std::fs::write(&list, intact).unwrap();
+    let retry = later.retry(Retry::Rejected).await.unwrap().unwrap();
+    finish(&retry, &service).await;
+    assert_eq!(first.retry(Retry::Rejected).await.unwrap().map(|job| job.plan().counts().valid), None);
+    assert_eq!(service.delivered(), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_can_be_repeated_until_every_rejected_row_is_sent() {
+    let inputs = Inputs::new();
+    let fixed = Arc::new(AtomicBool::new(false));
+    let is_fixed = Arc::clone(&fixed);
+    let service = Service::new(move |_, request| {
+        let is_wrong = String::from_utf8_lossy(&request.body).contains("r7@");
+        (is_wrong && !is_fixed.load(Ordering::SeqCst)).then_some(Fault::Partial)
+    });
+    let mut changed = rows(0..200);
+    changed.swap(0, 7);
+    let job = inputs.plan(inputs.bulk(&changed)).await.unwrap();
+    assert_eq!(finish(&job, &service).await.counts.rejected, 1);
+    for n in 1..=3 {
+        fixed.store(n == 3, Ordering::SeqCst);
+        let retry = job.retry(Retry::Rejected).await.unwrap().unwrap();
+        let report = finish(&retry, &service).await;
+        let rejected = u64::from(n < 3);
+        assert_eq!((report.counts.sent, report.counts.rejected), (200 - rejected, rejected), "{n}");
+    }
+    assert_eq!(job.retry(Retry::Rejected).await.unwrap().map(|job| job.plan().id().to_owned()), None);
+    assert_eq!(inputs.jobs(), 4);
 }
