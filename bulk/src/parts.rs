@@ -301,7 +301,9 @@ fn known_rows(parts: &[Part], draft: &Draft, with_unknown: bool) -> Result<Known
 /// Makes the requests of a new part as small as the schedule that the job keeps requires.
 fn keep_schedule(draft: &mut Draft, parts: &[Part]) -> Result<()> {
     let kept = parts.last().map(|part| schedule::load(&part.plan)).transpose()?.flatten();
-    kept.and_then(|schedule| schedule.smallest_cap()).into_iter().for_each(|cap| draft.limit_requests(cap));
+    if let Some(cap) = kept.and_then(|schedule| schedule.smallest_cap()) {
+        draft.limit_requests(cap);
+    }
     Ok(())
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// A sandbox, for commands that use it with every profile.
+    /// The sandbox at this URL, for the questions of `sandbox` commands.
     #[cfg(feature = "sandbox")]
     pub(crate) fn for_sandbox(base_url: &Url) -> Self {
         let base_url = Some(base_url.as_str().trim_end_matches('/').to_owned());

@@ -174,7 +174,7 @@ fn complete(draft: &mut Draft, fetched: Vec<Fetched>) -> Result<(), FetchError> 
     if size > attachments::MAX_BASE64 { Err(FetchError::TooLarge) } else { Ok(()) }
 }
 
-/// Records an event that a test asks for. What only a delivered email can have is preceded by the delivery that is still pending.
+/// Records an event on request. An open, click or complaint implies the delivery, which is recorded first if it is still pending.
 pub fn record_requested(moment: Moment<'_>, email: &Arc<Email>, event: Event, detail: Option<&Value>) {
     let is_pending = matches!(email.last_event(), Event::Sent | Event::DeliveryDelayed);
     if is_pending && matches!(event, Event::Opened | Event::Clicked | Event::Complained) {
@@ -183,16 +183,16 @@ pub fn record_requested(moment: Moment<'_>, email: &Arc<Email>, event: Event, de
     record_event(moment, email, event, detail);
 }
 
-/// Records the next event of an email's simulated outcome, unless a test recorded the delivery already, or that it fails.
+/// Records the next event of an email's simulated outcome, unless the delivery was already recorded on request, or a failure was.
 pub fn continue_outcome(moment: Moment<'_>, email: &Arc<Email>, event: Event) {
     let last = email.last_event();
     let mailboxes = || email.recipients().filter_map(|text| Mailbox::parse(text).ok());
     let simulates = |event| mailboxes().any(|mailbox| simulation::has_event(&mailbox, event));
     let has_failed = matches!(last, Event::Bounced | Event::Failed | Event::Suppressed) && !simulates(last);
     // A delayed recipient is delivered to after the others.
-    let is_delivered =
+    let is_repeated =
         event == Event::Delivered && email.has_event(Event::Delivered) && !simulates(Event::DeliveryDelayed);
-    if !has_failed && !is_delivered {
+    if !has_failed && !is_repeated {
         record_event(moment, email, event, None);
     }
 }

@@ -59,7 +59,7 @@ impl Shared {
         let _ = clock::timeout(self.max_flight(), select(pin!(landed), pin!(rests))).await;
     }
 
-    /// Returns how long a refresh can take: it waits, and then sends and saves. Only a runtime that stands still, a store or a delegate takes longer.
+    /// Returns how long a refresh can take: it waits, and then sends and saves. Only a stalled runtime, store or delegate takes longer.
     pub(super) fn max_flight(&self) -> Duration {
         self.policy.max_wait.saturating_add(MAX_EXCHANGE)
     }

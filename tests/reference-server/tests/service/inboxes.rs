@@ -121,7 +121,7 @@ fn invalid_inboxes_are_refused_with_the_field_and_the_rule() {
 }
 
 #[test]
-fn a_strict_sandbox_wants_a_receiving_domain_or_forwarding() {
+fn a_strict_sandbox_requires_a_receiving_domain_or_forwarding() {
     let settings = Settings { beta: true, strict_domains: true, ..Settings::default() };
     let sandbox = Sandbox::with(&settings);
     let mut inbox = json!({ "email_address": ADDRESS });
