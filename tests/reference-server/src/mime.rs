@@ -36,7 +36,7 @@ impl NotParsed {
     const HEADERS: Self = Self("has more than 4 MiB of headers");
     const PARAMETERS: Self = Self("has a header with more than 500 continued or encoded parameters");
     const ENCODED_WORDS: Self = Self("has more than 30 unterminated encoded words in a header");
-    const BOUNDARIES: Self = Self("has parts whose boundaries contradict each other");
+    const MALFORMED: Self = Self("has malformed parts");
 
     pub fn text(self) -> &'static str {
         self.0
@@ -52,11 +52,11 @@ impl NotParsed {
 /// enabled, as in the sandbox.
 ///
 /// # Errors
-/// Fails if the message exceeds a limit, in which case it isn't parsed; or if the parser fails, as its debug assertions do for
-/// contradictory boundaries.
+/// Fails if the message exceeds a limit, in which case it isn't parsed; or if the parser panics, as a debug build does for some
+/// malformed parts.
 pub fn parse(raw: &[u8]) -> Result<Option<Message<'_>>, NotParsed> {
     structure::check(raw)?;
-    catch_unwind(|| MessageParser::new().parse(raw)).map_err(|_| NotParsed::BOUNDARIES)
+    catch_unwind(|| MessageParser::new().parse(raw)).map_err(|_| NotParsed::MALFORMED)
 }
 
 /// Parses only the headers of a message. Returns `None` if it has none.

@@ -3,6 +3,8 @@
 //! This follows the walk of `mail_parser` step by step, with its own functions, so that both find the same parts in malformed messages. The
 //! differences: it stores nothing, doesn't recurse, and stops at the first limit.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use mail_parser::decoders::DecodeFnc;
 use mail_parser::parsers::MessageStream;
 use mail_parser::{ContentType, GetHeader as _, Header, HeaderName, HeaderValue, MessageParser};
@@ -96,7 +98,13 @@ impl Walk {
         Ok(())
     }
 
+    /// Walks through a message. The debug assertions and checked arithmetic of the parser's functions fail for some malformed ones.
     fn message(&mut self, raw: &[u8], base: usize, encodings: usize) -> Result<(), NotParsed> {
+        catch_unwind(AssertUnwindSafe(|| self.walk(raw, base, encodings)))
+            .unwrap_or(Err(NotParsed::MALFORMED))
+    }
+
+    fn walk(&mut self, raw: &[u8], base: usize, encodings: usize) -> Result<(), NotParsed> {
         let mut stream = MessageStream::new(raw);
         let mut level = Level { kind: Kind::Message, boundary: None };
         let mut outer: Vec<Level> = Vec::new();
@@ -298,6 +306,20 @@ mod tests {
             // The parser counts headers at the end of a message as a part only if the message has no other one.
             prop_assert!((found..=found + messages).contains(&walked), "{walked} against {found} in {messages} messages");
         }
+    }
+
+    #[test]
+    fn an_assertion_of_the_parser_does_not_end_the_walk() {
+        let encoded = "Content-Transfer-Encoding: quoted-printable\r\nContent-Type: message/rfc822\r\n\r\n";
+        let inner = "Content-Type: multipart/x; boundary=\"a\"\r\n\r\n--a\r\nContent-Transfer-Encoding: quoted-printable\r\n\
+            Content-Type: multipart/mixed; boundary=a\r\n\r\n--a\r\n";
+        let mail = format!("{encoded}{inner}");
+        // A release build doesn't check the arithmetic.
+        let expected = if cfg!(debug_assertions) { Err(NotParsed::MALFORMED) } else { Ok(()) };
+        assert_eq!(check(mail.as_bytes()), expected);
+        let files = [("message/rfc822", mail.as_bytes())];
+        let attached = crate::mime::check_attached(files.into_iter());
+        assert_eq!(attached, expected.map_err(|reason| (0, reason)));
     }
 
     #[test]
