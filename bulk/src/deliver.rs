@@ -5,8 +5,9 @@
 //!
 //! If the service rejects a batch and has certainly accepted none of it, its emails are sent one by one. The split is durable before the first email
 //! leaves, and from then on the batch as a whole is never sent again. Each email has its own key, which depends on the batch, the email's position
-//! and its bytes. After a crash, all of them are sent again under these keys, and the service executes each once; as for a whole batch, the age of
-//! the first attempt limits how long this is possible.
+//! and its bytes. A journal records each email's intent and result like those of a batch, so the next process continues with the email that was in
+//! flight. A queue has no such records: the next worker sends all of them again under these keys, and the service executes each once; the age of the
+//! first attempt limits how long this is possible.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -66,6 +67,15 @@ pub(crate) enum Before {
     Wait(Duration),
 }
 
+/// What is known about an email of a split batch before this process attempts it.
+#[derive(Debug)]
+pub(crate) enum EmailStart {
+    Fresh,
+    /// An earlier process may have sent it.
+    Uncertain,
+    Settled(EmailOutcome),
+}
+
 /// The record of a batch, and the state that its delivery shares with others.
 pub(crate) trait Ledger: Send {
     /// Why a record couldn't be written.
@@ -93,6 +103,15 @@ pub(crate) trait Ledger: Send {
 
     /// Records that no attempt was executed.
     fn withdraw(&mut self);
+
+    /// Returns whether the batch is known to be split before its first attempt.
+    fn is_split(&self) -> bool;
+
+    /// Selects an email of a split batch; `resumed` if another process split it.
+    fn select_email(&mut self, email: usize, resumed: bool) -> EmailStart;
+
+    /// Records the outcome of an email of a split batch, or that none of its attempts was executed.
+    fn note_email(&mut self, email: usize, outcome: Option<&EmailOutcome>);
 
     /// Makes the split durable, unless another process has taken the batch.
     fn split(&mut self) -> impl Future<Output = Result<bool, Self::Failure>> + Send;
@@ -203,8 +222,11 @@ pub(crate) async fn deliver<L: Ledger>(
     let &Prepared { batch, kind, ref body, ref hash, .. } = prepared;
     let key = idempotency_key(job, batch, hash);
     let request = SendRequest { kind, emails: prepared.emails(), key, body: body.clone() };
+    if ledger.is_split() {
+        return deliver_emails(ledger, job, prepared, true).await;
+    }
     let uncertain = ledger.situation(ledger.now()).earlier_uncertain;
-    let (record, delivery) = match attempts(ledger, batch, &request, false, uncertain).await? {
+    let (record, delivery) = match attempts(ledger, batch, &request, None, uncertain).await? {
         Attempted::Settled(Record::Rejected { .. }, Delivery::Ended) if request.emails > 1 => {
             if !ledger.split().await? {
                 return Ok(Delivery::Stopped);
@@ -219,22 +241,44 @@ pub(crate) async fn deliver<L: Ledger>(
     Ok(delivery)
 }
 
-/// Delivers the emails of a split batch one by one. An earlier process may already have sent any of them.
+/// Delivers the emails of a split batch one by one. If it is `resumed`, an earlier process may already have sent any without a recorded outcome.
 async fn deliver_emails<L: Ledger>(
     ledger: &mut L,
     job: &str,
     prepared: &Prepared,
-    uncertain: bool,
+    resumed: bool,
 ) -> Result<Delivery, L::Failure> {
     let batch = prepared.batch;
     let mut outcomes = Vec::with_capacity(prepared.rows.len());
+    // Only an acceptance proves that the rejections before it have no common cause. Until then, resuming attempts these emails again.
+    let mut rejected = Vec::new();
     for email in 0..prepared.rows.len() {
+        let uncertain = match ledger.select_email(email, resumed) {
+            EmailStart::Settled(outcome) => {
+                outcomes.push(outcome);
+                continue;
+            }
+            EmailStart::Uncertain => true,
+            EmailStart::Fresh => false,
+        };
         let (body, hash) = prepared.alone(email);
         let key = format!("{}/{email}", idempotency_key(job, batch, &hash));
         let request = SendRequest { kind: BatchKind::Batch, emails: 1, key, body };
-        match attempts(ledger, batch, &request, true, uncertain).await? {
-            Attempted::Settled(record, Delivery::Ended) => outcomes.push(outcome(record)),
-            Attempted::Settled(_, delivery) | Attempted::Over(delivery) => return Ok(delivery),
+        match attempts(ledger, batch, &request, Some(email), uncertain).await? {
+            Attempted::Settled(record, delivery) => {
+                let outcome = outcome(record);
+                ledger.note_email(email, Some(&outcome).filter(|outcome| !outcome.is_rejected()));
+                if outcome.is_rejected() {
+                    rejected.push(email);
+                } else if matches!(outcome, EmailOutcome::Accepted(_)) {
+                    rejected.drain(..).for_each(|email| ledger.note_email(email, outcomes.get(email)));
+                }
+                outcomes.push(outcome);
+                if !matches!(delivery, Delivery::Ended) {
+                    return Ok(delivery);
+                }
+            }
+            Attempted::Over(delivery) => return Ok(delivery),
             Attempted::Split => return Ok(Delivery::Stopped),
         }
     }
@@ -256,17 +300,17 @@ fn outcome(record: Record) -> EmailOutcome {
     outcome.unwrap_or(EmailOutcome::Unknown)
 }
 
-/// Sends a request until it has a result: a batch, or one email of a split batch. `uncertain` if an earlier attempt may have been executed.
+/// Sends a request until it has a result: a batch, or the email of a split batch at index `alone`. `uncertain` if an earlier attempt may have been executed.
 async fn attempts<L: Ledger>(
     ledger: &mut L,
     batch: u32,
     request: &SendRequest,
-    alone: bool,
+    alone: Option<usize>,
     mut uncertain: bool,
 ) -> Result<Attempted, L::Failure> {
     let over = |delivery| Ok(Attempted::Over(delivery));
     // The emails of a batch split by an earlier process would exceed the retry budget.
-    let mut retry = uncertain && !alone;
+    let mut retry = uncertain && alone.is_none();
     let mut unauthorized = false;
     let mut failing_since = None;
     loop {
@@ -275,7 +319,7 @@ async fn attempts<L: Ledger>(
             Err(delivery) => return over(delivery),
         };
         match ledger.before_attempt().await? {
-            Before::Split if alone => {}
+            Before::Split if alone.is_some() => {}
             Before::Send => uncertain = ledger.situation(ledger.now()).earlier_uncertain,
             Before::Split => return Ok(Attempted::Split),
             Before::Settle(record) => return Ok(Attempted::Settled(record, Delivery::Ended)),
@@ -329,8 +373,11 @@ async fn attempts<L: Ledger>(
             result => result,
         };
         let Decision { record, next } = decide(&situation, attempt.result, now);
-        if matches!(record, Some(Record::NotSent { .. })) && !alone {
-            ledger.withdraw();
+        if matches!(record, Some(Record::NotSent { .. })) {
+            match alone {
+                Some(email) => ledger.note_email(email, None),
+                None => ledger.withdraw(),
+            }
         }
         match (next, record, rejected) {
             (Next::Done, Some(record), rejected) => {

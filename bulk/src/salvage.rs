@@ -16,8 +16,8 @@
 //!
 //! Without a bound, it can be any fresh batch, and all of them become unknown: repeating the whole rest of a job immediately would ignore its
 //! schedule. Within a bound, each gets an intent with the newest time before the lost range, so that its key seems older than it is; resuming then
-//! repeats it or gives it up, as after a crash. If a lost record may have split a batch, or rejected rows that another part of the job has sent
-//! since, a repetition isn't safe: the batch becomes unknown, and so does every batch whose time of the first attempt is lost.
+//! repeats it or gives it up, as after a crash. If a lost record may have split a batch or sent more of its emails, or rejected rows that another part
+//! of the job has sent since, a repetition isn't safe: the batch becomes unknown, and so does every batch whose time of the first attempt is lost.
 //!
 //! A distributed job's journal is a copy of the queue's ledger, which the coordinator reads from the start. Such batches therefore become fresh
 //! there, and their outcomes come from the ledger. If the ledger is lost too, they count as attempted long ago.
@@ -228,8 +228,7 @@ impl<'a, F: FnMut(u32) -> Result<(u16, BodyHash)>> Salvager<'a, F> {
         self.intents = self.intents.zip(intents).map(|(before, more)| before + more);
         if splits || self.has_retries {
             self.outcomes = true;
-            let whole = self.states.maybe().filter(|batch| !self.states.is_split(*batch));
-            self.doubtful.extend(whole);
+            self.doubtful.extend(self.states.maybe());
         }
         if intents != Some(0) {
             self.recent = Some(BTreeSet::new());
@@ -272,7 +271,7 @@ impl<'a, F: FnMut(u32) -> Result<(u16, BodyHash)>> Salvager<'a, F> {
             }
             (_, Some(batch), Some(BatchState::Fresh)) => {
                 self.restore_intent(batch)?;
-                if self.since.is_none() && matches!(record, Record::Split { .. } | Record::Attempt { .. }) {
+                if self.since.is_none() && record.settles().is_none() {
                     return self.give_up(batch);
                 }
             }
@@ -376,10 +375,13 @@ impl<'a, F: FnMut(u32) -> Result<(u16, BodyHash)>> Salvager<'a, F> {
                 self.give_up(batch)?;
             }
         }
+        let split = self.states.maybe().filter(|batch| self.states.is_split(*batch));
+        for batch in split.collect::<Vec<_>>() {
+            self.give_up(batch)?;
+        }
         for batch in std::mem::take(&mut self.doubtful) {
             let emails = self.states.situation(batch, UnixMillis(0)).emails;
-            let is_open = self.states.is_open(batch) && !self.states.is_split(batch);
-            if is_open && self.is_final(emails) {
+            if self.states.is_open(batch) && self.is_final(emails) {
                 self.give_up(batch)?;
             }
         }

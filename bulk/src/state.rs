@@ -6,6 +6,8 @@
 //!   └────────┘ NOT_SENT: no attempt was uncertain, and the service processed none
 //! ```
 //!
+//! Each email of a split batch passes through the same states; the batch stays `maybe` until its result records the outcomes of all of them.
+//!
 //! The same transitions apply during a run and when a journal is replayed. Sequences that a correct writer can't produce are tolerated if they can't
 //! hide that a batch was sent; otherwise they are damage:
 //!
@@ -16,6 +18,7 @@
 //! | RESULT, PARTIAL, REJECTED, UNKNOWN | damage | → terminal | ignored: the first one wins |
 //! | NOT_SENT | ignored | → fresh, unless it is split | ignored |
 //! | SPLIT | damage | its emails are sent one by one from here on | ignored |
+//! | EMAIL_INTENT, EMAIL_RESULT | damage | if it is split, the email → maybe, terminal or fresh; otherwise damage | ignored |
 //!
 //! Also damage: a first record other than JOB, a JOB with another job's ID, a batch that isn't in the plan, a RESULT or PARTIAL whose number of
 //! emails differs from its INTENT, a FINISHED whose counts differ from the records before it.
@@ -26,7 +29,7 @@ mod model_check;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 pub(crate) use self::decision::{AttemptResult, Decision, Next, decide};
 use crate::{
@@ -123,6 +126,40 @@ pub(crate) struct BatchStates {
     counts: Counts,
     terminal: u32,
     finished: bool,
+    /// The open batches whose emails are sent one by one.
+    splits: BTreeMap<u32, Split>,
+}
+
+/// A batch whose emails are sent one by one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Split {
+    emails: Vec<EmailState>,
+    /// The index of the email that is attempted.
+    current: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum EmailState {
+    Fresh,
+    Maybe(Attempted),
+    Settled(EmailOutcome),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Attempted {
+    first: UnixMillis,
+    uncertain: bool,
+    age_unknown: bool,
+}
+
+impl Split {
+    /// Returns the attempts of the current email; `None` if it has none.
+    fn attempted(&self) -> Option<Attempted> {
+        match self.emails.get(self.current) {
+            Some(EmailState::Maybe(attempted)) => Some(*attempted),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -135,8 +172,6 @@ struct Slot {
     uncertain: bool,
     /// The clock was behind the journal when the job was resumed.
     age_unknown: bool,
-    /// The service rejected the batch, so its emails are sent one by one.
-    split: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -156,7 +191,6 @@ const FRESH: Slot = Slot {
     phase: Phase::Fresh,
     uncertain: false,
     age_unknown: false,
-    split: false,
 };
 
 impl BatchStates {
@@ -170,6 +204,7 @@ impl BatchStates {
             counts: Counts::default(),
             terminal: 0,
             finished: false,
+            splits: BTreeMap::new(),
         }
     }
 
@@ -217,17 +252,38 @@ impl BatchStates {
                 self.newest = self.newest.max(*at);
             }
             Record::NotSent { batch } => {
+                let is_split = self.is_split(*batch);
                 let slot = self.slot(*batch)?;
-                if slot.phase == Phase::Maybe && !slot.split {
+                if slot.phase == Phase::Maybe && !is_split {
                     *slot = FRESH;
                 }
             }
             Record::Split { batch } => {
-                let slot = self.slot(*batch)?;
+                let slot = *self.slot(*batch)?;
                 match slot.phase {
                     Phase::Fresh => return Err(Contradiction("a SPLIT without an INTENT")),
-                    Phase::Maybe => slot.split = true,
+                    Phase::Maybe => {
+                        let emails = vec![EmailState::Fresh; slot.emails.into()];
+                        self.splits.entry(*batch).or_insert(Split { emails, current: 0 });
+                    }
                     _ => {}
+                }
+            }
+            Record::EmailIntent { batch, email, at } => {
+                let attempted = Attempted { first: *at, uncertain: false, age_unknown: false };
+                match self.email(*batch, *email)? {
+                    Some(state @ EmailState::Fresh) => *state = EmailState::Maybe(attempted),
+                    Some(EmailState::Maybe(earlier)) => earlier.first = earlier.first.min(*at),
+                    Some(EmailState::Settled(_)) => {
+                        return Err(Contradiction("an EMAIL_INTENT after the end of its email"));
+                    }
+                    None => {}
+                }
+                self.newest = self.newest.max(*at);
+            }
+            Record::EmailResult { batch, email, outcome } => {
+                if let Some(state) = self.email(*batch, *email)? {
+                    *state = outcome.clone().map_or(EmailState::Fresh, EmailState::Settled);
                 }
             }
             Record::Result { batch, ids } => {
@@ -268,6 +324,16 @@ impl BatchStates {
         self.slots.get_mut(batch as usize).ok_or(Contradiction("a batch that the plan doesn't have"))
     }
 
+    /// Returns the state of an email of a split batch; `None` if the batch has ended.
+    fn email(&mut self, batch: u32, email: u16) -> Result<Option<&mut EmailState>, Contradiction> {
+        if !matches!(self.slot(batch)?.phase, Phase::Fresh | Phase::Maybe) {
+            return Ok(None);
+        }
+        let split = self.splits.get_mut(&batch);
+        let state = split.and_then(|split| split.emails.get_mut(usize::from(email)));
+        state.map(Some).ok_or(Contradiction("an email that isn't one of a split batch"))
+    }
+
     fn finish_batch(
         &mut self,
         batch: u32,
@@ -287,6 +353,7 @@ impl BatchStates {
         }
         slot.phase = phase;
         self.terminal += 1;
+        self.splits.remove(&batch);
         count(&mut self.counts, emails.into());
         Ok(())
     }
@@ -301,6 +368,12 @@ impl BatchStates {
             slot.uncertain = true;
             slot.age_unknown |= age_unknown;
         }
+        for email in self.splits.values_mut().flat_map(|split| &mut split.emails) {
+            if let EmailState::Maybe(attempted) = email {
+                attempted.uncertain = true;
+                attempted.age_unknown |= age_unknown;
+            }
+        }
         self.newest.max(wall)
     }
 
@@ -312,7 +385,7 @@ impl BatchStates {
         }
     }
 
-    /// Returns what to do before an attempt, first or later, of a batch with this body.
+    /// Returns what to do before an attempt, first or later, of a batch with this body, or of its current email if it is split.
     ///
     /// # Panics
     ///
@@ -330,6 +403,12 @@ impl BatchStates {
             Phase::Maybe if (slot.hash, slot.emails) != (hash, emails) => {
                 let reason = "the content differs from that of the first attempt".into();
                 BeforeAttempt::Settle(Record::Unknown { batch, reason })
+            }
+            Phase::Maybe
+                if let Some(split) = self.splits.get(&batch).filter(|split| split.attempted().is_none()) =>
+            {
+                let email = u16::try_from(split.current).unwrap_or(u16::MAX);
+                BeforeAttempt::Start(Record::EmailIntent { batch, email, at: now })
             }
             Phase::Maybe => {
                 let situation = self.situation(batch, now);
@@ -350,19 +429,40 @@ impl BatchStates {
     ///
     /// If the batch isn't in the plan.
     pub(crate) fn set_uncertain(&mut self, batch: u32) {
-        self.slots[batch as usize].uncertain = true;
+        match self.splits.get_mut(&batch) {
+            Some(Split { emails, current }) => {
+                if let Some(EmailState::Maybe(attempted)) = emails.get_mut(*current) {
+                    attempted.uncertain = true;
+                }
+            }
+            None => self.slots[batch as usize].uncertain = true,
+        }
     }
 
     /// Returns whether a batch's emails are sent one by one.
     pub(crate) fn is_split(&self, batch: u32) -> bool {
-        self.slots[batch as usize].split
+        self.splits.contains_key(&batch)
     }
 
-    /// Returns what is known about a batch's attempts.
+    /// Selects the email of a split batch that is attempted next. Returns its outcome if it has one.
+    pub(crate) fn select_email(&mut self, batch: u32, email: usize) -> Option<&EmailOutcome> {
+        let split = self.splits.get_mut(&batch)?;
+        split.current = email;
+        match split.emails.get(email)? {
+            EmailState::Settled(outcome) => Some(outcome),
+            _ => None,
+        }
+    }
+
+    /// Returns what is known about the attempts of a batch, or of its current email if it is split.
     pub(crate) fn situation(&self, batch: u32, now: UnixMillis) -> Situation {
-        let slot = &self.slots[batch as usize];
-        let age = if slot.age_unknown { None } else { slot.first_attempt.age(now) };
-        Situation { batch, emails: slot.emails, age, earlier_uncertain: slot.uncertain }
+        let Slot { first_attempt: first, uncertain, age_unknown, emails, .. } = self.slots[batch as usize];
+        let whole = Attempted { first, uncertain, age_unknown };
+        let unsent = Attempted { first: now, uncertain: false, age_unknown: false };
+        let split = self.splits.get(&batch).map(|split| split.attempted().unwrap_or(unsent));
+        let Attempted { first, uncertain, age_unknown } = split.unwrap_or(whole);
+        let age = if age_unknown { None } else { first.age(now) };
+        Situation { batch, emails, age, earlier_uncertain: uncertain }
     }
 
     /// Returns a batch's state, or `None` if the batch isn't in the plan.

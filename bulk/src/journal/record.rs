@@ -78,6 +78,24 @@ pub(crate) enum Record {
         /// The batch's index in the plan.
         batch: u32,
     },
+    /// The first attempt of an email of a split batch is about to start. It is durable before the request leaves.
+    EmailIntent {
+        /// The batch's index in the plan.
+        batch: u32,
+        /// The email's index in the batch.
+        email: u16,
+        /// The time of the first attempt.
+        at: UnixMillis,
+    },
+    /// The outcome of an email of a split batch; `None` if the service certainly processed none of its attempts, which makes it unsent again.
+    EmailResult {
+        /// The batch's index in the plan.
+        batch: u32,
+        /// The email's index in the batch.
+        email: u16,
+        /// The outcome.
+        outcome: Option<EmailOutcome>,
+    },
     /// The request rate, in requests per second. The next run starts with it.
     Rate(f64),
     /// Every batch has a terminal state.
@@ -104,6 +122,12 @@ pub(crate) enum EmailOutcome {
     Unknown,
 }
 
+impl EmailOutcome {
+    pub(crate) fn is_rejected(&self) -> bool {
+        matches!(self, Self::Rejected(_))
+    }
+}
+
 const UUID: u8 = 0;
 const TEXT_ID: u8 = 1;
 const ERROR: u8 = 2;
@@ -121,6 +145,8 @@ impl Record {
             | Self::NotSent { batch }
             | Self::Unknown { batch, .. }
             | Self::Rejected { batch, .. }
+            | Self::EmailIntent { batch, .. }
+            | Self::EmailResult { batch, .. }
             | Self::Split { batch } => Some(*batch),
         }
     }
@@ -130,6 +156,9 @@ impl Record {
         match *self {
             Self::Intent { batch, emails, at, hash } => {
                 Cow::Owned(Self::Intent { batch, emails, at: at.saturating_sub(by), hash })
+            }
+            Self::EmailIntent { batch, email, at } => {
+                Cow::Owned(Self::EmailIntent { batch, email, at: at.saturating_sub(by) })
             }
             _ => Cow::Borrowed(self),
         }
@@ -171,6 +200,8 @@ impl Record {
             Self::Finished(_) => 9,
             Self::Split { .. } => 10,
             Self::Attempt { .. } => 11,
+            Self::EmailIntent { .. } => 12,
+            Self::EmailResult { .. } => 13,
         }
     }
 
@@ -215,14 +246,19 @@ impl Record {
             Self::Partial { batch, emails } => {
                 out.extend(batch.to_le_bytes());
                 for email in emails {
-                    match email {
-                        EmailOutcome::Accepted(id) => put_id(out, id),
-                        EmailOutcome::Rejected(message) => {
-                            out.push(ERROR);
-                            put_text(out, message);
-                        }
-                        EmailOutcome::Unknown => out.push(NO_ANSWER),
-                    }
+                    put_outcome(out, email);
+                }
+            }
+            Self::EmailIntent { batch, email, at } => {
+                out.extend(batch.to_le_bytes());
+                out.extend(email.to_le_bytes());
+                out.extend(at.0.to_le_bytes());
+            }
+            Self::EmailResult { batch, email, outcome } => {
+                out.extend(batch.to_le_bytes());
+                out.extend(email.to_le_bytes());
+                if let Some(outcome) = outcome {
+                    put_outcome(out, outcome);
                 }
             }
             Self::NotSent { batch } | Self::Split { batch } => out.extend(batch.to_le_bytes()),
@@ -288,6 +324,16 @@ impl Record {
             }),
             10 => Self::Split { batch: fields.u32()? },
             11 => Self::Attempt { batch: fields.u32()?, at: UnixMillis(fields.u64()?) },
+            12 => Self::EmailIntent {
+                batch: fields.u32()?,
+                email: fields.u16()?,
+                at: UnixMillis(fields.u64()?),
+            },
+            13 => {
+                let (batch, email) = (fields.u32()?, fields.u16()?);
+                let outcome = if fields.0.is_empty() { None } else { Some(fields.outcome()?) };
+                Self::EmailResult { batch, email, outcome }
+            }
             _ => return None,
         };
         fields.0.is_empty().then_some(record)
@@ -299,6 +345,17 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     let len = u16::try_from(text.len()).unwrap_or_default();
     out.extend(len.to_le_bytes());
     out.extend(text.as_bytes());
+}
+
+fn put_outcome(out: &mut Vec<u8>, outcome: &EmailOutcome) {
+    match outcome {
+        EmailOutcome::Accepted(id) => put_id(out, id),
+        EmailOutcome::Rejected(message) => {
+            out.push(ERROR);
+            put_text(out, message);
+        }
+        EmailOutcome::Unknown => out.push(NO_ANSWER),
+    }
 }
 
 fn put_id(out: &mut Vec<u8>, id: &SentId) {
@@ -396,6 +453,10 @@ pub(super) mod tests {
                 .prop_map(|(batch, emails)| Record::Partial { batch, emails }),
             any::<u32>().prop_map(|batch| Record::NotSent { batch }),
             any::<u32>().prop_map(|batch| Record::Split { batch }),
+            (any::<u32>(), any::<u16>(), any::<u64>())
+                .prop_map(|(batch, email, at)| { Record::EmailIntent { batch, email, at: UnixMillis(at) } }),
+            (any::<u32>(), any::<u16>(), proptest::option::of(outcome()))
+                .prop_map(|(batch, email, outcome)| Record::EmailResult { batch, email, outcome }),
             (any::<u32>(), any::<u64>())
                 .prop_map(|(batch, at)| Record::Attempt { batch, at: UnixMillis(at) }),
             (any::<u32>(), text()).prop_map(|(batch, reason)| Record::Unknown { batch, reason }),

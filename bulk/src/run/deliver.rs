@@ -8,9 +8,9 @@ use std::{
 use super::{Shared, Stop, event::outcome_event};
 use crate::{
     clock::Reading,
-    deliver::{self, Before, Delivery, Ledger, Service},
+    deliver::{self, Before, Delivery, EmailStart, Ledger, Service},
     error::{BulkError, Result},
-    journal::{Record, UnixMillis},
+    journal::{EmailOutcome, Record, UnixMillis},
     pace::{Observation, Permit},
     plan::{Prepared, Rendered},
     sender::{Attempt, SendRequest, Sender, response_time},
@@ -128,6 +128,11 @@ impl<S: Sender> Ledger for Batch<'_, S> {
             BeforeAttempt::Resend => Before::Send,
             BeforeAttempt::Ended => Before::Ended,
             BeforeAttempt::Settle(record) => Before::Settle(record),
+            BeforeAttempt::Start(email @ Record::EmailIntent { .. }) => {
+                self.record_day().await?;
+                shared.record(&email).await?;
+                Before::Split
+            }
             BeforeAttempt::Start(intent) => {
                 if let Some(timetable) = &shared.timetable
                     && let Err(wait) = timetable.admit(&intent, &prepared.domains)
@@ -173,6 +178,25 @@ impl<S: Sender> Ledger for Batch<'_, S> {
 
     fn withdraw(&mut self) {
         self.shared.note(&Record::NotSent { batch: self.prepared.batch });
+    }
+
+    fn is_split(&self) -> bool {
+        self.shared.states.lock().is_split(self.prepared.batch)
+    }
+
+    fn select_email(&mut self, email: usize, _resumed: bool) -> EmailStart {
+        let (mut states, batch) = (self.shared.states.lock(), self.prepared.batch);
+        if let Some(outcome) = states.select_email(batch, email) {
+            return EmailStart::Settled(outcome.clone());
+        }
+        let uncertain = states.situation(batch, self.now()).earlier_uncertain;
+        if uncertain { EmailStart::Uncertain } else { EmailStart::Fresh }
+    }
+
+    fn note_email(&mut self, email: usize, outcome: Option<&EmailOutcome>) {
+        let email = u16::try_from(email).unwrap_or(u16::MAX);
+        let outcome = outcome.cloned();
+        self.shared.note(&Record::EmailResult { batch: self.prepared.batch, email, outcome });
     }
 
     async fn split(&mut self) -> Result<bool> {

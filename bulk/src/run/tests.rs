@@ -5,6 +5,7 @@ mod changed_inputs;
 mod clock;
 mod salvage;
 mod schedule;
+mod split;
 mod stop_on;
 
 use std::{
@@ -283,6 +284,22 @@ fn patient_options() -> RunOptions {
     RunOptions::default().max_outage(Duration::from_hours(10_000))
 }
 
+/// Returns a service that rejects every batch containing one of these rows, and in which this share of requests has a transient fault.
+fn strict_service(seed: u64, share: f64, bad: &'static [usize]) -> Arc<Service> {
+    let mut random = StdRng::seed_from_u64(seed);
+    Service::new(move |_, request| {
+        let body = String::from_utf8_lossy(&request.body);
+        let is_bad = bad.iter().any(|row| body.contains(&format!("\"r{row}@")));
+        let fault = TRANSIENT[random.gen_range(0..TRANSIENT.len())];
+        let executes = matches!(
+            fault,
+            Fault::Failed { executed: true } | Fault::TimedOut { executed: true } | Fault::Unreadable
+        );
+        let fails = random.gen_bool(share) && !(is_bad && executes);
+        if fails { Some(fault) } else { is_bad.then_some(Fault::Invalid) }
+    })
+}
+
 async fn outcomes(job: &BulkJob) -> Vec<RowOutcome> {
     let (send, receive) = std::sync::mpsc::channel();
     job.outcomes(move |outcome| {
@@ -517,55 +534,6 @@ async fn a_batch_for_which_the_service_keeps_failing_becomes_unknown_and_the_oth
     assert_eq!(report.ending, Ending::Finished);
     assert_eq!(report.counts, Counts { sent: 1_598, unknown: 2, ..Counts::default() });
     assert_eq!(service.delivered(), (1_600, 1));
-}
-
-/// Returns a service that rejects every batch containing one of these rows, and in which this share of requests has a transient fault.
-fn strict_service(seed: u64, share: f64, bad: &'static [usize]) -> Arc<Service> {
-    let mut random = StdRng::seed_from_u64(seed);
-    Service::new(move |_, request| {
-        let body = String::from_utf8_lossy(&request.body);
-        let is_bad = bad.iter().any(|row| body.contains(&format!("\"r{row}@")));
-        let fault = TRANSIENT[random.gen_range(0..TRANSIENT.len())];
-        let executes = matches!(
-            fault,
-            Fault::Failed { executed: true } | Fault::TimedOut { executed: true } | Fault::Unreadable
-        );
-        let fails = random.gen_bool(share) && !(is_bad && executes);
-        if fails { Some(fault) } else { is_bad.then_some(Fault::Invalid) }
-    })
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_bad_row_rejects_none_of_its_neighbors() {
-    let (_folder, job) = planned_job(350).await;
-    let service = strict_service(0, 0.0, &[51, 249]);
-    let report = finish_with(&job, &service, patient_options()).await;
-    assert_eq!((report.ending, report.counts.sent, report.counts.rejected), (Ending::Finished, 348, 2));
-    assert_eq!((service.delivered(), report.requests), ((348, 1), 204));
-    let rejected: Vec<_> =
-        outcomes(&job).await.into_iter().filter(|row| !matches!(row.outcome, Outcome::Sent { .. })).collect();
-    assert_eq!(rejected.iter().map(|row| row.row).collect::<Vec<_>>(), [51, 249]);
-    assert_eq!(rejected[0].outcome, Outcome::Rejected { status: 422, reason: "validation_error".to_owned() });
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_split_batch_is_sent_once_whatever_fails_and_whenever_it_is_resumed() {
-    // F-09
-    for seed in 0..30 {
-        let folder = folder();
-        let job = plan_job_in_batches(folder.path(), 69, 30).await;
-        let service = strict_service(seed, 0.1, &[7, 40]);
-        let mut random = StdRng::seed_from_u64(seed);
-        for _ in 0..random.gen_range(0..8) {
-            abort_after(&job, &service, patient_options(), random.gen_range(0..30)).await;
-        }
-        let report = finish_with(&job, &service, patient_options()).await;
-        assert_eq!(report.ending, Ending::Finished, "{seed}");
-        let Counts { sent, rejected, unknown, .. } = report.counts;
-        assert_eq!(sent + rejected + unknown, 69, "{seed}: {report:?}");
-        let (sent, times) = service.delivered();
-        assert_eq!((sent as u64, times), (report.counts.sent, 1), "{seed}");
-    }
 }
 
 #[tokio::test(start_paused = true)]

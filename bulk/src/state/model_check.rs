@@ -9,7 +9,10 @@ use std::time::Duration;
 
 use foldhash::{HashSet, HashSetExt as _};
 
-use super::{AttemptResult, BatchState, BatchStates, BeforeAttempt, Decision, Next, Situation, Slot, decide};
+use super::{
+    AttemptResult, BatchState, BatchStates, BeforeAttempt, Decision, EmailState, Next, Situation, Slot,
+    Split, decide,
+};
 use crate::journal::{EmailOutcome, Job, Record, SentId, UnixMillis};
 
 const ATTEMPTS: u8 = 5;
@@ -45,6 +48,8 @@ enum Variant {
     RejectedInDoubt,
     /// A process doesn't know that an earlier process split the batch.
     ForgottenSplit,
+    /// The request of an email of a split batch leaves before its intent is durable.
+    SendBeforeEmailIntent,
 }
 
 /// Harm done to a recipient or to the report.
@@ -94,25 +99,8 @@ struct Process {
     states: BatchStates,
     /// The difference between the process's clock and the true time.
     skew: i64,
-    /// The emails of a split batch.
-    emails: Option<Emails>,
-}
-
-/// A split batch, whose emails a process sends one by one.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Emails {
-    /// Whether each of the emails sent so far was accepted.
-    accepted: Vec<bool>,
-    /// Whether an attempt of the next email may have been executed.
-    uncertain: bool,
-    /// Whether an earlier process may have sent any of them.
-    resumed: bool,
-}
-
-impl Emails {
-    fn new(resumed: bool) -> Self {
-        Self { accepted: Vec::new(), uncertain: resumed, resumed }
-    }
+    /// The outcomes of the first emails of a split batch.
+    outcomes: Vec<EmailOutcome>,
 }
 
 /// The unit that has its own key at the service: the batch, or one of its emails.
@@ -124,9 +112,9 @@ struct World {
     splits: bool,
     /// The true time.
     now: u64,
-    /// The journal as a replay reads it, and whether a NOT_SENT is waiting to be written.
+    /// The journal as a replay reads it, and a note that is waiting to be written.
     durable: BatchStates,
-    note: bool,
+    note: Option<Record>,
     process: Option<Process>,
     /// The batch's current content.
     content: u8,
@@ -135,18 +123,18 @@ struct World {
     remembered: [[Option<u64>; 1 + EMAILS]; 2],
     /// A delayed request: when it was sent, and its content.
     stray: Option<(u64, u8, Request)>,
-    /// Which emails of a split batch its result records as accepted.
-    accepted: Vec<bool>,
+    /// The outcomes that the result of a split batch records.
+    outcomes: Vec<EmailOutcome>,
 }
 
 /// The identity of a world, with times relative to the present.
 type Key = (
-    ((Slot, i64), bool, u8),
-    Option<(Slot, i64, Option<Emails>)>,
+    ((Slot, Option<Split>, i64), String, u8),
+    Option<(Slot, Option<Split>, i64, Vec<EmailOutcome>)>,
     [u8; EMAILS],
     [[Option<u64>; 1 + EMAILS]; 2],
     Option<(u64, u8, Request)>,
-    Vec<bool>,
+    Vec<EmailOutcome>,
 );
 
 impl World {
@@ -159,13 +147,13 @@ impl World {
             splits,
             now,
             durable,
-            note: false,
+            note: None,
             process: None,
             content: 0,
             sent: [0; EMAILS],
             remembered: [[None; 1 + EMAILS]; 2],
             stray: None,
-            accepted: Vec::new(),
+            outcomes: Vec::new(),
         }
     }
 
@@ -174,26 +162,36 @@ impl World {
         let relative = |states: &BatchStates| {
             let mut slot = states.slots[0];
             slot.first_attempt.0 = slot.first_attempt.0.wrapping_sub(now);
-            (slot, states.newest.0.cast_signed() - now.cast_signed())
+            let mut split = states.splits.get(&0).cloned();
+            for email in split.iter_mut().flat_map(|split| &mut split.emails) {
+                if let EmailState::Maybe(attempted) = email {
+                    attempted.first.0 = attempted.first.0.wrapping_sub(now);
+                }
+            }
+            (slot, split, states.newest.0.cast_signed() - now.cast_signed())
         };
-        let process = self.process.as_ref();
-        let process =
-            process.map(|process| (relative(&process.states).0, process.skew, process.emails.clone()));
+        let process = self.process.as_ref().map(|process| {
+            let (slot, split, _) = relative(&process.states);
+            (slot, split, process.skew, process.outcomes.clone())
+        });
         let ages = |times: [Option<u64>; 1 + EMAILS]| times.map(|at| at.map(|at| (now - at).min(KEY_LIFE)));
         let stray = self.stray.map(|(at, content, request)| (now - at, content, request));
-        let journal = (relative(&self.durable), self.note, self.content);
-        (journal, process, self.sent, self.remembered.map(ages), stray, self.accepted.clone())
+        let journal = (relative(&self.durable), format!("{:?}", self.note), self.content);
+        (journal, process, self.sent, self.remembered.map(ages), stray, self.outcomes.clone())
     }
 
     fn harm(&self) -> Option<Harm> {
+        let outcomes = self.process.as_ref().map_or(&self.outcomes, |process| &process.outcomes);
+        let is_wrong = |wrong: fn(&EmailOutcome) -> bool, sent: bool| {
+            outcomes.iter().zip(self.sent).any(|(outcome, times)| wrong(outcome) && (times > 0) == sent)
+        };
         match self.durable.state(0)? {
             _ if self.sent.iter().any(|sent| *sent > 1) => Some(Harm::SentTwice),
             BatchState::Done if self.sent.contains(&0) => Some(Harm::DoneButNotSent),
-            BatchState::Partial
-                if self.accepted.iter().zip(self.sent).any(|(accepted, sent)| *accepted && sent == 0) =>
-            {
+            _ if is_wrong(|outcome| matches!(outcome, EmailOutcome::Accepted(_)), false) => {
                 Some(Harm::DoneButNotSent)
             }
+            _ if is_wrong(EmailOutcome::is_rejected, true) => Some(Harm::RejectedButSent),
             BatchState::Fresh if self.sent != [0; EMAILS] => Some(Harm::FreshButSent),
             BatchState::Rejected if self.sent != [0; EMAILS] => Some(Harm::RejectedButSent),
             _ => None,
@@ -237,12 +235,11 @@ impl World {
                 match variant {
                     Variant::TrustedClock => states.slots[0].age_unknown = false,
                     Variant::ForgottenAttempts => states.slots[0].uncertain = false,
+                    Variant::ForgottenSplit => states.splits.clear(),
                     _ => {}
                 }
                 let skew = wall.max(states.newest).0.cast_signed() - self.now.cast_signed();
-                let is_split = states.is_split(0) && variant != Variant::ForgottenSplit;
-                let emails = is_split.then(|| Emails::new(true));
-                let process = Some(Process { states, skew, emails });
+                let process = Some(Process { states, skew, outcomes: Vec::new() });
                 worlds.push(Self { process, content, ..self.clone() });
             }
         }
@@ -251,8 +248,8 @@ impl World {
 
     /// Adds the worlds after a crash: a note is lost or isn't.
     fn crash(&self, worlds: &mut Vec<Self>) {
-        let lost = Self { note: false, process: None, ..self.clone() };
-        if self.note {
+        let lost = Self { note: None, process: None, ..self.clone() };
+        if self.note.is_some() {
             let mut written = Self { process: None, ..self.clone() };
             written.flush();
             worlds.push(written);
@@ -261,8 +258,8 @@ impl World {
     }
 
     fn flush(&mut self) {
-        if std::mem::take(&mut self.note) {
-            self.durable.apply(&Record::NotSent { batch: 0 }).unwrap();
+        if let Some(note) = self.note.take() {
+            self.durable.apply(&note).unwrap();
         }
     }
 
@@ -273,18 +270,43 @@ impl World {
         self.states().apply(record).unwrap();
     }
 
-    /// Journals a request's result; for a split batch, once all emails have one.
+    /// Journals a record that a crash may lose.
+    fn note(&mut self, record: Record) {
+        self.flush();
+        self.states().apply(&record).unwrap();
+        self.note = Some(record);
+    }
+
+    /// Journals what is known about the current email of a split batch.
+    fn note_email(&mut self, outcome: Option<EmailOutcome>) {
+        let email = u16::try_from(self.process.as_ref().unwrap().outcomes.len()).unwrap();
+        self.note(Record::EmailResult { batch: 0, email, outcome });
+    }
+
+    /// Journals a request's result, and that of a split batch once all emails have one.
     fn settle(&mut self, record: &Record) {
-        let Some(emails) = &mut self.process.as_mut().unwrap().emails else { return self.write(record) };
-        emails.accepted.push(matches!(record, Record::Result { .. }));
-        emails.uncertain = emails.resumed;
-        if emails.accepted.len() == EMAILS {
-            self.accepted.clone_from(&emails.accepted);
-            let outcome = |accepted: &bool| match accepted {
-                true => EmailOutcome::Accepted(SentId::Text("x".into())),
-                false => EmailOutcome::Unknown,
-            };
-            let emails = self.accepted.iter().map(outcome).collect();
+        if !self.states().is_split(0) {
+            return self.write(record);
+        }
+        let outcome = match record {
+            Record::Result { ids, .. } => EmailOutcome::Accepted(ids[0].clone()),
+            Record::Rejected { message, .. } => EmailOutcome::Rejected(message.clone()),
+            _ => EmailOutcome::Unknown,
+        };
+        self.note_email(Some(outcome.clone()).filter(|outcome| !outcome.is_rejected()));
+        self.process.as_mut().unwrap().outcomes.push(outcome);
+        self.select_email();
+    }
+
+    /// Selects the next email of a split batch that has no outcome, or journals the batch's result.
+    fn select_email(&mut self) {
+        let Process { states, outcomes, .. } = self.process.as_mut().unwrap();
+        while let Some(outcome) = states.select_email(0, outcomes.len()) {
+            outcomes.push(outcome.clone());
+        }
+        if outcomes.len() == EMAILS && states.is_split(0) {
+            self.outcomes.clone_from(outcomes);
+            let emails = outcomes.clone();
             self.write(&Record::Partial { batch: 0, emails });
         }
     }
@@ -295,15 +317,13 @@ impl World {
 
     /// Decides what to do after a result, like a delivery.
     fn decide(&mut self, result: AttemptResult, now: UnixMillis) -> Decision {
-        let Process { states, emails, .. } = self.process.as_mut().unwrap();
+        let states = self.states();
         let mut situation = states.situation(0, now);
-        let is_uncertain = matches!(result, AttemptResult::Uncertain(_));
-        if is_uncertain {
-            states.set_uncertain(0);
+        if states.is_split(0) {
+            situation = Situation { emails: 1, ..situation };
         }
-        if let Some(emails) = emails {
-            situation = Situation { emails: 1, earlier_uncertain: emails.uncertain, ..situation };
-            emails.uncertain |= is_uncertain;
+        if matches!(result, AttemptResult::Uncertain(_)) {
+            states.set_uncertain(0);
         }
         decide(&situation, result, now)
     }
@@ -325,6 +345,7 @@ impl World {
 
     fn attempt(mut self, variant: Variant, network: &[Network], worlds: &mut Vec<Self>) {
         let (now, content) = (self.clock(), self.content);
+        self.select_email();
         if variant == Variant::NoExpiry {
             self.states().slots[0].first_attempt = now;
         }
@@ -341,7 +362,15 @@ impl World {
                 self.crash(worlds);
                 return worlds.push(self);
             }
-            BeforeAttempt::Start(record) if variant == Variant::SendBeforeIntent => intent = Some(record),
+            BeforeAttempt::Start(record @ Record::EmailIntent { .. })
+                if variant == Variant::SendBeforeEmailIntent =>
+            {
+                self.states().apply(&record).unwrap();
+                intent = Some(record);
+            }
+            BeforeAttempt::Start(record @ Record::Intent { .. }) if variant == Variant::SendBeforeIntent => {
+                intent = Some(record);
+            }
             BeforeAttempt::Start(record) => {
                 self.crash(worlds);
                 self.write(&record);
@@ -364,17 +393,12 @@ impl World {
                 world.states().slots[0].uncertain = false;
             }
             let Decision { record, next } = world.decide(result, now);
-            let is_split = world.process.as_ref().unwrap().emails.is_some();
-            let splits = world.splits && !is_split;
+            let is_split = world.states().is_split(0);
             match record {
-                Some(Record::NotSent { .. }) if is_split => {}
-                Some(record @ Record::NotSent { .. }) => {
-                    world.states().apply(&record).unwrap();
-                    world.note = true;
-                }
-                Some(Record::Rejected { .. }) if splits => {
+                Some(Record::NotSent { .. }) if is_split => world.note_email(None),
+                Some(record @ Record::NotSent { .. }) => world.note(record),
+                Some(Record::Rejected { .. }) if world.splits && !is_split => {
                     world.write(&Record::Split { batch: 0 });
-                    world.process.as_mut().unwrap().emails = Some(Emails::new(false));
                 }
                 Some(record) => world.settle(&record),
                 None => {}
@@ -391,8 +415,8 @@ impl World {
     /// Sends the request and returns its result.
     fn send(&mut self, network: Network) -> AttemptResult {
         let (now, content) = (self.now, self.content);
-        let emails = self.process.as_ref().unwrap().emails.as_ref();
-        let request = emails.map_or(0, |emails| 1 + emails.accepted.len());
+        let request =
+            if self.states().is_split(0) { 1 + self.process.as_ref().unwrap().outcomes.len() } else { 0 };
         let ids = vec![SentId::Text("x".into()); if request == 0 { EMAILS } else { 1 }];
         let lost = || AttemptResult::Uncertain("timeout".into());
         match network {
@@ -487,8 +511,9 @@ fn every_simplification_of_the_decisions_does_harm() {
         Variant::ForgottenAttempts,
         Variant::RejectedInDoubt,
         Variant::ForgottenSplit,
+        Variant::SendBeforeEmailIntent,
     ] {
-        let splits = variant == Variant::ForgottenSplit;
+        let splits = matches!(variant, Variant::ForgottenSplit | Variant::SendBeforeEmailIntent);
         let (harm, _) = search(variant, splits).expect_err(&format!("{variant:?} does no harm"));
         assert_ne!(harm, Harm::NeverEnds, "{variant:?}");
     }

@@ -241,6 +241,46 @@ fn every_record_has_the_documented_effect_in_every_state() {
 }
 
 #[test]
+fn each_email_of_a_split_batch_passes_through_the_states_of_a_batch() {
+    let split = Record::Split { batch: 0 };
+    let email_intent = |email, at| Record::EmailIntent { batch: 0, email, at: UnixMillis(at) };
+    let result = |email, outcome| Record::EmailResult { batch: 0, email, outcome };
+    let accepted = || EmailOutcome::Accepted(SentId::from("a"));
+    for before in [vec![], vec![intent(5)]] {
+        for record in [email_intent(0, 6), result(0, None)] {
+            assert!(states(1, &before).apply(&record).is_err(), "{before:?} {record:?}");
+        }
+    }
+    let open =
+        [intent(5), split.clone(), email_intent(0, 6), result(0, Some(accepted())), email_intent(1, 7)];
+    for record in [email_intent(2, 8), result(2, None), email_intent(0, 8)] {
+        assert!(states(1, &open).apply(&record).is_err(), "{record:?}");
+    }
+
+    // The next process knows which emails may have been sent, and since when.
+    let mut resumed = states(1, &open);
+    resumed.resume(NOW);
+    assert_eq!(resumed.select_email(0, 0), Some(&accepted()));
+    assert_eq!(resumed.select_email(0, 1), None);
+    assert!(resumed.situation(0, NOW).earlier_uncertain);
+    assert!(matches!(resumed.before_attempt(0, 2, HASH, NOW), BeforeAttempt::Settle(_)));
+    let soon = UnixMillis(8);
+    assert_eq!(resumed.before_attempt(0, 2, HASH, soon), BeforeAttempt::Resend);
+    resumed.apply(&result(1, None)).unwrap();
+    assert!(!resumed.situation(0, NOW).earlier_uncertain);
+    let start = BeforeAttempt::Start(email_intent(1, NOW.0));
+    assert_eq!(resumed.before_attempt(0, 2, HASH, NOW), start);
+
+    let ended = Record::Partial { batch: 0, emails: vec![accepted(), EmailOutcome::Rejected("m".into())] };
+    resumed.apply(&ended).unwrap();
+    for late in [email_intent(1, 9), result(1, None), split] {
+        resumed.apply(&late).unwrap();
+    }
+    assert_eq!(resumed.settled_counts(), Counts { sent: 1, rejected: 1, ..Counts::default() });
+    assert!(!resumed.is_split(0));
+}
+
+#[test]
 fn records_that_do_not_fit_the_job_are_contradictions() {
     let mut empty = BatchStates::new(1);
     assert!(empty.apply(&Record::Rate(1.0)).is_err(), "the first record must be the job");

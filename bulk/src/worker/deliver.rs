@@ -11,7 +11,7 @@ use super::{
     settled::RequestCounts,
 };
 use crate::{
-    deliver::{self, Before, Delivery, Ledger, Service},
+    deliver::{self, Before, Delivery, EmailStart, Ledger, Service},
     error::BulkError,
     journal::{EmailOutcome, Record, UnixMillis},
     pace::{Observation, Permit},
@@ -309,6 +309,17 @@ impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
 
     /// Does nothing: the intent stays until the batch returns to the queue.
     fn withdraw(&mut self) {}
+
+    /// Returns `false`: only the claim knows.
+    fn is_split(&self) -> bool {
+        false
+    }
+
+    fn select_email(&mut self, _email: usize, resumed: bool) -> EmailStart {
+        if resumed { EmailStart::Uncertain } else { EmailStart::Fresh }
+    }
+
+    fn note_email(&mut self, _email: usize, _outcome: Option<&EmailOutcome>) {}
 
     async fn split(&mut self) -> Result<bool, Delivered> {
         let split = self.claim.split(&*self.shared.backend, self.effort.requests).await;
