@@ -38,6 +38,13 @@ pub(crate) enum Values<'a> {
     List(Vec<(String, Scalar, String)>),
 }
 
+const INEXACT: &str = "a number of this size isn't exact in JSON; write it as a string";
+
+/// Returns whether other integers are read as the same number.
+fn is_inexact(value: &Value) -> bool {
+    value.is_f64() && value.as_f64().is_some_and(|number| number.abs() >= 9_007_199_254_740_992.0)
+}
+
 /// The outcome of reading a row.
 #[derive(Debug)]
 pub(crate) enum Reading<'a> {
@@ -162,20 +169,26 @@ impl<'a> Row<'a> {
         };
         let (mut list, mut attachments) = (Vec::new(), Vec::new());
         if let Some(object) = json.as_object_mut() {
-            if let Some(key) = key.filter(|key| !is_field(key)) {
-                object.remove(key);
+            let key = key.filter(|key| !is_field(key));
+            if let Some((key, value)) = key.and_then(|key| Some((key, object.remove(key)?)))
+                && is_inexact(&value)
+            {
+                let mut path = String::new();
+                idempost::problem::push_token(&mut path, key);
+                wrong(path, INEXACT, &value);
             }
             match object.remove("variables") {
                 None | Some(Value::Null) => {}
                 Some(Value::Object(variables)) => {
                     for (name, value) in variables.into_iter().filter(|(_, value)| !value.is_null()) {
-                        if let Some((value, text)) = to_variable(&value) {
-                            list.push((name, value, text));
-                        } else {
+                        let variable = to_variable(&value);
+                        if variable.is_none() || is_inexact(&value) {
                             let mut path = "/variables".to_owned();
                             idempost::problem::push_token(&mut path, &name);
-                            wrong(path, "a variable must be a string or a number", &value);
+                            let rule = "a variable must be a string or a number";
+                            wrong(path, if variable.is_some() { INEXACT } else { rule }, &value);
                         }
+                        list.extend(variable.map(|(value, text)| (name, value, text)));
                     }
                 }
                 Some(other) => wrong("/variables".to_owned(), "`variables` must be a JSON object", &other),

@@ -119,6 +119,22 @@ async fn rows_of_the_application_are_emails_with_variables() {
     assert!(error.to_string().starts_with("row 1 can't be serialized as JSON: "), "{error}");
 }
 
+#[test]
+fn a_number_that_json_changes_is_neither_a_variable_nor_a_key() {
+    let folder = Folder::new();
+    let exact = r#"{"to":"a@x.test","KEY":18446744073709551615,"variables":{"NAME":-9223372036854775808}}"#;
+    let half = r#"{"to":"b@x.test","KEY":0.5,"variables":{"NAME":9007199254740991.0}}"#;
+    let variable = r#"{"to":"c@x.test","KEY":1,"variables":{"NAME":12345678901234567890123}}"#;
+    let key = r#"{"to":"d@x.test","KEY":-18446744073709551616,"variables":{"NAME":1}}"#;
+    let file = folder.file("people.jsonl", [exact, half, variable, key].join("\n"));
+    let options = options(JobOptions { key: Some("KEY".to_owned()), ..JobOptions::default() });
+    let plan = plan(Input::file(file), &greeting_message().subject("s"), &options, &folder.jobs()).unwrap();
+    assert_eq!((plan.counts().valid, plan.counts().invalid), (2, 2));
+    let found: Vec<_> = plan.problems().iter().map(|problem| (problem.row, &*problem.code)).collect();
+    assert_eq!(found, [(3, "type"), (4, "type")]);
+    assert!(plan.problems().iter().all(|problem| problem.message.ends_with("write it as a string")));
+}
+
 #[tokio::test]
 async fn a_row_that_cannot_be_read_plans_no_job() {
     let folder = Folder::new();
