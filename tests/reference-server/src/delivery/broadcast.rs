@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use self::message::MessageBuilder;
 use crate::clock::saturating_add;
-use crate::delivery::accept_as;
+use crate::delivery::{accept_as, check_sender};
 use crate::model::broadcast::{Broadcast, Message, Status};
 use crate::model::email::personalized::SharedContent;
 use crate::state::job::{BroadcastTask, Task};
@@ -61,11 +61,13 @@ pub fn check_audience(tenant: &Tenant, message: &Message) -> Result<(), Problem>
     }
 }
 
-/// Sends a scheduled broadcast, unless it was canceled or rescheduled, or its segment or topic was deleted.
+/// Sends a scheduled broadcast, unless it was canceled or rescheduled, or its segment, its topic or a required domain was deleted.
 pub fn send_scheduled(moment: Moment<'_>, id: Uuid) -> Option<BroadcastTask> {
-    let Moment { tenant, at: due, .. } = moment;
-    let has_audience = check_audience(tenant, &tenant.broadcasts.get(id)?.message).is_ok();
-    let is_due = tenant.broadcasts.change(id, |broadcast| broadcast.start_sending(due, has_audience))?;
+    let Moment { state, tenant, at: due } = moment;
+    let message = &tenant.broadcasts.get(id)?.message;
+    let can_send =
+        check_audience(tenant, message).and_then(|()| check_sender(state, tenant, &message.from)).is_ok();
+    let is_due = tenant.broadcasts.change(id, |broadcast| broadcast.start_sending(due, can_send))?;
     is_due.then(|| start(moment, id)).flatten()
 }
 

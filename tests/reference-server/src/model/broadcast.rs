@@ -91,18 +91,18 @@ impl Broadcast {
         Ok(())
     }
 
-    /// Starts sending a broadcast that was scheduled for `due`. Returns false if it was canceled or rescheduled, or has no audience: it is then a draft
-    /// again, since its emails would go to no one.
-    pub fn start_sending(&mut self, due: Timestamp, has_audience: bool) -> bool {
+    /// Starts sending a broadcast that was scheduled for `due`. Returns false if it was canceled or rescheduled, or can't be sent anymore: it is then a
+    /// draft again, since its emails would go to no one.
+    pub fn start_sending(&mut self, due: Timestamp, can_send: bool) -> bool {
         if !self.is_scheduled_for(due) {
             return false;
         }
-        if has_audience {
+        if can_send {
             self.status = Status::Queued;
         } else {
             self.unschedule();
         }
-        has_audience
+        can_send
     }
 
     pub fn is_scheduled_for(&self, due: Timestamp) -> bool {

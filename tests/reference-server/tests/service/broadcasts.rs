@@ -591,6 +591,21 @@ fn a_strict_service_requires_a_verified_sender() {
 }
 
 #[test]
+fn a_scheduled_broadcast_whose_domain_was_deleted_is_a_draft_again_when_it_is_due() {
+    let settings = idempost_reference_server::Settings { strict_domains: true, ..Default::default() };
+    let stage = Stage::with_sandbox(Sandbox::with(&settings));
+    let domain = stage.sandbox.created("/domains", &json!({"name": "acme.test"}));
+    stage.sandbox.act(format!("/domains/{domain}/verify")).expect_status(200);
+    stage.sandbox.advance(2);
+    stage.contact("ada@example.com", &json!({}));
+    let id = stage.created(&json!({"send": true, "scheduled_at": "in 1 hour"}));
+    stage.sandbox.delete(format!("/domains/{domain}")).expect_status(200);
+    stage.sandbox.advance(3_600);
+    assert_eq!(stage.status(&id), "draft");
+    assert!(stage.sandbox.items("/emails").is_empty());
+}
+
+#[test]
 fn the_unsubscribe_link_asks_for_confirmation_and_unsubscribes() {
     // TPL-18
     let stage = Stage::new();
