@@ -29,7 +29,7 @@ const PURPOSE: &str = "unsubscribe";
 /// An unsubscribe request, decoded from a link.
 pub struct UnsubscribeRequest {
     tenant: Arc<Tenant>,
-    /// `None`: one of the email's addresses.
+    /// `None`: one of the email's addresses, also if the contact was deleted.
     contact: Option<Uuid>,
     /// `None`: all broadcasts.
     topic: Option<Uuid>,
@@ -60,14 +60,14 @@ pub fn open(state: &State, token: &str) -> Option<UnsubscribeRequest> {
     let (contact, rest) = rest.split_at_checked(16)?;
     let (topic, email) = rest.split_at_checked(16)?;
     let tenant = state.tenants.find_by_tag(TagPurpose::UnsubscribeLink, tenant.try_into().ok()?)?;
-    let contact = Uuid::from_slice(contact).ok().filter(|contact| !contact.is_nil());
+    let contact = Uuid::from_slice(contact).ok().filter(|contact| tenant.contacts.get(*contact).is_some());
     let topic = Uuid::from_slice(topic).ok().filter(|topic| !topic.is_nil());
     Some(UnsubscribeRequest { tenant, contact, topic, email: Uuid::from_slice(email).ok()? })
 }
 
 impl UnsubscribeRequest {
-    /// The addresses that may be unsubscribed; none if the contact was deleted or the email evicted. Bcc addresses are excluded, since the page
-    /// would show them to other recipients.
+    /// The addresses that may be unsubscribed; none if the email was evicted. Bcc addresses are excluded, since the page would show them to other
+    /// recipients.
     pub fn addresses(&self) -> Vec<String> {
         match (self.contact, self.email()) {
             (Some(id), _) => {
