@@ -835,6 +835,21 @@ fn booleans_arrays_and_objects_are_rendered_as_json() {
 }
 
 #[test]
+fn a_number_is_rendered_where_the_template_wants_a_string() {
+    let sandbox = Sandbox::new();
+    let template = json!({"name": "T", "from": "hi@acme.test", "subject": "{{{TEXT}}} {{{NUMBER}}}", "html": "<p>Hi</p>", "variables": [
+        {"key": "TEXT", "type": "string"}, {"key": "NUMBER", "type": "number"},
+    ]});
+    let template = sandbox.published(&template);
+    let variables = json!({"TEXT": {"var": "event.seats"}, "NUMBER": {"var": "event.seats"}});
+    let mail = step("mail", "send_email", json!({"template": {"id": template, "variables": variables}}));
+    let id = sandbox.created("/automations", &chain(vec![mail]));
+    sandbox.send(&signed_up());
+    assert_eq!(sandbox.run(&id)["status"], "completed");
+    assert_eq!(sandbox.mails()[0].subject, "5 5");
+}
+
+#[test]
 fn the_topic_of_an_email_step_decides_by_the_subscription_of_its_contact() {
     let sandbox = Sandbox::new();
     let topic = sandbox.created("/topics", &json!({"name": "News", "default_subscription": "opt_out"}));

@@ -55,9 +55,9 @@ pub(super) fn send_email(moment: Moment<'_>, id: Uuid, action: &EmailAction, fac
     let contact = contact(tenant, id)?;
     let variables = action.variables.iter().filter_map(|(key, given)| {
         let value = match resolve_value(given, facts)? {
-            // Template variables are strings or numbers; other values are rendered as JSON.
-            value @ (Value::Bool(_) | Value::Array(_) | Value::Object(_)) => Value::String(value.to_string()),
-            value => value,
+            text @ Value::String(_) => text,
+            // Other values are rendered as JSON; the text of a number is also accepted where the template has a number.
+            value => Value::String(value.to_string()),
         };
         Some((key.clone(), value))
     });
