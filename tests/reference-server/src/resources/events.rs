@@ -97,7 +97,11 @@ pub fn send(context: &Context<'_>) -> HandlerResult {
         }
         Recipient::Email(email) => match context.tenant.contacts.find_by_key(&email) {
             Some(contact) => contact.id,
-            None if triggers(context, &name) => context.moment().upsert_contact(&email, |_| {})?,
+            None if triggers(context, &name) => {
+                // No contact is created if no run can start.
+                engine::check_room(&context.tenant)?;
+                context.moment().upsert_contact(&email, |_| {})?
+            }
             // No run starts, and none waits for an unknown contact.
             None => return Ok(accepted(&name)),
         },

@@ -163,7 +163,8 @@ impl<T: Record> Table<T> {
         Err(self.too_many())
     }
 
-    fn too_many(&self) -> Problem {
+    /// The error when it is full.
+    pub fn too_many(&self) -> Problem {
         Problem::forbidden(format!(
             "This sandbox stores at most {} {}; delete some first.",
             self.max,

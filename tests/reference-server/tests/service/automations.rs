@@ -626,6 +626,20 @@ fn the_oldest_finished_run_is_evicted_first() {
     assert_eq!(after[1..], [before[0].clone(), before[2].clone()]);
 }
 
+#[test]
+fn an_event_for_which_no_run_can_start_creates_no_contact() {
+    let sandbox = Sandbox::with(&Settings { keep_records: 2, ..Settings::default() });
+    sandbox.created("/automations", &waiting_automation(false));
+    for _ in 0..2 {
+        sandbox.send(&json!({"event": "user.created", "email": "bob@example.com"}));
+    }
+    let answer = sandbox.post("/events/send", &signed_up());
+    assert_eq!(answer.status, 403, "all are running: {}", answer.text());
+    assert_eq!(sandbox.get("/contacts/ada@example.com").status, 404);
+    sandbox.send(&json!({"event": "paid", "email": "bob@example.com"}));
+    sandbox.send(&signed_up());
+}
+
 /// Waits for a service event, under both of its names.
 fn wait_for_event(event: &str) -> Value {
     chain(vec![step("wait", "wait_for_event", json!({"event_name": event, "timeout": "3 days"}))])

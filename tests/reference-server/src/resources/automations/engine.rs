@@ -105,6 +105,14 @@ pub fn email_event(moment: Moment<'_>, email: &Email, kind: &str, payload: &Arc<
     }
 }
 
+/// Rejects an event at the limit of runs, if none of them has ended.
+pub fn check_room(tenant: &Tenant) -> Result<(), Problem> {
+    if tenant.runs.is_full() && tenant.runs.oldest(&run::Group::Ended).is_none() {
+        return Err(tenant.runs.too_many());
+    }
+    Ok(())
+}
+
 /// Adds a run. At the limit, the oldest ended one is evicted: runs can't be deleted individually.
 fn add(tenant: &Tenant, id: Uuid, run: Run) -> Result<(), Problem> {
     if tenant.runs.is_full()
