@@ -7,6 +7,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::delivery::webhooks::{notify, payload};
+use crate::model::automation::run;
 use crate::model::contact::{Contact, new_contact};
 use crate::state::moment::Moment;
 use crate::wire::Problem;
@@ -86,9 +87,12 @@ impl Moment<'_> {
         Ok(changed)
     }
 
-    /// Deletes a contact.
+    /// Deletes a contact. The runs of automations that wait for an event of it fail.
     pub fn remove_contact(self, id: Uuid) -> Option<Arc<Contact>> {
         let contact = self.tenant.contacts.remove(id)?;
+        for run in self.tenant.runs.members(&run::Group::Waits(id)) {
+            self.tenant.runs.change(run.id, |run| run.fail_wait(run::CONTACT_DELETED, self.at));
+        }
         self.notify_with_contact("contact.deleted", &contact);
         Some(contact)
     }

@@ -486,6 +486,26 @@ fn steps_fail_after_their_contact_is_deleted() {
 }
 
 #[test]
+fn a_wait_for_an_event_of_a_deleted_contact_fails() {
+    let wait = || step("wait", "wait_for_event", json!({"event_name": "paid"}));
+    let gone = json!({"message": "The contact no longer exists."});
+    let sandbox = Sandbox::new();
+    let id = sandbox.created("/automations", &chain(vec![wait(), step("x", "contact_delete", json!({}))]));
+    sandbox.send(&signed_up());
+    sandbox.delete("/contacts/ada@example.com").expect_status(200);
+    let run = sandbox.run(&id);
+    assert_eq!(run["status"], "failed");
+    expect_steps(&run, &[("start", "completed"), ("wait", "failed"), ("x", "skipped")]);
+    assert_eq!(run["steps"][1]["error"], gone);
+    sandbox.delete(format!("/automations/{id}"));
+
+    let id = sandbox.created("/automations", &chain(vec![step("x", "contact_delete", json!({})), wait()]));
+    sandbox.send(&signed_up());
+    let run = sandbox.run(&id);
+    assert_eq!((&run["status"], &run["steps"][2]["error"]), (&json!("failed"), &gone));
+}
+
+#[test]
 fn stopping_disables_the_automation_and_cancels_its_runs() {
     // RUN-02
     let sandbox = Sandbox::new();

@@ -59,6 +59,8 @@ pub enum Group {
     WithStatus(Uuid, Status),
     /// The runs for a contact that wait for an event of this name.
     WaitsFor(Uuid, String),
+    /// The runs for a contact that wait for any event.
+    Waits(Uuid),
     /// The ended runs of all automations.
     Ended,
 }
@@ -70,11 +72,14 @@ impl table::Record for Run {
     type Group = Group;
 
     fn groups(&self) -> Vec<Group> {
-        let waits_for = self.awaited_event().map(|name| Group::WaitsFor(self.contact, name.to_owned()));
+        let awaited = self.awaited_event();
+        let waits_for = awaited.map(|name| Group::WaitsFor(self.contact, name.to_owned()));
+        let waits = awaited.map(|_| Group::Waits(self.contact));
         let ended = (!self.is_running()).then_some(Group::Ended);
         [Group::Of(self.automation), Group::WithStatus(self.automation, self.status)]
             .into_iter()
             .chain(waits_for)
+            .chain(waits)
             .chain(ended)
             .collect()
     }
@@ -90,6 +95,9 @@ pub struct Progress {
     pub output: Option<Value>,
     pub error: Option<Value>,
 }
+
+/// The reason why a step fails that needs the contact.
+pub const CONTACT_DELETED: &str = "The contact no longer exists.";
 
 /// The outcome of a step.
 pub enum Outcome {
@@ -219,6 +227,15 @@ impl Run {
         }
         self.waiting = None;
         Some(waiting.index)
+    }
+
+    /// Fails the run if it waits for an event.
+    pub fn fail_wait(&mut self, reason: &str, at: Timestamp) {
+        if self.awaited_event().is_some()
+            && let Some(Waiting { index, .. }) = self.waiting
+        {
+            self.record_outcome(index, Outcome::Failed(reason.to_owned()), at);
+        }
     }
 
     /// The names and payloads of the events that ended its waits, newest first.

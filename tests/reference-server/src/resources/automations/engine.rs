@@ -11,7 +11,7 @@ use crate::clock::saturating_add;
 use crate::model::automation::Group;
 use crate::model::automation::definition::{Action, BranchKind, EventName};
 use crate::model::automation::rule::Facts;
-use crate::model::automation::run::{Outcome, Run, Transition};
+use crate::model::automation::run::{CONTACT_DELETED, Outcome, Run, Transition};
 use crate::model::email::Email;
 use crate::model::email::recipients::Mailbox;
 use crate::model::usage::UsageKind;
@@ -148,9 +148,15 @@ fn advance(moment: Moment<'_>, id: Uuid, mut index: usize, mut outcome: Outcome)
                 index = next;
                 outcome = execute(moment, &run, next);
             }
-            Some((Transition::Pause { until: Some(until), number }, _)) => {
-                let task = Task::ResumeRun { run: id, number };
-                return moment.schedule(until, task);
+            Some((Transition::Pause { until, number }, _)) => {
+                // A contact that was deleted before the run waited: its deletion didn't end this wait.
+                if tenant.runs.get(id).is_some_and(|run| tenant.contacts.get(run.contact).is_none()) {
+                    tenant.runs.change(id, |run| run.fail_wait(CONTACT_DELETED, at));
+                }
+                if let Some(until) = until {
+                    moment.schedule(until, Task::ResumeRun { run: id, number });
+                }
+                return;
             }
             _ => return,
         }

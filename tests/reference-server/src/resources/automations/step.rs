@@ -8,6 +8,7 @@ use uuid::Uuid;
 use crate::delivery;
 use crate::model::automation::definition::{EmailAction, Part, ValueSource};
 use crate::model::automation::rule::Facts;
+use crate::model::automation::run::CONTACT_DELETED;
 use crate::model::contact::Contact;
 use crate::model::email::draft::{Draft, Origin};
 use crate::resources::contacts::ContactInput;
@@ -33,11 +34,7 @@ pub(super) fn contact_facts(tenant: &Tenant, id: Uuid) -> Value {
 }
 
 fn contact(tenant: &Tenant, id: Uuid) -> Result<Arc<Contact>, String> {
-    tenant.contacts.get(id).ok_or_else(contact_deleted)
-}
-
-fn contact_deleted() -> String {
-    "The contact no longer exists.".into()
+    tenant.contacts.get(id).ok_or_else(|| CONTACT_DELETED.to_owned())
 }
 
 /// The value, or the variable's; `None` if the run lacks it.
@@ -110,7 +107,7 @@ pub(super) fn update_contact(
 
 /// Deletes the contact.
 pub(super) fn delete_contact(moment: Moment<'_>, id: Uuid) -> Done {
-    moment.remove_contact(id).ok_or_else(contact_deleted)?;
+    moment.remove_contact(id).ok_or_else(|| CONTACT_DELETED.to_owned())?;
     Ok(None)
 }
 
