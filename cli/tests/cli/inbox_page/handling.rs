@@ -179,6 +179,29 @@ async fn selected_and_found_mails_are_deleted_after_a_question() {
 
 #[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_undone_deletion_restores_a_mail_below_the_first_page_of_the_list() {
+    let page = InboxPage::new().await;
+    for number in 1..=60 {
+        page.send(&email(&number.to_string()));
+    }
+    page.look().await;
+    let scrolled = "(document.querySelector('.scroll').scrollTop = 1e6, true)";
+    let rows = "document.querySelectorAll('.row[data-id]').length";
+    page.holds(&format!("{scrolled} && {rows} === 60")).await;
+    page.stops_ten_seconds().await;
+    let row = "li:nth-child(58) .row[data-id]";
+    page.click(row).await;
+    page.says(".mail h1", "3").await;
+    page.click("[data-act=delete]").await;
+    page.holds(&format!("{rows} === 59")).await;
+    page.click("[data-act=undo]").await;
+    page.says(&format!("{row} .subject"), "3").await;
+    page.holds(&format!("{rows} === 60")).await;
+    page.end().await;
+}
+
+#[needs("chromium", "chromedriver")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deletion_is_undone_or_final_after_ten_seconds() {
     let page = InboxPage::new().await;
     for subject in ["one", "two", "three"] {

@@ -83,7 +83,10 @@ async function commit(one) {
   try {
     for (const ids of requests(one)) await remove(FOLDERS[one.tray], { ids });
     // By then, the stream has reported the deletion, and no list that was requested earlier contains the mails.
-    setTimeout(() => end(one), 500);
+    setTimeout(() => {
+      end(one);
+      tell([...one.mails.keys()], true);
+    }, 500);
   } catch (error) {
     toast(error.message, true);
     undo(one);

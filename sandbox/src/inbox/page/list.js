@@ -41,7 +41,7 @@ on("news", (news) => {
 });
 
 onDeleted((ids, left) => {
-  if (left) current?.drop(ids);
+  if (left) current?.drop(ids, !ids.some(isGone));
   else current?.reload();
   current?.count();
 });
@@ -72,7 +72,8 @@ export function mails(tray) {
 }
 
 class List {
-  items = [];
+  /** The loaded mails, even those whose deletion can still be undone. */
+  all = [];
   more = false;
   filter = {};
   asked = 0;
@@ -106,6 +107,9 @@ class List {
     this.count();
     this.reload();
   }
+
+  /** The mails in the list. */
+  get items() { return this.all.filter((item) => !isGone(item.id)); }
 
   count() {
     for (const tray of this.trays.children) {
@@ -163,10 +167,10 @@ class List {
       if (asked !== this.asked) return;
       // If the user has scrolled down, keep the loaded items, provided that they adjoin the new page.
       const fresh = new Set(page.data.map((item) => item.id));
-      const last = this.items.findIndex((item) => item.id === page.data.at(-1)?.id);
+      const last = this.all.findIndex((item) => item.id === page.data.at(-1)?.id);
       const same = this.of === JSON.stringify(this.filter) && last >= 0 && this.scroll.scrollTop > 8;
-      const kept = same ? this.items.slice(last + 1).filter((item) => !fresh.has(item.id)) : [];
-      this.items = [...this.arrived.filter((item) => !fresh.has(item.id)), ...page.data, ...kept].filter((item) => !isGone(item.id));
+      const kept = same ? this.all.slice(last + 1).filter((item) => !fresh.has(item.id)) : [];
+      this.all = [...this.arrived.filter((item) => !fresh.has(item.id)), ...page.data, ...kept];
       if (!kept.length) [this.more, this.cursor] = [page.has_more, page.data.at(-1)?.id];
       this.of = JSON.stringify(this.filter);
       this.loaded = true;
@@ -188,10 +192,9 @@ class List {
     try {
       const page = await this.page({ after: this.cursor });
       if (asked !== this.asked) return;
-      const left = page.data.filter((item) => !isGone(item.id));
-      this.items.push(...left);
+      this.all.push(...page.data);
       [this.more, this.cursor] = [page.has_more, page.data.at(-1)?.id];
-      this.rows.append(...left.map((item) => this.row(item)));
+      this.rows.append(...page.data.filter((item) => !isGone(item.id)).map((item) => this.row(item)));
       this.end.hidden = !this.more;
     } catch (error) {
       // The last email in the list has been evicted in the meantime.
@@ -214,31 +217,33 @@ class List {
     if (this.loaded && !this.items.length) this.empty();
     if (this.filtered && (fresh.length || ("query" in this.filter && news.marked.length))) this.reload();
     else if (fresh.length) this.put(fresh);
-    this.drop(news.deleted);
+    this.drop(news.deleted, true);
     for (const { id, unread } of news.marked) this.mark(id, unread);
     for (const { id, last_event: event } of news.emails) {
-      const item = this.items.find((item) => item.email_id === id);
+      const item = this.all.find((item) => item.email_id === id);
       if (!item || !event || item.last_event === event) continue;
       item.last_event = event;
       this.rowOf(item.id)?.querySelector(".event")?.replaceWith(badge(event));
     }
   }
 
-  /** Removes deleted mails. */
-  drop(ids) {
+  /** Removes deleted mails: from the page or, if their deletion is final, also from the loaded ones. */
+  drop(ids, final) {
     const gone = new Set(ids);
     if (!gone.size || this.tray === "unsent") return;
     for (const id of gone) this.rowOf(id)?.parentElement.remove();
     const left = (item) => !gone.has(item.id);
-    [this.items, this.arrived] = [this.items.filter(left), this.arrived.filter(left)];
-    if (gone.has(this.cursor)) this.cursor = this.items.at(-1)?.id ?? this.cursor;
+    if (final) {
+      [this.all, this.arrived] = [this.all.filter(left), this.arrived.filter(left)];
+      if (gone.has(this.cursor)) this.cursor = this.all.at(-1)?.id ?? this.cursor;
+    }
     if (this.loaded) this.empty();
     if (!this.items.length && this.more) this.reload();
     else this.goOn();
   }
 
   mark(id, unread) {
-    for (const item of [...this.items, ...this.arrived]) if (item.id === id) item.unread = unread;
+    for (const item of [...this.all, ...this.arrived]) if (item.id === id) item.unread = unread;
     const row = this.rowOf(id);
     row?.classList.toggle("unread", unread);
     row?.querySelector(".state")?.replaceWith(state(unread));
@@ -294,32 +299,32 @@ class List {
   takeUnsent({ emails, unsent }) {
     if (this.filtered && emails.length) { this.reload(); return; }
     const now = new Map(unsent.map((item) => [item.id, item]));
-    const known = new Set(this.items.map((item) => item.id));
+    const known = new Set(this.all.map((item) => item.id));
     const left = new Set(emails.map(({ id }) => id).filter((id) => !now.has(id)));
     for (const id of left) this.rowOf(id)?.parentElement.remove();
     for (const [id, item] of now) this.rowOf(id)?.parentElement.replaceWith(this.row(item));
     this.arrived = this.arrived.filter((item) => !left.has(item.id));
-    this.items = this.items.filter((item) => !left.has(item.id)).map((item) => now.get(item.id) ?? item);
+    this.all = this.all.filter((item) => !left.has(item.id)).map((item) => now.get(item.id) ?? item);
     this.put(unsent.filter((item) => !known.has(item.id)));
     if (this.loaded) this.empty();
   }
 
   put(fresh) {
-    const known = new Set(this.items.map((item) => item.id));
+    const known = new Set(this.all.map((item) => item.id));
     fresh = fresh.filter((item) => !known.has(item.id)).reverse();
     this.arrived = [...fresh, ...this.arrived].slice(0, PAGE);
     if (!fresh.length || !this.loaded) return;
-    this.items.unshift(...fresh);
+    this.all.unshift(...fresh);
     const rows = fresh.map((item) => this.row(item));
     for (const row of rows) row.querySelector(".row").classList.add("fresh");
     // Keep the scroll position below the top.
     const top = this.scroll.scrollTop, height = this.scroll.scrollHeight;
     this.rows.prepend(...rows);
     if (top > 8) this.scroll.scrollTop = top + this.scroll.scrollHeight - height;
-    else if (this.items.length > MAX_ROWS) {
-      this.items.length = MAX_ROWS / 2;
-      this.cursor = this.items.at(-1).id;
-      while (this.rows.children.length > MAX_ROWS / 2) this.rows.lastElementChild.remove();
+    else if (this.all.length > MAX_ROWS) {
+      this.all.length = MAX_ROWS / 2;
+      this.cursor = this.all.at(-1).id;
+      while (this.rows.children.length > this.items.length) this.rows.lastElementChild.remove();
       this.more = true;
     }
     this.end.hidden = !this.more;
