@@ -148,6 +148,14 @@ fn only_the_beginning_of_a_large_mail_is_read() {
     let mail = sandbox.mail();
     assert_eq!(*mail.codes, ["482913"]);
     assert_eq!(mail.links.iter().map(|link| &*link.url).collect::<Vec<_>>(), ["https://a.example/1"]);
+
+    // A subject has no maximum length, either. Lists read less.
+    for (filler, codes) in ["é ".repeat(600_000), "é ".repeat(6_000)].iter().zip([vec![], vec!["482913"]]) {
+        sandbox.sent(&email_with("subject", format!("{filler} Your verification code is 482913")));
+        let item = sandbox.get("/_/messages?limit=1").json()["data"][0].take();
+        assert_eq!(item["code"], Value::Null);
+        assert_eq!(*sandbox.mails()[0].codes, codes);
+    }
 }
 
 #[test]

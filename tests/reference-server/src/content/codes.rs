@@ -25,7 +25,7 @@ use crate::content::links::{self, Link};
 use crate::content::visible::Visible;
 use crate::wire::described;
 
-/// The number of bytes read from each body.
+/// The number of bytes read from the subject and from each body.
 const MAX_READ: usize = 1 << 20;
 /// The maximum number of codes per email.
 const MAX_CODES: usize = 10;
@@ -57,11 +57,12 @@ described! {
     }
 }
 
-/// Extracts codes and links, in time and memory linear in the size of the email. It reads the first MiB of each body, and returns at most 10 codes
-/// and 1,000 links. `text` is the original text body, not one derived from the HTML.
+/// Extracts codes and links, in time and memory linear in the size of the email. It reads the first MiB of the subject and of each body, and returns
+/// at most 10 codes and 1,000 links. `text` is the original text body, not one derived from the HTML.
 pub fn extract(subject: &str, html: Option<&str>, text: Option<&str>) -> Extracted {
-    let html = html.map(|html| Visible::from_html(truncate_body(html)));
-    let text = text.map(truncate_body);
+    let subject = beginning(subject);
+    let html = html.map(|html| Visible::from_html(beginning(html)));
+    let text = text.map(beginning);
     let mut codes = html.as_ref().map(|html| find_codes(subject, html)).unwrap_or_default();
     if codes.is_empty() && (text.is_some() || html.is_none()) {
         codes = self::find_codes(subject, &Visible::from_text(text.unwrap_or_default()));
@@ -69,8 +70,8 @@ pub fn extract(subject: &str, html: Option<&str>, text: Option<&str>) -> Extract
     Extracted { codes, links: links::find_links(html.as_ref(), text) }
 }
 
-fn truncate_body(body: &str) -> &str {
-    &body[..body.floor_char_boundary(MAX_READ)]
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_READ)]
 }
 
 fn find_codes(subject: &str, body: &Visible) -> Vec<String> {

@@ -7,7 +7,7 @@ use crate::content::visible::Visible;
 use crate::wire::described;
 use crate::wire::view::View;
 
-/// The number of bytes read from each body, since a list contains many emails.
+/// The number of bytes read from the subject and from each body, since a list contains many emails.
 const MAX_READ: usize = 16 << 10;
 /// The maximum length of the first words, in characters.
 const MAX_LENGTH: usize = 160;
@@ -31,10 +31,10 @@ impl View for Preview {
 }
 
 impl Preview {
-    /// Reads the first 16 KiB of each body. `text` is the given text body; without one, the words are from the HTML.
+    /// Reads the first 16 KiB of the subject and of each body. `text` is the given text body; without one, the words are from the HTML.
     pub fn new(subject: &str, html: Option<&str>, text: Option<&str>) -> Self {
-        let (html, text) = (html.map(truncate_body), text.map(truncate_body));
-        let code = extract(subject, html, text).codes.into_iter().next();
+        let (html, text) = (html.map(beginning), text.map(beginning));
+        let code = extract(beginning(subject), html, text).codes.into_iter().next();
         let words = match (text.filter(|text| !text.trim().is_empty()), html) {
             (Some(text), _) => Visible::from_text(text),
             (None, Some(html)) => Visible::from_html(html),
@@ -44,8 +44,8 @@ impl Preview {
     }
 }
 
-fn truncate_body(body: &str) -> &str {
-    &body[..body.floor_char_boundary(MAX_READ)]
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_READ)]
 }
 
 /// The first characters of a text, with its white space collapsed, and with this ending if it is longer.
