@@ -76,6 +76,7 @@ pub fn kind(json: &str) -> &'static str {
         Some(b'[') => "an array",
         Some(b't' | b'f') => "a boolean",
         Some(b'n') => "null",
+        Some(_) if json.trim().parse().is_ok_and(f64::is_infinite) => "a number that is too large",
         Some(_) => "a number",
         None => "nothing",
     }

@@ -4,6 +4,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use http::Method;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, RngSeed, TestRunner};
 use serde_json::{Value, json};
@@ -121,4 +122,11 @@ fn values_that_mime_cannot_represent_are_rejected() {
     let mut free = email();
     free["headers"] = json!({"X-Word": word, "Keywords": word, "Importance": " high", "X-Spaces": "  a  ", "X-Empty": "", "X-Encoded": "=?utf-8?q?=41?="});
     sandbox.sent(&free);
+}
+
+#[test]
+fn a_number_beyond_the_range_of_floats_is_reported_as_too_large() {
+    let sandbox = Sandbox::new();
+    let body = r#"{"email": "ada@example.com", "properties": {"total": -1e999}}"#;
+    sandbox.ask(Method::POST, "/contacts").send(body).invalid("found a number that is too large");
 }
