@@ -153,6 +153,36 @@ async fn each_end_of_the_device_flow_has_its_error() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_oauth_error_counts_even_in_a_200() {
+    let ok = |code: &str| Reply::json(200, json!({ "error": code, "interval": 10 }));
+    let (server, device, script) = begun([ok("authorization_pending"), ok("slow_down"), tokens()]).await;
+    let start = Instant::now();
+    server.exchange_device(&device).await.unwrap();
+    let polled: Vec<_> = script.finish()[1..].iter().map(|request| (request.at - start).as_secs()).collect();
+    assert_eq!(polled, [5, 10, 20]);
+
+    let (server, device, script) = begun([ok("access_denied")]).await;
+    let error = auth(server.exchange_device(&device).await.unwrap_err());
+    assert!(
+        matches!(&error, AuthError::Rejected(_)) && error.to_string().contains("access_denied"),
+        "{error}"
+    );
+    script.finish();
+}
+
+#[tokio::test(start_paused = true)]
+async fn times_of_the_device_flow_may_be_sent_as_text() {
+    let mut body = granted();
+    (body["expires_in"], body["interval"]) = (json!("90"), json!("7"));
+    let (server, script) = server(Reply::json(200, body), [tokens()]).await;
+    let start = Instant::now();
+    let device = server.authorize_device("c").send().await.unwrap();
+    assert_eq!(device.expires_in(), Duration::from_secs(90));
+    server.exchange_device(&device).await.unwrap();
+    assert_eq!((script.finish()[1].at - start).as_secs(), 7);
+}
+
+#[tokio::test(start_paused = true)]
 async fn failures_of_the_network_and_the_server_only_slow_the_polling_down() {
     let busy = Reply::json(429, json!({})).header("retry-after", "12");
     let (server, device, script) =
@@ -233,6 +263,7 @@ async fn an_unusable_device_authorization_response_is_rejected_with_its_reason()
     };
     for (reply, reason) in [
         (rejected("invalid_client"), "invalid_client"),
+        (Reply::json(200, json!({"error": "device_flow_disabled"})), "device_flow_disabled"),
         (Reply::json(429, json!({"error": "slow_down"})), "overloaded"),
         (Reply::bytes(500, ""), "/device_authorization returned 500, not the expected JSON"),
         (Reply::bytes(404, "<html>"), "404"),

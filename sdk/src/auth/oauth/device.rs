@@ -2,21 +2,22 @@
 
 use std::{sync::Arc, time::Duration};
 
-use oauth2::StandardDeviceAuthorizationResponse;
 use secrecy::{ExposeSecret as _, SecretString};
+use serde::Deserialize;
 use tokio::sync::Mutex;
 use url::Url;
 
 use super::{
     server::AuthorizationServer,
     token_request::{INTERRUPTED, Requested},
-    token_response::rejection,
+    token_response::{oauth_error, rejection},
 };
 use crate::{
     auth::{record::TokenRecord, scope::Scope, token_endpoint::RefreshOutcome},
     clock::{Instant, JoinHandle, sleep, spawn},
     error::{AuthError, OAuthErrorCode, Result, printable},
     transport::endpoint,
+    types::lenient::{self, readable_or_default},
 };
 
 /// The grant type (RFC 8628, 3.4).
@@ -25,6 +26,8 @@ pub(super) const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_c
 const SLOW_DOWN_INCREMENT: Duration = Duration::from_secs(5);
 /// The longest interval between polls after failures without an OAuth error.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
+/// The polling interval if the server states none (RFC 8628, 3.2).
+const DEFAULT_INTERVAL: u64 = 5;
 /// The minimum polling interval, and the maximum lifetime of a device code, regardless of what the server states.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
 const MAX_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
@@ -162,27 +165,28 @@ impl DeviceAuthorizationBuilder<'_> {
         form.extend((!scope.is_empty()).then_some(("scope", scope.as_str())));
         let sent = Instant::now();
         let response = self.server.http.post_form(endpoint, &form).await.map_err(AuthError::Unreachable)?;
-        if !response.status.is_success() {
+        if !response.status.is_success() || oauth_error(&response).is_some() {
             return Err(rejection(&response, endpoint).into());
         }
-        let granted: StandardDeviceAuthorizationResponse = response.json(endpoint, DESCRIPTION)?;
+        let granted: Granted = response.json(endpoint, DESCRIPTION)?;
         let unusable = |what: String| AuthError::Metadata(format!("{DESCRIPTION}{what}"));
         let page = |given: &str| {
             endpoint::parse_oauth_url(given).map_err(|error| unusable(format!("`verification_uri`: {error}")))
         };
-        let complete = granted.verification_uri_complete().map(|uri| page(uri.secret())).transpose()?;
-        let user_code = granted.user_code().secret();
+        let complete = granted.verification_uri_complete.as_deref().map(page).transpose()?;
+        let user_code = granted.user_code;
         // The user types the code by hand.
-        if user_code.trim().is_empty() || printable(user_code, MAX_USER_CODE) != *user_code {
+        if user_code.trim().is_empty() || printable(&user_code, MAX_USER_CODE) != user_code {
             return Err(unusable("`user_code` is empty or isn't a short text".to_owned()).into());
         }
-        let interval = granted.interval().clamp(MIN_INTERVAL, MAX_LIFETIME);
-        let expires_in = granted.expires_in().min(MAX_LIFETIME);
+        let interval = Duration::from_secs(granted.interval.unwrap_or(DEFAULT_INTERVAL));
+        let interval = interval.clamp(MIN_INTERVAL, MAX_LIFETIME);
+        let expires_in = Duration::from_secs(granted.expires_in).min(MAX_LIFETIME);
         Ok(DeviceAuthorization {
-            verification_uri: page(granted.verification_uri())?,
+            verification_uri: page(&granted.verification_uri)?,
             verification_uri_complete: complete,
-            user_code: user_code.clone(),
-            device_code: granted.device_code().secret().as_str().into(),
+            user_code,
+            device_code: granted.device_code.into(),
             expires_in,
             expires_at: sent + expires_in,
             polling: Arc::new(Mutex::new(Polling {
@@ -196,6 +200,22 @@ impl DeviceAuthorizationBuilder<'_> {
             scope,
         })
     }
+}
+
+/// The response (RFC 8628, 3.2).
+#[derive(Deserialize)]
+struct Granted {
+    device_code: String,
+    user_code: String,
+    // Google's name differs.
+    #[serde(alias = "verification_url")]
+    verification_uri: String,
+    verification_uri_complete: Option<String>,
+    /// In seconds, which some servers send as text.
+    #[serde(deserialize_with = "lenient::value")]
+    expires_in: u64,
+    #[serde(default, deserialize_with = "readable_or_default")]
+    interval: Option<u64>,
 }
 
 /// A device flow login waiting for the user's decision. Clones share it.

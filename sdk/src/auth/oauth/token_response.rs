@@ -57,24 +57,26 @@ pub(crate) fn classify(
     // The route or method doesn't exist: regardless of the body, the request didn't reach a token endpoint.
     let no_route =
         matches!(status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::GONE);
-    match error {
-        Some(error) if error.code == OAuthErrorCode::InvalidGrant => RefreshOutcome::InvalidGrant(error),
-        _ if no_route => {
-            RefreshOutcome::NotOAuthEndpoint { status: status.as_u16(), path: url.path().to_owned() }
+    match (error, &response.body.missing) {
+        (Some(error), _) if !no_route || error.code == OAuthErrorCode::InvalidGrant => {
+            rejected(error, status)
         }
-        // A server error reported with a client error's status: the server may have acted before it failed.
-        Some(error) if is_server_error(&error) => unknown_outcome(format!("status {status}, {error}")),
-        Some(error) => RefreshOutcome::Rejected(error),
-        None => match &response.body.missing {
-            // The missing part may contain the error code.
-            Some(error) => unknown_outcome(format!("status {status}, {}", chain(error))),
-            None => RefreshOutcome::NotOAuthEndpoint { status: status.as_u16(), path: url.path().to_owned() },
-        },
+        // The missing part may contain the error code.
+        (None, Some(missing)) if !no_route => unknown_outcome(format!("status {status}, {}", chain(missing))),
+        _ => RefreshOutcome::NotOAuthEndpoint { status: status.as_u16(), path: url.path().to_owned() },
     }
 }
 
-fn is_server_error(error: &OAuthError) -> bool {
-    matches!(error.code, OAuthErrorCode::ServerError | OAuthErrorCode::TemporarilyUnavailable)
+/// Returns the outcome of an OAuth error with a status that doesn't contradict it.
+fn rejected(error: OAuthError, status: StatusCode) -> RefreshOutcome {
+    match error.code {
+        OAuthErrorCode::InvalidGrant => RefreshOutcome::InvalidGrant(error),
+        // A server error reported with another status: the server may have acted before it failed.
+        OAuthErrorCode::ServerError | OAuthErrorCode::TemporarilyUnavailable => {
+            unknown_outcome(format!("status {status}, {error}"))
+        }
+        _ => RefreshOutcome::Rejected(error),
+    }
 }
 
 /// Returns the OAuth error in a response (RFC 6749, 5.2).
@@ -95,10 +97,8 @@ pub(super) fn rejection(response: &HttpResponse, url: &Url) -> AuthError {
     error.map_or_else(|| response.unexpected(url), AuthError::Rejected)
 }
 
-fn parse_success(
-    HttpResponse { body, served_at, .. }: &HttpResponse,
-    sent: Option<&RefreshToken>,
-) -> RefreshOutcome {
+fn parse_success(response: &HttpResponse, sent: Option<&RefreshToken>) -> RefreshOutcome {
+    let HttpResponse { body, served_at, .. } = response;
     let served_at = *served_at;
     let incomplete = body.missing.as_ref().map(|error| format!(": {}", chain(error))).unwrap_or_default();
     let body = &body.bytes;
@@ -121,6 +121,11 @@ fn parse_success(
     let refresh_token = fields.get("refresh_token").and_then(Value::as_str).filter(|text| !text.is_empty());
     let refresh_token = refresh_token.map(|text| RefreshToken::from(text.to_owned()));
     let is_new = refresh_token.as_ref().is_some_and(|token| !is_same_token(token, sent));
+    // Some servers reject a code with a 200. A refresh may have used up its token all the same.
+    let is_error = sent.is_none() && refresh_token.is_none() && access_token.is_none();
+    if let Some(error) = oauth_error(response).filter(|_| is_error) {
+        return rejected(error, response.status);
+    }
     let scope = fields.get("scope").and_then(Value::as_str).map(|scope| printable(scope, 1_000));
     let is_kept = sent.is_some() && !is_new;
     if is_kept && access_token.is_none() {
