@@ -140,13 +140,15 @@ impl Body {
 
 /// Returns a header if the client reads it and it contains no secret.
 fn recorded_header((name, value): (&http::HeaderName, &http::HeaderValue)) -> Option<(String, String)> {
-    const READ: [&str; 10] = [
+    const READ: [&str; 12] = [
         "accept-ranges",
+        "content-encoding",
         "content-range",
         "content-type",
         "date",
         "etag",
         "idempotent-replayed",
+        "last-modified",
         "request-id",
         "retry-after",
         "x-request-id",
@@ -341,6 +343,25 @@ mod tests {
         let replayed =
             client(ScriptedTransport::replay(&recorder.recording())).emails().get("e1").bytes().await;
         assert_eq!(serde_json::from_slice::<Value>(&replayed.unwrap()).unwrap(), email);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_resumed_download_is_replayed() {
+        for (name, value) in [("etag", "\"1\""), ("last-modified", "Thu, 01 Jan 2026 00:00:00 GMT")] {
+            let first = Reply::bytes(200, "start ").header("accept-ranges", "bytes").header(name, value);
+            let rest = Reply::bytes(206, "end").header("content-range", "bytes 6-8/9");
+            let service = [first.cut_off(TransportErrorKind::Closed), rest];
+            let recorder = Recorder::new(ScriptedTransport::new(service));
+            let download = async |client: Client| {
+                let mut file = Vec::new();
+                let call = client.received().download("https://files.test/f1").retry(RetryPolicy::default());
+                call.write_to(&mut file).await.map(|_| file)
+            };
+            assert_eq!(download(client(recorder.clone())).await.unwrap(), b"start end");
+            let script = ScriptedTransport::replay(&recorder.recording());
+            assert_eq!(download(client(script.clone())).await.unwrap(), b"start end", "{name}");
+            script.finish();
+        }
     }
 
     #[tokio::test(start_paused = true)]
