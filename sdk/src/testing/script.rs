@@ -39,7 +39,8 @@ struct Rule {
 
 enum Source {
     Queue(VecDeque<Reply>),
-    Repeated(Reply),
+    /// The reply, and those after it, which are never used.
+    Repeated(Reply, VecDeque<Reply>),
     Function(Function),
 }
 
@@ -148,7 +149,7 @@ impl Script {
 
     fn unused_replies(&self) -> Vec<String> {
         let left = self.rules.iter().filter_map(|rule| {
-            let Source::Queue(replies) = &rule.source else { return None };
+            let (Source::Queue(replies) | Source::Repeated(_, replies)) = &rule.source else { return None };
             let expected =
                 rule.expected.as_ref().map_or_else(|| "any request".to_owned(), Expected::to_string);
             (!replies.is_empty()).then(|| format!("{expected}: {replies:?}"))
@@ -173,11 +174,11 @@ impl Source {
             Self::Queue(replies) => {
                 let reply = replies.pop_front()?;
                 if reply.repeated {
-                    *self = Self::Repeated(reply.clone());
+                    *self = Self::Repeated(reply.clone(), std::mem::take(replies));
                 }
                 Some(Next::Reply(reply))
             }
-            Self::Repeated(reply) => Some(Next::Reply(reply.clone())),
+            Self::Repeated(reply, _) => Some(Next::Reply(reply.clone())),
             Self::Function(function) => Some(Next::Function(Arc::clone(function))),
         }
     }
@@ -256,6 +257,17 @@ mod tests {
         let script = ScriptedTransport::new([Reply::connection_lost(), Reply::error(503, "")]);
         let message = message(|| drop(script.finish()));
         assert_eq!(message, "replies that were not used: any request: [failure Closed (Unknown), 503]");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn replies_after_a_repeated_one_are_unused() {
+        let repeated = Reply::json(200, json!({"id": "e1"})).repeat();
+        let script = ScriptedTransport::new([repeated, Reply::error(503, "")]);
+        for _ in 0..2 {
+            script.client().emails().send(&email()).await.unwrap();
+        }
+        let message = message(|| drop(script.finish()));
+        assert_eq!(message, "replies that were not used: any request: [503]");
     }
 
     #[tokio::test(start_paused = true)]
