@@ -56,13 +56,23 @@ impl FileStore {
         name.into()
     }
 
+    /// An empty path would name no file, but the lock `.lock` in the current folder.
+    fn check_path(&self) -> Result<(), StoreError> {
+        if self.path.as_os_str().is_empty() {
+            return Err(StoreError::unavailable("the path of the login file is empty"));
+        }
+        Ok(())
+    }
+
     fn read_file(&self) -> Result<Option<TokenRecord>, StoreError> {
+        self.check_path()?;
         let bytes = files::read(&self.path)?;
         bytes.map(|bytes| decode(&self.path, &bytes)).transpose()
     }
 
     /// Takes the lock, unless `canceled` becomes true first.
     fn take(&self, timeout: Duration, canceled: impl Fn() -> bool) -> Result<Locked, StoreError> {
+        self.check_path()?;
         files::create_folder_of(&self.path)?;
         let path = self.sibling_path(".lock");
         let started = Instant::now();

@@ -45,6 +45,17 @@ fn fixture() -> (Folder, FileStore) {
 }
 
 #[tokio::test]
+async fn a_store_without_a_path_is_rejected() {
+    let store = FileStore::new("");
+    let read = TokenStore::read(&store).await.unwrap_err();
+    let locked = TokenStore::lock(&store, Duration::ZERO).await.map(drop).unwrap_err();
+    for error in [read, locked] {
+        assert!(error.to_string().contains("empty"), "{error}");
+    }
+    assert!(!Path::new(".lock").exists());
+}
+
+#[tokio::test]
 async fn a_login_is_stored_refreshed_and_removed_without_leftovers() {
     // D-22
     let folder = Folder::new();
