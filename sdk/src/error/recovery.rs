@@ -60,6 +60,8 @@ fn from_response(error: &ApiError) -> Recovery {
         (_, StatusCode::PAYLOAD_TOO_LARGE) => Recovery::Never,
         _ if error.is_html() => Recovery::Act,
         (_, StatusCode::NOT_IMPLEMENTED) => Recovery::Act,
+        // Not a response to this request (1xx), or not an HTTP status: the sender of the response isn't the API.
+        (ApiErrorKind::Other, status) if !status.is_client_error() => Recovery::Act,
         // All sends use the same route, so the base URL is wrong or a template is missing.
         (_, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) if is_send => Recovery::Act,
         _ => Recovery::Never,

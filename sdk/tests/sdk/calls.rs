@@ -11,7 +11,7 @@ use http::Method;
 use idempost::{
     BatchEmail, Client, Error, Outcome,
     call::{RateLimit, RetryPolicy},
-    error::ApiErrorKind,
+    error::{ApiErrorKind, Recovery},
     testing::ScriptedTransport,
     transport::ReqwestTransport,
     types::RecipientGuard,
@@ -200,6 +200,16 @@ async fn timeouts_apply_to_an_attempt_and_to_the_whole_call() {
     // By default, an attempt may take as long as its call.
     let script = Script::of([accepted().with_delay(Duration::from_secs(90))]);
     script.client().emails().send(&email()).timeout(Duration::MAX).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_send_with_an_impossible_status_calls_an_operator_and_keeps_its_key() {
+    for status in [101, 199, 303, 600, 999] {
+        let script = Script::of([Reply::bytes(status, "")]);
+        let error = script.client().emails().send(&email()).await.unwrap_err();
+        assert_eq!((error.outcome(), error.recovery()), (Outcome::Unknown, Recovery::Act), "{status}");
+        assert!(error.idempotency_key().is_some() && !error.is_retryable(), "{status}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
