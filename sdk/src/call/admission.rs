@@ -3,7 +3,7 @@
 //! Only an [`Admitted`] operation can be executed, and only this module creates one. It inspects the method, path and body exactly as they will be
 //! sent, regardless of how the request was built, and rejects unknown operations: a new operation that sends is rejected until [`recipient_reach`] lists it.
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, collections::HashSet, time::Duration};
 
 use http::Method;
 use percent_encoding::percent_decode_str;
@@ -367,12 +367,12 @@ impl Lookup<'_> {
             email: Value,
         }
         let path = format!("/segments/{}/contacts?limit=100", path_segment(segment)?);
-        let mut next = path.clone();
+        let (mut next, mut seen) = (path.clone(), HashSet::new());
         while self.problems.len() < limits::PROBLEMS_LISTED {
             let page: Page = self.get(next.clone()).await?;
             // An empty page ends the list, whatever `has_more` says. No contact may be overlooked.
             let Some(last) = page.data.last() else { break };
-            if next.ends_with(&format!("&after={}", last.id)) {
+            if !seen.insert(last.id.clone()) {
                 self.reject("the recipient guard can't read the segment: its pages repeat");
                 break;
             }

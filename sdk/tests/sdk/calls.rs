@@ -234,6 +234,27 @@ async fn a_timeout_includes_what_the_recipient_guard_reads() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_segment_whose_pages_cycle_is_rejected_by_the_recipient_guard() {
+    for pages in [["1", "1"], ["1", "2"]] {
+        let script = ScriptedTransport::from_fn(move |request| {
+            let next = usize::from(request.query("after").as_deref() == Some(pages[0]));
+            let body = match request.path() {
+                "/broadcasts/b1" => json!({"id": "b1", "segment_id": "s1", "status": "draft"}),
+                _ => json!({"data": [{"id": pages[next], "email": "qa@acme.test"}], "has_more": true}),
+            };
+            Reply::json(200, body).with_delay(Duration::from_secs(1))
+        });
+        let guard = RecipientGuard::new().allow_to(["*@acme.test"]).unwrap();
+        let builder = Client::builder().base_url("https://api.test").api_key("re_x").recipient_guard(guard);
+        let client = builder.transport(script).build().unwrap();
+        let sent =
+            tokio::time::timeout(Duration::from_secs(60), client.broadcasts().send("b1").into_future());
+        let error = sent.await.unwrap().unwrap_err();
+        assert!(error.to_string().contains("its pages repeat"), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_retry_budget_limits_traffic_during_an_outage() {
     let down = (0..300).map(|_| Reply::error(503, "service_unavailable"));
     let script = Script::of(down);
