@@ -117,7 +117,7 @@ impl Body {
     }
 
     fn with_chunk(mut self, chunk: Chunk) -> Self {
-        self.len += chunk.len();
+        self.len = self.len.saturating_add(chunk.len());
         self.chunks.push(chunk);
         self
     }
@@ -212,7 +212,7 @@ impl From<Vec<u8>> for Body {
 
 /// Returns the length of `bytes` bytes in padded Base64.
 pub(crate) fn encoded_len(bytes: u64) -> u64 {
-    bytes.div_ceil(3) * 4
+    bytes.div_ceil(3).saturating_mul(4)
 }
 
 /// Content that is being read.

@@ -98,3 +98,18 @@ fn streams_count_towards_the_maximum_size() {
     let attachment = Attachment::from_stream("a", 40 << 20, stream::empty);
     assert_eq!(email(attachment).check().unwrap_err()[0].code, "size");
 }
+
+#[tokio::test]
+async fn a_stream_of_an_impossible_length_is_rejected() {
+    for length in [u64::MAX, 1 << 63, 3 << 62] {
+        let endless = Attachment::from_stream("a.bin", length, stream::empty);
+        let script = Script::of([]);
+        for email in [email(endless.clone()), email(endless.clone()).attach(endless)] {
+            let error = script.client().emails().send(&email).await.unwrap_err();
+            assert!(
+                error.to_string().starts_with("/attachments: `attachments` must have at most 40 MB"),
+                "{error}"
+            );
+        }
+    }
+}

@@ -189,7 +189,7 @@ impl Email {
     }
 
     fn attachments_size(&self) -> u64 {
-        self.message.attachments.iter().map(Attachment::encoded_size).sum()
+        self.message.attachments.iter().map(Attachment::encoded_size).fold(0, u64::saturating_add)
     }
 
     fn validate(&self, v: &mut Validator) {
@@ -200,7 +200,7 @@ impl Email {
         let size = self.attachments_size();
         if size > limits::ATTACHMENTS_ENCODED_BYTES {
             let rule = "`attachments` must have at most 40 MB in total after Base64 (30 MB of files)";
-            let files: u64 = attachments.iter().filter_map(Attachment::size).sum();
+            let files = attachments.iter().filter_map(Attachment::size).fold(0, u64::saturating_add);
             let found = format!("{size} bytes after Base64, {files} bytes of files");
             v.field("attachments", |v| v.report_found("size", rule, found));
         }

@@ -173,7 +173,7 @@ pub(super) fn check_attachments(v: &mut Validator, attachments: &[Attachment]) {
         let rule = format!("`attachments` must have at most {max} files");
         report(v, "count", rule, format!("{} files", attachments.len()));
     }
-    let size: u64 = attachments.iter().filter_map(Attachment::size).sum();
+    let size = attachments.iter().filter_map(Attachment::size).fold(0, u64::saturating_add);
     if size > limits::INBOX_ATTACHMENT_BYTES {
         let rule = "`attachments` must have at most 25 MB in total".to_owned();
         report(v, "size", rule, format!("{size} bytes"));
