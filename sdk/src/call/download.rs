@@ -3,7 +3,7 @@
 use std::io;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
 use super::{
@@ -14,6 +14,7 @@ use super::{
 use crate::{
     clock::{Instant, timeout_at},
     error::{Error, Result, TransportFailure},
+    problem::Problem,
     transport::{RequestDelivery, ResponseBody, TransportError, TransportErrorKind},
 };
 
@@ -34,20 +35,32 @@ impl Call<Bytes> {
     /// ```
     ///
     /// # Errors
-    /// The errors of the call; [`Error::Decode`] if the response is only a part of the content or is encoded, although neither was requested;
-    /// [`Error::Write`] if the writer fails, or stalls until the timeout. Bytes that have been written stay written.
+    /// The errors of the call; [`Error::Invalid`] if the call isn't a read; [`Error::Decode`] if the response is only a part of the content or is
+    /// encoded, although neither was requested; [`Error::Write`] if the writer fails, or stalls until the timeout. Bytes that have been written stay
+    /// written.
     pub async fn write_to<W: AsyncWrite + Unpin + Send>(self, writer: &mut W) -> Result<u64> {
         let (core, mut operation) = self.into_parts();
+        if !matches!(operation.method, Method::GET | Method::HEAD) {
+            let rule = "`write_to` is only for reads, whose response can be requested again";
+            operation.faults.push(Problem::new("", "method", rule).with_value(&operation.method));
+        }
         // A range counts encoded bytes.
         operation.headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let deadline = operation.timeout.or(core.timeout).and_then(|limit| Instant::now().checked_add(limit));
         let attempts = operation.retry.as_ref().unwrap_or(&core.retry).attempt_limit();
         let (mut written, mut resumed) = (0, 0);
         let (head, mut body) = execute::open(&core, operation.clone()).await?.into_parts();
-        let validator = range_validator(&head.headers);
+        // The offsets of a range that the caller requested don't count from the start of the content.
+        let is_whole = !operation.headers.contains_key(header::RANGE);
+        let validator = range_validator(&head.headers).filter(|_| is_whole);
         let size = content_length(&head.headers);
+        // Where a range ends, whatever the length of its body.
+        let mut end = None;
         loop {
-            let Some(error) = copy(&mut body, writer, &mut written, deadline).await? else { break };
+            let ended = copy(&mut body, writer, &mut written, deadline).await?;
+            let cut = end.filter(|end| *end != written);
+            let closed = || TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Closed);
+            let Some(error) = ended.or_else(|| cut.map(|_| closed())) else { break };
             let timed_out = deadline.is_some_and(|deadline| deadline <= Instant::now());
             let (Some(validator), false) = (&validator, timed_out || resumed + 1 >= attempts) else {
                 return Err(incomplete_error(error, operation.name, resumed + 1));
@@ -67,8 +80,9 @@ impl Call<Bytes> {
                 }
                 Err(error) => return Err(error),
             };
-            if head.status != StatusCode::PARTIAL_CONTENT || !is_rest(&head.headers, written, size, validator)
-            {
+            let is_part = head.status == StatusCode::PARTIAL_CONTENT;
+            end = rest_end(&head.headers, written, size, validator).filter(|_| is_part);
+            if end.is_none() {
                 return Err(incomplete_error(error, operation.name, resumed + 1));
             }
             body = more;
@@ -129,24 +143,23 @@ fn content_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Returns whether a range from `offset` reaches the end of the content, which hasn't changed: parts of two versions must not be combined (RFC 9110,
-/// 15.3.7.3).
-fn is_rest(
+/// Returns the end of the content if a range from `offset` reaches it and the content hasn't changed: parts of two versions must not be combined (RFC
+/// 9110, 15.3.7.3).
+fn rest_end(
     headers: &HeaderMap,
     offset: u64,
     size: Option<u64>,
     (name, validator): &(HeaderName, HeaderValue),
-) -> bool {
-    let read = || {
-        let range = headers.get(header::CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
-        let (range, total) = range.split_once('/')?;
-        let (first, last) = range.split_once('-')?;
-        let end = last.parse::<u64>().ok()?.checked_add(1)?;
-        let total = if total == "*" { size } else { Some(total.parse().ok()?) };
-        let complete = total.is_none_or(|total| total == end) && size.is_none_or(|size| size == end);
-        Some(first.parse() == Ok(offset) && complete)
-    };
-    headers.get(name).is_none_or(|found| found == validator) && read().unwrap_or_default()
+) -> Option<u64> {
+    headers.get(name).is_none_or(|found| found == validator).then_some(())?;
+    let range = headers.get(header::CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
+    let (range, total) = range.split_once('/')?;
+    let (first, last) = range.split_once('-')?;
+    let end = last.parse::<u64>().ok()?.checked_add(1)?;
+    let total = if total == "*" { size } else { Some(total.parse().ok()?) };
+    let is_rest =
+        first.parse() == Ok(offset) && [total, size].into_iter().flatten().all(|known| known == end);
+    is_rest.then_some(end)
 }
 
 fn incomplete_error(error: TransportError, operation: &'static str, attempts: u32) -> Error {

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 use idempost::{Error, Outcome, testing::ScriptedTransport, transport::TransportErrorKind};
 use tokio::time::timeout;
 
-use super::script::{Reply, Script};
+use super::script::{Reply, Script, email};
 
 #[tokio::test(start_paused = true)]
 async fn no_credential_or_default_header_is_sent_to_a_download_url() {
@@ -114,6 +114,52 @@ async fn a_range_that_isn_t_the_rest_of_the_same_content_is_not_appended() {
         let expected: &[u8] = if complete { b"1234567890" } else { b"12345" };
         assert_eq!((result.is_ok(), written.as_slice()), (complete, expected), "{result:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_range_whose_body_has_another_length_does_not_complete_a_download() {
+    let first = Reply::bytes(200, "12345").header("accept-ranges", "bytes").header("etag", "\"1\"");
+    let first = first.cut_off(TransportErrorKind::Closed);
+    let rest = |body: &'static str, range: &str| Reply::bytes(206, body).header("content-range", range);
+    let short = rest("678", "bytes 5-9/10");
+    for (replies, result, expected) in [
+        (vec![short.clone(), rest("90", "bytes 8-9/10")], Some(10), "1234567890"),
+        (vec![short.clone(), short], None, "12345678"),
+        (vec![rest("67890XX", "bytes 5-9/10"), Reply::bytes(416, "")], None, "1234567890XX"),
+    ] {
+        let script = Script::of([vec![first.clone()], replies].concat()).odd();
+        let mut written = Vec::new();
+        let call = script.client().received().download("https://files.test/file");
+        let found = call.write_to(&mut written).await;
+        assert_eq!(
+            (found.as_ref().ok().copied(), written.as_slice()),
+            (result, expected.as_bytes()),
+            "{found:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_range_of_the_caller_is_not_resumed_from_another_offset() {
+    let first = Reply::bytes(206, "678").header("content-range", "bytes 5-9/10");
+    let first = first.header("accept-ranges", "bytes").header("etag", "\"1\"");
+    let rest = Reply::bytes(206, "4567890").header("content-range", "bytes 3-9/10");
+    let script = Script::of([first.cut_off(TransportErrorKind::Closed), rest]).odd();
+    let mut written = Vec::new();
+    let call = script.client().received().download("https://files.test/file").header("range", "bytes=5-");
+    let error = call.write_to(&mut written).await.unwrap_err();
+    assert!(matches!(error, Error::Unreachable(_)), "{error:?}");
+    assert_eq!((written.as_slice(), script.seen().len()), (&b"678"[..], 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_response_to_a_read_is_written_as_it_arrives() {
+    let script = Script::of([]);
+    let mut written = Vec::new();
+    let send = script.client().emails().send(&email()).bytes();
+    let error = send.write_to(&mut written).await.unwrap_err();
+    assert!(matches!(&error, Error::Invalid(_)) && error.reason().contains("`write_to`"), "{error:?}");
+    assert!(script.seen().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
