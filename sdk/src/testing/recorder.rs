@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use futures_util::stream;
-use http::Response;
+use http::{Method, Response, header::AUTHORIZATION};
 
 use super::recording::{Expected, Recording};
 use crate::transport::{BoxFuture, ResponseBody, Transport, TransportError, TransportRequest};
@@ -58,6 +58,8 @@ impl<T: Transport> Transport for Recorder<T> {
     ) -> BoxFuture<'_, Result<Response<ResponseBody>, TransportError>> {
         Box::pin(async move {
             let sent = Expected::from_transport(&request);
+            // Besides downloads, only discovery is a `GET` without a credential.
+            let is_file = request.method == Method::GET && !request.headers.contains_key(AUTHORIZATION);
             let response = match self.transport.send(request).await {
                 Ok(response) => response,
                 Err(error) => {
@@ -69,7 +71,7 @@ impl<T: Transport> Transport for Recorder<T> {
             let body = body.collect(usize::MAX, None).await;
             let response = Response::from_parts(head, body.bytes);
             let cut = body.missing.as_ref().map(TransportError::kind);
-            self.record(|recording| recording.push_response(sent, &response, cut));
+            self.record(|recording| recording.push_response(sent, &response, cut, is_file));
             Ok(response.map(|bytes: Bytes| match body.missing {
                 None => ResponseBody::from(bytes),
                 Some(error) => ResponseBody::stream(stream::iter([Ok(bytes), Err(error)])),

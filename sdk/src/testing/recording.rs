@@ -20,7 +20,7 @@ const REDACTED: &str = "redacted";
 ///
 /// Secrets aren't recorded. Request headers are omitted, and response headers are recorded only if the client reads them. Tokens, secrets and codes
 /// in JSON and queries are replaced with `redacted`, and the queries of URLs are removed. Other content of the application's emails is recorded
-/// unchanged.
+/// unchanged, and so are downloaded files.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Recording {
     exchanges: Vec<Exchange>,
@@ -89,18 +89,19 @@ impl Recording {
         self.exchanges.push(Exchange { request, result });
     }
 
-    /// Adds an exchange with a response, whose body may be truncated.
+    /// Adds an exchange with a response, whose body may be truncated. A file is recorded byte for byte.
     pub(super) fn push_response(
         &mut self,
         request: Expected,
         response: &Response<Bytes>,
         cut: Option<TransportErrorKind>,
+        is_file: bool,
     ) {
         let headers = response.headers().iter().filter_map(recorded_header);
         let result = Received::Response {
             status: response.status().as_u16(),
             headers: headers.collect(),
-            body: Body::from_bytes(response.body()),
+            body: Body::from_bytes(response.body(), is_file),
             cut,
         };
         self.exchanges.push(Exchange { request, result });
@@ -121,9 +122,9 @@ impl Received {
 }
 
 impl Body {
-    fn from_bytes(bytes: &[u8]) -> Self {
+    fn from_bytes(bytes: &[u8], is_file: bool) -> Self {
         match (serde_json::from_slice(bytes), std::str::from_utf8(bytes)) {
-            (Ok(json), _) => Self::Json(redact(json)),
+            (Ok(json), _) if !is_file => Self::Json(redact(json)),
             (_, Ok(text)) => Self::Text(text.to_owned()),
             _ => Self::Base64(STANDARD.encode(bytes)),
         }
@@ -343,6 +344,17 @@ mod tests {
         let replayed =
             client(ScriptedTransport::replay(&recorder.recording())).emails().get("e1").bytes().await;
         assert_eq!(serde_json::from_slice::<Value>(&replayed.unwrap()).unwrap(), email);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_downloaded_file_is_replayed_unchanged_even_if_it_is_json() {
+        for file in ["{ \"token\" :  1.50 }\n", "12345678901234567890123", "\"https://x.test/?a=1\""] {
+            let recorder = Recorder::new(ScriptedTransport::new([Reply::bytes(200, file)]));
+            client(recorder.clone()).received().download("https://files.test/f1").await.unwrap();
+            let script = ScriptedTransport::replay(&recorder.recording());
+            let replayed = client(script).received().download("https://files.test/f1").await.unwrap();
+            assert_eq!(replayed, file);
+        }
     }
 
     #[tokio::test(start_paused = true)]
