@@ -75,6 +75,7 @@ static FAULTS: &[Fault] = &[
         error(503, "temporarily_unavailable").header("retry-after", "5")
     }),
     fault("302", false, |_| Reply::bytes(302, "").header("location", "https://evil.test/")),
+    fault("200 `invalid_grant`", false, |_| error(200, "invalid_grant")),
     fault("200, a page", false, |_| page(200)),
     fault("200, tokens as `text/plain`", true, |tokens| {
         Reply::bytes(200, tokens.to_string()).header("content-type", "text/plain")
