@@ -7,7 +7,10 @@ use futures_util::{StreamExt as _, stream};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
 use serde_json::{Value, json};
 
-use crate::transport::{RequestDelivery, ResponseBody, TransportError, TransportErrorKind, TransportRequest};
+use crate::{
+    clock::sleep,
+    transport::{RequestDelivery, ResponseBody, TransportError, TransportErrorKind, TransportRequest},
+};
 
 /// The reply to one request.
 #[derive(Clone)]
@@ -78,7 +81,8 @@ impl Reply {
         Self::failure(RequestDelivery::Unknown, TransportErrorKind::Closed)
     }
 
-    /// Doesn't respond until a timeout ends the attempt: either the request was sent, or the connection is never established
+    /// Doesn't respond until a timeout ends the attempt, at the latest the client's
+    /// [`idle_timeout`](crate::ClientBuilder::idle_timeout): either the request was sent, or the connection is never established
     /// ([`RequestDelivery::NotSent`]).
     pub fn stall(delivery: RequestDelivery) -> Self {
         Self::new(Action::Stall(delivery))
@@ -112,7 +116,8 @@ impl Reply {
         self.with_end(End::Stalls)
     }
 
-    /// Delays the reply, using Tokio's clock.
+    /// Delays the reply, using Tokio's clock. As over a network, a delay beyond the client's
+    /// [`idle_timeout`](crate::ClientBuilder::idle_timeout) ends the attempt.
     #[must_use]
     pub fn with_delay(mut self, delay: Duration) -> Self {
         self.delay = delay;
@@ -151,12 +156,22 @@ impl Reply {
         if reaches {
             request.report_uploaded(sent);
         }
-        if !self.delay.is_zero() {
-            crate::clock::sleep(self.delay).await;
+        let delay = if let Action::Stall(_) = self.action { Duration::MAX } else { self.delay };
+        if delay > request.idle_timeout {
+            sleep(request.idle_timeout).await;
+            let (delivery, kind) = if reaches {
+                (RequestDelivery::Unknown, TransportErrorKind::Timeout)
+            } else {
+                (RequestDelivery::NotSent, TransportErrorKind::Connect)
+            };
+            return Err(TransportError::new(delivery, kind));
+        }
+        if !delay.is_zero() {
+            sleep(delay).await;
         }
         match self.action {
             Action::Respond { status, headers, body, end } => {
-                let mut response = Response::new(ended_body(body, end));
+                let mut response = Response::new(ended_body(body, end, request.idle_timeout));
                 *response.status_mut() = status;
                 *response.headers_mut() = headers;
                 Ok(response)
@@ -167,16 +182,19 @@ impl Reply {
     }
 }
 
-fn ended_body(body: Bytes, end: End) -> ResponseBody {
+fn ended_body(body: Bytes, end: End, idle_timeout: Duration) -> ResponseBody {
+    let (kind, silence) = match end {
+        End::Complete => return ResponseBody::from(body),
+        End::Fails(kind) => (kind, Duration::ZERO),
+        End::Stalls => (TransportErrorKind::Timeout, idle_timeout),
+    };
     let start = stream::iter(Some(Ok(body.clone())).filter(|_| !body.is_empty()));
-    match end {
-        End::Complete => ResponseBody::from(body),
-        End::Fails(kind) => {
-            let error = TransportError::new(RequestDelivery::Unknown, kind);
-            ResponseBody::stream(start.chain(stream::iter([Err(error)])))
+    ResponseBody::stream(start.chain(stream::once(async move {
+        if !silence.is_zero() {
+            sleep(silence).await;
         }
-        End::Stalls => ResponseBody::stream(start.chain(stream::pending())),
-    }
+        Err(TransportError::new(RequestDelivery::Unknown, kind))
+    })))
 }
 
 /// `Debug` omits headers and body, which can contain secrets.

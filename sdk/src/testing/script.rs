@@ -260,6 +260,24 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn silence_ends_at_the_idle_timeout_as_over_a_network() {
+        let half = || Reply::bytes(200, "{\"id\":").header("content-type", "application/json").incomplete();
+        for silent in [Reply::stall(RequestDelivery::Unknown), Reply::stall(RequestDelivery::NotSent), half()]
+        {
+            let script = ScriptedTransport::new([silent, Reply::json(200, json!({"id": "e1"}))]);
+            let start = tokio::time::Instant::now();
+            script.client().emails().send(&email()).await.unwrap();
+            assert!((30..32).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+            script.finish();
+        }
+        let script = ScriptedTransport::new([half().repeat()]);
+        let (client, mut file) = (script.client(), Vec::new());
+        let download = client.received().download("https://files.test/f1").write_to(&mut file);
+        let error = tokio::time::timeout(Duration::from_secs(60), download).await.unwrap().unwrap_err();
+        assert!(error.is_retryable() && file == b"{\"id\":", "{error:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn replies_after_a_repeated_one_are_unused() {
         let repeated = Reply::json(200, json!({"id": "e1"})).repeat();
         let script = ScriptedTransport::new([repeated, Reply::error(503, "")]);

@@ -199,7 +199,8 @@ async fn timeouts_apply_to_an_attempt_and_to_the_whole_call() {
 
     // By default, an attempt may take as long as its call.
     let script = Script::of([accepted().with_delay(Duration::from_secs(90))]);
-    script.client().emails().send(&email()).timeout(Duration::MAX).await.unwrap();
+    let client = script.builder().idle_timeout(Duration::MAX).build().unwrap();
+    client.emails().send(&email()).timeout(Duration::MAX).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
