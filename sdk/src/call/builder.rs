@@ -111,9 +111,7 @@ impl<T> Call<T> {
                         .with_value(name),
                 );
             }
-            (Ok(name), Ok(value)) if name == IDEMPOTENCY_KEY => {
-                return self.idempotency_key(value.to_str().unwrap_or_default());
-            }
+            (Ok(name), _) if name == IDEMPOTENCY_KEY => return self.idempotency_key(value),
             (Ok(name), Ok(value)) => drop(self.operation.headers.insert(name, value)),
             (Err(_), _) => {
                 self.fault(

@@ -666,6 +666,16 @@ async fn a_malformed_headers_value_is_not_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_malformed_key_has_the_same_error_as_a_header() {
+    let client = Script::of([]).client();
+    for key in ["", "é", " a", "a\n"] {
+        let as_header = client.emails().send(&email()).header("Idempotency-Key", key).await.unwrap_err();
+        let as_key = client.emails().send(&email()).idempotency_key(key).await.unwrap_err();
+        assert_eq!(as_header.to_string(), as_key.to_string(), "{key:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_unreadable_response_shows_no_secret_in_debug() {
     let script = Script::of([Reply::bytes(200, r#"{"id":null,"token":"re_sentinel"}"#)]);
     let error =
