@@ -450,8 +450,10 @@ impl<'a> Execution<'a> {
         let has_record = keyed || !self.operation.is_raw();
         let response =
             if self.read_only || !has_record { response } else { ensure_api_response(response, keyed)? };
+        let sent = [&self.operation.headers, &self.core.headers];
+        let permissive = sent.iter().any(|headers| headers.contains_key(BATCH_VALIDATION));
         match self.operation.ids {
-            Some(ids) => count_ids(response, ids, self.operation.headers.contains_key(BATCH_VALIDATION)),
+            Some(ids) => count_ids(response, ids, permissive),
             None => Ok(response),
         }
     }

@@ -419,6 +419,9 @@ async fn a_batch_response_must_have_an_id_for_every_email() {
     let accepted = script.client().emails().send_batch(&batch).permissive().await.unwrap();
     assert_eq!(accepted.errors[1].index, 2);
     assert_eq!(script.seen()[0].header("x-batch-validation"), "permissive");
+    let script = Script::of([Reply::json(200, left_out.clone())]);
+    let client = script.builder().default_header("x-batch-validation", "permissive").build().unwrap();
+    assert_eq!(client.emails().send_batch(&batch).await.unwrap().errors.len(), 2);
 
     for errors in [
         json!(null),
