@@ -24,7 +24,8 @@ impl Call<Bytes> {
     ///
     /// After a broken connection, the download resumes where it stopped, as often as the retry policy allows, if the server supports ranges and
     /// identifies the content (`ETag` or `Last-Modified`). By default, the download has no overall timeout, only
-    /// [`ClientBuilder::idle_timeout`](crate::ClientBuilder::idle_timeout).
+    /// [`ClientBuilder::idle_timeout`](crate::ClientBuilder::idle_timeout): [`attempt_timeout`](crate::ClientBuilder::attempt_timeout) ends before the
+    /// body.
     ///
     /// ```no_run
     /// # async fn example(client: &idempost::Client, url: &str) -> Result<(), Box<dyn std::error::Error>> {
