@@ -355,6 +355,19 @@ fn the_position_of_another_account_is_rejected() {
 }
 
 #[test]
+fn the_position_of_another_account_s_empty_mailbox_is_rejected() {
+    let mailbox = Mailbox::new();
+    let other = Idempost::at(mailbox.service.base_url(), "sb_other");
+    let theirs = other.home().join("c.json");
+    let cursor = ["--cursor", theirs.to_str().unwrap()];
+    look(&other, &cursor).ok_with(&[]);
+    mailbox.look(&cursor).ok_with(&[]);
+    mailbox.arrive(0..2);
+    mailbox.look(&cursor).fails_with(2, &["was stored with another credential", "--from-start"]);
+    assert_eq!(mailbox.printed(&[&cursor[..], &["--from-start"]].concat()), subjects(0..2));
+}
+
+#[test]
 fn emails_deleted_by_the_service_do_not_make_others_lost() {
     let mailbox = Mailbox::of(Service::start().unjudged());
     mailbox.arrive(0..5);

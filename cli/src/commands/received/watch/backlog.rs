@@ -21,6 +21,9 @@ use crate::output::time;
 pub(super) async fn print_all(watch: &mut Watch<'_>, cursor: &mut Cursor) -> Result<(), Fail> {
     let Some(last) = cursor.last().map(|last| last.id.clone()) else {
         let oldest = oldest_after_cursor(watch, |_| ControlFlow::Continue(())).await?;
+        if oldest.is_some() {
+            cursor.check_account()?;
+        }
         return from(oldest, watch, cursor).await;
     };
     match print_newer(&last, watch, cursor).await {

@@ -113,7 +113,7 @@ impl Cursor {
         Self { file, _lock: lock, stored, account, is_set, unsaved: false, saved: Instant::now() }
     }
 
-    /// Checks that a position whose emails the service doesn't list isn't another account's. Another credential of the same account lists them.
+    /// Checks that a position without an email that the service lists isn't another account's. Another credential of the same account lists them.
     pub(super) fn check_account(&self) -> Result<(), Fail> {
         let (Some(path), Some(_)) = (&self.file, &self.stored.account) else { return Ok(()) };
         if self.stored.account == self.account {
@@ -121,7 +121,7 @@ impl Cursor {
         }
         let path = path.display();
         let rule = format!(
-            "the cursor {path} was stored with another credential, and this one doesn't list its emails"
+            "the cursor {path} was stored with another credential, and no listed email shows that the account is the same"
         );
         let hint = "if this is another account, choose another profile, or a file: --cursor FILE; otherwise start over: --from-now or --from-start";
         Err(Fail::usage("account", rule, None).hint(hint))
