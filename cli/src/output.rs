@@ -20,7 +20,8 @@ pub(crate) mod terminal;
 pub(crate) mod time;
 
 pub(crate) use out::{
-    Out, OutputOptions, was_stdout_closed, write_stderr, write_stderr_json, write_stderr_secret, write_stdout,
+    Out, OutputOptions, sleep_while_read, was_stdout_closed, write_stderr, write_stderr_json,
+    write_stderr_secret, write_stdout,
 };
 pub(crate) use terminal::Terminal;
 

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use tokio::time::sleep;
-
 use crate::context::Context;
 use crate::diagnostics::{Fail, Kind};
-use crate::output::report;
+use crate::output::{report, sleep_while_read};
 
 /// The first and the maximum delay while the service is unreachable.
 const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
@@ -37,7 +35,6 @@ impl Outage {
         let pause = pause.max(error.retry_after().unwrap_or_default());
         let message = report::sdk_message(error);
         context.out.warn(&format!("{message}; retrying in {} s", pause.as_secs()));
-        sleep(pause).await;
-        Ok(())
+        sleep_while_read(pause).await
     }
 }

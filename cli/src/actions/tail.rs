@@ -5,13 +5,13 @@ use std::time::Duration;
 use futures_util::TryStreamExt as _;
 use idempost::{Error, List};
 use serde_json::Value;
-use tokio::time::sleep;
 
 use super::outage::Outage;
 use super::pages;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
+use crate::output::sleep_while_read;
 use crate::output::table::{Columns, text_at};
 
 /// The default polling interval.
@@ -64,7 +64,7 @@ pub(crate) async fn follow(
             }
             Err(error) => outage.wait_out(error.into(), context).await?,
         }
-        sleep(view.interval).await;
+        sleep_while_read(view.interval).await?;
     }
 }
 

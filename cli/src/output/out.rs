@@ -4,9 +4,11 @@
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use super::jq::Jq;
 use super::pager::Pager;
@@ -16,6 +18,9 @@ use super::{color, json, secret, suggestion};
 use crate::diagnostics::{Diagnostic, Fail, Origin};
 use crate::literal;
 use crate::settings::{Form, keys};
+
+/// How often a waiting command checks whether its output is still read.
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The output flags.
 #[derive(Debug, Clone, Default)]
@@ -328,6 +333,32 @@ pub(crate) fn was_stdout_closed() -> bool {
         let is_null = rustix::fs::fstat(&stdout).is_ok_and(|opened| Some(opened.st_rdev) == null());
         let flags = rustix::fs::fcntl_getfl(&stdout);
         is_null && flags.is_ok_and(|flags| flags & rustix::fs::OFlags::ACCMODE == rustix::fs::OFlags::RDWR)
+    }
+    #[cfg(not(unix))]
+    false
+}
+
+/// Waits. Fails once standard output is a pipe that nothing reads any longer, which only the next write would reveal.
+pub(crate) async fn sleep_while_read(time: Duration) -> Result<(), Fail> {
+    let broken = async {
+        while !is_stdout_broken() {
+            sleep(CHECK_INTERVAL).await;
+        }
+    };
+    tokio::select! {
+        () = sleep(time) => Ok(()),
+        () = broken => Err(Fail::BrokenPipe),
+    }
+}
+
+fn is_stdout_broken() -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::event::{PollFd, PollFlags, poll};
+        let stdout = io::stdout();
+        let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
+        poll(&mut polled, Some(&rustix::time::Timespec::default())).is_ok()
+            && polled[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
     }
     #[cfg(not(unix))]
     false

@@ -403,6 +403,18 @@ fn a_line_lost_in_a_closed_pipe_is_printed_again() {
 }
 
 #[test]
+fn a_watch_without_new_emails_ends_with_its_reader() {
+    let mailbox = Mailbox::new();
+    for line in ["received watch", "emails tail", "logs tail"] {
+        let mut child = mailbox.idempost.spawn(&(line, "--interval 1h"));
+        drop(child.stdout.take());
+        assert_eq!(exit_code(&mut child), Some(0), "{line}");
+    }
+    let position = mailbox.idempost.home().join(".local/state/idempost/received");
+    assert!(position.exists());
+}
+
+#[test]
 fn emails_are_printed_as_json_lines() {
     let mailbox = Mailbox::new();
     mailbox.arrive(0..2);

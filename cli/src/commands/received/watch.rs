@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use idempost::{Client, Error};
 use serde_json::Value;
-use tokio::time::sleep;
 
 use self::cursor::Cursor;
 use super::TABLE;
@@ -20,6 +19,7 @@ use crate::actions::{mutation, tail, trace};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
+use crate::output::sleep_while_read;
 use crate::output::table::{Columns, text_at};
 
 /// Print received emails as they arrive, once each and oldest first, until Ctrl-C
@@ -109,7 +109,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         if plan.once || watch.left == Some(0) {
             return cursor.save();
         }
-        sleep(plan.interval).await;
+        sleep_while_read(plan.interval).await?;
     }
 }
 
