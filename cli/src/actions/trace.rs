@@ -29,8 +29,10 @@ pub(crate) async fn respond<T: Send + 'static>(
     let level = context.global.verbose;
     let make = || {
         let (note, in_flight) = (context.out.note_printer(), context.in_flight.clone());
+        let retried = in_flight.clone();
         make()
             .on_retry(move |retry| {
+                retried.record_retry();
                 note(&format!("{}; retrying in {:.1} s", retry.cause, retry.delay.as_secs_f64()));
             })
             .on_outcome(move |outcome| in_flight.record_outcome(outcome))

@@ -1,12 +1,16 @@
 //! The started operation whose result isn't reported yet. The command's last message always reports its outcome.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use idempost::Outcome;
 
 /// Records started operations; read when the command ends.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct InFlight(Arc<Mutex<Option<Operation>>>);
+pub(crate) struct InFlight {
+    operation: Arc<Mutex<Option<Operation>>>,
+    may_be_repeated: Arc<AtomicBool>,
+}
 
 /// A started operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,16 +61,29 @@ impl InFlight {
 
     /// The outcome of all requests so far.
     pub(crate) fn record_outcome(&self, outcome: Outcome) {
-        if let Some(operation) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        if let Some(operation) = &mut *self.operation.lock().unwrap_or_else(PoisonError::into_inner)
             && !operation.is_whole
         {
             operation.outcome = outcome;
         }
     }
 
+    /// A request is sent again, unless the service did nothing for certain the first time.
+    pub(crate) fn record_retry(&self) {
+        let operation = self.operation.lock().unwrap_or_else(PoisonError::into_inner);
+        if operation.as_ref().is_some_and(|operation| operation.outcome == Outcome::Unknown) {
+            self.may_be_repeated.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the service may have executed a request more than once, so that its response shows only what the last one did.
+    pub(crate) fn may_be_repeated(&self) -> bool {
+        self.may_be_repeated.load(Ordering::Relaxed)
+    }
+
     /// The service accepted it, with these IDs.
     pub(crate) fn record_accepted(&self, ids: Vec<String>) {
-        let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = self.operation.lock().unwrap_or_else(PoisonError::into_inner);
         let idempotency_key = place.take().and_then(|operation| operation.idempotency_key);
         let mut sentence = "the service accepted it".to_owned();
         if !ids.is_empty() {
@@ -105,7 +122,7 @@ impl InFlight {
 
     /// The unreported operation.
     pub(crate) fn unreported_operation(&self) -> Option<Operation> {
-        let mut operation = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let mut operation = self.operation.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         match operation.outcome {
             Outcome::NotSent => "the request wasn't sent".clone_into(&mut operation.sentence),
             Outcome::Rejected => {
@@ -117,6 +134,6 @@ impl InFlight {
     }
 
     fn set(&self, operation: Option<Operation>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = operation;
+        *self.operation.lock().unwrap_or_else(PoisonError::into_inner) = operation;
     }
 }

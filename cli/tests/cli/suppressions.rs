@@ -52,6 +52,25 @@ fn several_addresses_are_one_request() {
 }
 
 #[test]
+fn after_a_lost_response_the_number_of_removed_entries_is_unknown() {
+    let service = Service::start();
+    let ids = service.done("suppressions add a@x.test b@x.test");
+    for (fault, removed, code, message) in [
+        (
+            Action::DropAfter,
+            "a@x.test b@x.test",
+            9,
+            "2 of 2 entries aren't on the list; a request without a response may have removed them",
+        ),
+        (Action::TooMany { retry_after: None }, "a@x.test b@x.test", 5, "2 of 2 entries weren't on the list"),
+    ] {
+        service.faults().add_once(fault);
+        service.run(&("suppressions remove", removed)).fails_with(code, &[message]);
+    }
+    assert_eq!((ids.lines().count(), listed(&service).len()), (2, 0));
+}
+
+#[test]
 fn more_than_a_hundred_addresses_are_imported_instead() {
     let service = Service::start();
     let many: Vec<_> = (0..101).map(|n| format!("u{n}@x.test")).collect();

@@ -7,7 +7,7 @@ use idempost::{Call, Client, suppressions::RemovedSuppressions};
 use super::check_count;
 use crate::actions::mutation;
 use crate::context::Context;
-use crate::diagnostics::Fail;
+use crate::diagnostics::{Fail, Kind};
 use crate::rows::given::Given;
 use crate::rows::operation;
 
@@ -49,6 +49,10 @@ pub(super) async fn run(given: Given<'_>, context: &Context) -> Result<(), Fail>
     let ids: Vec<_> = response.value.data.iter().map(|entry| entry.id.to_string()).collect();
     mutation::report(context, || context.out.result(&ids, &mutation::document(&response)))?;
     let missing = entries.len().saturating_sub(ids.len());
+    if missing > 0 && context.in_flight.may_be_repeated() {
+        let message = "aren't on the list; a request without a response may have removed them";
+        return Err(Fail::new(Kind::Unknown, format!("{missing} of {} entries {message}", entries.len())));
+    }
     let message = format!("{missing} of {} entries weren't on the list", entries.len());
     match ids.len() {
         0 => Err(Fail::not_found(message)),
