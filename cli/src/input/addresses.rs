@@ -181,6 +181,9 @@ fn from_csv(source: Source, text: &Arc<str>) -> Result<Addresses, Diagnostics> {
             rejected.found.push(Diagnostic::new("row", rule, Some(source.origin(text, span))));
         }
     }
+    if column.is_none() {
+        return Err(vec![Diagnostic::new("empty", format!("{source} is empty"), None)].into());
+    }
     if has_open_quote(text.as_bytes(), delimiter) {
         let origin = source.origin(text, last.start..last.start);
         return Err(vec![Diagnostic::new("quote", open_quote::RULE, Some(origin))].into());

@@ -149,6 +149,9 @@ fn an_import_reports_every_problem_with_its_line_and_sends_nothing() {
     ran.fails_with(2, &["standard input:2:", "must be a string"]);
     let ran = service.run_with("suppressions import -", "email,note\na@x.test,\"spam\nb@x.test,\n");
     ran.fails_with(2, &["standard input:2:1", "a quote in this row is never closed"]);
+    for empty in ["", "\n"] {
+        service.run_with("suppressions import -", empty).fails_with(2, &["standard input is empty"]);
+    }
     service.run(&["suppressions", "import", "missing.csv"]).fails_with(2, &["missing.csv"]);
     let ran = Idempost::new().run_with(&["suppressions", "import", "-", "--dry-run"], "a@x.test\n");
     ran.exits(0).says(&["nothing sent"]);
