@@ -434,6 +434,9 @@ fn the_service_imports_a_file_from_one_request() {
     let again = ["contacts", "import", "-", "--server", "--on-conflict", "skip", "--wait"];
     let ran = program.run_with(&again, "email\nold@example.com\nnew@example.com\n");
     ran.exits(0).says(&["1 created, 0 updated, 1 skipped"]);
+    program.write("odd.csv", "email;name,unsubscribed\nnobody,\n");
+    let odd = "contacts import odd.csv --delimiter comma --map 'email;name=email' --max-size 1MB";
+    program.run(&(odd, "--server --wait")).exits(3).says(&[&format!("idempost {odd} --dry-run")]);
     let failed =
         program.run_with(&["contacts", "import", "-", "--server", "--wait"], "email\nnobody\n").exits(3);
     assert!(!failed.stderr.contains("--dry-run"), "standard input can't be read again: {failed:?}");

@@ -27,6 +27,9 @@ use crate::input::delimiter::parse_delimiter;
 use crate::input::flags::{Choices, Flags};
 use crate::input::size::parse_size;
 
+/// The default of `--max-size`.
+const MAX_SIZE: &str = "1GiB";
+
 /// Create or update contacts from a CSV file
 ///
 /// The first row names the columns, separated by commas, semicolons, tabs or --delimiter: email, first_name, last_name, unsubscribed; any other column is a
@@ -84,7 +87,7 @@ pub(crate) struct Args {
     /// Maximum file size: 500MiB, 2GB, or a number of bytes
     ///
     /// Standard input and pipes are first copied to a temporary file, up to this size. A field can have up to 1 MiB, a row up to 4 MiB.
-    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    #[arg(long, value_name = "SIZE", default_value = MAX_SIZE)]
     max_size: String,
     /// Validate the file without sending anything; needs neither a credential nor a base URL
     #[arg(short = 'n', long)]

@@ -11,9 +11,9 @@ use idempost::{
     topics::Subscription,
 };
 
-use super::Args;
 use super::columns::{Columns, Field};
 use super::file::Csv;
+use super::{Args, MAX_SIZE};
 use crate::actions::mutation;
 use crate::actions::repeat::quote_argument;
 use crate::actions::wait::{self, End, Messages};
@@ -106,9 +106,13 @@ async fn wait_until_finished(
     if args.file == "-" {
         return Err(fail);
     }
-    let maps = args.map.iter().flat_map(|map| ["--map".to_owned(), quote_argument(map)]);
-    let words: Vec<_> = std::iter::once(quote_argument(&args.file)).chain(maps).collect();
-    let check = format!("idempost contacts import {} --dry-run", words.join(" "));
+    let delimiter = args.delimiter.iter().map(|delimiter| ("--delimiter", delimiter));
+    let maps = args.map.iter().map(|map| ("--map", map));
+    let size = (args.max_size != MAX_SIZE).then_some(("--max-size", &args.max_size));
+    let flags = delimiter.chain(maps).chain(size);
+    let flags = flags.map(|(flag, value)| format!("{flag} {} ", quote_argument(value)));
+    let (file, flags) = (quote_argument(&args.file), flags.collect::<String>());
+    let check = format!("idempost contacts import {file} {flags}--dry-run");
     Err(fail.hint(format!("to list the invalid ones: {check}")))
 }
 
