@@ -2,10 +2,11 @@
 
 use std::fs;
 
+use idempost_conformance::peer::Act;
 use serde_json::json;
 
-use crate::service::Service;
-use crate::support::has;
+use crate::service::{ScriptedPeer, Service};
+use crate::support::{Idempost, has};
 
 const MAIL: &str = concat!(
     "From: Ada <ada@example.com>\r\nTo: in@acme.test\r\nSubject: Files\r\nMIME-Version: 1.0\r\n",
@@ -35,10 +36,32 @@ fn a_received_mail_is_read_and_its_attachments_are_saved_safely() {
         fs::read_to_string(paths[0]).unwrap() + fs::read_to_string(paths[1]).unwrap().as_str(),
         "onetwo"
     );
+    fs::write(paths[0], "other").unwrap();
     let again = idempost.run(&["received", "attachments", id, "--download", name, "--json"]).json();
     assert_eq!(again["data"][0]["path"], format!("{name}/_._.._evil-3.txt"));
-    assert_eq!(fs::read_dir(&folder).unwrap().count(), 4);
+    assert_eq!(again["data"][1]["path"], paths[1], "an identical file isn't saved again");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 3);
     idempost.run(&["received", "get", "00000000-0000-4000-8000-000000000000"]).fails(5);
+}
+
+#[test]
+fn attachments_saved_before_a_failed_download_are_listed() {
+    let service = ScriptedPeer::start(|request| match request.target() {
+        "/files/1" => Act::answer(200, &[], "one"),
+        "/files/2" => Act::refused(500, "internal_server_error"),
+        _ => {
+            let attachment = |n: u8| {
+                json!({ "id": format!("a{n}"), "filename": format!("{n}.txt"), "size": 3, "content_type": "text/plain",
+                "content_disposition": "attachment", "expires_at": "2099-01-01T00:00:00Z",
+                "download_url": format!("http://{}/files/{n}", request.header("host").unwrap()) })
+            };
+            let list = json!({ "object": "list", "data": [attachment(1), attachment(2)], "has_more": false });
+            Act::json(200, &list.to_string())
+        }
+    });
+    let idempost = Idempost::at(service.base_url(), "sb_x");
+    let ran = idempost.run("received attachments e1 --download saved --retries 0").exits(7);
+    assert_eq!((ran.stdout.as_str(), idempost.read("saved/1.txt").as_str()), ("saved/1.txt\n", "one"));
 }
 
 #[test]

@@ -8,8 +8,8 @@ use crate::diagnostics::Fail;
 
 /// List or save the attachments of a sent email
 ///
-/// When saving, folders and special characters are removed from file names, and existing files are never overwritten (the new file gets a
-/// number). Downloads that fail leave no partial file.
+/// When saving, folders and special characters are removed from file names, and existing files are never overwritten (a file with other
+/// content gets a number). After a failure, the files saved so far are listed; downloads that fail leave no partial file.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Columns: id, filename, size, content_type, content_disposition, content_id, expires_at, download_url\n\n\

@@ -17,8 +17,8 @@ use crate::output::table::{Column, Kind};
 
 /// List or save the attachments of a received email
 ///
-/// File names are untrusted: when saving, folders and special characters are removed and existing files are never overwritten (the new file
-/// gets a number). Downloads that fail leave no partial file.
+/// File names are untrusted: when saving, folders and special characters are removed and existing files are never overwritten (a file with
+/// other content gets a number). After a failure, the files saved so far are listed; downloads that fail leave no partial file.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Columns: id, filename, size, content_type, content_disposition, content_id, expires_at, download_url\n\n\
@@ -105,19 +105,28 @@ pub(crate) async fn show(
         files::create_dir(&folder).map_err(failed)?;
     }
     let (mut lines, mut saved) = (Vec::new(), Vec::new());
-    for (i, attachment) in attachments.iter().enumerate() {
-        let name = safe(attachment.filename.as_deref().unwrap_or_default());
-        context.out.note(&format!("fetching {} of {}: {name}", i + 1, attachments.len()));
-        let bytes = fetch(&client, from, id, attachment).await?;
-        let (path, _) = files::write_new(&folder, |number| with_number(&name, number), &bytes, false)
-            .map_err(|error| Fail::local(format!("couldn't save {name} in {}", folder.display()), error))?;
-        lines.push(path.display().to_string());
-        saved.push(row(attachment, &path, bytes.len()));
-    }
+    let download = async {
+        for (i, attachment) in attachments.iter().enumerate() {
+            let name = safe(attachment.filename.as_deref().unwrap_or_default());
+            context.out.note(&format!("fetching {} of {}: {name}", i + 1, attachments.len()));
+            let bytes = fetch(&client, from, id, attachment).await?;
+            let (path, _) = files::write_new(&folder, |number| with_number(&name, number), &bytes, true)
+                .map_err(|error| {
+                    Fail::local(format!("couldn't save {name} in {}", folder.display()), error)
+                })?;
+            lines.push(path.display().to_string());
+            saved.push(row(attachment, &path, bytes.len()));
+        }
+        Ok(())
+    };
+    let ended = download.await;
     if attachments.is_empty() {
         context.out.note(TABLE.nothing);
     }
-    context.out.result(&lines, &json!({ "data": saved }))
+    if saved.is_empty() && ended.is_err() {
+        return ended;
+    }
+    context.out.result(&lines, &json!({ "data": saved })).and(ended)
 }
 
 fn row(file: &EmailAttachment, path: &Path, size: usize) -> Value {
