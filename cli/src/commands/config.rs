@@ -33,13 +33,17 @@ fn path(PathArgs {}: &PathArgs, context: &Context) -> Result<(), Fail> {
     context.out.result(std::slice::from_ref(&path), &serde_json::json!({ "path": path }))
 }
 
+/// The names of all settings.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().map(|key| key.name).chain(["default_profile"])
+}
+
 /// Looks up a setting by name, including `default_profile`.
 fn find(name: &str) -> Result<Option<&'static ConfigKey>, Fail> {
     if name == "default_profile" {
         return Ok(None);
     }
     keys::find(name).map(Some).ok_or_else(|| {
-        let names = || KEYS.iter().map(|key| key.name).chain(["default_profile"]);
         let secret = ["api_key", "access_token"].contains(&name);
         let rule = if secret {
             format!(

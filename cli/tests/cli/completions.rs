@@ -82,6 +82,17 @@ fn flag_values_and_profiles_are_completed_without_a_service() {
     assert_eq!(values("domains re"), ["records"]);
     let profiles = complete(&Idempost::new().config("[profiles.work]\n[profiles.home]\n"), "-p ''");
     assert!(["work", "home"].iter().all(|name| profiles.contains(&(*name).to_owned())), "{profiles:?}");
+    let idempost = Idempost::new().config("[profiles.work]\n[aliases]\ntopic = \"topics create\"\n");
+    for (words, expected) in [
+        ("auth use w", "work"),
+        ("auth rename w", "work"),
+        ("alias delete t", "topic"),
+        ("config get base", "base_url"),
+        ("config set default", "default_profile"),
+        ("config unset retr", "retries"),
+    ] {
+        assert_eq!(complete(&idempost, words), [expected], "{words}");
+    }
     assert_eq!(values("emails get ''").iter().filter(|value| !value.starts_with('-')).count(), 0);
 }
 

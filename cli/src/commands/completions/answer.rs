@@ -8,7 +8,7 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::CompleteEnv;
 
 use super::{VARIABLE, cache};
-use crate::commands::alias;
+use crate::commands::{alias, config};
 use crate::context;
 use crate::settings::env::Env;
 use crate::settings::file::ConfigFile;
@@ -46,6 +46,33 @@ const FLAGS: &[(&str, &str)] = &[
     ("topic-id", "topics"),
 ];
 
+/// The names of something on this machine.
+type Names = fn(&Env) -> Vec<String>;
+
+/// Arguments that are such names.
+const LOCAL: &[(&str, &str, &str, Names)] = &[
+    ("alias", "delete", "name", alias_names),
+    ("auth", "rename", "old", profile_names),
+    ("auth", "use", "name", profile_names),
+    ("config", "get", "key", setting_names),
+    ("config", "set", "key", setting_names),
+    ("config", "unset", "key", setting_names),
+];
+
+fn alias_names(env: &Env) -> Vec<String> {
+    alias::load_all(env).into_iter().map(|(name, _)| name).collect()
+}
+
+fn profile_names(env: &Env) -> Vec<String> {
+    let path = paths::config_file(env).ok().flatten();
+    let file = path.and_then(|path| ConfigFile::read(&path).ok().flatten());
+    profiles::names(file.as_ref(), env)
+}
+
+fn setting_names(_: &Env) -> Vec<String> {
+    config::names().map(str::to_owned).collect()
+}
+
 /// Handles an invocation by a shell's completion script. Failures are silent.
 pub(crate) fn run(arguments: &[OsString], env: &Env, tree: fn() -> clap::Command) -> bool {
     if env.get(VARIABLE).is_none() {
@@ -61,16 +88,14 @@ pub(crate) fn run(arguments: &[OsString], env: &Env, tree: fn() -> clap::Command
 
 /// The command tree, with values from this machine and the service.
 fn with_values(root: clap::Command, words: &[String], env: &Env) -> clap::Command {
-    let profiles = {
+    let local = |names: Names| {
         let env = env.clone();
         ArgValueCandidates::new(move || {
-            let path = paths::config_file(&env).ok().flatten();
-            let file = path.and_then(|path| ConfigFile::read(&path).ok().flatten());
-            let names = profiles::names(file.as_ref(), &env).into_iter();
-            names.filter(|name| cache::is_plain(name)).map(CompletionCandidate::new).collect()
+            let names = names(&env).into_iter().filter(|name| cache::is_plain(name));
+            names.map(CompletionCandidate::new).collect()
         })
     };
-    let root = root.mut_arg("profile", |arg| arg.add(profiles));
+    let root = root.mut_arg("profile", |arg| arg.add(local(profile_names)));
     let ids = |noun: &'static str| {
         let (words, env) = (words.to_vec(), env.clone());
         ArgValueCandidates::new(move || ids(noun, &words, &env))
@@ -78,6 +103,11 @@ fn with_values(root: clap::Command, words: &[String], env: &Env) -> clap::Comman
     let root = root.mut_subcommands(|noun| {
         let name = noun.get_name().to_owned();
         with_ids(noun, &name, &ids)
+    });
+    let root = LOCAL.iter().fold(root, |root, (noun, verb, argument, names)| {
+        root.mut_subcommand(*noun, |noun| {
+            noun.mut_subcommand(*verb, |verb| verb.mut_arg(*argument, |arg| arg.add(local(*names))))
+        })
     });
     // An alias takes the arguments of its command.
     alias::load_all(env).into_iter().fold(root, |root, (name, line)| {
