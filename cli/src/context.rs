@@ -278,21 +278,15 @@ impl Context {
         }
     }
 
-    /// Adds the stored API key of the active profile if it belongs to the configured base URL, and this key otherwise.
+    /// The stored API key of the active profile, if it belongs to the configured base URL.
     #[cfg(feature = "sandbox")]
-    pub(crate) fn with_stored_key_or(
-        &self,
-        builder: ClientBuilder,
-        key: &str,
-    ) -> Result<ClientBuilder, Fail> {
+    pub(crate) fn stored_key(&self) -> Result<Option<SecretString>, Fail> {
         let credentials = self.credentials()?;
         let is_usable = |overview: Overview| {
             overview.metadata.kind == CredentialKind::ApiKey && self.check_origin(&overview).is_ok()
         };
-        if self.settings()?.base_url.is_some() && credentials.overview()?.is_some_and(is_usable) {
-            return Ok(builder.api_key(stored_key(&credentials)?.expose_secret()));
-        }
-        Ok(builder.api_key(key))
+        let usable = self.settings()?.base_url.is_some() && credentials.overview()?.is_some_and(is_usable);
+        usable.then(|| stored_key(&credentials)).transpose()
     }
 
     /// Checks that a stored credential belongs to the service of the base URL, if one is set.

@@ -284,7 +284,10 @@ fn connect(context: &Context, builder: ClientBuilder, remote_key: String) -> Res
     let builder = match context.credential()?.map(|credential| &credential.value) {
         Some(Credential::ApiKey(key)) => builder.api_key(key.expose_secret()),
         Some(Credential::AccessToken(token)) => builder.access_token(token.expose_secret()),
-        None => context.with_stored_key_or(builder, KEY)?,
+        None => {
+            let stored = context.stored_key()?;
+            builder.api_key(stored.as_ref().map_or(KEY, |key| key.expose_secret()))
+        }
     };
     Ok(builder.build()?)
 }

@@ -76,6 +76,12 @@ fn env_prints_and_writes_the_variables_and_never_a_live_key() {
     assert!(written.starts_with("NAME=ü\nRESEND_API_KEY=sb_local\n"), "{written}");
     assert_eq!((written.lines().count(), written.contains("live")), (6, false), "{written}");
 
+    let stored = Idempost::new();
+    for (key, shown) in [("sb_team", "sb_team"), ("re_live_secret", "sb_local")] {
+        stored.store_key("default", "http://127.0.0.1:4999", key);
+        stored.run("sandbox env").ok_with(&[&format!("IDEMPOST_API_KEY={shown}\n")]);
+    }
+
     std::fs::write(&file, [0xff]).unwrap();
     idempost.run(&["sandbox", "env", "--write", &file]).exits(1).says(&[".env.local"]);
     assert_eq!(std::fs::read(&file).unwrap(), [0xff], "the file is unchanged");

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use secrecy::ExposeSecret;
 use serde_json::{Map, Value};
 
 use super::assignment::{Shell, quote_value};
-use super::{VENDOR_API_KEY, api_key_or_default, client, vendor_base_urls};
+use super::{REMOTE, VENDOR_API_KEY, api_key_or_default, client, vendor_base_urls};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::files;
@@ -41,7 +42,7 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let client = client(context)?;
     let base_url = client.base_url().as_str().trim_end_matches('/').to_owned();
-    let key = api_key_or_default(context)?;
+    let key = api_key(context)?;
     let mut variables = vec![("IDEMPOST_BASE_URL", base_url.clone()), ("IDEMPOST_API_KEY", key.clone())];
     if !args.no_vendor_env {
         variables.extend(vendor_base_urls(&base_url));
@@ -66,6 +67,16 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let document: Map<_, _> =
         variables.into_iter().map(|(name, value)| (name.to_owned(), Value::String(value))).collect();
     context.out.result(&lines, &Value::Object(document))
+}
+
+/// The API key that commands for the sandbox use, unless it is a live one.
+fn api_key(context: &Context) -> Result<String, Fail> {
+    let is_stored = context.env.get(REMOTE).is_none() && context.credential()?.is_none();
+    let stored = if is_stored { context.stored_key()? } else { None };
+    match stored.as_ref().map(ExposeSecret::expose_secret).filter(|key| key.starts_with("sb_")) {
+        Some(key) => Ok(key.to_owned()),
+        None => api_key_or_default(context),
+    }
 }
 
 /// Sets variables in a dotenv file. An existing variable is replaced in its line, without `export` and comment.
