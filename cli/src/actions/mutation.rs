@@ -150,7 +150,7 @@ pub(crate) fn keep_secret(fail: Fail, file: Option<SecretFile<'_>>, context: &Co
             let path = file.path.display().to_string();
             file.write(created).map(|()| context.out.warn(&format!("the new secret is in {path}")))
         }
-        None => context.out.line(created),
+        None => context.out.print_untrusted(format!("{created}\n").as_bytes()),
     };
     secret::register(created);
     match saved {

@@ -84,6 +84,13 @@ fn exported_contacts_cannot_control_the_terminal() {
 }
 
 #[test]
+fn the_secret_of_an_unreadable_response_cannot_control_the_terminal() {
+    // G-01
+    let (idempost, _service) = service(201, &json!({ "token": EVIL }));
+    is_harmless(&idempost.run("api-keys create --name CI").exits(9).prints(&["52;c;YQ=="]));
+}
+
+#[test]
 fn a_key_of_a_megabyte_is_shortened_in_the_error() {
     let text = json!({ "x".repeat(1_000_000): 1 }).to_string();
     concurrently(["human", "json"], |form| {
