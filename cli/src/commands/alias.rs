@@ -161,7 +161,10 @@ pub(crate) fn expand(name: &str, command: &str, given: &[OsString]) -> Result<Ve
         }
         expanded
     };
-    let words = shlex::split(command).unwrap_or_default();
+    let words = shlex::split(command).ok_or_else(|| {
+        let rule = format!("the alias `{name}`: a quote isn't closed");
+        Fail::usage("quote", rule, Some(Origin::flag(name, command)))
+    })?;
     let mut words: Vec<_> = words.iter().map(&mut expand).collect();
     let Some(rest) = given.get(placed..) else {
         let least = format_count(placed, "argument");

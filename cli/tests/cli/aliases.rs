@@ -79,6 +79,8 @@ fn an_alias_neither_replaces_a_command_nor_uses_an_alias_or_a_shell() {
     assert_eq!(idempost.run(&["--quiet", "one"]).ok(), path);
     assert_ne!(idempost.run(&["contact-properties"]).stdout, path);
     idempost.run(&["two"]).fails_with(2, &["unknown command"]);
+    let idempost = idempost.config("[aliases]\nfour = \"topics create 'News\"\n");
+    idempost.run(&["four"]).fails_with(2, &["the alias `four`: a quote isn't closed"]);
     idempost
         .config("[aliases]\nthree = 3\n")
         .run(&["emails", "list"])
