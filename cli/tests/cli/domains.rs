@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
+use idempost_conformance::peer::Act;
 use serde_json::{Value, json};
 
-use crate::service::Service;
-use crate::support::{CommandLine, concurrently};
+use crate::service::{ScriptedPeer, Service};
+use crate::support::{CommandLine, Idempost, concurrently};
 
 const UNKNOWN: &str = "00000000-0000-4000-8000-000000000000";
 
@@ -114,6 +115,25 @@ fn records_are_printed_for_people_pipes_and_name_servers() {
         narrow.contains("v=spf1 include:spf.us-east-1.mail.example ~all ") && !narrow.contains('…'),
         "{narrow}"
     );
+}
+
+#[test]
+fn a_zone_file_has_full_names_if_the_service_s_are_relative() {
+    for (domain, name, full) in [
+        ("acme.test", "send", "send.acme.test."),
+        ("acme.test", "links.acme.test", "links.acme.test."),
+        ("mail.acme.test", "k._domainkey.mail", "k._domainkey.mail.acme.test."),
+        ("mail.acme.test", "mail", "mail.acme.test."),
+        ("mail.acme.test", "send.email", "send.email.mail.acme.test."),
+        ("acme.test", "@", "acme.test."),
+    ] {
+        let record = json!({"record": "SPF", "name": name, "type": "MX", "value": "mx.test.", "priority": 10, "ttl": "Auto", "status": "pending"});
+        let body = json!({"object": "domain", "id": "d91cd9bd-1176-453e-8fc1-35364d380206", "name": domain, "status": "pending",
+            "created_at": "2026-11-22 10:00:00.000000+00", "region": "us-east-1", "records": [record]});
+        let peer = ScriptedPeer::new([Act::json(200, &body.to_string())]);
+        let zone = Idempost::at(peer.base_url(), "sb_x").run("domains records d91cd9bd --format zone").ok();
+        assert_eq!(zone, format!("{full}\tIN\tMX\t10 mx.test.\n"));
+    }
 }
 
 #[test]

@@ -31,7 +31,8 @@ pub(super) async fn run(given: Given<'_>, context: &Context) -> Result<(), Fail>
     let records = document(&domain).get("records").cloned().unwrap_or_else(|| json!([]));
     let envelope = json!({ "object": "list", "data": records, "has_more": false });
     if zone && !context.out.is_json() {
-        let lines: Vec<_> = domain.value.records.iter().map(zone_line).collect();
+        let name = &domain.value.name;
+        let lines: Vec<_> = domain.value.records.iter().map(|record| zone_line(record, name)).collect();
         return context.out.result(&lines, &envelope);
     }
     if context.out.form == Form::Human && context.out.terminal.stdout {
@@ -41,15 +42,30 @@ pub(super) async fn run(given: Given<'_>, context: &Context) -> Result<(), Fail>
 }
 
 /// Renders a record as a zone file line; without a TTL, which defaults to the zone's.
-fn zone_line(record: &DnsRecord) -> String {
-    let (name, kind) = (&record.name, record.kind.as_str());
+fn zone_line(record: &DnsRecord, domain: &str) -> String {
+    let (name, kind) = (full_name(&record.name, domain), record.kind.as_str());
     let value = match kind {
         "TXT" => quote_txt_value(&record.value),
         "MX" => format!("{} {}", record.priority.unwrap_or_default(), host(&record.value)),
         "CNAME" => host(&record.value),
         _ => record.value.clone(),
     };
-    format!("{}\tIN\t{kind}\t{value}", host(name))
+    format!("{}\tIN\t{kind}\t{value}", host(&name))
+}
+
+/// The name of a record in full. The service's may be relative to the domain, or to the one that it is registered under: `send.mail` for
+/// `mail.acme.test`. So the labels in which the end of the name is the start of the domain occur once.
+fn full_name(name: &str, domain: &str) -> String {
+    let name = name.trim_end_matches('.');
+    if matches!(name, "" | "@") {
+        return domain.to_owned();
+    }
+    let ends = domain.match_indices('.').map(|(end, _)| end).chain([domain.len()]);
+    let shared = ends.rev().find(|&end| {
+        let rest = name.strip_suffix(&domain[..end]);
+        rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    });
+    shared.map_or_else(|| format!("{name}.{domain}"), |end| format!("{name}{}", &domain[end..]))
 }
 
 /// A fully qualified name ends in a dot; otherwise the zone's name would be appended.
@@ -85,7 +101,7 @@ mod tests {
 
     fn line(kind: &str, value: &str, priority: Option<u16>) -> String {
         let record = json!({"record": "SPF", "name": "send.acme.test", "type": kind, "value": value, "priority": priority});
-        zone_line(&serde_json::from_value(record).unwrap())
+        zone_line(&serde_json::from_value(record).unwrap(), "acme.test")
     }
 
     #[test]
