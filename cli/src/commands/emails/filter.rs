@@ -2,8 +2,9 @@
 
 use idempost::emails::LastEvent;
 use idempost::types::fields::Kind;
+use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use jiff::{Span, Timestamp};
+use jiff::{Span, Timestamp, Zoned};
 use serde_json::Value;
 
 use crate::actions::pages::Match;
@@ -23,7 +24,7 @@ pub(super) const STATUS: Field =
 pub(super) const SINCE: Field = Field::new(
     "since",
     "TIME",
-    "Only emails created since then: a time, a date (UTC) or an age, such as 2h or 7d",
+    "Only emails created since then: a time or date (UTC by default), or an age such as 2h or 7d",
 );
 
 /// The emails to show; all conditions must match.
@@ -74,13 +75,14 @@ impl Filter {
     }
 }
 
-/// Parses a time, the beginning of a date in UTC, or an age.
+/// Parses a time or the beginning of a date, in UTC unless it names an offset or a zone; or an age.
 fn parse_since(text: &str, now: Timestamp) -> Option<Timestamp> {
     let in_utc = now.to_zoned(TimeZone::UTC);
-    let date = || Some(text.parse::<jiff::civil::Date>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp());
+    let zoned = || Some(text.parse::<Zoned>().ok()?.timestamp());
+    let civil = || Some(text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp());
     let age = || text.parse::<Span>().ok().filter(|age| age.is_positive());
     let back = || Some(in_utc.checked_sub(age()?).ok()?.timestamp());
-    text.parse().ok().or_else(date).or_else(back)
+    text.parse().ok().or_else(zoned).or_else(civil).or_else(back)
 }
 
 #[cfg(test)]
@@ -95,6 +97,8 @@ mod tests {
         for (text, expected) in [
             ("2026-11-25T10:00:00+01:00", "2026-11-25T09:00:00Z"),
             ("2026-11-25", "2026-11-25T00:00:00Z"),
+            ("2026-11-25T10:00", "2026-11-25T10:00:00Z"),
+            ("2026-11-25T10:00[Europe/Berlin]", "2026-11-25T09:00:00Z"),
             ("7d", "2026-11-19T09:00:00Z"),
             ("2h 30m", "2026-11-26T06:30:00Z"),
         ] {
