@@ -47,7 +47,8 @@ pub(crate) fn read_key(terminal: bool) -> Result<SecretString, Box<Diagnostic>> 
 fn parse_key(text: std::io::Result<String>, origin: &Origin) -> Result<SecretString, Box<Diagnostic>> {
     let invalid = |rule| Diagnostic::new("credential", rule, Some(origin.clone()));
     let text = text.map_err(|error| invalid(format!("couldn't read the API key: {error}")))?;
-    let key = text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(&text);
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let key = text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(text);
     check(key).map_err(|rule| invalid(format!("the API key {rule}")))?;
     Ok(SecretString::from(key))
 }
@@ -105,10 +106,11 @@ mod tests {
     }
 
     #[test]
-    fn a_trailing_line_ending_is_not_part_of_the_key() {
+    fn a_byte_order_mark_and_a_trailing_line_ending_are_not_part_of_the_key() {
         //
         assert_eq!(of_file("sb_test\n"), Ok("sb_test".to_owned()));
         assert_eq!(of_file("sb_test\r\n"), Ok("sb_test".to_owned()));
+        assert_eq!(of_file("\u{feff}sb_test\r\n"), Ok("sb_test".to_owned()));
         assert_eq!(of_file("sb_test\n\n"), Err("the API key must be one line".to_owned()));
     }
 

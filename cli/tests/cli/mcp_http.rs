@@ -224,7 +224,7 @@ async fn a_malformed_message_over_http_is_a_parse_error() {
 async fn a_given_token_isn_t_printed_and_ctrl_c_ends_the_server() {
     // G-15
     let (_server, idempost) = with_service().await;
-    idempost.write("token", "0123456789abcdef-file\n");
+    idempost.write("token", "\u{feff}0123456789abcdef-file\r\n");
     let mut by_file = Endpoint::start(&idempost, "--token-file token --json");
     let printed: Value = serde_json::from_str(&by_file.url).unwrap();
     assert_eq!(printed["token"], Value::Null, "{printed}");

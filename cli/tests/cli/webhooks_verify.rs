@@ -51,7 +51,7 @@ fn the_public_vector_is_accepted_offline_and_without_a_credential() {
     let typed: Vec<_> = webhook.lines().filter(|line| line.starts_with("webhook-")).collect();
     let flags = "webhooks verify --secret-file - --payload body --at 2021-02-25T15:02:10Z";
     let headers = ["--header", typed[0], "--header", typed[1], "--header", typed[2]];
-    let shown = idempost.run_with(&(flags, headers), &format!("{SECRET}\n")).ok();
+    let shown = idempost.run_with(&(flags, headers), &format!("\u{feff}{SECRET}\r\n")).ok();
     assert!(shown.starts_with("id         msg_p5jXN8AQM9LWM0D4loKWxJek\n"), "{shown}");
 
     idempost.run(&(FILES, "--tolerance any")).ok();

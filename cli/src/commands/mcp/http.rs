@@ -190,7 +190,8 @@ fn configured_token(args: &Args, context: &Context) -> Result<Option<String>, Fa
             let bytes = files::read(path, 4096, true).map_err(failed)?;
             let bytes = bytes.ok_or_else(|| failed(std::io::ErrorKind::NotFound.into()))?;
             let origin = Origin::flag("--token-file", path.display().to_string());
-            (String::from_utf8_lossy(&bytes).trim_end_matches(['\r', '\n']).to_owned(), origin)
+            let text = String::from_utf8_lossy(&bytes);
+            (text.trim_start_matches('\u{feff}').trim_end_matches(['\r', '\n']).to_owned(), origin)
         }
         (None, Some(text)) => (text.to_owned(), Origin::env(TOKEN)),
         (None, None) => return Ok(None),

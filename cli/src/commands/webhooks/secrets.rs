@@ -17,7 +17,7 @@ pub(super) fn read(paths: &[String], stdin: &mut StdinReaders, flags: &mut Flags
     for (i, path) in paths.iter().enumerate() {
         let Some(source) = flags.take(stdin.claim("--secret-file", path)) else { continue };
         let added = text(&source).and_then(|secret| {
-            let secret = secret.trim();
+            let secret = secret.trim_start_matches('\u{feff}').trim();
             let added = match verifier.clone() {
                 Some(verifier) => verifier.add_secret(secret),
                 None => WebhookVerifier::new(secret),
