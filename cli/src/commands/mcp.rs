@@ -83,16 +83,15 @@ enum Confirm {
 
 /// Serves until the application closes standard input, or over HTTP until a signal.
 pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
-    if context.settings().is_ok() {
-        // Reports problems with the credential here, since the calls are quiet.
-        context.credential()?;
-    }
+    let arguments = common_arguments(context)?;
+    // Reports problems with the settings and the credential here, since the calls are quiet.
+    context.credential()?;
     let tools = tools::list_tools(&(context.command_tree)(), args.allow.unwrap_or(Access::Read));
     let catalog = Catalog::new(tools, &args.only)
         .map_err(|(rule, found)| Fail::usage("unknown", rule, Some(Origin::flag("--only", found))))?;
     let program = std::env::current_exe()
         .map_err(|error| Fail::local("couldn't find the program's executable", error))?;
-    let runner = call::Runner::new(program, common_arguments(context)?);
+    let runner = call::Runner::new(program, arguments);
     let server = server::Server::new(catalog, runner, args.confirm);
     match args.http.port() {
         Some(port) => http::serve(server, port, &args.http, context).await,

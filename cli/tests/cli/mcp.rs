@@ -213,6 +213,11 @@ fn a_malformed_message_is_answered_and_the_session_continues() {
 }
 
 #[test]
+fn settings_that_can_t_be_read_are_reported_before_the_first_call() {
+    Idempost::new().run("--profile nope mcp").fails_with(2, &["`nope`"]);
+}
+
+#[test]
 fn only_reading_tools_are_offered_unless_changes_are_allowed() {
     let (service, idempost) = Service::with_program();
     let mut application = Application::session(&idempost, "", &json!({}));
