@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
+use idempost::error::PagingError;
 use idempost::{Error, List};
 use serde_json::Value;
 
@@ -80,7 +81,13 @@ async fn fetch_newer(list: List<Value>, seen: Option<&str>) -> idempost::Result<
         }
         Some(seen) => {
             let mut page = list.before(seen).page_size(100).await?;
-            page.data.reverse();
+            match page.data.first() {
+                None if page.has_more => return Err(PagingError::EmptyPage.into()),
+                Some(newest) if text_at(newest, "/id") == seen => {
+                    return Err(PagingError::Repeated(seen.to_owned()).into());
+                }
+                _ => page.data.reverse(),
+            }
             Ok((page.data, page.has_more))
         }
     }

@@ -1,10 +1,11 @@
 //! Flags with several values, whole JSON objects, all event types, and following the log.
 
+use idempost_conformance::peer::Act;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::received_watch::Watching;
-use crate::service::Service;
+use crate::service::{ScriptedPeer, Service};
 use crate::support::{CommandLine, Idempost, SEND, exit_code, has, shows, wait_until};
 
 fn body(line: &(impl CommandLine + ?Sized)) -> Value {
@@ -83,6 +84,23 @@ fn sent_emails_are_followed_until_a_signal() {
     }
     assert_eq!([tail.line(), tail.line()], ["First", "Second"]);
     assert_eq!(tail.end(Signal::TERM), (Some(0), vec![]));
+}
+
+#[test]
+fn a_list_that_never_ends_ends_a_tail() {
+    let email = json!({ "id": "e1", "to": ["ada@example.com"], "from": "hi@acme.test", "subject": "Hello",
+        "created_at": "2026-11-22 10:00:00.000000+00", "last_event": "sent" });
+    for (data, message) in [
+        (json!([email]), "a page that ends with the same item as an earlier one: e1"),
+        (json!([]), "reported more items, but returned an empty page"),
+    ] {
+        let list =
+            |data, has_more| json!({ "object": "list", "data": data, "has_more": has_more }).to_string();
+        let acts = [Act::json(200, &list(json!([email]), true)), Act::json(200, &list(data, true))];
+        let peer = ScriptedPeer::new(acts);
+        let tail = "emails tail --interval 20ms";
+        Idempost::at(peer.base_url(), "sb_x").run(tail).fails_with(1, &[message]);
+    }
 }
 
 #[test]
