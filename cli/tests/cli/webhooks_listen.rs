@@ -249,6 +249,15 @@ fn at_a_sandbox_it_creates_a_webhook_and_always_deletes_it() {
 }
 
 #[test]
+fn it_ends_with_its_reader_even_without_another_delivery() {
+    let (_service, idempost) = Service::with_program();
+    let mut listener = Listener::start(&idempost, &[]);
+    drop(listener.stdout.take());
+    assert_eq!(exit_code(&mut listener.child), Some(0));
+    assert_eq!(webhooks(&idempost), Vec::<Value>::new());
+}
+
+#[test]
 fn a_public_url_is_registered_with_an_unguessable_path() {
     let (_service, idempost) = Service::with_program();
     let mut listener = Listener::start(&idempost, &["--public-url", "https://abc.tunnel.test/in/"]);

@@ -29,7 +29,7 @@ use crate::diagnostics::Fail;
 use crate::files;
 use crate::input::flags::{ALL, EVENT_TYPES, Flags};
 use crate::output::terminal::escape_line;
-use crate::output::{report, write_stderr, write_stderr_secret};
+use crate::output::{report, sleep_while_read, write_stderr, write_stderr_secret};
 use crate::settings::paths;
 use crate::signals::Signals;
 
@@ -212,6 +212,7 @@ async fn serve(
     loop {
         tokio::select! {
             _ = signals.next() => break,
+            unread = sleep_while_read(Duration::MAX) => unread?,
             Some((one, acknowledge)) = record.recv(), if !writer.is_busy => if let Some(text) = show(&one) {
                 writer.write(text);
                 printing = Some(acknowledge);
