@@ -1,5 +1,7 @@
 //! Builds the email from flags and documents, and reports all problems together.
 
+use std::collections::HashSet;
+
 use idempost::{Email, problem::Problems};
 use serde_json::{Value, json};
 
@@ -64,11 +66,12 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         let origin = Origin::flag("--template", &id);
         builder.put_key(&["template"], "id", id.into(), origin);
     }
+    let mut names = HashSet::new();
     for (i, text) in args.var.iter().enumerate() {
-        set_variable(&mut builder, &mut stdin, i + 1, text);
+        set_variable(&mut builder, &mut names, &mut stdin, i + 1, text);
     }
     for (i, text) in args.var_json.iter().enumerate() {
-        set_typed_variable(&mut builder, i + 1, text);
+        set_typed_variable(&mut builder, &mut names, i + 1, text);
     }
     let edited = if args.edit { draft(&mut builder, context)? } else { None };
     let has_body = ["text", "html", "template"].iter().any(|field| builder.fields().contains_key(*field));
@@ -76,14 +79,16 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     {
         read_pipe(&mut builder, &mut stdin);
     }
+    names.clear();
     for (i, text) in args.header.iter().enumerate() {
-        custom_header(&mut builder, i + 1, text);
+        custom_header(&mut builder, &mut names, i + 1, text);
     }
     if let Some(url) = &args.list_unsubscribe {
         unsubscribe_headers(&mut builder, url);
     }
+    names.clear();
     for (i, text) in args.tag.iter().enumerate() {
-        add_tag(&mut builder, i + 1, text);
+        add_tag(&mut builder, &mut names, i + 1, text);
     }
 
     let flags = builder.flags();
@@ -226,19 +231,34 @@ fn report_unreadable(builder: &mut BodyBuilder, field: &str, found: Diagnostic) 
 /// Splits a flag's value into name and value.
 fn split_pair<'a>(
     builder: &mut BodyBuilder,
+    names: &mut HashSet<String>,
     (flag, n, text): (&str, usize, &'a str),
     separator: char,
     rule: &str,
 ) -> Option<Pair<'a>> {
-    let pair = Pair::read(text, separator);
-    if pair.is_none() {
+    let Some(pair) = Pair::read(text, separator) else {
         builder.flags().reject_at("type", rule, Origin::nth_flag(flag, n, text));
+        return None;
+    };
+    // Only names of headers have no case.
+    let name = if separator == ':' { pair.name.to_ascii_lowercase() } else { pair.name.to_owned() };
+    if !names.insert(name) {
+        let origin = Origin::flag_part(flag, n, text, pair.name_range());
+        builder.flags().reject_at("repeated", "this name is repeated", origin);
+        return None;
     }
-    pair
+    Some(pair)
 }
 
-fn set_variable(builder: &mut BodyBuilder, stdin: &mut StdinReaders, n: usize, text: &str) {
-    let Some(pair) = split_pair(builder, ("--var", n, text), '=', "a variable must be NAME=TEXT") else {
+fn set_variable(
+    builder: &mut BodyBuilder,
+    names: &mut HashSet<String>,
+    stdin: &mut StdinReaders,
+    n: usize,
+    text: &str,
+) {
+    let Some(pair) = split_pair(builder, names, ("--var", n, text), '=', "a variable must be NAME=TEXT")
+    else {
         return;
     };
     let value = match source::input_name(pair.value) {
@@ -265,9 +285,9 @@ fn set_variable(builder: &mut BodyBuilder, stdin: &mut StdinReaders, n: usize, t
     builder.put_key(&["template", "variables"], pair.name, value.into(), origin);
 }
 
-fn set_typed_variable(builder: &mut BodyBuilder, n: usize, text: &str) {
+fn set_typed_variable(builder: &mut BodyBuilder, names: &mut HashSet<String>, n: usize, text: &str) {
     let rule = "a variable must be NAME=JSON";
-    let Some(pair) = split_pair(builder, ("--var-json", n, text), '=', rule) else { return };
+    let Some(pair) = split_pair(builder, names, ("--var-json", n, text), '=', rule) else { return };
     match json::read(pair.value) {
         Ok(document) => {
             let origin = Origin::flag_part("--var-json", n, text, pair.name_range());
@@ -281,9 +301,9 @@ fn set_typed_variable(builder: &mut BodyBuilder, n: usize, text: &str) {
     }
 }
 
-fn custom_header(builder: &mut BodyBuilder, n: usize, text: &str) {
+fn custom_header(builder: &mut BodyBuilder, names: &mut HashSet<String>, n: usize, text: &str) {
     let rule = "a header must be `NAME: VALUE`";
-    let Some(pair) = split_pair(builder, ("--header", n, text), ':', rule) else { return };
+    let Some(pair) = split_pair(builder, names, ("--header", n, text), ':', rule) else { return };
     builder.put_key(&["headers"], pair.name, pair.value.trim().into(), Origin::nth_flag("--header", n, text));
 }
 
@@ -298,8 +318,10 @@ fn unsubscribe_headers(builder: &mut BodyBuilder, url: &str) {
     }
 }
 
-fn add_tag(builder: &mut BodyBuilder, n: usize, text: &str) {
-    let Some(pair) = split_pair(builder, ("--tag", n, text), '=', "a tag must be NAME=VALUE") else { return };
+fn add_tag(builder: &mut BodyBuilder, names: &mut HashSet<String>, n: usize, text: &str) {
+    let Some(pair) = split_pair(builder, names, ("--tag", n, text), '=', "a tag must be NAME=VALUE") else {
+        return;
+    };
     let item = json!({"name": pair.name, "value": pair.value});
     let same = |tag: &Value| tag["name"] == pair.name;
     if let Some(pointer) = builder.push_or_replace("tags", item, same) {
