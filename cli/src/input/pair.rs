@@ -1,5 +1,6 @@
 //! `name=value` pairs, split at the first `=`.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// A pair, with the positions of its halves in the original text.
@@ -23,6 +24,17 @@ impl<'a> Pair<'a> {
     /// The bytes of the name.
     pub(crate) fn name_range(&self) -> Range<usize> {
         0..self.name.len()
+    }
+}
+
+/// The names in the values of a repeated flag.
+#[derive(Debug, Default)]
+pub(crate) struct GivenNames(HashSet<String>);
+
+impl GivenNames {
+    /// Adds a name. Returns false if it was given before; the case of a header's name, which precedes a colon, doesn't matter.
+    pub(crate) fn add(&mut self, name: &str, separator: char) -> bool {
+        self.0.insert(if separator == ':' { name.to_ascii_lowercase() } else { name.to_owned() })
     }
 }
 

@@ -4,9 +4,10 @@ use idempost_bulk::Message;
 
 use crate::actions::html_command;
 use crate::context::Context;
-use crate::diagnostics::Fail;
+use crate::diagnostics::{Fail, Origin};
 use crate::input::bodies;
 use crate::input::flags::Flags;
+use crate::input::pair::GivenNames;
 use crate::input::source::StdinReaders;
 
 /// Sets a field of the message, or adds to one.
@@ -133,7 +134,12 @@ fn add_pairs(
     add: fn(Message, &str, &str) -> Message,
 ) -> Message {
     let form = if separator == ':' { "NAME: VALUE" } else { "NAME=VALUE" };
+    let mut names = GivenNames::default();
     for (i, pair) in flags.pairs(flag, form, values, separator) {
+        if !names.add(pair.name, separator) {
+            let origin = Origin::flag_part(flag, i + 1, &values[i], pair.name_range());
+            flags.reject_at("repeated", "this name is repeated", origin);
+        }
         let mut path = pointer.to_owned();
         idempost::problem::push_token(&mut path, pair.name);
         flags.nth_field(&path, flag, i + 1, &values[i]);

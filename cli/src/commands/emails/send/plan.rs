@@ -1,7 +1,5 @@
 //! Builds the email from flags and documents, and reports all problems together.
 
-use std::collections::HashSet;
-
 use idempost::{Email, problem::Problems};
 use serde_json::{Value, json};
 
@@ -13,7 +11,7 @@ use crate::input::{
     attach::AttachSpec,
     body_builder::BodyBuilder,
     json,
-    pair::Pair,
+    pair::{GivenNames, Pair},
     source::{self, StdinReaders},
 };
 
@@ -66,7 +64,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         let origin = Origin::flag("--template", &id);
         builder.put_key(&["template"], "id", id.into(), origin);
     }
-    let mut names = HashSet::new();
+    let mut names = GivenNames::default();
     for (i, text) in args.var.iter().enumerate() {
         set_variable(&mut builder, &mut names, &mut stdin, i + 1, text);
     }
@@ -79,14 +77,14 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     {
         read_pipe(&mut builder, &mut stdin);
     }
-    names.clear();
+    names = GivenNames::default();
     for (i, text) in args.header.iter().enumerate() {
         custom_header(&mut builder, &mut names, i + 1, text);
     }
     if let Some(url) = &args.list_unsubscribe {
         unsubscribe_headers(&mut builder, url);
     }
-    names.clear();
+    names = GivenNames::default();
     for (i, text) in args.tag.iter().enumerate() {
         add_tag(&mut builder, &mut names, i + 1, text);
     }
@@ -231,7 +229,7 @@ fn report_unreadable(builder: &mut BodyBuilder, field: &str, found: Diagnostic) 
 /// Splits a flag's value into name and value.
 fn split_pair<'a>(
     builder: &mut BodyBuilder,
-    names: &mut HashSet<String>,
+    names: &mut GivenNames,
     (flag, n, text): (&str, usize, &'a str),
     separator: char,
     rule: &str,
@@ -240,9 +238,7 @@ fn split_pair<'a>(
         builder.flags().reject_at("type", rule, Origin::nth_flag(flag, n, text));
         return None;
     };
-    // Only names of headers have no case.
-    let name = if separator == ':' { pair.name.to_ascii_lowercase() } else { pair.name.to_owned() };
-    if !names.insert(name) {
+    if !names.add(pair.name, separator) {
         let origin = Origin::flag_part(flag, n, text, pair.name_range());
         builder.flags().reject_at("repeated", "this name is repeated", origin);
         return None;
@@ -252,7 +248,7 @@ fn split_pair<'a>(
 
 fn set_variable(
     builder: &mut BodyBuilder,
-    names: &mut HashSet<String>,
+    names: &mut GivenNames,
     stdin: &mut StdinReaders,
     n: usize,
     text: &str,
@@ -285,7 +281,7 @@ fn set_variable(
     builder.put_key(&["template", "variables"], pair.name, value.into(), origin);
 }
 
-fn set_typed_variable(builder: &mut BodyBuilder, names: &mut HashSet<String>, n: usize, text: &str) {
+fn set_typed_variable(builder: &mut BodyBuilder, names: &mut GivenNames, n: usize, text: &str) {
     let rule = "a variable must be NAME=JSON";
     let Some(pair) = split_pair(builder, names, ("--var-json", n, text), '=', rule) else { return };
     match json::read(pair.value) {
@@ -301,7 +297,7 @@ fn set_typed_variable(builder: &mut BodyBuilder, names: &mut HashSet<String>, n:
     }
 }
 
-fn custom_header(builder: &mut BodyBuilder, names: &mut HashSet<String>, n: usize, text: &str) {
+fn custom_header(builder: &mut BodyBuilder, names: &mut GivenNames, n: usize, text: &str) {
     let rule = "a header must be `NAME: VALUE`";
     let Some(pair) = split_pair(builder, names, ("--header", n, text), ':', rule) else { return };
     builder.put_key(&["headers"], pair.name, pair.value.trim().into(), Origin::nth_flag("--header", n, text));
@@ -318,7 +314,7 @@ fn unsubscribe_headers(builder: &mut BodyBuilder, url: &str) {
     }
 }
 
-fn add_tag(builder: &mut BodyBuilder, names: &mut HashSet<String>, n: usize, text: &str) {
+fn add_tag(builder: &mut BodyBuilder, names: &mut GivenNames, n: usize, text: &str) {
     let Some(pair) = split_pair(builder, names, ("--tag", n, text), '=', "a tag must be NAME=VALUE") else {
         return;
     };
