@@ -201,7 +201,9 @@ impl<S> Shared<S> {
         let lead = if self.timetable.is_some() { Duration::ZERO } else { self.clock.lead() };
         self.journal.append(&record.dated_back(lead)).await?;
         self.apply(record)?;
-        let Record::Intent { batch, .. } = record else { return Ok(()) };
+        let (Record::Intent { batch, .. } | Record::EmailIntent { batch, .. }) = record else {
+            return Ok(());
+        };
         let known = {
             let mut undated = self.undated.lock();
             let known = self.clock.lead();

@@ -86,3 +86,37 @@ async fn rejections_up_to_the_limit_are_attempted_again_and_then_certain() {
     assert_eq!(report.counts, Counts { sent: 60 - rejected, rejected, ..Counts::default() });
     assert_eq!((service.delivered(), report.requests), ((34, 1), 60 - 10));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_was_ahead_does_not_hide_that_the_key_of_an_email_has_expired() {
+    // F-11
+    let schedule = Schedule::new().daily([1_000]).unwrap().time_zone("UTC").unwrap();
+    for schedule in [None, Some(schedule)] {
+        let (_folder, job) = planned_job(60).await;
+        let (wall, its_clock) = (WallClock::default(), WallClock::default());
+        let service = Service::new(|n, request| match n {
+            _ if String::from_utf8_lossy(&request.body).contains("\"r3@") => Some(Fault::Invalid),
+            21.. => Some(Fault::TimedOut { executed: true }),
+            _ => None,
+        });
+        *service.clock.lock().unwrap() = Some(its_clock.clone());
+        wall.advance_millis(12 * 3_600_000);
+        let options = || {
+            let options = patient_options().wall_clock(&wall);
+            schedule.iter().cloned().fold(options, RunOptions::schedule)
+        };
+        abort_after(&job, &service, options(), 21).await;
+        assert_eq!(service.delivered(), (19, 1), "18 have responses, one doesn't");
+        wall.advance_millis(-12 * 3_600_000);
+        for clock in [&wall, &its_clock] {
+            clock.advance_millis(30 * 3_600_000);
+        }
+        service.forgets_keys.store(true, Ordering::SeqCst);
+        service.set_script(|_, request| {
+            String::from_utf8_lossy(&request.body).contains("\"r3@").then_some(Fault::Invalid)
+        });
+        let report = finish_with(&job, &service, options()).await;
+        let expected = Counts { sent: 58, rejected: 1, unknown: 1, ..Counts::default() };
+        assert_eq!((report.counts, service.delivered()), (expected, (59, 1)), "{schedule:?}");
+    }
+}
