@@ -170,7 +170,7 @@ impl Schedule {
         times.flatten().map(|time| time.timestamp()).find(|time| *time > after.timestamp())
     }
 
-    /// Returns when a batch with this many emails may start, from `now` on; `None` if never.
+    /// Returns when a batch with this many emails may start, from `now` on; `None` if never. Emails that count already only wait for the window.
     fn next_start(&self, now: Timestamp, zone: &TimeZone, emails: u64, sent: &Days) -> Option<Timestamp> {
         let mut at = now;
         for _ in 0..STEPS {
@@ -178,7 +178,7 @@ impl Schedule {
             let day = local.date();
             if !self.is_open(local.time()) {
                 at = self.opening(&local)?;
-            } else if sent.sent_on(day).saturating_add(emails) > self.day_cap(day, sent) {
+            } else if emails > 0 && sent.sent_on(day).saturating_add(emails) > self.day_cap(day, sent) {
                 at = local.tomorrow().ok()?.start_of_day().ok()?.timestamp();
             } else {
                 return Some(at);

@@ -128,19 +128,18 @@ impl<S: Sender> Ledger for Batch<'_, S> {
             BeforeAttempt::Resend => Before::Send,
             BeforeAttempt::Ended => Before::Ended,
             BeforeAttempt::Settle(record) => Before::Settle(record),
-            BeforeAttempt::Start(email @ Record::EmailIntent { .. }) => {
-                self.record_day().await?;
-                shared.record(&email).await?;
-                Before::Split
-            }
             BeforeAttempt::Start(intent) => {
                 if let Some(timetable) = &shared.timetable
                     && let Err(wait) = timetable.admit(&intent, &prepared.domains)
                 {
                     return Ok(Before::Wait(wait));
                 }
+                let is_email = matches!(intent, Record::EmailIntent { .. });
+                if is_email {
+                    self.record_day().await?;
+                }
                 shared.record(&intent).await?;
-                Before::Send
+                if is_email { Before::Split } else { Before::Send }
             }
         })
     }

@@ -94,15 +94,20 @@ impl Timetable {
     }
 
     /// Counts a batch whose first attempt is about to start, by its number of emails to each domain with a rate; or returns the minimum time that it
-    /// has to wait.
+    /// has to wait. An email of a split batch was counted with the batch.
     pub(crate) fn admit(&self, intent: &Record, domains: &[u64]) -> std::result::Result<(), Duration> {
-        let &Record::Intent { batch, emails, at, .. } = intent else { return Ok(()) };
+        let (batch, emails, at) = match *intent {
+            Record::Intent { batch, emails, at, .. } => (batch, u64::from(emails), at),
+            Record::EmailIntent { batch, at, .. } => (batch, 0, at),
+            _ => return Ok(()),
+        };
         let mut state = self.state.lock();
         state.days.repeat_open(at, &self.zone);
         let now = timestamp(at);
-        let start = self.schedule.next_start(now, &self.zone, emails.into(), &state.days);
+        let start = self.schedule.next_start(now, &self.zone, emails, &state.days);
         let (start, reason) = if start == Some(now) {
-            let Err((wait, reason)) = state.domains.admit(batch, domains, at) else {
+            let admitted = if emails == 0 { Ok(()) } else { state.domains.admit(batch, domains, at) };
+            let Err((wait, reason)) = admitted else {
                 state.days.apply(intent, &self.zone);
                 state.waiting = None;
                 return Ok(());

@@ -265,6 +265,28 @@ async fn a_clock_that_stays_ahead_of_the_service_s_hides_no_email_from_a_rate() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn emails_of_a_split_batch_wait_for_the_window() {
+    let (folder, wall) = (folder(), before_midnight());
+    let job = plan_job_in_batches(folder.path(), 50, 50).await;
+    let moved = wall.clone();
+    let service = Service::new(move |n, request| {
+        if n == 20 {
+            moved.pass(Duration::from_hours(1));
+        }
+        String::from_utf8_lossy(&request.body).contains("\"r3@").then_some(Fault::Invalid)
+    });
+    *service.wall.lock().unwrap() = wall.clone();
+    let schedule = Schedule::new().window("20:00-24:00").unwrap().time_zone("UTC").unwrap();
+    let options = || patient_options().wall_clock(&wall).schedule(schedule.clone());
+    run_and_kill(&job, &service, options(), 1_000).await;
+    assert_eq!(service.delivered(), (18, 1), "the window closed during the 19th email, with row 3 rejected");
+    wall.pass(Duration::from_hours(20));
+    let report = finish_with(&job, &service, options()).await;
+    let counts = Counts { sent: 49, rejected: 1, ..Counts::default() };
+    assert_eq!((report.ending, report.counts, service.delivered()), (Ending::Finished, counts, (49, 1)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_day_of_refused_connections_leaves_its_cap_unused() {
     let (folder, wall) = (folder(), half_past());
     let job = plan_job_in_batches(folder.path(), 50, 10).await;
