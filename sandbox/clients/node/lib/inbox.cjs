@@ -49,11 +49,17 @@ class Inbox {
   async list(filter = {}) {
     const mails = [];
     const query = [...conditions(filter), ['limit', '100']];
-    for (let page = { has_more: true }; page.has_more; ) {
+    for (let more = true; more; ) {
       const cursor = mails.length > 0 ? [['after', mails.at(-1).id]] : [];
-      page = await this.request('GET', '/_/messages', { query: [...query, ...cursor] });
-      mails.push(...page.data.map(summary));
-      if (page.data.length === 0) break;
+      try {
+        const page = await this.request('GET', '/_/messages', { query: [...query, ...cursor] });
+        mails.push(...page.data.map(summary));
+        more = page.has_more && page.data.length > 0;
+      } catch (error) {
+        // The last mail was deleted meanwhile: continue after the one before it.
+        if (error.status !== 422 || mails.length === 0) throw error;
+        mails.pop();
+      }
     }
     return mails;
   }

@@ -231,6 +231,20 @@ describe('the API', () => {
     assert.equal(new Set(mails.map(({ id }) => id)).size, 210);
   });
 
+  test('a list continues after mails that are deleted while it is read', async () => {
+    const inbox = sandbox.inbox();
+    for (const _ of [1, 2, 3]) await resendOf(inbox).batch.send(Array.from({ length: 70 }, () => EMAIL));
+    const { request } = inbox;
+    inbox.request = async (...page) => {
+      const read = await request.apply(inbox, page);
+      inbox.request = request;
+      for (const { id } of read.data.slice(-2)) await request.call(inbox, 'DELETE', `/_/messages/${id}`);
+      return read;
+    };
+    const ids = (mails) => mails.map(({ id }) => id);
+    assert.deepEqual(ids(await inbox.list()), ids(await inbox.list()));
+  });
+
   test('a timeout names the filter and what arrived instead', async () => {
     const inbox = sandbox.inbox();
     await resendOf(inbox).emails.send(EMAIL);

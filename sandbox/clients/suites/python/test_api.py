@@ -212,6 +212,24 @@ def test_a_list_has_all_pages(sandbox, send):
     assert len({mail.id for mail in inbox.list()}) == 211
 
 
+def test_a_list_continues_after_mails_that_are_deleted_while_it_is_read(sandbox, send, monkeypatch):
+    inbox = sandbox.inbox()
+    send(inbox)
+    for _ in range(3):
+        resend.Batch.send([EMAIL] * 70)
+    request = inbox._request
+
+    def read(*page, **options):
+        response = request(*page, **options)
+        monkeypatch.undo()
+        for mail in response["data"][-2:]:
+            request("DELETE", f"/_/messages/{mail['id']}")
+        return response
+
+    monkeypatch.setattr(inbox, "_request", read)
+    assert [mail.id for mail in inbox.list()] == [mail.id for mail in inbox.list()]
+
+
 def test_a_timeout_names_the_filter_and_what_arrived_instead(sandbox, send):
     inbox = sandbox.inbox()
     send(inbox)

@@ -92,7 +92,13 @@ class Inbox:
         more = True
         while more:
             cursor = [("after", mails[-1].id)] if mails else []
-            page = self._request("GET", "/_/messages", query=[*parameters, *cursor])
+            try:
+                page = self._request("GET", "/_/messages", query=[*parameters, *cursor])
+            except SandboxError as error:
+                if error.status != 422 or not mails:
+                    raise
+                mails.pop()  # It was deleted meanwhile: continue after the mail before it.
+                continue
             mails.extend(Summary(**fields(item)) for item in page["data"])
             more = page["has_more"] and bool(page["data"])
         return mails
