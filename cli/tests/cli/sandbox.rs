@@ -290,7 +290,7 @@ fn unsent_emails_are_listed_by_their_state() {
     let later = sandbox.send("ada@example.com", "Later", &["--scheduled-at", "in 1 hour"]);
     sandbox.send("failed@example.com", "Failed", "");
     let list = |flags| sandbox.run(&("sandbox inbox list --columns subject,state,reason", flags)).ok();
-    assert_eq!(list("--state unsent"), "Failed\tfailed\t\nLater\tscheduled\t\n");
+    assert_eq!(list("--state unsent"), "Failed\tfailed\trecipient_refused\nLater\tscheduled\t\n");
     assert_eq!(list("--state scheduled --to ADA"), "Later\tscheduled\t\n");
     assert_eq!(list("--state canceled"), "");
     let listed = sandbox.run(&["sandbox", "inbox", "list", "--state", "scheduled", "--json"]).json();

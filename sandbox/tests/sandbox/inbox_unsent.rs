@@ -27,7 +27,7 @@ fn one_of_each(sandbox: &Sandbox) -> Vec<(String, &'static str, Value)> {
         (canceled, "canceled", Value::Null),
         (sandbox.sent(&email_with("attachments", files)), "queued", Value::Null),
         (create_opted_out_email(sandbox), "failed", json!("recipients_opted_out")),
-        (sandbox.sent(&email_with("to", "failed@example.com")), "failed", Value::Null),
+        (sandbox.sent(&email_with("to", "failed@example.com")), "failed", json!("recipient_refused")),
         (sandbox.sent(&email_with("to", "suppressed@example.com")), "suppressed", Value::Null),
     ]
 }

@@ -211,6 +211,9 @@ fn deliver(moment: Moment<'_>, email: &Arc<Email>, draft: Box<Draft>) {
     let outcome = simulation::outcome(draft.recipients(), enforced);
     for (after, event) in outcome.events {
         if after.is_zero() {
+            if event == Event::Failed {
+                email.set_failure(webhooks::payload::RECIPIENT_REFUSED);
+            }
             record_event(moment, email, event, None);
         } else {
             let task = Task::RecordEvent { email: email.id, event };

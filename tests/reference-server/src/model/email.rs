@@ -358,7 +358,7 @@ impl Email {
         self.progress.lock().captured
     }
 
-    /// Why it was not sent, if it failed before.
+    /// Why it was not sent, or not to all recipients.
     pub fn failure(&self) -> Option<Arc<str>> {
         self.progress.lock().failure.clone()
     }

@@ -88,6 +88,9 @@ const HARD_BOUNCE: &str = "The recipient's email provider sent a hard bounce mes
 const SUPPRESSED: &str =
     "Resend has suppressed sending to this address because it is on the account-level suppression list.";
 
+/// The reason for a simulated failure.
+pub(crate) const RECIPIENT_REFUSED: &str = "recipient_refused";
+
 /// The event type's own field, with its default content.
 pub(super) fn detail(kind: &str, at: &str) -> Option<(&'static str, Value)> {
     Some(match kind {
@@ -109,7 +112,7 @@ pub(super) fn detail(kind: &str, at: &str) -> Option<(&'static str, Value)> {
                 "userAgent": "Mozilla/5.0 (sandbox)",
             }),
         ),
-        "email.failed" => ("failed", json!({ "reason": "recipient_refused" })),
+        "email.failed" => ("failed", json!({ "reason": RECIPIENT_REFUSED })),
         "email.suppressed" => (
             "suppressed",
             json!({
