@@ -246,6 +246,7 @@ fn each_email_of_a_split_batch_passes_through_the_states_of_a_batch() {
     let email_intent = |email, at| Record::EmailIntent { batch: 0, email, at: UnixMillis(at) };
     let result = |email, outcome| Record::EmailResult { batch: 0, email, outcome };
     let accepted = || EmailOutcome::Accepted(SentId::from("a"));
+    assert_eq!(states(1, &[]).apply(&split), Err(Contradiction("a SPLIT without an INTENT")));
     for before in [vec![], vec![intent(5)]] {
         for record in [email_intent(0, 6), result(0, None)] {
             assert!(states(1, &before).apply(&record).is_err(), "{before:?} {record:?}");
@@ -270,6 +271,10 @@ fn each_email_of_a_split_batch_passes_through_the_states_of_a_batch() {
     assert!(!resumed.situation(0, NOW).earlier_uncertain);
     let start = BeforeAttempt::Start(email_intent(1, NOW.0));
     assert_eq!(resumed.before_attempt(0, 2, HASH, NOW), start);
+
+    let mut behind = states(1, &[intent(5), split.clone(), email_intent(0, NOW.0)]);
+    behind.resume(UnixMillis(5));
+    assert_eq!(behind.situation(0, NOW).age, None, "the clock was set back");
 
     let ended = Record::Partial { batch: 0, emails: vec![accepted(), EmailOutcome::Rejected("m".into())] };
     resumed.apply(&ended).unwrap();
