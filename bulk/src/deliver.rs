@@ -250,7 +250,7 @@ async fn deliver_emails<L: Ledger>(
 ) -> Result<Delivery, L::Failure> {
     let batch = prepared.batch;
     let mut outcomes = Vec::with_capacity(prepared.rows.len());
-    // Only an acceptance proves that the rejections before it have no common cause. Until then, resuming attempts these emails again.
+    // Recorded as unsent: only an acceptance proves that the rejections before it have no common cause. Until then, resuming attempts them again.
     let mut rejected = Vec::new();
     for email in 0..prepared.rows.len() {
         let uncertain = match ledger.select_email(email, resumed) {
@@ -267,10 +267,13 @@ async fn deliver_emails<L: Ledger>(
         match attempts(ledger, batch, &request, Some(email), uncertain).await? {
             Attempted::Settled(record, delivery) => {
                 let outcome = outcome(record);
-                ledger.note_email(email, Some(&outcome).filter(|outcome| !outcome.is_rejected()));
                 if outcome.is_rejected() {
+                    ledger.note_email(email, None);
                     rejected.push(email);
-                } else if matches!(outcome, EmailOutcome::Accepted(_)) {
+                } else {
+                    ledger.note_email(email, Some(&outcome));
+                }
+                if matches!(outcome, EmailOutcome::Accepted(_)) {
                     rejected.drain(..).for_each(|email| ledger.note_email(email, outcomes.get(email)));
                 }
                 outcomes.push(outcome);
@@ -300,7 +303,8 @@ fn outcome(record: Record) -> EmailOutcome {
     outcome.unwrap_or(EmailOutcome::Unknown)
 }
 
-/// Sends a request until it has a result: a batch, or the email of a split batch at index `alone`. `uncertain` if an earlier attempt may have been executed.
+/// Sends a request until it has a result: a batch, or the email of a split batch at index `alone`. `uncertain` if an earlier attempt may have been
+/// executed.
 async fn attempts<L: Ledger>(
     ledger: &mut L,
     batch: u32,

@@ -91,7 +91,8 @@ impl Journal {
         }
     }
 
-    /// Appends a record that may be lost in a crash: [`Record::Rate`], [`Record::NotSent`], [`Record::EmailResult`]. It is written with the next durable record, in order.
+    /// Appends a record that may be lost in a crash: [`Record::Rate`], [`Record::NotSent`], [`Record::EmailResult`]. It is written with the next durable
+    /// record, in order.
     pub(crate) fn note(&self, record: &Record) {
         self.queue.note(record);
     }

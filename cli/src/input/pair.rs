@@ -32,9 +32,13 @@ impl<'a> Pair<'a> {
 pub(crate) struct GivenNames(HashSet<String>);
 
 impl GivenNames {
-    /// Adds a name. Returns false if it was given before; the case of a header's name, which precedes a colon, doesn't matter.
-    pub(crate) fn add(&mut self, name: &str, separator: char) -> bool {
-        self.0.insert(if separator == ':' { name.to_ascii_lowercase() } else { name.to_owned() })
+    /// Adds a name. The case of a header's name, which precedes a colon, doesn't matter.
+    ///
+    /// # Errors
+    /// The message if the name was given before.
+    pub(crate) fn add(&mut self, name: &str, separator: char) -> Result<(), String> {
+        let key = if separator == ':' { name.to_ascii_lowercase() } else { name.to_owned() };
+        if self.0.insert(key) { Ok(()) } else { Err(format!("`{name}` is repeated")) }
     }
 }
 

@@ -188,7 +188,7 @@ broadcasts update b => a field to change
 bulk send p.csv --daily 10,x --window 8-20 --time-zone Europe/Atlantis
     => --daily:1:1 | --window:1:1 | --time-zone:1:1
 bulk send p.csv --from a@x.test --subject x --text y --tag a=1 --tag a=2 --header 'X-A: 1' --header 'x-a: 2' --var N=1 --var n=2
-    => 2 problems | --tag (2nd):1:1 | --header (2nd):1:1 | this name is repeated
+    => 2 problems | --tag (2nd):1:1 | --header (2nd):1:1 | `a` is repeated
 bulk send p.csv --time-zone UTC => --time-zone requires --daily or --window
 bulk send p.csv --daily 10 --queue nats://127.0.0.1:1 => --daily can't be used with --queue
 bulk send p.csv --domain-rate a.test=1/s --domain-rate gmail.com => gmail.com=100/min | --domain-rate (2nd):1:1

@@ -75,7 +75,7 @@ const BAD: &[usize] =
     &[2, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35];
 
 #[tokio::test(start_paused = true)]
-async fn rejections_up_to_the_limit_are_attempted_again_and_then_certain() {
+async fn rows_whose_rejections_paused_the_job_are_attempted_again_and_then_rejected() {
     let (_folder, job) = planned_job(60).await;
     let service = strict_service(0, 0.0, BAD);
     let report = finish_with(&job, &service, patient_options()).await;

@@ -136,9 +136,9 @@ fn add_pairs(
     let form = if separator == ':' { "NAME: VALUE" } else { "NAME=VALUE" };
     let mut names = GivenNames::default();
     for (i, pair) in flags.pairs(flag, form, values, separator) {
-        if !names.add(pair.name, separator) {
+        if let Err(rule) = names.add(pair.name, separator) {
             let origin = Origin::flag_part(flag, i + 1, &values[i], pair.name_range());
-            flags.reject_at("repeated", "this name is repeated", origin);
+            flags.reject_at("repeated", rule, origin);
         }
         let mut path = pointer.to_owned();
         idempost::problem::push_token(&mut path, pair.name);

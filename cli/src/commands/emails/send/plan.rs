@@ -238,9 +238,9 @@ fn split_pair<'a>(
         builder.flags().reject_at("type", rule, Origin::nth_flag(flag, n, text));
         return None;
     };
-    if !names.add(pair.name, separator) {
+    if let Err(rule) = names.add(pair.name, separator) {
         let origin = Origin::flag_part(flag, n, text, pair.name_range());
-        builder.flags().reject_at("repeated", "this name is repeated", origin);
+        builder.flags().reject_at("repeated", rule, origin);
         return None;
     }
     Some(pair)
