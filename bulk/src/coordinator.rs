@@ -119,7 +119,7 @@ pub(crate) async fn coordinate<B: Backend>(
     }
     coordinator.finish(&ending).await?;
     if folder::is_abandoned(plan.dir()) {
-        coordinator.states.abandon();
+        coordinator.states.abandon()?;
     }
     let counts = coordinator.counts();
     counts.check(plan.counts().valid)?;

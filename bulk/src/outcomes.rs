@@ -99,6 +99,7 @@ fn visit_part(
         let key = idempotency_key(plan.id(), batch, &hash);
         let rows = preparer.rows_of(batch)?.into_iter().enumerate();
         rows.filter(|(_, row)| !retried.contains(row.row)).try_for_each(|(i, row)| {
+            let Some(outcome) = row_outcome(record, i) else { return Ok(()) };
             visit(RowOutcome {
                 row: row.row,
                 recipient: row.to.join("; "),
@@ -108,7 +109,7 @@ fn visit_part(
                 batch,
                 key: key.clone(),
                 first_attempt: first_attempt.0,
-                outcome: row_outcome(record, i),
+                outcome,
             })
         })
     };
@@ -125,9 +126,9 @@ fn visit_part(
     })?;
     failure.map_or(Ok(()), Err)?;
     if abandoned {
-        for batch in states.maybe() {
-            let reason = "the job was canceled while the request was in flight".into();
-            visit_batch(batch, states.state(batch), &Record::Unknown { batch, reason })?;
+        let open: Vec<_> = states.maybe().map(|batch| (batch, states.state(batch))).collect();
+        for ((batch, state), record) in open.into_iter().zip(states.abandon()?) {
+            visit_batch(batch, state, &record)?;
         }
     }
     Ok(())
@@ -140,9 +141,9 @@ fn split_rejection(message: &str) -> (u16, &str) {
     own.and_then(|(status, reason)| Some((status.parse().ok()?, reason))).unwrap_or((200, message))
 }
 
-/// Returns the outcome of an email in a batch.
-fn row_outcome(record: &Record, email: usize) -> Outcome {
-    match record {
+/// Returns the outcome of an email in a batch; `None` if it wasn't sent.
+fn row_outcome(record: &Record, email: usize) -> Option<Outcome> {
+    Some(match record {
         Record::Result { ids, .. } => {
             Outcome::Sent { id: ids.get(email).map_or_else(String::new, SentId::to_string) }
         }
@@ -155,11 +156,12 @@ fn row_outcome(record: &Record, email: usize) -> Outcome {
                 let (status, reason) = split_rejection(message);
                 Outcome::Rejected { status, reason: reason.to_owned() }
             }
-            _ => Outcome::Unknown {
+            Some(EmailOutcome::Unsent) => return None,
+            Some(EmailOutcome::Unknown) | None => Outcome::Unknown {
                 reason: "the responses don't show whether the email was accepted".to_owned(),
             },
         },
         Record::Unknown { reason, .. } => Outcome::Unknown { reason: reason.to_string() },
         _ => Outcome::Unknown { reason: String::new() },
-    }
+    })
 }

@@ -66,14 +66,17 @@ impl Part {
         let canceled = folder::is_abandoned(dir);
         let held = lock::is_held(dir)?;
         let (mut states, mut outcomes) = (BatchStates::new(plan.batches()), HashMap::new());
-        folder::read_journal(dir, |record| {
-            if let Record::Partial { batch, emails } = &record {
+        let mut keep = |record: &Record| {
+            if let Record::Partial { batch, emails } = record {
                 outcomes.entry(*batch).or_insert_with(|| emails.clone());
             }
+        };
+        folder::read_journal(dir, |record| {
+            keep(&record);
             states.apply(&record)
         })?;
         if canceled && !held {
-            states.abandon();
+            states.abandon()?.iter().for_each(keep);
         }
         let started = held || distributed || canceled || dir.join(folder::JOURNAL).exists();
         Ok(Self { plan, states, outcomes, canceled, held, started })
@@ -91,6 +94,7 @@ impl Part {
             {
                 Some(EmailOutcome::Rejected(_)) => Held::Rejected,
                 Some(EmailOutcome::Unknown) => Held::Unknown,
+                Some(EmailOutcome::Unsent) => Held::Unsent,
                 _ => Held::Taken,
             },
             _ => Held::Taken,
@@ -167,9 +171,7 @@ impl Part {
     fn counts(&self) -> Result<Counts> {
         let mut counts = self.states.counts(&self.plan)?;
         if self.canceled && self.releases(Held::Unsent) {
-            let unsent = self
-                .plan
-                .count_emails(|batch| matches!(self.states.state(batch), Some(BatchState::Fresh)))?;
+            let unsent = counts.remaining - self.states.in_flight(&self.plan)?;
             let is_rejected = self.plan.counts().retried_rejected > 0;
             *if is_rejected { &mut counts.rejected } else { &mut counts.unknown } += unsent;
             counts.remaining -= unsent;

@@ -339,7 +339,7 @@ async fn execute<S: Sender>(plan: &Arc<Plan>, launch: &Launch<S>, before: Option
     watching.shutdown().await;
     let ended = ended?;
     if folder::is_abandoned(plan.dir()) {
-        shared.states.lock().abandon();
+        shared.states.lock().abandon()?;
     }
     let counted = Arc::clone(&shared);
     let counts = plan.blocking(move |plan| counted.states.lock().counts(plan)).await?;

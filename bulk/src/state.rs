@@ -125,6 +125,8 @@ pub(crate) struct BatchStates {
     rate: Option<f64>,
     counts: Counts,
     terminal: u32,
+    /// The unsent emails of batches that a canceled job had split.
+    unsent: u64,
     finished: bool,
     /// The open batches whose emails are sent one by one.
     splits: BTreeMap<u32, Split>,
@@ -150,6 +152,17 @@ struct Attempted {
     first: UnixMillis,
     uncertain: bool,
     age_unknown: bool,
+}
+
+impl EmailState {
+    /// Returns the outcome if the email isn't attempted again.
+    fn abandoned(&self) -> EmailOutcome {
+        match self {
+            Self::Fresh => EmailOutcome::Unsent,
+            Self::Maybe(_) => EmailOutcome::Unknown,
+            Self::Settled(outcome) => outcome.clone(),
+        }
+    }
 }
 
 impl Split {
@@ -203,6 +216,7 @@ impl BatchStates {
             rate: None,
             counts: Counts::default(),
             terminal: 0,
+            unsent: 0,
             finished: false,
             splits: BTreeMap::new(),
         }
@@ -292,15 +306,18 @@ impl BatchStates {
                 })?;
             }
             Record::Partial { batch, emails } => {
+                let mut unsent = 0;
                 self.finish_batch(*batch, Phase::Partial, Some(emails.len()), |counts, _| {
                     for email in emails {
-                        match email {
-                            EmailOutcome::Accepted(_) => counts.sent += 1,
-                            EmailOutcome::Rejected(_) => counts.rejected += 1,
-                            EmailOutcome::Unknown => counts.unknown += 1,
-                        }
+                        *match email {
+                            EmailOutcome::Accepted(_) => &mut counts.sent,
+                            EmailOutcome::Rejected(_) => &mut counts.rejected,
+                            EmailOutcome::Unknown => &mut counts.unknown,
+                            EmailOutcome::Unsent => &mut unsent,
+                        } += 1;
                     }
                 })?;
+                self.unsent += unsent;
             }
             Record::Rejected { batch, .. } => {
                 self.finish_batch(*batch, Phase::Rejected, None, |counts, emails| counts.rejected += emails)?;
@@ -377,12 +394,23 @@ impl BatchStates {
         self.newest.max(wall)
     }
 
-    /// Makes the batches in flight of a canceled job unknown, since no later run repeats them. Their journal has no outcome, so the job isn't complete.
-    pub(crate) fn abandon(&mut self) {
-        for slot in self.slots.iter_mut().filter(|slot| slot.phase == Phase::Maybe) {
-            slot.phase = Phase::Unknown;
-            self.counts.unknown += u64::from(slot.emails);
-        }
+    /// Settles the batches in flight of a canceled job, since no later run repeats them, by these records, which aren't journaled. The job isn't
+    /// complete by them.
+    pub(crate) fn abandon(&mut self) -> Result<Vec<Record>, Contradiction> {
+        let settle = |batch| match self.splits.get(&batch) {
+            Some(split) => {
+                Record::Partial { batch, emails: split.emails.iter().map(EmailState::abandoned).collect() }
+            }
+            None => Record::Unknown {
+                batch,
+                reason: "the job was canceled while the request was in flight".into(),
+            },
+        };
+        let records: Vec<_> = self.maybe().map(settle).collect();
+        let terminal = self.terminal;
+        records.iter().try_for_each(|record| self.apply(record))?;
+        self.terminal = terminal;
+        Ok(records)
     }
 
     /// Returns what to do before an attempt, first or later, of a batch with this body, or of its current email if it is split.
@@ -499,7 +527,7 @@ impl BatchStates {
 
     /// Returns the counts of all batches, and checks that they add up to the plan's emails. Blocks.
     pub(crate) fn counts(&self, plan: &Plan) -> Result<Counts> {
-        let remaining = plan.count_emails(|batch| self.is_open(batch))?;
+        let remaining = plan.count_emails(|batch| self.is_open(batch))? + self.unsent;
         let counts = Counts { remaining, ..self.counts };
         counts.check(plan.counts().valid)?;
         Ok(counts)

@@ -120,6 +120,8 @@ pub(crate) enum EmailOutcome {
     Rejected(Box<str>),
     /// The response doesn't say which.
     Unknown,
+    /// Certainly not sent: its split batch belongs to a canceled job.
+    Unsent,
 }
 
 impl EmailOutcome {
@@ -132,6 +134,7 @@ const UUID: u8 = 0;
 const TEXT_ID: u8 = 1;
 const ERROR: u8 = 2;
 const NO_ANSWER: u8 = 3;
+const UNSENT: u8 = 4;
 
 impl Record {
     /// Returns the batch that the record is about.
@@ -355,6 +358,7 @@ fn put_outcome(out: &mut Vec<u8>, outcome: &EmailOutcome) {
             put_text(out, message);
         }
         EmailOutcome::Unknown => out.push(NO_ANSWER),
+        EmailOutcome::Unsent => out.push(UNSENT),
     }
 }
 
@@ -410,6 +414,7 @@ impl<'a> Fields<'a> {
             [TEXT_ID] => EmailOutcome::Accepted(SentId::Text(self.text()?.into())),
             [ERROR] => EmailOutcome::Rejected(self.text()?.into()),
             [NO_ANSWER] => EmailOutcome::Unknown,
+            [UNSENT] => EmailOutcome::Unsent,
             _ => return None,
         })
     }
@@ -436,7 +441,8 @@ pub(super) mod tests {
         prop_oneof![
             id().prop_map(EmailOutcome::Accepted),
             text().prop_map(EmailOutcome::Rejected),
-            Just(EmailOutcome::Unknown)
+            Just(EmailOutcome::Unknown),
+            Just(EmailOutcome::Unsent)
         ]
     }
 
