@@ -270,13 +270,16 @@ const UNITS: [(&str, &[&str]); 7] = [
 const NUMBERS: [&str; 11] =
     ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 
+/// Enough for 30 days in seconds.
+const MAX_DIGITS: usize = 7;
+
 /// A count, in digits or as a word.
 fn parse_number(word: &str) -> Option<i64> {
     if let "a" | "an" = word {
         return Some(1);
     }
     let named = NUMBERS.iter().position(|name| *name == word).and_then(|number| i64::try_from(number).ok());
-    let digits = || word.bytes().all(|byte| byte.is_ascii_digit()) && word.len() <= 4;
+    let digits = || word.bytes().all(|byte| byte.is_ascii_digit()) && word.len() <= MAX_DIGITS;
     named.or_else(|| digits().then(|| word.parse().ok()).flatten())
 }
 
@@ -350,6 +353,7 @@ mod tests {
             ("in 1 hour", "2026-03-02T13:00:00Z"),
             ("in an hour", "2026-03-02T13:00:00Z"),
             ("in 90 seconds", "2026-03-02T12:01:30Z"),
+            ("in 2592000 seconds", "2026-04-01T12:00:00Z"),
             ("5 minutes from now", "2026-03-02T12:05:00Z"),
             ("5min", "2026-03-02T12:05:00Z"),
             ("In 2 Days", "2026-03-04T12:00:00Z"),
