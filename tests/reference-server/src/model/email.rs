@@ -208,11 +208,12 @@ impl Email {
         self.progress.lock().history.iter().map(|EventAt(at, event)| (*at, *event)).collect()
     }
 
-    /// Adds an event. It becomes the last one unless a later one is recorded already. Returns the bytes by which the email's size grew, or
-    /// `None` if the history is full.
+    /// Adds an event. It becomes the last one unless a later one is recorded already; an email that waits may have a later event only since the clock
+    /// was set back. Returns the bytes by which the email's size grew, or `None` if the history is full.
     pub fn add_event(&self, at: Timestamp, event: Event, detail: Option<EventDetail>) -> Option<usize> {
         let mut progress = self.progress.lock();
-        if at >= progress.last_event.0 {
+        let EventAt(last_at, last) = progress.last_event;
+        if at >= last_at || matches!(last, Event::Queued | Event::Scheduled) {
             progress.last_event = EventAt(at, event);
         }
         if progress.history.len() >= MAX_EVENTS {

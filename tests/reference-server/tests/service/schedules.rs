@@ -49,6 +49,19 @@ fn an_email_moved_earlier_is_sent_once() {
 }
 
 #[test]
+fn sent_08_an_email_that_is_sent_after_the_clock_was_set_back_is_no_longer_scheduled() {
+    // SENT-08
+    let sandbox = Sandbox::new();
+    let id = sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
+    sandbox.post("/_/clock", &json!({"set": "2026-03-01"})).expect_status(200);
+    reschedule(&sandbox, &id, "in 1 min").expect_status(200);
+    sandbox.advance(60);
+    assert_eq!(sandbox.last_event(&id), "sent");
+    sandbox.advance(1);
+    assert_eq!(sandbox.last_event(&id), "delivered");
+}
+
+#[test]
 fn a_canceled_email_is_never_sent() {
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
