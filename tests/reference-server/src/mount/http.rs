@@ -200,7 +200,7 @@ async fn handle_request(
 ) -> Result<Response<Either<CuttableBody, StreamBody>>, ConnectionCut> {
     let service = &connection.service;
     collapse_slashes(request.uri_mut());
-    let (reply, upgrade) = match read(service, request).await? {
+    let (reply, upgrade) = match read(service, request).await {
         Read::Complete(mut request, found, body) => {
             let wants_upgrade = request.headers().contains_key(header::UPGRADE);
             let upgrade = wants_upgrade.then(|| hyper::upgrade::on(&mut request));
@@ -310,12 +310,12 @@ enum Read {
     Refused(Request<Bytes>, Problem),
 }
 
-async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, ConnectionCut> {
+async fn read(service: &Service, request: Request<Incoming>) -> Read {
     let (settings, in_flight) = (service.settings(), &service.state().in_flight);
     let (mut parts, mut incoming) = request.into_parts();
     let refused = |parts: Parts, incoming, problem| {
         discard(&parts.headers, incoming);
-        Ok(Read::Refused(Request::from_parts(parts, Bytes::new()), problem))
+        Read::Refused(Request::from_parts(parts, Bytes::new()), problem)
     };
     if parts.version == Version::HTTP_11 && parts.headers.get_all(header::HOST).iter().count() != 1 {
         return refused(
@@ -329,14 +329,14 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Con
     let announced = incoming.size_hint().exact().map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     let mut reserved = Reservation::default();
     if announced == Some(0) {
-        return Ok(Read::Complete(Request::from_parts(parts, Bytes::new()), found, reserved));
+        return Read::Complete(Request::from_parts(parts, Bytes::new()), found, reserved);
     }
     if announced.is_none_or(|bytes| bytes > UNCOUNTED) {
         // The service reads no large body for a client without access.
         let head = Request::from_parts(parts, Bytes::new());
         if service.is_rejected(&head) {
             discard(head.headers(), incoming);
-            return Ok(Read::Rejected(head));
+            return Read::Rejected(head);
         }
         parts = head.into_parts().0;
         if announced.is_some_and(|bytes| bytes > limit) {
@@ -372,15 +372,18 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Con
                 }
                 body.extend_from_slice(&data);
             }
-            // The client disconnected.
-            Some(Err(_)) => return Err(ConnectionCut),
+            // A client that disconnected doesn't read the response.
+            Some(Err(_)) => {
+                let message = "The request body is incomplete, or its chunks are malformed.";
+                return refused(parts, incoming, Problem::bad_request(message));
+            }
         }
     }
     if body.len() >= LARGE {
         // It may be stored, and its memory is counted by length.
         body.shrink_to_fit();
     }
-    Ok(Read::Complete(Request::from_parts(parts, body.into()), found, reserved))
+    Read::Complete(Request::from_parts(parts, body.into()), found, reserved)
 }
 
 /// Receives the rest of a body and drops it. Many clients read the response only after they have sent the request, and never get it if the connection

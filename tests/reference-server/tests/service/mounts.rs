@@ -237,6 +237,17 @@ async fn a_truncated_request_body_is_not_processed() {
     assert_eq!(server.service().mails("sb_test").len(), 1);
 }
 
+#[tokio::test]
+async fn a_malformed_chunked_body_returns_400() {
+    let server = idempost_sandbox::start(Settings::default()).await;
+    let head = "POST /emails HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer sb_test\r\ntransfer-encoding: chunked\r\n\r\n";
+    for body in ["zz\r\n{}\r\n0\r\n\r\n", "5\r\n{}\r\n0\r\n\r\n"] {
+        let answer = rest(connected(&server, &format!("{head}{body}")).await).await;
+        assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("connection: close"), "{answer}");
+        assert!(answer.contains("validation_error"), "{answer}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_stalled_body_returns_408_after_thirty_seconds() {
     let server = idempost_sandbox::start(Settings::default()).await;
