@@ -195,7 +195,7 @@ impl InboxService<'_> {
     /// Adds an email to its thread, which moves to the top of the list and is created if necessary.
     fn add_email(self, email: InboxEmail) -> Option<Arc<InboxEmail>> {
         let (tables, id) = (self.tables(), email.id);
-        if tables.threads.is_full() || tables.emails.add(id, email).is_err() {
+        if tables.threads.room() == 0 || tables.emails.add(id, email).is_err() {
             return None;
         }
         let email = tables.emails.get(id)?;

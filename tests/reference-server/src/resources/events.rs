@@ -11,7 +11,6 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::context::Context;
-use crate::model::automation::Group;
 use crate::model::automation::definition::EventName;
 use crate::model::email::recipients::Mailbox;
 use crate::model::event::RESERVED_PREFIX;
@@ -86,7 +85,7 @@ pub fn send(context: &Context<'_>) -> HandlerResult {
         }
         Ok((name, recipient?, payload))
     })?;
-    let payload = Arc::new(Value::Object(payload));
+    let (event_name, payload) = (EventName::Custom(&name), Arc::new(Value::Object(payload)));
     let contact = match recipient {
         Recipient::Contact(id) => {
             context.tenant.contacts.get(id).map(|contact| contact.id).ok_or_else(|| {
@@ -95,29 +94,27 @@ pub fn send(context: &Context<'_>) -> HandlerResult {
                 ))
             })?
         }
-        Recipient::Email(email) => match context.tenant.contacts.find_by_key(&email) {
-            Some(contact) => contact.id,
-            None if triggers(context, &name) => {
-                // No contact is created if no run can start.
-                engine::check_room(&context.tenant)?;
-                context.moment().upsert_contact(&email, |_| {})?
+        Recipient::Email(email) => {
+            let known = context.tenant.contacts.find_by_key(&email);
+            match (known, engine::triggered(&context.tenant, event_name).len()) {
+                (Some(contact), _) => contact.id,
+                // No run starts, and none waits for an unknown contact.
+                (None, 0) => return Ok(accepted(&name)),
+                (None, starting) => {
+                    // No contact is created if no run can start.
+                    engine::check_room(&context.tenant, starting)?;
+                    context.moment().upsert_contact(&email, |_| {})?
+                }
             }
-            // No run starts, and none waits for an unknown contact.
-            None => return Ok(accepted(&name)),
-        },
+        }
     };
-    let event = Occurrence { name: EventName::Custom(&name), triggers: true, contact, payload };
+    let event = Occurrence { name: event_name, triggers: true, contact, payload };
     engine::handle_event(context.moment(), &event)?;
     Ok(accepted(&name))
 }
 
 fn accepted(event: &str) -> Response<Bytes> {
     json(StatusCode::ACCEPTED, &json!({ "object": "event", "event": event }))
-}
-
-/// Whether an event of this name triggers an automation.
-fn triggers(context: &Context<'_>, name: &str) -> bool {
-    context.tenant.automations.oldest(&Group::Trigger(name.to_owned())).is_some()
 }
 
 /// The contact that an event concerns.

@@ -182,8 +182,9 @@ impl<T: Record> Table<T> {
         self.budget.reserve(bytes, T::PLURAL)
     }
 
-    pub fn is_full(&self) -> bool {
-        self.lock().len() >= self.max
+    /// The number of records that can be added.
+    pub fn room(&self) -> usize {
+        self.max.saturating_sub(self.lock().len())
     }
 
     pub fn is_empty(&self) -> bool {

@@ -660,6 +660,21 @@ fn an_event_for_which_no_run_can_start_creates_no_contact() {
     sandbox.send(&signed_up());
 }
 
+#[test]
+fn an_event_starts_the_runs_of_all_automations_or_of_none() {
+    let sandbox = Sandbox::with(&Settings { keep_records: 3, ..Settings::default() });
+    let automations: Vec<_> =
+        (0..2).map(|_| sandbox.created("/automations", &waiting_automation(false))).collect();
+    let runs = || automations.iter().map(|id| sandbox.ids(format!("/automations/{id}/runs")).len());
+    sandbox.send(&signed_up());
+    let answer = sandbox.post("/events/send", &signed_up());
+    assert_eq!(answer.status, 403, "there is room for one run: {}", answer.text());
+    assert_eq!(runs().collect::<Vec<_>>(), [1, 1]);
+    sandbox.send(&json!({"event": "paid", "email": "ada@example.com"}));
+    sandbox.send(&signed_up());
+    assert_eq!(runs().sum::<usize>(), 3, "the oldest of the ended runs is evicted");
+}
+
 /// Waits for a service event, under both of its names.
 fn wait_for_event(event: &str) -> Value {
     chain(vec![step("wait", "wait_for_event", json!({"event_name": event, "timeout": "3 days"}))])

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::clock::saturating_add;
-use crate::model::automation::Group;
 use crate::model::automation::definition::{Action, BranchKind, EventName};
 use crate::model::automation::rule::Facts;
 use crate::model::automation::run::{CONTACT_DELETED, Outcome, Run, Transition};
+use crate::model::automation::{Automation, Group};
 use crate::model::email::Email;
 use crate::model::email::recipients::Mailbox;
 use crate::model::usage::UsageKind;
@@ -61,13 +61,8 @@ pub fn handle_event(moment: Moment<'_>, event: &Occurrence<'_>) -> Result<(), Pr
     if !event.triggers {
         return Ok(());
     }
-    // Oldest first, in the order of their creation.
-    let triggered = |name: Cow<'_, str>| tenant.automations.members(&Group::Trigger(name.into_owned()));
-    let mut automations: Vec<_> = event.name.names().flat_map(triggered).collect();
-    automations.reverse();
-    automations.sort_by_key(|automation| automation.created_at);
-    let mut seen = HashSet::new();
-    automations.retain(|automation| seen.insert(automation.id));
+    let automations = triggered(tenant, event.name);
+    check_room(tenant, automations.len())?;
     for automation in &automations {
         let Some(trigger) = automation.definition.trigger(event.name) else { continue };
         let id = state.next_id();
@@ -84,6 +79,17 @@ pub fn handle_event(moment: Moment<'_>, event: &Occurrence<'_>) -> Result<(), Pr
         advance(moment, id, trigger, Outcome::Done(BranchKind::Default, Some(output)));
     }
     Ok(())
+}
+
+/// The enabled automations that an event triggers, oldest first, in the order of their creation.
+pub fn triggered(tenant: &Tenant, event: EventName<'_>) -> Vec<Arc<Automation>> {
+    let triggered = |name: Cow<'_, str>| tenant.automations.members(&Group::Trigger(name.into_owned()));
+    let mut automations: Vec<_> = event.names().flat_map(triggered).collect();
+    automations.reverse();
+    automations.sort_by_key(|automation| automation.created_at);
+    let mut seen = HashSet::new();
+    automations.retain(|automation| seen.insert(automation.id));
+    automations
 }
 
 /// Handles an event of an email for the contacts among its recipients. If an automation sent the email, the event resumes waiting runs but starts none:
@@ -105,9 +111,10 @@ pub fn email_event(moment: Moment<'_>, email: &Email, kind: &str, payload: &Arc<
     }
 }
 
-/// Rejects an event at the limit of runs, if none of them has ended.
-pub fn check_room(tenant: &Tenant) -> Result<(), Problem> {
-    if tenant.runs.is_full() && tenant.runs.oldest(&run::Group::Ended).is_none() {
+/// Rejects an event that would start more runs than the limit allows; ended ones make room.
+pub fn check_room(tenant: &Tenant, starting: usize) -> Result<(), Problem> {
+    let room = tenant.runs.room();
+    if room < starting && room + tenant.runs.members(&run::Group::Ended).len() < starting {
         return Err(tenant.runs.too_many());
     }
     Ok(())
@@ -115,7 +122,7 @@ pub fn check_room(tenant: &Tenant) -> Result<(), Problem> {
 
 /// Adds a run. At the limit, the oldest ended one is evicted: runs can't be deleted individually.
 fn add(tenant: &Tenant, id: Uuid, run: Run) -> Result<(), Problem> {
-    if tenant.runs.is_full()
+    if tenant.runs.room() == 0
         && let Some(ended) = tenant.runs.oldest(&run::Group::Ended)
     {
         tenant.runs.remove(ended.id);
