@@ -4,7 +4,7 @@
 //! contacts, and those that opted out of the topic, get none. The emails are listed like any other, with the same simulated outcomes.
 //!
 //! A large segment is sent in steps on the service's clock, so that no request waits for all emails. Until the last email is sent, the broadcast
-//! is `queued` and can be canceled; deleting its topic cancels it.
+//! is `queued` and can be canceled; deleting its topic or a required domain cancels it.
 
 pub mod audience;
 pub mod message;
@@ -80,13 +80,14 @@ fn start(moment: Moment<'_>, id: Uuid) -> Option<BroadcastTask> {
 
 /// Sends the next emails, and returns the remainder of the same step.
 pub fn send_next(moment: Moment<'_>, mut task: BroadcastTask) -> Option<BroadcastTask> {
-    let Moment { tenant, at, .. } = moment;
+    let Moment { state, tenant, at } = moment;
     let broadcast = tenant.broadcasts.get(task.broadcast)?;
     if broadcast.status != Status::Queued {
         return None;
     }
-    // Without its topic it would count as sent, although its remaining emails go to no one.
-    if broadcast.message.topic.is_some_and(|topic| tenant.topics.get(topic).is_none()) {
+    // Otherwise it would count as sent, although its remaining emails go to no one.
+    let has_topic = broadcast.message.topic.is_none_or(|topic| tenant.topics.get(topic).is_some());
+    if !has_topic || check_sender(state, tenant, &broadcast.message.from).is_err() {
         let _ = tenant.broadcasts.change(broadcast.id, Broadcast::cancel);
         return None;
     }

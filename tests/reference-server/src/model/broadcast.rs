@@ -68,7 +68,7 @@ words! {
         /// Its emails are being sent.
         Queued = "queued",
         Sent = "sent",
-        /// It was canceled, or its topic was deleted, while its emails were being sent.
+        /// It was canceled, or its topic or a required domain was deleted, while its emails were being sent.
         Canceled = "canceled",
     }
 }

@@ -25,6 +25,16 @@ impl Stage {
         Self { sandbox, segment }
     }
 
+    /// A strict service, and the path of its verified domain.
+    fn strict() -> (Self, String) {
+        let settings = idempost_reference_server::Settings { strict_domains: true, ..Default::default() };
+        let stage = Self::with_sandbox(Sandbox::with(&settings));
+        let domain = stage.sandbox.created("/domains", &json!({"name": "acme.test"}));
+        stage.sandbox.act(format!("/domains/{domain}/verify")).expect_status(200);
+        stage.sandbox.advance(2);
+        (stage, format!("/domains/{domain}"))
+    }
+
     /// Creates a contact in the segment; `fields` are merged into the minimal body.
     fn contact(&self, email: &str, fields: &Value) -> String {
         let id = self.sandbox.created("/contacts", &merged(json!({"email": email}), fields));
@@ -525,6 +535,19 @@ fn deleting_its_topic_cancels_a_broadcast_that_is_being_sent_and_deleting_its_se
 }
 
 #[test]
+fn deleting_a_required_domain_cancels_a_broadcast_that_is_being_sent() {
+    let (stage, domain) = Stage::strict();
+    for n in 0..1_001 {
+        stage.contact(&format!("u{n}@example.com"), &json!({}));
+    }
+    let id = stage.created(&json!({"send": true}));
+    stage.sandbox.delete(domain).expect_status(200);
+    stage.sandbox.advance(1);
+    expect_fields_of(&json!({"status": "canceled", "sent_at": null}), &stage.record(&id));
+    assert_eq!(stage.sandbox.mails().len(), 1_000);
+}
+
+#[test]
 fn broadcasts_that_were_canceled_and_domains_that_were_deleted_leave_no_jobs_on_a_stopped_clock() {
     let stage = Stage::new();
     for n in 0..1_001 {
@@ -592,14 +615,10 @@ fn a_strict_service_requires_a_verified_sender() {
 
 #[test]
 fn a_scheduled_broadcast_whose_domain_was_deleted_is_a_draft_again_when_it_is_due() {
-    let settings = idempost_reference_server::Settings { strict_domains: true, ..Default::default() };
-    let stage = Stage::with_sandbox(Sandbox::with(&settings));
-    let domain = stage.sandbox.created("/domains", &json!({"name": "acme.test"}));
-    stage.sandbox.act(format!("/domains/{domain}/verify")).expect_status(200);
-    stage.sandbox.advance(2);
+    let (stage, domain) = Stage::strict();
     stage.contact("ada@example.com", &json!({}));
     let id = stage.created(&json!({"send": true, "scheduled_at": "in 1 hour"}));
-    stage.sandbox.delete(format!("/domains/{domain}")).expect_status(200);
+    stage.sandbox.delete(domain).expect_status(200);
     stage.sandbox.advance(3_600);
     assert_eq!(stage.status(&id), "draft");
     assert!(stage.sandbox.items("/emails").is_empty());
