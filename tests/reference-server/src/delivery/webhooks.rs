@@ -4,7 +4,7 @@
 //! attempt is made immediately; a failed one is retried after the delays of `RETRY_DELAYS`, each counted from the previous failure, on the
 //! account's clock. If the clock is moved past attempts, these are made in the order of their due times, and each counts as made at that time; a
 //! failed one is retried after the delay from there. After an endpoint didn't respond in time, its next attempts are made concurrently. Every
-//! attempt uses the webhook's current endpoint; a webhook that is disabled or deleted gets no further attempts.
+//! attempt uses the webhook's current endpoint; a webhook that is disabled or deleted, or no longer subscribed to the type, gets no further attempts.
 //!
 //! A replay is an attempt outside this schedule. A success ends the schedule, whichever attempt it was; a failed replay doesn't change it.
 //! (The specification doesn't define this.)
@@ -120,10 +120,12 @@ fn publish(state: &State, tenant: &Tenant, delivery: &WebhookDelivery) {
     state.event_bus.publish(&tenant.name, event);
 }
 
-/// Creates the request of an attempt. Returns `None` if the webhook is disabled or deleted, or the attempt is no longer needed.
+/// Creates the request of an attempt. Returns `None` if the webhook no longer wants the event, or the attempt is no longer needed.
 pub fn prepare(state: &State, job: PendingAttempt) -> Option<WebhookPost> {
     let tenant = job.tenant.upgrade()?;
-    let webhook = tenant.webhooks.get(job.delivery.webhook).filter(|webhook| webhook.enabled);
+    let webhook = tenant.webhooks.get(job.delivery.webhook).filter(|webhook| {
+        webhook.enabled && (!job.planned || webhook.events.iter().any(|event| event == job.delivery.kind))
+    });
     let Some(webhook) = webhook else {
         drop_attempt(state, &tenant, &job);
         return None;

@@ -170,6 +170,19 @@ fn evt_02_only_enabled_webhooks_get_events_and_only_subscribed_types() {
 }
 
 #[test]
+fn evt_02_an_event_is_not_retried_after_its_webhook_unsubscribed_from_its_type() {
+    // EVT-02, HOOK-08
+    let (sandbox, path) = sent();
+    let (_, event) = attempted(&sandbox, &path, Some(500));
+    sandbox.patch(&*path, &json!({ "events": ["email.delivered"] })).expect_status(200);
+    sandbox.advance(5);
+    assert_eq!(event_types(&sandbox), ["email.delivered"]);
+    assert_eq!(sandbox.get(&*event).json()["status"], "failed");
+    replay(&sandbox, &event);
+    assert_eq!(event_types(&sandbox), ["email.sent"], "a replay is on request");
+}
+
+#[test]
 fn evt_12_a_failed_attempt_is_retried_on_schedule_and_then_abandoned() {
     // EVT-12: immediately, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h, each from the previous failure.
     let sandbox = Sandbox::new();
