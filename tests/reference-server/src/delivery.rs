@@ -45,7 +45,7 @@ pub fn check_sender(state: &State, tenant: &Tenant, from: &Mailbox) -> Result<()
         return Ok(());
     }
     Err(Problem::forbidden(format!(
-        "The domain {} is not verified. Add and verify it before sending from it.",
+        "The domain {} is not verified for sending: add and verify it, or enable its capability `sending`.",
         from.domain()
     )))
 }
