@@ -1,7 +1,6 @@
 //! Changes to contacts, with the `contact.…` events of webhooks. Every change to a single contact is made here; deleting a segment or topic
 //! sends no events for its contacts.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use uuid::Uuid;
@@ -23,22 +22,14 @@ pub enum RowEffect {
 impl Moment<'_> {
     /// Creates or updates the contact with this address. Returns its ID.
     pub fn upsert_contact(self, address: &str, write: impl FnOnce(&mut Contact)) -> Result<Uuid, Problem> {
-        let created = Cell::new(false);
-        let mut known = None;
-        let new = || {
-            created.set(true);
-            let id = self.state.next_id();
-            (id, new_contact(id, address.to_owned(), self.at))
-        };
-        let id = self.tenant.contacts.upsert(address, new, |contact| {
-            let before = known.insert(contact.clone());
-            write(contact);
-            self.complete_contact(contact, before);
-        })?;
-        if created.get() {
+        let (id, (known, is_new)) =
+            self.tenant.contacts.upsert(address, self.blank(address), |contact, is_new| {
+                (self.write_contact(contact, write).0, is_new)
+            })?;
+        if is_new {
             self.notify_of_contact("contact.created", id);
             self.notify_of_topics(id, |contact| !contact.topics.is_empty());
-        } else if let Some(known) = known {
+        } else {
             self.notify_of_contact_changes(id, &known);
         }
         Ok(id)
@@ -54,35 +45,29 @@ impl Moment<'_> {
         if !overwrites && self.tenant.contacts.find_by_key(address).is_some() {
             return Ok(RowEffect::Skipped);
         }
-        let created = Cell::new(false);
-        let new = || {
-            created.set(true);
+        let (_, effect) = self.tenant.contacts.upsert(address, self.blank(address), |contact, is_new| {
+            // It may have been created in the meantime.
+            if !is_new && !overwrites {
+                return RowEffect::Skipped;
+            }
+            self.write_contact(contact, write);
+            if is_new { RowEffect::Created } else { RowEffect::Updated }
+        })?;
+        Ok(effect)
+    }
+
+    /// A new contact with its ID.
+    fn blank(self, address: &str) -> impl FnOnce() -> (Uuid, Contact) {
+        move || {
             let id = self.state.next_id();
             (id, new_contact(id, address.to_owned(), self.at))
-        };
-        self.tenant.contacts.upsert(address, new, |contact| {
-            // The contact may have been created in the meantime.
-            if created.get() || overwrites {
-                let known = contact.clone();
-                write(contact);
-                self.complete_contact(contact, &known);
-            }
-        })?;
-        Ok(match (created.get(), overwrites) {
-            (true, _) => RowEffect::Created,
-            (false, true) => RowEffect::Updated,
-            (false, false) => RowEffect::Skipped,
-        })
+        }
     }
 
     /// Updates a contact, unless the new address belongs to another.
     pub fn change_contact<R>(self, id: Uuid, change: impl FnOnce(&mut Contact) -> R) -> Result<R, Problem> {
-        let (known, changed) = self.tenant.contacts.update(id, |contact| {
-            let known = contact.clone();
-            let changed = change(contact);
-            self.complete_contact(contact, &known);
-            (known, changed)
-        })?;
+        let (known, changed) =
+            self.tenant.contacts.update(id, |contact| self.write_contact(contact, change))?;
         self.notify_of_contact_changes(id, &known);
         Ok(changed)
     }
@@ -97,14 +82,18 @@ impl Moment<'_> {
         Some(contact)
     }
 
-    /// Drops references to what was deleted after the change was checked: the deletion didn't reach this contact. Then dates the change.
-    fn complete_contact(self, contact: &mut Contact, known: &Contact) {
+    /// Changes a contact and dates the change. Drops references to what was deleted after the change was checked: the deletion didn't reach this
+    /// contact. Returns the contact as it was.
+    fn write_contact<R>(self, contact: &mut Contact, write: impl FnOnce(&mut Contact) -> R) -> (Contact, R) {
+        let known = contact.clone();
+        let written = write(contact);
         contact.segments.retain(|id| self.tenant.segments.get(*id).is_some());
         contact.topics.retain(|id, _| self.tenant.topics.get(*id).is_some());
         contact.properties.retain(|key, _| self.tenant.contact_properties.find_by_key(key).is_some());
-        if known != contact {
+        if known != *contact {
             contact.updated_at = self.at;
         }
+        (known, written)
     }
 
     fn notify_of_contact_changes(self, id: Uuid, known: &Contact) {

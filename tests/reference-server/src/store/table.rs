@@ -322,32 +322,32 @@ impl<T: Record + Clone> Table<T> {
         }
     }
 
-    /// Updates the record with this key, or adds a `blank` one first. Returns its ID.
+    /// Updates the record with this key, or adds a `blank` one first; `write` knows whether it is new. Returns its ID.
     ///
     /// # Errors
     /// Fails if a record must be added and the table is full, or if the record exceeds the budget.
-    pub fn upsert(
+    pub fn upsert<R>(
         &self,
         key: &str,
         blank: impl FnOnce() -> (Uuid, T),
-        write: impl FnOnce(&mut T),
-    ) -> Result<Uuid, Problem> {
+        write: impl FnOnce(&mut T, bool) -> R,
+    ) -> Result<(Uuid, R), Problem> {
         let mut rows = self.lock();
         let known = rows.keys.get(&*T::normalize(key)).and_then(|position| rows.records.get_at(*position));
         if let Some((id, known)) = known {
             let mut changed = T::clone(known);
-            write(&mut changed);
+            let written = write(&mut changed, false);
             self.budget.check(rows.size_of(id), rows.size_with(&changed), T::PLURAL)?;
             rows.replace(id, changed);
-            return Ok(id);
+            return Ok((id, written));
         }
         if rows.len() >= self.max {
             return Err(self.too_many());
         }
         let (id, mut record) = blank();
-        write(&mut record);
+        let written = write(&mut record, true);
         self.check_room(&rows, &record)?;
         rows.insert(id, Arc::new(record));
-        Ok(id)
+        Ok((id, written))
     }
 }

@@ -83,8 +83,8 @@ pub fn handle_event(moment: Moment<'_>, event: &Occurrence<'_>) -> Result<(), Pr
 
 /// The enabled automations that an event triggers, oldest first, in the order of their creation.
 pub fn triggered(tenant: &Tenant, event: EventName<'_>) -> Vec<Arc<Automation>> {
-    let triggered = |name: Cow<'_, str>| tenant.automations.members(&Group::Trigger(name.into_owned()));
-    let mut automations: Vec<_> = event.names().flat_map(triggered).collect();
+    let members = |name: Cow<'_, str>| tenant.automations.members(&Group::Trigger(name.into_owned()));
+    let mut automations: Vec<_> = event.names().flat_map(members).collect();
     automations.reverse();
     automations.sort_by_key(|automation| automation.created_at);
     let mut seen = HashSet::new();
