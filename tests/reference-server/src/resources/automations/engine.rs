@@ -114,7 +114,7 @@ pub fn email_event(moment: Moment<'_>, email: &Email, kind: &str, payload: &Arc<
 /// Rejects an event that would start more runs than the limit allows; ended ones make room.
 pub fn check_room(tenant: &Tenant, starting: usize) -> Result<(), Problem> {
     let room = tenant.runs.room();
-    if room < starting && room + tenant.runs.members(&run::Group::Ended).len() < starting {
+    if room < starting && room + tenant.runs.lock().count_of(&run::Group::Ended) < starting {
         return Err(tenant.runs.too_many());
     }
     Ok(())
