@@ -67,7 +67,7 @@ pub(crate) fn basic(user: &str, password: &str) -> String {
 pub(crate) fn http_client() -> reqwest::Client {
     // Fails only if another test has installed it.
     let _ = ring::default_provider().install_default();
-    reqwest::Client::builder().no_proxy().timeout(Duration::from_mins(1)).build().unwrap()
+    reqwest::Client::builder().no_proxy().timeout(Duration::from_mins(5)).build().unwrap()
 }
 
 pub(crate) struct Sandbox {
