@@ -116,7 +116,7 @@ impl Credentials {
         let Some(contents) = read_file(&self.place)? else { return Ok(None) };
         let store = contents.store();
         let (login, metadata) = contents.describe();
-        let path = (store == StoreKind::File).then(|| self.place.file(place::FileKind::Cred));
+        let path = (store == StoreKind::File).then(|| self.place.file(place::CRED));
         let profile = self.place.profile.clone();
         Ok(Some(Overview { profile, store, path, login, metadata }))
     }
@@ -135,9 +135,7 @@ impl Credentials {
                 KeyEntry { place: &place, backend: &SystemKeyring::for_probe() }.probe()?;
             }
             // A unique name: two logins may probe at the same time.
-            let path = place
-                .file(place::FileKind::Temporary)
-                .with_extension(uuid::Uuid::new_v4().simple().to_string());
+            let path = place.file(place::TEMPORARY).with_extension(uuid::Uuid::new_v4().simple().to_string());
             private_file::StagedFile::reserve(&path, private_file::RESERVED_BYTES)?;
             private_file::remove(&path)
         })
@@ -180,7 +178,7 @@ impl Credentials {
         let place = self.place.clone();
         run_blocking(move || {
             place.prepare()?;
-            let path = place.file(place::FileKind::Login);
+            let path = place.file(place::LOGIN);
             let temporary = path.with_extension(uuid::Uuid::new_v4().simple().to_string());
             private_file::replace(&path, &temporary, &bytes, private_file::RESERVED_BYTES)
         })
@@ -190,12 +188,12 @@ impl Credentials {
     /// The unfinished login of an earlier command.
     pub(crate) fn load_unfinished_login(&self) -> Result<Option<Zeroizing<Vec<u8>>>, StoreError> {
         private_file::check_folder(&self.place.folder)?;
-        private_file::read(&self.place.file(place::FileKind::Login))
+        private_file::read(&self.place.file(place::LOGIN))
     }
 
     /// Removes the unfinished login; `false` if there is none, or another process was faster.
     pub(crate) fn take_unfinished(&self) -> Result<bool, StoreError> {
-        let path = self.place.file(place::FileKind::Login);
+        let path = self.place.file(place::LOGIN);
         let removed = if_found(std::fs::remove_file(&path));
         let removed = removed.map_err(|error| private_file::io_failure("remove", &path, error))?;
         Ok(removed.is_some())
@@ -203,7 +201,7 @@ impl Credentials {
 
     /// Moves the unfinished login to another profile, in place of any that was begun under its name.
     pub(crate) fn move_unfinished(&self, other: &Self) -> Result<(), StoreError> {
-        let [from, to] = [self, other].map(|credentials| credentials.place.file(place::FileKind::Login));
+        let [from, to] = [self, other].map(|credentials| credentials.place.file(place::LOGIN));
         let moved = if_found(std::fs::rename(&from, to));
         match moved.map_err(|error| private_file::io_failure("rename", &from, error))? {
             Some(()) => Ok(()),

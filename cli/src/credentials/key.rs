@@ -98,14 +98,14 @@ impl KeyEntry<'_> {
     }
 
     pub(super) fn delete(&self) -> Result<(), StoreError> {
-        Ok(self.backend.delete(&self.user())?)
+        self.backend.delete(&self.user())
     }
 
     /// Writes, reads and deletes another entry.
     pub(super) fn probe(&self) -> Result<(), StoreError> {
         let user = format!("{} probe {}", self.user(), uuid::Uuid::new_v4().simple());
         self.set(&user, &Key::new()?)?;
-        Ok(self.backend.delete(&user)?)
+        self.backend.delete(&user)
     }
 
     fn set(&self, user: &str, key: &Key) -> Result<(), StoreError> {

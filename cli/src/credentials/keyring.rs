@@ -17,48 +17,11 @@ const PROBE_TIMEOUT: Duration = if cfg!(target_os = "macos") { TIMEOUT } else { 
 /// Stores short secrets by name.
 pub(super) trait SecretBackend: Send + Sync + std::fmt::Debug {
     /// `None` if there is no such entry.
-    fn get(&self, user: &str) -> Result<Option<Zeroizing<String>>, SecretBackendError>;
+    fn get(&self, user: &str) -> Result<Option<Zeroizing<String>>, StoreError>;
     /// Creates or replaces an entry.
-    fn set(&self, user: &str, secret: &str) -> Result<(), SecretBackendError>;
+    fn set(&self, user: &str, secret: &str) -> Result<(), StoreError>;
     /// Removes an entry; succeeds if there is none.
-    fn delete(&self, user: &str) -> Result<(), SecretBackendError>;
-}
-
-/// Why a keyring call failed.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum SecretBackendError {
-    /// The keyring is locked.
-    #[error("the keyring is locked; unlock it and run the command again")]
-    Locked,
-    /// The user declined to unlock it.
-    #[error("unlocking the keyring was declined")]
-    Dismissed,
-    /// It is locked, and this session has no screen for a prompt.
-    #[error(
-        "the keychain is locked and can't ask for its password in this session; unlock it with `security unlock-keychain`"
-    )]
-    NoPrompt,
-    /// It didn't respond.
-    #[error("the keyring didn't respond within {} s; check for a prompt in another window", .0.as_secs())]
-    Slow(Duration),
-    /// Several entries have the same name.
-    #[error("the keyring has {0} entries with the same name; remove all but one")]
-    Ambiguous(usize),
-    /// The entry belongs to another program, or is damaged.
-    #[error("the keyring's entry isn't text; it is unchanged")]
-    NotText,
-    /// There is no keyring.
-    #[error("there is no keyring on this machine ({0})")]
-    None(String),
-    /// Anything else.
-    #[error("the keyring failed: {0}")]
-    Failed(String),
-}
-
-impl From<SecretBackendError> for StoreError {
-    fn from(error: SecretBackendError) -> Self {
-        Self::unavailable(error.to_string())
-    }
+    fn delete(&self, user: &str) -> Result<(), StoreError>;
 }
 
 /// The keyring of the user's session.
@@ -82,7 +45,7 @@ impl SystemKeyring {
         self,
         user: &str,
         call: impl FnOnce(&keyring::Entry) -> keyring::Result<T> + Send + 'static,
-    ) -> Result<Option<T>, SecretBackendError> {
+    ) -> Result<Option<T>, StoreError> {
         let user = user.to_owned();
         call_with_timeout(self.timeout, move || {
             keyring::Entry::new(SERVICE, &user).and_then(|entry| call(&entry))
@@ -96,17 +59,17 @@ impl SystemKeyring {
 }
 
 impl SecretBackend for SystemKeyring {
-    fn get(&self, user: &str) -> Result<Option<Zeroizing<String>>, SecretBackendError> {
+    fn get(&self, user: &str) -> Result<Option<Zeroizing<String>>, StoreError> {
         self.call(user, |entry| entry.get_password().map(Zeroizing::new))
     }
 
-    fn set(&self, user: &str, secret: &str) -> Result<(), SecretBackendError> {
+    fn set(&self, user: &str, secret: &str) -> Result<(), StoreError> {
         let secret = Zeroizing::new(secret.to_owned());
         let set = self.call(user, move |entry| entry.set_password(&secret))?;
-        set.ok_or_else(|| SecretBackendError::Failed("couldn't create the entry".to_owned()))
+        set.ok_or_else(|| failed("couldn't create the entry"))
     }
 
-    fn delete(&self, user: &str) -> Result<(), SecretBackendError> {
+    fn delete(&self, user: &str) -> Result<(), StoreError> {
         self.call(user, keyring::Entry::delete_credential).map(drop)
     }
 }
@@ -115,48 +78,55 @@ impl SecretBackend for SystemKeyring {
 fn call_with_timeout<T: Send + 'static>(
     timeout: Duration,
     call: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, SecretBackendError> {
+) -> Result<T, StoreError> {
     let (done, result) = channel();
     std::thread::Builder::new()
         .name("keyring".to_owned())
         .spawn(move || done.send(call()))
-        .map_err(|error| SecretBackendError::Failed(format!("couldn't start a thread: {error}")))?;
+        .map_err(|error| failed(&format!("couldn't start a thread: {error}")))?;
     result.recv_timeout(timeout).map_err(|error| match error {
-        RecvTimeoutError::Timeout => SecretBackendError::Slow(timeout),
-        RecvTimeoutError::Disconnected => {
-            SecretBackendError::Failed("the call ended without a result".to_owned())
-        }
+        RecvTimeoutError::Timeout => StoreError::unavailable(format!(
+            "the keyring didn't respond within {} s; check for a prompt in another window",
+            timeout.as_secs()
+        )),
+        RecvTimeoutError::Disconnected => failed("the call ended without a result"),
     })
 }
 
-fn classify(error: &keyring::Error) -> SecretBackendError {
+fn failed(why: &str) -> StoreError {
+    StoreError::unavailable(format!("the keyring failed: {why}"))
+}
+
+fn classify(error: &keyring::Error) -> StoreError {
     use keyring::Error;
     let cause = match error {
         Error::NoStorageAccess(cause) | Error::PlatformFailure(cause) => cause.to_string(),
         _ => String::new(),
     };
     let is_one_of = |texts: &[&str]| texts.iter().any(|text| cause.contains(text));
-    match error {
-        Error::NoStorageAccess(_) if cause.contains("prompt") => SecretBackendError::Dismissed,
+    let none = |why: &str| format!("there is no keyring on this machine ({why})");
+    let declined = "unlocking the keyring was declined".to_owned();
+    StoreError::unavailable(match error {
+        Error::NoStorageAccess(_) if cause.contains("prompt") => declined,
         // A Secret Service without a default collection has nothing to unlock.
-        Error::NoStorageAccess(_) if cause.contains("no result") => {
-            SecretBackendError::None("it has no default collection".to_owned())
-        }
-        Error::NoStorageAccess(_) if is_one_of(&NO_STORE) => SecretBackendError::None(cause),
-        Error::NoStorageAccess(_) => SecretBackendError::Locked,
-        Error::PlatformFailure(_) if is_one_of(&DECLINED) => SecretBackendError::Dismissed,
+        Error::NoStorageAccess(_) if cause.contains("no result") => none("it has no default collection"),
+        Error::NoStorageAccess(_) if is_one_of(&NO_STORE) => none(&cause),
+        Error::NoStorageAccess(_) => "the keyring is locked; unlock it and run the command again".to_owned(),
+        Error::PlatformFailure(_) if is_one_of(&DECLINED) => declined,
         // macOS: errSecInteractionNotAllowed
         Error::PlatformFailure(_) if cause.contains("User interaction is not allowed") => {
-            SecretBackendError::NoPrompt
+            "the keychain is locked and can't ask for its password in this session; unlock it with `security unlock-keychain`".to_owned()
         }
-        Error::PlatformFailure(_) if is_one_of(&NO_SERVICE) => SecretBackendError::None(cause),
-        Error::PlatformFailure(_) => SecretBackendError::Failed(cause),
-        Error::BadEncoding(_) => SecretBackendError::NotText,
-        Error::Ambiguous(entries) => SecretBackendError::Ambiguous(entries.len()),
+        Error::PlatformFailure(_) if is_one_of(&NO_SERVICE) => none(&cause),
+        Error::PlatformFailure(_) => return failed(&cause),
+        Error::BadEncoding(_) => "the keyring's entry isn't text; it is unchanged".to_owned(),
+        Error::Ambiguous(entries) => {
+            format!("the keyring has {} entries with the same name; remove all but one", entries.len())
+        }
         // The messages of other errors might contain the secret.
-        Error::Invalid(name, why) => SecretBackendError::Failed(format!("{name} {why}")),
-        _ => SecretBackendError::Failed("unknown error".to_owned()),
-    }
+        Error::Invalid(name, why) => return failed(&format!("{name} {why}")),
+        _ => return failed("unknown error"),
+    })
 }
 
 /// The error texts of macOS if the user declines to enter a password, or enters a wrong one: errSecUserCanceled, errSecAuthFailed.
@@ -187,12 +157,12 @@ mod tests {
         let hangs = call_with_timeout(Duration::from_millis(20), || {
             std::thread::park_timeout(Duration::from_mins(10));
         });
-        assert!(matches!(hangs, Err(SecretBackendError::Slow(_))));
+        assert!(hangs.unwrap_err().to_string().contains("didn't respond"));
         let panics = call_with_timeout(Duration::from_mins(1), || {
             // Keeps the panic hook's message out of the test's output.
             std::panic::resume_unwind(Box::new(()));
         });
-        assert!(matches!(panics, Err(SecretBackendError::Failed(_))));
+        assert!(panics.unwrap_err().to_string().contains("ended without a result"));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use idempost::auth::files::FileLock;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::place::{FileKind, Place};
+use super::place::{LOCK, Place};
 
 /// The first and the maximum polling interval.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(250));
@@ -57,7 +57,7 @@ impl Display for Holder {
 pub(super) async fn take(place: &Place, timeout: Duration) -> Result<FileLock, StoreError> {
     place.prepare()?;
     local(place, network)?;
-    let path = place.file(FileKind::Lock);
+    let path = place.file(LOCK);
     let started = Instant::now();
     let mut pause = BACKOFF.0;
     loop {
@@ -76,7 +76,7 @@ pub(super) async fn take(place: &Place, timeout: Duration) -> Result<FileLock, S
 
 /// The current holder of the lock, if any.
 pub(super) fn holder(place: &Place) -> Option<Holder> {
-    let path = place.file(FileKind::Lock);
+    let path = place.file(LOCK);
     let file = File::open(&path).ok()?;
     match file.try_lock_shared() {
         // Unlocked explicitly: after closing the file, Windows may do so later.

@@ -14,6 +14,17 @@ use crate::settings::profiles::{self, CREDENTIALS, DEFAULT};
 /// A file name length that is safe everywhere, in bytes.
 const MAX_NAME_BYTES: usize = 200;
 
+/// The extension of the record's file.
+pub(super) const CRED: &str = "cred";
+/// Of the lock; never removed.
+pub(super) const LOCK: &str = "lock";
+/// Of a login that another command finishes.
+pub(super) const LOGIN: &str = "login";
+/// Of the next record, created before the token exchange, so that a full disk can't lose it.
+pub(super) const NEXT: &str = "next";
+/// Of a temporary record that may be lost.
+pub(super) const TEMPORARY: &str = "mark";
+
 /// The files of one profile's login: all in one folder next to the configuration, so that processes that share the login share its lock.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
@@ -22,33 +33,6 @@ pub(super) struct Place {
     pub(super) profile: String,
     name: String,
     pub(super) network_lock: bool,
-}
-
-/// One of a profile's files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FileKind {
-    /// The record.
-    Cred,
-    /// The lock; never removed.
-    Lock,
-    /// The next record, created before the token exchange, so that a full disk can't lose it.
-    Next,
-    /// A temporary record that may be lost.
-    Temporary,
-    /// A login that another command finishes.
-    Login,
-}
-
-impl FileKind {
-    fn extension(self) -> &'static str {
-        match self {
-            Self::Cred => "cred",
-            Self::Lock => "lock",
-            Self::Login => "login",
-            Self::Temporary => "mark",
-            Self::Next => "next",
-        }
-    }
 }
 
 impl Place {
@@ -63,8 +47,8 @@ impl Place {
     }
 
     /// One of the profile's files.
-    pub(super) fn file(&self, part: FileKind) -> PathBuf {
-        self.folder.join(format!("{}.{}", self.name, part.extension()))
+    pub(super) fn file(&self, extension: &str) -> PathBuf {
+        self.folder.join(format!("{}.{}", self.name, extension))
     }
 
     /// Creates the folder if needed, and checks that only its owner has access.
@@ -83,8 +67,7 @@ impl Place {
     /// The profiles with a record or an unfinished login.
     pub(super) fn profiles(env: &Env) -> Result<Vec<String>, StoreError> {
         let folder = folder(env)?;
-        let endings = [FileKind::Cred, FileKind::Login].map(FileKind::extension);
-        profiles::with_files(&folder, &endings)
+        profiles::with_files(&folder, &[CRED, LOGIN])
             .map_err(|error| private_file::io_failure("read", &folder, error))
     }
 }

@@ -15,7 +15,7 @@ use super::failpoint::point;
 use super::file::{self, Contents};
 use super::key::{Key, KeyEntry};
 use super::keyring::SecretBackend;
-use super::place::{FileKind, Place, host_id};
+use super::place::{CRED, NEXT, Place, TEMPORARY, host_id};
 use super::private_file::{self, StagedFile};
 use super::stored::{Record, StoredCredential};
 use super::{StoreKind, TIMEOUT, lock};
@@ -94,7 +94,7 @@ impl Copied {
 /// Reads a profile's file without the lock or the keyring.
 pub(super) fn read_file(place: &Place) -> Result<Option<Contents>, StoreError> {
     private_file::check_folder(&place.folder)?;
-    let bytes = private_file::read(&place.file(FileKind::Cred))?;
+    let bytes = private_file::read(&place.file(CRED))?;
     bytes.map(|bytes| Contents::from_file(&bytes)).transpose().map_err(|error| with_path(place, error))
 }
 
@@ -102,7 +102,7 @@ pub(super) fn read_file(place: &Place) -> Result<Option<Contents>, StoreError> {
 fn with_path(place: &Place, error: StoreError) -> StoreError {
     match error {
         StoreError::Unreadable { reason } => {
-            let path = place.file(FileKind::Cred);
+            let path = place.file(CRED);
             StoreError::invalid_data(format!("{}: {reason}; the file is unchanged", path.display()))
         }
         other => other,
@@ -126,8 +126,8 @@ pub(super) struct LockedProfile {
 }
 
 impl LockedProfile {
-    fn file(&self, kind: FileKind) -> std::path::PathBuf {
-        self.store.place.file(kind)
+    fn file(&self, extension: &str) -> std::path::PathBuf {
+        self.store.place.file(extension)
     }
 
     pub(super) fn read(&mut self) -> Result<Option<StoredCredential>, StoreError> {
@@ -135,7 +135,7 @@ impl LockedProfile {
         self.seen = None;
         let Some(contents) = read_file(&self.store.place)? else {
             // Not logged in; leftovers of an interrupted login are discarded.
-            private_file::remove(&self.file(FileKind::Next))?;
+            private_file::remove(&self.file(NEXT))?;
             self.seen = Some((None, None));
             return Ok(None);
         };
@@ -154,8 +154,8 @@ impl LockedProfile {
 
     /// Completes a refresh whose writer died, and removes its other leftovers.
     fn adopt(&self, record: Record) -> Result<Record, StoreError> {
-        let (next, cred) = (self.file(FileKind::Next), self.file(FileKind::Cred));
-        private_file::remove_quietly(&self.file(FileKind::Temporary));
+        let (next, cred) = (self.file(NEXT), self.file(CRED));
+        private_file::remove_quietly(&self.file(TEMPORARY));
         let Some(bytes) = private_file::read(&next)? else { return Ok(record) };
         match Contents::from_file(&bytes).and_then(|found| found.open(self.key.as_ref())) {
             Ok(found) if found.is_successor_of(&record) => {
@@ -217,7 +217,7 @@ impl LockedProfile {
             (StoreKind::Keyring, None) => Some(self.store.entry().get_or_create()?),
         };
         let bytes = file::to_file(record, self.key.as_ref())?;
-        let (next, cred) = (self.file(FileKind::Next), self.file(FileKind::Cred));
+        let (next, cred) = (self.file(NEXT), self.file(CRED));
         if before.is_some_and(|before| record.is_successor_of(before)) {
             return self.save(&bytes);
         }
@@ -230,7 +230,7 @@ impl LockedProfile {
             self.staged =
                 Some(StagedFile::reserve(&next, private_file::RESERVED_BYTES.max(bytes.len() * 2))?);
         }
-        let mark = self.file(FileKind::Temporary);
+        let mark = self.file(TEMPORARY);
         let mut file = StagedFile::reserve(&mark, private_file::RESERVED_BYTES)?;
         let written = file.fill(&mark, &bytes).and_then(|()| {
             point(if announces { "C3" } else { "C13" });
@@ -254,7 +254,7 @@ impl LockedProfile {
 
     /// Saves a refreshed record; the old one is then useless.
     fn save(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        let (next, cred) = (self.file(FileKind::Next), self.file(FileKind::Cred));
+        let (next, cred) = (self.file(NEXT), self.file(CRED));
         let mut file = match self.staged.take() {
             Some(file) => file,
             None => StagedFile::reserve(&next, private_file::RESERVED_BYTES)?,
@@ -274,9 +274,9 @@ impl LockedProfile {
     pub(super) fn remove(&mut self) -> Result<(), StoreError> {
         let found = read_file(&self.store.place);
         // First the file from which the record could be restored.
-        private_file::remove(&self.file(FileKind::Next))?;
+        private_file::remove(&self.file(NEXT))?;
         point("C13");
-        private_file::remove(&self.file(FileKind::Cred))?;
+        private_file::remove(&self.file(CRED))?;
         self.seen = Some((None, None));
         if found.map_or(true, |found| found.is_some_and(|found| found.store() == StoreKind::Keyring)) {
             // The keyring may be gone, and the key alone reveals nothing.

@@ -9,8 +9,8 @@ use secrecy::ExposeSecret as _;
 use secrecy::zeroize::Zeroizing;
 
 use super::file::to_file;
-use super::keyring::{SecretBackend, SecretBackendError};
-use super::place::FileKind;
+use super::keyring::SecretBackend;
+use super::place::{CRED, NEXT, TEMPORARY};
 use super::stored::tests::{api_key, login};
 use super::*;
 use crate::diagnostics::Kind;
@@ -42,31 +42,35 @@ impl TestBackend {
     }
 }
 
+fn locked() -> StoreError {
+    StoreError::unavailable("the keyring is locked")
+}
+
 impl SecretBackend for TestBackend {
-    fn get(&self, user: &str) -> Result<Option<Zeroizing<String>>, SecretBackendError> {
+    fn get(&self, user: &str) -> Result<Option<Zeroizing<String>>, StoreError> {
         self.calls.lock().unwrap().push("get");
         match *self.failure.lock().unwrap() {
-            Failure::Locked => Err(SecretBackendError::Locked),
+            Failure::Locked => Err(locked()),
             _ => Ok(self.entries.lock().unwrap().get(user).cloned().map(Zeroizing::new)),
         }
     }
 
-    fn set(&self, user: &str, secret: &str) -> Result<(), SecretBackendError> {
+    fn set(&self, user: &str, secret: &str) -> Result<(), StoreError> {
         self.calls.lock().unwrap().push("set");
         let keep = || drop(self.entries.lock().unwrap().insert(user.to_owned(), secret.to_owned()));
         match *self.failure.lock().unwrap() {
             Failure::None => keep(),
-            Failure::Locked | Failure::ReadOnly => return Err(SecretBackendError::Locked),
+            Failure::Locked | Failure::ReadOnly => return Err(locked()),
             Failure::Forgets => {}
             Failure::SlowToAnswer => {
                 keep();
-                return Err(SecretBackendError::Slow(Duration::from_secs(5)));
+                return Err(StoreError::unavailable("the keyring didn't respond"));
             }
         }
         Ok(())
     }
 
-    fn delete(&self, user: &str) -> Result<(), SecretBackendError> {
+    fn delete(&self, user: &str) -> Result<(), StoreError> {
         self.calls.lock().unwrap().push("delete");
         self.entries.lock().unwrap().remove(user);
         Ok(())
@@ -98,8 +102,8 @@ impl Fixture {
         fixture
     }
 
-    fn file(&self, part: FileKind) -> PathBuf {
-        self.store.place.file(part)
+    fn file(&self, extension: &str) -> PathBuf {
+        self.store.place.file(extension)
     }
 
     fn with_lock<T>(&self, work: impl FnOnce(&mut Box<dyn LockedStore>) -> T) -> T {
@@ -134,7 +138,7 @@ impl Fixture {
 
     /// Leaves these bytes in `.next`.
     fn put_next(&self, bytes: &[u8]) {
-        let (next, temporary) = (self.file(FileKind::Next), self.file(FileKind::Temporary));
+        let (next, temporary) = (self.file(NEXT), self.file(TEMPORARY));
         private_file::replace(&next, &temporary, bytes, private_file::RESERVED_BYTES).unwrap();
     }
 
@@ -198,19 +202,19 @@ fn a_pending_refresh_is_visible_to_all_readers_until_it_is_cleared() {
             write(store, &pending_login(1)).unwrap();
             // Reading again in between keeps the reserved space.
             assert!(read(store).unwrap().unwrap().pending.is_some());
-            assert!(fixture.file(FileKind::Next).exists());
+            assert!(fixture.file(NEXT).exists());
         });
         let seen = now(fixture.store.read()).unwrap().unwrap();
         assert_eq!(seen.pending, pending_login(1).pending);
         // The process after a dead one finds the pending refresh, and unused reserved space.
         assert_eq!(fixture.stored_record().unwrap().unwrap().pending, pending_login(1).pending);
-        assert!(!fixture.file(FileKind::Next).exists());
+        assert!(!fixture.file(NEXT).exists());
         fixture.with_lock(|store| {
             read(store).unwrap();
             write(store, &pending_login(1)).unwrap();
-            assert!(fixture.file(FileKind::Next).exists());
+            assert!(fixture.file(NEXT).exists());
             write(store, &login(1)).unwrap();
-            assert!(!fixture.file(FileKind::Next).exists(), "{kind:?}");
+            assert!(!fixture.file(NEXT).exists(), "{kind:?}");
         });
         assert!(fixture.stored_record().unwrap().unwrap().pending.is_none());
     }
@@ -225,7 +229,7 @@ fn a_record_and_the_next_one_have_16_kib_each_or_twice_the_size_of_a_long_record
         fixture.with_lock(|store| {
             write(store, &record).unwrap();
             let size = |part| std::fs::metadata(fixture.file(part)).unwrap().len();
-            let (cred, next) = (size(FileKind::Cred), size(FileKind::Next));
+            let (cred, next) = (size(CRED), size(NEXT));
             assert!(if token == 10 {
                 (cred, next) == (16_384, 16_384)
             } else {
@@ -263,7 +267,7 @@ fn an_unreadable_file_is_reported_with_its_path_and_stays_until_a_login_replaces
     // E-01
     for kind in BOTH {
         let fixture = Fixture::with_login(kind, 1);
-        let path = fixture.file(FileKind::Cred);
+        let path = fixture.file(CRED);
         let whole = std::fs::read(&path).unwrap();
         for bad in [b"".to_vec(), b" \n".to_vec(), b"{bad".to_vec(), b"\xff".to_vec(), whole[..200].to_vec()]
         {
@@ -308,12 +312,12 @@ fn a_next_record_is_adopted_if_it_continues_this_login_and_removed_if_not() {
         for useless in [&old[..], &far, &untrusted, &changed, &good[..good.len() / 2]] {
             fixture.put_next(useless);
             assert_eq!(fixture.generation(), 3, "{kind:?}");
-            assert!(!fixture.file(FileKind::Next).exists());
+            assert!(!fixture.file(NEXT).exists());
         }
         fixture.put_next(&good);
         let found = fixture.stored_record().unwrap().unwrap();
         assert_eq!((found.generation, found.pending), (4, None));
-        assert!(!fixture.file(FileKind::Next).exists());
+        assert!(!fixture.file(NEXT).exists());
         fixture.renew(4).unwrap();
     }
 }
@@ -366,7 +370,7 @@ fn a_keyring_that_cannot_store_the_key_fails_the_login() {
 fn a_keyring_without_the_key_reports_it_until_another_login() {
     // E-03, E-10
     let fixture = Fixture::with_login(StoreKind::Keyring, 1);
-    let file = std::fs::read(fixture.file(FileKind::Cred)).unwrap();
+    let file = std::fs::read(fixture.file(CRED)).unwrap();
     for key in [None, Some("not a key".to_owned()), Some(key::Key::new().unwrap().to_text().to_string())] {
         let mut entries = fixture.backend.entries.lock().unwrap();
         let user = format!("work {}", fixture.store.place.store_id());
@@ -380,7 +384,7 @@ fn a_keyring_without_the_key_reports_it_until_another_login() {
                 "{error}"
             );
         }
-        assert_eq!(std::fs::read(fixture.file(FileKind::Cred)).unwrap(), file);
+        assert_eq!(std::fs::read(fixture.file(CRED)).unwrap(), file);
     }
     fixture.with_lock(|store| write(store, &login(1)).unwrap());
     fixture.renew(1).unwrap();
@@ -411,7 +415,7 @@ fn the_keyring_has_one_short_entry_that_a_refresh_neither_changes_nor_exceeds() 
     let token = "a".repeat(20_000);
     long.access_token = Some(idempost::types::AccessToken::new(token.clone()).unwrap());
     fixture.with_lock(|store| write(store, &long).unwrap());
-    assert!(!String::from_utf8_lossy(&std::fs::read(fixture.file(FileKind::Cred)).unwrap()).contains(&token));
+    assert!(!String::from_utf8_lossy(&std::fs::read(fixture.file(CRED)).unwrap()).contains(&token));
     fixture.backend.calls.lock().unwrap().clear();
     let read = now(fixture.store.read()).unwrap().unwrap();
     assert_eq!(read.access_token.unwrap().expose(), token);
