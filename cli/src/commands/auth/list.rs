@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use super::profile;
 use super::status::{describe, login_state};
 use crate::actions::pages::Table;
 use crate::context::Context;
@@ -35,7 +34,7 @@ pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
     let settings = context.settings()?;
     let columns = TABLE.columns(context)?;
     let stored = Credentials::list(&context.env)?;
-    let used = profile::display_name(context)?;
+    let used = context.settings()?.profile_name();
     let written =
         settings.file.iter().flat_map(|file| file.profiles().into_iter().map(move |name| (file, name)));
     let mut rows: Vec<Value> = Vec::new();

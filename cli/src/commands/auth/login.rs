@@ -152,7 +152,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         return unfinished::finish(url, &args, context).await;
     }
     let mut plan = plan(&args, context)?;
-    let credentials = Credentials::new(&context.env, profile::selected_name(context)?)?;
+    let credentials = Credentials::new(&context.env, context.settings()?.selected_profile())?;
     let store = choose_store(&credentials, plan.store, context).await?;
     if args.store.is_some() || plan.store.is_none() && store != StoreKind::default() {
         plan.login.saves.push(("store".to_owned(), store.name().to_owned()));
@@ -464,7 +464,7 @@ fn warn_about_scope(scopes: &[String], record: &TokenRecord, context: &Context) 
 /// Writes the settings that later commands need to find the login: the base URL and the store.
 fn save_settings(login: &Login, context: &Context) -> Result<(), Fail> {
     let settings = context.settings()?;
-    let name = profile::display_name(context)?;
+    let name = context.settings()?.profile_name();
     let written = |profile| {
         let entry = settings.file.as_ref()?.get(profile, "base_url")?;
         keys::base_url(&entry.text).ok()
@@ -482,7 +482,7 @@ fn save_settings(login: &Login, context: &Context) -> Result<(), Fail> {
     let is_set = |key| settings.file.as_ref().is_some_and(|file| file.get(Some(name), key).is_some());
     let is_overridden = values.iter().any(|(key, _)| is_set(key));
     // Preserves the defaults of other profiles, and changes the table whose values apply.
-    let target = match profile::selected_name(context)? {
+    let target = match context.settings()?.selected_profile() {
         None if written(None).is_some_and(|kept| kept != *base_url) || is_overridden => Some(name),
         named => named,
     };
@@ -499,7 +499,7 @@ fn save_settings(login: &Login, context: &Context) -> Result<(), Fail> {
 }
 
 fn print_result(login: &Login, store: StoreKind, mut metadata: Value, context: &Context) -> Result<(), Fail> {
-    let name = profile::display_name(context)?;
+    let name = context.settings()?.profile_name();
     metadata["profile"] = name.into();
     metadata["store"] = store.name().into();
     let place = match store {

@@ -3,7 +3,7 @@
 use idempost::auth::{AuthError, Revocation};
 use serde_json::{Value, json};
 
-use super::{login_failure, profile};
+use super::login_failure;
 use crate::actions::confirm::confirm_locally;
 use crate::commands::completions::cache;
 use crate::context::Context;
@@ -38,7 +38,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let profiles = if args.all {
         all_profiles(context).await?
     } else {
-        vec![profile::selected_name(context)?.map(str::to_owned)]
+        vec![context.settings()?.selected_profile().map(str::to_owned)]
     };
     let (mut ended, mut failures) = (Vec::new(), Vec::new());
     for profile in profiles {

@@ -7,20 +7,10 @@ use crate::diagnostics::Fail;
 use crate::settings::store::ConfigStore;
 use crate::settings::{file, keys};
 
-/// The active profile, if one is named.
-pub(super) fn selected_name(context: &Context) -> Result<Option<&str>, Fail> {
-    Ok(context.settings()?.selected_profile())
-}
-
-/// The active profile's name for display.
-pub(super) fn display_name(context: &Context) -> Result<&str, Fail> {
-    Ok(context.settings()?.profile_name())
-}
-
 /// Whether the configuration file contains the active profile.
 pub(super) fn is_written(context: &Context) -> Result<bool, Fail> {
     let settings = context.settings()?;
-    let Some(name) = selected_name(context)? else { return Ok(true) };
+    let Some(name) = settings.selected_profile() else { return Ok(true) };
     Ok(settings.file.as_ref().is_some_and(|file| file.profiles().contains(&name)))
 }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
-use super::{LOGIN, profile};
+use super::LOGIN;
 use crate::context::Context;
 use crate::credentials::{CredentialKind, Overview};
 use crate::diagnostics::Fail;
@@ -35,7 +35,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
     let credentials = context.credentials()?;
     let overview = credentials.overview();
     let mut document = json!({
-        "profile": profile::display_name(context)?,
+        "profile": context.settings()?.profile_name(),
         "profile_source": settings.profile.as_ref().map_or(&Source::BuiltIn, |profile| &profile.source).to_string(),
         "base_url": settings.base_url.as_ref().map(|base_url| base_url.value.as_str()),
         "base_url_source": settings.base_url.as_ref().map(|base_url| base_url.source.to_string()),
@@ -48,9 +48,8 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
         return print(explicit_summary(given, settings.base_url.as_ref()));
     }
     let Some(overview) = overview? else {
-        return Err(
-            Fail::auth(format!("profile `{}` isn't logged in", profile::display_name(context)?)).hint(LOGIN)
-        );
+        return Err(Fail::auth(format!("profile `{}` isn't logged in", context.settings()?.profile_name()))
+            .hint(LOGIN));
     };
     let mut fields = describe(&overview);
     if let Some(holder) = credentials.holder() {

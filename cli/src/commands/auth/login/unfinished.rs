@@ -10,7 +10,7 @@ use url::Url;
 
 use super::{Args, Grant, Login, PASTE_REDIRECT_URI, Plan, paste};
 use crate::actions::repeat::quote_argument;
-use crate::commands::auth::{auth_failure, profile};
+use crate::commands::auth::auth_failure;
 use crate::context::Context;
 use crate::credentials::{Credentials, StoreKind};
 use crate::diagnostics::Fail;
@@ -47,7 +47,7 @@ pub(super) async fn begin(
     };
     let bytes = serde_json::to_vec(&unfinished).unwrap_or_default();
     credentials.store_unfinished(bytes).await?;
-    let named = profile::selected_name(context)?;
+    let named = context.settings()?.selected_profile();
     let named = named.map(|name| format!(" --profile {}", quote_argument(name))).unwrap_or_default();
     context.out.note(&format!(
         "open this page in any browser to allow `idempost` to use your account ({}); then, within 10 minutes, pass the URL that it redirects to, even if \
@@ -58,7 +58,7 @@ pub(super) async fn begin(
     context.out.result(
         &[url.to_owned()],
         &json!({
-            "profile": profile::display_name(context)?,
+            "profile": context.settings()?.profile_name(),
             "url": url,
             "scope": plan.login.scopes.join(" "),
             "redirect_uri": request.redirect_uri(),
@@ -76,10 +76,10 @@ pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Resul
         flags.reject("exclusive", format!("{name} can't be used with --callback-url"), name, "");
     }
     flags.finish()?;
-    let credentials = Credentials::new(&context.env, profile::selected_name(context)?)?;
+    let credentials = Credentials::new(&context.env, context.settings()?.selected_profile())?;
     let none = |message: String| Fail::auth(message).hint("start one: idempost auth login --no-browser");
     let bytes = credentials.load_unfinished_login()?;
-    let name = profile::display_name(context)?;
+    let name = context.settings()?.profile_name();
     let bytes = bytes.ok_or_else(|| none(format!("profile `{name}` has no unfinished login")))?;
     let unreadable = || none("the unfinished login is unreadable".to_owned());
     let Unfinished { begun_at, login, store, request } =
