@@ -1,5 +1,7 @@
 //! `logs`: the service's log of API requests.
 
+use std::ops::RangeInclusive;
+
 use serde_json::Value;
 
 use crate::actions::pages::Match;
@@ -69,53 +71,42 @@ const TABLE: Table = Table::new(&[
 ])
 .nothing("no requests yet");
 
-/// The entries to show.
-#[derive(Debug)]
-struct Filter {
-    /// The first and last status, inclusive.
-    status: Option<(u64, u64)>,
-    method: Option<String>,
-}
-
-impl Filter {
-    fn matches(&self, row: &Value) -> bool {
-        let status = row.get("response_status").and_then(Value::as_u64);
-        let method = row.get("method").and_then(Value::as_str);
-        self.status.is_none_or(|(first, last)| status.is_some_and(|status| (first..=last).contains(&status)))
-            && self
-                .method
-                .as_ref()
-                .is_none_or(|wanted| method.is_some_and(|method| method.eq_ignore_ascii_case(wanted)))
-    }
+/// Whether an entry has this status and method.
+fn matches(row: &Value, status: Option<&RangeInclusive<u64>>, method: Option<&str>) -> bool {
+    let own = (row["response_status"].as_u64(), row["method"].as_str());
+    status.is_none_or(|status| own.0.is_some_and(|own| status.contains(&own)))
+        && method.is_none_or(|method| own.1.is_some_and(|own| own.eq_ignore_ascii_case(method)))
 }
 
 /// Reads the flags.
 fn read_selection(given: &Given<'_>, flags: &mut Flags) -> Option<Selects> {
     // Empty ones are rejected already.
     let [status, method] = ["status", "method"].map(|flag| given.text(flag).filter(|text| !text.is_empty()));
-    let range = status.and_then(parse_statuses);
-    if let (Some(text), None) = (status, range) {
+    let range = status.and_then(|text| {
         let rule = "--status must be a number such as 422 or a class such as 4xx";
-        flags.reject("type", rule, "--status", text);
-    }
+        flags.accept(parse_statuses(text), "type", rule, "--status", text)
+    });
     let is_word = |text: &str| text.bytes().all(|b| b.is_ascii_alphabetic());
     if let Some(method) = method.filter(|method| !is_word(method)) {
         flags.reject("type", "--method must be a method such as POST", "--method", method);
     }
-    let filter = Filter { status: range, method: method.map(str::to_owned) };
-    let selects = move |row: &Value| if filter.matches(row) { Match::Yes } else { Match::No };
-    (status.is_some() || method.is_some()).then(|| Box::new(selects) as _)
+    let is_filtered = status.is_some() || method.is_some();
+    let method = method.map(str::to_owned);
+    let selects = move |row: &Value| {
+        if matches(row, range.as_ref(), method.as_deref()) { Match::Yes } else { Match::No }
+    };
+    is_filtered.then(|| Box::new(selects) as _)
 }
 
 /// Parses a status: `422` is one, `4xx` a class.
-fn parse_statuses(text: &str) -> Option<(u64, u64)> {
+fn parse_statuses(text: &str) -> Option<RangeInclusive<u64>> {
     let class = text.strip_suffix("xx").or_else(|| text.strip_suffix("XX"));
     let number = |text: &str, digits| (text.len() == digits).then(|| text.parse::<u64>().ok()).flatten();
-    let (first, last) = match class {
-        Some(class) => number(class, 1).map(|class| (class * 100, class * 100 + 99))?,
-        None => number(text, 3).map(|status| (status, status))?,
+    let statuses = match class {
+        Some(class) => number(class, 1).map(|class| class * 100..=class * 100 + 99)?,
+        None => number(text, 3).map(|status| status..=status)?,
     };
-    (100..600).contains(&first).then_some((first, last))
+    (100..600).contains(statuses.start()).then_some(statuses)
 }
 
 #[cfg(test)]
@@ -126,8 +117,8 @@ mod tests {
 
     #[test]
     fn a_status_filter_is_a_number_or_a_class() {
-        assert_eq!(parse_statuses("422"), Some((422, 422)));
-        assert_eq!(parse_statuses("4xx"), Some((400, 499)));
+        assert_eq!(parse_statuses("422"), Some(422..=422));
+        assert_eq!(parse_statuses("4xx"), Some(400..=499));
         for wrong in ["", "4x", "xx", "600", "0xx", "42", "4xxx", "abc", "-42"] {
             assert_eq!(parse_statuses(wrong), None, "{wrong}");
         }
@@ -135,10 +126,10 @@ mod tests {
 
     #[test]
     fn an_entry_must_match_every_filter() {
-        let filter = Filter { status: parse_statuses("4xx"), method: Some("post".into()) };
-        assert!(filter.matches(&json!({"response_status": 422, "method": "POST"})));
-        assert!(!filter.matches(&json!({"response_status": 200, "method": "POST"})));
-        assert!(!filter.matches(&json!({"response_status": 422, "method": "GET"})));
-        assert!(!filter.matches(&json!({"response_status": "422"})));
+        let is_shown = |entry: Value| matches(&entry, parse_statuses("4xx").as_ref(), Some("post"));
+        assert!(is_shown(json!({"response_status": 422, "method": "POST"})));
+        assert!(!is_shown(json!({"response_status": 200, "method": "POST"})));
+        assert!(!is_shown(json!({"response_status": 422, "method": "GET"})));
+        assert!(!is_shown(json!({"response_status": "422"})));
     }
 }

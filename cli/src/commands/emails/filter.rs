@@ -27,14 +27,8 @@ pub(super) const SINCE: Field = Field::new(
     "Only emails created since then: a time or date (UTC by default), or an age such as 2h or 7d",
 );
 
-/// The emails to show; all conditions must match.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Filter {
-    /// Names of text fields, and the text that one of them must contain, in lower case.
-    parts: Vec<(&'static [&'static str], String)>,
-    status: Vec<String>,
-    since: Option<Timestamp>,
-}
+/// Names of text fields, and the text that one of them must contain, in lower case.
+type Part = (&'static [&'static str], String);
 
 /// Reads the flags.
 pub(super) fn selection(given: &Given<'_>, flags: &mut Flags) -> Option<Selects> {
@@ -44,35 +38,37 @@ pub(super) fn selection(given: &Given<'_>, flags: &mut Flags) -> Option<Selects>
         flags.accept(parse_since(text, Timestamp::now()), "type", rule, "--since", text)
     });
     let parts = parts(["to", "from", "subject"].map(|flag| given.text(flag)));
-    let filter = Filter { parts, status: given.texts("status"), since };
-    (filter != Filter::default()).then(|| Box::new(move |email: &Value| filter.check(email)) as _)
+    let status = given.texts("status");
+    if parts.is_empty() && status.is_empty() && since.is_none() {
+        return None;
+    }
+    Some(Box::new(move |email| check(email, &parts, &status, since)))
 }
 
 /// The text fields of `--to`, `--from` and `--subject`, and the required text.
-fn parts(texts: [Option<&str>; 3]) -> Vec<(&'static [&'static str], String)> {
+fn parts(texts: [Option<&str>; 3]) -> Vec<Part> {
     let fields: [&[&str]; 3] = [&["to", "cc", "bcc"], &["from"], &["subject"]];
     fields.into_iter().zip(texts).filter_map(|(fields, text)| Some((fields, text?.to_lowercase()))).collect()
 }
 
-impl Filter {
-    fn check(&self, email: &Value) -> Match {
-        let created_at = || time::read(&text_at(email, "/created_at"));
-        if let Some(since) = self.since
-            && created_at().is_some_and(|created_at| created_at < since)
-        {
-            return Match::TooOld;
-        }
-        let has = |field: &str, part: &str| match &email[field] {
-            Value::String(text) => text.to_lowercase().contains(part),
-            Value::Array(texts) => {
-                texts.iter().filter_map(Value::as_str).any(|text| text.to_lowercase().contains(part))
-            }
-            _ => false,
-        };
-        let is_kept = self.parts.iter().all(|(fields, part)| fields.iter().any(|field| has(field, part)))
-            && (self.status.is_empty() || self.status.contains(&text_at(email, "/last_event")));
-        if is_kept { Match::Yes } else { Match::No }
+/// Whether an email meets all conditions.
+fn check(email: &Value, parts: &[Part], status: &[String], since: Option<Timestamp>) -> Match {
+    let created_at = || time::read(&text_at(email, "/created_at"));
+    if let Some(since) = since
+        && created_at().is_some_and(|created_at| created_at < since)
+    {
+        return Match::TooOld;
     }
+    let has = |field: &str, part: &str| match &email[field] {
+        Value::String(text) => text.to_lowercase().contains(part),
+        Value::Array(texts) => {
+            texts.iter().filter_map(Value::as_str).any(|text| text.to_lowercase().contains(part))
+        }
+        _ => false,
+    };
+    let is_kept = parts.iter().all(|(fields, part)| fields.iter().any(|field| has(field, part)))
+        && (status.is_empty() || status.contains(&text_at(email, "/last_event")));
+    if is_kept { Match::Yes } else { Match::No }
 }
 
 /// Parses a time or the beginning of a date, in UTC unless it names an offset or a zone; or an age.
@@ -112,15 +108,15 @@ mod tests {
     #[test]
     fn an_email_must_match_every_filter() {
         let parts = parts([Some("ADA@"), None, Some("week")]);
-        let filter = Filter { parts, status: vec!["sent".into()], since: None };
+        let check = |email: &Value| check(email, &parts, &["sent".to_owned()], None);
         let email = json!({"to": ["bob@example.com"], "cc": ["Ada <ada@example.com>"], "subject": "Week 47", "last_event": "sent"});
-        assert_eq!(filter.check(&email), Match::Yes);
+        assert_eq!(check(&email), Match::Yes);
         for (field, value) in
             [("cc", json!(null)), ("subject", json!("Month")), ("last_event", json!("opened"))]
         {
             let mut other = email.clone();
             other[field] = value;
-            assert_eq!(filter.check(&other), Match::No, "{other}");
+            assert_eq!(check(&other), Match::No, "{other}");
         }
     }
 }
