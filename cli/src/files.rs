@@ -104,17 +104,16 @@ pub(crate) fn private_options() -> OpenOptions {
     options
 }
 
-/// Writes a new file under the first free name; an identical one counts as written if `reuse` is set. Returns its path and whether it is new.
+/// Writes a new file under the first free name; an identical one counts as written. Returns its path and whether it is new.
 pub(crate) fn write_new(
     folder: &Path,
     names: impl Fn(usize) -> String,
     content: &[u8],
-    reuse: bool,
 ) -> io::Result<(PathBuf, bool)> {
     check_local()?;
     let mut staged: Option<NamedTempFile> = None;
     for path in (1..=MAX_DUPLICATES).map(|number| folder.join(names(number))) {
-        if reuse && has_content(&path, content)? {
+        if has_content(&path, content)? {
             return Ok((path, false));
         }
         let file = if let Some(file) = staged.take() {
@@ -245,18 +244,17 @@ mod tests {
     #[test]
     fn existing_files_are_never_overwritten_and_identical_ones_reused() {
         let folder = tempfile::tempdir().unwrap();
-        let save = |content: &str, reuse| {
+        let save = |content: &str| {
             let names = |n| if n == 1 { "a.txt".to_owned() } else { format!("a-{n}.txt") };
-            let (path, new) = write_new(folder.path(), names, content.as_bytes(), reuse).unwrap();
+            let (path, new) = write_new(folder.path(), names, content.as_bytes()).unwrap();
             assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
             (path.file_name().unwrap().to_str().unwrap().to_owned(), new)
         };
-        assert_eq!(save("one", true), ("a.txt".to_owned(), true));
-        assert_eq!(save("one", true), ("a.txt".to_owned(), false));
-        assert_eq!(save("two", true), ("a-2.txt".to_owned(), true));
-        assert_eq!(save("two", true), ("a-2.txt".to_owned(), false));
-        assert_eq!(save("two", false), ("a-3.txt".to_owned(), true));
-        assert_eq!(folder.path().read_dir().unwrap().count(), 3, "nothing else is left behind");
+        assert_eq!(save("one"), ("a.txt".to_owned(), true));
+        assert_eq!(save("one"), ("a.txt".to_owned(), false));
+        assert_eq!(save("two"), ("a-2.txt".to_owned(), true));
+        assert_eq!(save("two"), ("a-2.txt".to_owned(), false));
+        assert_eq!(folder.path().read_dir().unwrap().count(), 2, "nothing else is left behind");
     }
 
     #[test]

@@ -110,8 +110,8 @@ pub(crate) async fn show(
             let name = safe(attachment.filename.as_deref().unwrap_or_default());
             context.out.note(&format!("fetching {} of {}: {name}", i + 1, attachments.len()));
             let bytes = fetch(&client, from, id, attachment).await?;
-            let (path, _) = files::write_new(&folder, |number| with_number(&name, number), &bytes, true)
-                .map_err(|error| {
+            let (path, _) =
+                files::write_new(&folder, |number| with_number(&name, number), &bytes).map_err(|error| {
                     Fail::local(format!("couldn't save {name} in {}", folder.display()), error)
                 })?;
             lines.push(path.display().to_string());

@@ -161,7 +161,7 @@ async fn export_to_folder(
             gone += 1;
             continue;
         };
-        let written = files::write_new(folder, |number| with_number(&mail.name, number), &bytes, true);
+        let written = files::write_new(folder, |number| with_number(&mail.name, number), &bytes);
         let (path, new) = written.map_err(|error| {
             Fail::local(format!("couldn't save {} in {}", mail.name, folder.display()), error)
         })?;
