@@ -3,7 +3,6 @@
 pub(crate) mod addresses;
 pub(crate) mod attach;
 pub(crate) mod bodies;
-pub(crate) mod body_builder;
 pub(crate) mod delimiter;
 pub(crate) mod document;
 pub(crate) mod documents;

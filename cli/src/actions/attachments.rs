@@ -39,25 +39,11 @@ impl InboxArgs {
         flags: &mut Flags,
         stdin: &mut StdinReaders,
     ) -> (Vec<Attachment>, Vec<Content>) {
-        let (mut attachments, mut contents) = (Vec::new(), Vec::new());
         flags.field("/attachments", "--attach", None);
-        for file in open(stdin, &self.attach, &self.attach_url).await {
-            match file {
-                Ok(File { attachment, content, flag, origins, .. }) => {
-                    for (field, origin) in origins {
-                        flags.declare_part(
-                            format!("/attachments/{}{field}", attachments.len()),
-                            flag,
-                            origin,
-                        );
-                    }
-                    attachments.push(attachment);
-                    contents.extend(content);
-                }
-                Err(found) => flags.push(*found),
-            }
-        }
-        (attachments, contents)
+        let files = open(flags, stdin, &self.attach, &self.attach_url, 0).await;
+        let (attachments, contents): (Vec<_>, Vec<_>) =
+            files.into_iter().map(|file| (file.attachment, file.content)).unzip();
+        (attachments, contents.into_iter().flatten().collect())
     }
 }
 
@@ -72,9 +58,6 @@ pub(crate) fn describe_contents(fields: &serde_json::Map<String, Value>) -> Vec<
 pub(crate) struct File {
     pub(crate) attachment: Attachment,
     pub(crate) content: Option<Content>,
-    flag: &'static str,
-    /// The origins of the attachment and its fields, by their pointers in it.
-    pub(crate) origins: Vec<(&'static str, Origin)>,
     url: Option<String>,
     content_type: Option<String>,
     content_id: Option<String>,
@@ -100,27 +83,32 @@ impl File {
     }
 }
 
-/// Opens the files and URLs of `--attach` and `--attach-url`.
+/// Opens the files and URLs of `--attach` and `--attach-url`, which follow other attachments. Adds problems to the flags.
 pub(crate) async fn open(
+    flags: &mut Flags,
     stdin: &mut StdinReaders,
     files: &[String],
     urls: &[String],
-) -> Vec<Result<File, Box<Diagnostic>>> {
+    others: usize,
+) -> Vec<File> {
     let mut opened = Vec::new();
-    for (i, text) in files.iter().enumerate() {
-        opened.push(read_attachment(stdin, "--attach", i + 1, text).await);
-    }
-    for (i, text) in urls.iter().enumerate() {
-        opened.push(read_attachment(stdin, "--attach-url", i + 1, text).await);
+    for (flag, texts) in [("--attach", files), ("--attach-url", urls)] {
+        for (i, text) in texts.iter().enumerate() {
+            let pointer = format!("/attachments/{}", others + opened.len());
+            match read_attachment(flags, stdin, (flag, i + 1, text), &pointer).await {
+                Ok(file) => opened.push(file),
+                Err(found) => flags.push(*found),
+            }
+        }
     }
     opened
 }
 
 async fn read_attachment(
+    flags: &mut Flags,
     stdin: &mut StdinReaders,
-    flag: &'static str,
-    n: usize,
-    text: &str,
+    (flag, n, text): (&'static str, usize, &str),
+    pointer: &str,
 ) -> Result<File, Box<Diagnostic>> {
     let spec = AttachSpec::read(text);
     let target = Origin::flag_part(flag, n, text, 0..spec.target.len());
@@ -130,10 +118,11 @@ async fn read_attachment(
         let (attachment, content) = open_file(stdin, &spec, &target).await?;
         (attachment, Some(content), None)
     };
-    let mut origins = vec![("", target)];
-    let mut part = |field: &'static str, part: &Option<Parameter<'_>>| {
+    flags.declare_part(pointer.to_owned(), flag, target);
+    let mut part = |field: &str, part: &Option<Parameter<'_>>| {
         let part = part.as_ref()?;
-        origins.push((field, Origin::flag_part(flag, n, text, part.at.clone())));
+        let origin = Origin::flag_part(flag, n, text, part.at.clone());
+        flags.declare_part(format!("{pointer}{field}"), flag, origin);
         Some(part.value.to_owned())
     };
     let filename = part("/filename", &spec.name);
@@ -142,7 +131,7 @@ async fn read_attachment(
     attachment = filename.into_iter().fold(attachment, Attachment::filename);
     attachment = content_type.clone().into_iter().fold(attachment, Attachment::content_type);
     attachment = content_id.clone().into_iter().fold(attachment, Attachment::content_id);
-    Ok(File { attachment, content, flag, origins, url, content_type, content_id })
+    Ok(File { attachment, content, url, content_type, content_id })
 }
 
 async fn open_file(

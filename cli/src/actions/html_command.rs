@@ -2,14 +2,14 @@
 
 use super::shell::Shell;
 use crate::diagnostics::{Diagnostic, Origin};
-use crate::input::bodies::{Args, Body};
+use crate::input::bodies::Args;
 use crate::input::flags::Flags;
 use crate::input::source::StdinReaders;
 
 /// The maximum size of the HTML, in bytes.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The bodies, from either source.
+/// The bodies, from any source.
 #[derive(Debug, Default)]
 pub(crate) struct Bodies {
     pub(crate) html: Option<String>,
@@ -18,14 +18,22 @@ pub(crate) struct Bodies {
     pub(crate) unread: bool,
 }
 
+impl Bodies {
+    /// The texts by field.
+    pub(crate) fn texts(self) -> impl Iterator<Item = (&'static str, String)> {
+        let fields = [("html", self.html), ("text", self.text)];
+        fields.into_iter().filter_map(|(field, text)| Some((field, text?)))
+    }
+}
+
 /// Returns the output of the command, or why there is none.
 pub(crate) async fn output(command: &str) -> Result<String, String> {
     Shell::output(command, MAX_BYTES).await
 }
 
-/// Reads the bodies from flags, files and the command; returns them by field.
-pub(crate) async fn read(args: &Args, stdin: &mut StdinReaders) -> Vec<(&'static str, Body)> {
-    let mut bodies = args.read_files(stdin);
+/// Reads the bodies from flags, files and the command; adds problems to the flags.
+pub(crate) async fn bodies(args: &Args, flags: &mut Flags, stdin: &mut StdinReaders) -> Bodies {
+    let mut found = args.read_files(stdin);
     if let Some(command) = &args.html_command {
         let html = if args.has_html() {
             Err(("exclusive", "--html-command can't be used with --html or --html-file".to_owned()))
@@ -37,20 +45,16 @@ pub(crate) async fn read(args: &Args, stdin: &mut StdinReaders) -> Vec<(&'static
             Ok(html) => Ok((html, origin)),
             Err((code, rule)) => Err(Diagnostic::new(code, rule, Some(origin)).into()),
         };
-        bodies.push(("html", html));
+        found.push(("html", html));
     }
-    bodies
-}
-
-/// Like [`read`], with the problems added to the flags.
-pub(crate) async fn bodies(args: &Args, flags: &mut Flags, stdin: &mut StdinReaders) -> Bodies {
     let mut bodies = Bodies::default();
-    for (field, body) in read(args, stdin).await {
-        match flags.take(body) {
-            None => bodies.unread = true,
-            Some((html, _)) if field == "html" => bodies.html = Some(html),
-            Some((text, _)) => bodies.text = Some(text),
-        }
+    for (field, body) in found {
+        let Some((text, origin)) = flags.take(body) else {
+            bodies.unread = true;
+            continue;
+        };
+        flags.declare_part(format!("/{field}"), "", origin);
+        *(if field == "html" { &mut bodies.html } else { &mut bodies.text }) = Some(text);
     }
     bodies
 }

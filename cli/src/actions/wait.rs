@@ -102,11 +102,11 @@ mod tests {
         let mut flags = Flags::default();
         assert_eq!(plan(None, "never", "sent", &mut flags), None);
         assert_eq!(plan(Some("sent"), "90s", "sent", &mut flags), Some(Duration::from_secs(90)));
-        assert!(flags.diagnostics().is_empty());
+        assert!(flags.into_report().is_empty());
         let rule = |wait, timeout| {
             let mut flags = Flags::default();
             assert_eq!(plan(Some(wait), timeout, "sent", &mut flags), None);
-            flags.diagnostics()[0].problem.message.clone()
+            flags.into_report().found.remove(0).problem.message
         };
         assert_eq!(rule("opened", "2m"), "--wait must be `sent`");
         assert!(rule("sent", "0s").contains("above zero"));

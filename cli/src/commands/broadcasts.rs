@@ -10,7 +10,6 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::rows::operation;
 use crate::rows::prelude::*;
-use confirm_send::SendSummary;
 
 noun!(Broadcasts, "Send one email to all contacts of a segment, now or later", VERBS);
 
@@ -181,7 +180,7 @@ const LINKS: Table = Table::new(&[
 /// Maps the bodies to their flags, and rejects `--wait` without `--send`.
 fn fill_send_flags(given: &Given<'_>, body: &mut Body) {
     body.flags.field("", "--html or --text", None);
-    if let (Some(state), false) = (given.text("wait"), body.get("send") == Some(&true.into())) {
+    if let (Some(state), false) = (given.text("wait"), body.json.get("send") == Some(&true.into())) {
         body.flags.reject("exclusive", "--wait requires --send: a draft isn't sent", "--wait", state);
     }
 }
@@ -200,7 +199,7 @@ async fn create(
         given.unknown_outcome()
     };
     if is_sent && plan.dry_run.is_none() {
-        confirm_send::confirm(&SendSummary::new(&body, None), context).await?;
+        confirm_send::confirm(&body, None, context).await?;
     }
     let make = |client: &Client| client.broadcasts().create(&broadcast);
     let Some(response) = mutation::execute(plan.dry_run, &unknown, context, make).await? else {
@@ -251,7 +250,7 @@ async fn confirm_send(id: &str, when: Option<&str>, context: &Context) -> Result
     match shown {
         Ok(broadcast) => {
             let broadcast = serde_json::to_value(&broadcast).unwrap_or_default();
-            confirm_send::confirm(&SendSummary::new(&broadcast, when), context).await
+            confirm_send::confirm(&broadcast, when, context).await
         }
         Err(fail) if confirm::is_interactive(context)? && !may_not_read(&fail) => Err(fail),
         Err(_) => confirm::confirm(&format!("Send broadcast {id}?"), context).await,

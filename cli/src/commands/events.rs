@@ -4,9 +4,9 @@ use idempost::events::{EventOccurrence, EventPatch, NewEvent};
 use idempost::types::fields;
 use serde_json::{Map, Value};
 
+use crate::diagnostics::Diagnostic;
 use crate::input::flags::Flags;
 use crate::input::json;
-use crate::input::pair::Pair;
 use crate::rows::prelude::*;
 
 noun!(Events, "Define and send custom events", VERBS);
@@ -117,7 +117,7 @@ fn update(given: &Given<'_>, body: &mut Body) {
     let fields = !given.texts("field").is_empty();
     match given.text("clear") {
         None if !fields && given.text("schema").is_none() => {
-            if body.get("schema").is_none() {
+            if body.json.get("schema").is_none() {
                 body.flags.add_missing("--field, --schema or --clear schema");
             }
         }
@@ -137,34 +137,17 @@ fn update(given: &Given<'_>, body: &mut Body) {
 
 /// The fields of `--schema` or `--field`; types are validated with the whole request.
 fn read_schema(given: &Given<'_>, flags: &mut Flags) -> Map<String, Value> {
-    let fields = given.texts("field");
-    let mut found = Map::new();
-    if let Some(text) = given.text("schema") {
-        if let Some(field) = fields.first() {
-            flags.reject("exclusive", "--schema and --field can't be used together", "--field", field);
-        }
-        for (key, kind) in flags.object("--schema", 1, text) {
-            flags.field(&format!("/schema{}", json::escape_pointer(&key)), "--schema", Some(text));
-            if kind.is_string() {
-                found.insert(key, kind);
-            } else {
-                flags.reject("type", format!("the type of `{key}` must be a string"), "--schema", text);
-            }
-        }
+    let (mut found, fields) = (Map::new(), given.texts("field"));
+    let Some(text) = given.text("schema") else {
+        flags.members("/schema", "--field", "KEY=TYPE", &fields, &mut found, |pair| Ok(pair.value.into()));
         return found;
+    };
+    if let Some(field) = fields.first() {
+        flags.reject("exclusive", "--schema and --field can't be used together", "--field", field);
     }
-    for (i, text) in fields.iter().enumerate() {
-        match Pair::read(text, '=') {
-            Some(pair) if found.contains_key(pair.name) => {
-                flags.reject_nth("exclusive", "this field is repeated", "--field", i + 1, text);
-            }
-            Some(pair) => {
-                flags.field(&format!("/schema{}", json::escape_pointer(pair.name)), "--field", Some(text));
-                found.insert(pair.name.to_owned(), pair.value.into());
-            }
-            None => flags.reject_nth("type", "a field must be KEY=TYPE", "--field", i + 1, text),
-        }
-    }
+    flags.members_of("/schema", "--schema", text, &mut found, |key, kind| {
+        kind.as_str().map(drop).ok_or_else(|| format!("the type of `{key}` must be a string"))
+    });
     found
 }
 
@@ -178,43 +161,22 @@ fn fill_occurrence(given: &Given<'_>, body: &mut Body) {
 
 fn read_payload(given: &Given<'_>, flags: &mut Flags) -> Map<String, Value> {
     let mut payload = Map::new();
-    let [texts, values] = ["payload", "payload-json"].map(|id| given.texts(id));
-    let texts = texts.iter().enumerate().map(|(i, text)| ("--payload", i + 1, text));
-    let values = values.iter().enumerate().map(|(i, text)| ("--payload-json", i + 1, text));
-    for (flag, n, text) in texts.chain(values) {
-        let typed = flag == "--payload-json";
-        if !typed && text.trim_start().starts_with('{') {
-            for (key, value) in flags.object(flag, n, text) {
-                if payload.insert(key, value).is_some() {
-                    flags.reject_nth("exclusive", "a key in this object is repeated", flag, n, text);
-                }
-            }
-            continue;
-        }
-        let Some(pair) = Pair::read(text, '=').filter(|pair| !pair.name.is_empty()) else {
-            let rule = if typed { "the payload must be KEY=JSON" } else { "the payload must be KEY=TEXT" };
-            flags.reject_nth("type", rule, flag, n, text);
-            continue;
-        };
-        let value = if typed {
-            match json::read(pair.value) {
-                Ok(document) if document.repeated.is_empty() => document.value,
-                Ok(_) => {
-                    flags.reject_nth("repeated", "a key is repeated", flag, n, text);
-                    continue;
-                }
-                Err(error) => {
-                    let rule = format!("the payload must be KEY=JSON: {}", error.message);
-                    flags.reject_nth("json", rule, flag, n, text);
-                    continue;
-                }
-            }
-        } else {
-            Value::String(pair.value.to_owned())
-        };
-        if payload.insert(pair.name.to_owned(), value).is_some() {
-            flags.reject_nth("exclusive", "this key is repeated", flag, n, text);
-        }
+    let (objects, texts): (Vec<_>, Vec<_>) =
+        given.texts("payload").into_iter().partition(|text| text.trim_start().starts_with('{'));
+    for text in &objects {
+        flags.members_of("/payload", "--payload", text, &mut payload, |_, _| Ok(()));
     }
+    flags.members("/payload", "--payload", "KEY=TEXT", &texts, &mut payload, |pair| Ok(pair.value.into()));
+    let values = given.texts("payload-json");
+    flags.members("/payload", "--payload-json", "KEY=JSON", &values, &mut payload, |pair| {
+        match json::read(pair.value) {
+            Ok(document) if document.repeated.is_empty() => Ok(document.value),
+            Ok(_) => Err(Diagnostic::new("repeated", "a key is repeated", None).into()),
+            Err(error) => {
+                let rule = format!("--payload-json must be KEY=JSON: {}", error.message);
+                Err(Diagnostic::new("json", rule, None).into())
+            }
+        }
+    });
     payload
 }

@@ -27,7 +27,7 @@ pub(crate) struct Args {
 }
 
 /// A body's text and origin, or why it can't be read.
-pub(crate) type Body = Result<(String, Origin), Box<Diagnostic>>;
+type Body = Result<(String, Origin), Box<Diagnostic>>;
 
 impl Args {
     /// Whether a flag or a file sets the HTML.

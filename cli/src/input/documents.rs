@@ -6,12 +6,30 @@ use idempost::problem::limits;
 use serde_json::Value;
 
 use super::{
-    body_builder,
     document::{Document, repeated_keys},
     json, json_spans,
     source::Source,
 };
 use crate::diagnostics::{Diagnostic, Problem};
+use crate::settings::keys;
+
+/// The fields of an email.
+pub(crate) const EMAIL_FIELDS: [&str; 14] = [
+    "from",
+    "to",
+    "subject",
+    "cc",
+    "bcc",
+    "reply_to",
+    "html",
+    "text",
+    "template",
+    "headers",
+    "topic_id",
+    "tags",
+    "scheduled_at",
+    "attachments",
+];
 
 /// The items of a text and their positions.
 #[derive(Debug)]
@@ -92,7 +110,8 @@ impl Documents {
         let spans = self.spans(&problems);
         let found = problems.into_iter().zip(spans).map(|(problem, span)| {
             let origin = Some(self.document.origin(span));
-            let hint = body_builder::hint(&problem, origin.as_ref());
+            let unknown = problem.path.rsplit('/').next().filter(|_| problem.code == "unknown");
+            let hint = unknown.and_then(|name| keys::suggestion_hint(name, EMAIL_FIELDS));
             Diagnostic { problem, origin, hint }
         });
         found.collect()

@@ -1,6 +1,4 @@
 //! The flags of one command: maps problems with a field to the flag that set it.
-//!
-//! [`BodyBuilder`](super::body_builder::BodyBuilder) also builds a body from a document and flags that override it.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -18,7 +16,7 @@ use serde_json::{Map, Value};
 
 use super::document::Document;
 use super::json;
-use super::origins::{is_within, narrow};
+use super::origins::narrow;
 use super::pair::Pair;
 use super::source::StdinReaders;
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Missing, Origin};
@@ -134,11 +132,6 @@ impl Flags {
         }
     }
 
-    /// Declares that the `n`th value of a repeated flag, from 1, sets the field at this pointer.
-    pub(crate) fn nth_field(&mut self, pointer: &str, flag: &'static str, n: usize, value: &str) {
-        self.fields.push((pointer.to_owned(), flag.into(), Some(Origin::nth_flag(flag, n, value))));
-    }
-
     /// Declares that this part of a flag's value sets the field at this pointer.
     pub(crate) fn declare_part(&mut self, pointer: String, flag: &'static str, origin: Origin) {
         self.fields.push((pointer, flag.into(), Some(origin)));
@@ -196,7 +189,7 @@ impl Flags {
     }
 
     /// Parses a flag's value as a JSON object.
-    pub(crate) fn object(&mut self, flag: &'static str, n: usize, text: &str) -> Map<String, Value> {
+    pub(crate) fn object(&mut self, flag: &'static str, text: &str) -> Map<String, Value> {
         let rule = match json::read(text) {
             Ok(json::Document { value: Value::Object(object), repeated, .. }) if repeated.is_empty() => {
                 return object;
@@ -205,7 +198,7 @@ impl Flags {
             Ok(_) => format!("{flag} must be a JSON object"),
             Err(error) => error.message,
         };
-        self.reject_nth("json", rule, flag, n, text);
+        self.reject("json", rule, flag, text);
         Map::new()
     }
 
@@ -258,7 +251,10 @@ impl Flags {
                     }
                 }
                 (_, None) if self.document.is_some() => of_document.push(problem),
-                (_, origin) => self.report.found.push(Diagnostic { problem, origin, hint: None }),
+                (_, origin) => {
+                    let hint = address_hint(&problem);
+                    self.report.found.push(Diagnostic { problem, origin, hint });
+                }
             }
         }
         if let Some(document) = &self.document {
@@ -307,22 +303,121 @@ impl Flags {
         keys::parse_duration(text).map_err(reject).ok()
     }
 
-    /// Splits the values of a repeated flag at the first separator; with their indexes. A name is required.
+    /// Splits the values of a repeated flag, whose form is `NAME=VALUE` or `NAME: VALUE`.
     pub(crate) fn pairs<'a>(
         &mut self,
-        flag: &str,
+        flag: &'static str,
         form: &str,
         values: &'a [String],
-        separator: char,
-    ) -> Vec<(usize, Pair<'a>)> {
+    ) -> Vec<Pair<'a>> {
+        let separator = if form.contains('=') { '=' } else { ':' };
         let mut pairs = Vec::new();
         for (i, text) in values.iter().enumerate() {
-            match Pair::read(text, separator).filter(|pair| !pair.name.is_empty()) {
-                Some(pair) => pairs.push((i, pair)),
+            match Pair::read(flag, i + 1, text, separator) {
+                Some(pair) => pairs.push(pair),
                 None => self.reject_nth("type", format!("{flag} must be {form}"), flag, i + 1, text),
             }
         }
         pairs
+    }
+
+    /// Like [`pairs`](Self::pairs), without repeated names, which are reported.
+    pub(crate) fn distinct_pairs<'a>(
+        &mut self,
+        flag: &'static str,
+        form: &str,
+        values: &'a [String],
+    ) -> Vec<Pair<'a>> {
+        let mut distinct: Vec<Pair<'a>> = Vec::new();
+        for pair in self.pairs(flag, form, values) {
+            if distinct.iter().any(|known| pair.repeats(known.name)) {
+                self.reject_repeated(&pair);
+            } else {
+                distinct.push(pair);
+            }
+        }
+        distinct
+    }
+
+    fn reject_repeated(&mut self, pair: &Pair<'_>) {
+        self.reject_at("repeated", format!("`{}` is repeated", pair.name), pair.name_origin());
+    }
+
+    /// Adds the pairs of a repeated flag to the object at this pointer; `read` parses a value.
+    pub(crate) fn members(
+        &mut self,
+        pointer: &str,
+        flag: &'static str,
+        form: &str,
+        values: &[String],
+        object: &mut Map<String, Value>,
+        mut read: impl FnMut(&Pair<'_>) -> Result<Value, Box<Diagnostic>>,
+    ) {
+        for pair in self.distinct_pairs(flag, form, values) {
+            if object.contains_key(pair.name) {
+                self.reject_repeated(&pair);
+                continue;
+            }
+            match read(&pair) {
+                Ok(value) => {
+                    let pointer = format!("{pointer}{}", json::escape_pointer(pair.name));
+                    self.declare_part(pointer, flag, pair.origin());
+                    object.insert(pair.name.to_owned(), value);
+                }
+                Err(mut found) => {
+                    found.origin.get_or_insert_with(|| pair.value_origin());
+                    self.push(*found);
+                }
+            }
+        }
+    }
+
+    /// Adds the members of a JSON object that a flag gives to the object at this pointer; `check` returns why a value is wrong.
+    pub(crate) fn members_of(
+        &mut self,
+        pointer: &str,
+        flag: &'static str,
+        text: &str,
+        object: &mut Map<String, Value>,
+        check: impl Fn(&str, &Value) -> Result<(), String>,
+    ) {
+        for (key, value) in self.object(flag, text) {
+            if object.contains_key(&key) {
+                self.reject("repeated", format!("`{key}` is repeated"), flag, text);
+            } else if let Err(rule) = check(&key, &value) {
+                self.reject("type", rule, flag, text);
+            } else {
+                let pointer = format!("{pointer}{}", json::escape_pointer(&key));
+                self.field(&pointer, flag, Some(text));
+                object.insert(key, value);
+            }
+        }
+    }
+
+    /// Sets a field to the value of a flag, if given.
+    pub(crate) fn set(
+        &mut self,
+        object: &mut Map<String, Value>,
+        field: &str,
+        flag: &'static str,
+        value: Option<String>,
+    ) {
+        self.field(&format!("/{field}"), flag, value.as_deref());
+        object.extend(value.map(|value| (field.to_owned(), value.into())));
+    }
+
+    /// Sets a field to all values of a repeated flag, if any.
+    pub(crate) fn set_list(
+        &mut self,
+        object: &mut Map<String, Value>,
+        field: &str,
+        flag: &'static str,
+        values: Vec<String>,
+    ) {
+        self.declare_list(&format!("/{field}"), flag, &values);
+        if !values.is_empty() {
+            object.insert(field.to_owned(), values.into());
+        }
     }
 
     /// Parses `--idempotency-key`.
@@ -357,26 +452,17 @@ impl Flags {
         Err(Fail::Usage(self.report))
     }
 
-    /// The problems found so far.
-    pub(crate) fn diagnostics(&self) -> &[Diagnostic] {
-        &self.report.found
-    }
-
     /// The problems, for a command that reports them with others.
     pub(crate) fn into_report(self) -> Diagnostics {
         self.report
     }
 
-    /// Forgets which flags set a value and its parts: another one replaces it.
-    pub(super) fn forget(&mut self, pointer: &str) {
-        self.fields.retain(|(known, ..)| !is_within(known, pointer));
-    }
-
-    pub(super) fn origin(&self, problem: &Problem) -> Option<Origin> {
+    fn origin(&self, problem: &Problem) -> Option<Origin> {
         let mut pointer = problem.path.as_str();
         loop {
-            let origin =
-                self.fields.iter().find_map(|(at, _, origin)| origin.as_ref().filter(|_| at == pointer));
+            // The last flag that sets a field counts.
+            let mut fields = self.fields.iter().rev();
+            let origin = fields.find_map(|(at, _, origin)| origin.as_ref().filter(|_| at == pointer));
             if let Some(origin) = origin {
                 return Some(narrow(origin.clone(), problem));
             }
@@ -386,6 +472,13 @@ impl Flags {
             }
         }
     }
+}
+
+/// The hint for several addresses in one value of a repeatable flag.
+fn address_hint(problem: &Problem) -> Option<String> {
+    let is_item = problem.path.ends_with(|last: char| last.is_ascii_digit());
+    let is_list = problem.code == "address" && problem.message.contains("must be a single address");
+    (is_item && is_list).then(|| "repeat the flag for each address: a comma can be part of a name".to_owned())
 }
 
 #[cfg(test)]

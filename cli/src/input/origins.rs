@@ -2,11 +2,6 @@
 
 use crate::diagnostics::{Origin, Problem};
 
-/// Whether the pointer refers to a value or to a part of it.
-pub(super) fn is_within(pointer: &str, outer: &str) -> bool {
-    pointer.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
 /// Narrows the origin to the bytes that break the rule, if known.
 pub(super) fn narrow(origin: Origin, problem: &Problem) -> Origin {
     let Origin::Flag { name, n, value, span } = origin else { return origin };

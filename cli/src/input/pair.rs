@@ -1,44 +1,45 @@
-//! `name=value` pairs, split at the first `=`.
+//! `NAME=VALUE` pairs of a repeated flag.
 
-use std::collections::HashSet;
-use std::ops::Range;
+use crate::diagnostics::Origin;
 
-/// A pair, with the positions of its halves in the original text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A pair, split at the first separator.
+#[derive(Debug, Clone)]
 pub(crate) struct Pair<'a> {
+    flag: &'static str,
+    /// The position of the flag's value, from 1.
+    n: usize,
+    text: &'a str,
     /// The part before the separator.
     pub(crate) name: &'a str,
     /// The part after it.
     pub(crate) value: &'a str,
-    /// The bytes of the value.
-    pub(crate) value_at: Range<usize>,
 }
 
 impl<'a> Pair<'a> {
-    /// Splits at the first `separator`; `None` if there is none.
-    pub(crate) fn read(text: &'a str, separator: char) -> Option<Self> {
-        let (name, value) = text.split_once(separator)?;
-        Some(Self { name, value, value_at: text.len() - value.len()..text.len() })
+    /// Splits the `n`th value of a flag; `None` if there is no separator, or nothing before it.
+    pub(super) fn read(flag: &'static str, n: usize, text: &'a str, separator: char) -> Option<Self> {
+        let (name, value) = text.split_once(separator).filter(|(name, _)| !name.is_empty())?;
+        Some(Self { flag, n, text, name, value })
     }
 
-    /// The bytes of the name.
-    pub(crate) fn name_range(&self) -> Range<usize> {
-        0..self.name.len()
+    /// The whole pair.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin::nth_flag(self.flag, self.n, self.text)
     }
-}
 
-/// The names in the values of a repeated flag.
-#[derive(Debug, Default)]
-pub(crate) struct GivenNames(HashSet<String>);
+    pub(crate) fn name_origin(&self) -> Origin {
+        Origin::flag_part(self.flag, self.n, self.text, 0..self.name.len())
+    }
 
-impl GivenNames {
-    /// Adds a name. The case of a header's name, which precedes a colon, doesn't matter.
-    ///
-    /// # Errors
-    /// The message if the name was given before.
-    pub(crate) fn add(&mut self, name: &str, separator: char) -> Result<(), String> {
-        let key = if separator == ':' { name.to_ascii_lowercase() } else { name.to_owned() };
-        if self.0.insert(key) { Ok(()) } else { Err(format!("`{name}` is repeated")) }
+    pub(crate) fn value_origin(&self) -> Origin {
+        let range = self.text.len() - self.value.len()..self.text.len();
+        Origin::flag_part(self.flag, self.n, self.text, range)
+    }
+
+    /// Whether another pair sets the same name. The case of a header's name doesn't matter.
+    pub(super) fn repeats(&self, name: &str) -> bool {
+        let is_header = self.text[self.name.len()..].starts_with(':');
+        self.name == name || is_header && self.name.eq_ignore_ascii_case(name)
     }
 }
 
@@ -46,12 +47,17 @@ impl GivenNames {
 mod tests {
     use super::*;
 
+    fn split(text: &str) -> Option<(&str, &str, Option<&str>)> {
+        let pair = Pair::read("--tag", 1, text, '=')?;
+        let Origin::Flag { span: Some(span), .. } = pair.value_origin() else { panic!("{pair:?}") };
+        Some((pair.name, pair.value, text.get(span)))
+    }
+
     #[test]
     fn the_first_separator_counts_and_the_value_may_be_empty() {
-        let pair = Pair::read("a=b=c", '=').unwrap();
-        assert_eq!((pair.name, pair.value, pair.name_range(), pair.value_at), ("a", "b=c", 0..1, 2..5));
-        let pair = Pair::read("é=", '=').unwrap();
-        assert_eq!((pair.name, pair.value, pair.value_at), ("é", "", 3..3));
-        assert_eq!(Pair::read("a", '='), None);
+        assert_eq!(split("a=b=c"), Some(("a", "b=c", Some("b=c"))));
+        assert_eq!(split("é="), Some(("é", "", Some(""))));
+        assert_eq!(split("a"), None);
+        assert_eq!(split("=a"), None);
     }
 }

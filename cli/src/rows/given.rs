@@ -53,18 +53,18 @@ pub(crate) enum Change {
 /// A request under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Body {
-    json: Map<String, Value>,
+    pub(crate) json: Map<String, Value>,
     pub(crate) flags: Flags,
     /// The fields that flags set.
     set: Vec<String>,
     /// A body couldn't be read, so missing fields are unknown.
-    unread: bool,
+    pub(crate) unread: bool,
     /// The file of `--input` couldn't be read, so missing fields are unknown.
-    is_unknown: bool,
+    pub(crate) is_unknown: bool,
     /// Whether a flag was passed, even with a malformed value.
     pub(crate) is_touched: bool,
     attachments: Vec<Attachment>,
-    contents: Vec<Content>,
+    pub(crate) contents: Vec<Content>,
 }
 
 /// How a change is executed.
@@ -81,7 +81,7 @@ pub(crate) struct Plan {
 
 impl Body {
     /// The problems of the input, and of the flags.
-    fn reject(mut self, change: Change, problems: Problems) -> Fail {
+    pub(crate) fn reject(mut self, change: Change, problems: Problems) -> Fail {
         let Self { unread, is_unknown, .. } = self;
         self.flags.omit(problems.omitted());
         // An empty update or an unreadable body was already reported.
@@ -96,27 +96,46 @@ impl Body {
         self.flags.finish().err().unwrap_or_else(|| Fail::Usage(Diagnostics::default()))
     }
 
+    /// Reads the file that the flags override.
+    pub(crate) fn read_input(&mut self, flag: &str, name: &str, stdin: &mut StdinReaders) {
+        let json = self.flags.document(flag, name, stdin);
+        self.is_unknown = json.is_none();
+        self.json = json.unwrap_or_default();
+        self.is_touched = self.is_unknown || !self.json.is_empty();
+        self.contents = describe_contents(&self.json);
+    }
+
     /// Sets a field by its name or path.
     pub(crate) fn set(&mut self, path: &str, value: Value) {
+        if let Some((outer, name)) = path.rsplit_once('/') {
+            return self.put(outer, name, value);
+        }
         self.touch(path);
-        set(&mut self.json, path, value);
+        self.json.insert(path.to_owned(), value);
     }
 
-    /// A field that is set.
-    pub(crate) fn get(&self, name: &str) -> Option<&Value> {
-        self.json.get(name)
+    /// Sets a key of the object at this path. If that isn't an object, validation reports it.
+    pub(crate) fn put(&mut self, path: &str, key: &str, value: Value) {
+        self.touch(path);
+        let mut object = &mut self.json;
+        for step in path.split('/') {
+            let inner = object.entry(step).or_insert(Value::Null);
+            if inner.is_null() {
+                *inner = Map::new().into();
+            }
+            let Value::Object(inner) = inner else { return };
+            object = inner;
+        }
+        object.insert(key.to_owned(), value);
     }
 
-    /// Sets a key of an object.
-    pub(crate) fn put(&mut self, name: &str, key: &str, value: Value) {
-        self.touch(name);
-        let object = self.json.entry(name).or_insert(Value::Null);
-        if object.is_null() {
-            *object = Map::new().into();
+    /// The list to add to; `None` if the field is something else, which validation reports.
+    pub(crate) fn list(&mut self, name: &str) -> Option<&mut Vec<Value>> {
+        let list = self.json.entry(name).or_insert(Value::Null);
+        if list.is_null() {
+            *list = Value::Array(Vec::new());
         }
-        if let Value::Object(object) = object {
-            object.insert(key.to_owned(), value);
-        }
+        list.as_array_mut()
     }
 
     /// Sets the keys of an object that flags name; with `whole`, those of the file are dropped.
@@ -224,11 +243,7 @@ impl<'a> Given<'a> {
             body.flags.help(format!("idempost {hint}"));
         }
         if let Some((flag, name)) = self.input() {
-            let json = body.flags.document(&format!("--{flag}"), name, &mut stdin);
-            body.is_unknown = json.is_none();
-            body.json = json.unwrap_or_default();
-            body.is_touched = body.is_unknown || !body.json.is_empty();
-            body.contents = describe_contents(&body.json);
+            body.read_input(&format!("--{flag}"), name, &mut stdin);
         }
         for field in self.verb.fields {
             // Settings that can't be read fail the call.
@@ -269,10 +284,8 @@ impl<'a> Given<'a> {
         }
         body.unread = bodies.unread;
         body.is_touched |= bodies.unread;
-        for (name, text) in [("html", bodies.html), ("text", bodies.text)] {
-            if let Some(text) = text {
-                body.set(name, text.into());
-            }
+        for (name, text) in bodies.texts() {
+            body.set(name, text.into());
         }
     }
 
@@ -418,18 +431,5 @@ fn join_or(choices: &[&str]) -> String {
     match choices {
         [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
         _ => choices.concat(),
-    }
-}
-
-/// Sets a field of an object by its path.
-fn set(json: &mut Map<String, Value>, path: &str, value: Value) {
-    match path.split_once('/') {
-        None => drop(json.insert(path.to_owned(), value)),
-        Some((outer, inner)) => {
-            let outer = json.entry(outer).or_insert_with(|| Map::new().into());
-            if let Value::Object(outer) = outer {
-                set(outer, inner, value);
-            }
-        }
     }
 }

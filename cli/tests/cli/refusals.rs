@@ -53,7 +53,7 @@ automations update a => --name, --status, --definition or --steps
 automations update a --name '' => `name` must not be empty
 events create '' => `name` must not be empty
 events create resend:x => reserved for the service
-events create x --field plan => a field must be KEY=TYPE
+events create x --field plan => --field must be KEY=TYPE
 events create x --field plan=list => string, number, boolean or date
 events create x --field a=string --field a=date => is repeated
 events create e --schema '{"a":1,"a":2}' => is repeated
@@ -80,7 +80,7 @@ automations create W --steps '[{"key":"start","type":"sleep","config":{}}]' --co
 automations create W --steps [] => --connections
 automations create W => --definition
 automations create --definition /nonexistent.json => /nonexistent.json
-api POST /emails -H 'Idempotency-Key: a' -H 'idempotency-key: b' => this header is repeated
+api POST /emails -H 'Idempotency-Key: a' -H 'idempotency-key: b' => `idempotency-key` is repeated
 api-keys create --permission root --domain-id '' => full_access or sending_access | domain_id | missing: NAME
 api-keys create --name x --domain-id d => requires the permission `sending_access`
 webhooks create --endpoint acme.test => /endpoint | missing: --event

@@ -20,8 +20,8 @@ pub(super) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
 
     let method = read_method(&method, &mut flags);
     let path = fill_path(&path, &segment, &mut flags);
-    let query = flags.pairs("--query", "NAME=VALUE", &query, '=');
-    let query = query.into_iter().map(|(_, pair)| (pair.name.to_owned(), pair.value.to_owned())).collect();
+    let query = flags.pairs("--query", "NAME=VALUE", &query);
+    let query = query.into_iter().map(|pair| (pair.name.to_owned(), pair.value.to_owned())).collect();
     let headers = headers(&header, &mut flags);
     let body = read_body(input.as_deref(), &field, &json_field, &mut stdin, &mut flags);
     if body.is_some() && matches!(method, Method::GET | Method::HEAD) {
@@ -54,7 +54,7 @@ fn fill_path(path: &str, segments: &[String], flags: &mut Flags) -> String {
         flags.reject_at("url", rule, Origin::flag("PATH", path));
         return "/".to_owned();
     }
-    let pairs = flags.pairs("--path", "NAME=VALUE", segments, '=');
+    let pairs = flags.pairs("--path", "NAME=VALUE", segments);
     let mut used = BTreeSet::new();
     let mut filled = if path.starts_with('/') { String::new() } else { "/".to_owned() };
     let mut rest = 0;
@@ -63,58 +63,50 @@ fn fill_path(path: &str, segments: &[String], flags: &mut Flags) -> String {
         filled += &path[rest..open];
         rest = close + 1;
         let name = &path[open + 1..close];
-        match pairs.iter().find(|(_, pair)| pair.name == name) {
+        match pairs.iter().find(|pair| pair.name == name) {
             None => {
                 flags.reject_at("required", format!("--path {name}=… is missing"), at_path(open..close + 1));
             }
-            Some((i, pair)) => {
+            Some(pair) => {
                 used.insert(name);
                 match idempost::problem::path_segment(pair.value) {
                     Ok(segment) => filled += &segment,
-                    Err(problem) => {
-                        let origin = Origin::flag_part("--path", i + 1, &segments[*i], pair.value_at.clone());
-                        flags.reject_at(problem.code, problem.message, origin);
-                    }
+                    Err(problem) => flags.reject_at(problem.code, problem.message, pair.value_origin()),
                 }
             }
         }
     }
     filled += &path[rest..];
-    for (i, pair) in pairs.iter().filter(|(_, pair)| !used.contains(pair.name)) {
+    for pair in pairs.iter().filter(|pair| !used.contains(pair.name)) {
         let rule = format!("the path has no placeholder {{{}}}", pair.name);
-        flags.reject_at(
-            "unknown",
-            rule,
-            Origin::flag_part("--path", i + 1, &segments[*i], pair.name_range()),
-        );
+        flags.reject_at("unknown", rule, pair.name_origin());
     }
     filled
 }
 
 fn headers(values: &[String], flags: &mut Flags) -> Vec<(String, String)> {
-    let mut headers: Vec<(String, String)> = Vec::new();
-    for (i, pair) in flags.pairs("--header", "`NAME: VALUE`", values, ':') {
-        let (name, value) = (pair.name, pair.value.trim());
-        let origin = |span| Origin::flag_part("--header", i + 1, &values[i], span);
-        match (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+    let mut headers = Vec::new();
+    for pair in flags.distinct_pairs("--header", "`NAME: VALUE`", values) {
+        let value = pair.value.trim();
+        match (HeaderName::try_from(pair.name), HeaderValue::try_from(value)) {
             (Err(_), _) => {
-                flags.reject_at("header", "a header must have a valid HTTP name", origin(pair.name_range()));
+                flags.reject_at("header", "a header must have a valid HTTP name", pair.name_origin());
             }
             (_, Err(_)) => {
                 let rule = "a header value must not contain control characters such as line breaks";
-                flags.reject_at("header", rule, origin(pair.value_at));
+                flags.reject_at("header", rule, pair.value_origin());
             }
             (Ok(name), _) if matches!(name.as_str(), "authorization" | "host" | "content-length") => {
-                flags.reject_at("reserved", "this header is set by idempost", origin(pair.name_range()));
+                flags.reject_at("reserved", "this header is set by idempost", pair.name_origin());
             }
-            (Ok(name), Ok(_)) if headers.iter().any(|(given, _)| given == name.as_str()) => {
-                flags.reject_at("repeated", "this header is repeated", origin(pair.name_range()));
+            (Ok(name), Ok(_)) => {
+                if name == "idempotency-key"
+                    && let Err(problem) = idempost::IdempotencyKey::new(value)
+                {
+                    flags.reject_at(problem.code, problem.message, pair.value_origin());
+                }
+                headers.push((name.as_str().to_owned(), value.to_owned()));
             }
-            (Ok(name), Ok(_)) if name == "idempotency-key" => match idempost::IdempotencyKey::new(value) {
-                Ok(_) => headers.push((name.as_str().to_owned(), value.to_owned())),
-                Err(problem) => flags.reject_at(problem.code, problem.message, origin(pair.value_at)),
-            },
-            (Ok(name), Ok(_)) => headers.push((name.as_str().to_owned(), value.to_owned())),
         }
     }
     headers
@@ -140,11 +132,11 @@ fn read_body(
             return Some(other);
         }
     };
-    for (_, pair) in flags.pairs("--field", "NAME=TEXT", fields, '=') {
+    for pair in flags.pairs("--field", "NAME=TEXT", fields) {
         object.insert(pair.name.to_owned(), pair.value.into());
     }
-    for (i, pair) in flags.pairs("--json-field", "NAME=JSON", json_fields, '=') {
-        let origin = Origin::flag_part("--json-field", i + 1, &json_fields[i], pair.value_at.clone());
+    for pair in flags.pairs("--json-field", "NAME=JSON", json_fields) {
+        let origin = pair.value_origin();
         if let Some(path) = source::input_name(pair.value) {
             let Some(source) = flags.take(stdin.claim("--json-field", path)) else { continue };
             match source.text() {

@@ -15,33 +15,12 @@ use crate::output::format_count;
 /// The state to wait for.
 pub(super) const SENT: &str = "sent";
 
-/// The broadcast about to be sent.
-#[derive(Debug, Default)]
-pub(super) struct SendSummary {
-    pub(super) subject: String,
-    pub(super) from: String,
-    pub(super) segment: String,
-    /// The scheduled time, as given.
-    pub(super) when: Option<String>,
-}
-
-impl SendSummary {
-    /// The summary of a broadcast's JSON; `when` if the command sets the time.
-    pub(super) fn new(broadcast: &Value, when: Option<&str>) -> Self {
-        let text = |field: &str| broadcast[field].as_str().unwrap_or_default().to_owned();
-        Self {
-            subject: text("subject"),
-            from: text("from"),
-            segment: text("segment_id"),
-            when: when.or(broadcast["scheduled_at"].as_str()).map(str::to_owned),
-        }
-    }
-}
-
-/// Asks for confirmation.
-pub(super) async fn confirm(summary: &SendSummary, context: &Context) -> Result<(), Fail> {
-    let SendSummary { subject, from, segment, when } = summary;
-    let when = when.as_ref().map(|when| format!(", {when}")).unwrap_or_default();
+/// Asks for confirmation with a summary of the broadcast's JSON; `when` if the command sets the time.
+pub(super) async fn confirm(broadcast: &Value, when: Option<&str>, context: &Context) -> Result<(), Fail> {
+    let [subject, from, segment] =
+        ["subject", "from", "segment_id"].map(|field| broadcast[field].as_str().unwrap_or_default());
+    let when = when.or(broadcast["scheduled_at"].as_str());
+    let when = when.map(|when| format!(", {when}")).unwrap_or_default();
     let readers = if context.global.yes {
         "all contacts".to_owned()
     } else {

@@ -1,17 +1,15 @@
 //! The message of a job, from flags: the defaults of all rows.
 
+use idempost::problem::Problems;
 use idempost_bulk::Message;
+use serde_json::Map;
 
 use crate::actions::html_command;
 use crate::context::Context;
-use crate::diagnostics::{Fail, Origin};
+use crate::diagnostics::Fail;
 use crate::input::bodies;
 use crate::input::flags::Flags;
-use crate::input::pair::GivenNames;
 use crate::input::source::StdinReaders;
-
-/// Sets a field of the message, or adds to one.
-type Set = fn(Message, String) -> Message;
 
 // No doc comment, which would replace the command's own.
 #[derive(Debug, Default, PartialEq, Eq, clap::Args)]
@@ -73,77 +71,42 @@ impl MessageArgs {
         mut stdin: StdinReaders,
         context: &Context,
     ) -> Result<Message, Fail> {
-        let mut message = Message::new();
+        let mut json = Map::new();
         let of_profile = match &self.from {
             None if self.template.is_none() => context.settings()?.from.clone(),
             _ => None,
         };
-        let from = self.from.or(of_profile.map(|from| from.value));
-        flags.field("/from", "--from", from.as_deref());
-        message = from.into_iter().fold(message, Message::from);
-        let texts: [(&str, &'static str, Option<String>, Set); 5] = [
-            ("/subject", "--subject", self.subject, |message, text| message.subject(text)),
-            ("/template", "--template", self.template, |message, text| message.template(text)),
-            ("/topic_id", "--topic-id", self.topic_id, |message, text| message.topic_id(text)),
-            ("/scheduled_at", "--scheduled-at", self.scheduled_at, |message, text| {
-                message.scheduled_at(text)
-            }),
-            ("/list_unsubscribe", "--list-unsubscribe", self.list_unsubscribe, |message, url| {
-                message.list_unsubscribe(url)
-            }),
-        ];
-        for (pointer, flag, value, set) in texts {
-            flags.field(pointer, flag, value.as_deref());
-            message = value.into_iter().fold(message, set);
+        for (field, flag, value) in [
+            ("from", "--from", self.from.or(of_profile.map(|from| from.value))),
+            ("subject", "--subject", self.subject),
+            ("template", "--template", self.template),
+            ("topic_id", "--topic-id", self.topic_id),
+            ("scheduled_at", "--scheduled-at", self.scheduled_at),
+            ("list_unsubscribe", "--list-unsubscribe", self.list_unsubscribe),
+        ] {
+            flags.set(&mut json, field, flag, value);
         }
         let bodies = html_command::bodies(&self.bodies, flags, &mut stdin).await;
-        message = bodies.html.into_iter().fold(message, Message::html);
-        message = bodies.text.into_iter().fold(message, Message::text);
-        let lists: [(&str, &'static str, Vec<String>, Set); 3] = [
-            ("/cc", "--cc", self.cc, |message, text| message.cc(text)),
-            ("/bcc", "--bcc", self.bcc, |message, text| message.bcc(text)),
-            ("/reply_to", "--reply-to", self.reply_to, |message, text| message.reply_to(text)),
-        ];
-        for (pointer, flag, values, add) in lists {
-            flags.declare_list(pointer, flag, &values);
-            message = values.into_iter().fold(message, add);
+        json.extend(bodies.texts().map(|(field, text)| (field.to_owned(), text.into())));
+        for (field, flag, values) in
+            [("cc", "--cc", self.cc), ("bcc", "--bcc", self.bcc), ("reply_to", "--reply-to", self.reply_to)]
+        {
+            flags.set_list(&mut json, field, flag, values);
         }
-        message = add_pairs(message, flags, "--var", '=', "/variables", &self.var, |message, name, value| {
-            message.variable(name, value)
-        });
-        message = add_pairs(message, flags, "--tag", '=', "/tags", &self.tag, |message, name, value| {
-            message.tag(name, value)
-        });
-        message =
-            add_pairs(message, flags, "--header", ':', "/headers", &self.header, |message, name, value| {
-                message.header(name, value.trim())
+        for (field, flag, form, values) in [
+            ("variables", "--var", "NAME=VALUE", self.var),
+            ("tags", "--tag", "NAME=VALUE", self.tag),
+            ("headers", "--header", "`NAME: VALUE`", self.header),
+        ] {
+            let mut object = Map::new();
+            flags.members(&format!("/{field}"), flag, form, &values, &mut object, |pair| {
+                Ok(if field == "headers" { pair.value.trim() } else { pair.value }.into())
             });
-        flags.add_problems(idempost::problem::Problems::check(message.check().err().unwrap_or_default()));
+            json.insert(field.to_owned(), object.into());
+        }
+        let message: Message = serde_json::from_value(json.into())
+            .map_err(|error| Fail::error(format!("the message can't be read: {error}")))?;
+        flags.add_problems(Problems::check(message.check().err().unwrap_or_default()));
         Ok(message)
     }
-}
-
-/// Adds the pairs of a repeated flag.
-fn add_pairs(
-    mut message: Message,
-    flags: &mut Flags,
-    flag: &'static str,
-    separator: char,
-    pointer: &str,
-    values: &[String],
-    add: fn(Message, &str, &str) -> Message,
-) -> Message {
-    let form = if separator == ':' { "NAME: VALUE" } else { "NAME=VALUE" };
-    let mut names = GivenNames::default();
-    for (i, pair) in flags.pairs(flag, form, values, separator) {
-        if let Err(rule) = names.add(pair.name, separator) {
-            let origin = Origin::flag_part(flag, i + 1, &values[i], pair.name_range());
-            flags.reject_at("repeated", rule, origin);
-        }
-        let mut path = pointer.to_owned();
-        idempost::problem::push_token(&mut path, pair.name);
-        flags.nth_field(&path, flag, i + 1, &values[i]);
-        message = add(message, pair.name, pair.value);
-    }
-    message
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::diagnostics::Diagnostic;
 use crate::input::flags::Flags;
 use crate::input::json;
-use crate::input::pair::Pair;
 use crate::rows::given::{Body, Given};
 
 /// Sets the properties of all flags.
@@ -32,16 +32,13 @@ pub(super) fn clear_properties(given: &Given<'_>, body: &mut Body) {
 
 /// Sets the subscriptions of `--topic`.
 pub(super) fn topics(given: &Given<'_>, body: &mut Body) {
+    let form = "TOPIC_ID=opt_in or TOPIC_ID=opt_out";
     let mut topics = Vec::new();
-    for (i, text) in given.texts("topic").iter().enumerate() {
-        match Pair::read(text, '=') {
-            Some(pair) if matches!(pair.value, "opt_in" | "opt_out") => {
-                topics.push(json!({ "id": pair.name, "subscription": pair.value }));
-            }
-            _ => {
-                let rule = "--topic must be TOPIC_ID=opt_in or TOPIC_ID=opt_out";
-                body.flags.reject_nth("type", rule, "--topic", i + 1, text);
-            }
+    for pair in body.flags.pairs("--topic", form, &given.texts("topic")) {
+        if matches!(pair.value, "opt_in" | "opt_out") {
+            topics.push(json!({ "id": pair.name, "subscription": pair.value }));
+        } else {
+            body.flags.reject_at("type", format!("--topic must be {form}"), pair.value_origin());
         }
     }
     if !topics.is_empty() {
@@ -52,44 +49,22 @@ pub(super) fn topics(given: &Given<'_>, body: &mut Body) {
 /// The properties in the order given; malformed ones are reported.
 fn read(given: &Given<'_>, flags: &mut Flags) -> Map<String, Value> {
     let mut found = Map::new();
-    for flag in ["property", "property-json"] {
-        let label = if flag == "property" { "--property" } else { "--property-json" };
-        for (i, text) in given.texts(flag).iter().enumerate() {
-            let value = match (Pair::read(text, '='), flag) {
-                (Some(pair), "property") => Ok((pair.name, pair.value.into())),
-                (Some(pair), _) => match serde_json::from_str(pair.value) {
-                    Ok(value @ (Value::String(_) | Value::Number(_) | Value::Bool(_))) => {
-                        Ok((pair.name, value))
-                    }
-                    _ => Err(format!("{label} must be KEY=JSON with a JSON string, number or boolean")),
-                },
-                (None, _) => Err(format!("{label} must be a key and a value separated by `=`")),
-            };
-            match value {
-                Ok((key, _)) if found.contains_key(key) => {
-                    let rule = format!("the property `{key}` is repeated");
-                    flags.reject_nth("exclusive", rule, label, i + 1, text);
-                }
-                Ok((key, value)) => {
-                    flags.field(&format!("/properties{}", json::escape_pointer(key)), label, Some(text));
-                    found.insert(key.to_owned(), value);
-                }
-                Err(rule) => flags.reject_nth("type", rule, label, i + 1, text),
-            }
-        }
-    }
-    let Some(text) = given.text("properties") else { return found };
-    for (key, value) in flags.object("--properties", 1, text) {
-        if !matches!(value, Value::String(_) | Value::Number(_) | Value::Bool(_)) {
-            let rule = format!("the property `{key}` must be a JSON string, number or boolean");
-            flags.reject("type", rule, "--properties", text);
-            continue;
-        }
-        if found.contains_key(&key) {
-            flags.reject("exclusive", format!("the property `{key}` is repeated"), "--properties", text);
-        }
-        flags.field(&format!("/properties{}", json::escape_pointer(&key)), "--properties", Some(text));
-        found.insert(key, value);
+    let texts = given.texts("property");
+    flags.members("/properties", "--property", "KEY=TEXT", &texts, &mut found, |pair| Ok(pair.value.into()));
+    let (form, values) = ("KEY=JSON with a JSON string, number or boolean", given.texts("property-json"));
+    flags.members("/properties", "--property-json", form, &values, &mut found, |pair| {
+        let value = serde_json::from_str(pair.value).ok().filter(is_scalar);
+        value.ok_or_else(|| Diagnostic::new("type", format!("--property-json must be {form}"), None).into())
+    });
+    if let Some(text) = given.text("properties") {
+        flags.members_of("/properties", "--properties", text, &mut found, |key, value| {
+            let rule = || format!("the property `{key}` must be a JSON string, number or boolean");
+            is_scalar(value).then_some(()).ok_or_else(rule)
+        });
     }
     found
+}
+
+fn is_scalar(value: &Value) -> bool {
+    matches!(value, Value::String(_) | Value::Number(_) | Value::Bool(_))
 }

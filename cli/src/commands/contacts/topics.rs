@@ -14,20 +14,12 @@ pub(super) const TABLE: Table = Table::new(&[
 ])
 .nothing("no topics yet");
 
-/// The entries of `--topics`; malformed ones have no subscription.
-fn read_topics(text: &str) -> Vec<(String, Option<Subscription>)> {
-    #[derive(serde::Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Choice {
-        id: String,
-        subscription: String,
-    }
-    match serde_json::from_str::<Vec<Choice>>(text) {
-        Ok(choices) if !choices.is_empty() => {
-            choices.into_iter().map(|one| (one.id, Some(one.subscription.as_str().into()))).collect()
-        }
-        _ => vec![(String::new(), None)],
-    }
+/// An entry of `--topics`.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Choice {
+    id: String,
+    subscription: String,
 }
 
 /// The choices of all flags; problems are reported.
@@ -53,22 +45,16 @@ pub(super) fn choices(given: &Given<'_>, flags: &mut Flags) -> Vec<(String, Subs
         }
         return choices;
     };
-    for (topic, choice) in read_topics(text) {
+    let rule = "--topics must be a JSON array of objects with only `id` and `subscription`, both strings";
+    let given = serde_json::from_str(text).ok().filter(|given: &Vec<Choice>| !given.is_empty());
+    for Choice { id, subscription } in flags.accept(given, "type", rule, "--topics", text).unwrap_or_default()
+    {
         flags.field(&format!("/{}", choices.len()), "--topics", Some(text));
-        let rule = match choice {
-            _ if choices.iter().any(|(known, _)| *known == topic) => {
-                format!("the topic `{topic}` is repeated")
-            }
-            None => {
-                "--topics must be a JSON array of objects with only `id` and `subscription`, both strings"
-                    .to_owned()
-            }
-            Some(choice) => {
-                choices.push((topic, choice));
-                continue;
-            }
-        };
-        flags.reject("type", rule, "--topics", text);
+        if choices.iter().any(|(known, _)| *known == id) {
+            flags.reject("type", format!("the topic `{id}` is repeated"), "--topics", text);
+        } else {
+            choices.push((id, subscription.as_str().into()));
+        }
     }
     choices
 }

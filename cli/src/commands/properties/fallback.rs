@@ -48,7 +48,7 @@ pub(super) fn create(given: &Given<'_>, body: &mut Body) {
             Some("string")
         }
         // The file can set the type.
-        (None, _) if body.get("type").is_some() => None,
+        (None, _) if body.json.get("type").is_some() => None,
         (None, Some(Value::Number(_))) => Some("number"),
         (None, Some(_)) => Some("string"),
         // An invalid fallback has been reported.

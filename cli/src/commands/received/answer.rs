@@ -1,8 +1,9 @@
 //! The common part of `received forward` and `received reply`: the flags, and the send.
 
 use idempost::{Accepted, Client, Email};
+use serde_json::Value;
 
-use crate::actions::dry_run::Content;
+use crate::actions::attachments::describe_contents;
 use crate::actions::html_command::{self, Bodies};
 use crate::actions::mutation::{self, Sending};
 use crate::context::Context;
@@ -90,7 +91,8 @@ impl Plan {
         let email = subject.into_iter().fold(email, Email::subject);
         let email = bodies.html.into_iter().fold(email, Email::html);
         let email = bodies.text.into_iter().fold(email, Email::text);
-        let contents = if sending.dry_run.is_some() { contents(&email) } else { Vec::new() };
+        let json = if sending.dry_run.is_some() { serde_json::to_value(&email).ok() } else { None };
+        let contents = json.as_ref().and_then(Value::as_object).map(describe_contents).unwrap_or_default();
         let make = |client: &Client| client.emails().send(&email);
         let done = sending.execute::<Accepted>("the email may have been accepted", &contents, context, make);
         let Some((_, accepted)) = done.await? else { return Ok(()) };
@@ -104,11 +106,4 @@ impl Plan {
         });
         Ok(())
     }
-}
-
-/// The attachments, for a dry run.
-fn contents(email: &Email) -> Vec<Content> {
-    let json = serde_json::to_value(email).unwrap_or_default();
-    let items = json["attachments"].as_array().map(Vec::as_slice).unwrap_or_default();
-    items.iter().filter_map(|item| Some(Content::Base64(item["content"].as_str()?.to_owned()))).collect()
 }

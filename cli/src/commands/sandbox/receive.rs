@@ -64,57 +64,50 @@ pub(crate) struct Args {
 /// Injects the email.
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (mut flags, mut stdin) = (Flags::default(), context.stdin());
-    let mail = match &args.file {
-        Some(file) => flags.take(stdin.bytes("FILE", file)).map(Mail::Whole),
-        None => Some(Mail::Fields(read_fields(&args, &mut stdin, &mut flags))),
+    let checks = [("spf", args.spf.clone()), ("dkim", args.dkim.clone()), ("dmarc", args.dmarc.clone())];
+    let request = || Ok::<_, Fail>(client(context)?.request(Method::POST, "/_/received"));
+    let call = if let Some(file) = &args.file {
+        let message = flags.take(stdin.bytes("FILE", file));
+        flags.finish()?;
+        let call = request()?.body("message/rfc822", message.unwrap_or_default());
+        args.to.iter().fold(call, |call, to| call.query("to", to))
+    } else {
+        let fields = read_fields(args, &mut stdin, &mut flags);
+        flags.finish()?;
+        request()?.json(&Value::Object(fields))
     };
-    flags.finish()?;
-    let Some(mail) = mail else { return Ok(()) };
-    let call = client(context)?.request(Method::POST, "/_/received");
-    let call = match mail {
-        Mail::Fields(fields) => call.json(&Value::Object(fields)),
-        Mail::Whole(bytes) => {
-            args.to.iter().fold(call.body("message/rfc822", bytes), |call, to| call.query("to", to))
-        }
-    };
-    let checks = [("spf", &args.spf), ("dkim", &args.dkim), ("dmarc", &args.dmarc)];
-    let checks = checks.into_iter().filter_map(|(name, result)| Some((name, result.as_ref()?)));
+    let checks = checks.into_iter().filter_map(|(name, result)| Some((name, result?)));
     let call = checks.fold(call, |call, (name, result)| call.query(name, result));
     let response = call.await.map_err(unreachable_failure)?;
     let id = response.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
     context.out.result(&[id], &response)
 }
 
-enum Mail {
-    Whole(Vec<u8>),
-    Fields(Map<String, Value>),
-}
-
-fn read_fields(args: &Args, stdin: &mut StdinReaders, flags: &mut Flags) -> Map<String, Value> {
+fn read_fields(args: Args, stdin: &mut StdinReaders, flags: &mut Flags) -> Map<String, Value> {
     flags.help("idempost sandbox receive --from ada@example.com --to support@acme.test --subject Help --text 'It broke'");
+    for (flag, is_given) in [
+        ("--from", args.from.is_some()),
+        ("--subject", args.subject.is_some()),
+        ("--to", !args.to.is_empty()),
+        ("--text or --html", args.text.is_some() || args.html.is_some()),
+    ] {
+        if !is_given {
+            flags.add_missing(flag);
+        }
+    }
     let mut fields = Map::new();
     for (name, flag, value) in [
-        ("from", "--from", &args.from),
-        ("subject", "--subject", &args.subject),
-        ("text", "--text", &args.text),
-        ("html", "--html", &args.html),
+        ("from", "--from", args.from),
+        ("subject", "--subject", args.subject),
+        ("text", "--text", args.text),
+        ("html", "--html", args.html),
     ] {
-        match value {
-            Some(value) => drop(fields.insert(name.to_owned(), value.as_str().into())),
-            None if matches!(name, "from" | "subject") => flags.add_missing(flag),
-            None => {}
-        }
+        flags.set(&mut fields, name, flag, value);
     }
-    if args.to.is_empty() {
-        flags.add_missing("--to");
-    }
-    if args.text.is_none() && args.html.is_none() {
-        flags.add_missing("--text or --html");
-    }
-    for (name, values) in [("to", &args.to), ("cc", &args.cc), ("reply_to", &args.reply_to)] {
-        if !values.is_empty() {
-            fields.insert(name.to_owned(), json!(values));
-        }
+    for (name, flag, values) in
+        [("to", "--to", args.to), ("cc", "--cc", args.cc), ("reply_to", "--reply-to", args.reply_to)]
+    {
+        flags.set_list(&mut fields, name, flag, values);
     }
     let attachments: Vec<_> = args
         .attach

@@ -9,7 +9,6 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, Flags};
 use crate::input::json as strict;
-use crate::input::pair::Pair;
 use crate::output::format_count;
 use crate::output::table::text_at;
 
@@ -72,10 +71,10 @@ fn data(overrides: &[String], flags: &mut Flags) -> Map<String, Value> {
 
 fn apply_override(data: &mut Map<String, Value>, text: &str) -> Result<(), String> {
     let form = "an override must be NAME=VALUE or NAME:=JSON";
-    let pair = Pair::read(text, '=').ok_or(form)?;
-    let (name, value) = match pair.name.strip_suffix(':') {
-        Some(name) => (name, strict::read(pair.value).map_err(|error| error.message)?.value),
-        None => (pair.name, Value::from(pair.value)),
+    let (name, value) = text.split_once('=').ok_or(form)?;
+    let (name, value) = match name.strip_suffix(':') {
+        Some(name) => (name, strict::read(value).map_err(|error| error.message)?.value),
+        None => (name, Value::from(value)),
     };
     let path: Vec<_> = match name.strip_prefix('/') {
         Some(pointer) => pointer.split('/').map(|part| part.replace("~1", "/").replace("~0", "~")).collect(),

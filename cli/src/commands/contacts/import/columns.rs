@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use super::file::Csv;
 use crate::diagnostics::{Diagnostic, Fail};
 use crate::input::flags::Flags;
-use crate::input::pair::Pair;
 
 /// Maximum number of columns listed in a message.
 const MAX_NAMES: usize = 20;
@@ -137,11 +136,11 @@ fn read_map(map: &[String], names: &[String], flags: &mut Flags) -> HashMap<Stri
             flags.reject_nth("type", rule, "--map", i + 1, text);
             continue;
         };
-        let pair = Pair { name: column.trim(), value: field.trim(), value_at: 0..0 };
-        if !names.iter().any(|name| name == pair.name) {
-            let rule = format!("there is no column `{}`; the columns are: {}", pair.name, list_names(names));
+        let column = column.trim();
+        if !names.iter().any(|name| name == column) {
+            let rule = format!("there is no column `{column}`; the columns are: {}", list_names(names));
             flags.reject_nth("unknown", rule, "--map", i + 1, text);
-        } else if mapped.insert(pair.name.to_owned(), pair.value.to_owned()).is_some() {
+        } else if mapped.insert(column.to_owned(), field.trim().to_owned()).is_some() {
             flags.reject_nth("exclusive", "this column is mapped twice", "--map", i + 1, text);
         }
     }
