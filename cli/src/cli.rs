@@ -18,7 +18,7 @@ use crate::commands::{self, alias};
 use crate::diagnostics::Fail;
 use crate::global::Global;
 use crate::input::flags::Required;
-use crate::rows::operation::{Direct, own};
+use crate::rows::operation::{Direct, ShowAs, own};
 use crate::rows::{self, Command, Property, Verb, noun};
 use crate::settings::env::Env;
 
@@ -85,7 +85,13 @@ const VERBS: &[Verb] = &[
     Verb::noun::<commands::webhooks::Webhooks>("webhooks"),
     Verb::noun::<commands::logs::Logs>("logs"),
     Verb::noun::<commands::api_keys::ApiKeys>("api-keys"),
-    Verb::custom("usage", &own(commands::usage::run)),
+    Verb::new(
+        "usage",
+        "Show the account's usage and quotas",
+        &ShowAs(|client, _| client.usage().get(), commands::usage::format_report),
+    )
+    .detail("Each address in to, cc and bcc of an email counts. Sending access is sufficient.")
+    .examples(&["usage", "usage --jq .emails.daily.used"]),
     Verb::noun::<commands::auth::Auth>("auth"),
     Verb::custom("whoami", &Direct(commands::auth::status::run)).is(&[Property::Local]),
     Verb::custom("api", &own(commands::api::run)).is(&[Property::TakesKey(KeyFlag::Header)]),

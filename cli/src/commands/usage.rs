@@ -1,26 +1,13 @@
 //! `usage`: the account's usage and quotas.
 
 use idempost::usage::{EmailQuota, Usage};
+use serde_json::Value;
 
-use crate::actions::{mutation, trace};
-use crate::context::Context;
-use crate::diagnostics::Fail;
+use crate::output::record;
 
-/// Show the account's usage and quotas
-///
-/// Each address in to, cc and bcc of an email counts. Sending access is sufficient.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  idempost usage\n  idempost usage --jq .emails.daily.used")]
-pub(crate) struct Args {}
-
-/// Runs the command.
-pub(crate) async fn run(_args: Args, context: &Context) -> Result<(), Fail> {
-    let client = context.client()?;
-    let response = trace::execute(context, || client.usage().get()).await?;
-    context.out.result(&format_report(&response.value), &mutation::document(&response))
-}
-
-fn format_report(usage: &Usage) -> Vec<String> {
+/// Formats a report; another response is shown as a record.
+pub(crate) fn format_report(report: &Value) -> Vec<String> {
+    let Ok(usage) = serde_json::from_value::<Usage>(report.clone()) else { return record::lines(report) };
     let rate = &usage.rate_limit;
     let rows = [
         ("emails today", format_quota(&usage.emails.daily)),
