@@ -239,19 +239,19 @@ pub(crate) fn transport_reason(lost: &idempost::error::TransportFailure) -> Stri
 
 /// A description of the failure, and the system's error.
 pub(crate) fn with_cause(description: &str, failure: &TransportError) -> String {
-    match innermost_cause(failure).as_deref().map(plain_reason).as_deref() {
-        None | Some("") => description.to_owned(),
-        Some(reason) => format!("{description}: {reason}"),
+    let cause = failure.source().map(innermost_cause).unwrap_or_default();
+    match &*plain_reason(&cause) {
+        "" => description.to_owned(),
+        reason => format!("{description}: {reason}"),
     }
 }
 
-/// The innermost cause, as worded by a library or the system.
-fn innermost_cause(failure: &TransportError) -> Option<String> {
-    let mut deepest = failure.source()?;
-    while let Some(deeper) = deepest.source() {
-        deepest = deeper;
+/// The innermost cause, as worded by a library or the system: `Connection refused (os error 111)`.
+pub(crate) fn innermost_cause(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(cause) => innermost_cause(cause),
+        None => error.to_string(),
     }
-    Some(deepest.to_string())
 }
 
 /// A library's reason in plain words; empty if redundant.
@@ -407,8 +407,7 @@ pub(crate) fn responder_hint(status: u16) -> &'static str {
 fn has_unknown_issuer(error: &idempost::Error) -> bool {
     let idempost::Error::Unreachable(lost) = error else { return false };
     lost.transport.kind() == TransportErrorKind::Tls
-        && (cfg!(not(target_os = "linux"))
-            || innermost_cause(&lost.transport).is_some_and(|text| text.contains("UnknownIssuer")))
+        && (cfg!(not(target_os = "linux")) || innermost_cause(&lost.transport).contains("UnknownIssuer"))
 }
 
 /// Whether the service or a gateway before it requires a client certificate.

@@ -5,7 +5,6 @@ pub(crate) mod cursor;
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use idempost::{Client, Error};
 use serde_json::Value;
@@ -68,66 +67,46 @@ pub(crate) struct Args {
     cursor: Option<PathBuf>,
 }
 
-/// A validated watch.
-struct Plan {
-    begin: Start,
-    interval: Duration,
-    once: bool,
-    limit: Option<u64>,
-}
-
-/// The starting position.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Start {
-    /// The stored position; new emails if there is none.
-    Cursor,
-    Now,
-    Oldest,
-}
-
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
-    let plan = plan(&args)?;
+    let Args { from_now, from_start, once, .. } = args;
+    let mut flags = Flags::default();
+    if from_now && from_start {
+        let rule = "--from-now and --from-start can't be used together";
+        flags.reject("exclusive", rule, "--from-start", "--from-start");
+    }
+    let interval = tail::parse_interval(Some(&args.interval), &mut flags);
+    let left = args.limit.as_ref().and_then(|text| flags.parse_positive("--limit", text));
+    flags.finish()?;
     let columns = TABLE.columns(context)?;
     let client = context.client()?;
     let mut cursor = if context.global.sandbox {
         // The sandbox of `--sandbox` ends with the command, so a cursor would be useless.
         Cursor::in_memory()
     } else {
-        Cursor::open(args.cursor.as_deref(), client.base_url(), plan.begin != Start::Cursor, context)?
+        Cursor::open(args.cursor.as_deref(), client.base_url(), from_now || from_start, context)?
     };
-    let start = match plan.begin {
-        Start::Cursor if cursor.is_set => "resuming where the last watch stopped",
-        Start::Oldest => "starting with the oldest email",
-        _ => "waiting for new emails",
+    let start = match (from_start, cursor.is_set) {
+        (true, _) => "starting with the oldest email",
+        (false, true) => "resuming where the last watch stopped",
+        (false, false) => "waiting for new emails",
     };
     context.out.note(&format!("{start}; stop with Ctrl-C"));
     let outage = Outage::default();
-    let mut watch = Watch { context, client, columns, exec: args.exec, left: plan.limit, outage };
-    watch.begin(plan.begin, plan.once, &mut cursor).await?;
+    let mut watch = Watch { context, client, columns, exec: args.exec, once, left, outage };
+    if from_start {
+        cursor.start_after(None);
+    } else if !cursor.is_set {
+        let newest = watch.find_newest().await?;
+        cursor.start_after(newest.as_ref());
+    }
+    cursor.save()?;
     loop {
-        watch.poll(plan.once, &mut cursor).await?;
-        if plan.once || watch.left == Some(0) {
+        watch.poll(&mut cursor).await?;
+        if once || watch.left == Some(0) {
             return cursor.save();
         }
-        sleep_while_read(plan.interval).await?;
+        sleep_while_read(interval).await?;
     }
-}
-
-fn plan(args: &Args) -> Result<Plan, Fail> {
-    let mut flags = Flags::default();
-    if args.from_now && args.from_start {
-        let rule = "--from-now and --from-start can't be used together";
-        flags.reject("exclusive", rule, "--from-start", "--from-start");
-    }
-    let interval = tail::parse_interval(Some(&args.interval), &mut flags);
-    let limit = args.limit.as_ref().and_then(|text| flags.parse_positive("--limit", text));
-    flags.finish()?;
-    let begin = match (args.from_now, args.from_start) {
-        (true, _) => Start::Now,
-        (_, true) => Start::Oldest,
-        _ => Start::Cursor,
-    };
-    Ok(Plan { begin, interval, once: args.once, limit })
 }
 
 struct Watch<'a> {
@@ -135,33 +114,28 @@ struct Watch<'a> {
     client: Client,
     columns: Columns,
     exec: Option<String>,
+    once: bool,
     /// How many more emails to print; `None` for no limit.
     left: Option<u64>,
     outage: Outage,
 }
 
 impl Watch<'_> {
-    /// Finds the starting position of a watch without a cursor, and stores it.
-    async fn begin(&mut self, begin: Start, once: bool, cursor: &mut Cursor) -> Result<(), Fail> {
-        match begin {
-            Start::Cursor if cursor.is_set => return Ok(()),
-            Start::Oldest => cursor.start_after(None),
-            Start::Cursor | Start::Now => {
-                let newest = loop {
-                    match self.client.received().list().page_size(1).as_json().await {
-                        Ok(page) => break page.data.into_iter().next(),
-                        Err(error) => self.wait_out(error.into(), once).await?,
-                    }
-                };
-                self.outage.is_over(self.context);
-                cursor.start_after(newest.as_ref());
+    /// The newest email, after which a watch without a position starts.
+    async fn find_newest(&mut self) -> Result<Option<Value>, Fail> {
+        loop {
+            match self.client.received().list().page_size(1).as_json().await {
+                Ok(page) => {
+                    self.outage.is_over(self.context);
+                    return Ok(page.data.into_iter().next());
+                }
+                Err(error) => self.wait_out(error.into()).await?,
             }
         }
-        cursor.save()
     }
 
     /// Prints the emails that arrived since the last poll.
-    async fn poll(&mut self, once: bool, cursor: &mut Cursor) -> Result<(), Fail> {
+    async fn poll(&mut self, cursor: &mut Cursor) -> Result<(), Fail> {
         loop {
             let looked = backlog::print_all(self, cursor).await;
             // Emails printed before a failure aren't printed again.
@@ -171,7 +145,7 @@ impl Watch<'_> {
                     self.outage.is_over(self.context);
                     return Ok(());
                 }
-                Err(fail) => self.wait_out(fail, once).await?,
+                Err(fail) => self.wait_out(fail).await?,
             }
         }
     }
@@ -208,7 +182,7 @@ impl Watch<'_> {
     }
 
     /// Waits after a temporary failure; returns any other.
-    async fn wait_out(&mut self, fail: Fail, once: bool) -> Result<(), Fail> {
-        if once { Err(fail) } else { self.outage.wait_out(fail, self.context).await }
+    async fn wait_out(&mut self, fail: Fail) -> Result<(), Fail> {
+        if self.once { Err(fail) } else { self.outage.wait_out(fail, self.context).await }
     }
 }

@@ -8,7 +8,7 @@ mod registration;
 mod writer;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -85,58 +85,39 @@ pub(crate) struct Args {
     insecure_no_verify: bool,
 }
 
-/// A validated listener.
-struct Plan {
-    /// `None` to create a webhook.
-    verifier: Option<WebhookVerifier>,
-    insecure: bool,
-    tolerance: Option<Duration>,
-    path: String,
-    public_url: Option<Url>,
-    events: BTreeSet<String>,
-    forward: Option<Forward>,
-}
-
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
-    let (port, print_secret, write_secret) = (args.port, args.print_secret, args.write_secret.clone());
-    let plan = plan(args, context)?;
+    let mut flags = Flags::default();
+    let tolerance = secrets::parse_tolerance(args.tolerance.as_deref(), &mut flags);
+    let tolerant = |verifier| tolerance.into_iter().fold(verifier, WebhookVerifier::tolerance);
+    let (receiver, public_url) = plan(&args, flags, context)?;
     // Signal handlers are installed before anything that needs a cleanup.
     let mut signals = Signals::listen()?;
-    let listener = TcpListener::bind(("127.0.0.1", port)).await;
+    let listener = TcpListener::bind(("127.0.0.1", args.port)).await;
     let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
     let (address, listener) = bound.map_err(|error| {
-        Fail::local(format!("couldn't listen on port {port}"), error)
+        Fail::local(format!("couldn't listen on port {}", args.port), error)
             .hint("choose another with --port N, or any free port with --port 0")
     })?;
     let here = format!("http://{address}");
-    let Plan { verifier, insecure, tolerance, path, public_url, events, forward } = plan;
-    let tolerant = |verifier| tolerance.into_iter().fold(verifier, WebhookVerifier::tolerance);
-    if verifier.is_some() || insecure {
-        let verifier = verifier.map(tolerant);
-        announce(context, &format!("{here}{path}"), None, &events, false)?;
-        let receiver = Receiver { path, verifier, events, forward };
+    if !args.needs_webhook() {
+        let receiver = Receiver { verifier: receiver.verifier.map(tolerant), ..receiver };
+        announce(context, &format!("{here}{}", receiver.path), None, &receiver.events, false)?;
         return serve(listener, receiver, &mut signals, context).await;
     }
     let registration =
-        Registration::create(context, public_url.as_ref(), &here, &events, &mut signals).await?;
+        Registration::create(context, public_url.as_ref(), &here, &receiver.events, &mut signals).await?;
     let result = async {
         // The service sent an unusable secret, so there is nothing to correct.
         let verifier = WebhookVerifier::new(&registration.secret)
             .map_err(|error| Fail::local("the service returned no usable signing secret", error))?;
-        let verifier = tolerant(verifier);
-        if let Some(path) = &write_secret {
+        if let Some(path) = &args.write_secret {
             let written = files::write(path, format!("{}\n", registration.secret.expose()).as_bytes());
             written.map_err(|error| Fail::local(format!("couldn't write {}", path.display()), error))?;
         }
-        announce(
-            context,
-            &format!("{here}{}", registration.path),
-            Some(&registration),
-            &events,
-            print_secret,
-        )?;
         let path = registration.path.clone();
-        let receiver = Receiver { path, verifier: Some(verifier), events, forward };
+        let url = format!("{here}{path}");
+        announce(context, &url, Some(&registration), &receiver.events, args.print_secret)?;
+        let receiver = Receiver { path, verifier: Some(tolerant(verifier)), ..receiver };
         serve(listener, receiver, &mut signals, context).await
     }
     .await;
@@ -250,25 +231,20 @@ async fn serve(
     tokio::time::timeout(GRACE, rest).await.unwrap_or(Ok(()))
 }
 
-fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
-    let Args {
-        secret_file,
-        path,
-        public_url,
-        event,
-        forward_to,
-        tolerance,
-        insecure_no_verify,
-        write_secret,
-        ..
-    } = args;
-    let mut flags = Flags::default();
+impl Args {
+    /// Whether the listener creates a webhook.
+    fn needs_webhook(&self) -> bool {
+        self.secret_file.is_empty() && !self.insecure_no_verify
+    }
+}
+
+/// Validates the flags. Returns the receiver, without what a new webhook determines, and the URL for that webhook.
+fn plan(args: &Args, mut flags: Flags, context: &Context) -> Result<(Receiver, Option<Url>), Fail> {
+    let Args { secret_file, path, public_url, event, forward_to, write_secret, .. } = args;
     flags.help("idempost webhooks listen --public-url https://abc.tunnel.test");
-    let mut stdin = context.stdin();
-    let verifier = secrets::read(&secret_file, &mut stdin, &mut flags);
-    let tolerance = secrets::parse_tolerance(tolerance.as_deref(), &mut flags);
-    let own = secret_file.is_empty() && !insecure_no_verify;
-    if let Some(path) = &path {
+    let verifier = secrets::read(secret_file, &mut context.stdin(), &mut flags);
+    let own = args.needs_webhook();
+    if let Some(path) = path {
         if own {
             let rule = "--path can't be used with a new webhook, which has its own path";
             flags.reject("exclusive", rule, "--path", path);
@@ -277,13 +253,13 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         }
     }
     let shared =
-        |path: &PathBuf| path.is_file() && paths::permission_bits(path).is_some_and(|mode| mode & 0o077 != 0);
-    if let Some(path) = write_secret.filter(shared) {
+        |path: &Path| path.is_file() && paths::permission_bits(path).is_some_and(|mode| mode & 0o077 != 0);
+    if let Some(path) = write_secret.as_ref().filter(|path| shared(path)) {
         let rule = "other users can read this file; run chmod 600 on it";
         flags.reject("file", rule, "--write-secret", &path.to_string_lossy());
     }
-    let public_url = public_url.and_then(|text| address("--public-url", &text, &mut flags));
-    let forward_to = forward_to.and_then(|text| address("--forward-to", &text, &mut flags));
+    let public_url = public_url.as_ref().and_then(|text| address("--public-url", text, &mut flags));
+    let forward_to = forward_to.as_ref().and_then(|text| address("--forward-to", text, &mut flags));
     for (i, kind) in event.iter().enumerate() {
         if kind.trim().is_empty() {
             flags.reject_nth("empty", "an event type must not be empty", "--event", i + 1, kind);
@@ -302,18 +278,11 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         (true, true) => registration::default_types(public_url.is_some()),
         (true, false) if all => registration::default_types(false),
         (false, _) if all => BTreeSet::new(),
-        _ => event.into_iter().map(|kind| kind.trim().to_owned()).collect(),
+        _ => event.iter().map(|kind| kind.trim().to_owned()).collect(),
     };
     let forward = forward_to.map(Forward::new).transpose()?;
-    Ok(Plan {
-        verifier,
-        insecure: insecure_no_verify,
-        tolerance,
-        path: path.unwrap_or_else(|| "/".to_owned()),
-        public_url,
-        events,
-        forward,
-    })
+    let path = path.clone().unwrap_or_else(|| "/".to_owned());
+    Ok((Receiver { path, verifier, events, forward }, public_url))
 }
 
 fn address(flag: &str, text: &str, flags: &mut Flags) -> Option<Url> {

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::secrets;
 use crate::context::Context;
-use crate::diagnostics::Fail;
+use crate::diagnostics::{Diagnostics, Fail};
 use crate::input::flags::{Flags, Required};
 use crate::input::source::StdinReaders;
 use crate::output::record;
@@ -45,17 +45,34 @@ pub(crate) struct Args {
     at: Option<String>,
 }
 
-struct Plan {
-    verifier: WebhookVerifier,
-    headers: HeaderMap,
-    payload: Vec<u8>,
-    at: SystemTime,
-}
-
 pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
-    let Plan { verifier, headers, payload, at } = plan(args, context)?;
-    let delivery =
-        verifier.verify_at(&headers, &payload, at).map_err(|refusal| verification_failure(&refusal))?;
+    let Args { secret_file, headers, header, payload, tolerance, at } = args;
+    let mut flags = Flags::default();
+    flags.help(
+        "idempost webhooks verify --secret-file hooks.secret --headers headers.txt --payload body.json",
+    );
+    let mut stdin = context.stdin();
+    let verifier = secrets::read(secret_file, &mut stdin, &mut flags);
+    if secret_file.is_empty() {
+        flags.add_missing("--secret-file");
+    }
+    let headers = all_headers(headers.as_deref(), header, &mut stdin, &mut flags);
+    if payload.is_none() {
+        flags.add_missing("--payload");
+    }
+    let payload =
+        payload.as_deref().and_then(|name| flags.take(stdin.bytes("--payload", name))).unwrap_or_default();
+    let tolerance = secrets::parse_tolerance(tolerance.as_deref(), &mut flags);
+    let at = at.as_deref().and_then(|text| {
+        let rule = "--at must be a time in ISO 8601, such as 2026-03-01T12:00:00Z";
+        flags.accept(text.parse::<Timestamp>().ok(), "type", rule, "--at", text).map(SystemTime::from)
+    });
+    flags.finish()?;
+    // Missing parts have just been reported.
+    let verifier = verifier.ok_or_else(|| Fail::Usage(Diagnostics::default()))?;
+    let verifier = tolerance.into_iter().fold(verifier, WebhookVerifier::tolerance);
+    let delivery = verifier.verify_at(&headers, &payload, at.unwrap_or_else(SystemTime::now));
+    let delivery = delivery.map_err(|refusal| verification_failure(&refusal))?;
     let described = describe(&delivery);
     let mut document = described.clone();
     document["payload"] = serde_json::from_slice(delivery.body).unwrap_or_default();
@@ -93,35 +110,6 @@ fn verification_failure(refusal: &VerificationError) -> Fail {
         _ => "the request isn't a webhook delivery of the service",
     };
     Fail::rejected(format!("verification failed: {refusal}")).hint(hint)
-}
-
-fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
-    let Args { secret_file, headers, header, payload, tolerance, at } = args;
-    let mut flags = Flags::default();
-    flags.help(
-        "idempost webhooks verify --secret-file hooks.secret --headers headers.txt --payload body.json",
-    );
-    let mut stdin = context.stdin();
-    let verifier = secrets::read(secret_file, &mut stdin, &mut flags);
-    if secret_file.is_empty() {
-        flags.add_missing("--secret-file");
-    }
-    let headers = all_headers(headers.as_deref(), header, &mut stdin, &mut flags);
-    if payload.is_none() {
-        flags.add_missing("--payload");
-    }
-    let payload =
-        payload.as_deref().and_then(|name| flags.take(stdin.bytes("--payload", name))).unwrap_or_default();
-    let tolerance = secrets::parse_tolerance(tolerance.as_deref(), &mut flags);
-    let at = at.as_deref().and_then(|text| {
-        let rule = "--at must be a time in ISO 8601, such as 2026-03-01T12:00:00Z";
-        flags.accept(text.parse::<Timestamp>().ok(), "type", rule, "--at", text).map(SystemTime::from)
-    });
-    flags.finish()?;
-    // Missing parts have just been reported.
-    let verifier = verifier.ok_or_else(|| Fail::Usage(crate::diagnostics::Diagnostics::default()))?;
-    let verifier = tolerance.into_iter().fold(verifier, WebhookVerifier::tolerance);
-    Ok(Plan { verifier, headers, payload, at: at.unwrap_or_else(SystemTime::now) })
 }
 
 /// The headers from the file and the flags.

@@ -9,6 +9,7 @@ use reqwest::redirect;
 use url::Url;
 
 use crate::diagnostics::Fail;
+use crate::output::report::innermost_cause;
 
 /// The application's timeout, shorter than the service's 15 seconds, so that the service gets a response.
 const TIMEOUT: Duration = Duration::from_secs(14);
@@ -91,7 +92,7 @@ impl Forward {
                 format!("{} didn't respond within {} ms", self.url, self.timeout.as_millis()),
             )
         } else {
-            (StatusCode::BAD_GATEWAY, format!("couldn't reach {}: {}", self.url, root(&error)))
+            (StatusCode::BAD_GATEWAY, format!("couldn't reach {}: {}", self.url, innermost_cause(&error)))
         };
         Answer { status, content_type: None, body: why.clone().into(), took, error: Some(why) }
     }
@@ -107,15 +108,6 @@ async fn read(mut answer: reqwest::Response) -> reqwest::Result<(StatusCode, Opt
     }
     body.truncate(MAX_RESPONSE_BYTES);
     Ok((status, content_type, body.freeze()))
-}
-
-/// The root cause: `Connection refused (os error 111)`.
-fn root(error: &dyn std::error::Error) -> String {
-    let mut error = error;
-    while let Some(source) = error.source() {
-        error = source;
-    }
-    error.to_string()
 }
 
 #[cfg(test)]

@@ -65,18 +65,24 @@ pub(super) async fn delete(client: &Client, context: &Context) -> idempost::Resu
             (leftover.account == account).then_some((path, file, leftover.endpoint))
         })
         .collect();
-    if dead.is_empty() {
-        return Ok(());
-    }
-    let webhooks: Vec<_> = client.webhooks().list().stream().try_collect().await?;
     for (path, _lock, endpoint) in dead {
-        for webhook in webhooks.iter().filter(|webhook| webhook.endpoint == endpoint) {
-            client.webhooks().delete(&webhook.id).await?;
+        if delete_by_endpoint(client, &endpoint).await? {
             context.out.note(&format!("deleted the webhook of a listener that was killed: {endpoint}"));
         }
         let _ = std::fs::remove_file(path);
     }
     Ok(())
+}
+
+/// Deletes the webhook with this endpoint, whose random path makes it unique; returns whether it existed.
+pub(super) async fn delete_by_endpoint(client: &Client, endpoint: &str) -> idempost::Result<bool> {
+    let mut webhooks = client.webhooks().list().stream();
+    while let Some(webhook) = webhooks.try_next().await? {
+        if webhook.endpoint == endpoint {
+            return client.webhooks().delete(&webhook.id).await.map(|_| true);
+        }
+    }
+    Ok(false)
 }
 
 /// The folder of these files, and the account; `None` if the service ends with the command.

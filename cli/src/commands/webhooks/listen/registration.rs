@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use futures_util::TryStreamExt as _;
 use idempost::{
     Client, Outcome, WebhookId,
     webhooks::{CreatedWebhook, EventType, NewWebhook},
@@ -92,8 +91,9 @@ impl Registration {
                 return Err(Fail::Sdk(error));
             }
             unsure => {
-                let looked = tokio::time::timeout(TIMEOUT, remove_by_endpoint(&client, &endpoint)).await;
-                let doubtful = !matches!(looked, Ok(Ok(())));
+                let looked =
+                    tokio::time::timeout(TIMEOUT, leftovers::delete_by_endpoint(&client, &endpoint)).await;
+                let doubtful = !matches!(looked, Ok(Ok(_)));
                 return Err(match (unsure, stopped) {
                     (_, Some(signal)) => {
                         if doubtful {
@@ -149,15 +149,4 @@ impl Registration {
         }
         Ok(())
     }
-}
-
-/// Deletes the webhook with this endpoint, if it exists. The random path makes it unique.
-async fn remove_by_endpoint(client: &Client, endpoint: &str) -> idempost::Result<()> {
-    let mut webhooks = client.webhooks().list().stream();
-    while let Some(webhook) = webhooks.try_next().await? {
-        if webhook.endpoint == endpoint {
-            client.webhooks().delete(&webhook.id).await?;
-        }
-    }
-    Ok(())
 }
