@@ -7,6 +7,7 @@ pub(crate) mod dry_run;
 pub(crate) mod editor;
 pub(crate) mod export;
 pub(crate) mod html_command;
+pub(crate) mod http_server;
 pub(crate) mod metrics;
 pub(crate) mod mutation;
 pub(crate) mod outage;

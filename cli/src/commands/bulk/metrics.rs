@@ -1,6 +1,5 @@
 //! `--metrics-address`: the metrics of a running job, in the format of Prometheus.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,14 +9,12 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use idempost_bulk::Counts;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use super::progress::Figures;
+use crate::actions::http_server;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 
@@ -45,7 +42,10 @@ impl Metrics {
         let address = listener.local_addr().map_err(failed)?;
         context.out.note(&format!("metrics: http://{address}{PATH}"));
         let (text, mut serving) = (Arc::<Mutex<String>>::default(), JoinSet::new());
-        serving.spawn(accept(listener, Arc::clone(&text)));
+        let served = Arc::clone(&text);
+        serving.spawn(http_server::serve(listener, MAX_CONNECTIONS, TIMEOUT, move |request| {
+            std::future::ready(respond(&request, &served))
+        }));
         Ok(Self { job: job.to_owned(), text, _serving: serving })
     }
 
@@ -55,35 +55,16 @@ impl Metrics {
     }
 }
 
-async fn accept(listener: TcpListener, text: Arc<Mutex<String>>) {
-    let mut connections = JoinSet::new();
-    loop {
-        while connections.len() >= MAX_CONNECTIONS {
-            connections.join_next().await;
-        }
-        let Ok((stream, _)) = listener.accept().await else {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            continue;
-        };
-        while connections.try_join_next().is_some() {}
-        let text = Arc::clone(&text);
-        let respond = service_fn(move |request: Request<Incoming>| {
-            let mut response = Response::<Full<Bytes>>::default();
-            if request.uri().path() == PATH {
-                let body = text.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                *response.body_mut() = Full::from(body);
-                response.headers_mut().insert(CONTENT_TYPE, TEXT_FORMAT);
-            } else {
-                *response.status_mut() = StatusCode::NOT_FOUND;
-            }
-            async { Ok::<_, Infallible>(response) }
-        });
-        let mut server = http1::Builder::new();
-        server.timer(TokioTimer::new()).header_read_timeout(TIMEOUT);
-        let connection = server.serve_connection(TokioIo::new(stream), respond);
-        // A client may disconnect early.
-        connections.spawn(async { drop(connection.await) });
+fn respond(request: &Request<Incoming>, text: &Mutex<String>) -> Response<Full<Bytes>> {
+    let mut response = Response::<Full<Bytes>>::default();
+    if request.uri().path() == PATH {
+        let body = text.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        *response.body_mut() = Full::from(body);
+        response.headers_mut().insert(CONTENT_TYPE, TEXT_FORMAT);
+    } else {
+        *response.status_mut() = StatusCode::NOT_FOUND;
     }
+    response
 }
 
 /// The text format: a job's ID has no character that needs an escape.

@@ -11,19 +11,16 @@ use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::TOKEN;
 use super::server::Server;
+use crate::actions::http_server;
 use crate::context::Context;
 use crate::diagnostics::{Fail, Origin};
 use crate::files;
@@ -39,8 +36,6 @@ const MAX_CONNECTIONS: usize = 256;
 const HEADER_TIMEOUT: Duration = Duration::from_secs(15);
 /// The idle timeout of a session, during which a question may wait for the user.
 const KEEP_ALIVE: Duration = Duration::from_hours(1);
-/// The pause after a failed `accept`, such as for too many open files.
-const PAUSE: Duration = Duration::from_millis(50);
 
 // No doc comment: it would replace the command's.
 #[derive(Debug, clap::Args)]
@@ -95,29 +90,12 @@ pub(super) async fn serve(server: Server, port: u16, args: &Args, context: &Cont
             .out
             .note("each request needs this header; the token is valid until Ctrl-C and won't be shown again");
     }
-    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    loop {
-        // The semaphore is never closed.
-        let place = Arc::clone(&room).acquire_owned().await;
-        let Ok((stream, _)) = listener.accept().await else {
-            tokio::time::sleep(PAUSE).await;
-            continue;
-        };
+    http_server::serve(listener, MAX_CONNECTIONS, HEADER_TIMEOUT, move |request| {
         let endpoint = Arc::clone(&endpoint);
-        tokio::spawn(async move {
-            let _place = place;
-            let answer = service_fn(|request| {
-                let endpoint = Arc::clone(&endpoint);
-                async move { Ok::<_, Infallible>(endpoint.handle(request).await) }
-            });
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEADER_TIMEOUT)
-                .serve_connection(TokioIo::new(stream), answer);
-            // An application that disconnects isn't worth reporting.
-            let _ = connection.await;
-        });
-    }
+        async move { endpoint.handle(request).await }
+    })
+    .await;
+    Ok(())
 }
 
 /// The protocol's handler. Also rejects requests from web pages: to another host name (DNS rebinding) or from another origin.
