@@ -122,6 +122,19 @@ impl Signals {
         }
     }
 
+    /// Awaits the work, or fails with the next signal.
+    pub(crate) async fn run_until_next<T>(
+        &mut self,
+        work: impl Future<Output = Result<T, Fail>>,
+    ) -> Result<T, Fail> {
+        tokio::select! {
+            // Work that a signal also ends, by cutting off its input, isn't complete.
+            biased;
+            signal = self.next() => Err(Fail::interrupted(signal)),
+            result = work => result,
+        }
+    }
+
     async fn next_event(&mut self) -> Signal {
         #[cfg(unix)]
         {

@@ -23,32 +23,26 @@ pub(super) struct JobArg {
 }
 
 /// The folder that contains a folder per job.
-pub(super) enum Jobs {
-    Kept(PathBuf),
-    /// For a job whose service ends with the command.
-    Temporary(TempDir),
+pub(super) struct Jobs {
+    pub(super) path: PathBuf,
+    /// Removes the folder at the end, for jobs whose service ends with the command.
+    temporary: Option<TempDir>,
 }
 
 impl Jobs {
     /// A folder for new jobs: a temporary one if the service ends with this command, or `temporary` is set.
     pub(super) fn open(temporary: bool, context: &Context) -> Result<Self, Fail> {
         if !temporary && !context.global.sandbox {
-            return Ok(Self::Kept(folder(context)?));
+            return Ok(Self { path: folder(context)?, temporary: None });
         }
         let made = tempfile::Builder::new().prefix("idempost-bulk-").tempdir();
-        made.map(Self::Temporary).map_err(|error| Fail::local("couldn't create a temporary folder", error))
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        match self {
-            Self::Kept(path) => path,
-            Self::Temporary(folder) => folder.path(),
-        }
+        let made = made.map_err(|error| Fail::local("couldn't create a temporary folder", error))?;
+        Ok(Self { path: made.path().to_owned(), temporary: Some(made) })
     }
 
     /// Whether jobs outlive the command.
     pub(super) fn is_persistent(&self) -> bool {
-        matches!(self, Self::Kept(_))
+        self.temporary.is_none()
     }
 }
 

@@ -167,7 +167,7 @@ impl PlanArgs {
 impl JobInput {
     /// Validates all rows and plans the job in the folder of jobs, or opens it if it exists.
     pub(super) async fn plan(&self, client: &Client, jobs: &Jobs) -> Result<Job, Fail> {
-        let folder = jobs.path();
+        let folder = jobs.path.as_path();
         let bulk = match (&self.source, &self.args.only, &self.output) {
             (_, _, Some(output)) => {
                 self.bulk(rows::spooled_input(output, self.dialect)?, self.message.clone())

@@ -34,9 +34,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let folder = job::find(args.job.job.as_deref(), context)?;
     let client = context.client_for_jobs()?;
     let opening = async { Job::open(&folder).await.map_err(Fail::from) };
-    let job = running::run_until_interrupted(&mut signals, opening).await?;
+    let job = signals.run_until_next(opening).await?;
     let checking = account::resolve_job_account(&job, options.same_account, &client, context);
-    let account = running::run_until_interrupted(&mut signals, checking).await?;
+    let account = signals.run_until_next(checking).await?;
     let options = options.for_account(&account);
     let status = job.status().await?;
     if status.state == JobState::Planned && job.plan().counts().invalid > 0 && !args.skip_invalid {

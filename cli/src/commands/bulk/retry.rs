@@ -71,7 +71,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         let job = whole.retry(retry).await?;
         Ok((whole, job, account))
     };
-    let (whole, job, account) = running::run_until_interrupted(&mut signals, planning).await?;
+    let (whole, job, account) = signals.run_until_next(planning).await?;
     let options = options.for_account(&account);
     let Some(job) = job else { return report_nothing(&whole, retry, context).await };
     let confirming = async {
@@ -83,7 +83,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         context.out.note(&overview.estimate_line());
         confirm::confirm(&overview.question(status.counts.remaining), context).await
     };
-    if let Err(fail) = running::run_until_interrupted(&mut signals, confirming).await {
+    if let Err(fail) = signals.run_until_next(confirming).await {
         job.discard().await?;
         return Err(fail);
     }

@@ -179,19 +179,6 @@ fn moved_clock(options: RunOptions) -> RunOptions {
     options
 }
 
-/// Awaits the work, or ends with the first signal.
-pub(super) async fn run_until_interrupted<T>(
-    signals: &mut Signals,
-    work: impl Future<Output = Result<T, Fail>>,
-) -> Result<T, Fail> {
-    tokio::select! {
-        // Work that a signal also ends, by cutting off its input, isn't complete.
-        biased;
-        signal = signals.next() => Err(Fail::interrupted(signal)),
-        result = work => result,
-    }
-}
-
 /// Starts or resumes a job, shows its progress, prints its report, and fails unless every row was sent. `named` is the argument that names the job in
 /// other commands, if it outlives this one.
 pub(super) async fn run(
@@ -227,7 +214,7 @@ pub(super) async fn run(
     let mut run = match options.distributed {
         None => job.start(client, options.run)?,
         Some(distribution) => {
-            run_until_interrupted(signals, Box::pin(distribution.start(job, client, context))).await?
+            signals.run_until_next(Box::pin(distribution.start(job, client, context))).await?
         }
     };
     let style = context.settings()?.progress.value;
@@ -308,7 +295,7 @@ pub(super) async fn run(
         }
     };
     let Some(command) = &options.on_end else { return ended };
-    let told = run_until_interrupted(signals, run_on_end(command, job, named, is_canceled, document)).await;
+    let told = signals.run_until_next(run_on_end(command, job, named, is_canceled, document)).await;
     match (ended, told) {
         (Ok(()), told) => told,
         (Err(fail), Ok(())) => Err(fail),

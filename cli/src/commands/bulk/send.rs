@@ -62,17 +62,16 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let options = run.read(&mut flags);
     let skip_invalid = plan.skip_invalid;
-    let mut described =
-        running::run_until_interrupted(&mut signals, Box::pin(plan.read(flags, context))).await?;
+    let mut described = signals.run_until_next(Box::pin(plan.read(flags, context))).await?;
     described.batch_size = options.batch_size;
     let client = context.client_for_jobs()?;
     let jobs = Jobs::open(false, context)?;
-    let job = running::run_until_interrupted(&mut signals, described.plan(&client, &jobs)).await?;
+    let job = signals.run_until_next(described.plan(&client, &jobs)).await?;
     if job.plan().counts().invalid > 0 && !skip_invalid {
         return Err(failure::from_invalid_rows(job.plan(), jobs.is_persistent()));
     }
     let checking = account::resolve_job_account(&job, options.same_account, &client, context);
-    let account = running::run_until_interrupted(&mut signals, checking).await?;
+    let account = signals.run_until_next(checking).await?;
     let options = options.for_account(&account);
     let status = job.status().await?;
     let is_open = !matches!(status.state, JobState::Finished | JobState::Canceled);
@@ -101,7 +100,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
             ));
         }
         let question = overview.question(status.counts.remaining);
-        running::run_until_interrupted(&mut signals, confirm::confirm(&question, context)).await?;
+        signals.run_until_next(confirm::confirm(&question, context)).await?;
     }
     let named = jobs.is_persistent().then(|| job::argument(job.plan(), context));
     running::run(&job, &client, options, named.as_deref(), &mut signals, context).await

@@ -70,8 +70,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let client = context.client_for_jobs()?;
     let cache = folder(context)?.join(".worker");
     context.out.note(&format!("sending as {}", context.identity()?));
-    let queue =
-        running::run_until_interrupted(&mut signals, Box::pin(queue::connect(options, context))).await?;
+    let queue = signals.run_until_next(Box::pin(queue::connect(options, context))).await?;
     let account = account::resolve_account(args.account.same_account, &client, context).await?;
     let options = WorkerOptions::default().concurrency(concurrency).account(account);
     let Some(job) = args.job else {
