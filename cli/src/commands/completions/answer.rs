@@ -17,26 +17,6 @@ use crate::settings::{self, Flags, paths, profiles};
 /// The request's timeout, and the limit on waiting for it.
 const TIMEOUT: (&str, Duration) = ("1s", Duration::from_millis(1_500));
 
-/// Nouns whose commands take an ID first, with the field that describes it.
-const NOUNS: &[(&str, &str)] = &[
-    ("api-keys", "name"),
-    ("automations", "name"),
-    ("broadcasts", "name"),
-    ("contacts", "email"),
-    ("contacts imports", "status"),
-    ("domains", "name"),
-    ("emails", "subject"),
-    ("events", "name"),
-    ("logs", "endpoint"),
-    ("properties", "key"),
-    ("received", "subject"),
-    ("segments", "name"),
-    ("suppressions", "email"),
-    ("templates", "name"),
-    ("topics", "name"),
-    ("webhooks", "endpoint"),
-];
-
 /// Flags whose value is an ID of another noun.
 const FLAGS: &[(&str, &str)] = &[
     ("contact-id", "contacts"),
@@ -96,9 +76,9 @@ fn with_values(root: clap::Command, words: &[String], env: &Env) -> clap::Comman
         })
     };
     let root = root.mut_arg("profile", |arg| arg.add(local(profile_names)));
-    let ids = |noun: &'static str| {
-        let (words, env) = (words.to_vec(), env.clone());
-        ArgValueCandidates::new(move || ids(noun, &words, &env))
+    let ids = |noun: &str| {
+        let (noun, words, env) = (noun.to_owned(), words.to_vec(), env.clone());
+        ArgValueCandidates::new(move || ids(&noun, &words, &env))
     };
     let root = root.mut_subcommands(|noun| {
         let name = noun.get_name().to_owned();
@@ -122,23 +102,20 @@ fn with_values(root: clap::Command, words: &[String], env: &Env) -> clap::Comman
 }
 
 /// The commands of a noun, with completions for their ID arguments. A noun can be below another: `contacts imports`.
-fn with_ids(
-    noun: clap::Command,
-    name: &str,
-    ids: &dyn Fn(&'static str) -> ArgValueCandidates,
-) -> clap::Command {
-    let listed = NOUNS.iter().find(|(known, _)| *known == name);
+fn with_ids(noun: clap::Command, name: &str, ids: &dyn Fn(&str) -> ArgValueCandidates) -> clap::Command {
+    let list = noun.find_subcommand("list");
+    let is_listed = list.is_some_and(|list| list.get_positionals().next().is_none());
     noun.mut_subcommands(|verb| {
         let mut first = true;
-        let name = format!("{name} {}", verb.get_name());
-        with_ids(verb, &name, ids).mut_args(|arg| {
+        let verb_name = format!("{name} {}", verb.get_name());
+        with_ids(verb, &verb_name, ids).mut_args(|arg| {
             let place = arg.is_positional() && std::mem::take(&mut first);
             let by_id = arg.get_value_names().is_some_and(|names| names[0].contains("ID"));
             let flag = arg.get_long().and_then(|long| FLAGS.iter().find(|(name, _)| *name == long));
-            match (listed, flag) {
-                (Some((noun, _)), _) if place && by_id => arg.add(ids(noun)),
-                (_, Some((_, noun))) => arg.add(ids(noun)),
-                _ => arg,
+            match flag {
+                _ if is_listed && place && by_id => arg.add(ids(name)),
+                Some((_, noun)) => arg.add(ids(noun)),
+                None => arg,
             }
         })
     })
@@ -146,12 +123,11 @@ fn with_ids(
 
 /// The IDs of a noun: from the cache of the account, or listed by running this program with the command line's profile and service.
 fn ids(noun: &str, words: &[String], env: &Env) -> Vec<CompletionCandidate> {
-    let label = NOUNS.iter().find(|(name, _)| *name == noun).map_or("name", |(_, label)| *label);
-    let ids = list_ids(noun, label, words, env).unwrap_or_default().into_iter();
+    let ids = list_ids(noun, words, env).unwrap_or_default().into_iter();
     ids.map(|(id, about)| CompletionCandidate::new(id).help(about.map(Into::into))).collect()
 }
 
-fn list_ids(noun: &str, label: &str, words: &[String], env: &Env) -> Option<Vec<(String, Option<String>)>> {
+fn list_ids(noun: &str, words: &[String], env: &Env) -> Option<Vec<(String, Option<String>)>> {
     let given = [
         ("--profile", Some('p')),
         ("--api-key-file", None),
@@ -190,7 +166,7 @@ fn list_ids(noun: &str, label: &str, words: &[String], env: &Env) -> Option<Vec<
     // A longer request keeps running: it may be saving refreshed tokens.
     std::thread::spawn(move || send.send(child.stdin(Stdio::null()).stderr(Stdio::null()).output()));
     let output = listed.recv_timeout(TIMEOUT.1).ok()?.ok().filter(|output| output.status.success())?;
-    let ids = cache::candidates(&serde_json::from_slice(&output.stdout).ok()?, label);
+    let ids = cache::candidates(&serde_json::from_slice(&output.stdout).ok()?);
     cache::write(&key, noun, &ids, env);
     Some(ids)
 }

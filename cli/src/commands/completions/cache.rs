@@ -6,11 +6,14 @@ use std::time::{Duration, SystemTime};
 use serde_json::Value;
 
 use crate::files;
+use crate::output::terminal::escape_line;
 use crate::settings::env::Env;
 use crate::settings::paths;
 
 /// How long IDs are cached.
 const LIFETIME: Duration = Duration::from_mins(1);
+/// The fields that describe an item; the first that it has counts.
+const LABELS: [&str; 6] = ["name", "email", "subject", "key", "endpoint", "status"];
 /// Maximum size of a file in bytes.
 const MAX_BYTES: usize = 64 * 1024;
 
@@ -62,14 +65,12 @@ fn is_fresh(path: &Path) -> bool {
 }
 
 /// The IDs of a list with their labels. Omits IDs that a shell would interpret or that would disturb the terminal.
-pub(super) fn candidates(list: &Value, label: &str) -> Vec<(String, Option<String>)> {
+pub(super) fn candidates(list: &Value) -> Vec<(String, Option<String>)> {
     let items = list["data"].as_array().map(Vec::as_slice).unwrap_or_default();
     let candidate = |item: &Value| {
         let id = item["id"].as_str().filter(|id| is_plain(id))?;
-        Some((
-            id.to_owned(),
-            item[label].as_str().map(|text| crate::output::terminal::escape_line(text).into_owned()),
-        ))
+        let label = LABELS.iter().find_map(|field| item[*field].as_str());
+        Some((id.to_owned(), label.map(|text| escape_line(text).into_owned())))
     };
     items.iter().filter_map(candidate).collect()
 }
