@@ -372,9 +372,6 @@ async fn show(id: &str, how: DisplayArgs, client: &Client, context: &Context) ->
 }
 
 fn show_mail(mail: &Value, context: &Context) -> Result<(), Fail> {
-    if context.out.is_json() {
-        return context.out.document(mail);
-    }
     context.out.result(&[render_email(mail)], mail)
 }
 
