@@ -25,6 +25,10 @@ const MAX_CLOCK_SKEW: i64 = 60;
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The variable that names a sandbox on another machine.
 const SANDBOX_URL: &str = "IDEMPOST_SANDBOX_URL";
+/// The states of a check.
+const OK: &str = "ok";
+const WARNING: &str = "warning";
+const ERROR: &str = "error";
 const PROXY_HINT: &str = "change the proxy, or list the host in NO_PROXY to reach it directly";
 
 /// Check the settings, the credential and the connection to the service
@@ -42,7 +46,7 @@ pub(crate) struct Args {
 #[derive(Serialize)]
 struct Check {
     name: &'static str,
-    state: State,
+    state: &'static str,
     message: String,
     hint: Option<String>,
 }
@@ -52,34 +56,22 @@ struct Checks(Vec<Check>);
 
 impl Checks {
     fn ok(&mut self, name: &'static str, message: impl Into<String>) {
-        self.add(name, State::Ok, message, None);
+        self.add(name, OK, message, None);
     }
 
-    fn add(&mut self, name: &'static str, state: State, message: impl Into<String>, hint: Option<&str>) {
+    fn add(
+        &mut self,
+        name: &'static str,
+        state: &'static str,
+        message: impl Into<String>,
+        hint: Option<&str>,
+    ) {
         self.0.push(Check {
             name,
             state,
             message: message.into(),
             hint: hint.map(|hint| suggestion::complete(hint).into_owned()),
         });
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum State {
-    Ok,
-    Warning,
-    Error,
-}
-
-impl State {
-    fn label(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
     }
 }
 
@@ -103,7 +95,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     }
     let Checks(checks) = checks;
     show(&checks, context)?;
-    match checks.iter().filter(|check| check.state == State::Error).count() {
+    match checks.iter().filter(|check| check.state == ERROR).count() {
         0 => Ok(()),
         failed => Err(Fail::error(format!("{failed} of {} checks failed", checks.len()))),
     }
@@ -112,13 +104,13 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
 /// Settings that can't be used.
 fn add_failures(fail: &Fail, checks: &mut Checks) {
     match fail {
-        Fail::Usage(report) => add_problems(&report.found, State::Error, checks),
-        fail => checks.add("config", State::Error, report::message(fail), None),
+        Fail::Usage(report) => add_problems(&report.found, ERROR, checks),
+        fail => checks.add("config", ERROR, report::message(fail), None),
     }
 }
 
 /// Reports each problem with its source.
-fn add_problems(found: &[Diagnostic], state: State, checks: &mut Checks) {
+fn add_problems(found: &[Diagnostic], state: &'static str, checks: &mut Checks) {
     for found in found {
         let text = snippet::render_line(found);
         let (name, message, hint) = match &found.origin {
@@ -142,7 +134,7 @@ fn add_problems(found: &[Diagnostic], state: State, checks: &mut Checks) {
 fn check_config(settings: &Settings, context: &Context, checks: &mut Checks) {
     let Ok(Some(path)) = paths::config_file(&context.env) else {
         let hint = Some("set IDEMPOST_CONFIG_DIR");
-        return checks.add("config", State::Warning, "there is no home directory", hint);
+        return checks.add("config", WARNING, "there is no home directory", hint);
     };
     let shown = path.display();
     let message = if settings.file.is_some() { shown.to_string() } else { format!("{shown} (none yet)") };
@@ -151,11 +143,11 @@ fn check_config(settings: &Settings, context: &Context, checks: &mut Checks) {
         .as_ref()
         .map(|profile| format!(", profile `{}` ({})", profile.value, profile.source));
     checks.ok("config", message + profile.unwrap_or_default().as_str());
-    add_problems(&settings.warnings, State::Warning, checks);
+    add_problems(&settings.warnings, WARNING, checks);
     // It contains no secrets, so others may read it; but with write access, they could redirect the credential.
     if let Some(mode) = paths::permission_bits(&path).filter(|mode| mode & 0o022 != 0) {
         let message = format!("{shown} is writable by others (mode {mode:03o})");
-        checks.add("file modes", State::Warning, message, Some(&format!("chmod go-w {shown}")));
+        checks.add("file modes", WARNING, message, Some(&format!("chmod go-w {shown}")));
     }
 }
 
@@ -168,14 +160,14 @@ async fn check_service(settings: &Settings, context: &Context, checks: &mut Chec
         checks.ok("base url", format!("{} ({})", set.value, set.source));
     } else {
         let hint = "idempost config set base_url https://…, or IDEMPOST_BASE_URL";
-        checks.add("base url", State::Error, "the base URL isn't set", Some(hint));
+        checks.add("base url", ERROR, "the base URL isn't set", Some(hint));
     }
     if let Some(passed_over) = &settings.passed_over {
         let (variable, by) = (&passed_over.variable, &passed_over.profile.source);
         let profile = &passed_over.profile.value;
         if passed_over.is_ambiguous() {
             let message = format!("{by} (profile `{profile}`) and {variable} select different accounts");
-            return checks.add("credential", State::Error, message, Some("unset one of them"));
+            return checks.add("credential", ERROR, message, Some("unset one of them"));
         }
         let message = format!("{variable} is ignored: {by} selects profile `{profile}`");
         checks.ok("environment", message);
@@ -236,7 +228,7 @@ async fn report_proxies(args: &Args, context: &Context, checks: &mut Checks) {
             Ok(()) => checks.ok("proxy", format!("{route}; connected")),
             Err(why) => {
                 let message = format!("{route}, but {why}");
-                checks.add("proxy", State::Error, message, Some(PROXY_HINT));
+                checks.add("proxy", ERROR, message, Some(PROXY_HINT));
             }
         }
     }
@@ -304,18 +296,18 @@ async fn check_network(context: &Context, checks: &mut Checks) {
                 ApiErrorKind::Authentication | ApiErrorKind::Permission => {
                     let hint = "check that the key is complete and belongs to this service";
                     let message = format!("the credential was rejected: {error}");
-                    checks.add("service", State::Error, message, Some(hint));
+                    checks.add("service", ERROR, message, Some(hint));
                 }
                 _ => {
                     let message = format!("the service returned an error: {error}");
-                    checks.add("service", State::Error, message, Some("check the base URL"));
+                    checks.add("service", ERROR, message, Some("check the base URL"));
                 }
             }
             check_clock_skew(&error.headers, middle, checks);
         }
         Err(error) => {
             let hint = "check the base URL and the network";
-            checks.add("service", State::Error, report::sdk_message(error), Some(hint));
+            checks.add("service", ERROR, report::sdk_message(error), Some(hint));
         }
     }
     if is_reachable {
@@ -340,17 +332,17 @@ async fn check_usage(client: &Client, checks: &mut Checks) {
 }
 
 /// The state of the scarcest quota. Items are pairs of remainder and limit.
-fn quota_state(quotas: &[(u64, u64)]) -> (State, Option<&'static str>) {
+fn quota_state(quotas: &[(u64, u64)]) -> (&'static str, Option<&'static str>) {
     if quotas.iter().any(|(left, _)| *left == 0) {
         return (
-            State::Error,
+            ERROR,
             Some("the quota is exhausted: no email can be sent until it resets; see idempost usage"),
         );
     }
     if quotas.iter().any(|(left, limit)| *left <= limit / 10) {
-        return (State::Warning, Some("at most 10% of a quota is left; see idempost usage"));
+        return (WARNING, Some("at most 10% of a quota is left; see idempost usage"));
     }
-    (State::Ok, None)
+    (OK, None)
 }
 
 fn check_clock_skew(headers: &HeaderMap, now: Timestamp, checks: &mut Checks) {
@@ -363,7 +355,7 @@ fn check_clock_skew(headers: &HeaderMap, now: Timestamp, checks: &mut Checks) {
     let side = if seconds > 0 { "ahead of" } else { "behind" };
     let message = format!("this machine's clock is {} s {side} the service's", seconds.abs());
     let hint = Some("correct the clock: schedules and signatures depend on it");
-    checks.add("clock", State::Warning, message, hint);
+    checks.add("clock", WARNING, message, hint);
 }
 
 fn show(checks: &[Check], context: &Context) -> Result<(), Fail> {
@@ -374,7 +366,7 @@ fn show(checks: &[Check], context: &Context) -> Result<(), Fail> {
     let lines: Vec<String> = checks
         .iter()
         .map(|check| {
-            let word = check.state.label();
+            let word = check.state;
             let style = color::state_style(word).unwrap_or_default();
             let hint = check
                 .hint
@@ -396,10 +388,10 @@ mod tests {
     #[test]
     fn every_quota_counts() {
         for (quotas, expected) in [
-            (&[(50, 100), (60, 3_000)][..], State::Warning),
-            (&[(50, 100), (0, 3_000)], State::Error),
-            (&[(11, 100), (301, 3_000)], State::Ok),
-            (&[], State::Ok),
+            (&[(50, 100), (60, 3_000)][..], WARNING),
+            (&[(50, 100), (0, 3_000)], ERROR),
+            (&[(11, 100), (301, 3_000)], OK),
+            (&[], OK),
         ] {
             assert_eq!(quota_state(quotas).0, expected, "{quotas:?}");
         }

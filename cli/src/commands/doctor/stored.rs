@@ -4,7 +4,7 @@ use std::path::Path;
 
 use idempost::auth::AuthError;
 
-use super::{Checks, State};
+use super::{Checks, ERROR, OK, WARNING};
 use crate::commands::auth;
 use crate::context::Context;
 use crate::credentials::{CredentialKind, Credentials, Overview};
@@ -22,11 +22,11 @@ pub(super) async fn checks(settings: &Settings, context: &Context, checks: &mut 
         Ok((_, None)) => {
             let hint =
                 format!("log in: {}; or set IDEMPOST_API_KEY, or pass --api-key-file PATH", auth::LOGIN);
-            return checks.add("credential", State::Error, "not found", Some(&hint));
+            return checks.add("credential", ERROR, "not found", Some(&hint));
         }
         Err(fail) => {
             let message = report::message(&fail);
-            return checks.add("credential", State::Error, message, Some(auth::LOGIN));
+            return checks.add("credential", ERROR, message, Some(auth::LOGIN));
         }
     };
     login(&overview, checks);
@@ -36,7 +36,7 @@ pub(super) async fn checks(settings: &Settings, context: &Context, checks: &mut 
             let message =
                 format!("the login is for {}, but the base URL is {asked}", overview.metadata.origin);
             let hint = Some("choose the profile of this service, or log in to it");
-            checks.add("origin", State::Error, message, hint);
+            checks.add("origin", ERROR, message, hint);
         }
     }
     check_store(&credentials, &overview, checks).await;
@@ -44,7 +44,7 @@ pub(super) async fn checks(settings: &Settings, context: &Context, checks: &mut 
         None => checks.ok("lock", "free"),
         Some(holder) => {
             let hint = "a token refresh takes at most half a minute; a suspended process holds the lock until it exits";
-            checks.add("lock", State::Warning, format!("held by {holder}"), Some(hint));
+            checks.add("lock", WARNING, format!("held by {holder}"), Some(hint));
         }
     }
     if let Some(path) = &overview.path {
@@ -60,7 +60,7 @@ fn login(overview: &Overview, checks: &mut Checks) {
     }
     if let Some(ended) = &metadata.ended {
         let message = AuthError::Ended(ended.clone()).to_string();
-        return checks.add("credential", State::Error, message, Some(auth::LOGIN));
+        return checks.add("credential", ERROR, message, Some(auth::LOGIN));
     }
     let who = format!("login of profile `{}`, scope {}", overview.profile, metadata.scope);
     let left = metadata.expires_at().and_then(|at| at.duration_since(std::time::SystemTime::now()).ok());
@@ -71,10 +71,10 @@ fn login(overview: &Overview, checks: &mut Checks) {
             } else {
                 "the next request retries it"
             };
-            (State::Warning, format!("the outcome of the last token refresh is unknown; {then}"))
+            (WARNING, format!("the outcome of the last token refresh is unknown; {then}"))
         }
-        (None, Some(left)) => (State::Ok, format!("access token valid for {} min", left.as_secs() / 60)),
-        (None, None) => (State::Ok, "access token is refreshed by the next request".to_owned()),
+        (None, Some(left)) => (OK, format!("access token valid for {} min", left.as_secs() / 60)),
+        (None, None) => (OK, "access token is refreshed by the next request".to_owned()),
     };
     checks.add("credential", state, format!("{who}; {rest}"), None);
 }
@@ -91,7 +91,7 @@ async fn check_store(credentials: &Credentials, overview: &Overview, checks: &mu
             let hint =
                 "without it the login can't be refreshed; nothing is lost until a refresh is attempted";
             let message = format!("{place}: {}", report::error_chain(&error));
-            checks.add("store", State::Error, message, Some(hint));
+            checks.add("store", ERROR, message, Some(hint));
         }
     }
 }
@@ -101,7 +101,7 @@ fn check_modes(path: &Path, checks: &mut Checks) {
     for part in [Some(path), path.parent()].into_iter().flatten() {
         if let Some(mode) = paths::permission_bits(part).filter(|mode| mode & 0o077 != 0) {
             let message = format!("{} is accessible to others (mode {mode:03o})", part.display());
-            checks.add("file modes", State::Error, message, Some(&format!("chmod go= {}", part.display())));
+            checks.add("file modes", ERROR, message, Some(&format!("chmod go= {}", part.display())));
         }
     }
 }
