@@ -4,8 +4,8 @@ use idempost::auth::{StoreError, TokenRecord};
 use jiff::Timestamp;
 use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret as _, SecretString};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::place::host_id;
 
@@ -39,19 +39,15 @@ pub(super) struct Record {
 }
 
 /// The serialized form of a record.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Written {
-    form: u32,
     login: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     host: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     tokens: Option<Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     api_key: Option<WrittenKey>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct WrittenKey {
     origin: String,
     key: String,
@@ -100,25 +96,15 @@ impl Record {
     }
 
     pub(super) fn to_json(&self) -> Zeroizing<Vec<u8>> {
-        let (tokens, api_key) = match &self.credential {
-            StoredCredential::Login(record) => (serde_json::to_value(record).ok(), None),
-            StoredCredential::ApiKey(key) => {
-                let written = WrittenKey {
-                    origin: key.origin.clone(),
-                    key: key.key.expose_secret().to_owned(),
-                    since: key.since,
-                };
-                (None, Some(written))
+        let (field, credential) = match &self.credential {
+            StoredCredential::Login(record) => ("tokens", serde_json::to_value(record).unwrap_or_default()),
+            StoredCredential::ApiKey(StoredKey { origin, key, since }) => {
+                ("api_key", json!({ "origin": origin, "key": key.expose_secret(), "since": since }))
             }
         };
-        let written = Written {
-            form: FORMAT_VERSION,
-            login: self.login.clone(),
-            host: self.host.clone(),
-            tokens,
-            api_key,
-        };
-        Zeroizing::new(serde_json::to_vec(&written).unwrap_or_default())
+        let written =
+            json!({ "form": FORMAT_VERSION, "login": self.login, "host": self.host, field: credential });
+        Zeroizing::new(written.to_string().into_bytes())
     }
 
     pub(super) fn from_json(bytes: &[u8]) -> Result<Self, StoreError> {
