@@ -119,19 +119,18 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     for warning in email.warnings() {
         context.out.warn(&warning.to_string());
     }
-    let mut json = Value::Object(body.json.clone());
     // The client would reject them too, but can't name the flags.
-    let guarded = context.settings()?.recipients.apply(&mut json.clone());
+    let guarded = context.settings()?.recipients.apply(&mut Value::Object(body.json.clone()));
     if let Err(problems) = merge(checked, guarded) {
         return Err(body.reject(Change::Create, problems));
     }
     body.flags.finish()?;
     let recipients = ["to", "cc", "bcc"]
         .into_iter()
-        .filter_map(|field| json.get(field))
+        .filter_map(|field| body.json.get(field))
         .map(|value| value.as_array().map_or(1, Vec::len))
         .sum();
-    let message = if raw { Message::Json(json.take()) } else { Message::Email(Box::new(email)) };
+    let message = if raw { Message::Json(body.json.into()) } else { Message::Email(Box::new(email)) };
     let message = match edited {
         Some((field, draft)) => {
             if sending.dry_run.is_none() {
