@@ -258,6 +258,16 @@ async fn a_missing_stream_is_recognized_as_lost_data() {
 
 #[needs("nats-server")]
 #[tokio::test]
+async fn a_worker_that_does_not_answer_is_none() {
+    let (server, job) = restored_on(Server::start()).await;
+    let frozen = async_nats::connect(server.address()).await.expect("connected");
+    let _questions = frozen.subscribe("bulk.workers.job").await.expect("subscribed");
+    frozen.flush().await.expect("sent");
+    assert!(!job.is_attended().await.expect("the queue responds"));
+}
+
+#[needs("nats-server")]
+#[tokio::test]
 async fn the_monitoring_address_tells_whether_records_are_synced() {
     let server = Server::start();
     assert_eq!(server.connect().await.durability().await, Durability::Always);

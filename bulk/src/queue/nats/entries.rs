@@ -150,7 +150,12 @@ impl Queue for NatsJob {
     async fn is_attended(&self) -> Result<bool> {
         match self.queue.client.request(self.workers_subject(), Bytes::new()).await {
             Ok(_) => Ok(true),
-            Err(error) if error.kind() == RequestErrorKind::NoResponders => Ok(false),
+            // A frozen or disconnected worker doesn't answer.
+            Err(error)
+                if matches!(error.kind(), RequestErrorKind::NoResponders | RequestErrorKind::TimedOut) =>
+            {
+                Ok(false)
+            }
             Err(error) => Err(QueueError::unavailable("look up the job's workers")(error)),
         }
     }
