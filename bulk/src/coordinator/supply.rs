@@ -65,7 +65,7 @@ impl<B: Backend> Coordinator<B> {
     }
 
     fn canceled(&self) -> BulkError {
-        BulkError::NotRunnable(format!("job {} was canceled; nothing was sent", self.plan.id()))
+        BulkError::NotRunnable(format!("job {} was canceled", self.plan.id()))
     }
 
     /// Checks that no other coordinator has finished the job, and removed its results from the queue.
@@ -79,9 +79,15 @@ impl<B: Backend> Coordinator<B> {
         )))
     }
 
-    /// Checks that the job in the queue belongs to this account, since another coordinator may have created it. Returns the job's account with this
-    /// credential added, if it is new.
+    /// Checks that the job in the queue belongs to this account and has this plan, since another coordinator may have created it. Returns the job's
+    /// account with this credential added, if it is new.
     async fn admit(&self, control: &Control) -> Result<Option<JobAccount>> {
+        if !self.plan.is_among(&control.files) {
+            return Err(BulkError::NotRunnable(format!(
+                "the queue has a job {} with other rows, planned in another folder",
+                self.plan.id(),
+            )));
+        }
         let presented = self.sending.present(&control.account.salt).await?;
         Ok(control.account.check(&presented)?)
     }

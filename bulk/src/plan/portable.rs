@@ -11,6 +11,7 @@ use crate::{
     error::{BulkError, Result},
     files,
     input::Source,
+    queue::JobFile,
 };
 
 /// The folder of attachments in a job's folder.
@@ -63,6 +64,13 @@ impl Plan {
         Ok(portable)
     }
 
+    /// Returns whether these files in the queue are of a plan with the same batches. The plan of a job with the same ID in another folder differs if
+    /// its earlier parts contain other rows.
+    pub(crate) fn is_among(&self, files: &[JobFile]) -> bool {
+        let own = [(index::NAME, &self.job.index.blake3), (ROWS, &self.job.index.rows)];
+        own.iter().all(|(name, hash)| files.iter().any(|file| file.name == *name && file.blake3 == **hash))
+    }
+
     /// Returns the job's description for other machines, without local paths.
     pub(crate) fn description(&self) -> Result<Vec<u8>> {
         let described = serde_json::to_value(&self.job).and_then(|mut description| {
@@ -105,9 +113,7 @@ impl Plan {
 /// Returns the path at which a worker finds the same file under the same name.
 fn portable_path(folder: &Path, path: &str) -> Result<String> {
     let refused = |why: &str| {
-        let message = format!(
-            "the attachment {path} {why}, so workers on other machines can't read it; nothing was sent"
-        );
+        let message = format!("the attachment {path} {why}, so workers on other machines can't read it");
         Err(BulkError::NotRunnable(message))
     };
     let mut parts = Vec::new();

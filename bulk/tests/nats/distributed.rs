@@ -9,7 +9,8 @@ use std::{
 
 use idempost::{Client, call::RateLimit};
 use idempost_bulk::{
-    Account, AccountError, BulkError, DistributeOptions, Ending, Event, JobState, Outcome, SalvageOptions,
+    Account, AccountError, Bulk, BulkError, DistributeOptions, Ending, Event, Input, Job, JobState, Message,
+    Outcome, Run, SalvageOptions,
     queue::{
         CellKey, Control, ControlState, Intent, IntentResult, Ledger, NatsJob, Queue, Storage, set_state,
     },
@@ -476,6 +477,48 @@ async fn a_coordinator_ends_when_another_one_has_finished_its_job() {
         let error = timeout(MAX_WAIT, run.finish()).await.expect("an end").expect_err("another coordinator");
         assert!(error.to_string().contains("was finished by another coordinator"), "{error}");
     }
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_job_planned_in_another_folder_with_other_rows_is_not_taken_for_this_one() {
+    let (server, service) = (Server::start(), Service::with(|_, _| FAST));
+    let caches = tempfile::tempdir().expect("a folder");
+    let start = async |job: &Job| {
+        let queue = server.job(job.plan().id()).await;
+        job.distribute(&service.client(), queue, DistributeOptions::default()).expect("no invalid rows")
+    };
+    let worker = async |job: &Job| {
+        let (queue, cache) = (server.job(job.plan().id()).await, caches.path());
+        Worker::start(queue, &service.client(), cache, WorkerOptions::default())
+    };
+    let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+    let mut rest = Vec::new();
+    for (folder, limit) in folders.iter().zip([5, 10]) {
+        let (input, jobs) = (folder.path().join("people.csv"), folder.path().join("jobs"));
+        let rows: Vec<String> = (1..=20).map(|row| format!("r{row}@example.com\n")).collect();
+        std::fs::write(&input, format!("to\n{}", rows.concat())).expect("written");
+        let message = Message::new().from("hi@acme.test").subject("Hello").text("It works.");
+        let bulk = || Bulk::new(Input::csv(&input), message.clone());
+        let first = bulk().limit(limit).plan(&service.client(), &jobs).await.expect("a plan");
+        let _worker = worker(&first).await;
+        finished(start(&first).await).await;
+        rest.push(bulk().plan(&service.client(), &jobs).await.expect("a plan"));
+    }
+    assert_eq!(rest[0].plan().id(), rest[1].plan().id());
+    let run = start(&rest[0]).await;
+    follow(&server.job(rest[0].plan().id()).await).await;
+    let error = finished_with_error(start(&rest[1]).await).await;
+    assert!(error.contains("other rows"), "{error}");
+    let _worker = worker(&rest[0]).await;
+    assert_eq!(finished(run).await.counts.sent, 20);
+    // Nor is a finished one.
+    let error = finished_with_error(start(&rest[1]).await).await;
+    assert!(error.contains("other rows"), "{error}");
+}
+
+async fn finished_with_error(run: Run) -> String {
+    timeout(MAX_WAIT, run.finish()).await.expect("an end").expect_err("another folder's job").to_string()
 }
 
 #[needs("nats-server")]
