@@ -107,8 +107,8 @@ pub(crate) trait Ledger: Send {
     /// Returns whether the batch is known to be split before its first attempt.
     fn is_split(&self) -> bool;
 
-    /// Selects an email of a split batch; `resumed` if another process split it.
-    fn select_email(&mut self, email: usize, resumed: bool) -> EmailStart;
+    /// Selects an email of a split batch.
+    fn select_email(&mut self, email: usize) -> EmailStart;
 
     /// Records the outcome of an email of a split batch, or that none of its attempts was executed.
     fn note_email(&mut self, email: usize, outcome: Option<&EmailOutcome>);
@@ -223,7 +223,7 @@ pub(crate) async fn deliver<L: Ledger>(
     let key = idempotency_key(job, batch, hash);
     let request = SendRequest { kind, emails: prepared.emails(), key, body: body.clone() };
     if ledger.is_split() {
-        return deliver_emails(ledger, job, prepared, true).await;
+        return deliver_emails(ledger, job, prepared).await;
     }
     let uncertain = ledger.situation(ledger.now()).earlier_uncertain;
     let (record, delivery) = match attempts(ledger, batch, &request, None, uncertain).await? {
@@ -231,9 +231,9 @@ pub(crate) async fn deliver<L: Ledger>(
             if !ledger.split().await? {
                 return Ok(Delivery::Stopped);
             }
-            return deliver_emails(ledger, job, prepared, false).await;
+            return deliver_emails(ledger, job, prepared).await;
         }
-        Attempted::Split => return deliver_emails(ledger, job, prepared, true).await,
+        Attempted::Split => return deliver_emails(ledger, job, prepared).await,
         Attempted::Settled(record, delivery) => (record, delivery),
         Attempted::Over(delivery) => return Ok(delivery),
     };
@@ -241,19 +241,18 @@ pub(crate) async fn deliver<L: Ledger>(
     Ok(delivery)
 }
 
-/// Delivers the emails of a split batch one by one. If it is `resumed`, an earlier process may already have sent any without a recorded outcome.
+/// Delivers the emails of a split batch one by one.
 async fn deliver_emails<L: Ledger>(
     ledger: &mut L,
     job: &str,
     prepared: &Prepared,
-    resumed: bool,
 ) -> Result<Delivery, L::Failure> {
     let batch = prepared.batch;
     let mut outcomes = Vec::with_capacity(prepared.rows.len());
     // Recorded as unsent: only an acceptance proves that the rejections before it have no common cause. Until then, resuming attempts them again.
     let mut rejected = Vec::new();
     for email in 0..prepared.rows.len() {
-        let uncertain = match ledger.select_email(email, resumed) {
+        let uncertain = match ledger.select_email(email) {
             EmailStart::Settled(outcome) => {
                 outcomes.push(outcome);
                 continue;

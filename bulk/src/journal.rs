@@ -28,6 +28,8 @@ use std::{
 
 pub(crate) use crate::clock::UnixMillis;
 
+#[cfg(feature = "nats")]
+pub(crate) use self::record::MAX_TEXT;
 use self::writer::Queue;
 pub(crate) use self::{
     record::{BodyHash, EmailOutcome, Job, Record},

@@ -7,7 +7,7 @@
 //!
 //! 1. **Every request requires a durable intent**, and each batch has at most one: an intent is created only if there is none, and each further
 //!    attempt replaces exactly the version that it has read. All workers therefore agree on the time of the first attempt and the hash of the body,
-//!    and so on the idempotency key.
+//!    and so on the idempotency key. If the batch is split, the intent contains the same for each of its emails, and their outcomes.
 //! 2. **The intent is withdrawn only by the worker that wrote its latest version**, and only after an attempt that provably wasn't
 //!    executed. A worker that joined in between has replaced that version, so the withdrawal fails and the earlier time stays.
 //! 3. **A batch is done only with a result**, and the first result is kept. A worker that receives a batch with an intent checks for a result before
@@ -32,7 +32,7 @@ pub use control::{Control, ControlState, JobFile, Priority, RunningJob, set_stat
 pub(crate) use control::{load_control, pause, store_control};
 pub use durability::Durability;
 pub use error::QueueError;
-pub use ledger::{Entry, Intent, IntentResult, IntentState, Ledger, StoredIntent};
+pub use ledger::{EmailIntent, Entry, Intent, IntentResult, IntentState, Ledger, StoredIntent};
 pub use nats::{NatsJob, NatsQueue};
 pub use options::{QueueAuth, QueueOptions};
 pub use storage::{Cell, CellKey, Identity, Storage};

@@ -140,16 +140,17 @@ struct Split {
     current: usize,
 }
 
+/// The state of an email of a split batch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum EmailState {
+pub(crate) enum EmailState {
     Fresh,
     Maybe(Attempted),
     Settled(EmailOutcome),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Attempted {
-    first: UnixMillis,
+pub(crate) struct Attempted {
+    pub(crate) first: UnixMillis,
     uncertain: bool,
     age_unknown: bool,
 }
@@ -470,6 +471,12 @@ impl BatchStates {
     /// Returns whether a batch's emails are sent one by one.
     pub(crate) fn is_split(&self, batch: u32) -> bool {
         self.splits.contains_key(&batch)
+    }
+
+    /// Returns the states of the emails of a split batch; none if it isn't split.
+    #[cfg(feature = "nats")]
+    pub(crate) fn emails(&self, batch: u32) -> &[EmailState] {
+        self.splits.get(&batch).map_or(&[], |split| &split.emails)
     }
 
     /// Selects the email of a split batch that is attempted next. Returns its outcome if it has one.

@@ -7,7 +7,7 @@ use crate::{
     clock::check_step,
     error::Result,
     journal::{EmailOutcome, Record, UnixMillis},
-    queue::{Backend, Entry, Intent, IntentState, QueueError},
+    queue::{Backend, EmailIntent, Entry, Intent, IntentState, QueueError},
     run::outcome_event,
     state::BatchState,
     worker::RequestCounts,
@@ -82,6 +82,21 @@ impl<B: Backend> Coordinator<B> {
         }
         if intent.state == IntentState::Split && !self.states.is_split(batch) {
             records.push(Record::Split { batch });
+        }
+        for (email, found) in (0..).zip(&intent.known_emails(size.emails)) {
+            let known = self.states.emails(batch).get(usize::from(email));
+            let known = known.map_or(EmailIntent::NotSent, EmailIntent::from);
+            let outcome = found.outcome();
+            if *found == known || known.outcome().is_some() {
+                continue;
+            }
+            let is_withdrawn = matches!((&known, found), (EmailIntent::Open(known), EmailIntent::Open(found)) if known < found);
+            if !matches!(found, EmailIntent::Open(_)) || is_withdrawn {
+                records.push(Record::EmailResult { batch, email, outcome });
+            }
+            if let EmailIntent::Open(first) = found {
+                records.push(Record::EmailIntent { batch, email, at: UnixMillis(*first) });
+            }
         }
     }
 

@@ -8,8 +8,8 @@ use crate::{
     error::{BulkError, Result},
     journal::UnixMillis,
     queue::{
-        Backend, Control, ControlState, Intent, IntentResult, IntentState, JobFile, QueueError, load_control,
-        store_control,
+        Backend, Control, ControlState, EmailIntent, Intent, IntentResult, IntentState, JobFile, QueueError,
+        load_control, store_control,
     },
     state::BatchState,
     worker::DESCRIPTION,
@@ -114,10 +114,19 @@ impl<B: Backend> Coordinator<B> {
             Some(BatchState::Maybe { first_attempt, hash }) => Some((batch, first_attempt, hash)),
             _ => None,
         });
+        let margin = u64::try_from(MARGIN.as_millis()).unwrap_or(0);
+        let seen = lost.then(|| self.memory.seen_until.unwrap_or(0).saturating_sub(margin));
         for (batch, UnixMillis(first_attempt), hash) in open.collect::<Vec<_>>() {
             let attempt = format!("restored in {generation}");
             let state = if self.states.is_split(batch) { IntentState::Split } else { IntentState::Open };
-            let mut intent = Intent { first_attempt, hash, state, requests: 0, attempt };
+            // A lost ledger may have had later attempts.
+            let unread = seen.map_or(EmailIntent::NotSent, |seen| EmailIntent::Open(seen.max(first_attempt)));
+            let emails = self.states.emails(batch).iter().map(|email| match EmailIntent::from(email) {
+                EmailIntent::NotSent => unread.clone(),
+                known => known,
+            });
+            let emails = emails.collect();
+            let mut intent = Intent { first_attempt, hash, state, emails, requests: 0, attempt };
             let mut expected = None;
             // An intent recorded by a worker in the meantime can be newer, which would hide that the batch may have been sent before.
             while let IntentResult::Conflict(stored) =
@@ -127,9 +136,20 @@ impl<B: Backend> Coordinator<B> {
                 if theirs.state != IntentState::NotSent {
                     intent.first_attempt = intent.first_attempt.min(theirs.first_attempt);
                     if theirs.state == IntentState::Split {
+                        let known = theirs.known_emails(self.sizes[batch as usize].emails);
+                        intent.emails = match intent.state {
+                            IntentState::Split => known
+                                .iter()
+                                .zip(&intent.emails)
+                                .map(|(theirs, ours)| theirs.merge(ours))
+                                .collect(),
+                            _ => known,
+                        };
                         intent.state = IntentState::Split;
                     }
-                    if (theirs.first_attempt, theirs.state) == (intent.first_attempt, intent.state) {
+                    if (theirs.first_attempt, theirs.state, &theirs.emails)
+                        == (intent.first_attempt, intent.state, &intent.emails)
+                    {
                         break;
                     }
                 }
@@ -148,9 +168,7 @@ impl<B: Backend> Coordinator<B> {
                 None => self.new_control().await?,
             },
         };
-        if lost {
-            let margin = u64::try_from(MARGIN.as_millis()).unwrap_or(0);
-            let seen = self.memory.seen_until.unwrap_or(0).saturating_sub(margin);
+        if let Some(seen) = seen {
             control.possibly_attempted =
                 Some(control.possibly_attempted.map_or(seen, |earlier| earlier.min(seen)));
             control.round += 1;

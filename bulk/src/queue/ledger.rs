@@ -6,6 +6,10 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::{Result, wire};
+use crate::{
+    journal::{EmailOutcome, MAX_TEXT},
+    state::EmailState,
+};
 
 /// A worker's intent to send a batch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +21,9 @@ pub struct Intent {
     pub hash: [u8; 16],
     /// Whether an attempt may have been executed.
     pub state: IntentState,
+    /// What is known about each email of a [split](IntentState::Split) batch. If empty, each may have been sent since the first attempt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub emails: Vec<EmailIntent>,
     /// The number of requests for the batch before the one that this version announces.
     pub requests: u32,
     /// The ID of the attempt that wrote this version, by which a worker recognizes its own record after a lost response.
@@ -29,10 +36,80 @@ pub struct Intent {
 pub enum IntentState {
     /// An attempt is in flight, or its outcome is uncertain.
     Open,
-    /// The service rejected the batch, so its emails are sent one by one. Any of them may have been sent.
+    /// The service rejected the batch, so its emails are sent one by one.
     Split,
     /// No attempt was executed.
     NotSent,
+}
+
+/// What is known about an email of a split batch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EmailIntent {
+    /// No attempt was executed.
+    NotSent,
+    /// An attempt is in flight, or its outcome is uncertain. The value is the time of the first one, as in [`Intent::first_attempt`].
+    Open(u64),
+    /// The service accepted it under this ID.
+    Accepted(String),
+    /// The service rejected it with this message.
+    Rejected(String),
+    /// Its outcome can't be determined.
+    Unknown,
+}
+
+impl EmailIntent {
+    /// Returns the email's outcome, if it has one.
+    pub(crate) fn outcome(&self) -> Option<EmailOutcome> {
+        match self {
+            Self::NotSent | Self::Open(_) => None,
+            Self::Accepted(id) => Some(EmailOutcome::Accepted(id.as_str().into())),
+            Self::Rejected(message) => Some(EmailOutcome::Rejected(message.as_str().into())),
+            Self::Unknown => Some(EmailOutcome::Unknown),
+        }
+    }
+
+    /// Combines what two records say about an email: an outcome is final, and the earliest attempt counts.
+    pub(crate) fn merge(&self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::Open(one), Self::Open(other)) => Self::Open(*one.min(other)),
+            (Self::NotSent | Self::Open(_), other) if *other != Self::NotSent => other.clone(),
+            _ => self.clone(),
+        }
+    }
+}
+
+impl From<&EmailOutcome> for EmailIntent {
+    fn from(outcome: &EmailOutcome) -> Self {
+        match outcome {
+            EmailOutcome::Accepted(id) => Self::Accepted(id.to_string()),
+            EmailOutcome::Rejected(message) => {
+                Self::Rejected(message[..message.floor_char_boundary(MAX_TEXT)].to_owned())
+            }
+            EmailOutcome::Unknown => Self::Unknown,
+        }
+    }
+}
+
+impl From<&EmailState> for EmailIntent {
+    fn from(state: &EmailState) -> Self {
+        match state {
+            EmailState::Fresh => Self::NotSent,
+            EmailState::Maybe(attempted) => Self::Open(attempted.first.0),
+            EmailState::Settled(outcome) => outcome.into(),
+        }
+    }
+}
+
+impl Intent {
+    /// Returns what is known about the emails of a split batch of this size.
+    pub(crate) fn known_emails(&self, emails: u16) -> Vec<EmailIntent> {
+        match self.state {
+            IntentState::Split if self.emails.len() == usize::from(emails) => self.emails.clone(),
+            IntentState::Split => vec![EmailIntent::Open(self.first_attempt); emails.into()],
+            IntentState::Open | IntentState::NotSent => Vec::new(),
+        }
+    }
 }
 
 /// An intent stored in the ledger.
@@ -91,4 +168,31 @@ pub trait Ledger: Send + Sync + 'static {
 
     /// Returns up to `limit` results after a position, in order.
     fn results(&self, behind: u64, limit: usize) -> impl Future<Output = Result<Vec<Entry>>> + Send;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EmailIntent::*, *};
+
+    #[test]
+    fn two_records_of_an_email_make_none_of_its_attempts_later_or_unsent() {
+        let accepted = || Accepted("a".to_owned());
+        for (one, other, merged) in [
+            (NotSent, NotSent, NotSent),
+            (NotSent, Open(2), Open(2)),
+            (Open(1), Open(2), Open(1)),
+            (Open(1), accepted(), accepted()),
+            (NotSent, Unknown, Unknown),
+        ] {
+            assert_eq!([one.merge(&other), other.merge(&one)], [merged.clone(), merged]);
+        }
+    }
+
+    #[test]
+    fn a_split_without_emails_may_have_sent_each_of_them() {
+        let text = r#"{"first_attempt":5,"hash":"07070707070707070707070707070707","state":"split","requests":1,"attempt":"a"}"#;
+        let intent: Intent = serde_json::from_str(text).unwrap();
+        assert_eq!(intent.known_emails(2), [Open(5), Open(5)]);
+        assert_eq!(serde_json::to_string(&intent).unwrap(), text);
+    }
 }

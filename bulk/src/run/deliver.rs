@@ -183,7 +183,7 @@ impl<S: Sender> Ledger for Batch<'_, S> {
         self.shared.states.lock().is_split(self.prepared.batch)
     }
 
-    fn select_email(&mut self, email: usize, _resumed: bool) -> EmailStart {
+    fn select_email(&mut self, email: usize) -> EmailStart {
         let (mut states, batch) = (self.shared.states.lock(), self.prepared.batch);
         if let Some(outcome) = states.select_email(batch, email) {
             return EmailStart::Settled(outcome.clone());

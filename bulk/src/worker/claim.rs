@@ -2,7 +2,8 @@
 //!
 //! The ledger records the first attempt that is uncertain or open. As long as no attempt is uncertain, the claim can be withdrawn or renewed with a
 //! later time; both replace exactly the version that this worker wrote, so they fail if another worker has adopted the intent in the meantime. From
-//! then on, and after any uncertain attempt, the time doesn't change.
+//! then on, and after any uncertain attempt, the time doesn't change. The same holds for each email of a split batch, and each attempt of one replaces
+//! the version before it, so a worker whose batch was taken sends no further email.
 //!
 //! If an intent can't be recorded within the duration of a lease, the worker gives up. This limits the time between the loss of a ledger and the last
 //! record from a worker that hasn't noticed it; the one-hour margin in the age of keys covers that time.
@@ -13,10 +14,12 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     clock::{self, Clock},
-    deliver::Before,
-    journal::{Record, UnixMillis},
+    deliver::{Before, EmailStart},
+    journal::{EmailOutcome, Record, UnixMillis},
     plan::Prepared,
-    queue::{Backend, Intent, IntentResult, IntentState, Ledger, QueueError, RETRY, StoredIntent},
+    queue::{
+        Backend, EmailIntent, Intent, IntentResult, IntentState, Ledger, QueueError, RETRY, StoredIntent,
+    },
     state::Situation,
 };
 
@@ -34,6 +37,10 @@ pub(super) struct Claim {
     /// When a batch without an intent may have been attempted, according to a ledger that was lost.
     possibly_attempted: Option<u64>,
     held: Option<Held>,
+    /// What is known about the emails, if the batch is split.
+    known: Vec<EmailIntent>,
+    /// The index of the email that is attempted.
+    current: usize,
     attempts: u32,
     /// The number of requests that earlier workers may have sent.
     earlier_requests: u32,
@@ -64,6 +71,8 @@ impl Claim {
             name,
             possibly_attempted,
             held: None,
+            known: Vec::new(),
+            current: 0,
             attempts: 0,
             earlier_requests: 0,
         }
@@ -107,7 +116,9 @@ impl Claim {
                     }
                     let state = intent.state;
                     let open = state != IntentState::NotSent;
-                    self.earlier_requests = intent.requests.saturating_add(u32::from(open));
+                    self.known = intent.known_emails(self.emails);
+                    let is_announced = open && (self.known.is_empty() || self.known.iter().any(is_open));
+                    self.earlier_requests = intent.requests.saturating_add(u32::from(is_announced));
                     if open && intent.hash != self.hash {
                         let reason = "the content differs from that of the first attempt".into();
                         return Ok(Before::Settle(Record::Unknown { batch: self.batch, reason }));
@@ -131,7 +142,10 @@ impl Claim {
                     (self.intent(first), None, self.possibly_attempted.is_some())
                 }
             };
-            if uncertain && let Some(expired) = self.expired_record(intent.first_attempt, now) {
+            if uncertain
+                && intent.state != IntentState::Split
+                && let Some(expired) = self.expired_record(intent.first_attempt, now)
+            {
                 return Ok(Before::Settle(expired));
             }
             match ledger.record_intent(self.batch, &intent, expected).await? {
@@ -154,6 +168,7 @@ impl Claim {
             first_attempt,
             hash: self.hash,
             state: IntentState::Open,
+            emails: self.known.clone(),
             requests: self.earlier_requests,
             attempt: format!("{}.{}", self.name, self.attempts),
         }
@@ -172,13 +187,71 @@ impl Claim {
     /// # Errors
     /// The split can't be recorded, so the batch has to be left.
     pub(super) async fn split(&mut self, ledger: &impl Backend, sent: u32) -> Result<bool, QueueError> {
-        let Some(held) = self.held.take() else { return Ok(false) };
+        self.known = vec![EmailIntent::NotSent; self.emails.into()];
+        let split = self.split_intent(sent);
+        self.replace(ledger, split).await
+    }
+
+    /// Returns whether the emails are sent one by one.
+    pub(super) fn is_split(&self) -> bool {
+        self.held.as_ref().is_some_and(|held| held.split)
+    }
+
+    /// Selects an email of a split batch.
+    pub(super) fn select_email(&mut self, email: usize) -> EmailStart {
+        self.current = email;
+        let Some(known) = self.known.get(email) else { return EmailStart::Fresh };
+        match known.outcome() {
+            Some(outcome) => EmailStart::Settled(outcome),
+            None if is_open(known) => EmailStart::Uncertain,
+            None => EmailStart::Fresh,
+        }
+    }
+
+    /// Notes the outcome of an email, or that none of its attempts was executed. The next attempt of any email records it.
+    pub(super) fn note_email(&mut self, email: usize, outcome: Option<&EmailOutcome>) {
+        if let Some(known) = self.known.get_mut(email) {
+            *known = outcome.map_or(EmailIntent::NotSent, EmailIntent::from);
+        }
+    }
+
+    /// Makes sure that the attempt of the selected email is durable and safe. `None` if another worker has taken the batch.
+    ///
+    /// # Errors
+    /// The attempt can't be recorded, so the batch has to be left.
+    pub(super) async fn before_email(
+        &mut self,
+        ledger: &impl Backend,
+        clock: &Clock,
+        sent: u32,
+    ) -> Result<Option<Before>, QueueError> {
+        if clock.is_in_doubt() {
+            clock.follow(ledger.now().await?).map_err(QueueError::clock)?;
+        }
+        let now = clock.millis();
+        if let Some(EmailIntent::Open(first)) = self.known.get(self.current) {
+            return Ok(Some(self.expired_record(*first, now).map_or(Before::Split, Before::Settle)));
+        }
+        let mut attempt = self.split_intent(sent);
+        attempt.emails[self.current] = EmailIntent::Open(now.0);
+        Ok(self.replace(ledger, attempt).await?.then_some(Before::Split))
+    }
+
+    /// Returns the next version of a split batch's intent.
+    fn split_intent(&mut self, sent: u32) -> Intent {
+        let first = self.held.as_ref().map_or(0, |held| held.first_attempt);
         let requests = self.earlier_requests.saturating_add(sent);
-        let intent = Intent { state: IntentState::Split, requests, ..self.intent(held.first_attempt) };
+        Intent { state: IntentState::Split, requests, ..self.intent(first) }
+    }
+
+    /// Replaces the version that this worker wrote, unless another worker has taken the batch.
+    async fn replace(&mut self, ledger: &impl Backend, intent: Intent) -> Result<bool, QueueError> {
+        let Some(held) = self.held.take() else { return Ok(false) };
         let deadline = Instant::now() + ledger.lease_time();
         loop {
             match ledger.record_intent(self.batch, &intent, Some(held.revision)).await {
                 Ok(IntentResult::Recorded(revision)) => {
+                    self.known = intent.emails;
                     self.held = Some(Held { revision, uncertain: true, split: true, ..held });
                     return Ok(true);
                 }
@@ -191,9 +264,12 @@ impl Claim {
 
     /// Describes the claim, to decide on a result.
     pub(super) fn situation(&self, now: UnixMillis) -> Situation {
-        let unheld = (now.0, self.possibly_attempted.is_some());
-        let (first, uncertain) =
-            self.held.as_ref().map_or(unheld, |held| (held.first_attempt, held.uncertain));
+        let (first, uncertain) = match (&self.held, self.known.get(self.current)) {
+            (Some(_), Some(EmailIntent::Open(first))) => (*first, true),
+            (Some(_), Some(_)) => (now.0, false),
+            (Some(held), None) => (held.first_attempt, held.uncertain),
+            (None, _) => (now.0, self.possibly_attempted.is_some()),
+        };
         Situation {
             batch: self.batch,
             emails: self.emails,
@@ -214,14 +290,20 @@ impl Claim {
         self.earlier_requests
     }
 
-    /// Withdraws the intent if no attempt was executed. If this fails, the only effect is that the batch's age counts from its first attempt. `sent`
-    /// is the number of requests from this worker.
+    /// Withdraws the intent if no attempt was executed, and records what is known about the emails of a split batch. If this fails, the only effect is
+    /// that the batch's age counts from its first attempt, or that the last email is repeated. `sent` is the number of requests from this worker.
     pub(super) async fn withdraw(&mut self, ledger: &impl Ledger, sent: u32) {
-        let Some(held) = self.held.take().filter(|held| !held.uncertain) else { return };
-        let requests = self.earlier_requests.saturating_add(sent);
-        let intent = Intent { state: IntentState::NotSent, requests, ..self.intent(held.first_attempt) };
+        let mut intent = self.split_intent(sent);
+        let Some(held) = self.held.take().filter(|held| held.split || !held.uncertain) else { return };
+        if !held.split {
+            intent.state = IntentState::NotSent;
+        }
         let _ = ledger.record_intent(self.batch, &intent, Some(held.revision)).await;
     }
+}
+
+fn is_open(email: &EmailIntent) -> bool {
+    matches!(email, EmailIntent::Open(_))
 }
 
 fn age(first_attempt: u64, now: UnixMillis) -> Option<Duration> {

@@ -15,7 +15,7 @@ use crate::{
     error::BulkError,
     journal::{EmailOutcome, Record, UnixMillis},
     pace::{Observation, Permit},
-    queue::{Backend, IntentState, Lease, QueueError, RETRY, pause},
+    queue::{Backend, EmailIntent, IntentState, Lease, QueueError, RETRY, pause},
     run::Stop,
     sender::{Attempt, SendRequest, Sender},
     state::{AttemptResult, Situation},
@@ -157,12 +157,18 @@ impl<B: Backend, S: Sender> Shared<B, S> {
             }
             Err(_) => return Delivered::Released,
         }
-        let attempted = match self.backend.intent(batch).await {
-            Ok(stored) => stored.is_some_and(|stored| stored.intent.state != IntentState::NotSent),
+        let intent = match self.backend.intent(batch).await {
+            Ok(stored) => stored.map(|stored| stored.intent),
             Err(_) => return Delivered::Released,
         };
+        let attempted = intent.as_ref().is_some_and(|intent| intent.state != IntentState::NotSent);
         let possibly = attempted || self.control.borrow().possibly_attempted.is_some();
-        let record = if possibly {
+        let emails = intent.map(|intent| intent.emails).unwrap_or_default();
+        let record = if !emails.is_empty() {
+            // The worker before this one may still be sending.
+            let outcome = |email: &EmailIntent| email.outcome().unwrap_or(EmailOutcome::Unknown);
+            Record::Partial { batch, emails: emails.iter().map(outcome).collect() }
+        } else if possibly {
             let reason = format!("{workers} workers failed while processing the batch").into();
             Record::Unknown { batch, reason }
         } else {
@@ -252,6 +258,14 @@ impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
 
     async fn before_attempt(&mut self) -> Result<Before, Delivered> {
         let Shared { backend, clock, .. } = self.shared;
+        if self.claim.is_split() {
+            return match self.claim.before_email(&**backend, clock, self.effort.requests).await {
+                Ok(Some(before)) => Ok(before),
+                // Another worker has taken the batch. Returning the lease would add an entry, whose worker takes the batch from that one.
+                Ok(None) => Err(Delivered::Released),
+                Err(error) => Err(self.shared.abandon(self.lease, error).await),
+            };
+        }
         match self.claim.before_attempt(&**backend, clock).await {
             Ok(Before::Ended) => {
                 let _ = backend.complete(self.lease).await;
@@ -315,11 +329,13 @@ impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
         false
     }
 
-    fn select_email(&mut self, _email: usize, resumed: bool) -> EmailStart {
-        if resumed { EmailStart::Uncertain } else { EmailStart::Fresh }
+    fn select_email(&mut self, email: usize) -> EmailStart {
+        self.claim.select_email(email)
     }
 
-    fn note_email(&mut self, _email: usize, _outcome: Option<&EmailOutcome>) {}
+    fn note_email(&mut self, email: usize, outcome: Option<&EmailOutcome>) {
+        self.claim.note_email(email, outcome);
+    }
 
     async fn split(&mut self) -> Result<bool, Delivered> {
         let split = self.claim.split(&*self.shared.backend, self.effort.requests).await;

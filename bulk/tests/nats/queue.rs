@@ -36,6 +36,7 @@ fn intent(attempt: &str) -> Intent {
         first_attempt: 1_000,
         hash: [7; 16],
         state: IntentState::Open,
+        emails: Vec::new(),
         requests: 0,
         attempt: attempt.to_owned(),
     }
